@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { apacheArrow } from '../../src/clients/apache-arrow.js';
 import { type DuckDbRow, DuckDbPeer, duckDbValues, duckDbVectors } from '../../src/clients/duckdb-node-api.js';
 import { flechette } from '../../src/clients/flechette.js';
-import type { ColumnTableTarget, MeasurementColumns } from '../../src/clients/measurement-table.js';
+import type { JsTableClient, MeasurementColumns } from '../../src/clients/measurement-table.js';
 import { packageVersion } from '../../src/clients/package-version.js';
 
 const batches: readonly MeasurementColumns[] = [
@@ -27,26 +27,26 @@ const rows: readonly DuckDbRow[] = batches.flatMap((batch) =>
 
 const objects = rows.map(([id, sensor_id, value, timestamp]) => ({ id, sensor_id, value, timestamp }));
 
-describe.each([apacheArrow, flechette] as readonly ColumnTableTarget<unknown>[])('$name', (target) => {
+describe.each([apacheArrow, flechette] as readonly JsTableClient<unknown>[])('$name', (client) => {
   it('keeps batches as they are', () => {
-    expect(target.toBatches(target.fromBatches(batches))).toEqual(batches);
+    expect(client.toBatches(client.fromBatches(batches))).toEqual(batches);
   });
 
   it('makes row objects of all rows, and of one row of a batch', () => {
-    const table = target.fromBatches(batches);
+    const table = client.fromBatches(batches);
     const plain = (row: object): object => ({ ...((row as { toJSON?(): object }).toJSON?.() ?? row) });
-    expect(target.toObjects(table).map(plain)).toEqual(objects);
-    expect(plain(target.objectsOfBatch(table, 1)(0))).toEqual(objects[2]);
+    expect(client.toObjects(table).map(plain)).toEqual(objects);
+    expect(plain(client.objectsOfBatch(table, 1)(0))).toEqual(objects[2]);
   });
 
   it('takes a table without rows', () => {
-    const table = target.fromBatches([]);
-    expect(target.toBatches(table)).toEqual([]);
-    expect(target.toObjects(table)).toEqual([]);
+    const table = client.fromBatches([]);
+    expect(client.toBatches(table)).toEqual([]);
+    expect(client.toObjects(table)).toEqual([]);
   });
 
   it('knows its version', () => {
-    expect(target.version).toMatch(/^\d+\.\d+\.\d+/);
+    expect(client.version).toMatch(/^\d+\.\d+\.\d+/);
   });
 });
 

@@ -1,6 +1,6 @@
 import { type Data, Float64, Int32, Int64, RecordBatch, Schema, Struct, Field, Table, makeData } from 'apache-arrow';
 
-import type { ColumnTableTarget, MeasurementColumns, MeasurementObject } from './measurement-table.js';
+import type { JsTableClient, MeasurementColumns, MeasurementObject } from './measurement-table.js';
 import { packageVersion } from './package-version.js';
 
 type Columns = { id: Int32; sensor_id: Int32; value: Float64; timestamp: Int64 };
@@ -22,7 +22,7 @@ const SCHEMA = new Schema<Columns>(FIELDS);
  * The alternatives are slower: the library's builders, which take value by value, iterating over the table, and
  * `table.toArray()`.
  */
-export const apacheArrow: ColumnTableTarget<Table<Columns>> = {
+export const apacheArrow: JsTableClient<Table<Columns>> = {
   name: 'apache-arrow',
   version: packageVersion('apache-arrow'),
 

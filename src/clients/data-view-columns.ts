@@ -1,6 +1,6 @@
 /** HyperbyteDB's columns coded by hand: a `DataView` over reused memory, the fastest way in JavaScript without a library. */
 import type { SeriesNames } from '../library/codecs/columns-codec.js';
-import type { ColumnBatch, DecodedBatch, IngestTarget } from './ingest-target.js';
+import type { ColumnBatch, DecodedBatch, JsCodec } from './js-codec.js';
 
 const FLOAT = 0xcb;
 const INT64 = 0xd3;
@@ -9,7 +9,7 @@ const ARRAY16 = 0xdc;
 const ARRAY32 = 0xdd;
 const ARRAY_HEADER = 5;
 
-export const dataViewColumns: IngestTarget = {
+export const dataViewColumns: JsCodec = {
   version: () => process.versions.v8,
   encoder: (names, batch) => {
     const writer = new DataViewWriter(names);

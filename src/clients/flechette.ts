@@ -1,6 +1,6 @@
 import { Column, type Table, columnFromArray, tableFromColumns } from '@uwdata/flechette';
 
-import type { ColumnTableTarget, MeasurementColumns, MeasurementObject } from './measurement-table.js';
+import type { JsTableClient, MeasurementColumns, MeasurementObject } from './measurement-table.js';
 import { packageVersion } from './package-version.js';
 
 const NAMES = ['id', 'sensor_id', 'value', 'timestamp'] as const;
@@ -10,7 +10,7 @@ const NAMES = ['id', 'sensor_id', 'value', 'timestamp'] as const;
  * copied value by value. 64-bit integers stay `bigint` (`useBigInt`), which is lossless, and as
  * fast: a `number` is also made from a `bigint`, and range-checked.
  */
-export const flechette: ColumnTableTarget<Table> = {
+export const flechette: JsTableClient<Table> = {
   name: 'flechette',
   version: packageVersion('@uwdata/flechette'),
 

@@ -7,10 +7,10 @@ import { readFileSync } from 'node:fs';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 
 import { BoundaryError } from '../errors.js';
-import { type KvAddress, type KvTarget, type KvTargetConnection, parseKvUrl } from './kv-target.js';
+import { type KvAddress, type JsKvClient, type JsKvConnection, parseKvUrl } from './js-kv-client.js';
 import { packageVersion } from './package-version.js';
 
-export const ioredis: KvTarget = {
+export const ioredis: JsKvClient = {
   version: () => packageVersion('ioredis'),
   connect: async (url, setting) => {
     const address = parseKvUrl(url);
@@ -56,7 +56,7 @@ function optionsOf(
   };
 }
 
-class IoredisConnection implements KvTargetConnection {
+class IoredisConnection implements JsKvConnection {
   readonly #client: Redis | Cluster;
   readonly #setting: string | undefined;
 

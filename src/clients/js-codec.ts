@@ -14,7 +14,7 @@ export interface DecodedBatch {
 }
 
 /** A codec of batches of one series and field. */
-export interface IngestTarget {
+export interface JsCodec {
   version(): string;
   /**
    * Prepares, untimed, a function that encodes this batch; converting the input to the codec's preferred form is not timed

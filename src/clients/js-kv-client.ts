@@ -2,7 +2,7 @@
 import { urlParts } from './url-parts.js';
 
 /** One connection of a client. Every method resolves with the response; keys and values are strings. */
-export interface KvTargetConnection {
+export interface JsKvConnection {
   get(key: string): Promise<string | null>;
   set(key: string, value: string): Promise<unknown>;
   /** Sends many single commands, in this client's fastest way. */
@@ -14,9 +14,9 @@ export interface KvTargetConnection {
 }
 
 /** A client of the Redis protocol. */
-export interface KvTarget {
+export interface JsKvClient {
   /** Connects to the server that the URL names, in the form of `KvClient`. `setting` is the lane's. */
-  connect(url: string, setting: string | undefined): Promise<KvTargetConnection>;
+  connect(url: string, setting: string | undefined): Promise<JsKvConnection>;
   version(): string;
 }
 

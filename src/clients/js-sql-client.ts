@@ -3,35 +3,38 @@ import { readFileSync } from 'node:fs';
 
 import { urlParts } from './url-parts.js';
 
+/** A row: its values by the names of their columns, or in the order of the columns. */
+export type SqlRow = Readonly<Record<string, unknown>> | readonly unknown[];
+
 /** The response to a statement. */
 export interface SqlAnswer {
-  /** The rows as objects; undefined if the statement returns none. */
-  readonly rows?: readonly Readonly<Record<string, unknown>>[] | undefined;
+  /** The rows, as objects or as arrays; undefined if the statement returns none. */
+  readonly rows?: readonly SqlRow[] | undefined;
   /** The number of rows changed, or found. */
   readonly affectedRows: number;
 }
 
 /** A statement to run; without parameters it is sent as text. */
-export interface SqlTargetRequest {
+export interface JsSqlRequest {
   readonly sql: string;
   readonly parameters: readonly unknown[] | undefined;
 }
 
 /** One connection of a client. Every method resolves with the response. */
-export interface SqlTargetConnection {
+export interface JsSqlConnection {
   ping(): Promise<unknown>;
-  request(request: SqlTargetRequest): Promise<SqlAnswer>;
+  request(request: JsSqlRequest): Promise<SqlAnswer>;
   /** Runs many requests in order, in this client's fastest way. */
-  requests(requests: readonly SqlTargetRequest[]): Promise<readonly SqlAnswer[]>;
+  requests(requests: readonly JsSqlRequest[]): Promise<readonly SqlAnswer[]>;
   /** Inserts rows into a table at once, in this client's fastest way; resolves to the number of rows. */
   insertRows(table: string, columns: readonly string[], rows: readonly (readonly unknown[])[]): Promise<number>;
   close(): Promise<void>;
 }
 
 /** A client of the MySQL protocol. */
-export interface SqlTarget {
+export interface JsSqlClient {
   /** Connects to the server that the URL names, in the form of `SqlClient`. `setting` is the lane's. */
-  connect(url: string, setting: string | undefined): Promise<SqlTargetConnection>;
+  connect(url: string, setting: string | undefined): Promise<JsSqlConnection>;
   version(): string;
 }
 
@@ -82,6 +85,6 @@ export function connectionOptions(url: string) {
 /** The response in the form of both clients: rows, or the number of rows affected. */
 export function answerOf(answer: unknown): SqlAnswer {
   return Array.isArray(answer)
-    ? { rows: answer as Record<string, unknown>[], affectedRows: 0 }
+    ? { rows: answer as SqlRow[], affectedRows: 0 }
     : { affectedRows: (answer as { readonly affectedRows: number }).affectedRows };
 }

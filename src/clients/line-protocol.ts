@@ -3,7 +3,7 @@
  * shortest text, without intermediate strings; the parser likewise.
  */
 import type { SeriesNames } from '../library/codecs/columns-codec.js';
-import type { ColumnBatch, DecodedBatch, IngestTarget } from './ingest-target.js';
+import type { ColumnBatch, DecodedBatch, JsCodec } from './js-codec.js';
 
 const ZERO = 0x30;
 const SPACE = 0x20;
@@ -21,7 +21,7 @@ const SCALE = 1000;
 /** The limit of a value times `SCALE`, below which it is still exact. */
 const MOST_SCALED = 2 ** 31;
 
-export const lineProtocol: IngestTarget = {
+export const lineProtocol: JsCodec = {
   version: () => process.versions.v8,
   encoder: (names, batch) => {
     const writer = new LineWriter(names);

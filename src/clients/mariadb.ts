@@ -9,12 +9,12 @@ import {
   answerOf,
   connectionOptions,
   type SqlAnswer,
-  type SqlTarget,
-  type SqlTargetConnection,
-  type SqlTargetRequest,
-} from './sql-target.js';
+  type JsSqlClient,
+  type JsSqlConnection,
+  type JsSqlRequest,
+} from './js-sql-client.js';
 
-export const mariadb: SqlTarget = {
+export const mariadb: JsSqlClient = {
   version: () => packageVersion('mariadb'),
   connect: async (url, setting) => {
     const connection = await createConnection({
@@ -30,7 +30,7 @@ export const mariadb: SqlTarget = {
   },
 };
 
-class MariadbConnection implements SqlTargetConnection {
+class MariadbConnection implements JsSqlConnection {
   readonly #connection: Connection;
   readonly #isText: boolean;
 
@@ -43,7 +43,7 @@ class MariadbConnection implements SqlTargetConnection {
     return this.#connection.ping();
   }
 
-  async request({ sql, parameters }: SqlTargetRequest): Promise<SqlAnswer> {
+  async request({ sql, parameters }: JsSqlRequest): Promise<SqlAnswer> {
     const answer: unknown =
       parameters === undefined
         ? await this.#connection.query(sql)
@@ -53,7 +53,7 @@ class MariadbConnection implements SqlTargetConnection {
     return answerOf(answer);
   }
 
-  requests(requests: readonly SqlTargetRequest[]): Promise<readonly SqlAnswer[]> {
+  requests(requests: readonly JsSqlRequest[]): Promise<readonly SqlAnswer[]> {
     return Promise.all(requests.map((request) => this.request(request)));
   }
 

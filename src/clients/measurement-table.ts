@@ -21,7 +21,7 @@ export interface MeasurementObject {
  * A library of in-memory tables in pure JavaScript. A table consists of batches of columns; building from rows and filtering are
  * written once, over typed arrays, for all libraries.
  */
-export interface ColumnTableTarget<Table> {
+export interface JsTableClient<Table> {
   readonly name: string;
   readonly version: string;
   /** Makes a table over these batches, whose memory it keeps without a copy. */

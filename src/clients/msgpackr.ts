@@ -6,7 +6,7 @@
 import { addExtension, Packr, Unpackr } from 'msgpackr/pack';
 
 import type { SeriesNames } from '../library/codecs/columns-codec.js';
-import type { ColumnBatch, IngestTarget } from './ingest-target.js';
+import type { ColumnBatch, JsCodec } from './js-codec.js';
 import { packageVersion } from './package-version.js';
 
 /** A number that must be written as a 64-bit float. */
@@ -52,7 +52,7 @@ export function packRows(
   return packr.pack(rows);
 }
 
-export const msgpackr: IngestTarget = {
+export const msgpackr: JsCodec = {
   version: () => packageVersion('msgpackr'),
   encoder: ({ measurement, tags = {}, field }, { values, timestamps }: ColumnBatch) => {
     const batch = {

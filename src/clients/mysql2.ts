@@ -1,6 +1,6 @@
 /**
- * `mysql2`, in JavaScript alone. Its settings: prepared statements, the default, and `text`, in which it writes the parameters into
- * the SQL.
+ * `mysql2`, in JavaScript alone. Its settings: prepared statements, the default; `text`, in which it writes the parameters into the
+ * SQL; and `arrays`, prepared statements whose rows come as arrays (`rowsAsArray`), which saves the names of the columns.
  */
 import { type Connection, createConnection, type ResultSetHeader } from 'mysql2/promise';
 
@@ -9,27 +9,28 @@ import {
   answerOf,
   connectionOptions,
   type SqlAnswer,
-  type SqlTarget,
-  type SqlTargetConnection,
-  type SqlTargetRequest,
-} from './sql-target.js';
+  type JsSqlClient,
+  type JsSqlConnection,
+  type JsSqlRequest,
+} from './js-sql-client.js';
 
 /** Parameter values of the family's statements. */
 type Values = (string | number | boolean)[];
 
-export const mysql2: SqlTarget = {
+export const mysql2: JsSqlClient = {
   version: () => packageVersion('mysql2'),
   connect: async (url, setting) => {
     const connection = await createConnection({
       ...connectionOptions(url),
       // A character set that servers with a partial dialect support, too.
       charset: 'UTF8MB4_GENERAL_CI',
+      rowsAsArray: setting === 'arrays',
     });
     return new Mysql2Connection(connection, setting === 'text');
   },
 };
 
-class Mysql2Connection implements SqlTargetConnection {
+class Mysql2Connection implements JsSqlConnection {
   readonly #connection: Connection;
   readonly #isText: boolean;
 
@@ -42,7 +43,7 @@ class Mysql2Connection implements SqlTargetConnection {
     return this.#connection.ping();
   }
 
-  async request({ sql, parameters }: SqlTargetRequest): Promise<SqlAnswer> {
+  async request({ sql, parameters }: JsSqlRequest): Promise<SqlAnswer> {
     const [answer] =
       parameters === undefined
         ? await this.#connection.query(sql)
@@ -55,7 +56,7 @@ class Mysql2Connection implements SqlTargetConnection {
   /**
    * Runs requests. The client sends a statement after the previous response; queueing all at once saves the turns between them.
    */
-  requests(requests: readonly SqlTargetRequest[]): Promise<readonly SqlAnswer[]> {
+  requests(requests: readonly JsSqlRequest[]): Promise<readonly SqlAnswer[]> {
     return Promise.all(requests.map((request) => this.request(request)));
   }
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 
 import { BoundaryError } from '../errors.js';
-import { type KvTarget, type KvTargetConnection, parseKvUrl } from './kv-target.js';
+import { type JsKvClient, type JsKvConnection, parseKvUrl } from './js-kv-client.js';
 import { loadPackage, optionalVersion } from './optional-package.js';
 
 export const VALKEY_GLIDE = '@valkey/valkey-glide';
@@ -27,7 +27,7 @@ interface GlideClient {
   close(): void;
 }
 
-export const valkeyGlide: KvTarget = {
+export const valkeyGlide: JsKvClient = {
   version: () => optionalVersion(VALKEY_GLIDE),
   connect: async (url) => {
     const { GlideClient, Batch } = loadPackage<Glide>(VALKEY_GLIDE);
@@ -49,7 +49,7 @@ export const valkeyGlide: KvTarget = {
   },
 };
 
-class GlideConnection implements KvTargetConnection {
+class GlideConnection implements JsKvConnection {
   readonly #client: GlideClient;
   readonly #batch: () => GlideBatch;
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { KvClient } from '../../../src/index.js';
 import { kvFamily } from '../../../src/families/kv/family.js';
 import { expectedOf, KvSums, valueOf } from '../../../src/families/kv/keys.js';
-import { parseKvUrl } from '../../../src/clients/kv-target.js';
+import { parseKvUrl } from '../../../src/clients/js-kv-client.js';
 import { startRedis } from '../../redis-server.js';
 import { lacks } from '../../needs.js';
 import { sampleCells, stopwatch } from '../sampled-cells.js';

@@ -11,7 +11,7 @@ import type { OpenFamily } from '../../../src/families/workload.js';
 import { checkCell } from './checked-stopwatch.js';
 
 const options = { rows: 140_011, workers: 1, engines: {}, peers: true };
-const cells = planMeasurements(options).filter(({ target = '' }) => target in PEERS);
+const cells = planMeasurements(options).filter(({ client = '' }) => client in PEERS);
 
 describe('peers', () => {
   let family: OpenFamily;
@@ -23,7 +23,7 @@ describe('peers', () => {
   it('are planned for those who ask for them', () => {
     expect(new Set(cells.map(({ cell }) => cell.engine))).toEqual(new Set(Object.keys(PEERS)));
     const unasked = planMeasurements({ rows: 1000, workers: 1 });
-    expect(unasked.filter(({ target = '' }) => target in PEERS)).toEqual([]);
+    expect(unasked.filter(({ client = '' }) => client in PEERS)).toEqual([]);
   });
 
   it('are there, as far as development needs them', () => {

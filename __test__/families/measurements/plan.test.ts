@@ -60,7 +60,7 @@ describe('the plan of the family', () => {
   });
 
   it('gives an engine of its own limits the lanes that it can do, within them', () => {
-    const on = (engine: string) => engineLanes.filter((lane) => lane.engine === engine && lane.target === undefined);
+    const on = (engine: string) => engineLanes.filter((lane) => lane.engine === engine && lane.client === undefined);
     const without = (engine: string): string[] => {
       const names = new Set(on(engine).map(({ lane }) => lane));
       return on('memory').flatMap(({ lane }) => (names.has(lane) ? [] : [lane]));
@@ -154,8 +154,8 @@ describe('the transports of an engine', () => {
     expect(reasons()).toEqual({ 'gRPC is for queries only': ['grpc-sync'] });
     const skipped = hyperCells().filter(({ skip }) => skip !== undefined);
     const lanesIn = engineLanes.filter(
-      ({ engine, workloads, target }) =>
-        engine === 'hyper' && workloads.includes('insert.bulk') && target === undefined,
+      ({ engine, workloads, client }) =>
+        engine === 'hyper' && workloads.includes('insert.bulk') && client === undefined,
     );
     expect(skipped.map(({ cell }) => `${cell.side} ${cell.lane}`)).toEqual(
       lanesIn.map(({ side, lane }) => `${side} ${lane}`),

@@ -22,20 +22,20 @@ const matrix: RequestMatrix = {
   lanes: [
     { side: 'rust', lane: 'call', variant: 'Client', workloads: ['echo'] },
     { side: 'rust', lane: 'batch', variant: 'Client', workloads: ['echo', 'echoes'] },
-    { side: 'js', lane: 'call', rustLane: 'call', variant: 'client', workloads: ['echo'], target: 'client' },
+    { side: 'js', lane: 'call', rustLane: 'call', variant: 'client', workloads: ['echo'], client: 'client' },
     {
       side: 'js',
       lane: 'batch',
       rustLane: 'batch',
       variant: 'peer',
       workloads: ['echo'],
-      target: 'peer',
+      client: 'peer',
       setting: 'pipeline',
       peer: true,
     },
   ],
 };
-const place: GridPlace = { family: 'loop', engine: 'server', peerSkip: (target) => `${target} is not installed` };
+const place: GridPlace = { family: 'loop', engine: 'server', peerSkip: (client) => `${client} is not installed` };
 const options: GridOptions = { rows: 7, workers: 3, engines: {} };
 
 const plan = (more: Partial<GridOptions> = {}, where: GridPlace = place) =>
@@ -82,7 +82,7 @@ describe('planRequests', () => {
   });
 
   it('skips with the reason', () => {
-    const peers = plan({ peers: true }).filter(({ target }) => target === 'peer');
+    const peers = plan({ peers: true }).filter(({ client }) => client === 'peer');
     expect(peers.map(({ cell, skip }) => [cell.id, skip])).toEqual([
       ['loop/echo/batch/js/server/peer/pipeline/t2/b16', 'peer is not installed'],
     ]);

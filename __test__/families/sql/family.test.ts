@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { addon } from '../../../src/addon.js';
 import { SqlClient } from '../../../src/index.js';
-import { parseSqlUrl } from '../../../src/clients/sql-target.js';
+import { mysql2 } from '../../../src/clients/mysql2.js';
+import { parseSqlUrl } from '../../../src/clients/js-sql-client.js';
 import { sqlFamily } from '../../../src/families/sql/family.js';
 import { inDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
@@ -56,6 +57,29 @@ describe.skipIf(lacks('mysql'))('the family sql', () => {
       expect({ id, tables: (await admin.query(tables)).rows() }).toEqual({ id, tables: [] });
     await sampleCells(family, cells, left);
   }, 300_000);
+
+  test.each([
+    { setting: undefined, executed: 3, areArrays: false },
+    { setting: 'arrays', executed: 3, areArrays: true },
+    { setting: 'text', executed: 0, areArrays: false },
+  ])('the setting $setting of mysql2 takes effect', async ({ setting, executed, areArrays }) => {
+    await using admin = await SqlClient.connect(url, { int64: 'number' });
+    const executions = async (): Promise<number> => {
+      const [row] = (await admin.query("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'")).rows();
+      return Number(row!['Value']);
+    };
+    const connection = await mysql2.connect(url, setting);
+    try {
+      const before = await executions();
+      const request = { sql: 'SELECT ? + 1 AS next', parameters: [41] };
+      const answers = await connection.requests([request, request, request]);
+      expect((await executions()) - before).toBe(executed);
+      for (const { rows } of answers) expect(Array.isArray(rows![0])).toBe(areArrays);
+      expect(answers.map(({ rows }) => Object.values(rows![0]!).map(Number))).toEqual([[42], [42], [42]]);
+    } finally {
+      await connection.close();
+    }
+  });
 
   test('what the two languages expect is the same', async () => {
     const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 130, threads: [1, 7], batch: [1, 32] };

@@ -1,4 +1,4 @@
-//! The dimensions of the matrix: the workload, the lane and the flavor of a cell, and the target of some cells.
+//! The dimensions of the matrix: the workload, the lane and the flavor of a cell, and the client of some cells.
 
 use serde::{Deserialize, Serialize};
 
@@ -63,7 +63,7 @@ pub enum Flavor {
 /// A client library that a lane uses in place of the engine, to compare the engine with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Target {
+pub enum Client {
     /// The crate `hyperdb-api`, a client of the server of the engine `hyper`.
     HyperdbApi,
 }

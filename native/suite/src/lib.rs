@@ -33,7 +33,7 @@ use std::sync::Arc;
 use boundary_bench_engine::Engine;
 use boundary_bench_kernel::Result;
 
-pub use dimensions::{Flavor, Lane, Target, Workload};
+pub use dimensions::{Client, Flavor, Lane, Workload};
 pub use expected::expected;
 pub use measurements::{EngineEntry, EngineLane, Family, WorkerCount, WorkloadEntry, matrix};
 pub use sample::CellSample;
@@ -51,8 +51,8 @@ pub use target::{PrivateTarget, TargetInfo, TargetKind};
 /// [`boundary_bench_kernel::Error::InvalidArgument`] for a cell that the matrix does not have, and the errors of the engine.
 pub fn run_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
     spec.validate()?;
-    match spec.target {
-        Some(Target::HyperdbApi) => return direct::run(engine, spec),
+    match spec.client {
+        Some(Client::HyperdbApi) => return direct::run(engine, spec),
         None => {}
     }
     match spec.workload {

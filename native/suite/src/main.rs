@@ -115,7 +115,7 @@ fn cells(arguments: &Arguments, engine: &Arc<dyn Engine>) -> Result<Vec<(CellSpe
                         workers: arguments.workers,
                         rows: arguments.rows,
                         table: family.table.clone(),
-                        target: entry.target,
+                        client: entry.client,
                         batch_rows: None,
                     };
                     spec.validate()?;

@@ -8,7 +8,7 @@ use boundary_bench_kernel::{Error, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::dimensions::{Flavor, Lane, Target, Workload};
+use crate::dimensions::{Client, Flavor, Lane, Workload};
 use crate::matrix::FamilyPart;
 
 /// A group of workloads over one schema.
@@ -105,7 +105,7 @@ struct LaneEntry {
     transports: Option<Transports>,
     flavors: Vec<Flavor>,
     workers: Vec<WorkerCount>,
-    target: Option<Target>,
+    client: Option<Client>,
 }
 
 /// A class of transports.
@@ -136,7 +136,7 @@ pub struct EngineLane {
     /// The numbers of workers that the lane runs with.
     pub workers: Vec<WorkerCount>,
     /// The client library that the lane uses in place of the engine.
-    pub target: Option<Target>,
+    pub client: Option<Client>,
 }
 
 impl EngineLane {
@@ -186,7 +186,7 @@ impl LaneEntry {
             Some(Transports::Limited) => transport.limit.is_some(),
         };
         let transports = engine.transports.iter().filter(|(_, transport)| over(transport));
-        let Self { lane, variant, workloads, flavors, workers, target, .. } = self.clone();
+        let Self { lane, variant, workloads, flavors, workers, client, .. } = self.clone();
         EngineLane {
             lane,
             variant,
@@ -195,7 +195,7 @@ impl LaneEntry {
             transports: transports.map(|(name, _)| name.clone()).collect(),
             flavors: common(flavors, engine.flavors.as_deref()),
             workers: common(workers, engine.workers.as_deref()),
-            target,
+            client,
         }
     }
 }
@@ -217,15 +217,15 @@ impl Family {
         Ok(sql.replace("{table}", &identifier(table)))
     }
 
-    /// The entries of a lane for a workload: those on the engines, or with `target` those of that client library.
+    /// The entries of a lane for a workload: those on the engines, or with `client` those of that client library.
     pub fn lanes_of(
         &self,
         workload: Workload,
         lane: Lane,
-        target: Option<Target>,
+        client: Option<Client>,
     ) -> impl Iterator<Item = &EngineLane> {
         let fits = move |entry: &&EngineLane| {
-            entry.lane == lane && entry.target == target && entry.workloads.contains(&workload)
+            entry.lane == lane && entry.client == client && entry.workloads.contains(&workload)
         };
         self.lanes.iter().filter(fits)
     }
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(insert("mysql").flavors, [Flavor::Async]);
         assert!(insert("mysql").runs_with(1) && !insert("mysql").runs_with(2));
         assert!(insert("memory").runs_on(&MemoryEngine::new()) && !insert("hyper").runs_on(&MemoryEngine::new()));
-        let direct = family.lanes_of(Workload::InsertBulk, Lane::Row, Some(Target::HyperdbApi));
+        let direct = family.lanes_of(Workload::InsertBulk, Lane::Row, Some(Client::HyperdbApi));
         assert!(direct.into_iter().all(|lane| lane.engine == "hyper"));
         assert!(family.can_do("embedded", Workload::QueryFiltered));
         assert!(!family.can_do("memory", Workload::QueryFiltered));

@@ -6,7 +6,7 @@ use boundary_bench_engine::measurements::RowRange;
 use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::dimensions::{Flavor, Lane, Target, Workload};
+use crate::dimensions::{Client, Flavor, Lane, Workload};
 use crate::measurements::matrix;
 
 /// The most workers of a cell; a larger number is taken for a mistake.
@@ -30,7 +30,7 @@ pub struct CellSpec {
     pub table: String,
     /// The client library; `None` if the lane uses the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<Target>,
+    pub client: Option<Client>,
     /// The most rows of a batch of a query, 1 or more; `None` for [`boundary_bench_engine::DEFAULT_BATCH_ROWS`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch_rows: Option<NonZeroUsize>,
@@ -43,9 +43,9 @@ impl CellSpec {
     /// [`Error::InvalidArgument`] for a cell that the matrix does not have, or for too many rows or workers.
     pub fn validate(&self) -> Result<()> {
         let name = self.workload.name();
-        let mut entries = matrix()?.lanes_of(self.workload, self.lane, self.target).peekable();
+        let mut entries = matrix()?.lanes_of(self.workload, self.lane, self.client).peekable();
         if entries.peek().is_none() {
-            let with = self.target.map(|target| format!(" with {target:?}")).unwrap_or_default();
+            let with = self.client.map(|client| format!(" with {client:?}")).unwrap_or_default();
             return Err(Error::InvalidArgument(format!("the rust side of {name} has no lane {:?}{with}", self.lane)));
         }
         if !entries.any(|entry| entry.flavors.contains(&self.flavor) && entry.runs_with(self.workers)) {
@@ -80,7 +80,7 @@ mod tests {
             workers: 1,
             rows: 10,
             table: "t".to_owned(),
-            target: None,
+            client: None,
             batch_rows: None,
         }
     }
@@ -88,15 +88,15 @@ mod tests {
     #[test]
     fn cells_outside_the_matrix_are_refused() {
         assert!(spec().validate().is_ok());
-        let direct = CellSpec { lane: Lane::Stream, target: Some(Target::HyperdbApi), ..spec() };
+        let direct = CellSpec { lane: Lane::Stream, client: Some(Client::HyperdbApi), ..spec() };
         assert!(direct.validate().is_ok());
         assert!(CellSpec { flavor: Flavor::Async, workers: 2, ..direct }.validate().is_ok());
         for wrong in [
             CellSpec { lane: Lane::Stream, ..spec() },
             CellSpec { lane: Lane::Row, ..spec() },
             CellSpec { workload: Workload::InsertBulk, ..spec() },
-            CellSpec { target: Some(Target::HyperdbApi), ..spec() },
-            CellSpec { target: Some(Target::HyperdbApi), lane: Lane::Stream, workers: 2, ..spec() },
+            CellSpec { client: Some(Client::HyperdbApi), ..spec() },
+            CellSpec { client: Some(Client::HyperdbApi), lane: Lane::Stream, workers: 2, ..spec() },
             CellSpec { workers: 0, ..spec() },
             CellSpec { workers: u32::MAX, ..spec() },
             CellSpec { rows: (1 << 31) + 1, ..spec() },
@@ -111,8 +111,8 @@ mod tests {
                     \"rows\":10,\"table\":\"t\"}";
         assert_eq!(serde_json::from_str::<CellSpec>(text).unwrap(), spec());
         assert_eq!(serde_json::to_string(&spec()).unwrap(), text);
-        let direct = CellSpec { target: Some(Target::HyperdbApi), ..spec() };
-        let text = text.replace('}', ",\"target\":\"hyperdb-api\"}");
+        let direct = CellSpec { client: Some(Client::HyperdbApi), ..spec() };
+        let text = text.replace('}', ",\"client\":\"hyperdb-api\"}");
         assert_eq!(serde_json::from_str::<CellSpec>(&text).unwrap(), direct);
         assert_eq!(serde_json::to_string(&direct).unwrap(), text);
         assert_eq!(serde_json::to_string(&Lane::ArrowIpc).unwrap(), "\"arrow-ipc\"");

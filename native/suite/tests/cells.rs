@@ -6,7 +6,7 @@ use boundary_bench_engine::Engine;
 use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
 use boundary_bench_engines::open;
 use boundary_bench_kernel::needs;
-use boundary_bench_suite::{CellSpec, EngineLane, Flavor, Lane, Target, Workload, expected, load, matrix, run_cell};
+use boundary_bench_suite::{CellSpec, Client, EngineLane, Flavor, Lane, Workload, expected, load, matrix, run_cell};
 
 const ROWS: u64 = 10_007;
 
@@ -25,7 +25,7 @@ fn cells_of(engine: &dyn Engine, workers: u32) -> Vec<CellSpec> {
                     workers,
                     rows: ROWS,
                     table,
-                    target: entry.target,
+                    client: entry.client,
                     batch_rows: None,
                 });
             }
@@ -105,7 +105,7 @@ fn the_client_library_of_hyper_stores_every_row_of_every_piece() {
         (Lane::ArrowIpc, Flavor::Async, 3),
     ] {
         for rows in [0, 2, 700_001] {
-            let target = Some(Target::HyperdbApi);
+            let client = Some(Client::HyperdbApi);
             let table = "many".to_owned();
             let spec = CellSpec {
                 workload: Workload::InsertBulk,
@@ -114,7 +114,7 @@ fn the_client_library_of_hyper_stores_every_row_of_every_piece() {
                 workers,
                 rows,
                 table,
-                target,
+                client,
                 batch_rows: None,
             };
             let sample = run_cell(&engine, &spec).unwrap();
@@ -134,7 +134,7 @@ fn an_engine_without_that_server_refuses_its_client_library() {
         workers: 1,
         rows: 10,
         table: "t".to_owned(),
-        target: Some(Target::HyperdbApi),
+        client: Some(Client::HyperdbApi),
         batch_rows: None,
     };
     assert_eq!(run_cell(&engine, &spec).unwrap_err().code(), "BB_UNSUPPORTED");
@@ -152,7 +152,7 @@ fn several_batches_and_more_workers_than_cores_arrive_whole() {
                 workers: 5,
                 rows: 700_001,
                 table: "many".to_owned(),
-                target: None,
+                client: None,
                 batch_rows: None,
             };
             let sample = run_cell(&engine, &spec).unwrap();
@@ -173,7 +173,7 @@ fn rows_that_are_missing_are_noticed() {
             workers: 1,
             rows: 100,
             table: "short".to_owned(),
-            target: None,
+            client: None,
             batch_rows: None,
         };
         let found = run_cell(&engine, &spec).unwrap().checksum;
@@ -197,7 +197,7 @@ fn a_missing_table_is_an_error_in_every_flavor() {
                 workers,
                 rows: 10,
                 table: "missing".to_owned(),
-                target: None,
+                client: None,
                 batch_rows: None,
             };
             assert_eq!(run_cell(&engine, &spec).unwrap_err().code(), "BB_TABLE_NOT_FOUND", "{spec:?}");

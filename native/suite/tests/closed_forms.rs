@@ -52,7 +52,7 @@ fn closed_forms_are_those_of_the_fixture() {
                 workers: case.workers,
                 rows: case.rows,
                 table: "t".to_owned(),
-                target: None,
+                client: None,
                 batch_rows: None,
             };
             assert_eq!(expected(&spec).unwrap(), found, "{context}");

@@ -1,6 +1,6 @@
 import type { Cell } from '../../records/record.js';
 import { dataViewColumns } from '../../clients/data-view-columns.js';
-import type { IngestTarget } from '../../clients/ingest-target.js';
+import type { JsCodec } from '../../clients/js-codec.js';
 import { lineProtocol } from '../../clients/line-protocol.js';
 import { msgpackr } from '../../clients/msgpackr.js';
 import type { RequestValues } from '../requests/options.js';
@@ -14,8 +14,8 @@ const FAMILY_NAME = 'ingest';
 /** The engine of a stage, which has no server. */
 const ENGINE = 'in-process';
 
-/** The codecs of the `js` side, by the name of their target in the matrix. */
-const TARGETS: Readonly<Record<string, IngestTarget>> = {
+/** The codecs of the `js` side, by their names in the matrix. */
+const CODECS: Readonly<Record<string, JsCodec>> = {
   msgpackr,
   'data-view': dataViewColumns,
   'line-protocol': lineProtocol,
@@ -23,7 +23,7 @@ const TARGETS: Readonly<Record<string, IngestTarget>> = {
 
 /** A cell of this family. */
 interface PlannedStage extends PlannedCell {
-  readonly target?: string;
+  readonly client?: string;
 }
 
 /** The stages of time-series ingest in process, and the soak over HTTP. */
@@ -51,10 +51,10 @@ function isStage(planned: PlannedCell): planned is PlannedStage {
   return planned.cell.engine === ENGINE;
 }
 
-function openStage({ cell, target }: PlannedStage): Promise<OpenCell> {
+function openStage({ cell, client }: PlannedStage): Promise<OpenCell> {
   const batches = batchesOf(cell.rows);
   if (cell.side === 'rust') return openNativeStage(cell.workload, batches);
-  return openStageCell(cell.workload, batches, target === undefined ? undefined : targetOf(target));
+  return openStageCell(cell.workload, batches, client === undefined ? undefined : codecOf(client));
 }
 
 function planStages({ rows }: FamilyOptions): PlannedStage[] {
@@ -66,8 +66,8 @@ function planStages({ rows }: FamilyOptions): PlannedStage[] {
 }
 
 function plannedStage(lane: StageLane, workload: string, rows: number): PlannedStage {
-  const { side, target, rustLane, variant } = lane;
-  const place = [ENGINE, ...(target === undefined ? [] : [target])];
+  const { side, client, rustLane, variant } = lane;
+  const place = [ENGINE, ...(client === undefined ? [] : [client])];
   const cell: Cell = {
     id: [FAMILY_NAME, workload, lane.lane, side, ...place].join('/'),
     family: FAMILY_NAME,
@@ -85,7 +85,7 @@ function plannedStage(lane: StageLane, workload: string, rows: number): PlannedS
     cell,
     group: workload,
     ...(rustLane === undefined ? {} : { rustLane }),
-    ...(target === undefined ? {} : { target }),
+    ...(client === undefined ? {} : { client }),
   };
 }
 
@@ -93,13 +93,13 @@ function batchesOf(rows: number): number {
   return Math.ceil(rows / matrix.batchRows);
 }
 
-function targetOf(name: string): IngestTarget {
-  const target = TARGETS[name];
-  if (target === undefined) throw new Error(`the family ${FAMILY_NAME} has no codec "${name}"`);
-  return target;
+function codecOf(name: string): JsCodec {
+  const codec = CODECS[name];
+  if (codec === undefined) throw new Error(`the family ${FAMILY_NAME} has no codec "${name}"`);
+  return codec;
 }
 
 function versionsOf(cells: readonly PlannedStage[]): Record<string, string> {
-  const packages = new Set(cells.flatMap(({ target }) => target ?? []));
+  const packages = new Set(cells.flatMap(({ client }) => client ?? []));
   return packages.has('msgpackr') ? { msgpackr: msgpackr.version() } : {};
 }

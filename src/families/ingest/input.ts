@@ -2,7 +2,7 @@
 import { ColumnsEncoder } from '../../library/codecs/columns-codec.js';
 import { LineEncoder } from '../../library/codecs/line-codec.js';
 import type { Checksum } from '../../records/record.js';
-import type { ColumnBatch } from '../../clients/ingest-target.js';
+import type { ColumnBatch } from '../../clients/js-codec.js';
 import { sumFloat64, sumInt64 } from '../measurements/checksum.js';
 import { matrix, type StageInput } from './matrix.js';
 

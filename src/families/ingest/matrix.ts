@@ -13,7 +13,7 @@ export interface StageLane {
   readonly variant: string;
   readonly workloads: readonly string[];
   /** The codec of a `js` lane. */
-  readonly target?: string;
+  readonly client?: string;
 }
 
 /** A stage: a piece of work on batches. */

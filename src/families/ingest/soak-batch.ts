@@ -1,5 +1,5 @@
 /** The batches of the soak: the points in memory, and as the bodies of requests. */
-import type { ColumnBatch } from '../../clients/ingest-target.js';
+import type { ColumnBatch } from '../../clients/js-codec.js';
 import { matrix } from './matrix.js';
 import { FIELD } from './points-query.js';
 import type { BodyEncoder, SoakClient } from './soak-client.js';

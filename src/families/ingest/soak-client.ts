@@ -6,7 +6,7 @@ import { HttpClient } from '../../library/http/http-client.js';
 import { LineEncoder } from '../../library/codecs/line-codec.js';
 import { ROWS_CONTENT_TYPE, RowsEncoder } from '../../library/codecs/rows-codec.js';
 import { dataViewColumns } from '../../clients/data-view-columns.js';
-import type { ColumnBatch } from '../../clients/ingest-target.js';
+import type { ColumnBatch } from '../../clients/js-codec.js';
 import { lineProtocol } from '../../clients/line-protocol.js';
 import { packRows } from '../../clients/msgpackr.js';
 import { trusting } from '../../clients/undici.js';

@@ -9,7 +9,7 @@ import { toBoundaryError } from '../../errors.js';
 import { ColumnsDecoder, ColumnsEncoder } from '../../library/codecs/columns-codec.js';
 import { LineEncoder, LineParser } from '../../library/codecs/line-codec.js';
 import type { Checksum } from '../../records/record.js';
-import type { ColumnBatch, IngestTarget } from '../../clients/ingest-target.js';
+import type { ColumnBatch, JsCodec } from '../../clients/js-codec.js';
 import type { OpenCell, NativeTiming, Stopwatch } from '../workload.js';
 import { bodyOf, expectedOf, inputBatches, StageSums } from './input.js';
 import { matrix } from './matrix.js';
@@ -35,9 +35,9 @@ interface StageRun {
   close?(): Promise<void>;
 }
 
-/** Opens a cell of the sides `napi` and `js`; the latter has a target. */
-export async function openStageCell(workload: string, batches: number, target?: IngestTarget): Promise<OpenCell> {
-  const run = await stageRun(workload, batches, target);
+/** Opens a cell of the sides `napi` and `js`; the latter has a codec. */
+export async function openStageCell(workload: string, batches: number, codec?: JsCodec): Promise<OpenCell> {
+  const run = await stageRun(workload, batches, codec);
   const bench = { batches, inputs: matrix.inputBatches };
   return {
     expected: expectedOf(batches),
@@ -81,18 +81,18 @@ function timeBatches(
   stopwatch.add({ seconds: times.reduce((sum, time) => sum + time, 0) / MS_PER_SECOND });
 }
 
-function stageRun(workload: string, batches: number, target: IngestTarget | undefined): StageRun | Promise<StageRun> {
+function stageRun(workload: string, batches: number, codec: JsCodec | undefined): StageRun | Promise<StageRun> {
   const { input } = matrix.workloads[workload]!;
   const inputs = inputBatches();
-  if (input === 'columns') return encodeRun(workload, inputs, target);
+  if (input === 'columns') return encodeRun(workload, inputs, codec);
   const bodies = inputs.map((batch) => bodyOf(input, batch));
-  if (target?.decoder !== undefined) return targetRun(target.decoder(), bodies);
+  if (codec?.decoder !== undefined) return jsDecodeRun(codec.decoder(), bodies);
   if (workload === 'line_protocol_parse') return parseRun(bodies);
   if (workload === 'columnar_decode') return decodeRun(bodies);
   return addonStage(workload, batches, bodies);
 }
 
-function targetRun(decode: ReturnType<NonNullable<IngestTarget['decoder']>>, bodies: readonly Uint8Array[]): StageRun {
+function jsDecodeRun(decode: ReturnType<NonNullable<JsCodec['decoder']>>, bodies: readonly Uint8Array[]): StageRun {
   let decoded = decode(bodies[0]!);
   return {
     run: (input) => {
@@ -124,9 +124,9 @@ function decodeRun(bodies: readonly Uint8Array[]): StageRun {
   };
 }
 
-function encodeRun(workload: string, inputs: readonly ColumnBatch[], target: IngestTarget | undefined): StageRun {
+function encodeRun(workload: string, inputs: readonly ColumnBatch[], codec: JsCodec | undefined): StageRun {
   const isLines = workload === 'line_protocol_encode';
-  const encoders = encodersOf(isLines, inputs, target);
+  const encoders = encodersOf(isLines, inputs, codec);
   let encoded = encoders[0]!();
   const decoder = isLines ? new LineParser() : new ColumnsDecoder();
   return {
@@ -149,11 +149,11 @@ function encodeRun(workload: string, inputs: readonly ColumnBatch[], target: Ing
 function encodersOf(
   isLines: boolean,
   inputs: readonly ColumnBatch[],
-  target: IngestTarget | undefined,
+  codec: JsCodec | undefined,
 ): readonly (() => () => Uint8Array)[] {
-  if (target?.encoder !== undefined) {
+  if (codec?.encoder !== undefined) {
     return inputs.map((batch) => {
-      const encode = target.encoder!(matrix, batch);
+      const encode = codec.encoder!(matrix, batch);
       let encoded: Uint8Array;
       const read = (): Uint8Array => encoded;
       return () => {

@@ -1,8 +1,8 @@
 import { ioredis } from '../../clients/ioredis.js';
-import type { KvTarget } from '../../clients/kv-target.js';
+import type { JsKvClient } from '../../clients/js-kv-client.js';
 import { VALKEY_GLIDE, valkeyGlide } from '../../clients/valkey-glide.js';
 import type { OpenCell } from '../workload.js';
-import { TargetClients } from '../requests/clients.js';
+import { JsClients } from '../requests/clients.js';
 import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
 import { openLoadCell } from '../requests/load-cell.js';
@@ -10,9 +10,9 @@ import type { TargetServer } from '../requests/target-server.js';
 import { expectedOf, KvSums } from './keys.js';
 import { Keyspace } from './keyspace.js';
 import { KV_MATRIX } from './matrix.js';
-import { type KvRequester, type KvWork, openNapiRequester, targetRequester } from './requesters.js';
+import { type KvRequester, type KvWork, openNapiRequester, jsRequester } from './requesters.js';
 
-const CLIENTS = new TargetClients<KvTarget>('kv', { ioredis, 'valkey-glide': valkeyGlide });
+const CLIENTS = new JsClients<JsKvClient>('kv', { ioredis, 'valkey-glide': valkeyGlide });
 
 /** Keys and values over the Redis wire: one at a time, pipelined, and many in one command. */
 export const kvFamily = defineRequestFamily({
@@ -60,7 +60,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
 }
 
 async function openRequester(work: KvWork, url: string): Promise<KvRequester> {
-  const { cell, target, setting } = work.planned;
+  const { cell, client, setting } = work.planned;
   if (cell.side === 'napi') return openNapiRequester(work, url);
-  return targetRequester(work, await CLIENTS.of(target).connect(url, setting));
+  return jsRequester(work, await CLIENTS.of(client).connect(url, setting));
 }

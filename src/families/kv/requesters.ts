@@ -1,6 +1,6 @@
 /** The work of one request, by the cell's workload and lane, for each client. */
 import { KvClient } from '../../library/kv/kv-client.js';
-import type { KvTargetConnection } from '../../clients/kv-target.js';
+import type { JsKvConnection } from '../../clients/js-kv-client.js';
 import { type PlannedRequests, operationsOf } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
 import type { KvSums } from './keys.js';
@@ -65,13 +65,13 @@ function napiRequest({ planned: { cell }, keyspace: { keys, values }, sums }: Kv
 }
 
 /** A requester on a connection of a client to compare with. */
-export function targetRequester(work: KvWork, connection: KvTargetConnection): KvRequester {
+export function jsRequester(work: KvWork, connection: JsKvConnection): KvRequester {
   return { request: targetRequest(work, connection), close: () => connection.close() };
 }
 
 function targetRequest(
   { planned: { cell }, keyspace: { keys, values }, sums }: KvWork,
-  connection: KvTargetConnection,
+  connection: JsKvConnection,
 ): Request {
   const addAll = (read: readonly (string | null)[]): void => {
     const into = sums();

@@ -47,7 +47,7 @@ async function areLoaded(connection: Connection, { table, rows, workers }: Nativ
 }
 
 /** Opens a cell of the `rust` side. */
-export async function openNativeCell(engine: AddonEngine, cell: Cell, target?: string): Promise<OpenCell> {
+export async function openNativeCell(engine: AddonEngine, cell: Cell, client?: string): Promise<OpenCell> {
   const { connection, tables } = engine;
   const { workload, lane, rows } = cell;
   const workers = cell.workers ?? 1;
@@ -62,7 +62,7 @@ export async function openNativeCell(engine: AddonEngine, cell: Cell, target?: s
     workers,
     rows,
     table,
-    ...(target === undefined ? {} : { target }),
+    ...(client === undefined ? {} : { client }),
   };
   return {
     expected: expectedOf(workload, splitRows(rows, workers)),

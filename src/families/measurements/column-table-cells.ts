@@ -5,7 +5,7 @@
  */
 import type { Cell, Checksum } from '../../records/record.js';
 import type {
-  ColumnTableTarget,
+  JsTableClient,
   MeasurementColumns,
   MeasurementObject,
   MeasurementRow,
@@ -24,15 +24,15 @@ export interface TableSize {
 }
 
 /** Makes a table of so many rows, untimed. */
-export function buildTable<Table>(target: ColumnTableTarget<Table>, { rows }: TableSize): Table {
+export function buildTable<Table>(client: JsTableClient<Table>, { rows }: TableSize): Table {
   const memory = new ColumnBatch();
   const batches = [...batchesOf({ start: 0, rows })].map((part) => copyOf(memory.make(part)));
-  return target.fromBatches(batches);
+  return client.fromBatches(batches);
 }
 
-/** Opens a cell of such a target. */
+/** Opens a cell of such a client. */
 export async function openColumnTableCell<Table>(
-  target: ColumnTableTarget<Table>,
+  client: JsTableClient<Table>,
   tables: LoadedTables<TableSize, Table>,
   { workload, lane, rows }: Cell,
 ): Promise<OpenCell> {
@@ -42,7 +42,7 @@ export async function openColumnTableCell<Table>(
     const build = lane === 'row' ? fromRows : fromColumns;
     return {
       expected,
-      sample: async (stopwatch, signal) => scan(target.toBatches(build(target, range, stopwatch, signal))),
+      sample: async (stopwatch, signal) => scan(client.toBatches(build(client, range, stopwatch, signal))),
       close: async () => {},
     };
   }
@@ -52,7 +52,7 @@ export async function openColumnTableCell<Table>(
     expected,
     sample: async (stopwatch) => {
       stopwatch.start();
-      const checksum = read(target, table, workload);
+      const checksum = read(client, table, workload);
       stopwatch.stop();
       return checksum;
     },
@@ -62,28 +62,28 @@ export async function openColumnTableCell<Table>(
 
 /** Makes a table from rows, written one by one into the columns of a batch. */
 function fromRows<Table>(
-  target: ColumnTableTarget<Table>,
+  client: JsTableClient<Table>,
   range: RowRange,
   stopwatch: Stopwatch,
   signal: AbortSignal,
 ): Table {
   const memory = new RowBatch(Math.min(BATCH_ROWS, range.rows));
-  return build(target, range, stopwatch, signal, (part) => memory.make(part), columnsOfRows);
+  return build(client, range, stopwatch, signal, (part) => memory.make(part), columnsOfRows);
 }
 
 /** Makes a table from columns, which are copied, since the memory remains the caller's. */
 function fromColumns<Table>(
-  target: ColumnTableTarget<Table>,
+  client: JsTableClient<Table>,
   range: RowRange,
   stopwatch: Stopwatch,
   signal: AbortSignal,
 ): Table {
   const memory = new ColumnBatch(newColumns(Math.min(BATCH_ROWS, range.rows)));
-  return build(target, range, stopwatch, signal, (part) => memory.make(part), copyOf);
+  return build(client, range, stopwatch, signal, (part) => memory.make(part), copyOf);
 }
 
 function build<Table, Piece>(
-  target: ColumnTableTarget<Table>,
+  client: JsTableClient<Table>,
   range: RowRange,
   stopwatch: Stopwatch,
   signal: AbortSignal,
@@ -99,7 +99,7 @@ function build<Table, Piece>(
     stopwatch.stop();
   }
   stopwatch.start();
-  const table = target.fromBatches(batches);
+  const table = client.fromBatches(batches);
   stopwatch.stop();
   return table;
 }
@@ -126,25 +126,25 @@ function copyOf({ id, sensor_id, value, timestamp }: MeasurementColumns): Measur
   return { id: id.slice(), sensor_id: sensor_id.slice(), value: value.slice(), timestamp: timestamp.slice() };
 }
 
-function readColumns<Table>(target: ColumnTableTarget<Table>, table: Table, workload: string): Checksum {
-  const batches = target.toBatches(table);
+function readColumns<Table>(client: JsTableClient<Table>, table: Table, workload: string): Checksum {
+  const batches = client.toBatches(table);
   const { columns, filteredSensor } = workloadEntry(workload);
   if (!columns.includes('id')) return aggregate(batches, matrix.sensors);
   return filteredSensor === undefined ? scan(batches) : filter(batches, filteredSensor);
 }
 
 /** Reads a result as row objects, which are all kept until the last one is made; then all their values are read. */
-function readObjects<Table>(target: ColumnTableTarget<Table>, table: Table, workload: string): Checksum {
+function readObjects<Table>(client: JsTableClient<Table>, table: Table, workload: string): Checksum {
   const { filteredSensor } = workloadEntry(workload);
   return sumMeasurementObjects(
-    filteredSensor === undefined ? target.toObjects(table) : filteredObjects(target, table, filteredSensor),
+    filteredSensor === undefined ? client.toObjects(table) : filteredObjects(client, table, filteredSensor),
   );
 }
 
-function filteredObjects<Table>(target: ColumnTableTarget<Table>, table: Table, sensor: number): MeasurementObject[] {
+function filteredObjects<Table>(client: JsTableClient<Table>, table: Table, sensor: number): MeasurementObject[] {
   const objects: MeasurementObject[] = [];
-  target.toBatches(table).forEach(({ sensor_id: sensorIds }, batch) => {
-    const objectAt = target.objectsOfBatch(table, batch);
+  client.toBatches(table).forEach(({ sensor_id: sensorIds }, batch) => {
+    const objectAt = client.objectsOfBatch(table, batch);
     for (let at = 0; at < sensorIds.length; at += 1) {
       if (sensorIds[at] === sensor) objects.push(objectAt(at));
     }

@@ -1,5 +1,5 @@
 import type { DuckDbInterface } from '../../clients/duckdb-node-api.js';
-import type { ColumnTableTarget } from '../../clients/measurement-table.js';
+import type { JsTableClient } from '../../clients/measurement-table.js';
 import { connect } from '../../library/engine/connection.js';
 import { unloadTables } from './native-suite.js';
 import { useHyperd } from '../../host/hyperd.js';
@@ -107,11 +107,11 @@ class OpenMeasurements implements OpenFamily {
   }
 
   async openCell(planned: PlannedMeasurement): Promise<OpenCell> {
-    const { cell, tableRows, group, target } = planned;
+    const { cell, tableRows, group, client } = planned;
     if (group !== this.#group) await this.#makeRoom();
     this.#group = group;
     const place = await this.#place(placeOf(planned));
-    return place.openCell({ ...cell, rows: tableRows }, target);
+    return place.openCell({ ...cell, rows: tableRows }, client);
   }
 
   async close(): Promise<void> {
@@ -180,16 +180,16 @@ function opened<T>(outcomes: readonly PromiseSettledResult<T>[]): T[] {
 }
 
 /** The name of a cell's place: its JavaScript client, else its engine. */
-function placeOf({ cell, target }: PlannedMeasurement): string {
-  return cell.side === 'js' ? (target ?? cell.engine) : cell.engine;
+function placeOf({ cell, client }: PlannedMeasurement): string {
+  return cell.side === 'js' ? (client ?? cell.engine) : cell.engine;
 }
 
 function enginePlace(name: string, engine: ConnectedEngine): Place {
   return {
     versions: { [name]: engine.version },
-    openCell: async (cell, target) => {
+    openCell: async (cell, client) => {
       const connected = await engine.over(cell.transport);
-      return cell.side === 'rust' ? openNativeCell(connected, cell, target) : openNapiCell(connected, cell);
+      return cell.side === 'rust' ? openNativeCell(connected, cell, client) : openNapiCell(connected, cell);
     },
     unloadIdle: () => engine.unloadIdle(),
     close: () => engine.close(),
@@ -200,7 +200,7 @@ function enginePlace(name: string, engine: ConnectedEngine): Place {
 const MYSQL = 'mysql';
 
 /**
- * The clients of the `js` side, by the name of their target in the matrix; each may ask for the MySQL server and its engine. Each is
+ * The clients of the `js` side, by their names in the matrix; each may ask for the MySQL server and its engine. Each is
  * imported only where it is measured: the process of a cell starts faster, and has nothing else in it.
  */
 const CLIENTS: Readonly<Record<string, (mysql: MysqlPlace) => Promise<Place>>> = {
@@ -219,14 +219,14 @@ async function mysql2Place(mysql: MysqlPlace, options: { readonly isPrepared: bo
   return openMysql2Place(...(await mysql()), options);
 }
 
-function columnTablePlace<Table>(target: ColumnTableTarget<Table>): Place {
+function columnTablePlace<Table>(client: JsTableClient<Table>): Place {
   const tables = new LoadedTables<TableSize, Table>({
-    load: async (size) => buildTable(target, size),
+    load: async (size) => buildTable(client, size),
     unload: async () => {},
   });
   return {
-    versions: { [target.name]: target.version },
-    openCell: (cell) => openColumnTableCell(target, tables, cell),
+    versions: { [client.name]: client.version },
+    openCell: (cell) => openColumnTableCell(client, tables, cell),
     unloadIdle: () => tables.unloadIdle(),
     close: () => tables.unloadAll(),
   };

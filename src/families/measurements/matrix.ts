@@ -72,7 +72,7 @@ interface LaneEntry {
   /** The most rows of the lane, if it is too slow for more; its cells record how many. */
   readonly maxRows?: number;
   /** The client of a `js` lane; for a `rust` lane, the client library that it uses instead of the engine. */
-  readonly target?: string;
+  readonly client?: string;
   /** Whether the client is optional: planned only if peers are asked for, and skipped if it isn't installed. */
   readonly peer?: boolean;
 }

@@ -5,7 +5,7 @@
 import type { Cell, Checksum } from '../../records/record.js';
 import type { MeasurementObject } from '../../clients/measurement-table.js';
 import { mysql2 } from '../../clients/mysql2.js';
-import type { SqlTargetConnection } from '../../clients/sql-target.js';
+import type { JsSqlConnection } from '../../clients/js-sql-client.js';
 import type { OpenCell } from '../workload.js';
 import { type AddonEngine, queryTables } from './addon-cells.js';
 import { expectedOf } from './closed-forms.js';
@@ -46,7 +46,7 @@ export async function openMysql2Place(
 interface Mysql2Place {
   /** The same server by the addon, for untimed work. */
   readonly engine: AddonEngine;
-  readonly connection: SqlTargetConnection;
+  readonly connection: JsSqlConnection;
   readonly isPrepared: boolean;
 }
 

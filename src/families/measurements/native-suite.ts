@@ -16,7 +16,7 @@ export interface NativeSpec extends NativeTables {
   readonly lane: string;
   readonly flavor: string;
   /** The client library of the lane, if it does not use the engine. */
-  readonly target?: string;
+  readonly client?: string;
   /** The most rows of a batch of a query. Default: 65536. */
   readonly batchRows?: number;
 }

@@ -14,16 +14,16 @@ interface Peer {
   open(): Place;
 }
 
-/** The peers by the name of their target in the matrix. */
+/** The peers by their names in the matrix. */
 export const PEERS: Readonly<Record<string, Peer>> = {
   'node-sqlite': { packageName: 'node:sqlite', open: () => sqlitePlace('node:sqlite') },
   'better-sqlite3': { packageName: 'better-sqlite3', open: () => sqlitePlace('better-sqlite3') },
   'nodejs-polars': { packageName: POLARS, open: polarsPlace },
 };
 
-/** The reason why a peer can't be used here; `undefined` if it can, or `target` is not a peer. */
-export function peerSkip(target: string): string | undefined {
-  const peer = PEERS[target];
+/** The reason why a peer can't be used here; `undefined` if it can, or `client` is not a peer. */
+export function peerSkip(client: string): string | undefined {
+  const peer = PEERS[client];
   return peer === undefined ? undefined : whyUnusable(peer.packageName);
 }
 

@@ -5,8 +5,8 @@ import type { OpenCell } from '../workload.js';
 export interface Place {
   /** The versions of the place's software. */
   readonly versions: Readonly<Record<string, string>>;
-  /** Opens a cell, whose `rows` are those of its tables. `target` is the client of the cell, if it has one. */
-  openCell(cell: Cell, target?: string): Promise<OpenCell>;
+  /** Opens a cell, whose `rows` are those of its tables. `client` is the client of the cell, if it has one. */
+  openCell(cell: Cell, client?: string): Promise<OpenCell>;
   /** Drops the tables that no open cell needs. */
   unloadIdle(): Promise<void>;
   close(): Promise<void>;

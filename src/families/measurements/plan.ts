@@ -13,7 +13,7 @@ export interface PlannedMeasurement extends PlannedCell {
   /** The rows of the cell's tables together; a query that filters or groups moves fewer over the boundary. */
   readonly tableRows: number;
   /** The client of a `js` cell; for a `rust` cell, the client library that it uses instead of the engine. */
-  readonly target?: string;
+  readonly client?: string;
 }
 
 type PlanOptions = Pick<FamilyOptions, 'rows' | 'workers'> & Partial<FamilyOptions>;
@@ -37,7 +37,7 @@ function cellsOfLane(lane: EngineLane, options: PlanOptions): PlannedMeasurement
       const skip =
         skipReason(workload, engine) ??
         engineSkip(engine, engines[engine], transport) ??
-        (lane.peer === true ? peerSkip(lane.target ?? engine) : undefined);
+        (lane.peer === true ? peerSkip(lane.client ?? engine) : undefined);
       return lane.flavors.flatMap((flavor) =>
         counts.map((count) => plannedCell(lane, { workload, transport, flavor, workers: count, rows }, skip)),
       );
@@ -52,13 +52,13 @@ function unusedTransport(
   workload: string,
   { rows, engines = {} }: PlanOptions,
 ): PlannedMeasurement[] {
-  const { engine, target } = lane;
+  const { engine, client } = lane;
   const isIn = workloadEntry(workload).direction === 'in';
   const all = Object.entries(matrix.engines[engine]?.transports ?? {});
   const [transport, { limit } = {}] = all.find(([name]) => !lane.transports.includes(name)) ?? [];
   const [flavor] = lane.flavors;
   // The limits of a client library are not those of the engine.
-  if (!isIn || transport === undefined || flavor === undefined || target !== undefined) return [];
+  if (!isIn || transport === undefined || flavor === undefined || client !== undefined) return [];
   const skip = engineSkip(engine, engines[engine], transport) ?? limit;
   return [plannedCell(lane, { workload, transport, flavor, workers: 1, rows }, skip)];
 }
@@ -69,10 +69,10 @@ interface Dimensions extends Required<Pick<Cell, 'workload' | 'flavor' | 'worker
 
 function plannedCell(lane: EngineLane, dimensions: Dimensions, skip: string | undefined): PlannedMeasurement {
   const { workload, transport, flavor, workers, rows } = dimensions;
-  const { side, engine, target, rustLane } = lane;
+  const { side, engine, client, rustLane } = lane;
   const tableRows = tableRowsOf(lane, { workload, rows });
   const cellRows = expectedOf(workload, splitRows(tableRows, workers)).rows;
-  const place = [...new Set([engine, transport, target])].filter((part) => part !== undefined);
+  const place = [...new Set([engine, transport, client])].filter((part) => part !== undefined);
   return {
     cell: {
       id: [FAMILY_NAME, workload, lane.lane, side, ...place, flavor, `w${workers}`].join('/'),
@@ -91,7 +91,7 @@ function plannedCell(lane: EngineLane, dimensions: Dimensions, skip: string | un
     tableRows,
     group: groupOf(workload, engine),
     ...(rustLane === undefined ? {} : { rustLane }),
-    ...(target === undefined ? {} : { target }),
+    ...(client === undefined ? {} : { client }),
     ...askedOf(lane, { workload, flavor, workers }),
     ...(skip === undefined ? {} : { skip }),
   };

@@ -1,7 +1,7 @@
 import type { PlannedRequests } from './grid.js';
 
-/** The clients of a family's side `js`, by the names of their targets in the matrix. */
-export class TargetClients<Client extends { version(): string }> {
+/** The clients of a family's side `js`, by their names in the matrix. */
+export class JsClients<Client extends { version(): string }> {
   readonly #family: string;
   readonly #clients: Readonly<Record<string, Client>>;
 
@@ -10,15 +10,15 @@ export class TargetClients<Client extends { version(): string }> {
     this.#clients = clients;
   }
 
-  of(target: string | undefined): Client {
-    const client = this.#clients[target ?? ''];
-    if (client === undefined) throw new Error(`the family ${this.#family} has no client "${target}"`);
+  of(name: string | undefined): Client {
+    const client = this.#clients[name ?? ''];
+    if (client === undefined) throw new Error(`the family ${this.#family} has no client "${name}"`);
     return client;
   }
 
-  /** The versions of the clients that the cells use, by their targets. */
+  /** The versions of the clients that the cells use, by their names. */
   readonly versions = (cells: readonly PlannedRequests[]): Readonly<Record<string, string>> => {
-    const targets = new Set(cells.flatMap(({ target }) => target ?? []));
-    return Object.fromEntries([...targets].map((target) => [target, this.of(target).version()]));
+    const names = new Set(cells.flatMap(({ client }) => client ?? []));
+    return Object.fromEntries([...names].map((name) => [name, this.of(name).version()]));
   };
 }

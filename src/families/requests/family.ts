@@ -17,7 +17,7 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
   /** The kind of the family's server, which is also the engine of its cells. */
   readonly server: ServerKind;
   readonly matrix: RequestMatrix;
-  /** The packages of optional clients, by the names of their targets in the matrix. */
+  /** The packages of optional clients, by their names in the matrix. */
   readonly peers: Readonly<Record<string, string>>;
   /** The options that it has beside those of all families of requests. */
   readonly options?: OptionTable;
@@ -64,7 +64,7 @@ export function defineRequestFamily<P extends PlannedRequests = PlannedRequests,
           family: name,
           engine: server,
           skip: targetSkip(server, enginesWithKey(server, options)),
-          peerSkip: (target) => whyUnusable(peers[target] ?? target),
+          peerSkip: (client) => whyUnusable(peers[client] ?? client),
         },
         options,
       ),

@@ -27,7 +27,7 @@ export interface RequestLane {
   /** The way of using the client, where several lanes have one client, such as `pipelined`. */
   readonly setting?: string;
   /** The client of a `js` lane. */
-  readonly target?: string;
+  readonly client?: string;
   /** Whether the client is optional: planned only if peers are asked for, and skipped if it isn't installed. */
   readonly peer?: boolean;
 }
@@ -60,7 +60,7 @@ export interface Grid {
 export interface PlannedRequests extends PlannedCell {
   readonly cell: Cell & { readonly lane: RequestLane['lane']; readonly threads: number; readonly batch: number };
   readonly setting?: string;
-  readonly target?: string;
+  readonly client?: string;
 }
 
 /** The place where the cells of a family run. */
@@ -70,7 +70,7 @@ export interface GridPlace {
   /** The reason why no cell can run here. */
   readonly skip?: string | undefined;
   /** The reason why an optional client can't be used here. */
-  peerSkip(target: string): string | undefined;
+  peerSkip(client: string): string | undefined;
 }
 
 /** Every cell of the family for these options: workload by workload, with few threads and small batches first. */
@@ -112,15 +112,15 @@ interface Dimensions {
 function plannedCell(
   matrix: RequestMatrix,
   { family, engine, skip: placeSkip, peerSkip }: GridPlace,
-  { side, lane, rustLane, variant, setting, target, peer }: RequestLane,
+  { side, lane, rustLane, variant, setting, client, peer }: RequestLane,
   { workload, threads, batch }: Dimensions,
   { operations, rate }: RequestValues,
 ): PlannedRequests {
-  const client = [target, setting].filter((part) => part !== undefined);
-  const skip = placeSkip ?? (peer === true && target !== undefined ? peerSkip(target) : undefined);
+  const way = [client, setting].filter((part) => part !== undefined);
+  const skip = placeSkip ?? (peer === true && client !== undefined ? peerSkip(client) : undefined);
   return {
     cell: {
-      id: [family, workload, lane, side, engine, ...client, `t${threads}`, `b${batch}`].join('/'),
+      id: [family, workload, lane, side, engine, ...way, `t${threads}`, `b${batch}`].join('/'),
       family,
       workload,
       lane,
@@ -137,7 +137,7 @@ function plannedCell(
     group: `${workload}|${engine}|${threads}|${batch}`,
     ...(rustLane === undefined ? {} : { rustLane }),
     ...(setting === undefined ? {} : { setting }),
-    ...(target === undefined ? {} : { target }),
+    ...(client === undefined ? {} : { client }),
     ...(skip === undefined ? {} : { skip }),
   };
 }

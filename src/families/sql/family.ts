@@ -1,7 +1,7 @@
 import { mariadb } from '../../clients/mariadb.js';
 import { mysql2 } from '../../clients/mysql2.js';
-import type { SqlTarget } from '../../clients/sql-target.js';
-import { TargetClients } from '../requests/clients.js';
+import type { JsSqlClient } from '../../clients/js-sql-client.js';
+import { JsClients } from '../requests/clients.js';
 import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
 import { openLoadCell } from '../requests/load-cell.js';
@@ -10,10 +10,10 @@ import type { OpenCell } from '../workload.js';
 import { SqlSums } from './data.js';
 import { SQL_MATRIX } from './matrix.js';
 import { SqlPlan } from './plan.js';
-import { openNapiRequester, type SqlRequester, type SqlWork, targetRequester } from './requesters.js';
+import { openNapiRequester, type SqlRequester, type SqlWork, jsRequester } from './requesters.js';
 import { SqlTable } from './table.js';
 
-const CLIENTS = new TargetClients<SqlTarget>('sql', { mysql2, mariadb });
+const CLIENTS = new JsClients<JsSqlClient>('sql', { mysql2, mariadb });
 
 /** Small requests over the MySQL wire: statements on one table, and transactions as sysbench defines them. */
 export const sqlFamily = defineRequestFamily({
@@ -60,7 +60,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
 }
 
 async function openRequester(work: SqlWork, url: string): Promise<SqlRequester> {
-  const { cell, target, setting } = work.planned;
+  const { cell, client, setting } = work.planned;
   if (cell.side === 'napi') return openNapiRequester(work, url);
-  return targetRequester(work, await CLIENTS.of(target).connect(url, setting));
+  return jsRequester(work, await CLIENTS.of(client).connect(url, setting));
 }

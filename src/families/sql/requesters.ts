@@ -3,7 +3,7 @@ import { BoundaryError } from '../../errors.js';
 import type { ColumnarChunk } from '../../library/engine/columnar-chunk.js';
 import { SqlClient } from '../../library/sql/sql-client.js';
 import type { SqlResults } from '../../library/sql/sql-results.js';
-import type { SqlAnswer, SqlTargetConnection } from '../../clients/sql-target.js';
+import type { SqlAnswer, JsSqlConnection } from '../../clients/js-sql-client.js';
 import { operationsOf, type PlannedRequests, requestsOf } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
 import type { SqlSums } from './data.js';
@@ -41,8 +41,8 @@ export async function openNapiRequester(work: SqlWork, url: string): Promise<Sql
 }
 
 /** Makes a requester on a connection of another client. */
-export function targetRequester(work: SqlWork, connection: SqlTargetConnection): SqlRequester {
-  return requester(work, new TargetConnection(connection));
+export function jsRequester(work: SqlWork, connection: JsSqlConnection): SqlRequester {
+  return requester(work, new JsConnection(connection));
 }
 
 function requester(work: SqlWork, connection: SqlConnection): SqlRequester {
@@ -171,10 +171,10 @@ function readRows(steps: readonly SqlStep[], results: SqlResults, sums: SqlSums)
 }
 
 /** A client that is compared with the addon's. */
-class TargetConnection implements SqlConnection {
-  readonly #connection: SqlTargetConnection;
+class JsConnection implements SqlConnection {
+  readonly #connection: JsSqlConnection;
 
-  constructor(connection: SqlTargetConnection) {
+  constructor(connection: JsSqlConnection) {
     this.#connection = connection;
   }
 
@@ -210,30 +210,56 @@ interface UserRow {
   readonly email: string;
 }
 
-function read(reading: Reading, { rows, affectedRows }: SqlAnswer, sums: SqlSums): void {
+/** A row of users as an array, in the order of the table's columns. */
+type UserValues = readonly [
+  id: number,
+  name: string,
+  age: number,
+  active: boolean | number,
+  score: number,
+  email: string,
+];
+
+// A loop each, since rows of both forms in one would be compiled for neither.
+
+function addUsers(rows: readonly UserRow[], sums: SqlSums): void {
+  for (const row of rows) {
+    sums.rows += 1;
+    sums.ints += row.id + row.age + Number(row.active);
+    sums.doubles += row.score;
+    sums.texts += row.name.length + row.email.length;
+  }
+}
+
+function addUserValues(rows: readonly UserValues[], sums: SqlSums): void {
+  for (const row of rows) {
+    sums.rows += 1;
+    sums.ints += row[0] + row[2] + Number(row[3]);
+    sums.doubles += row[4];
+    sums.texts += row[1].length + row[5].length;
+  }
+}
+
+function read(reading: Reading, answer: SqlAnswer, sums: SqlSums): void {
+  const { rows = [], affectedRows } = answer;
+  const areArrays = Array.isArray(rows[0]);
   switch (reading) {
     case 'users':
-      for (const row of (rows ?? []) as readonly unknown[] as readonly UserRow[]) {
-        sums.rows += 1;
-        sums.ints += row.id + row.age + Number(row.active);
-        sums.doubles += row.score;
-        sums.texts += row.name.length + row.email.length;
-      }
+      if (areArrays) addUserValues(rows as readonly unknown[] as readonly UserValues[], sums);
+      else addUsers(rows as readonly unknown[] as readonly UserRow[], sums);
       return;
     case 'texts':
-      for (const row of rows ?? []) {
-        sums.rows += 1;
-        sums.texts += (row['c'] as string).length;
-      }
+      sums.rows += rows.length;
+      for (const row of rows) sums.texts += (areArrays ? (row as string[])[0]! : (row as { c: string }).c).length;
       return;
     case 'number':
-      for (const row of rows ?? []) {
+      for (const row of rows as readonly Readonly<Record<string, unknown>>[]) {
         sums.rows += 1;
         for (const name in row) sums.ints += Number(row[name]);
       }
       return;
     case 'answer':
-      if (rows !== undefined) throw new BoundaryError('BB_INTERNAL', 'rows came where none were expected');
+      if (answer.rows !== undefined) throw new BoundaryError('BB_INTERNAL', 'rows came where none were expected');
       sums.rows += 1;
       return;
     case 'affected':
