@@ -9,13 +9,13 @@ import { addMatrixOptions, requestFrom } from './matrix-options.js';
 
 const EXAMPLES = `
 Examples:
-  boundary-bench list                                   every cell
+  boundary-bench list --all                             every cell
   boundary-bench list --workload 'query.*' --side napi  the queries through the addon
   boundary-bench list --json | jq -r '.[].id'           the ids alone`;
 
 export function addListCommand(program: Command, services: CliServices): void {
   addMatrixOptions(program.command('list'))
-    .summary('show the matrix: every cell with its id')
+    .summary('show the matrix: the cells that run would measure')
     .description('Shows the cells that `run` with the same options would measure.')
     .option('--json', 'print JSON')
     .addHelpText('after', EXAMPLES)
