@@ -1,10 +1,12 @@
 /** The tables that pages have between `<!-- table: NAME -->` and `<!-- /table -->`, by their names. */
+import { comparisonsOf } from '../../dist/compare/comparisons.js';
 import { adviceFor } from '../../dist/report/advice.js';
 import { settingTable } from '../../dist/report/setting-table.js';
 import { list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
 import { formatRows } from '../../dist/report/format.js';
 import { bestTable, laneTable } from '../../dist/report/head-to-head.js';
 import { hostLines } from '../../dist/report/host-block.js';
+import { noiseText } from '../../dist/report/noise.js';
 import { networkText } from '../../dist/report/network-text.js';
 import { requestAdviceFor } from '../../dist/report/request-advice.js';
 import { requestBestTable } from '../../dist/report/request-tables.js';
@@ -22,6 +24,12 @@ const TABLES = {
     return [paragraph(`Measured with ${rows} rows. ${lines.join('; ')}.`)];
   },
   host: () => list(hostLines(newestRun(MAIN).context)),
+  aa: () => {
+    const { records, context } = newestRun('aa');
+    const { margin, rows } = context.config;
+    const comparisons = comparisonsOf(records, { rustLaneOf: () => undefined, margin });
+    return [paragraph(`${noiseText(comparisons)} Measured with ${formatRows(rows.measurements)} rows.`)];
+  },
   embedded: () => [...best(MAIN, 'embedded'), ...list(adviceFor(newestRun(MAIN), 'embedded'))],
   'embedded-lanes': () => lanes(MAIN, 'embedded', 1),
   memory: () => best(MAIN, 'memory'),

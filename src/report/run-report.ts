@@ -1,14 +1,13 @@
 import { completedOf, groupBy, isRequestWork } from '../compare/cell-groups.js';
 import type { Comparison, CompletedRecord, Run, RunRecord } from '../records/record.js';
-import { median } from '../stats/quantile.js';
 import { adviceFor } from './advice.js';
 import { settingTable } from './setting-table.js';
 import { type Block, heading, list, paragraph, renderMarkdown, renderTerminal, tableBlock } from './document.js';
-import { formatPercent } from './format.js';
 import { type MarkedTable, bestTable, laneTable } from './head-to-head.js';
 import { hostLines } from './host-block.js';
 import { requestAdviceFor } from './request-advice.js';
 import { requestBestTable, requestLaneTable, requestTable } from './request-tables.js';
+import { noiseText } from './noise.js';
 import { resourcesTable } from './resource-tables.js';
 import { resultsTable, unfinishedTable } from './results-table.js';
 
@@ -77,19 +76,7 @@ function unfinishedBlocks(records: readonly RunRecord[]): Block[] {
   return blocks.length === 0 ? [] : [heading(2, 'Failed and skipped'), ...blocks];
 }
 
-/** What cells look like beside themselves: how large differences are that mean nothing, and how often they look like more. */
 function noiseBlocks(comparisons: readonly Comparison[]): Block[] {
-  const noise = comparisons.filter((comparison) => comparison.kind === 'noise-floor');
-  if (noise.length === 0) return [];
-  const sizes = noise.map(({ ratio }) => Math.abs(ratio - 1));
-  const wrong = noise.filter(({ verdict }) => verdict === 'faster' || verdict === 'slower').length;
-  const cells = noise.length === 1 ? '1 cell' : `${noise.length} cells`;
-  return [
-    heading(2, 'Noise'),
-    paragraph(
-      `A/A: ${cells}, the odd against the even processes of each: ${formatPercent(median(sizes))} apart in the median, ` +
-        `${formatPercent(Math.max(...sizes))} at most; ${wrong} of ${noise.length} (${formatPercent(wrong / noise.length)}) look ` +
-        'faster or slower than themselves.',
-    ),
-  ];
+  const text = noiseText(comparisons);
+  return text === undefined ? [] : [heading(2, 'Noise'), paragraph(text)];
 }
