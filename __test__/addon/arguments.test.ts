@@ -427,3 +427,14 @@ test('what takes no arguments ignores them', () => {
   expect((addon.buildInfo as Call)(Symbol('odd'), {})).toEqual(addon.buildInfo());
   expect((addon.threadCpu as Call)({})).toMatchObject({ user: expect.any(Number), system: expect.any(Number) });
 });
+
+test('a submission that is shorter than it says is refused by each loop', () => {
+  const ignore = (): void => {};
+  const short = new Uint8Array(4);
+  const submits = [
+    () => new addon.KvLoop(ignore).submit(short, 8),
+    () => new addon.HttpLoop(ignore).submit(short, 8),
+    () => new addon.SqlLoop(new addon.SqlShapes(), ignore).submit(0, short, 8),
+  ];
+  for (const submit of submits) expect(submit).toThrow('[BB_INVALID_ARGUMENT] the submission is shorter');
+});

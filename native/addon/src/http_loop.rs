@@ -130,7 +130,7 @@ impl HttpLoop {
         ts_args_type = "submission: Uint8Array, bytes: number",
         ts_return_type = "ArrayBuffer | undefined"
     )]
-    pub fn submit(&self, env: Env, submission: Unknown<'_>, bytes: u32) -> MaybeFrame {
+    pub fn submit(&self, env: Env, submission: Unknown<'_>, bytes: u32) -> napi::Result<MaybeFrame> {
         // SAFETY: no JavaScript runs before the bytes were copied into the connections' buffers.
         let submission = unsafe { submission_bytes(env, &submission, bytes) }?;
         self.sockets.with(env, |state| {
@@ -149,7 +149,7 @@ impl HttpLoop {
 
     /// Cancels a group, which then gets no result. Connections that owe it responses are closed once they owe no others.
     #[napi(catch_unwind, ts_return_type = "ArrayBuffer | undefined")]
-    pub fn cancel(&self, env: Env, id: u32) -> MaybeFrame {
+    pub fn cancel(&self, env: Env, id: u32) -> napi::Result<MaybeFrame> {
         self.sockets.with(env, |state| {
             let mut sockets = LoopSockets { sockets: &mut state.sockets, closed: Vec::new() };
             let mut closing = state.protocol.0.cancel(id, &mut sockets);
@@ -163,7 +163,7 @@ impl HttpLoop {
 
     /// Fails all requests of a pool that wait for a connection, with the error of connecting.
     #[napi(catch_unwind, ts_return_type = "ArrayBuffer | undefined")]
-    pub fn fail_waiting(&self, env: Env, pool: u32, code: String, message: String) -> MaybeFrame {
+    pub fn fail_waiting(&self, env: Env, pool: u32, code: String, message: String) -> napi::Result<MaybeFrame> {
         let error = match code.as_str() {
             "BB_TIMEOUT" => Error::Timeout(message),
             "BB_INVALID_ARGUMENT" => Error::InvalidArgument(message),
@@ -177,7 +177,7 @@ impl HttpLoop {
 
     /// Removes a pool and closes its connections. Their requests, and those that wait for a connection, fail.
     #[napi(catch_unwind, ts_return_type = "ArrayBuffer | undefined")]
-    pub fn remove_pool(&self, env: Env, pool: u32) -> MaybeFrame {
+    pub fn remove_pool(&self, env: Env, pool: u32) -> napi::Result<MaybeFrame> {
         self.sockets.with(env, |state| {
             let error = Error::Closed("the client");
             let members = state.protocol.0.remove_pool(pool as usize, &error);

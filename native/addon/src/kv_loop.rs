@@ -98,7 +98,7 @@ impl KvLoop {
         ts_args_type = "submission: Uint8Array, bytes: number",
         ts_return_type = "ArrayBuffer | undefined"
     )]
-    pub fn submit(&self, env: Env, submission: Unknown<'_>, bytes: u32) -> MaybeFrame {
+    pub fn submit(&self, env: Env, submission: Unknown<'_>, bytes: u32) -> napi::Result<MaybeFrame> {
         // SAFETY: no JavaScript runs before the bytes were copied into the connections' buffers.
         let submission = unsafe { submission_bytes(env, &submission, bytes) }?;
         self.sockets.with(env, |state| {
@@ -123,7 +123,7 @@ impl KvLoop {
 
     /// Closes a connection. Returns the frame of the errors of its requests.
     #[napi(catch_unwind, ts_return_type = "ArrayBuffer | undefined")]
-    pub fn remove(&self, env: Env, connection: u32) -> MaybeFrame {
+    pub fn remove(&self, env: Env, connection: u32) -> napi::Result<MaybeFrame> {
         self.sockets.with(env, |state| {
             state.end(connection as usize, &Error::Closed("the connection"));
             Ok(())

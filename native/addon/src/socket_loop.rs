@@ -17,8 +17,9 @@ use crate::buffers::{COPIED_BYTES, Handover};
 use crate::errors::js;
 use crate::shared_memory::{SMALL_BYTES, SharedMemory};
 
-/// A frame of results, if there are any at once.
-pub type MaybeFrame = napi::Result<Either<Unknown<'static>, Undefined>>;
+/// A frame of results, if there are any at once. The functions name `napi::Result` themselves: napi-derive throws the errors of no other
+/// name of it, but returns them.
+pub type MaybeFrame = Either<Unknown<'static>, Undefined>;
 
 /// The connections of one of Node's threads.
 pub struct SocketLoop<P: Protocol> {
@@ -129,7 +130,7 @@ impl<P: Protocol> SocketLoop<P> {
     }
 
     /// Runs work as [`SocketLoop::state`] does, and returns a frame if there are results at once.
-    pub fn with<T>(&self, env: Env, work: impl FnOnce(&mut Sockets<P>) -> napi::Result<T>) -> MaybeFrame {
+    pub fn with<T>(&self, env: Env, work: impl FnOnce(&mut Sockets<P>) -> napi::Result<T>) -> napi::Result<MaybeFrame> {
         let mut sockets = self.inner.sockets.borrow_mut();
         work(&mut sockets)?;
         if sockets.protocol.results().is_empty() {

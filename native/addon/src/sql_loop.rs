@@ -106,7 +106,7 @@ impl SqlLoop {
         ts_args_type = "connection: number, submission: Uint8Array, bytes: number",
         ts_return_type = "ArrayBuffer | undefined"
     )]
-    pub fn submit(&self, env: Env, connection: u32, submission: Unknown<'_>, bytes: u32) -> MaybeFrame {
+    pub fn submit(&self, env: Env, connection: u32, submission: Unknown<'_>, bytes: u32) -> napi::Result<MaybeFrame> {
         let submission = submission_of(env, &submission, bytes)?;
         self.sockets.with(env, |state| {
             let index = connection as usize;
