@@ -59,7 +59,7 @@ export type AskedBy = 'engine' | 'lane' | 'workers' | 'all';
 /** A cell of the expanded matrix, with what the runner needs to know besides its identity. */
 export interface PlannedCell {
   readonly cell: Cell;
-  /** Cells of one group are interleaved sample by sample: the sides and lanes of one workload on one engine. */
+  /** Cells of one group take turns, process by process: the sides and lanes of one workload on one engine. */
   readonly group: string;
   /** The lane on the `rust` side that this cell is compared with; absent on the `rust` side. */
   readonly rustLane?: string;

@@ -50,7 +50,6 @@ describe('an engine with transports', () => {
     expect(leases[0]?.table).toBe(leases[1]?.table);
     expect(await ipc.connection.executeQuery('SELECT count(*) AS n FROM t')).toEqual([{ n: 10n }]);
     for (const lease of leases) await lease.release();
-    await engine.unloadIdle();
     expect(await ipc.connection.listTables()).toEqual([]);
 
     expect(existsSync(file)).toBe(true);

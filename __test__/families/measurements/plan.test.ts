@@ -90,8 +90,6 @@ describe('the plan of the family', () => {
       'napi embedded',
       'rust embedded',
     ]);
-    // The plan has one engine after the other, so that an engine's tables can be freed before the next engine's are
-    // made.
     const engines = planned.map(({ group }) => group.split('|')[1]);
     expect(engines.filter((engine, at) => engine !== engines[at - 1])).toEqual(Object.keys(matrix.engines));
   });

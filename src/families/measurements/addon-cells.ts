@@ -93,7 +93,6 @@ async function openWriter({ connection }: AddonEngine, cell: Cell): Promise<Open
         await team.run(stopwatch, signal);
         return await readBack(connection, names);
       } finally {
-        // Dropped at once, since the cells of a group are open together, and their rows would add up.
         await dropTables(connection, names);
       }
     },

@@ -61,21 +61,12 @@ export class ConnectedEngine {
     return { connection, tables: this.#tables };
   }
 
-  /** Drops the tables that no open cell needs. */
-  unloadIdle(): Promise<void> {
-    return this.#tables.unloadIdle();
-  }
-
-  /** Drops the tables, closes all connections, and removes the folder that was made for the run. */
+  /** Closes all connections, and removes the folder that was made for the run. */
   async close(): Promise<void> {
-    try {
-      await this.#tables.unloadAll();
-    } finally {
-      const others = await Promise.allSettled(this.#others.values());
-      for (const other of others) if (other.status === 'fulfilled') await other.value.close();
-      await this.#loader.close();
-      await this.#folder?.remove();
-    }
+    const others = await Promise.allSettled(this.#others.values());
+    for (const other of others) if (other.status === 'fulfilled') await other.value.close();
+    await this.#loader.close();
+    await this.#folder?.remove();
   }
 
   #other(transport: string): Promise<Connection> {

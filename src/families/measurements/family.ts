@@ -41,8 +41,6 @@ class OpenMeasurements implements OpenFamily {
   readonly #sharedTables: readonly string[];
   readonly #cells: readonly PlannedMeasurement[];
   readonly #places = new Map<string, Promise<Place>>();
-  /** The group of the cell that was opened last. */
-  #group: string | undefined;
   readonly #hyperd: Disposable;
   #folder: Promise<DatabaseFolder> | undefined;
   /** The URIs of the engines over which other processes measure, once there are any. */
@@ -107,9 +105,7 @@ class OpenMeasurements implements OpenFamily {
   }
 
   async openCell(planned: PlannedMeasurement): Promise<OpenCell> {
-    const { cell, tableRows, group, client } = planned;
-    if (group !== this.#group) await this.#makeRoom();
-    this.#group = group;
+    const { cell, tableRows, client } = planned;
     const place = await this.#place(placeOf(planned));
     return place.openCell({ ...cell, rows: tableRows }, client);
   }
@@ -132,12 +128,6 @@ class OpenMeasurements implements OpenFamily {
     const outcomes = await Promise.allSettled(places.map((place) => place.close()));
     const failure = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failure !== undefined) throw failure.reason;
-  }
-
-  /** Drops the tables of earlier groups: the tables of one group at a time fit in memory. */
-  async #makeRoom(): Promise<void> {
-    const places = opened(await Promise.allSettled(this.#places.values()));
-    for (const place of places) await place.unloadIdle();
   }
 
   #place(name: string): Promise<Place> {
@@ -191,7 +181,6 @@ function enginePlace(name: string, engine: ConnectedEngine): Place {
       const connected = await engine.over(cell.transport);
       return cell.side === 'rust' ? openNativeCell(connected, cell, client) : openNapiCell(connected, cell);
     },
-    unloadIdle: () => engine.unloadIdle(),
     close: () => engine.close(),
   };
 }
@@ -227,8 +216,7 @@ function columnTablePlace<Table>(client: JsTableClient<Table>): Place {
   return {
     versions: { [client.name]: client.version },
     openCell: (cell) => openColumnTableCell(client, tables, cell),
-    unloadIdle: () => tables.unloadIdle(),
-    close: () => tables.unloadAll(),
+    close: async () => {},
   };
 }
 
@@ -246,7 +234,6 @@ async function duckDbPlace(
   return {
     versions: { '@duckdb/node-api': library.DUCKDB_NODE_API_VERSION },
     openCell: (cell) => openDuckDbCell(peer, client, tables, cell),
-    unloadIdle: () => tables.unloadIdle(),
     close: async () => peer.close(),
   };
 }

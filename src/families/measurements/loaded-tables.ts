@@ -10,13 +10,10 @@ export interface TableLoader<Key, Table> {
   unload(key: Key, table: Table): Promise<void>;
 }
 
-/**
- * The tables that queries read, each loaded once for all cells that need it at a time. A table without holders is kept for the
- * next group of cells, until `unloadIdle`.
- */
+/** The tables that queries read, each loaded by the first cell that needs it, and unloaded when the last one that holds it is closed. */
 export class LoadedTables<Key extends object, Table> {
   readonly #loader: TableLoader<Key, Table>;
-  readonly #entries = new Map<string, Entry<Key, Table>>();
+  readonly #entries = new Map<string, Entry<Table>>();
 
   constructor(loader: TableLoader<Key, Table>) {
     this.#loader = loader;
@@ -25,48 +22,28 @@ export class LoadedTables<Key extends object, Table> {
   /** The table of a key, which is loaded if it is not there. */
   async acquire(key: Key): Promise<Lease<Table>> {
     const name = JSON.stringify(key);
-    let entry = this.#entries.get(name);
-    if (entry === undefined) {
-      entry = { key, table: this.#loader.load(key), holders: 0 };
-      this.#entries.set(name, entry);
-    }
-    const held = entry;
-    held.holders += 1;
+    const entry = this.#entries.get(name) ?? { table: this.#loader.load(key), holders: 0 };
+    this.#entries.set(name, entry);
+    entry.holders += 1;
     try {
-      const table = await held.table;
-      return {
-        table,
-        release: async () => {
-          held.holders -= 1;
-        },
-      };
+      const table = await entry.table;
+      return { table, release: () => this.#release(name, key, table) };
     } catch (error) {
       this.#entries.delete(name);
       throw error;
     }
   }
 
-  /** Drops the tables without holders. */
-  async unloadIdle(): Promise<void> {
-    await this.#unload(({ holders }) => holders === 0);
-  }
-
-  /** Drops all tables. */
-  async unloadAll(): Promise<void> {
-    await this.#unload(() => true);
-  }
-
-  async #unload(isWanted: (entry: Entry<Key, Table>) => boolean): Promise<void> {
-    for (const [name, entry] of this.#entries) {
-      if (!isWanted(entry)) continue;
-      this.#entries.delete(name);
-      await this.#loader.unload(entry.key, await entry.table);
-    }
+  async #release(name: string, key: Key, table: Table): Promise<void> {
+    const entry = this.#entries.get(name)!;
+    entry.holders -= 1;
+    if (entry.holders > 0) return;
+    this.#entries.delete(name);
+    await this.#loader.unload(key, table);
   }
 }
 
-interface Entry<Key, Table> {
-  readonly key: Key;
+interface Entry<Table> {
   readonly table: Promise<Table>;
   holders: number;
 }

@@ -35,7 +35,6 @@ export async function openMysql2Place(
   return {
     versions: { mysql2: mysql2.version() },
     openCell: async (cell) => openCell({ engine: await engine.over(undefined), connection, isPrepared }, cell),
-    unloadIdle: () => engine.unloadIdle(),
     close: async () => {
       await connection.close();
       await engine.close();

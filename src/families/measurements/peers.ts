@@ -36,7 +36,6 @@ function sqlitePlace(packageName: string): Place {
   return {
     versions: { [packageName]: optionalVersion(packageName) },
     openCell: (cell) => openSqliteCell(client, tables, cell),
-    unloadIdle: () => tables.unloadIdle(),
     close: async () => client.close(),
   };
 }
@@ -50,7 +49,6 @@ function polarsPlace(): Place {
   return {
     versions: { [POLARS]: optionalVersion(POLARS) },
     openCell: (cell) => openPolarsCell(client, frames, cell),
-    unloadIdle: () => frames.unloadIdle(),
-    close: () => frames.unloadAll(),
+    close: async () => {},
   };
 }

@@ -7,7 +7,5 @@ export interface Place {
   readonly versions: Readonly<Record<string, string>>;
   /** Opens a cell, whose `rows` are those of its tables. `client` is the client of the cell, if it has one. */
   openCell(cell: Cell, client?: string): Promise<OpenCell>;
-  /** Drops the tables that no open cell needs. */
-  unloadIdle(): Promise<void>;
   close(): Promise<void>;
 }

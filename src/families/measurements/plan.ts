@@ -24,7 +24,6 @@ type PlanOptions = Pick<FamilyOptions, 'rows' | 'workers'> & Partial<FamilyOptio
 export function planMeasurements(options: PlanOptions): PlannedMeasurement[] {
   const lanes = engineLanes.filter(({ peer }) => peer !== true || options.peers === true);
   const cells = lanes.flatMap((lane) => cellsOfLane(lane, options));
-  // Engine by engine, so that the tables of one engine's queries are dropped before the next engine's are loaded.
   return orderedGroups().flatMap((group) => cells.filter((cell) => cell.group === group));
 }
 

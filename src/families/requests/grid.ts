@@ -132,8 +132,6 @@ function plannedCell(
       ...(rate === undefined ? {} : { rate }),
       rows: operations ?? defaultOperations(matrix, workload, batch),
     },
-    // The cells of a group are open at once: the connections of one workload's lanes, with equal numbers of threads and equal
-    // batches.
     group: `${workload}|${engine}|${threads}|${batch}`,
     ...(rustLane === undefined ? {} : { rustLane }),
     ...(setting === undefined ? {} : { setting }),
