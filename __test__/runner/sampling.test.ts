@@ -45,6 +45,8 @@ describe('the executions of a sample of requests', () => {
   it('take half a second together, and are a hundred at most', () => {
     const times = [2, 0.5, 0.3, 0.01, 0.001, 0].map((seconds) => executionsOf({ seconds, elapsedSeconds: seconds }));
     expect(times).toEqual([1, 1, 2, 50, 100, 100]);
+    // Each execution takes half a second of untimed work.
+    expect(executionsOf({ seconds: 0.1, elapsedSeconds: 0.6 })).toBe(3);
   });
 });
 

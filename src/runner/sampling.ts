@@ -53,12 +53,14 @@ export function samplesOf({ samples, budgetSeconds }: SamplingPolicy, last: Exec
 /** The shortest sample of request work in seconds: a pause of a server or of the scheduler is large beside shorter ones. */
 const SHORTEST_REQUESTS_SECONDS = 0.5;
 
+/** The wall time in seconds up to which a sample may be made longer, with the untimed work of its executions. */
+const LONGEST_REQUESTS_SECONDS = 2;
+
 /** How often the work of requests is executed in one sample, by the last warm-up. */
-export function executionsOf({ seconds }: Execution): number {
-  return Math.max(
-    1,
-    Math.ceil(SHORTEST_REQUESTS_SECONDS / Math.max(seconds, SHORTEST_REQUESTS_SECONDS / MOST_EXECUTIONS)),
-  );
+export function executionsOf({ seconds, elapsedSeconds }: Execution): number {
+  const wanted = Math.ceil(SHORTEST_REQUESTS_SECONDS / Math.max(seconds, Number.EPSILON));
+  const room = Math.floor(LONGEST_REQUESTS_SECONDS / Math.max(elapsedSeconds, Number.EPSILON));
+  return Math.max(1, Math.min(wanted, room, MOST_EXECUTIONS));
 }
 
 /** The seconds in which a process starts and opens its cell, typically, and how often its warm-up and samples take the budget. */
