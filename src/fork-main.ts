@@ -33,9 +33,9 @@ async function answer(task: ForkTask): Promise<void> {
   process.send?.(report, () => process.exit());
 }
 
-async function measure({ module, family: name, options, planned, policy }: ForkTask): Promise<ForkResult> {
+async function measure({ module, family: name, options, planned, policy, ...task }: ForkTask): Promise<ForkResult> {
   await loadNativeBuild();
-  const collect = exposeCollector();
+  const collect = task.leaveGarbage ? undefined : exposeCollector();
   const family = await familyIn(module, name);
   const open = await family.open(options, [planned]);
   try {
@@ -44,6 +44,7 @@ async function measure({ module, family: name, options, planned, policy }: ForkT
       garbage: collect && new GarbageBetween(collect),
       signal: aborting.signal,
       onStep: (step) => process.send?.(step satisfies ForkReport),
+      verify: task.verify,
     });
   } finally {
     await open.close();

@@ -12,7 +12,7 @@ export const stopwatch: Stopwatch = {
   apart: (_work, execute) => execute(),
 };
 
-/** Opens one cell after the other and checks two samples of each, then closes the family; `afterwards` follows each cell. */
+/** Opens one cell after the other, checks two samples of each and each answer, then closes the family; `afterwards` follows each cell. */
 export async function sampleCells(
   family: OpenFamily,
   cells: readonly PlannedCell[],
@@ -27,6 +27,7 @@ export async function sampleCells(
           const checksum = await cell.sample(stopwatch, new AbortController().signal);
           expect(() => verifyChecksum(checksum, cell.expected), id).not.toThrow();
         }
+        await cell.verify?.(stopwatch, new AbortController().signal);
       } finally {
         await cell.close();
       }

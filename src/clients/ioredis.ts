@@ -1,6 +1,6 @@
 /**
  * `ioredis`, in JavaScript alone. Its ways to send many single commands are the lanes' settings: `pipeline` collects them
- * explicitly, `auto` is its own option that collects the commands of one turn of the event loop.
+ * explicitly, `auto` is its own option that collects the commands of one turn of the event loop, from all users of one client.
  */
 import { readFileSync } from 'node:fs';
 

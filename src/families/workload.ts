@@ -50,6 +50,12 @@ export interface OpenCell {
    * the lane is a writer), and returns the checksum of the values read or, for a writer, of the rows that the engine now holds.
    */
   sample(stopwatch: Stopwatch, signal: AbortSignal): Promise<Checksum>;
+  /**
+   * Executes the cell's work once more and checks each row or answer by itself: a checksum does not show that two of them have
+   * exchanged values. Not measured, and called once, after the samples, so that it changes none of them. Throws a `BoundaryError`
+   * for the first that is wrong.
+   */
+  verify?(stopwatch: Stopwatch, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 

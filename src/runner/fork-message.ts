@@ -12,6 +12,10 @@ export interface ForkTask {
   readonly options: FamilyOptions;
   readonly planned: PlannedCell;
   readonly policy: SamplingPolicy;
+  /** Whether each row is checked by itself after the samples (`OpenCell.verify`). */
+  readonly verify: boolean;
+  /** Whether V8 alone decides when garbage is collected. */
+  readonly leaveGarbage: boolean;
 }
 
 /** A later message to a fork: the work is to end, and nothing more is wanted of it. */

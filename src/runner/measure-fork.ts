@@ -21,6 +21,8 @@ export interface Instruments {
   readonly garbage: GarbageBetween | undefined;
   readonly signal: AbortSignal;
   readonly onStep: (step: ForkStep) => void;
+  /** Whether each row is checked by itself after the samples (`OpenCell.verify`). */
+  readonly verify: boolean;
 }
 
 /**
@@ -36,7 +38,9 @@ export async function measureFork(
   const open = await family.openCell(planned);
   let result: ForkResult;
   try {
-    result = await new ForkMeasurement(open, planned, instruments).take(policy);
+    const measurement = new ForkMeasurement(open, planned, instruments);
+    result = await measurement.take(policy);
+    if (instruments.verify) await measurement.verify();
   } catch (error) {
     await Promise.allSettled([open.close()]);
     throw error;
@@ -114,14 +118,23 @@ class ForkMeasurement {
   /** Executes the cell once, not measured, if the time of compilation would show. */
   async #rewarm(): Promise<void> {
     if (this.#planned.cell.side === 'rust' || this.#lastSeconds > SHORT_SECONDS) return;
-    const { resources, garbage, signal } = this.#instruments;
+    await this.#unmeasured((stopwatch, signal) => this.#open.sample(stopwatch, signal));
+    await this.#instruments.garbage?.clear();
+  }
+
+  /** Checks each row of the cell by itself, if it can. */
+  async verify(): Promise<void> {
+    await this.#unmeasured(async (stopwatch, signal) => this.#open.verify?.(stopwatch, signal));
+  }
+
+  async #unmeasured(work: (stopwatch: SampleStopwatch, signal: AbortSignal) => Promise<unknown>): Promise<void> {
+    const { resources, signal } = this.#instruments;
     const stopwatch = new SampleStopwatch(resources);
     stopwatch.begin();
     try {
-      await this.#open.sample(stopwatch, signal);
+      await work(stopwatch, signal);
     } finally {
       await stopwatch.abandon();
     }
-    await garbage?.clear();
   }
 }

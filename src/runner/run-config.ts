@@ -62,6 +62,7 @@ export const SAMPLING_OPTIONS = {
     default: 600,
     calledAs: 'the timeout',
   }),
+  leaveGarbage: option('--leave-garbage', flag, 'leave garbage to V8, in place of collecting it between samples'),
   margin: option('--margin <part>', fraction, 'the difference up to which two cells are equivalent', {
     default: DEFAULT_MARGIN,
   }),

@@ -88,7 +88,7 @@ function workLeft(session: Session): { readonly forks: number; readonly seconds:
   return { forks, seconds: forks * typicalSeconds(policy) };
 }
 
-interface Session extends Omit<Instruments, 'onStep'> {
+interface Session extends Omit<Instruments, 'onStep' | 'verify'> {
   readonly directory: RunDirectory;
   /** The context of this process, without the versions of the families. */
   readonly ownContext: RunContext;
@@ -114,7 +114,7 @@ async function startSession(options: RunOptions): Promise<Session> {
   const context = await runContext({ startedAt, config: publicConfig(config, known), build: options.build });
   if (resumed !== undefined) requireSameHost(resumed.context, context);
   const directory = resumed ?? (await RunDirectory.create(path, context));
-  const collectGarbage = options.collectGarbage ?? exposedCollector();
+  const collectGarbage = config.leaveGarbage === true ? undefined : (options.collectGarbage ?? exposedCollector());
   const kept = [...directory.records.values()].filter(({ outcome }) => outcome !== 'failed');
   return {
     directory,
@@ -191,10 +191,13 @@ type Measure = (planned: PlannedCell, onStep: (step: ForkStep) => void, fork: nu
 function measurer(session: Session, { family, options }: FamilyPlan, open: OpenFamily): Measure {
   const { module, name } = family;
   const { policy, signal, config } = session;
-  if (module === undefined) return (planned, onStep) => measureFork(open, planned, policy, { ...session, onStep });
+  if (module === undefined) {
+    return (planned, onStep, fork) => measureFork(open, planned, policy, { ...session, onStep, verify: fork === 1 });
+  }
   return async (planned, onStep, fork) => {
     const shared = { ...options, ...(await open.shared?.()) };
-    const task = { module, family: name, options: shared, planned, policy };
+    const leaveGarbage = config.leaveGarbage === true;
+    const task = { module, family: name, options: shared, planned, policy, verify: fork === 1, leaveGarbage };
     const result = await measureInFork(task, { signal, onStep, timeoutSeconds: config.timeoutSeconds });
     return { ...result, samples: result.samples.map((sample) => ({ fork, ...sample })) };
   };

@@ -45,6 +45,53 @@ describe.skipIf(lacks('redis'))('the family kv', () => {
   beforeAll(async () => void (server = await startRedis()));
   afterAll(() => server.stop());
 
+  const spoiled = {
+    'two keys have exchanged their values': async (client: KvClient, keys: string[]) => {
+      const [a, b] = [await client.getText(keys[0]!), await client.getText(keys[1]!)];
+      await client.mset([
+        [keys[0]!, b!],
+        [keys[1]!, a!],
+      ]);
+    },
+    'a value is cut, and another one is longer': async (client: KvClient, keys: string[]) => {
+      const [a, b] = [await client.getText(keys[1]!), await client.getText(keys[2]!)];
+      await client.mset([
+        [keys[1]!, a!.slice(1)],
+        [keys[2]!, `0${b}`],
+      ]);
+    },
+  };
+  test.each(Object.keys(spoiled) as (keyof typeof spoiled)[])('each cell notices that %s', async (what) => {
+    const options = {
+      rows: 0,
+      workers: 1,
+      engines: { redis: server.url },
+      operations: 100,
+      threads: [2],
+      batch: [1, 8],
+    };
+    const cells = kvFamily
+      .plan(options)
+      .filter(({ cell }) => cell.side !== 'rust' && (cell.workload === 'get' || cell.workload === 'mget'));
+    const family = await kvFamily.open(options, cells);
+    await using client = await KvClient.connect(server.url);
+    const { signal } = new AbortController();
+    try {
+      for (const planned of cells) {
+        const cell = await family.openCell(planned);
+        const { id } = planned.cell;
+        const keys = (await client.pipeline().command('KEYS', '*').execute()).value(0) as unknown[];
+        await spoiled[what](client, keys.map(String).toSorted());
+        expect(await cell.sample(stopwatch, signal), id).toEqual(cell.expected);
+        await expect(cell.verify!(stopwatch, signal), id).rejects.toMatchObject({ code: 'BB_CHECKSUM_MISMATCH' });
+        await cell.close();
+      }
+    } finally {
+      await family.close();
+    }
+    expect(cells.length).toBeGreaterThan(8);
+  });
+
   test('every cell of every side does its work and leaves no key', async () => {
     const options = {
       rows: 0,

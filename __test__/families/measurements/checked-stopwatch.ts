@@ -34,7 +34,7 @@ export class CheckedStopwatch implements Stopwatch {
   }
 }
 
-/** Opens the cell, takes two samples, and checks them. */
+/** Opens the cell, takes two samples, checks them, and has each row checked. */
 export async function checkCell(
   family: OpenFamily,
   planned: ReturnType<typeof planMeasurements>[number],
@@ -46,6 +46,8 @@ export async function checkCell(
       verifyChecksum(await cell.sample(stopwatch, new AbortController().signal), cell.expected);
       if (stopwatch.isRunning || stopwatch.seconds <= 0) throw new Error('the stopwatch was not stopped');
     }
+    if (cell.verify === undefined) throw new Error('the cell can not check its rows');
+    await cell.verify(new CheckedStopwatch(), new AbortController().signal);
   } finally {
     await cell.close();
   }

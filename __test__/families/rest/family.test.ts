@@ -28,8 +28,16 @@ describe('the requests of the family rest', () => {
         };
         keys.add(body.filters[0]!.value);
         const data = Object.fromEntries(body.readColumns.map(({ column }) => [column, input.value]));
-        sums.addRow({ operationId: body.operationId, data }, input.value);
+        sums.addRow({ operationId: body.operationId, data }, input.value, operation);
       }
+      const exchanged = new RestSums();
+      const data = { col0: input.value };
+      exchanged.addBatch(
+        { result: ['1', '0'].map((operationId) => ({ code: 200, body: { operationId, data } })) },
+        '',
+        0,
+      );
+      expect(exchanged.checksum().sums['operation']).not.toBe(input.expected(2).sums['operation']);
       expect(keys.size).toBe(1000);
       expect(sums.checksum()).toEqual(input.expected(1000));
       const batch = JSON.parse(input.batch(3, 5)) as { operations: { body: unknown }[] };

@@ -5,6 +5,7 @@ import { SqlClient } from '../../../src/index.js';
 import { mysql2 } from '../../../src/clients/mysql2.js';
 import { parseSqlUrl } from '../../../src/clients/js-sql-client.js';
 import { sqlFamily } from '../../../src/families/sql/family.js';
+import { verifyChecksum } from '../../../src/runner/checksum.js';
 import { inDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 import { sampleCells, stopwatch } from '../sampled-cells.js';
@@ -38,6 +39,34 @@ describe.skipIf(lacks('mysql'))('the family sql', () => {
     url = inDatabase(server.url, 'test');
   }, 60_000);
   afterAll(() => server?.stop());
+
+  test('each cell that reads notices that two rows have exchanged their texts', async () => {
+    const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 50, threads: [2], batch: [1, 8] };
+    const cells = sqlFamily
+      .plan(options)
+      .filter(({ cell }) => cell.side !== 'rust' && ['select_pk', 'oltp_point_select'].includes(cell.workload));
+    const family = await sqlFamily.open(options, cells);
+    await using admin = await SqlClient.connect(url);
+    const { signal } = new AbortController();
+    try {
+      for (const planned of cells) {
+        const { id, workload } = planned.cell;
+        const cell = await family.openCell(planned);
+        const [named] = (await admin.query('SHOW TABLES')).rows();
+        const column = workload === 'select_pk' ? 'name' : 'c';
+        // The first two keys that are read.
+        const pair = '(a.id = 1 AND b.id = 7920) OR (a.id = 7920 AND b.id = 1)';
+        const table = Object.values(named!)[0] as string;
+        await admin.query(`UPDATE ${table} a JOIN ${table} b ON ${pair} SET a.${column} = b.${column}`);
+        verifyChecksum(await cell.sample(stopwatch, signal), cell.expected);
+        await expect(cell.verify!(stopwatch, signal), id).rejects.toMatchObject({ code: 'BB_CHECKSUM_MISMATCH' });
+        await cell.close();
+      }
+    } finally {
+      await family.close();
+    }
+    expect(cells.length).toBeGreaterThan(8);
+  }, 120_000);
 
   test('every cell of every side does its work and leaves no table', async () => {
     const options = {

@@ -69,6 +69,12 @@ impl Engine {
         })
     }
 
+    /// Executes a cell of the native suite once, untimed, and checks each row that it read or stored. Takes what `runNative` takes.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn verify_native(&self, env: Env, spec: String) -> napi::Result<AsyncBlock<()>> {
+        self.run_on_own_thread(env, spec, boundary_bench_suite::verify_cell)
+    }
+
     /// Makes the tables that the native suite's queries read. Takes `{table, rows, workers}` as JSON: makes one table of that
     /// name, or for several workers `table_0`, `table_1`, ... with their share of the rows.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]

@@ -101,6 +101,29 @@ impl RowRange {
         u64::from(self.end - self.start)
     }
 
+    /// The place of a row in the range, from 0, by its `id`; `None` for a row of another range.
+    #[must_use]
+    pub fn place_of(self, id: i32) -> Option<usize> {
+        let id = u32::try_from(id).ok().filter(|id| (self.start..self.end).contains(id))?;
+        Some((id - self.start) as usize)
+    }
+
+    /// The rows of `query.aggregation` over the range, in closed form: one for each sensor that is present, in their order.
+    #[must_use]
+    pub fn aggregates(self) -> Vec<Aggregate> {
+        let of_sensor = |sensor: u32| {
+            let series = self.of_sensor(sensor)?;
+            Some(Aggregate {
+                sensor_id: sensor.cast_signed(),
+                count: i64::try_from(series.count).unwrap_or(i64::MAX),
+                avg: (series.first + series.last()) as f64 / 2.0 * VALUE_STEP,
+                min: series.first as f64 * VALUE_STEP,
+                max: series.last() as f64 * VALUE_STEP,
+            })
+        };
+        (0..SENSORS).filter_map(of_sensor).collect()
+    }
+
     /// Splits the range into ranges of at most `rows` rows, in order.
     pub fn chunks(self, rows: u32) -> impl Iterator<Item = Self> {
         let step = rows.max(1);
@@ -138,6 +161,38 @@ impl RowRange {
 
     fn series(self) -> Series {
         Series { first: self.start.into(), count: self.rows().into(), step: 1 }
+    }
+}
+
+/// A row of `query.aggregation`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Aggregate {
+    /// The number of the sensor.
+    pub sensor_id: i32,
+    /// The number of its rows.
+    pub count: i64,
+    /// The average of its values.
+    pub avg: f64,
+    /// The least of its values.
+    pub min: f64,
+    /// The greatest of its values.
+    pub max: f64,
+}
+
+impl Aggregate {
+    /// The checksum of this row.
+    #[must_use]
+    pub fn checksum(&self) -> Checksum {
+        Checksum::from_sums(
+            1,
+            [
+                ("sensor_id", ChecksumSum::Int(self.sensor_id.into())),
+                ("count", ChecksumSum::Int(self.count.into())),
+                ("avg", ChecksumSum::Float(self.avg)),
+                ("min", ChecksumSum::Float(self.min)),
+                ("max", ChecksumSum::Float(self.max)),
+            ],
+        )
     }
 }
 
@@ -255,25 +310,16 @@ pub fn expected_filtered(range: RowRange) -> Checksum {
 /// `sensor_id, count, avg, min, max`, the last three of `value`.
 #[must_use]
 pub fn expected_aggregation(range: RowRange) -> Checksum {
-    let (mut rows, mut sensors, mut count) = (0, 0, 0);
-    let (mut avg, mut min, mut max) = (0.0, 0.0, 0.0);
-    for sensor in 0..SENSORS {
-        let Some(series) = range.of_sensor(sensor) else { continue };
-        rows += 1;
-        sensors += i128::from(sensor);
-        count += series.count;
-        avg += (series.first + series.last()) as f64 / 2.0 * VALUE_STEP;
-        min += series.first as f64 * VALUE_STEP;
-        max += series.last() as f64 * VALUE_STEP;
-    }
+    let rows = range.aggregates();
+    let float = |of: fn(&Aggregate) -> f64| ChecksumSum::Float(rows.iter().map(of).sum());
     Checksum::from_sums(
-        rows,
+        rows.len() as u64,
         [
-            ("sensor_id", ChecksumSum::Int(sensors)),
-            ("count", ChecksumSum::Int(count)),
-            ("avg", ChecksumSum::Float(avg)),
-            ("min", ChecksumSum::Float(min)),
-            ("max", ChecksumSum::Float(max)),
+            ("sensor_id", ChecksumSum::Int(rows.iter().map(|row| i128::from(row.sensor_id)).sum())),
+            ("count", ChecksumSum::Int(rows.iter().map(|row| i128::from(row.count)).sum())),
+            ("avg", float(|row| row.avg)),
+            ("min", float(|row| row.min)),
+            ("max", float(|row| row.max)),
         ],
     )
 }

@@ -32,6 +32,9 @@ pub enum Error {
     /// The bytes are not a readable Arrow IPC stream.
     #[error("not a readable Arrow IPC stream: {0}")]
     InvalidIpc(String),
+    /// Rows that were read or stored are not those that they should be.
+    #[error("{0}")]
+    WrongRows(String),
     /// The engine has no such table.
     #[error("table \"{0}\" does not exist; create it first")]
     TableNotFound(String),
@@ -95,6 +98,7 @@ impl Error {
             Self::InvalidValue { .. } => "BB_INVALID_VALUE",
             Self::SchemaMismatch(_) => "BB_SCHEMA_MISMATCH",
             Self::InvalidIpc(_) => "BB_INVALID_IPC",
+            Self::WrongRows(_) => "BB_CHECKSUM_MISMATCH",
             Self::TableNotFound(_) => "BB_TABLE_NOT_FOUND",
             Self::TableExists(_) => "BB_TABLE_EXISTS",
             Self::Unsupported(_) => "BB_UNSUPPORTED",

@@ -22,9 +22,10 @@ use boundary_bench_kernel::{Error, Result};
 
 use crate::dimensions::{Flavor, Lane};
 use crate::measurements::matrix;
+use crate::row_check::RowCheck;
 use crate::sample::CellSample;
 use crate::spec::CellSpec;
-use crate::tables::{contents, table_names, unload, worker_ranges};
+use crate::tables::{check_rows, contents, table_names, unload, worker_ranges};
 use crate::workers::{Clock, Finished, as_tasks, cpu, on_threads, seconds};
 
 /// The number of rows of one batch, as the `u32` that `RowRange::chunks` takes.
@@ -42,9 +43,9 @@ struct Part {
 /// The report of one worker: the time to encode its input; `None` on lanes without encoding.
 pub(crate) type Encoded = Option<Duration>;
 
-pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
+pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Result<CellSample> {
     let ranges = worker_ranges(0, spec.rows, spec.workers)?;
-    into_new_tables(engine, &spec.table, spec.workers, |names| {
+    into_new_tables(engine, spec, spec.workers, verify, |names| {
         let parts = names.iter().zip(ranges).map(|(name, range)| Part {
             engine: Arc::clone(engine),
             lane: spec.lane,
@@ -59,14 +60,15 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSampl
     })
 }
 
-/// Makes the tables of an insert, lets `fill` fill them, reads back their contents, and drops them.
+/// Makes the tables of an insert, lets `fill` fill them, reads back their contents, and drops them. `verify` tells to check each row.
 pub(crate) fn into_new_tables(
     engine: &Arc<dyn Engine>,
-    table: &str,
+    spec: &CellSpec,
     tables: u32,
+    verify: bool,
     fill: impl FnOnce(&[String]) -> Result<Vec<Finished<Encoded>>>,
 ) -> Result<CellSample> {
-    let names = table_names(table, tables);
+    let names = table_names(&spec.table, tables);
     for name in &names {
         engine.create_table(&measurements::table(name), CreateMode::Replace)?;
     }
@@ -74,9 +76,14 @@ pub(crate) fn into_new_tables(
         let encoded = workers.iter().map(|worker| worker.value).sum::<Option<Duration>>();
         let mut sample = CellSample::new(seconds(&workers), cpu(&workers), contents(&**engine, &names)?);
         sample.encode_seconds = encoded.map(|time| time.as_secs_f64());
+        if verify {
+            for (name, range) in names.iter().zip(worker_ranges(0, spec.rows, tables)?) {
+                check_rows(&**engine, name, RowCheck::new(spec.workload, range))?;
+            }
+        }
         Ok(sample)
     });
-    let dropped = unload(engine, table, tables);
+    let dropped = unload(engine, &spec.table, tables);
     let sample = sampled?;
     dropped.map(|()| sample)
 }

@@ -21,6 +21,7 @@ mod query;
 pub mod registry;
 pub mod requests;
 mod rest;
+mod row_check;
 mod sample;
 mod spec;
 mod sql;
@@ -51,12 +52,23 @@ pub use target::{PrivateTarget, TargetInfo, TargetKind};
 /// [`boundary_bench_kernel::Error::InvalidArgument`] for a cell that the matrix does not have, and the errors of the engine.
 pub fn run_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
     spec.validate()?;
-    match spec.client {
-        Some(Client::HyperdbApi) => return direct::run(engine, spec),
-        None => {}
+    match (spec.client, spec.workload) {
+        (Some(Client::HyperdbApi), _) => direct::run(engine, spec, false),
+        (None, Workload::InsertBulk) => insert::run(engine, spec, false),
+        (None, _) => query::run(engine, spec),
     }
-    match spec.workload {
-        Workload::InsertBulk => insert::run(engine, spec),
-        Workload::QueryFullScan | Workload::QueryFiltered | Workload::QueryAggregation => query::run(engine, spec),
+}
+
+/// Executes a cell once, untimed, and checks each row that it read or stored: a sample's checksum does not show that rows have
+/// exchanged values, or that one came twice in place of others.
+///
+/// # Errors
+/// [`boundary_bench_kernel::Error::WrongRows`] with the first row that is wrong, and the errors of [`run_cell`].
+pub fn verify_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
+    spec.validate()?;
+    match (spec.client, spec.workload) {
+        (Some(Client::HyperdbApi), _) => direct::verify(engine, spec),
+        (None, Workload::InsertBulk) => insert::run(engine, spec, true).map(drop),
+        (None, _) => query::verify(engine, spec),
     }
 }

@@ -13,20 +13,21 @@ use arrow_array::{Array, RecordBatch};
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
 use arrow_schema::{Schema, SchemaRef};
-use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
+use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_engine::lanes::ipc::write_stream;
 use boundary_bench_engine::lanes::reader::QueryReader;
-use boundary_bench_engine::measurements::{Measurement, MeasurementSums};
+use boundary_bench_engine::measurements::{Aggregate, Measurement, MeasurementSums};
 use boundary_bench_engine::table::arrow_schema_of;
 use boundary_bench_engine::{Engine, QueryOptions};
 use boundary_bench_kernel::{Error, Result};
 
 use crate::dimensions::{Flavor, Lane, Workload};
 use crate::measurements::matrix;
+use crate::row_check::RowCheck;
 use crate::sample::{CellSample, merge};
 use crate::spec::CellSpec;
-use crate::tables::table_names;
-use crate::workers::{Clock, Finished, as_tasks, cpu, on_threads, seconds};
+use crate::tables::{table_names, worker_ranges};
+use crate::workers::{Clock, Finished, as_tasks, cpu, on_threads, runtime, seconds};
 
 /// The work of one worker.
 struct Part {
@@ -38,6 +39,15 @@ struct Part {
 }
 
 pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
+    let parts = parts(engine, spec)?;
+    let workers = match spec.flavor {
+        Flavor::Sync => on_threads(parts, |part, clock| read(&part, clock))?,
+        Flavor::Async => as_tasks(parts, read_async)?,
+    };
+    sample(workers)
+}
+
+fn parts(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<Vec<Part>> {
     let family = matrix()?;
     let parts = table_names(&spec.table, spec.workers).into_iter().map(|table| {
         let sql = family.query(spec.workload, &table)?;
@@ -46,12 +56,40 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSampl
         options.batch_rows = spec.batch_rows.map_or(options.batch_rows, NonZeroUsize::get);
         Ok(Part { engine: Arc::clone(engine), sql, lane: spec.lane, workload: spec.workload, options })
     });
-    let parts = parts.collect::<Result<Vec<_>>>()?;
-    let workers = match spec.flavor {
-        Flavor::Sync => on_threads(parts, |part, clock| read(&part, clock))?,
-        Flavor::Async => as_tasks(parts, read_async)?,
-    };
-    sample(workers)
+    parts.collect()
+}
+
+/// Reads what the cell reads, in the way of its lane, and checks each row.
+pub(crate) fn verify(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
+    let ranges = worker_ranges(0, spec.rows, spec.workers)?;
+    for (part, range) in parts(engine, spec)?.into_iter().zip(ranges) {
+        let mut check = RowCheck::new(spec.workload, range);
+        if part.lane == Lane::ArrowIpc {
+            let bytes = write_stream(&mut *part.engine.query(&part.sql, &part.options)?)?;
+            verify_ipc(bytes.into_buffer(), &mut check)?;
+        } else if spec.flavor == Flavor::Async {
+            runtime()?.block_on(async {
+                let reader = QueryReader::start(part.engine, part.sql, part.options, Ok).await?;
+                while let Some(batch) = reader.next().await? {
+                    check.add_batch(&batch)?;
+                }
+                Ok::<_, Error>(())
+            })?;
+        } else {
+            let mut stream = part.engine.query(&part.sql, &part.options)?;
+            while let Some(batch) = stream.next_batch()? {
+                check.add_batch(&batch)?;
+            }
+        }
+        check.finish()?;
+    }
+    Ok(())
+}
+
+/// Checks the rows in the bytes of an IPC stream.
+pub(crate) fn verify_ipc(bytes: Buffer, check: &mut RowCheck) -> Result<()> {
+    let (_, batches) = decode_ipc(bytes)?;
+    batches.iter().try_for_each(|batch| check.add_batch(batch))
 }
 
 /// Makes the sample of the workers' results.
@@ -133,16 +171,6 @@ fn decode_ipc(mut bytes: Buffer) -> Result<(SchemaRef, Vec<RecordBatch>)> {
     Ok((schema, batches))
 }
 
-/// A row of `query.aggregation`.
-#[derive(Debug, Clone, Copy)]
-struct Aggregate {
-    sensor_id: i32,
-    count: i64,
-    avg: f64,
-    min: f64,
-    max: f64,
-}
-
 /// The consumer of a lane's batches.
 enum Consumer {
     /// Keeps every row.
@@ -182,7 +210,8 @@ impl Consumer {
                 rows.extend(aggregates(batch)?);
                 rows[first..].iter().try_for_each(|row| checksum.merge(&row.checksum()))?;
             }
-            Self::Stream(sums) => sums.add_rows(measurements(batch)?),
+            // Without the barrier the compiler sums the columns, and no row is made.
+            Self::Stream(sums) => sums.add_rows(measurements(batch)?.map(std::hint::black_box)),
             Self::Columnar(checksum) => checksum.add_batch(batch)?,
         }
         Ok(())
@@ -196,23 +225,8 @@ impl Consumer {
     }
 }
 
-impl Aggregate {
-    fn checksum(&self) -> Checksum {
-        Checksum::from_sums(
-            1,
-            [
-                ("sensor_id", ChecksumSum::Int(self.sensor_id.into())),
-                ("count", ChecksumSum::Int(self.count.into())),
-                ("avg", ChecksumSum::Float(self.avg)),
-                ("min", ChecksumSum::Float(self.min)),
-                ("max", ChecksumSum::Float(self.max)),
-            ],
-        )
-    }
-}
-
 /// The rows of a batch of measurements.
-fn measurements(batch: &RecordBatch) -> Result<impl Iterator<Item = Measurement>> {
+pub(crate) fn measurements(batch: &RecordBatch) -> Result<impl Iterator<Item = Measurement>> {
     let ids = values::<Int32Type>(batch, "id")?;
     let sensors = values::<Int32Type>(batch, "sensor_id")?;
     let values_ = values::<Float64Type>(batch, "value")?;
@@ -227,7 +241,7 @@ fn measurements(batch: &RecordBatch) -> Result<impl Iterator<Item = Measurement>
 }
 
 /// The rows of a batch of an aggregation.
-fn aggregates(batch: &RecordBatch) -> Result<impl Iterator<Item = Aggregate>> {
+pub(crate) fn aggregates(batch: &RecordBatch) -> Result<impl Iterator<Item = Aggregate>> {
     let sensors = values::<Int32Type>(batch, "sensor_id")?;
     let counts = values::<Int64Type>(batch, "count")?;
     let [avgs, mins, maxs] = [

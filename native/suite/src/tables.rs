@@ -9,6 +9,7 @@ use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::{CreateMode, Engine, QueryOptions};
 use boundary_bench_kernel::Result;
 
+use crate::row_check::RowCheck;
 use crate::sample::merge;
 use crate::spec::check_workers;
 
@@ -91,7 +92,20 @@ fn summed_by_engine(engine: &dyn Engine, table: &str) -> Result<Checksum> {
 }
 
 fn scanned(engine: &dyn Engine, table: &str) -> Result<Checksum> {
-    read_all(engine, &format!("SELECT id, sensor_id, value, timestamp FROM {}", identifier(table)))
+    read_all(engine, &scan(table))
+}
+
+fn scan(table: &str) -> String {
+    format!("SELECT id, sensor_id, value, timestamp FROM {}", identifier(table))
+}
+
+/// Checks each row of a table, untimed.
+pub(crate) fn check_rows(engine: &dyn Engine, table: &str, mut check: RowCheck) -> Result<()> {
+    let mut stream = engine.query(&scan(table), &QueryOptions::default())?;
+    while let Some(batch) = stream.next_batch()? {
+        check.add_batch(&batch)?;
+    }
+    check.finish()
 }
 
 fn read_all(engine: &dyn Engine, sql: &str) -> Result<Checksum> {

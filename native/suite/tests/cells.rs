@@ -6,7 +6,9 @@ use boundary_bench_engine::Engine;
 use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
 use boundary_bench_engines::open;
 use boundary_bench_kernel::needs;
-use boundary_bench_suite::{CellSpec, Client, EngineLane, Flavor, Lane, Workload, expected, load, matrix, run_cell};
+use boundary_bench_suite::{
+    CellSpec, Client, EngineLane, Flavor, Lane, Workload, expected, load, matrix, run_cell, verify_cell,
+};
 
 const ROWS: u64 = 10_007;
 
@@ -54,6 +56,7 @@ fn check_every_cell(uri: &str) {
             let (is_in, is_ipc) = (spec.workload == Workload::InsertBulk, spec.lane == Lane::ArrowIpc);
             assert_eq!(sample.encode_seconds.is_some(), is_ipc && is_in, "{uri} {spec:?}");
             assert_eq!(sample.decode_seconds.is_some(), is_ipc && !is_in, "{uri} {spec:?}");
+            verify_cell(&engine, &spec).unwrap_or_else(|error| panic!("{uri} {spec:?}: {error}"));
             completed += 1;
         }
         assert_eq!(engine.list_tables().unwrap(), tables, "inserts leave no tables");

@@ -7,12 +7,15 @@ import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
 import { openLoadCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
-import { expectedOf, KvSums } from './keys.js';
+import { expectedOf, KvCheck, type KvReader, KvSums } from './keys.js';
 import { Keyspace } from './keyspace.js';
 import { KV_MATRIX } from './matrix.js';
 import { type KvRequester, type KvWork, openNapiRequester, jsRequester } from './requesters.js';
 
 const CLIENTS = new JsClients<JsKvClient>('kv', { ioredis, 'valkey-glide': valkeyGlide });
+
+/** The settings in which all threads of a cell use one client, which sends the commands of a turn of the event loop together. */
+const ONE_FOR_ALL: ReadonlySet<string> = new Set(['auto', 'shared']);
 
 /** Keys and values over the Redis wire: one at a time, pipelined, and many in one command. */
 export const kvFamily = defineRequestFamily({
@@ -38,19 +41,28 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
   try {
     await keyspace.load();
     let sums = new KvSums();
-    const work: KvWork = { planned, keyspace, sums: () => sums };
-    for (let thread = 0; thread < cell.threads; thread += 1) requesters.push(await openRequester(work, server.url));
+    let reader: KvReader = sums;
+    const work: KvWork = { planned, keyspace, reader: () => reader };
+    const connections = ONE_FOR_ALL.has(planned.setting ?? '') ? 1 : cell.threads;
+    while (requesters.length < connections) requesters.push(await openRequester(work, server.url));
     const writes = cell.workload === 'set' || cell.workload === 'mset';
     return openLoadCell({
-      requesters,
+      requesters: Array.from({ length: cell.threads }, (_, thread) => requesters[thread % connections]!),
       load: { requests: requestsOf(cell), rate: cell.rate },
       serverProcesses: server.processIds,
       expected: expectedOf(cell.rows),
       prepare: async (signal) => {
-        sums = new KvSums();
+        reader = sums = new KvSums();
         if (writes) await keyspace.blank(signal);
       },
-      checksum: async (signal) => (writes ? await keyspace.read(signal) : sums).checksum(),
+      checksum: async (signal) => (writes ? await keyspace.read(new KvSums(), signal) : sums).checksum(),
+      verify: async (send, signal) => {
+        const check = new KvCheck(keyspace.values);
+        reader = check;
+        await send();
+        if (writes) await keyspace.read(check, signal);
+        check.finish();
+      },
       close,
     });
   } catch (thrown) {

@@ -2,6 +2,7 @@
  * The keys and values of the family, as `native/suite/src/kv.rs` has them: key `i` is `prefix:i`, its value the digits of `i`,
  * padded with leading zeros.
  */
+import { BoundaryError } from '../../errors.js';
 import type { Checksum } from '../../records/record.js';
 import { KV_MATRIX } from './matrix.js';
 
@@ -25,8 +26,45 @@ export function flat(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1');
 }
 
+/** Takes the values that requests read, each with the index of the key that it was read for. */
+export interface KvReader {
+  addText(value: string | null, key: number): void;
+  /** Adds the value between the offsets `start` and `end` of `data`. */
+  addBytes(data: Uint8Array, start: number, end: number, key: number): void;
+}
+
+/** Checks that each key's value is its own: sums do not show that two answers were exchanged. */
+export class KvCheck implements KvReader {
+  readonly #values: readonly string[];
+  #read = 0;
+
+  /** `values` are those of the keys. */
+  constructor(values: readonly string[]) {
+    this.#values = values;
+  }
+
+  addText(value: string | null, key: number): void {
+    const expected = this.#values[key];
+    if (value !== expected) throw wrong(`the key ${key} has the value ${value}, and should have ${expected}`);
+    this.#read += 1;
+  }
+
+  addBytes(data: Uint8Array, start: number, end: number, key: number): void {
+    this.addText(Buffer.from(data.buffer, data.byteOffset + start, end - start).toString('latin1'), key);
+  }
+
+  /** Ends the check: every key must have been read. */
+  finish(): void {
+    if (this.#read !== this.#values.length) throw wrong(`${this.#read} of ${this.#values.length} keys were read`);
+  }
+}
+
+function wrong(problem: string): BoundaryError {
+  return new BoundaryError('BB_CHECKSUM_MISMATCH', problem);
+}
+
 /** The sums of the values read so far: the numbers in them, and their bytes. */
-export class KvSums {
+export class KvSums implements KvReader {
   rows = 0;
   #value = 0;
   #bytes = 0;
@@ -38,7 +76,6 @@ export class KvSums {
     this.#bytes += value.length;
   }
 
-  /** Adds the value between the offsets `start` and `end` of `data`. */
   addBytes(data: Uint8Array, start: number, end: number): void {
     let number = 0;
     for (let index = start; index < end; index += 1) number = number * 10 + data[index]! - ZERO;

@@ -1,7 +1,7 @@
 import { BoundaryError } from '../../errors.js';
 import { KvClient } from '../../library/kv/kv-client.js';
 import type { KvValues } from '../../library/kv/kv-values.js';
-import { BLANK, flat, keyOf, KvSums, valueOf } from './keys.js';
+import { BLANK, flat, keyOf, type KvReader, valueOf } from './keys.js';
 import { KV_MATRIX } from './matrix.js';
 
 const { keysAtOnce: KEYS_AT_ONCE } = KV_MATRIX;
@@ -45,15 +45,14 @@ export class Keyspace {
     return this.#write(() => BLANK, signal);
   }
 
-  /** The sums of the values that the keys hold. */
-  async read(signal?: AbortSignal): Promise<KvSums> {
-    const sums = new KvSums();
+  /** Reads the values that the keys hold into `reader`, which it returns. */
+  async read<R extends KvReader>(reader: R, signal?: AbortSignal): Promise<R> {
     for (const range of this.#ranges()) {
       const pipeline = this.#client.pipeline();
       for (let index = range.from; index < range.to; index += 1) pipeline.get(this.keys[index]!);
-      addValues(sums, await pipeline.execute({ signal }));
+      addValues(reader, await pipeline.execute({ signal }), range.from);
     }
-    return sums;
+    return reader;
   }
 
   /** Deletes the keys and closes the connection. */
@@ -84,8 +83,8 @@ export class Keyspace {
   }
 }
 
-/** Adds the values of a response to `sums`; throws its first error. */
-export function addValues(sums: KvSums, values: KvValues): void {
+/** Hands the values of a response to `reader`, of which the first is that of the key `from`; throws the first error. */
+export function addValues(reader: KvReader, values: KvValues, from: number): void {
   const { data, length } = values;
   let start = 0;
   for (let index = 0; index < length; index += 1) {
@@ -93,7 +92,7 @@ export function addValues(sums: KvSums, values: KvValues): void {
     if (!values.isNull(index)) {
       const error = values.error(index);
       if (error !== undefined) throw error;
-      sums.addBytes(data, start, end);
+      reader.addBytes(data, start, end, from + index);
     }
     start = end;
   }

@@ -1,9 +1,10 @@
 /** The work of one request, by the cell's workload and lane, for each client. */
 import { KvClient } from '../../library/kv/kv-client.js';
+import type { KvValues } from '../../library/kv/kv-values.js';
 import type { JsKvConnection } from '../../clients/js-kv-client.js';
 import { type PlannedRequests, operationsOf } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
-import type { KvSums } from './keys.js';
+import type { KvReader } from './keys.js';
 import { addValues, assertDone, type Keyspace } from './keyspace.js';
 
 /** A connection of a cell. */
@@ -15,8 +16,8 @@ export interface KvRequester extends Requester {
 export interface KvWork {
   readonly planned: PlannedRequests;
   readonly keyspace: Keyspace;
-  /** The sums of the values read since the sample began. */
-  sums(): KvSums;
+  /** What takes the values that are read: the sums of a sample, or a check. */
+  reader(): KvReader;
 }
 
 type Request = (index: number) => Promise<void>;
@@ -27,10 +28,17 @@ export async function openNapiRequester(work: KvWork, url: string): Promise<KvRe
   return { request: napiRequest(work, client), close: () => client.close() };
 }
 
-function napiRequest({ planned: { cell }, keyspace: { keys, values }, sums }: KvWork, client: KvClient): Request {
+function napiRequest(
+  { planned: { cell, setting }, keyspace: { keys, values }, reader }: KvWork,
+  client: KvClient,
+): Request {
+  const add =
+    setting === 'strings'
+      ? (read: KvValues, from: number): void => addTexts(reader(), read.toArray(), from)
+      : (read: KvValues, from: number): void => addValues(reader(), read, from);
   switch (`${cell.workload}/${cell.lane}`) {
     case 'get/call':
-      return async (index) => sums().addText(await client.getText(keys[index]!));
+      return async (index) => reader().addText(await client.getText(keys[index]!), index);
     case 'set/call':
       return (index) => client.set(keys[index]!, values[index]!);
     case 'get/batch':
@@ -38,7 +46,7 @@ function napiRequest({ planned: { cell }, keyspace: { keys, values }, sums }: Kv
         const { from, to } = operationsOf(cell, index);
         const pipeline = client.pipeline();
         for (let key = from; key < to; key += 1) pipeline.get(keys[key]!);
-        addValues(sums(), await pipeline.execute());
+        add(await pipeline.execute(), from);
       };
     case 'set/batch':
       return async (index) => {
@@ -50,7 +58,7 @@ function napiRequest({ planned: { cell }, keyspace: { keys, values }, sums }: Kv
     case 'mget/batch':
       return async (index) => {
         const { from, to } = operationsOf(cell, index);
-        addValues(sums(), await client.mget(keys.slice(from, to)));
+        add(await client.mget(keys.slice(from, to)), from);
       };
     case 'mset/batch':
       return (index) => {
@@ -70,22 +78,18 @@ export function jsRequester(work: KvWork, connection: JsKvConnection): KvRequest
 }
 
 function targetRequest(
-  { planned: { cell }, keyspace: { keys, values }, sums }: KvWork,
+  { planned: { cell }, keyspace: { keys, values }, reader }: KvWork,
   connection: JsKvConnection,
 ): Request {
-  const addAll = (read: readonly (string | null)[]): void => {
-    const into = sums();
-    for (const value of read) into.addText(value);
-  };
   switch (`${cell.workload}/${cell.lane}`) {
     case 'get/call':
-      return async (index) => sums().addText(await connection.get(keys[index]!));
+      return async (index) => reader().addText(await connection.get(keys[index]!), index);
     case 'set/call':
       return async (index) => void (await connection.set(keys[index]!, values[index]!));
     case 'get/batch':
       return async (index) => {
         const { from, to } = operationsOf(cell, index);
-        addAll(await connection.getMany(keys.slice(from, to)));
+        addTexts(reader(), await connection.getMany(keys.slice(from, to)), from);
       };
     case 'set/batch':
       return async (index) => {
@@ -95,7 +99,7 @@ function targetRequest(
     case 'mget/batch':
       return async (index) => {
         const { from, to } = operationsOf(cell, index);
-        addAll(await connection.mget(keys.slice(from, to)));
+        addTexts(reader(), await connection.mget(keys.slice(from, to)), from);
       };
     case 'mset/batch':
       return async (index) => {
@@ -105,6 +109,11 @@ function targetRequest(
     default:
       throw unknown(cell);
   }
+}
+
+/** Hands values to `reader`, of which the first is that of the key `from`. */
+function addTexts(reader: KvReader, values: readonly (string | null)[], from: number): void {
+  for (let at = 0; at < values.length; at += 1) reader.addText(values[at]!, from + at);
 }
 
 function unknown({ workload, lane }: PlannedRequests['cell']): Error {

@@ -1,17 +1,25 @@
 /** The cells that run through the addon: the `napi` side, and the `rust` side, whose work the addon only starts. */
 import type { Connection } from '../../library/engine/connection.js';
 import type { Cell, Checksum } from '../../records/record.js';
-import type { OpenCell } from '../workload.js';
+import type { OpenCell, Stopwatch } from '../workload.js';
 import { mergeChecksums } from './checksum.js';
 import { expectedOf } from './closed-forms.js';
 import type { LaneRun, LaneTask } from './lane.js';
 import { prepareLane } from './lanes.js';
 import { LoadedTables } from './loaded-tables.js';
 import { matrix, workloadEntry } from './matrix.js';
-import { type NativeSpec, type NativeTables, loadTables, runNative, unloadTables } from './native-suite.js';
+import {
+  type NativeSpec,
+  type NativeTables,
+  loadTables,
+  runNative,
+  unloadTables,
+  verifyNative,
+} from './native-suite.js';
 import { readBack } from './read-back.js';
 import { splitRows } from './rows.js';
 import { createTables, dropTables, tableNames } from './tables.js';
+import { verifyReader, verifyTable } from './verify-lane.js';
 import { WorkerPool } from './worker-pool.js';
 
 /** The tables that the queries of an engine read. */
@@ -71,6 +79,7 @@ export async function openNativeCell(engine: AddonEngine, cell: Cell, client?: s
       stopwatch.add(timing);
       return checksum;
     },
+    verify: () => verifyNative(connection, spec),
     close: async () => lease?.release(),
   };
 }
@@ -84,18 +93,25 @@ export async function openNapiCell(engine: AddonEngine, cell: Cell): Promise<Ope
 async function openWriter({ connection }: AddonEngine, cell: Cell): Promise<OpenCell> {
   const workers = cell.workers ?? 1;
   const names = tableNames(INSERT_TABLE, workers);
-  const team = await openTeam(connection, cell, names);
+  const tasks = tasksOf(cell, names);
+  const team = await openTeam(connection, tasks);
+  /** Fills the tables, and hands over to `read` before they are dropped. */
+  const filled = async <T>(stopwatch: Stopwatch, signal: AbortSignal, read: () => Promise<T>): Promise<T> => {
+    await createTables(connection, names);
+    try {
+      await team.run(stopwatch, signal);
+      return await read();
+    } finally {
+      await dropTables(connection, names);
+    }
+  };
   return {
     expected: expectedOf(cell.workload, splitRows(cell.rows, workers)),
-    sample: async (stopwatch, signal) => {
-      await createTables(connection, names);
-      try {
-        await team.run(stopwatch, signal);
-        return await readBack(connection, names);
-      } finally {
-        await dropTables(connection, names);
-      }
-    },
+    sample: (stopwatch, signal) => filled(stopwatch, signal, () => readBack(connection, names)),
+    verify: (stopwatch, signal) =>
+      filled(stopwatch, signal, async () => {
+        for (const task of tasks) await verifyTable(connection, task);
+      }),
     close: () => team.close(),
   };
 }
@@ -104,11 +120,15 @@ async function openReader({ connection, tables }: AddonEngine, cell: Cell): Prom
   const workers = cell.workers ?? 1;
   const lease = await tables.acquire(queryTables(cell.rows, workers));
   try {
-    const team = await openTeam(connection, cell, tableNames(lease.table.table, workers));
+    const tasks = tasksOf(cell, tableNames(lease.table.table, workers));
+    const team = await openTeam(connection, tasks);
     return {
       expected: expectedOf(cell.workload, splitRows(cell.rows, workers)),
       sample: async (stopwatch, signal) =>
         mergeChecksums(await team.run(stopwatch, signal), workloadEntry(cell.workload).columns),
+      verify: async () => {
+        for (const task of tasks) await verifyReader(connection, task);
+      },
       close: async () => {
         await team.close();
         await lease.release();
@@ -127,10 +147,13 @@ interface Team {
   close(): Promise<void>;
 }
 
-async function openTeam(connection: Connection, cell: Cell, names: readonly string[]): Promise<Team> {
-  const { workload, lane } = cell;
-  const ranges = splitRows(cell.rows, names.length);
-  const tasks = names.map((table, worker): LaneTask => ({ workload, lane, table, range: ranges[worker]! }));
+/** The tasks of a cell, one for each table. */
+function tasksOf({ workload, lane, rows }: Cell, names: readonly string[]): LaneTask[] {
+  const ranges = splitRows(rows, names.length);
+  return names.map((table, worker) => ({ workload, lane, table, range: ranges[worker]! }));
+}
+
+async function openTeam(connection: Connection, tasks: readonly LaneTask[]): Promise<Team> {
   const [only, ...others] = tasks;
   if (only === undefined) throw new Error('a cell has at least one worker');
   return others.length === 0 ? thisThread(prepareLane(connection, only)) : await workerThreads(connection, tasks);

@@ -32,23 +32,46 @@ export function expectedFiltered(range: RowRange): Checksum {
   return expectedRows(series, series.count * BigInt(sensor));
 }
 
+/** A row of `query.aggregation`. */
+export interface SensorGroup {
+  readonly sensor_id: number;
+  readonly count: number;
+  readonly avg: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+/** The rows of `query.aggregation`: one for each sensor that occurs, in their order. */
+export function groupsOf(range: RowRange): SensorGroup[] {
+  const sensors = Array.from({ length: matrix.sensors }, (_, sensor) => sensor);
+  return sensors.flatMap((sensor) => {
+    const series = ofSensor(range, sensor);
+    if (series.count === 0n) return [];
+    const [first, last] = [Number(series.first), Number(lastOf(series))];
+    return {
+      sensor_id: sensor,
+      count: Number(series.count),
+      avg: ((first + last) / 2) * matrix.valueStep,
+      min: first * matrix.valueStep,
+      max: last * matrix.valueStep,
+    };
+  });
+}
+
 /** The checksum of one row per sensor that occurs, for `query.aggregation`. */
 export function expectedAggregation(range: RowRange): Checksum {
-  let rows = 0;
-  let sensors = 0n;
-  let count = 0n;
-  let [avg, min, max] = [0, 0, 0];
-  for (let sensor = 0; sensor < matrix.sensors; sensor += 1) {
-    const series = ofSensor(range, sensor);
-    if (series.count === 0n) continue;
-    rows += 1;
-    sensors += BigInt(sensor);
-    count += series.count;
-    avg += (Number(series.first + lastOf(series)) / 2) * matrix.valueStep;
-    min += Number(series.first) * matrix.valueStep;
-    max += Number(lastOf(series)) * matrix.valueStep;
-  }
-  return { rows, sums: { sensor_id: `${sensors}`, count: `${count}`, avg, min, max } };
+  const groups = groupsOf(range);
+  const sum = (name: keyof SensorGroup): number => groups.reduce((total, group) => total + group[name], 0);
+  return {
+    rows: groups.length,
+    sums: {
+      sensor_id: `${sum('sensor_id')}`,
+      count: `${sum('count')}`,
+      avg: sum('avg'),
+      min: sum('min'),
+      max: sum('max'),
+    },
+  };
 }
 
 const CLOSED_FORMS: Readonly<Record<string, (range: RowRange) => Checksum>> = {

@@ -7,7 +7,7 @@ import { DuckDBBigIntVector, DuckDBDoubleVector, DuckDBIntegerVector } from '@du
 import type { Cell, Checksum } from '../../records/record.js';
 import type { DuckDbColumn, DuckDbInterface, DuckDbPeer, DuckDbWriter } from '../../clients/duckdb-node-api.js';
 import type { MeasurementObject } from '../../clients/measurement-table.js';
-import type { OpenCell } from '../workload.js';
+import type { OpenCell, Stopwatch } from '../workload.js';
 import { FLOAT_COLUMNS } from './checksum.js';
 import { expectedOf } from './closed-forms.js';
 import type { TableSize } from './column-table-cells.js';
@@ -15,6 +15,7 @@ import type { LoadedTables } from './loaded-tables.js';
 import { matrix, queryOf, workloadEntry } from './matrix.js';
 import { sumMeasurementObjects, sumObjects } from './object-sums.js';
 import { checksumOfSums, sumsQuery } from './read-back.js';
+import { rowCheckOf } from './row-check.js';
 import { ColumnBatch, type RowRange, batchesOf, bigintRows } from './rows.js';
 
 const INSERT_TABLE = `${matrix.table}_insert`;
@@ -55,6 +56,16 @@ export async function openDuckDbCell(
       stopwatch.stop();
       return checksum;
     },
+    verify: async () => {
+      const check = rowCheckOf(workload, range);
+      if (lane === 'objects') check.addRows(await client.objects(peer.connection, sql));
+      else {
+        for await (const chunk of client.columns(peer.connection, sql)) {
+          check.addColumns(lengthOf(chunk[0]!), chunk.map(valuesOf));
+        }
+      }
+      check.finish();
+    },
     close: release,
   };
 }
@@ -67,29 +78,38 @@ function openWriter(
   expected: Checksum,
 ): OpenCell {
   const memory = new ColumnBatch();
+  const fill = async (stopwatch: Stopwatch, signal: AbortSignal): Promise<void> => {
+    await peer.createTable(INSERT_TABLE);
+    stopwatch.start();
+    const appender = await peer.connection.createAppender(INSERT_TABLE);
+    const write =
+      lane === 'row'
+        ? addPiece(client.writeRows(appender), bigintRows)
+        : addPiece(client.writeColumns(appender), (part) => memory.make(part));
+    for (const part of batchesOf(range, PIECE_ROWS)) {
+      signal.throwIfAborted();
+      stopwatch.stop();
+      const add = write.make(part);
+      stopwatch.start();
+      add();
+    }
+    write.finish();
+    stopwatch.stop();
+  };
   return {
     expected,
     sample: async (stopwatch, signal) => {
-      await peer.createTable(INSERT_TABLE);
-      stopwatch.start();
-      const appender = await peer.connection.createAppender(INSERT_TABLE);
-      const write =
-        lane === 'row'
-          ? addPiece(client.writeRows(appender), bigintRows)
-          : addPiece(client.writeColumns(appender), (part) => memory.make(part));
-      for (const part of batchesOf(range, PIECE_ROWS)) {
-        signal.throwIfAborted();
-        stopwatch.stop();
-        const add = write.make(part);
-        stopwatch.start();
-        add();
-      }
-      write.finish();
-      stopwatch.stop();
-      const result = await peer.connection.run(sumsQuery(INSERT_TABLE));
-      const [sums] = await result.getRowObjects();
+      await fill(stopwatch, signal);
+      const [sums] = await client.objects(peer.connection, sumsQuery(INSERT_TABLE));
       await peer.dropTable(INSERT_TABLE);
       return checksumOfSums(sums ?? {});
+    },
+    verify: async (stopwatch, signal) => {
+      await fill(stopwatch, signal);
+      const check = rowCheckOf('insert.bulk', range);
+      check.addRows(await client.objects(peer.connection, queryOf('query.full_scan', INSERT_TABLE)));
+      await peer.dropTable(INSERT_TABLE);
+      check.finish();
     },
     close: async () => {},
   };
@@ -145,6 +165,11 @@ async function readColumns(
 
 function lengthOf(column: DuckDbColumn): number {
   return 'itemCount' in column ? column.itemCount : column.length;
+}
+
+/** The values of a column as an array. */
+function valuesOf(column: DuckDbColumn): readonly unknown[] {
+  return 'itemCount' in column ? column.toArray() : column;
 }
 
 // The sum of one column's values, exact for up to 4 Mi ints. The loops are separate, so that each is compiled for one kind of

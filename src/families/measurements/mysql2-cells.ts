@@ -6,7 +6,7 @@ import type { Cell, Checksum } from '../../records/record.js';
 import type { MeasurementObject } from '../../clients/measurement-table.js';
 import { mysql2 } from '../../clients/mysql2.js';
 import type { JsSqlConnection } from '../../clients/js-sql-client.js';
-import type { OpenCell } from '../workload.js';
+import type { OpenCell, Stopwatch } from '../workload.js';
 import { type AddonEngine, queryTables } from './addon-cells.js';
 import { expectedOf } from './closed-forms.js';
 import type { ConnectedEngine } from './connected-engine.js';
@@ -14,8 +14,10 @@ import { matrix, queryOf, workloadEntry } from './matrix.js';
 import { sumMeasurementObjects, sumObjects } from './object-sums.js';
 import type { Place } from './place.js';
 import { readBack } from './read-back.js';
+import { rowCheckOf } from './row-check.js';
 import { BATCH_ROWS, batchesOf, RowBatch, type RowRange } from './rows.js';
 import { createTables, dropTables } from './tables.js';
+import { verifyTable } from './verify-lane.js';
 
 /** The table of all inserts of this client. */
 const INSERT_TABLE = `${matrix.table}_js_insert`;
@@ -68,6 +70,12 @@ async function openCell(place: Mysql2Place, { workload, rows }: Cell): Promise<O
       stopwatch.stop();
       return checksum;
     },
+    verify: async () => {
+      const check = rowCheckOf(workload, range);
+      const { rows: objects = [] } = await place.connection.request({ sql, parameters });
+      check.addRows(objects as object[]);
+      check.finish();
+    },
     close: release,
   };
 }
@@ -75,27 +83,35 @@ async function openCell(place: Mysql2Place, { workload, rows }: Cell): Promise<O
 function openWriter({ engine, connection }: Mysql2Place, range: RowRange, expected: Checksum): OpenCell {
   const memory = new RowBatch(Math.min(BATCH_ROWS, range.rows));
   const run = (sql: string): Promise<unknown> => connection.request({ sql, parameters: undefined });
+  const fill = async (stopwatch: Stopwatch, signal: AbortSignal): Promise<void> => {
+    await createTables(engine.connection, [INSERT_TABLE]);
+    stopwatch.start();
+    await run('BEGIN');
+    for (const part of batchesOf(range)) {
+      stopwatch.stop();
+      if (signal.aborted) await run('ROLLBACK');
+      signal.throwIfAborted();
+      const rows = memory.make(part);
+      stopwatch.start();
+      for (let start = 0; start < rows.length; start += STATEMENT_ROWS) {
+        await connection.insertRows(INSERT_TABLE, COLUMNS, rows.slice(start, start + STATEMENT_ROWS));
+      }
+    }
+    await run('COMMIT');
+    stopwatch.stop();
+  };
   return {
     expected,
     sample: async (stopwatch, signal) => {
-      await createTables(engine.connection, [INSERT_TABLE]);
-      stopwatch.start();
-      await run('BEGIN');
-      for (const part of batchesOf(range)) {
-        stopwatch.stop();
-        if (signal.aborted) await run('ROLLBACK');
-        signal.throwIfAborted();
-        const rows = memory.make(part);
-        stopwatch.start();
-        for (let start = 0; start < rows.length; start += STATEMENT_ROWS) {
-          await connection.insertRows(INSERT_TABLE, COLUMNS, rows.slice(start, start + STATEMENT_ROWS));
-        }
-      }
-      await run('COMMIT');
-      stopwatch.stop();
+      await fill(stopwatch, signal);
       const checksum = await readBack(engine.connection, [INSERT_TABLE]);
       await dropTables(engine.connection, [INSERT_TABLE]);
       return checksum;
+    },
+    verify: async (stopwatch, signal) => {
+      await fill(stopwatch, signal);
+      await verifyTable(engine.connection, { table: INSERT_TABLE, range });
+      await dropTables(engine.connection, [INSERT_TABLE]);
     },
     close: async () => {},
   };

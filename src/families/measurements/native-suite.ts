@@ -31,6 +31,11 @@ export async function runNative(connection: Connection, spec: NativeSpec): Promi
   return JSON.parse(await call(() => engineOf(connection).runNative(JSON.stringify(spec)))) as NativeSample;
 }
 
+/** Executes a cell once in Rust, untimed, and checks each row that it read or stored. */
+export async function verifyNative(connection: Connection, spec: NativeSpec): Promise<void> {
+  await call(() => engineOf(connection).verifyNative(JSON.stringify(spec)));
+}
+
 /** Makes the tables that queries read, for all sides, in Rust, which is fastest. */
 export async function loadTables(connection: Connection, tables: NativeTables): Promise<void> {
   await call(() => engineOf(connection).loadNative(JSON.stringify(tables)));

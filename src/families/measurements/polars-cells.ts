@@ -12,6 +12,7 @@ import type { TableSize } from './column-table-cells.js';
 import type { LoadedTables } from './loaded-tables.js';
 import { matrix, queryOf, workloadEntry } from './matrix.js';
 import { sumMeasurementObjects, sumObjects } from './object-sums.js';
+import { type RowCheck, rowCheckOf } from './row-check.js';
 import { ColumnBatch, type RowRange, batchesOf, newColumns } from './rows.js';
 
 /** The values summed at once, few enough for exact sums. */
@@ -35,6 +36,9 @@ export async function openPolarsCell(
     return {
       expected,
       sample: async (stopwatch, signal) => sumColumns(fromColumns(client, range, stopwatch, signal), columns),
+      verify: async (stopwatch, signal) => {
+        checkFrame(fromColumns(client, range, stopwatch, signal), rowCheckOf(workload, range), columns);
+      },
       close: async () => {},
     };
   }
@@ -48,6 +52,13 @@ export async function openPolarsCell(
       const checksum = read(client.query(frame, matrix.table, sql), columns);
       stopwatch.stop();
       return checksum;
+    },
+    verify: async () => {
+      const check = rowCheckOf(workload, range);
+      const result = client.query(frame, matrix.table, sql);
+      if (lane !== 'objects') return checkFrame(result, check, columns);
+      check.addRows(result.toRecords());
+      check.finish();
     },
     close: release,
   };
@@ -77,6 +88,14 @@ function copyInto(columns: MeasurementColumns, batch: MeasurementColumns, at: nu
   columns.sensor_id.set(batch.sensor_id, at);
   columns.value.set(batch.value, at);
   columns.timestamp.set(batch.timestamp, at);
+}
+
+function checkFrame(frame: PolarsFrame, check: RowCheck, columns: readonly string[]): void {
+  check.addColumns(
+    frame.height,
+    columns.map((name) => frame.getColumn(name).toTypedArray()),
+  );
+  check.finish();
 }
 
 function sumRecords(frame: PolarsFrame, columns: readonly string[]): Checksum {

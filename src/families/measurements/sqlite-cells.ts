@@ -5,7 +5,7 @@
 import type { Cell, Checksum } from '../../records/record.js';
 import type { MeasurementObject } from '../../clients/measurement-table.js';
 import type { SqliteClient } from '../../clients/sqlite.js';
-import type { OpenCell } from '../workload.js';
+import type { OpenCell, Stopwatch } from '../workload.js';
 import { BLOCK_ROWS, MeasurementSums } from './checksum.js';
 import { expectedOf } from './closed-forms.js';
 import type { TableSize } from './column-table-cells.js';
@@ -13,6 +13,7 @@ import type { LoadedTables } from './loaded-tables.js';
 import { matrix, queryOf, workloadEntry } from './matrix.js';
 import { sumMeasurementObjects, sumObjects } from './object-sums.js';
 import { checksumOfSums, sumsQuery } from './read-back.js';
+import { rowCheckOf } from './row-check.js';
 import { BATCH_ROWS, RowBatch, type RowRange, batchesOf } from './rows.js';
 
 const INSERT_TABLE = `${matrix.table}_insert`;
@@ -48,31 +49,46 @@ export async function openSqliteCell(
       stopwatch.stop();
       return checksum;
     },
+    verify: async () => {
+      const check = rowCheckOf(workload, range);
+      check.addRows(lane === 'stream' ? client.iterate(sql) : client.all(sql));
+      check.finish();
+    },
     close: release,
   };
 }
 
 function openWriter(client: SqliteClient, range: RowRange, expected: Checksum): OpenCell {
   const memory = new RowBatch(Math.min(BATCH_ROWS, range.rows));
+  const fill = (stopwatch: Stopwatch, signal: AbortSignal): void => {
+    client.createTable(INSERT_TABLE);
+    stopwatch.start();
+    const writer = client.write(INSERT_TABLE);
+    for (const part of batchesOf(range)) {
+      stopwatch.stop();
+      if (signal.aborted) client.rollBack();
+      signal.throwIfAborted();
+      const rows = memory.make(part);
+      stopwatch.start();
+      writer.add(rows);
+    }
+    writer.finish();
+    stopwatch.stop();
+  };
   return {
     expected,
     sample: async (stopwatch, signal) => {
-      client.createTable(INSERT_TABLE);
-      stopwatch.start();
-      const writer = client.write(INSERT_TABLE);
-      for (const part of batchesOf(range)) {
-        stopwatch.stop();
-        if (signal.aborted) client.rollBack();
-        signal.throwIfAborted();
-        const rows = memory.make(part);
-        stopwatch.start();
-        writer.add(rows);
-      }
-      writer.finish();
-      stopwatch.stop();
+      fill(stopwatch, signal);
       const [sums] = client.all(sumsQuery(INSERT_TABLE));
       client.dropTable(INSERT_TABLE);
       return checksumOfSums(sums ?? {});
+    },
+    verify: async (stopwatch, signal) => {
+      fill(stopwatch, signal);
+      const check = rowCheckOf('insert.bulk', range);
+      check.addRows(client.iterate(queryOf('query.full_scan', INSERT_TABLE)));
+      client.dropTable(INSERT_TABLE);
+      check.finish();
     },
     close: async () => {},
   };

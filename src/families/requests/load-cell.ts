@@ -16,6 +16,11 @@ export interface LoadCell {
   prepare?(signal: AbortSignal): void | Promise<void>;
   /** The checksum after a sample, untimed: of the values that requests read or, for writes, of the rows now on the server. */
   checksum(signal: AbortSignal): Checksum | Promise<Checksum>;
+  /**
+   * Has the load sent once more, after `prepare`, and checks each answer by itself, or what a writer has stored. Throws a
+   * `BoundaryError` for the first that is wrong.
+   */
+  verify?(send: () => Promise<void>, signal: AbortSignal): Promise<void>;
   /** Removes the cell's data from the server, and closes its connections. */
   close(): Promise<void>;
 }
@@ -29,6 +34,17 @@ export function openLoadCell(cell: LoadCell): OpenCell {
       await timeLoad(cell, stopwatch, signal);
       return cell.checksum(signal);
     },
+    ...(cell.verify === undefined
+      ? {}
+      : {
+          verify: async (_stopwatch: Stopwatch, signal: AbortSignal): Promise<void> => {
+            await cell.prepare?.(signal);
+            const send = async (): Promise<void> => {
+              await runLoad(cell.requesters, { requests: cell.load.requests }, signal);
+            };
+            await cell.verify!(send, signal);
+          },
+        }),
     close: () => cell.close(),
   };
 }

@@ -130,9 +130,10 @@ export class RestSums {
   #values = 0;
   #bytes = 0;
 
-  addRow({ operationId, data }: RestRow, expected: string): void {
+  /** Adds the answer to an operation. The id of another one is not added, so that exchanged answers are noticed. */
+  addRow({ operationId, data }: RestRow, expected: string, operation: number): void {
     this.#rows += 1;
-    this.#operations += Number(operationId);
+    if (Number(operationId) === operation) this.#operations += operation;
     for (const column in data) {
       const value = data[column];
       if (value === expected) this.#values += 1;
@@ -140,10 +141,12 @@ export class RestSums {
     }
   }
 
-  /** Adds values picked out of a response: the operations' ids, and the columns'. */
-  addPicked(ids: JsonValues, columns: JsonValues, expected: string): void {
+  /** Adds values picked out of the response to a batch that begins with `from`: the operations' ids, and the columns'. */
+  addPicked(ids: JsonValues, columns: JsonValues, expected: string, from: number): void {
     this.#rows += ids.length;
-    for (let index = 0; index < ids.length; index += 1) this.#operations += Number(ids.text(index));
+    for (let index = 0; index < ids.length; index += 1) {
+      if (Number(ids.text(index)) === from + index) this.#operations += from + index;
+    }
     for (let index = 0; index < columns.length; index += 1) {
       const value = columns.text(index);
       if (value === expected) this.#values += 1;
@@ -151,8 +154,10 @@ export class RestSums {
     }
   }
 
-  addBatch({ result }: RestBatch, expected: string): void {
-    for (const { body } of result) this.addRow(body, expected);
+  /** Adds the response to a batch that begins with `from`; its answers are in the order of the operations. */
+  addBatch({ result }: RestBatch, expected: string, from: number): void {
+    let operation = from;
+    for (const { body } of result) this.addRow(body, expected, operation++);
   }
 
   checksum(): Checksum {

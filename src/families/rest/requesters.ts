@@ -61,20 +61,21 @@ function napiRequester(work: RestWork): RestRequester {
   const { url, ...options } = address;
   const client = new HttpClient(url, { ...shapeOf(work), ...options, http2: planned.setting === HTTP2 });
   const close = (): Promise<void> => client.close();
-  const readRow = (answer: Answer): void => sums().addRow(parsed<RestRow>(answer), input.value);
+  const readRow = (answer: Answer, operation: number): void =>
+    sums().addRow(parsed<RestRow>(answer), input.value, operation);
   if (cell.lane === 'call') {
     return {
       close,
-      request: async (index) => readRow(await client.request({ path: input.path, body: input.read(index) })),
+      request: async (index) => readRow(await client.request({ path: input.path, body: input.read(index) }), index),
     };
   }
   if (isBatch(cell.workload)) {
     const post = (body: string): Promise<HttpResponse> => client.request({ path: BATCH_PATH, body });
     if (planned.setting !== 'native-json') return { close, request: batchRequest(work, post, parseBatch(work)) };
     const paths = new JsonPaths('result.*.body.operationId', 'result.*.body.data.*');
-    const pick = (answer: HttpResponse): void => {
+    const pick = (answer: HttpResponse, from: number): void => {
       const [ids, columns] = paths.pick(answer.status === 200 ? answer.body : Buffer.from(textOf(answer)));
-      sums().addPicked(ids!, columns!, input.value);
+      sums().addPicked(ids!, columns!, input.value, from);
     };
     return { close, request: batchRequest(work, post, pick) };
   }
@@ -86,7 +87,8 @@ function napiRequester(work: RestWork): RestRequester {
       for (let operation = from; operation < to; operation += 1) {
         requests.push({ path: input.path, body: input.read(operation) });
       }
-      for (const response of await client.requestMany(requests)) readRow(response);
+      let operation = from;
+      for (const response of await client.requestMany(requests)) readRow(response, operation++);
     },
   };
 }
@@ -106,9 +108,10 @@ function undiciRequester(work: RestWork): RestRequester {
     const { status, text } = await client.post(path, body);
     return { status, text: () => text };
   };
-  const readRow = (answer: Answer): void => sums().addRow(parsed<RestRow>(answer), input.value);
+  const readRow = (answer: Answer, operation: number): void =>
+    sums().addRow(parsed<RestRow>(answer), input.value, operation);
   if (cell.lane === 'call') {
-    return { close, request: async (index) => readRow(await post(input.path, input.read(index))) };
+    return { close, request: async (index) => readRow(await post(input.path, input.read(index)), index) };
   }
   if (isBatch(cell.workload)) {
     return { close, request: batchRequest(work, (body) => post(BATCH_PATH, body), parseBatch(work)) };
@@ -119,7 +122,8 @@ function undiciRequester(work: RestWork): RestRequester {
       const { from, to } = operationsOf(cell, index);
       const answers = [];
       for (let operation = from; operation < to; operation += 1) answers.push(post(input.path, input.read(operation)));
-      for (const answer of await Promise.all(answers)) readRow(answer);
+      let operation = from;
+      for (const answer of await Promise.all(answers)) readRow(answer, operation++);
     },
   };
 }
@@ -128,22 +132,22 @@ function undiciRequester(work: RestWork): RestRequester {
 function batchRequest<A extends Answer>(
   { planned: { cell }, input, mostOfBatch }: RestWork,
   post: (body: string) => Promise<A>,
-  read: (answer: A) => void,
+  read: (answer: A, from: number) => void,
 ): (index: number) => Promise<void> {
   return async (index) => {
     const { from, to } = operationsOf(cell, index);
-    if (to - from <= mostOfBatch) return read(await post(input.batch(from, to)));
+    if (to - from <= mostOfBatch) return read(await post(input.batch(from, to)), from);
     const answers = [];
     for (let start = from; start < to; start += mostOfBatch) {
       answers.push(post(input.batch(start, Math.min(to, start + mostOfBatch))));
     }
-    for (const answer of await Promise.all(answers)) read(answer);
+    for (const [index, answer] of (await Promise.all(answers)).entries()) read(answer, from + index * mostOfBatch);
   };
 }
 
 /** Reads the response to a batch by `JSON.parse`. */
-function parseBatch({ sums, input }: RestWork): (answer: Answer) => void {
-  return (answer) => sums().addBatch(parsed<RestBatch>(answer), input.value);
+function parseBatch({ sums, input }: RestWork): (answer: Answer, from: number) => void {
+  return (answer, from) => sums().addBatch(parsed<RestBatch>(answer), input.value, from);
 }
 
 /** Whether a workload reads by batches on the server. */

@@ -7,6 +7,7 @@ import { type PlannedRequests, requestsOf } from '../requests/grid.js';
 import { openLoadCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
 import type { OpenCell } from '../workload.js';
+import { checkAnswer } from './answer-check.js';
 import { SqlSums } from './data.js';
 import { SQL_MATRIX } from './matrix.js';
 import { SqlPlan } from './plan.js';
@@ -51,6 +52,17 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
         await table.reset(signal);
       },
       checksum: async (signal) => (plan.writes ? await table.sums(sums.affected, signal) : sums).checksum(),
+      verify: async (send, signal) => {
+        if (plan.writes) {
+          await send();
+          return table.checkContents(signal);
+        }
+        const [requester] = requesters;
+        for (let index = 0; index < requestsOf(cell); index += 1) {
+          signal.throwIfAborted();
+          for (const [step, answer] of await requester!.answers(index)) checkAnswer(step, answer, plan.rows);
+        }
+      },
       close,
     });
   } catch (thrown) {

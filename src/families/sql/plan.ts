@@ -71,6 +71,11 @@ export class SqlPlan {
     this.#batch = cell.batch;
   }
 
+  /** The number of rows of the table in this cell; 0 without a table. */
+  get rows(): number {
+    return this.#rows;
+  }
+
   /** The users to insert, made once. */
   get users(): readonly User[] {
     this.#users ??= Array.from({ length: this.startsEmpty ? this.#operations : 0 }, (_, index) => userOf(index + 1));

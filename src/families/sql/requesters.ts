@@ -2,7 +2,7 @@
 import { BoundaryError } from '../../errors.js';
 import type { ColumnarChunk } from '../../library/engine/columnar-chunk.js';
 import { SqlClient } from '../../library/sql/sql-client.js';
-import type { SqlResults } from '../../library/sql/sql-results.js';
+import type { SqlResult, SqlResults } from '../../library/sql/sql-results.js';
 import type { SqlAnswer, JsSqlConnection } from '../../clients/js-sql-client.js';
 import { operationsOf, type PlannedRequests, requestsOf } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
@@ -11,6 +11,8 @@ import type { Reading, SqlPlan, SqlStep } from './plan.js';
 
 /** A connection of a cell. */
 export interface SqlRequester extends Requester {
+  /** Sends request `index` as in a sample; resolves to the statements with their answers, rows as values. */
+  answers(index: number): Promise<readonly (readonly [SqlStep, SqlAnswer])[]>;
   close(): Promise<void>;
 }
 
@@ -30,6 +32,10 @@ interface SqlConnection {
   one(step: SqlStep, sums: SqlSums): Promise<void>;
   /** Runs statements together and reads their responses. */
   many(steps: readonly SqlStep[], sums: SqlSums): Promise<void>;
+  /** Runs a statement; resolves to its answer. */
+  answer(step: SqlStep): Promise<SqlAnswer>;
+  /** Runs statements together; resolves to their answers. */
+  answers(steps: readonly SqlStep[]): Promise<readonly SqlAnswer[]>;
   insertRows(table: string, columns: readonly string[], rows: SqlPlan['users']): Promise<number>;
   close(): Promise<void>;
 }
@@ -46,7 +52,29 @@ export function jsRequester(work: SqlWork, connection: JsSqlConnection): SqlRequ
 }
 
 function requester(work: SqlWork, connection: SqlConnection): SqlRequester {
-  return { request: (index) => request(work, connection, index), close: () => connection.close() };
+  return {
+    request: (index) => request(work, connection, index),
+    answers: (index) => answers(work, connection, index),
+    close: () => connection.close(),
+  };
+}
+
+async function answers(
+  { planned: { cell }, plan, table }: SqlWork,
+  connection: SqlConnection,
+  index: number,
+): Promise<readonly (readonly [SqlStep, SqlAnswer])[]> {
+  const { from, to } = operationsOf(cell, index);
+  const steps: SqlStep[] = [];
+  for (let operation = from; operation < to; operation += 1) steps.push(...plan.steps(operation, table));
+  if (cell.lane === 'batch') {
+    const all = await connection.answers(steps);
+    return steps.map((step, at) => [step, all[at]!]);
+  }
+  const each: [SqlStep, SqlAnswer][] = [];
+  // oxlint-disable-next-line no-await-in-loop -- that is the lane
+  for (const step of steps) each.push([step, step.isPing ? { affectedRows: 0 } : await connection.answer(step)]);
+  return each;
 }
 
 async function request(work: SqlWork, connection: SqlConnection, index: number): Promise<void> {
@@ -89,18 +117,33 @@ class AddonConnection implements SqlConnection {
     this.#asRows = asRows;
   }
 
-  async one({ sql, parameters, reading, isPing }: SqlStep, sums: SqlSums): Promise<void> {
-    if (isPing) {
+  async one(step: SqlStep, sums: SqlSums): Promise<void> {
+    if (step.isPing) {
       await this.#client.ping();
       sums.rows += 1;
       return;
     }
-    const result =
-      parameters === undefined ? await this.#client.query(sql) : await this.#client.execute(sql, parameters);
-    read(reading, { rows: result.rowCount === 0 ? undefined : result.rows(), affectedRows: result.affectedRows }, sums);
+    read(step.reading, await this.answer(step), sums);
   }
 
   async many(steps: readonly SqlStep[], sums: SqlSums): Promise<void> {
+    const results = await this.#run(steps);
+    if (this.#asRows) readRows(steps, results, sums);
+    else readColumns(steps, results, sums);
+  }
+
+  async answer({ sql, parameters }: SqlStep): Promise<SqlAnswer> {
+    return answerOf(
+      parameters === undefined ? await this.#client.query(sql) : await this.#client.execute(sql, parameters),
+    );
+  }
+
+  async answers(steps: readonly SqlStep[]): Promise<readonly SqlAnswer[]> {
+    const results = await this.#run(steps);
+    return steps.map((_, index) => answerOf(results.at(index)));
+  }
+
+  async #run(steps: readonly SqlStep[]): Promise<SqlResults> {
     const first = steps[0]!;
     const isOne = first.parameters !== undefined && steps.every(({ sql }) => sql === first.sql);
     const results = isOne
@@ -110,8 +153,7 @@ class AddonConnection implements SqlConnection {
         )
       : await this.#client.run(steps);
     results.throwIfFailed();
-    if (this.#asRows) readRows(steps, results, sums);
-    else readColumns(steps, results, sums);
+    return results;
   }
 
   insertRows(table: string, columns: readonly string[], rows: SqlPlan['users']): Promise<number> {
@@ -121,6 +163,10 @@ class AddonConnection implements SqlConnection {
   close(): Promise<void> {
     return this.#client.close();
   }
+}
+
+function answerOf(result: SqlResult): SqlAnswer {
+  return { rows: result.rowCount === 0 ? undefined : result.rows(), affectedRows: result.affectedRows };
 }
 
 /** Reads the responses to many requests statement by statement, column by column. */
@@ -164,10 +210,7 @@ function totalLength(offsets: ArrayLike<number>): number {
 }
 
 function readRows(steps: readonly SqlStep[], results: SqlResults, sums: SqlSums): void {
-  for (const [index, { reading }] of steps.entries()) {
-    const result = results.at(index);
-    read(reading, { rows: result.rowCount === 0 ? undefined : result.rows(), affectedRows: result.affectedRows }, sums);
-  }
+  for (const [index, { reading }] of steps.entries()) read(reading, answerOf(results.at(index)), sums);
 }
 
 /** A client that is compared with the addon's. */
@@ -190,6 +233,14 @@ class JsConnection implements SqlConnection {
   async many(steps: readonly SqlStep[], sums: SqlSums): Promise<void> {
     const answers = await this.#connection.requests(steps);
     for (let index = 0; index < steps.length; index += 1) read(steps[index]!.reading, answers[index]!, sums);
+  }
+
+  answer(step: SqlStep): Promise<SqlAnswer> {
+    return this.#connection.request(step);
+  }
+
+  answers(steps: readonly SqlStep[]): Promise<readonly SqlAnswer[]> {
+    return this.#connection.requests(steps);
   }
 
   insertRows(table: string, columns: readonly string[], rows: SqlPlan['users']): Promise<number> {

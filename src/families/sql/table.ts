@@ -1,5 +1,6 @@
 import { SqlClient } from '../../library/sql/sql-client.js';
 import { BoundaryError } from '../../errors.js';
+import { checkAnswer } from './answer-check.js';
 import { SqlSums } from './data.js';
 import { withDatabase } from './database.js';
 import type { SqlPlan } from './plan.js';
@@ -70,6 +71,16 @@ export class SqlTable {
     sums.texts = Number(row?.['texts']);
     sums.affected = affected;
     return sums;
+  }
+
+  /** Checks each row that a cell has inserted, where the table was empty before. */
+  async checkContents(signal: AbortSignal): Promise<void> {
+    const { startsEmpty, users, table } = this.#plan;
+    if (!startsEmpty) return;
+    const sql = `SELECT ${table!.columns.join(', ')} FROM ${this.name} WHERE id >= ? AND id < ?`;
+    const parameters = [1, users.length + 1];
+    const result = await this.#client.execute(sql, parameters, { signal });
+    checkAnswer({ sql, parameters, reading: 'users', isPing: false }, { rows: result.rows(), affectedRows: 0 }, 0);
   }
 
   /** Drops the table, and closes the connection. */

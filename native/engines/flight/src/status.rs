@@ -24,7 +24,7 @@ pub(crate) fn of_error(error: &Error) -> Status {
         Error::NotEnoughMemory(_) | Error::TooLarge(_) => Code::ResourceExhausted,
         Error::Closed(_) | Error::Connection(_) => Code::Unavailable,
         Error::Insecure(_) => Code::PermissionDenied,
-        Error::NotInstalled(_) | Error::Io { .. } | Error::Internal(_) => Code::Internal,
+        Error::NotInstalled(_) | Error::Io { .. } | Error::WrongRows(_) | Error::Internal(_) => Code::Internal,
     };
     let message = match error {
         // The name of the engine on this side is of no use to a client.

@@ -22,6 +22,7 @@ use boundary_bench_engine::Engine;
 use boundary_bench_engine::measurements::{self, Measurement, RowRange};
 use boundary_bench_hyper::HyperEngine;
 use boundary_bench_kernel::{Error, Result};
+use hyperdb_api::Row;
 use tokio::task::spawn_blocking;
 
 use self::client::{Endpoint, ROWS_OF_A_SEND, RowShape, Session};
@@ -29,30 +30,81 @@ use crate::dimensions::{Flavor, Lane, Workload};
 use crate::insert::{Encoded, into_new_tables};
 use crate::measurements::matrix;
 use crate::query::{self, Read, read_ipc};
+use crate::row_check::RowCheck;
 use crate::sample::CellSample;
 use crate::spec::CellSpec;
 use crate::tables::{table_names, worker_ranges};
 use crate::workers::{Clock, Finished, as_tasks, on_threads, runtime};
 
-pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
+pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Result<CellSample> {
+    let endpoint = endpoint_of(engine)?;
+    match spec.workload {
+        Workload::InsertBulk => insert(engine, &endpoint, spec, verify),
+        Workload::QueryFullScan | Workload::QueryFiltered | Workload::QueryAggregation => read(&endpoint, spec),
+    }
+}
+
+/// Executes a cell once and checks each row.
+pub(crate) fn verify(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
+    if spec.workload == Workload::InsertBulk {
+        return run(engine, spec, true).map(drop);
+    }
+    let endpoint = endpoint_of(engine)?;
+    let ranges = worker_ranges(0, spec.rows, spec.workers)?;
+    for (table, range) in table_names(&spec.table, spec.workers).into_iter().zip(ranges) {
+        let sql = matrix()?.query(spec.workload, &table)?;
+        let mut check = RowCheck::new(spec.workload, range);
+        match (spec.lane, spec.flavor) {
+            (Lane::Stream, Flavor::Sync) => {
+                client::each_chunk(&endpoint.connect()?, &sql, |rows| check_chunk(&mut check, rows))?;
+            }
+            (Lane::Stream, Flavor::Async) => runtime()?.block_on(async {
+                let connection = endpoint.connect_async().await?;
+                let read = client::each_chunk_async(&connection, &sql, |rows| check_chunk(&mut check, rows)).await;
+                client::close_async(connection).await?;
+                read
+            })?,
+            (Lane::Columnar, _) => runtime()?.block_on(async {
+                let mut connection = endpoint.connect_grpc_stream().await?;
+                client::each_batch(&mut connection, &sql, |batch| check.add_batch(batch)).await.map(drop)
+            })?,
+            (Lane::ArrowIpc, _) => runtime()?.block_on(async {
+                let mut connection = endpoint.connect_grpc().await?;
+                query::verify_ipc(client::read_arrow(&mut connection, &sql).await?, &mut check)
+            })?,
+            (lane, _) => return Err(no_lane_out(lane)),
+        }
+        check.finish()?;
+    }
+    Ok(())
+}
+
+fn check_chunk(check: &mut RowCheck, rows: &[Row]) -> Result<()> {
+    rows.iter().try_for_each(|row| match check {
+        RowCheck::Rows { .. } => check.add(&client::measurement(row)?),
+        RowCheck::Aggregates(_) => check.add_aggregate(&client::aggregate(row)?),
+    })
+}
+
+fn no_lane_out(lane: Lane) -> Error {
+    Error::InvalidArgument(format!("{lane:?} is no lane out of hyperdb-api"))
+}
+
+fn endpoint_of(engine: &Arc<dyn Engine>) -> Result<Endpoint> {
     let hyper = (&**engine as &dyn Any).downcast_ref::<HyperEngine>().ok_or_else(|| {
         Error::Unsupported(format!(
             "hyperdb-api is a client of hyperd; the engine {} has no such server",
             engine.name()
         ))
     })?;
-    let endpoint = Endpoint(hyper.address().clone());
-    match spec.workload {
-        Workload::InsertBulk => insert(engine, &endpoint, spec),
-        Workload::QueryFullScan | Workload::QueryFiltered | Workload::QueryAggregation => read(&endpoint, spec),
-    }
+    Ok(Endpoint(hyper.address().clone()))
 }
 
-fn insert(engine: &Arc<dyn Engine>, endpoint: &Endpoint, spec: &CellSpec) -> Result<CellSample> {
+fn insert(engine: &Arc<dyn Engine>, endpoint: &Endpoint, spec: &CellSpec, verify: bool) -> Result<CellSample> {
     let ranges = worker_ranges(0, spec.rows, spec.workers)?;
     match (spec.lane, spec.flavor) {
         // One connection and one table for any number of threads.
-        (Lane::Row, Flavor::Sync) => into_new_tables(engine, &spec.table, 1, |names| {
+        (Lane::Row, Flavor::Sync) => into_new_tables(engine, spec, 1, verify, |names| {
             let parts = names.iter().map(|name| Ok((endpoint.connect()?, name)));
             on_threads(parts.collect::<Result<Vec<_>>>()?, |(session, name), clock| {
                 if let [range] = ranges[..] {
@@ -63,7 +115,7 @@ fn insert(engine: &Arc<dyn Engine>, endpoint: &Endpoint, spec: &CellSpec) -> Res
                 Ok(clock.finish(None))
             })
         }),
-        (Lane::Row, Flavor::Async) => into_new_tables(engine, &spec.table, spec.workers, |names| {
+        (Lane::Row, Flavor::Async) => into_new_tables(engine, spec, spec.workers, verify, |names| {
             let parts = names.iter().zip(ranges).map(|(name, range)| Ok((endpoint.connect()?, name.clone(), range)));
             as_tasks(
                 parts.collect::<Result<Vec<_>>>()?,
@@ -73,7 +125,7 @@ fn insert(engine: &Arc<dyn Engine>, endpoint: &Endpoint, spec: &CellSpec) -> Res
                 },
             )
         }),
-        (Lane::ArrowIpc, _) => into_new_tables(engine, &spec.table, spec.workers, |names| {
+        (Lane::ArrowIpc, _) => into_new_tables(engine, spec, spec.workers, verify, |names| {
             let parts = names.iter().zip(ranges).map(|(name, range)| {
                 let connection = runtime()?.block_on(endpoint.connect_async())?;
                 Ok((connection, name.clone(), IpcStream::of(range)?))
@@ -169,7 +221,7 @@ fn read(endpoint: &Endpoint, spec: &CellSpec) -> Result<CellSample> {
                 read_ipc(client::read_arrow(&mut connection, &sql).await?, clock)
             })?
         }
-        (lane, _) => return Err(Error::InvalidArgument(format!("{lane:?} is no lane out of hyperdb-api"))),
+        (lane, _) => return Err(no_lane_out(lane)),
     };
     query::sample(workers)
 }

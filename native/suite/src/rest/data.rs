@@ -155,7 +155,7 @@ impl Input {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sums {
     rows: u64,
-    /// The sum of the ids of the answered operations, which identifies them.
+    /// The sum of the ids of the operations that were answered with their own id: exchanged answers are noticed.
     operations: i128,
     /// The number of columns whose value was right.
     values: i128,
@@ -175,14 +175,14 @@ impl Sums {
         Checksum::from_sums(self.rows, sums.map(|(name, sum)| (name, ChecksumSum::Int(sum))))
     }
 
-    /// Adds the answer to a single read.
-    pub(super) fn add_read(&mut self, input: &Input, json: &[u8]) -> Result<()> {
-        read_json(json, RowOf { input, sums: self })
+    /// Adds the answer to a single read, that of an operation.
+    pub(super) fn add_read(&mut self, input: &Input, operation: u64, json: &[u8]) -> Result<()> {
+        read_json(json, RowOf { input, sums: self, operation })
     }
 
-    /// Adds the answer to a batch.
-    pub(super) fn add_batch(&mut self, input: &Input, json: &[u8]) -> Result<()> {
-        read_json(json, BatchOf { input, sums: self })
+    /// Adds the answer to a batch that begins with the operation `first`; its answers are in the order of the operations.
+    pub(super) fn add_batch(&mut self, input: &Input, first: u64, json: &[u8]) -> Result<()> {
+        read_json(json, BatchOf(RowOf { input, sums: self, operation: first }))
     }
 }
 
@@ -221,16 +221,15 @@ impl<'de> Deserialize<'de> for Text<'de> {
 struct RowOf<'a> {
     input: &'a Input,
     sums: &'a mut Sums,
+    /// The operation that is answered; in a batch, the first of them.
+    operation: u64,
 }
 
 /// The columns of a row.
 struct DataOf<'a>(RowOf<'a>);
 
 /// The results of a batch.
-struct BatchOf<'a> {
-    input: &'a Input,
-    sums: &'a mut Sums,
-}
+struct BatchOf<'a>(RowOf<'a>);
 
 /// One result of a batch.
 struct ResultOf<'a>(RowOf<'a>);
@@ -271,14 +270,16 @@ macro_rules! seed {
 }
 
 seed!(RowOf, deserialize_map, "a row", |this, access: MapAccess| {
-    let RowOf { input, sums } = this;
+    let RowOf { input, sums, operation } = this;
     while let Some(Text(name)) = access.next_key()? {
         match &*name {
             "operationId" => {
                 let Text(id) = access.next_value()?;
-                sums.operations += i128::from(id.parse::<u64>().unwrap_or(u64::MAX));
+                if id.parse() == Ok(operation) {
+                    sums.operations += i128::from(operation);
+                }
             }
-            "data" => access.next_value_seed(DataOf(RowOf { input, sums: &mut *sums }))?,
+            "data" => access.next_value_seed(DataOf(RowOf { input, sums: &mut *sums, operation }))?,
             _ => {
                 access.next_value::<IgnoredAny>()?;
             }
@@ -289,7 +290,7 @@ seed!(RowOf, deserialize_map, "a row", |this, access: MapAccess| {
 });
 
 seed!(DataOf, deserialize_map, "the columns of a row", |this, access: MapAccess| {
-    let RowOf { input, sums } = this.0;
+    let RowOf { input, sums, .. } = this.0;
     while access.next_key::<IgnoredAny>()?.is_some() {
         let Text(value) = access.next_value()?;
         sums.values += i128::from(value == input.value);
@@ -299,10 +300,10 @@ seed!(DataOf, deserialize_map, "the columns of a row", |this, access: MapAccess|
 });
 
 seed!(BatchOf, deserialize_map, "the answer to a batch", |this, access: MapAccess| {
-    let BatchOf { input, sums } = this;
+    let RowOf { input, sums, operation } = this.0;
     while let Some(Text(name)) = access.next_key()? {
         if name == "result" {
-            access.next_value_seed(ResultsOf(RowOf { input, sums: &mut *sums }))?;
+            access.next_value_seed(ResultsOf(RowOf { input, sums: &mut *sums, operation }))?;
         } else {
             access.next_value::<IgnoredAny>()?;
         }
@@ -314,16 +315,18 @@ seed!(BatchOf, deserialize_map, "the answer to a batch", |this, access: MapAcces
 struct ResultsOf<'a>(RowOf<'a>);
 
 seed!(ResultsOf, deserialize_seq, "the results of a batch", |this, access: SeqAccess| {
-    let RowOf { input, sums } = this.0;
-    while access.next_element_seed(ResultOf(RowOf { input, sums: &mut *sums }))?.is_some() {}
+    let RowOf { input, sums, mut operation } = this.0;
+    while access.next_element_seed(ResultOf(RowOf { input, sums: &mut *sums, operation }))?.is_some() {
+        operation += 1;
+    }
     Ok(())
 });
 
 seed!(ResultOf, deserialize_map, "a result of a batch", |this, access: MapAccess| {
-    let RowOf { input, sums } = this.0;
+    let RowOf { input, sums, operation } = this.0;
     while let Some(Text(name)) = access.next_key()? {
         if name == "body" {
-            access.next_value_seed(RowOf { input, sums: &mut *sums })?;
+            access.next_value_seed(RowOf { input, sums: &mut *sums, operation })?;
         } else {
             access.next_value::<IgnoredAny>()?;
         }
@@ -353,18 +356,24 @@ mod tests {
                 let body: serde_json::Value = serde_json::from_str(&body).unwrap();
                 assert_eq!(body["readColumns"].as_array().unwrap().len(), input.columns);
                 rows.insert(body["filters"][0]["value"].to_string());
-                sums.add_read(&input, answer(operation, &input, &input.value).as_bytes()).unwrap();
+                sums.add_read(&input, operation, answer(operation, &input, &input.value).as_bytes()).unwrap();
                 let body = answer(operation, &input, &input.value);
                 batch.extend([r#",{"code":200,"body":"#, &body, "}"]);
             }
             assert_eq!(rows.len() as u64, family.rows);
             assert_eq!(sums.checksum(), input.expected(family.rows));
             let mut of_batch = Sums::default();
-            of_batch.add_batch(&input, format!(r#"{{"result":[{}]}}"#, &batch[1..]).as_bytes()).unwrap();
+            of_batch.add_batch(&input, 0, format!(r#"{{"result":[{}]}}"#, &batch[1..]).as_bytes()).unwrap();
             assert_eq!(of_batch.checksum(), sums.checksum());
             let mut wrong = Sums::default();
-            wrong.add_read(&input, answer(0, &input, &format!("b{}", &input.value[1..])).as_bytes()).unwrap();
+            wrong.add_read(&input, 0, answer(0, &input, &format!("b{}", &input.value[1..])).as_bytes()).unwrap();
             assert_ne!(wrong.checksum(), input.expected(1));
+            let mut exchanged = Sums::default();
+            for (operation, answered) in [(0, 1), (1, 0)] {
+                let json = answer(answered, &input, &input.value);
+                exchanged.add_read(&input, operation, json.as_bytes()).unwrap();
+            }
+            assert_ne!(exchanged.checksum(), input.expected(2));
             let mut body = String::new();
             input.write_batch(3..5, &mut body);
             let body: serde_json::Value = serde_json::from_str(&body).unwrap();
@@ -377,7 +386,7 @@ mod tests {
         let family = family().unwrap();
         let input = Input::of(family, "pkread").unwrap();
         for json in ["", "[]", r#"{"data":{"col0":1}}"#, "{}x", r#"{"data":"#] {
-            assert!(Sums::default().add_read(&input, json.as_bytes()).is_err(), "{json}");
+            assert!(Sums::default().add_read(&input, 0, json.as_bytes()).is_err(), "{json}");
         }
         assert!(Input::of(family, "other").is_err());
     }

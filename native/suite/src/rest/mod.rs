@@ -143,16 +143,17 @@ impl Requester for RestRequester {
             Work::Call => {
                 input.write_read(operations.start, text);
                 let request = Request::post(&input.path, text.as_bytes());
-                client.call(&request, |response| sums.add_read(input, body(&response)?)).await
+                client.call(&request, |response| sums.add_read(input, operations.start, body(&response)?)).await
             }
             Work::Batch(most) if operations.end - operations.start <= u64::from(most) => {
-                input.write_batch(operations, text);
+                input.write_batch(operations.clone(), text);
                 let request = Request::post(BATCH_PATH, text.as_bytes());
-                client.call(&request, |response| sums.add_batch(input, body(&response)?)).await
+                client.call(&request, |response| sums.add_batch(input, operations.start, body(&response)?)).await
             }
             work => {
                 ends.clear();
-                let (path, is_batch) = if let Work::Batch(most) = work {
+                let first = operations.start;
+                let (path, step, is_batch) = if let Work::Batch(most) = work {
                     let mut start = operations.start;
                     while start < operations.end {
                         let end = operations.end.min(start + u64::from(most));
@@ -160,13 +161,13 @@ impl Requester for RestRequester {
                         ends.push(text.len());
                         start = end;
                     }
-                    (BATCH_PATH, true)
+                    (BATCH_PATH, u64::from(most), true)
                 } else {
                     for operation in operations {
                         input.write_read(operation, text);
                         ends.push(text.len());
                     }
-                    (input.path.as_str(), false)
+                    (input.path.as_str(), 1, false)
                 };
                 let mut start = 0;
                 let requests = ends.iter().map(|end| {
@@ -177,10 +178,15 @@ impl Requester for RestRequester {
                 let requests = requests.collect::<Vec<_>>();
                 let mut failure = None;
                 client
-                    .batch(&requests, |_, answer| {
+                    .batch(&requests, |index, answer| {
+                        let operation = first + index as u64 * step;
                         let added = answer.map_err(Clone::clone).and_then(|response| {
                             let json = body(&response)?;
-                            if is_batch { sums.add_batch(input, json) } else { sums.add_read(input, json) }
+                            if is_batch {
+                                sums.add_batch(input, operation, json)
+                            } else {
+                                sums.add_read(input, operation, json)
+                            }
                         });
                         if let Err(error) = added {
                             failure = Some(error);
@@ -262,7 +268,7 @@ fn probe(server: &Server, input: &Input, work: Work, family: &Family, version: V
         let Work::Batch(asked) = work else {
             input.write_read(0, &mut text);
             let request = Request::post(&input.path, text.as_bytes());
-            client.call(&request, |response| sums.add_read(input, body(&response)?)).await?;
+            client.call(&request, |response| sums.add_read(input, 0, body(&response)?)).await?;
             return Ok(work);
         };
         for most in [asked, family.old_batch] {
@@ -272,7 +278,7 @@ fn probe(server: &Server, input: &Input, work: Work, family: &Family, version: V
             let is_refused = client
                 .call(&request, |response| {
                     let is_refused = matches!(response.status, 400 | 413) && most > family.old_batch;
-                    if is_refused { Ok(true) } else { sums.add_batch(input, body(&response)?).map(|()| false) }
+                    if is_refused { Ok(true) } else { sums.add_batch(input, 0, body(&response)?).map(|()| false) }
                 })
                 .await?;
             if !is_refused {

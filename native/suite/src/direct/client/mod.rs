@@ -12,7 +12,10 @@ use hyperdb_api::grpc::{GrpcClient, GrpcConfig, GrpcConnectionAsync, TransferMod
 use hyperdb_api::{AsyncConnection, Connection, CreateMode};
 
 pub use insert::{ROWS_OF_A_SEND, insert_chunks, insert_chunks_of_threads, insert_ipc, insert_rows};
-pub use query::{RowShape, read_arrow, read_columns, read_rows, read_rows_async};
+pub use query::{
+    RowShape, aggregate, each_batch, each_chunk, each_chunk_async, measurement, read_arrow, read_columns, read_rows,
+    read_rows_async,
+};
 
 /// A database on a `hyperd`, to which `hyperdb-api` connects.
 #[derive(Debug, Clone)]

@@ -1,9 +1,11 @@
 //! Queries by the calls of `hyperdb-api`. Every value of every row is read and added up.
 
+use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
-use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
-use boundary_bench_engine::measurements::{Measurement, MeasurementSums};
+use arrow_schema::SchemaRef;
+use boundary_bench_engine::checksum::Checksum;
+use boundary_bench_engine::measurements::{Aggregate, Measurement, MeasurementSums};
 use boundary_bench_kernel::{Error, Result};
 use hyperdb_api::grpc::{GrpcClient, GrpcConnectionAsync};
 use hyperdb_api::{AsyncConnection, Row, RowValue};
@@ -19,16 +21,41 @@ pub enum RowShape {
     Aggregates,
 }
 
-/// Reads the rows of a query chunk by chunk (`execute_query`, `next_chunk`).
+/// Visits the rows of a query chunk by chunk (`execute_query`, `next_chunk`).
+///
+/// # Errors
+/// [`Error::Engine`], and the errors of `visit`.
+pub fn each_chunk(connection: &Session, sql: &str, mut visit: impl FnMut(&[Row]) -> Result<()>) -> Result<()> {
+    let mut rows = connection.get()?.execute_query(sql).map_err(refused)?;
+    while let Some(chunk) = rows.next_chunk().map_err(refused)? {
+        visit(&chunk)?;
+    }
+    Ok(())
+}
+
+/// Visits the rows of a query like [`each_chunk`], by the asynchronous calls.
+///
+/// # Errors
+/// The same errors as [`each_chunk`].
+pub async fn each_chunk_async(
+    connection: &AsyncConnection,
+    sql: &str,
+    mut visit: impl FnMut(&[Row]) -> Result<()>,
+) -> Result<()> {
+    let mut rows = connection.execute_query(sql).await.map_err(refused)?;
+    while let Some(chunk) = rows.next_chunk().await.map_err(refused)? {
+        visit(&chunk)?;
+    }
+    Ok(())
+}
+
+/// Reads the rows of a query by [`each_chunk`], and adds up all values.
 ///
 /// # Errors
 /// [`Error::Engine`]; [`Error::SchemaMismatch`] if the rows have other columns or a null.
 pub fn read_rows(connection: &Session, sql: &str, shape: RowShape) -> Result<Checksum> {
-    let mut rows = connection.get()?.execute_query(sql).map_err(refused)?;
     let mut sums = Sums::new(shape);
-    while let Some(chunk) = rows.next_chunk().map_err(refused)? {
-        sums.add(&chunk)?;
-    }
+    each_chunk(connection, sql, |rows| sums.add(rows))?;
     Ok(sums.into())
 }
 
@@ -37,11 +64,8 @@ pub fn read_rows(connection: &Session, sql: &str, shape: RowShape) -> Result<Che
 /// # Errors
 /// The same errors as [`read_rows`].
 pub async fn read_rows_async(connection: &AsyncConnection, sql: &str, shape: RowShape) -> Result<Checksum> {
-    let mut rows = connection.execute_query(sql).await.map_err(refused)?;
     let mut sums = Sums::new(shape);
-    while let Some(chunk) = rows.next_chunk().await.map_err(refused)? {
-        sums.add(&chunk)?;
-    }
+    each_chunk_async(connection, sql, |rows| sums.add(rows)).await?;
     Ok(sums.into())
 }
 
@@ -53,30 +77,40 @@ pub async fn read_arrow(connection: &mut GrpcConnectionAsync, sql: &str) -> Resu
     Ok(Buffer::from(connection.execute_query_to_arrow(sql).await.map_err(refused)?))
 }
 
-/// Reads the batches of a query over gRPC as they arrive (`execute_query_stream`), column by column.
+/// Visits the batches of a query over gRPC as they arrive (`execute_query_stream`). Returns their schema.
+///
+/// # Errors
+/// [`Error::Engine`], [`Error::InvalidIpc`], and the errors of `visit`.
+pub async fn each_batch(
+    connection: &mut GrpcClient,
+    sql: &str,
+    mut visit: impl FnMut(&RecordBatch) -> Result<()>,
+) -> Result<SchemaRef> {
+    let invalid = |error: arrow_schema::ArrowError| Error::InvalidIpc(error.to_string());
+    let mut stream = connection.execute_query_stream(sql).await.map_err(refused)?;
+    let mut decoder = StreamDecoder::new();
+    while let Some(bytes) = stream.next_chunk().await.map_err(refused)? {
+        let mut bytes = Buffer::from(bytes);
+        while let Some(batch) = decoder.decode(&mut bytes).map_err(invalid)? {
+            visit(&batch)?;
+        }
+    }
+    decoder.schema().ok_or_else(|| Error::InvalidIpc("there is no schema".to_owned()))
+}
+
+/// Reads the batches of a query by [`each_batch`], and adds up their columns.
 ///
 /// # Errors
 /// [`Error::Engine`], [`Error::InvalidIpc`].
 pub async fn read_columns(connection: &mut GrpcClient, sql: &str) -> Result<Checksum> {
-    let invalid = |error: arrow_schema::ArrowError| Error::InvalidIpc(error.to_string());
-    let mut stream = connection.execute_query_stream(sql).await.map_err(refused)?;
-    let mut decoder = StreamDecoder::new();
-    let mut checksum = None;
-    while let Some(bytes) = stream.next_chunk().await.map_err(refused)? {
-        let mut bytes = Buffer::from(bytes);
-        while let Some(batch) = decoder.decode(&mut bytes).map_err(invalid)? {
-            match &mut checksum {
-                None => checksum.insert(Checksum::new(&batch.schema())?).add_batch(&batch)?,
-                Some(checksum) => checksum.add_batch(&batch)?,
-            }
-        }
-    }
-    match (checksum, decoder.schema()) {
-        (Some(checksum), _) => Ok(checksum),
-        // A result without rows still has its schema.
-        (None, Some(schema)) => Checksum::new(&schema),
-        (None, None) => Err(Error::InvalidIpc("there is no schema".to_owned())),
-    }
+    let mut checksum: Option<Checksum> = None;
+    let schema = each_batch(connection, sql, |batch| match &mut checksum {
+        None => checksum.insert(Checksum::new(&batch.schema())?).add_batch(batch),
+        Some(checksum) => checksum.add_batch(batch),
+    })
+    .await?;
+    // A result without rows still has its schema.
+    checksum.map_or_else(|| Checksum::new(&schema), Ok)
 }
 
 /// The sums of the rows read so far.
@@ -89,7 +123,7 @@ impl Sums {
     fn new(shape: RowShape) -> Self {
         match shape {
             RowShape::Measurements => Self::Measurements(MeasurementSums::default()),
-            RowShape::Aggregates => Self::Aggregates(checksum_of_aggregates(0, [0; 2], [0.0; 3])),
+            RowShape::Aggregates => Self::Aggregates(no_aggregates()),
         }
     }
 
@@ -99,21 +133,12 @@ impl Sums {
                 // Each chunk is summed apart: many short sums of floats lose less precision than one long sum.
                 let mut chunk = MeasurementSums::default();
                 for row in rows {
-                    chunk.add(&Measurement {
-                        id: value(row, 0)?,
-                        sensor_id: value(row, 1)?,
-                        value: value(row, 2)?,
-                        timestamp: value(row, 3)?,
-                    });
+                    chunk.add(&measurement(row)?);
                 }
                 sums.merge(&chunk);
                 Ok(())
             }
-            Self::Aggregates(checksum) => rows.iter().try_for_each(|row| {
-                let integers = [value::<i32>(row, 0)?.into(), value(row, 1)?];
-                let floats = [value(row, 2)?, value(row, 3)?, value(row, 4)?];
-                checksum.merge(&checksum_of_aggregates(1, integers, floats))
-            }),
+            Self::Aggregates(checksum) => rows.iter().try_for_each(|row| checksum.merge(&aggregate(row)?.checksum())),
         }
     }
 }
@@ -127,17 +152,33 @@ impl From<Sums> for Checksum {
     }
 }
 
-fn checksum_of_aggregates(rows: u64, [sensor_id, count]: [i64; 2], [avg, min, max]: [f64; 3]) -> Checksum {
-    Checksum::from_sums(
-        rows,
-        [
-            ("sensor_id", ChecksumSum::Int(sensor_id.into())),
-            ("count", ChecksumSum::Int(count.into())),
-            ("avg", ChecksumSum::Float(avg)),
-            ("min", ChecksumSum::Float(min)),
-            ("max", ChecksumSum::Float(max)),
-        ],
-    )
+/// The checksum of no rows of an aggregation.
+fn no_aggregates() -> Checksum {
+    let none = Aggregate { sensor_id: 0, count: 0, avg: 0.0, min: 0.0, max: 0.0 };
+    Checksum { rows: 0, ..none.checksum() }
+}
+
+/// A row of measurements.
+///
+/// # Errors
+/// [`Error::SchemaMismatch`] for other columns, or a null.
+#[inline]
+pub fn measurement(row: &Row) -> Result<Measurement> {
+    Ok(Measurement { id: value(row, 0)?, sensor_id: value(row, 1)?, value: value(row, 2)?, timestamp: value(row, 3)? })
+}
+
+/// A row of an aggregation.
+///
+/// # Errors
+/// [`Error::SchemaMismatch`] for other columns, or a null.
+pub fn aggregate(row: &Row) -> Result<Aggregate> {
+    Ok(Aggregate {
+        sensor_id: value(row, 0)?,
+        count: value(row, 1)?,
+        avg: value(row, 2)?,
+        min: value(row, 3)?,
+        max: value(row, 4)?,
+    })
 }
 
 /// A value of a row. The client returns `None` both for a null and for a value of another type; these rows have

@@ -1,0 +1,133 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { connect } from '../../../src/library/engine/connection.js';
+import { RowInserter } from '../../../src/library/engine/row-inserter.js';
+import { groupsOf } from '../../../src/families/measurements/closed-forms.js';
+import { measurementsFamily } from '../../../src/families/measurements/family.js';
+import { measurementsTable } from '../../../src/families/measurements/lane.js';
+import { planMeasurements } from '../../../src/families/measurements/plan.js';
+import { rowCheckOf } from '../../../src/families/measurements/row-check.js';
+import { ColumnBatch, newColumns } from '../../../src/families/measurements/rows.js';
+import { verifyChecksum } from '../../../src/runner/checksum.js';
+import type { MeasurementColumns } from '../../../src/clients/measurement-table.js';
+import { CheckedStopwatch } from './checked-stopwatch.js';
+
+const ROWS = 1000;
+
+const columnsOf = (): MeasurementColumns => new ColumnBatch(newColumns(ROWS)).make({ start: 0, rows: ROWS });
+
+const moveRow = (columns: MeasurementColumns, from: number, to: number): void => {
+  for (const column of Object.values(columns) as Float64Array[]) column[to] = column[from]!;
+};
+
+const exchange = (column: Float64Array | BigInt64Array, a: number, b: number): void => {
+  [column[a], column[b]] = [column[b]!, column[a]!];
+};
+
+/** What goes wrong in clients, and leaves the sums of the columns as they are. */
+const BREAKAGES: Readonly<Record<string, (columns: MeasurementColumns) => void>> = {
+  'two rows exchange a value': ({ value }) => exchange(value, 17, 18),
+  'a row has the timestamp of another': ({ timestamp }) => exchange(timestamp, 0, ROWS - 1),
+  'rows come twice and others never': (columns) => {
+    moveRow(columns, 20, 10);
+    moveRow(columns, 20, 30);
+  },
+};
+
+describe('the check of rows', () => {
+  const check = ({ id, sensor_id, value, timestamp }: MeasurementColumns) => {
+    const rows = rowCheckOf('query.full_scan', { start: 0, rows: ROWS });
+    rows.addColumns(id.length, [id, sensor_id, value, timestamp]);
+    rows.finish();
+  };
+
+  it('takes the rows in any order', () => {
+    const columns = columnsOf();
+    for (const column of Object.values(columns) as Float64Array[]) column.reverse();
+    expect(() => check(columns)).not.toThrow();
+  });
+
+  it.each(Object.keys(BREAKAGES))('finds that %s', (name) => {
+    const columns = columnsOf();
+    BREAKAGES[name]!(columns);
+    expect(() => check(columns)).toThrow(/should be|came twice/);
+  });
+
+  it('finds rows that are missing or of another table', () => {
+    const check = rowCheckOf('query.full_scan', { start: 5, rows: 10 });
+    expect(() => check.finish()).toThrow('10 rows are missing of those from 5 to 14');
+    expect(() => check.addRows([{ id: 4, sensor_id: 4, value: 0.4, timestamp: 1_700_000_004_000 }])).toThrow(
+      'the row (id 4, sensor_id 4, value 0.4, timestamp 1700000004000) should not be among the rows',
+    );
+    const filtered = rowCheckOf('query.filtered', { start: 0, rows: 10 });
+    expect(() => filtered.addRows([{ id: 4, sensor_id: 4, value: 0.4, timestamp: 1_700_000_004_000 }])).toThrow();
+  });
+
+  it('compares aggregates sensor by sensor', () => {
+    const range = { start: 3, rows: 77 };
+    const checked = (rows: object[]) => () => {
+      const check = rowCheckOf('query.aggregation', range);
+      check.addRows(rows);
+      check.finish();
+    };
+    const groups = groupsOf(range);
+    expect(checked(groups)).not.toThrow();
+    const [first, second, ...others] = groups as [object, object, ...object[]];
+    const exchanged = [{ ...first, min: groups[1]!.min }, { ...second, min: groups[0]!.min }, ...others];
+    expect(checked(exchanged)).toThrow('should be');
+    expect(checked([second, ...others])).toThrow('is missing');
+    expect(checked([first, ...groups])).toThrow('came twice');
+  });
+});
+
+describe('a cell whose table is broken', () => {
+  let folder = '';
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'boundary-bench-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** A file of the embedded engine with the table that queries read, broken. */
+  async function brokenFile(name: string): Promise<string> {
+    const uri = `embedded:${join(folder, `${name.replaceAll(' ', '-')}.duckdb`)}`;
+    await using connection = await connect(uri);
+    const definition = measurementsTable(`measurements_${ROWS}`);
+    await connection.createTable(definition);
+    const columns = columnsOf();
+    BREAKAGES[name]!(columns);
+    const inserter = new RowInserter(connection, definition);
+    inserter.addColumns({ ...columns });
+    await inserter.execute();
+    return uri;
+  }
+
+  it.each(Object.keys(BREAKAGES))('fails on every side and lane: %s', async (name) => {
+    const engines = { embedded: await brokenFile(name) };
+    const options = { rows: ROWS, workers: 1, engines, shared: { tables: ['embedded'] } };
+    const cells = planMeasurements(options).filter(
+      ({ cell }) => cell.engine === 'embedded' && cell.side !== 'js' && cell.workload === 'query.full_scan',
+    );
+    const family = await measurementsFamily.open(options, cells);
+    const { signal } = new AbortController();
+    try {
+      for (const planned of cells) {
+        const cell = await family.openCell(planned);
+        try {
+          // The sums are right, which is why they are not enough.
+          verifyChecksum(await cell.sample(new CheckedStopwatch(), signal), cell.expected);
+          await expect(cell.verify!(new CheckedStopwatch(), signal), planned.cell.id).rejects.toMatchObject({
+            code: 'BB_CHECKSUM_MISMATCH',
+          });
+        } finally {
+          await cell.close();
+        }
+      }
+    } finally {
+      await family.close();
+    }
+    expect(cells.length).toBeGreaterThan(10);
+  });
+});

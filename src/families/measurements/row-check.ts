@@ -1,0 +1,137 @@
+/**
+ * The exact check of the rows that a cell read or stored, beside its samples and untimed.
+ *
+ * A sample returns sums by column, which stay right if two rows exchange a value, or if one row comes twice in place of another
+ * with the same sums. This check sees both: each value must be that of its row, and each row must come once.
+ */
+import { BoundaryError } from '../../errors.js';
+import { type SensorGroup, groupsOf } from './closed-forms.js';
+import { matrix, workloadEntry } from './matrix.js';
+import type { RowRange } from './rows.js';
+
+/** A row of measurements, in the form in which a client makes it. */
+interface Row {
+  readonly id: number;
+  readonly sensor_id: number;
+  readonly value: number;
+  readonly timestamp: number | bigint;
+}
+
+/** A column of a batch, as an array or a typed array. */
+type Column = { readonly [at: number]: unknown };
+
+/** The check of the rows of one table, in any order. Its methods throw a `BoundaryError` with the code `BB_CHECKSUM_MISMATCH`. */
+export interface RowCheck {
+  /** Checks rows as objects. */
+  addRows(rows: Iterable<object>): void;
+  /** Checks rows given by their columns, in the order of the workload's. */
+  addColumns(rows: number, columns: readonly Column[]): void;
+  /** Ends the check: no row may be missing. */
+  finish(): void;
+}
+
+/** The check of a workload's rows over the table of a range. */
+export function rowCheckOf(workload: string, range: RowRange): RowCheck {
+  const { columns, filteredSensor } = workloadEntry(workload);
+  return columns.includes('id') ? new MeasurementCheck(range, filteredSensor) : new GroupCheck(range, columns);
+}
+
+/** The check of the rows of a range, or of those of one sensor. */
+class MeasurementCheck implements RowCheck {
+  readonly #range: RowRange;
+  readonly #sensor: number | undefined;
+  /** Whether a row has come, by its place in the range. */
+  readonly #seen: Uint8Array;
+  #missing: number;
+
+  constructor(range: RowRange, sensor: number | undefined) {
+    this.#range = range;
+    this.#sensor = sensor;
+    this.#seen = new Uint8Array(range.rows);
+    const groups = groupsOf(range).filter(({ sensor_id }) => sensor === undefined || sensor_id === sensor);
+    this.#missing = groups.reduce((sum, { count }) => sum + count, 0);
+  }
+
+  addRows(rows: Iterable<object>): void {
+    for (const row of rows) this.#add(row as Row);
+  }
+
+  addColumns(rows: number, [id, sensorId, value, timestamp]: readonly Column[]): void {
+    for (let at = 0; at < rows; at += 1) {
+      this.#add({ id: id![at], sensor_id: sensorId![at], value: value![at], timestamp: timestamp![at] } as Row);
+    }
+  }
+
+  finish(): void {
+    if (this.#missing === 0) return;
+    const { rows, start } = this.#range;
+    throw wrong(`${this.#missing} rows are missing of those from ${start} to ${start + rows - 1}`);
+  }
+
+  #add(row: Row): void {
+    const { sensors, valueStep, timestampStart, timestampStep } = matrix;
+    const { id, sensor_id: sensorId, value, timestamp } = row;
+    const place = id - this.#range.start;
+    const sensor = id % sensors;
+    if (this.#seen[place] === undefined || (this.#sensor !== undefined && sensor !== this.#sensor)) {
+      throw wrong(`${shown(row)} should not be among the rows`);
+    }
+    const time = timestampStart + id * timestampStep;
+    if (sensorId !== sensor || value !== id * valueStep || Number(timestamp) !== time) {
+      throw wrong(
+        `${shown(row)} should be ${shown({ id, sensor_id: sensor, value: id * valueStep, timestamp: time })}`,
+      );
+    }
+    if (this.#seen[place] === 1) throw wrong(`${shown(row)} came twice`);
+    this.#seen[place] = 1;
+    this.#missing -= 1;
+  }
+}
+
+/** The check of one row a sensor, with its aggregates. */
+class GroupCheck implements RowCheck {
+  readonly #columns: readonly string[];
+  /** The groups that have not come yet, by their sensor. */
+  readonly #left: Map<number, SensorGroup>;
+
+  constructor(range: RowRange, columns: readonly string[]) {
+    this.#columns = columns;
+    this.#left = new Map(groupsOf(range).map((group) => [group.sensor_id, group]));
+  }
+
+  addRows(rows: Iterable<object>): void {
+    for (const row of rows) this.#add(row as SensorGroup);
+  }
+
+  addColumns(rows: number, columns: readonly Column[]): void {
+    for (let at = 0; at < rows; at += 1) {
+      const values = this.#columns.map((name, position) => [name, columns[position]![at]]);
+      this.#add(Object.fromEntries(values) as SensorGroup);
+    }
+  }
+
+  finish(): void {
+    for (const group of this.#left.values()) throw wrong(`${shown(group)} is missing`);
+  }
+
+  #add(row: SensorGroup): void {
+    const sensor = Number(row.sensor_id);
+    const expected = this.#left.get(sensor);
+    if (expected === undefined) throw wrong(`${shown(row)} came twice, or should not be among the rows`);
+    const isExact = Number(row.count) === expected.count;
+    const isNear = (['avg', 'min', 'max'] as const).every(
+      (name) => Math.abs(row[name] - expected[name]) <= matrix.floatTolerance * Math.abs(expected[name]),
+    );
+    if (!isExact || !isNear) throw wrong(`${shown(row)} should be ${shown(expected)}`);
+    this.#left.delete(sensor);
+  }
+}
+
+function shown(row: object): string {
+  const values = Object.entries(row).map(([name, value]) => `${name} ${String(value)}`);
+  return `the row (${values.join(', ')})`;
+}
+
+function wrong(problem: string): BoundaryError {
+  return new BoundaryError('BB_CHECKSUM_MISMATCH', problem);
+}

@@ -1,0 +1,66 @@
+/** The exact check of what the lanes of the addon read and store. It has loops of its own, so that it shapes no lane's code. */
+import { tableFromIPC } from '@uwdata/flechette';
+
+import type { Connection } from '../../library/engine/connection.js';
+import { executeQueryNaive } from '../../library/engine/naive.js';
+import type { LaneTask } from './lane.js';
+import { queryOf, workloadEntry } from './matrix.js';
+import { type RowCheck, rowCheckOf } from './row-check.js';
+
+/** Reads a result in the way of one lane, and checks its rows. */
+type Read = (connection: Connection, sql: string, check: RowCheck, columns: readonly string[]) => Promise<void>;
+
+const columnar: Read = async (connection, sql, check, columns) => {
+  for await (const chunk of connection.executeQueryColumnar(sql)) {
+    check.addColumns(
+      chunk.rowCount,
+      columns.map((name) => chunk.column(name) as Float64Array),
+    );
+    chunk.release();
+  }
+};
+
+const READS: Readonly<Record<string, Read>> = {
+  'naive-objects': async (connection, sql, check) => check.addRows(await executeQueryNaive(connection, sql)),
+  objects: async (connection, sql, check) => check.addRows(await connection.executeQuery(sql)),
+  'objects-number': async (connection, sql, check) =>
+    check.addRows(await connection.executeQuery(sql, { int64: 'number' })),
+  stream: async (connection, sql, check) => {
+    for await (const row of connection.executeQueryStream(sql)) check.addRows([row]);
+  },
+  chunks: async (connection, sql, check) => {
+    for await (const rows of connection.executeQueryStream(sql).chunks()) check.addRows(rows);
+  },
+  columnar,
+  'arrow-ipc': async (connection, sql, check, columns) => {
+    const table = tableFromIPC(await connection.executeQueryToArrow(sql), { useBigInt: true });
+    check.addColumns(
+      table.numRows,
+      columns.map((name) => table.getChild(name).toArray() as unknown[]),
+    );
+  },
+};
+
+/** Reads what the lane of a task reads, and checks each row. Throws a `BoundaryError` for the first that is wrong. */
+export async function verifyReader(connection: Connection, { workload, lane, table, range }: LaneTask): Promise<void> {
+  await readAndCheck(READS[lane]!, connection, workload, { table, range });
+}
+
+/** Checks each row of a table that a lane in has filled. */
+export async function verifyTable(
+  connection: Connection,
+  { table, range }: Omit<LaneTask, 'lane' | 'workload'>,
+): Promise<void> {
+  await readAndCheck(columnar, connection, 'query.full_scan', { table, range });
+}
+
+async function readAndCheck(
+  read: Read,
+  connection: Connection,
+  workload: string,
+  { table, range }: Pick<LaneTask, 'table' | 'range'>,
+): Promise<void> {
+  const check = rowCheckOf(workload, range);
+  await read(connection, queryOf(workload, table), check, workloadEntry(workload).columns);
+  check.finish();
+}
