@@ -74,6 +74,8 @@ export declare class Engine {
    * resolves to `{seconds, cpuUserSeconds, cpuSystemSeconds, checksum}` as JSON.
    */
   runNative(spec: string): Promise<string>
+  /** Executes a cell of the native suite once, untimed, and checks each row that it read or stored. Takes what `runNative` takes. */
+  verifyNative(spec: string): Promise<void>
   /**
    * Makes the tables that the native suite's queries read. Takes `{table, rows, workers}` as JSON: makes one table of that
    * name, or for several workers `table_0`, `table_1`, ... with their share of the rows.
