@@ -61,6 +61,9 @@ test('the findings say what each client kept, and where it broke', () => {
   `);
   expect(offeredLoadFindings([step('napi', 10, 10, 1000)])[0]).toMatch(/ was offered no more\.$/);
   expect(offeredLoadFindings([step('napi', 10, 5, 1000)])[0]).toContain('kept no rate, broke at 10/s');
+  // A pause of the machine broke the first step, but not the client.
+  const paused = [step('napi', 10, 5, 1000), step('napi', 20, 20, 1000), step('napi', 30, 20, 1000)];
+  expect(offeredLoadFindings(paused)[0]).toContain('kept 20/s (p99 1.00 µs), broke at 30/s');
 });
 
 test('a step has the figures of its record', () => {

@@ -88,8 +88,9 @@ export function offeredLoadTable(steps) {
 /** For each client, the highest rate that it kept, and where it broke. */
 export function offeredLoadFindings(steps) {
   return byClient(steps).map((ofClient) => {
-    const broken = ofClient.find(isBroken);
-    const kept = ofClient.findLast((step) => !isBroken(step) && step.offered < (broken?.offered ?? Infinity));
+    // One pause of the machine breaks a step, but not a client that keeps the next rate.
+    const kept = ofClient.findLast((step) => !isBroken(step));
+    const broken = ofClient.find((step) => step.offered > (kept?.offered ?? 0));
     const [{ family, workload }] = ofClient;
     const held =
       kept === undefined
