@@ -32,6 +32,7 @@ function smallRun(): Run {
   const { records, comparisons, context, ...rest } = sampleRun();
   const kinds: ((record: RunRecord) => boolean)[] = [
     (record) => record.outcome === 'completed' && record.flavor !== undefined,
+    (record) => record.outcome === 'completed' && record.queries !== undefined,
     (record) => record.outcome === 'completed' && record.latency !== undefined,
     (record) => record.outcome === 'failed',
     (record) => record.outcome === 'skipped',
@@ -42,6 +43,8 @@ function smallRun(): Run {
     batch: 1,
     rate: 10,
     flavor: 'sync' as const,
+    bytes: 240,
+    queries: 1,
     ...records.find(isKind)!,
   }));
   const requestSample = { serverCpuUserSeconds: 1, serverCpuSystemSeconds: 0.5, latency: 'HIST', behind: 'HIST' };
@@ -131,14 +134,14 @@ test('the reader and the schema refuse the same runs', () => {
 test.each([
   ['not JSON', '{"schemaVersion":1,', 'BB_RESULT_FILE_NOT_JSON', 'a.json is not JSON'],
   ['a list', '[]', 'BB_RESULT_FILE_SHAPE', 'a.json must be an object, but is []'],
-  ['no version', '{}', 'BB_RESULT_FILE_VERSION', 'a.json has schema version none; this version reads 2'],
+  ['no version', '{}', 'BB_RESULT_FILE_VERSION', 'a.json has schema version none; this version reads 3'],
   [
-    'a later version',
-    '{"schemaVersion":3}',
+    'an earlier version',
+    '{"schemaVersion":2}',
     'BB_RESULT_FILE_VERSION',
-    'a.json has schema version 3; this version reads 2',
+    'a.json has schema version 2; this version reads 3',
   ],
-  ['no context', '{"schemaVersion":2}', 'BB_RESULT_FILE_SHAPE', 'a.json.context is missing'],
+  ['no context', '{"schemaVersion":3}', 'BB_RESULT_FILE_SHAPE', 'a.json.context is missing'],
 ])('refuses %s', (_, content, code, message) => {
   expect(() => parseRun(content, 'a.json')).toThrow(
     expect.objectContaining({ code, message: expect.stringContaining(message) }),

@@ -27,7 +27,7 @@ export function cell(fields: CellFields): Cell {
   const { family, workload, lane, side, engine, workers, flavor } = whole;
   return {
     id: [family, workload, lane, side, engine, ...(flavor === undefined ? [] : [flavor]), `w${workers}`].join('/'),
-    bytes: whole.rows * 24,
+    ...(whole.queries === undefined && { bytes: whole.rows * 24 }),
     ...whole,
   };
 }
@@ -92,8 +92,8 @@ export const network: SimulatedNetwork = {
   by: 'proxy',
   delayUs: 500,
   megabits: 1000,
-  plain: { p50: 130.4, p99: 410 },
-  delayed: { p50: 1151.4, p99: 1530.2 },
+  plain: { p50: 130_400, p99: 410_000 },
+  delayed: { p50: 1_151_400, p99: 1_530_200 },
 };
 
 const RUST_LANES: Readonly<Record<string, string>> = {
@@ -109,11 +109,11 @@ export const rustLaneOf = (id: string): string | undefined => {
 };
 
 export function runOf(records: readonly RunRecord[]): Run {
-  return { schemaVersion: 2, context, records, comparisons: comparisonsOf(records, { rustLaneOf, margin: 0.05 }) };
+  return { schemaVersion: 3, context, records, comparisons: comparisonsOf(records, { rustLaneOf, margin: 0.05 }) };
 }
 
 const scan = { workload: 'query.full_scan' } as const;
-const aggregation = { workload: 'query.aggregation', rows: 10 } as const;
+const aggregation = { workload: 'query.aggregation', rows: 10, queries: 1 } as const;
 
 export function sampleRun(): Run {
   return runOf([
@@ -172,7 +172,7 @@ export function sampleRun(): Run {
       ),
       batch: 110,
       threads: 4,
-      latency: { p50: 82, p90: 120, p95: 150, p99: 241.5, p999: 900, max: 1800.25, histogram: 'HISTFAAAAA==' },
+      latency: { p50: 820, p90: 1200, p95: 1500, p99: 24_150, p999: 90_000, max: 1_800_250, histogram: 'HISTFAAAAA==' },
     },
     failed(
       { ...scan, side: 'napi', lane: 'objects', variant: 'executeQuery' },

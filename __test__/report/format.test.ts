@@ -1,14 +1,16 @@
 import { expect, test } from 'vitest';
 import {
   formatBytes,
+  formatCountedRate,
   formatDuration,
   formatFactor,
   formatFactorInterval,
+  formatLatency,
   formatMebibytes,
-  formatMicroseconds,
+  formatQueries,
   formatPercent,
   formatRate,
-  formatRowRate,
+  formatRateOf,
   formatRows,
   formatSeconds,
   formatShortRate,
@@ -48,8 +50,12 @@ test.each([
   expect(formatShortRate(rate)).toBe(sentence);
 });
 
-test('a row rate says what it counts', () => {
-  expect([formatRowRate(12_100_000), formatRowRate(40)]).toEqual(['12.1 M rows/s', '40 rows/s']);
+test('a rate says what it counts', () => {
+  const rates = [{ rowsPerSecond: 12_100_000 }, { rowsPerSecond: 40 }, { queriesPerSecond: 10.34 }];
+  expect(rates.map(formatCountedRate)).toEqual(['12.1 M rows/s', '40 rows/s', '10.3 queries/s']);
+  expect(rates.map((summary) => formatRateOf({ summary }))).toEqual(['12.1 M/s', '40/s', '10.3 queries/s']);
+  expect([formatQueries(1234), formatQueries(10.34), formatQueries(undefined)]).toEqual(['1.23 K/s', '10.3/s', '—']);
+  expect(formatRate(undefined)).toBe('—');
 });
 
 test.each([
@@ -79,10 +85,14 @@ test.each([
 
 test('small figures', () => {
   expect([formatMebibytes(737.44), formatMebibytes(0), formatMebibytes(undefined)]).toEqual(['737.4', '0.0', '—']);
-  expect([formatMicroseconds(0.44), formatMicroseconds(9.96), formatMicroseconds(1164.2)]).toEqual([
-    '0.4 µs',
-    '10 µs',
-    '1164 µs',
+  expect([820, 999.6, 1240, 12_400, 999_499, 3_100_000, 3.6e12].map(formatLatency)).toEqual([
+    '820 ns',
+    '1.00 µs',
+    '1.24 µs',
+    '12.4 µs',
+    '999 µs',
+    '3.10 ms',
+    '3600 s',
   ]);
   expect([formatPercent(0), formatPercent(0.042), formatPercent(0.0996), formatPercent(7.9)]).toEqual([
     '0%',

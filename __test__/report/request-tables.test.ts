@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { comparisonsOf } from '../../src/compare/comparisons.js';
 import type { CompletedRecord, Latency, Run, Sample } from '../../src/records/record.js';
 import { renderMarkdown, tableBlock } from '../../src/report/document.js';
+import { RUST_FACTOR_NOTE } from '../../src/report/head-to-head.js';
 import { requestAdviceFor } from '../../src/report/request-advice.js';
 import { requestBestTable, requestLaneTable, requestTable } from '../../src/report/request-tables.js';
 import { around, completed, runOf } from '../records/sample-run.js';
@@ -36,7 +37,7 @@ function requests(fields: Fields, seconds: number, cpu: { main?: number; server?
     batch: batch!,
     summary: rates,
     samples,
-    latency: fields.latency ?? latency(50),
+    latency: fields.latency ?? latency(50_000),
     ...(fields.behind === undefined ? {} : { behind: fields.behind }),
   };
 }
@@ -69,12 +70,12 @@ test('each cell, with the CPU of both ends, and where the client was the limit',
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
     "| Benchmark | Throughput | Median | p99 | Batch | Threads | CPU an operation |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: |
-    | get, rust · Client | 100 K/s | 50 µs | 200 µs | 1 | 8 | 10.0 µs + 7.50 µs |
-    | get, napi · KvClient.get | 80.0 K/s | 50 µs | 200 µs | 1 | 8 | 12.5 µs + 7.50 µs |
-    | get, js · ioredis | 80.0 K/s ¶ | 50 µs | 200 µs | 1 | 8 | 12.5 µs + 7.50 µs |
-    | get, rust · Client.batch | 1.00 M/s | 50 µs | 200 µs | 64 | 8 | 1.00 µs |
-    | get, napi · KvClient.pipeline | 800 K/s | 50 µs | 200 µs | 64 | 8 | 1.25 µs |
-    | get, js · ioredis pipeline | 200 K/s ¶ | 50 µs | 200 µs | 64 | 8 | 5.00 µs |
+    | get, rust · Client | 100 K/s | 50.0 µs | 200 µs | 1 | 8 | 10.0 µs + 7.50 µs |
+    | get, napi · KvClient.get | 80.0 K/s | 50.0 µs | 200 µs | 1 | 8 | 12.5 µs + 7.50 µs |
+    | get, js · ioredis | 80.0 K/s ¶ | 50.0 µs | 200 µs | 1 | 8 | 12.5 µs + 7.50 µs |
+    | get, rust · Client.batch | 1.00 M/s | 50.0 µs | 200 µs | 64 | 8 | 1.00 µs |
+    | get, napi · KvClient.pipeline | 800 K/s | 50.0 µs | 200 µs | 64 | 8 | 1.25 µs |
+    | get, js · ioredis pipeline | 200 K/s ¶ | 50.0 µs | 200 µs | 64 | 8 | 5.00 µs |
     "
   `);
   expect(notes).toMatchInlineSnapshot(`
@@ -100,8 +101,8 @@ test('says where the server was the limit, and then nothing about the client', (
   expect(notes.at(-1)).toBe('‖ The server was busy all the time, so this says nothing about the client.');
   const find = (id: string): CompletedRecord | undefined => bound.find((record) => record.id === id);
   const { comparisons } = run(bound);
-  expect(requestLaneTable(comparisons, find).table.rows.map((row) => row[8])).toEqual(['server-bound', 'Node slower']);
-  expect(requestBestTable(comparisons, find).notes).toEqual([notes.at(-1)]);
+  expect(requestLaneTable(comparisons, find).table.rows.map((row) => row[8])).toEqual(['server-bound', 'Rust faster']);
+  expect(requestBestTable(comparisons, find).notes).toEqual([RUST_FACTOR_NOTE, notes.at(-1)]);
   // Another server may have more threads.
   const other = bound.map((record) => ({ ...record, engine: 'mysql' }));
   expect(requestTable(other, 4).notes).not.toContain(notes.at(-1));
@@ -115,18 +116,18 @@ test('the best of each side with the same threads, and what batching won', () =>
     | get | 8 | rust · Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 10.0× (9.7–10.3) |
     "
   `);
-  expect(notes).toEqual([]);
+  expect(notes).toEqual([RUST_FACTOR_NOTE]);
 });
 
 test('lane by lane with the same threads and batch', () => {
   const { table } = requestLaneTable(run(records).comparisons, recordOf);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
-    "| Benchmark | Lane | Threads | Batch | Rust | Node | Node / Rust | 95% interval | Verdict | Batching won |
+    "| Benchmark | Lane | Threads | Batch | Rust | Node | Rust factor | 95% interval | Verdict | Batching won |
     | --- | --- | ---: | ---: | --- | --- | ---: | ---: | --- | ---: |
-    | get | call | 8 | 1 | Client — 100 K/s | napi · KvClient.get — 80.0 K/s | 0.80× | 0.78–0.82 | Node slower | — |
-    | get | call | 8 | 1 | Client — 100 K/s | js · ioredis — 80.0 K/s | 0.80× | 0.78–0.82 | Node slower | — |
-    | get | batch | 8 | 64 | Client.batch — 1.00 M/s | napi · KvClient.pipeline — 800 K/s | 0.80× | 0.78–0.82 | Node slower | 10.0× (9.7–10.3) |
-    | get | batch | 8 | 64 | Client.batch — 1.00 M/s | js · ioredis pipeline — 200 K/s | 0.20× | 0.19–0.21 | Node slower | 2.5× (2.4–2.6) |
+    | get | call | 8 | 1 | Client — 100 K/s | napi · KvClient.get — 80.0 K/s | 1.3× | 1.2–1.3 | Rust faster | — |
+    | get | call | 8 | 1 | Client — 100 K/s | js · ioredis — 80.0 K/s | 1.3× | 1.2–1.3 | Rust faster | — |
+    | get | batch | 8 | 64 | Client.batch — 1.00 M/s | napi · KvClient.pipeline — 800 K/s | 1.3× | 1.2–1.3 | Rust faster | 10.0× (9.7–10.3) |
+    | get | batch | 8 | 64 | Client.batch — 1.00 M/s | js · ioredis pipeline — 200 K/s | 5.0× | 4.9–5.2 | Rust faster | 2.5× (2.4–2.6) |
     "
   `);
 });
@@ -164,9 +165,9 @@ test('advises for batches and for single operations', () => {
 
 test('says where an open loop was none', () => {
   const open = { ...addonCall, rate: 100_000 };
-  const kept = requests({ ...open, behind: latency(1) }, 1);
-  const slow = requests({ ...open, variant: 'slow', behind: latency(1) }, 2);
-  const late = requests({ ...open, variant: 'late', behind: latency(40) }, 1, { main: 1 });
+  const kept = requests({ ...open, behind: latency(1000) }, 1);
+  const slow = requests({ ...open, variant: 'slow', behind: latency(1000) }, 2);
+  const late = requests({ ...open, variant: 'late', behind: latency(40_000) }, 1, { main: 1 });
   expect(requestTable([kept, slow, late], 4).notes.slice(2)).toMatchInlineSnapshot(`
     [
       "get, napi · slow, 8 threads: 50.0 K/s of the 100 K/s requests asked for.",

@@ -24,17 +24,17 @@ test('a whole run as Markdown', () => {
 
     ## Engine: embedded
 
-    | Workload | Variant | Flavor | Rows | Time (s) | Rows/sec | MB/sec |
-    | --- | --- | --- | ---: | ---: | ---: | ---: |
-    | insert.bulk | rust · RowWriter | sync | 10.00M | 0.400 | 25.00 M/s | 572.2 |
-    | insert.bulk | rust · column slices | sync | 10.00M | 0.310 | 32.26 M/s | 738.3 |
-    | insert.bulk | rust · column slices × 2 | async | 10.00M | 0.200 | 50.00 M/s | 1144.4 |
-    | insert.bulk | napi · each value crosses (naive) | async | 1.00M | 0.800 | 1.25 M/s | 28.6 |
-    | insert.bulk | napi · RowInserter.addRow | async | 10.00M | 0.430 | 23.26 M/s | 532.3 |
-    | insert.bulk | napi · RowInserter.addColumns | async | 10.00M | 0.312 | 32.05 M/s | 733.6 |
-    | insert.bulk | napi · RowInserter.addColumns × 2 | async | 10.00M | 0.250 | 40.00 M/s | 915.5 |
-    | query.aggregation | napi · executeQueryColumnar | async | 10 | 0.033 | 303/s | 0.0 |
-    | query.aggregation | js · @duckdb/node-api columns | async | 10 | 0.033 | 303/s | 0.0 |
+    | Workload | Variant | Flavor | Rows | Time (s) | Rows/s | MiB/s | Queries/s |
+    | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
+    | insert.bulk | rust · RowWriter | sync | 10.00M | 0.400 | 25.00 M/s | 572.2 | — |
+    | insert.bulk | rust · column slices | sync | 10.00M | 0.310 | 32.26 M/s | 738.3 | — |
+    | insert.bulk | rust · column slices × 2 | async | 10.00M | 0.200 | 50.00 M/s | 1144.4 | — |
+    | insert.bulk | napi · each value crosses (naive) | async | 1.00M | 0.800 | 1.25 M/s | 28.6 | — |
+    | insert.bulk | napi · RowInserter.addRow | async | 10.00M | 0.430 | 23.26 M/s | 532.3 | — |
+    | insert.bulk | napi · RowInserter.addColumns | async | 10.00M | 0.312 | 32.05 M/s | 733.6 | — |
+    | insert.bulk | napi · RowInserter.addColumns × 2 | async | 10.00M | 0.250 | 40.00 M/s | 915.5 | — |
+    | query.aggregation | napi · executeQueryColumnar | async | 10 | 0.033 | — | — | 30.3/s |
+    | query.aggregation | js · @duckdb/node-api columns | async | 10 | 0.033 | — | — | 30.3/s |
 
     - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster; RowInserter.addColumns × 2 reaches 40.0 M rows/s.
     - query.aggregation on embedded: stay in JavaScript: @duckdb/node-api columns (33.0 ms) is as fast as the addon's executeQueryColumnar.
@@ -43,17 +43,21 @@ test('a whole run as Markdown', () => {
 
     | Workload | Rust (best) | Node (best) | Rust factor |
     | --- | --- | --- | ---: |
-    | insert.bulk | sync column slices — 32.3 M/s / 738.3 MB/s | napi · RowInserter.addColumns — 32.1 M/s / 733.6 MB/s | equivalent (0.98–1.04) |
-    | insert.bulk | async column slices × 2 — 50.0 M/s / 1144.4 MB/s | napi · RowInserter.addColumns × 2 — 40.0 M/s / 915.5 MB/s | 1.3× (1.2–1.3) |
+    | insert.bulk | sync column slices — 32.3 M/s / 738.3 MiB/s | napi · RowInserter.addColumns — 32.1 M/s / 733.6 MiB/s | equivalent (0.98–1.04) |
+    | insert.bulk | async column slices × 2 — 50.0 M/s / 1144.4 MiB/s | napi · RowInserter.addColumns × 2 — 40.0 M/s / 915.5 MiB/s | 1.3× (1.2–1.3) |
+
+    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
     ### Rust vs Node.js, lane by lane
 
-    | Workload | Lane | Rust | Node | Node / Rust | 95% interval | Verdict |
+    | Workload | Lane | Rust | Node | Rust factor | 95% interval | Verdict |
     | --- | --- | --- | --- | ---: | ---: | --- |
-    | insert.bulk | naive-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · each value crosses (naive) — 1.25 M/s | 0.050× † | 0.049–0.052 | Node slower |
-    | insert.bulk | staged-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · RowInserter.addRow — 23.3 M/s | 0.93× | 0.90–0.96 | Node slower |
-    | insert.bulk | columns | sync column slices — 32.3 M/s | napi · RowInserter.addColumns — 32.1 M/s | 0.99× | 0.96–1.02 | equivalent |
-    | insert.bulk | columns | async column slices × 2 — 50.0 M/s | napi · RowInserter.addColumns × 2 — 40.0 M/s | 0.80× | 0.78–0.82 | Node slower |
+    | insert.bulk | naive-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · each value crosses (naive) — 1.25 M/s | 20.0× † | 19.4–20.6 | Rust faster |
+    | insert.bulk | staged-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · RowInserter.addRow — 23.3 M/s | 1.07× | 1.04–1.11 | Rust faster |
+    | insert.bulk | columns | sync column slices — 32.3 M/s | napi · RowInserter.addColumns — 32.1 M/s | 1.01× | 0.98–1.04 | equivalent |
+    | insert.bulk | columns | async column slices × 2 — 50.0 M/s | napi · RowInserter.addColumns × 2 — 40.0 M/s | 1.3× | 1.2–1.3 | Rust faster |
+
+    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
     † The two were measured at different numbers of rows; their rows per second are compared.
 
@@ -73,7 +77,7 @@ test('a whole run as Markdown', () => {
 
     ## Engine: memory
 
-    | Workload | Variant | Flavor | Rows | Time (s) | Rows/sec | MB/sec |
+    | Workload | Variant | Flavor | Rows | Time (s) | Rows/s | MiB/s |
     | --- | --- | --- | ---: | ---: | ---: | ---: |
     | query.full_scan | rust · column slices | sync | 10.00M | 0.060 | 166.67 M/s | 3814.7 |
     | query.full_scan | napi · executeQueryColumnar | async | 10.00M | 0.120 | 83.33 M/s | 1907.3 |
@@ -84,13 +88,17 @@ test('a whole run as Markdown', () => {
 
     | Workload | Rust (best) | Node (best) | Rust factor |
     | --- | --- | --- | ---: |
-    | query.full_scan | sync column slices — 167 M/s / 3814.7 MB/s | napi · executeQueryColumnar — 83.3 M/s / 1907.3 MB/s | 2.0× (1.9–2.1) |
+    | query.full_scan | sync column slices — 167 M/s / 3814.7 MiB/s | napi · executeQueryColumnar — 83.3 M/s / 1907.3 MiB/s | 2.0× (1.9–2.1) |
+
+    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
     ### Rust vs Node.js, lane by lane
 
-    | Workload | Lane | Rust | Node | Node / Rust | 95% interval | Verdict |
+    | Workload | Lane | Rust | Node | Rust factor | 95% interval | Verdict |
     | --- | --- | --- | --- | ---: | ---: | --- |
-    | query.full_scan | columnar | sync column slices — 167 M/s | napi · executeQueryColumnar — 83.3 M/s | 0.50× | 0.49–0.52 | Node slower |
+    | query.full_scan | columnar | sync column slices — 167 M/s | napi · executeQueryColumnar — 83.3 M/s | 2.0× | 1.9–2.1 | Rust faster |
+
+    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
     ### Where the time went
 
@@ -101,7 +109,7 @@ test('a whole run as Markdown', () => {
 
     ## Engine: apache-arrow
 
-    | Workload | Variant | Flavor | Rows | Time (s) | Rows/sec | MB/sec |
+    | Workload | Variant | Flavor | Rows | Time (s) | Rows/s | MiB/s |
     | --- | --- | --- | ---: | ---: | ---: | ---: |
     | query.full_scan | js · apache-arrow column loop | sync | 10.00M | 0.050 | 200.00 M/s | 4577.6 |
 
@@ -109,9 +117,11 @@ test('a whole run as Markdown', () => {
 
     ### Rust vs Node.js, lane by lane
 
-    | Workload | Lane | Rust | Node | Node / Rust | 95% interval | Verdict |
+    | Workload | Lane | Rust | Node | Rust factor | 95% interval | Verdict |
     | --- | --- | --- | --- | ---: | ---: | --- |
-    | query.full_scan | columnar | sync column slices on memory — 167 M/s | js · apache-arrow column loop — 200 M/s | 1.20× | 1.16–1.24 | Node faster |
+    | query.full_scan | columnar | sync column slices on memory — 167 M/s | js · apache-arrow column loop — 200 M/s | 0.83× | 0.81–0.86 | Rust slower |
+
+    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
     ### Where the time went
 
@@ -123,13 +133,13 @@ test('a whole run as Markdown', () => {
 
     | Benchmark | Throughput | Median | p99 | Batch | Threads | CPU an operation |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: |
-    | mget, napi · client.mget | 2.20 M/s | 82 µs | 242 µs | 110 | 4 | 455 ns |
+    | mget, napi · client.mget | 2.20 M/s | 820 ns | 24.2 µs | 110 | 4 | 455 ns |
 
     A thread is one connection with one request in flight. Throughput counts operations, latency requests.
 
     CPU time: of the process of the client, and after the + of the server, where it is local and its process known.
 
-    - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, p99 242 µs).
+    - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, p99 24.2 µs).
 
     ### Where the time went
 
@@ -176,43 +186,47 @@ test('a whole run on a terminal', () => {
     Engine: embedded
     ----------------
 
-    Workload           Variant                            Flavor    Rows  Time (s)   Rows/sec  MB/sec
-    ─────────────────  ─────────────────────────────────  ──────  ──────  ────────  ─────────  ──────
-    insert.bulk        rust · RowWriter                   sync    10.00M     0.400  25.00 M/s   572.2
-    insert.bulk        rust · column slices               sync    10.00M     0.310  32.26 M/s   738.3
-    insert.bulk        rust · column slices × 2           async   10.00M     0.200  50.00 M/s  1144.4
-    insert.bulk        napi · each value crosses (naive)  async    1.00M     0.800   1.25 M/s    28.6
-    insert.bulk        napi · RowInserter.addRow          async   10.00M     0.430  23.26 M/s   532.3
-    insert.bulk        napi · RowInserter.addColumns      async   10.00M     0.312  32.05 M/s   733.6
-    insert.bulk        napi · RowInserter.addColumns × 2  async   10.00M     0.250  40.00 M/s   915.5
-    query.aggregation  napi · executeQueryColumnar        async       10     0.033      303/s     0.0
-    query.aggregation  js · @duckdb/node-api columns      async       10     0.033      303/s     0.0
+    Workload           Variant                            Flavor    Rows  Time (s)     Rows/s   MiB/s  Queries/s
+    ─────────────────  ─────────────────────────────────  ──────  ──────  ────────  ─────────  ──────  ─────────
+    insert.bulk        rust · RowWriter                   sync    10.00M     0.400  25.00 M/s   572.2          —
+    insert.bulk        rust · column slices               sync    10.00M     0.310  32.26 M/s   738.3          —
+    insert.bulk        rust · column slices × 2           async   10.00M     0.200  50.00 M/s  1144.4          —
+    insert.bulk        napi · each value crosses (naive)  async    1.00M     0.800   1.25 M/s    28.6          —
+    insert.bulk        napi · RowInserter.addRow          async   10.00M     0.430  23.26 M/s   532.3          —
+    insert.bulk        napi · RowInserter.addColumns      async   10.00M     0.312  32.05 M/s   733.6          —
+    insert.bulk        napi · RowInserter.addColumns × 2  async   10.00M     0.250  40.00 M/s   915.5          —
+    query.aggregation  napi · executeQueryColumnar        async       10     0.033          —       —     30.3/s
+    query.aggregation  js · @duckdb/node-api columns      async       10     0.033          —       —     30.3/s
 
     - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster; RowInserter.addColumns × 2 reaches 40.0 M rows/s.
     - query.aggregation on embedded: stay in JavaScript: @duckdb/node-api columns (33.0 ms) is as fast as the addon's executeQueryColumnar.
 
     Rust vs Node.js, best against best
 
-    Workload     Rust (best)                                       Node (best)                                                           Rust factor
-    ───────────  ────────────────────────────────────────────────  ─────────────────────────────────────────────────────────  ──────────────────────
-    insert.bulk  sync column slices — 32.3 M/s / 738.3 MB/s        napi · RowInserter.addColumns — 32.1 M/s / 733.6 MB/s      equivalent (0.98–1.04)
-    insert.bulk  async column slices × 2 — 50.0 M/s / 1144.4 MB/s  napi · RowInserter.addColumns × 2 — 40.0 M/s / 915.5 MB/s          1.3× (1.2–1.3)
+    Workload     Rust (best)                                        Node (best)                                                            Rust factor
+    ───────────  ─────────────────────────────────────────────────  ──────────────────────────────────────────────────────────  ──────────────────────
+    insert.bulk  sync column slices — 32.3 M/s / 738.3 MiB/s        napi · RowInserter.addColumns — 32.1 M/s / 733.6 MiB/s      equivalent (0.98–1.04)
+    insert.bulk  async column slices × 2 — 50.0 M/s / 1144.4 MiB/s  napi · RowInserter.addColumns × 2 — 40.0 M/s / 915.5 MiB/s          1.3× (1.2–1.3)
+
+    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
     Rust vs Node.js, lane by lane
 
-    Workload     Lane                    Rust                                Node                                          Node / Rust  95% interval  Verdict
+    Workload     Lane                    Rust                                Node                                          Rust factor  95% interval  Verdict
     ───────────  ──────────────────────  ──────────────────────────────────  ────────────────────────────────────────────  ───────────  ────────────  ───────────
-    insert.bulk  naive-row (Rust: row)   sync RowWriter — 25.0 M/s           napi · each value crosses (naive) — 1.25 M/s     0.050× †   0.049–0.052  Node slower
-    insert.bulk  staged-row (Rust: row)  sync RowWriter — 25.0 M/s           napi · RowInserter.addRow — 23.3 M/s                0.93×     0.90–0.96  Node slower
-    insert.bulk  columns                 sync column slices — 32.3 M/s       napi · RowInserter.addColumns — 32.1 M/s            0.99×     0.96–1.02  equivalent
-    insert.bulk  columns                 async column slices × 2 — 50.0 M/s  napi · RowInserter.addColumns × 2 — 40.0 M/s        0.80×     0.78–0.82  Node slower
+    insert.bulk  naive-row (Rust: row)   sync RowWriter — 25.0 M/s           napi · each value crosses (naive) — 1.25 M/s      20.0× †     19.4–20.6  Rust faster
+    insert.bulk  staged-row (Rust: row)  sync RowWriter — 25.0 M/s           napi · RowInserter.addRow — 23.3 M/s                1.07×     1.04–1.11  Rust faster
+    insert.bulk  columns                 sync column slices — 32.3 M/s       napi · RowInserter.addColumns — 32.1 M/s            1.01×     0.98–1.04  equivalent
+    insert.bulk  columns                 async column slices × 2 — 50.0 M/s  napi · RowInserter.addColumns × 2 — 40.0 M/s         1.3×       1.2–1.3  Rust faster
+
+    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
     † The two were measured at different numbers of rows; their rows per second are compared.
 
     Engine: memory
     --------------
 
-    Workload         Variant                      Flavor    Rows  Time (s)    Rows/sec  MB/sec
+    Workload         Variant                      Flavor    Rows  Time (s)      Rows/s   MiB/s
     ───────────────  ───────────────────────────  ──────  ──────  ────────  ──────────  ──────
     query.full_scan  rust · column slices         sync    10.00M     0.060  166.67 M/s  3814.7
     query.full_scan  napi · executeQueryColumnar  async   10.00M     0.120   83.33 M/s  1907.3
@@ -221,20 +235,24 @@ test('a whole run on a terminal', () => {
 
     Rust vs Node.js, best against best
 
-    Workload         Rust (best)                                 Node (best)                                              Rust factor
-    ───────────────  ──────────────────────────────────────────  ────────────────────────────────────────────────────  ──────────────
-    query.full_scan  sync column slices — 167 M/s / 3814.7 MB/s  napi · executeQueryColumnar — 83.3 M/s / 1907.3 MB/s  2.0× (1.9–2.1)
+    Workload         Rust (best)                                  Node (best)                                               Rust factor
+    ───────────────  ───────────────────────────────────────────  ─────────────────────────────────────────────────────  ──────────────
+    query.full_scan  sync column slices — 167 M/s / 3814.7 MiB/s  napi · executeQueryColumnar — 83.3 M/s / 1907.3 MiB/s  2.0× (1.9–2.1)
+
+    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
     Rust vs Node.js, lane by lane
 
-    Workload         Lane      Rust                          Node                                    Node / Rust  95% interval  Verdict
+    Workload         Lane      Rust                          Node                                    Rust factor  95% interval  Verdict
     ───────────────  ────────  ────────────────────────────  ──────────────────────────────────────  ───────────  ────────────  ───────────
-    query.full_scan  columnar  sync column slices — 167 M/s  napi · executeQueryColumnar — 83.3 M/s        0.50×     0.49–0.52  Node slower
+    query.full_scan  columnar  sync column slices — 167 M/s  napi · executeQueryColumnar — 83.3 M/s         2.0×       1.9–2.1  Rust faster
+
+    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
     Engine: apache-arrow
     --------------------
 
-    Workload         Variant                        Flavor    Rows  Time (s)    Rows/sec  MB/sec
+    Workload         Variant                        Flavor    Rows  Time (s)      Rows/s   MiB/s
     ───────────────  ─────────────────────────────  ──────  ──────  ────────  ──────────  ──────
     query.full_scan  js · apache-arrow column loop  sync    10.00M     0.050  200.00 M/s  4577.6
 
@@ -242,22 +260,24 @@ test('a whole run on a terminal', () => {
 
     Rust vs Node.js, lane by lane
 
-    Workload         Lane      Rust                                    Node                                     Node / Rust  95% interval  Verdict
+    Workload         Lane      Rust                                    Node                                     Rust factor  95% interval  Verdict
     ───────────────  ────────  ──────────────────────────────────────  ───────────────────────────────────────  ───────────  ────────────  ───────────
-    query.full_scan  columnar  sync column slices on memory — 167 M/s  js · apache-arrow column loop — 200 M/s        1.20×     1.16–1.24  Node faster
+    query.full_scan  columnar  sync column slices on memory — 167 M/s  js · apache-arrow column loop — 200 M/s        0.83×     0.81–0.86  Rust slower
+
+    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
     Engine: redis
     -------------
 
-    Benchmark                 Throughput  Median     p99  Batch  Threads  CPU an operation
-    ────────────────────────  ──────────  ──────  ──────  ─────  ───────  ────────────────
-    mget, napi · client.mget    2.20 M/s   82 µs  242 µs    110        4            455 ns
+    Benchmark                 Throughput  Median      p99  Batch  Threads  CPU an operation
+    ────────────────────────  ──────────  ──────  ───────  ─────  ───────  ────────────────
+    mget, napi · client.mget    2.20 M/s  820 ns  24.2 µs    110        4            455 ns
 
     A thread is one connection with one request in flight. Throughput counts operations, latency requests.
 
     CPU time: of the process of the client, and after the + of the server, where it is local and its process known.
 
-    - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, p99 242 µs).
+    - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, p99 24.2 µs).
 
     Failed and skipped
     ------------------

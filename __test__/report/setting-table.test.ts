@@ -32,10 +32,10 @@ test('the ways of one side stand in one row, with what they win over gRPC at any
 });
 
 test('latencies stand beside the rates', () => {
-  const latency = { p50: 90, p90: 120, p95: 150, p99: 200, p999: 300, max: 400, histogram: '' };
+  const latency = { p50: 820, p90: 1200, p95: 1500, p99: 20_000, p999: 300_000, max: 400_000, histogram: '' };
   const grpc: CompletedRecord = { ...record('grpc', 0.1), latency };
   expect(settingTable([grpc, record('hybrid', 0.05)]).table.rows[0]!.slice(4, 6)).toEqual([
-    '10.0 K/s, 90 µs / 200 µs',
+    '10.0 K/s, 820 ns / 20.0 µs',
     '20.0 K/s',
   ]);
 });
@@ -48,8 +48,8 @@ test('a way that was not measured is left out, and other request work has no suc
 
 test('a simulated network is told with who made it, what was asked for, and what was measured', () => {
   const text =
-    'Simulated network: 500 µs and 1000 Mbit/s each way by a proxy before each server; a call of one row took 130 µs (p99 410) ' +
-    'before and 1151 µs (p99 1530) with it: 1021 µs a round trip were added in the median, 1000 µs were asked for';
+    'Simulated network: 500 µs and 1000 Mbit/s each way by a proxy before each server; a call of one row took 130 µs (p99 ' +
+    '410 µs) before and 1.15 ms (p99 1.53 ms) with it: 1.02 ms a round trip were added in the median, 1000 µs were asked for';
   expect(networkText(network)).toBe(text);
   const { megabits: _, ...delayOnly } = network;
   expect(networkText({ ...delayOnly, by: 'kernel' })).toMatch(

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { RunRecord } from '../../src/records/record.js';
 import { renderMarkdown, tableBlock } from '../../src/report/document.js';
-import { bestTable, laneTable } from '../../src/report/head-to-head.js';
+import { RUST_FACTOR_NOTE, bestTable, laneTable } from '../../src/report/head-to-head.js';
 import { resourcesTable } from '../../src/report/resource-tables.js';
 import { resultsTable } from '../../src/report/results-table.js';
 import { around, completed, runOf } from '../records/sample-run.js';
@@ -16,17 +16,18 @@ test('marks other numbers of rows and too few processes', () => {
   expect(renderMarkdown(tableBlock(best.table))).toMatchInlineSnapshot(`
     "| Workload | Rust (best) | Node (best) | Rust factor |
     | --- | --- | --- | ---: |
-    | insert.bulk | rows collected — 40.0 M/s / 915.5 MB/s | napi · executeQuery — 8.00 M/s / 183.1 MB/s | 5.0× (4.9–5.1) † ‡ |
+    | insert.bulk | rows collected — 40.0 M/s / 915.5 MiB/s | napi · executeQuery — 8.00 M/s / 183.1 MiB/s | 5.0× (4.9–5.1) † ‡ |
     "
   `);
   expect(best.notes).toEqual([
+    RUST_FACTOR_NOTE,
     '† The two were measured at different numbers of rows; their rows per second are compared.',
     '‡ Fewer than 3 processes measured one of the two: rough, the interval may be too narrow.',
   ]);
   expect(renderMarkdown(tableBlock(laneTable(run.comparisons, recordOf).table))).toMatchInlineSnapshot(`
-    "| Workload | Lane | Rust | Node | Node / Rust | 95% interval | Verdict |
+    "| Workload | Lane | Rust | Node | Rust factor | 95% interval | Verdict |
     | --- | --- | --- | --- | ---: | ---: | --- |
-    | insert.bulk | objects | rows collected — 40.0 M/s | napi · executeQuery — 8.00 M/s | 0.200× † ‡ | 0.196–0.204 | Node slower |
+    | insert.bulk | objects | rows collected — 40.0 M/s | napi · executeQuery — 8.00 M/s | 5.0× † ‡ | 4.9–5.1 | Rust faster |
     "
   `);
 });
@@ -39,7 +40,7 @@ test('tells cells of one variant apart by their lane, and keeps workloads togeth
     completed({ ...slices, lane: 'chunks' }, [1]),
   ];
   expect(renderMarkdown(tableBlock(resultsTable(records)))).toMatchInlineSnapshot(`
-    "| Workload | Variant | Flavor | Rows | Time (s) | Rows/sec | MB/sec |
+    "| Workload | Variant | Flavor | Rows | Time (s) | Rows/s | MiB/s |
     | --- | --- | --- | ---: | ---: | ---: | ---: |
     | insert.bulk | rust · column slices (columns) | sync | 10.00M | 1.000 | 10.00 M/s | 228.9 |
     | insert.bulk | rust · column slices (chunks) | sync | 10.00M | 1.000 | 10.00 M/s | 228.9 |
@@ -53,7 +54,7 @@ test('what was not measured reads as a dash', () => {
   const { mebibytesPerSecond: ___, ...summary } = bare.summary;
   const record = { ...bare, summary, samples: [{ seconds: 2 }] } satisfies RunRecord;
   expect(renderMarkdown(tableBlock(resultsTable([record])))).toMatchInlineSnapshot(`
-    "| Workload | Variant | Flavor | Rows | Time (s) | Rows/sec | MB/sec |
+    "| Workload | Variant | Flavor | Rows | Time (s) | Rows/s | MiB/s |
     | --- | --- | --- | ---: | ---: | ---: | ---: |
     | insert.bulk | js · toArray | — | 10.00M | 2.000 | 5.00 M/s | — |
     "
@@ -62,6 +63,31 @@ test('what was not measured reads as a dash', () => {
     "| Workload | Variant | Time (s) | Encode (s) | Decode (s) | CPU user (s) | CPU sys (s) | Main thread (s) | GC (s) | Longest stall (ms) | Peak RSS |
     | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
     | insert.bulk | js · toArray | 2.000 | — | — | — | — | — | — | — | — |
+    "
+  `);
+});
+
+test('a query of which few rows come out has a rate of queries, and no size', () => {
+  const fields = { workload: 'query.aggregation', rows: 10, queries: 1, lane: 'objects' } as const;
+  const records = [
+    completed({ lane: 'columnar', workload: 'query.full_scan', side: 'rust', variant: 'column slices' }, [1]),
+    completed({ ...fields, side: 'rust', variant: 'rows collected' }, around(0.08)),
+    completed({ ...fields, side: 'napi', variant: 'executeQuery' }, around(0.1)),
+  ];
+  expect(renderMarkdown(tableBlock(resultsTable(records)))).toMatchInlineSnapshot(`
+    "| Workload | Variant | Flavor | Rows | Time (s) | Rows/s | MiB/s | Queries/s |
+    | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
+    | query.full_scan | rust · column slices | — | 10.00M | 1.000 | 10.00 M/s | 228.9 | — |
+    | query.aggregation | rust · rows collected | — | 10 | 0.080 | — | — | 12.5/s |
+    | query.aggregation | napi · executeQuery | — | 10 | 0.100 | — | — | 10.0/s |
+    "
+  `);
+  const { comparisons } = runOf(records);
+  const { table } = bestTable(comparisons, (id) => records.find((record) => record.id === id));
+  expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
+    "| Workload | Rust (best) | Node (best) | Rust factor |
+    | --- | --- | --- | ---: |
+    | query.aggregation | rows collected — 12.5 queries/s | napi · executeQuery — 10.0 queries/s | 1.3× (1.2–1.3) |
     "
   `);
 });
@@ -78,7 +104,7 @@ test('has a column for transports where a cell has one', () => {
   const run = runOf(records);
   const recordOf = (id: string) => records.find((record) => record.id === id);
   expect(renderMarkdown(tableBlock(resultsTable(records)))).toMatchInlineSnapshot(`
-    "| Workload | Variant | Flavor | Transport | Rows | Time (s) | Rows/sec | MB/sec |
+    "| Workload | Variant | Flavor | Transport | Rows | Time (s) | Rows/s | MiB/s |
     | --- | --- | --- | --- | ---: | ---: | ---: | ---: |
     | insert.bulk | rust · rows collected | — | tcp | 10.00M | 0.250 | 40.00 M/s | 915.5 |
     | insert.bulk | napi · executeQuery | — | tcp | 10.00M | 0.500 | 20.00 M/s | 457.8 |
@@ -89,15 +115,15 @@ test('has a column for transports where a cell has one', () => {
   expect(renderMarkdown(tableBlock(bestTable(run.comparisons, recordOf).table))).toMatchInlineSnapshot(`
     "| Workload | Transport | Rust (best) | Node (best) | Rust factor |
     | --- | --- | --- | --- | ---: |
-    | insert.bulk | tcp | rows collected — 40.0 M/s / 915.5 MB/s | napi · executeQuery — 20.0 M/s / 457.8 MB/s | 2.0× (1.9–2.1) |
-    | insert.bulk | ipc | rows collected — 40.0 M/s / 915.5 MB/s | napi · executeQuery — 20.0 M/s / 457.8 MB/s | 2.0× (1.9–2.1) |
+    | insert.bulk | tcp | rows collected — 40.0 M/s / 915.5 MiB/s | napi · executeQuery — 20.0 M/s / 457.8 MiB/s | 2.0× (1.9–2.1) |
+    | insert.bulk | ipc | rows collected — 40.0 M/s / 915.5 MiB/s | napi · executeQuery — 20.0 M/s / 457.8 MiB/s | 2.0× (1.9–2.1) |
     "
   `);
   expect(renderMarkdown(tableBlock(laneTable(run.comparisons, recordOf).table))).toMatchInlineSnapshot(`
-    "| Workload | Lane | Transport | Rust | Node | Node / Rust | 95% interval | Verdict |
+    "| Workload | Lane | Transport | Rust | Node | Rust factor | 95% interval | Verdict |
     | --- | --- | --- | --- | --- | ---: | ---: | --- |
-    | insert.bulk | objects | tcp | rows collected — 40.0 M/s | napi · executeQuery — 20.0 M/s | 0.50× | 0.49–0.52 | Node slower |
-    | insert.bulk | objects | ipc | rows collected — 40.0 M/s | napi · executeQuery — 20.0 M/s | 0.50× | 0.49–0.52 | Node slower |
+    | insert.bulk | objects | tcp | rows collected — 40.0 M/s | napi · executeQuery — 20.0 M/s | 2.0× | 1.9–2.1 | Rust faster |
+    | insert.bulk | objects | ipc | rows collected — 40.0 M/s | napi · executeQuery — 20.0 M/s | 2.0× | 1.9–2.1 | Rust faster |
     "
   `);
   const [line] = renderMarkdown(tableBlock(resourcesTable(records))).split('\n');

@@ -265,13 +265,13 @@ describe("a cell that its server can't serve", () => {
 });
 
 describe('a run of requests', () => {
-  const latencyOf = (microseconds: number): string => {
+  const latencyOf = (nanoseconds: number): string => {
     const histogram = new LatencyHistogram();
-    histogram.record(microseconds);
+    histogram.record(nanoseconds);
     return histogram.toBase64();
   };
 
-  /** A family whose samples have latencies of 10 µs, 20 µs, ... */
+  /** A family whose samples have latencies of 10 ns, 20 ns, ... */
   function echoes(): Family<RequestValues> {
     const sums = sumFamily();
     let samples = 0;

@@ -5,7 +5,7 @@ import { interquartileRange, median, quantile } from '../../src/stats/quantile.j
 import { seededDraws } from '../../src/stats/random.js';
 import { ratioOfForks, verdictOf } from '../../src/stats/ratio-interval.js';
 import { normalBelow, studentQuantile } from '../../src/stats/student.js';
-import { relativeSpread, summarize } from '../../src/stats/summary.js';
+import { relativeSpread, summarize, rateOf, ratesOf } from '../../src/stats/summary.js';
 
 const times = fc.array(fc.double({ min: 1e-6, max: 1e3, noNaN: true }), { minLength: 1, maxLength: 30 });
 
@@ -75,6 +75,18 @@ describe('summaries', () => {
       mebibytesPerSecond: 2,
     });
     expect(summarize(samples, { rows: 300 })).not.toHaveProperty('mebibytesPerSecond');
+    const {
+      medianSeconds: _,
+      minSeconds: __,
+      maxSeconds: ___,
+      spread: ____,
+      ...rates
+    } = summarize(samples, {
+      rows: 10,
+      queries: 6,
+    });
+    expect(rates).toEqual({ queriesPerSecond: 2 });
+    expect([rateOf({ summary: rates }), rateOf({ summary: ratesOf({ rows: 10 }, 5) })]).toEqual([2, 2]);
   });
 
   test('stay finite where the clock saw no time pass', () => {

@@ -1,16 +1,16 @@
 /** The figures that sentences quote from a run, and the figures that stand in a sentence by hand. */
 import { rateRatio } from '../../dist/compare/rate-ratio.js';
-import { formatDuration, formatFactorInterval, formatMicroseconds, formatShortRate } from '../../dist/report/format.js';
+import { formatDuration, formatFactorInterval, formatLatency, formatRateOf } from '../../dist/report/format.js';
 import { verdictOf } from '../../dist/stats/ratio-interval.js';
 import { newestRun, recordsById } from './runs.mjs';
 
 /** What a figure may be, of one cell. */
 const OF_A_CELL = {
-  rate: ({ summary }) => formatShortRate(summary.rowsPerSecond),
+  rate: formatRateOf,
   time: ({ summary }) => formatDuration(summary.medianSeconds),
-  row: ({ summary }) => formatDuration(1 / summary.rowsPerSecond),
-  p50: ({ latency }) => formatMicroseconds(latency.p50),
-  p99: ({ latency }) => formatMicroseconds(latency.p99),
+  row: ({ summary, rows }) => formatDuration(summary.medianSeconds / rows),
+  p50: ({ latency }) => formatLatency(latency.p50),
+  p99: ({ latency }) => formatLatency(latency.p99),
 };
 
 /** A speed, a factor or a short time, which a sentence has from a run and not by hand. */

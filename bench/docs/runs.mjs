@@ -17,15 +17,24 @@ export function newestRun(kind) {
   return loaded.get(kind);
 }
 
+/** Whether there is a committed file of a kind. */
+export function isCommitted(kind) {
+  return newestName(kind) !== undefined;
+}
+
 /** The text of the newest file of a kind, also where it is no run. */
 export function newestText(kind) {
+  const name = newestName(kind);
+  if (name === undefined) throw new Error(`there is no run of the kind "${kind}" in ${RESULTS}`);
+  return readFileSync(join(RESULTS, name), 'utf8');
+}
+
+function newestName(kind) {
   const pattern = new RegExp(`^\\d{4}-\\d\\d-\\d\\d${kind === MAIN ? '' : `-${kind}`}\\.json$`);
-  const name = readdirSync(RESULTS)
+  return readdirSync(RESULTS)
     .filter((file) => pattern.test(file))
     .toSorted()
     .at(-1);
-  if (name === undefined) throw new Error(`there is no run of the kind "${kind}" in ${RESULTS}`);
-  return readFileSync(join(RESULTS, name), 'utf8');
 }
 
 /** A lookup of the completed records of a run by their ids. */

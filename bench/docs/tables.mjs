@@ -11,7 +11,8 @@ import { networkText } from '../../dist/report/network-text.js';
 import { requestAdviceFor } from '../../dist/report/request-advice.js';
 import { requestBestTable } from '../../dist/report/request-tables.js';
 import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
-import { MAIN, comparisonsOn, newestRun, newestText, recordsById } from './runs.mjs';
+import { offeredLoadFindings, offeredLoadTable } from '../lab/offered-load-table.mjs';
+import { MAIN, comparisonsOn, isCommitted, newestRun, newestText, recordsById } from './runs.mjs';
 
 /** What the one line about the machine takes from the lines about the host. */
 const MACHINE = /^(CPU|Memory|OS|Node\.js|Rust): /;
@@ -50,6 +51,11 @@ const TABLES = {
     const { runs } = JSON.parse(newestText('hybrid-crossover'));
     const networks = runs.flatMap(({ network }) => (network === undefined ? [] : [`${networkText(network)}.`]));
     return [...marked(crossoverTable(runs)), ...list(crossoverFindings(runs)), ...list(networks)];
+  },
+  'offered-load': () => {
+    if (!isCommitted('offered-load')) return [paragraph('No run of it is committed yet.')];
+    const { steps } = JSON.parse(newestText('offered-load'));
+    return [...marked(offeredLoadTable(steps)), ...list(offeredLoadFindings(steps))];
   },
 };
 

@@ -1,5 +1,5 @@
 // Whether a cell's figure depends on what else a run measures: each cell of Node with one worker alone in a run of its own, beside
-// the same cell in a whole run. Prints rows per second and the ratio, and the median and the largest of the differences.
+// the same cell in a whole run. Prints rates and their ratio, and the median and the largest of the differences.
 //
 //   node bench/lab/alone.mjs RUN.json [FAMILY]
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { loadFamilies } from '../../dist/families/registry.js';
 import { run } from '../../dist/runner/run.js';
 import { median } from '../../dist/stats/quantile.js';
+import { rateOf } from '../../dist/stats/summary.js';
 import { shownRate, shownRatio } from './in-turn.mjs';
 
 const [path, familyName = 'measurements'] = process.argv.slice(2);
@@ -22,12 +23,10 @@ const cells = records.filter(
 console.log('| Cell | whole | alone | alone / whole |');
 console.log('| --- | ---: | ---: | ---: |');
 const differences = [];
-for (const { id, summary } of cells) {
-  const alone = await rateAlone(id);
-  differences.push(Math.abs(alone / summary.rowsPerSecond - 1));
-  console.log(
-    `| ${id} | ${shownRate(summary.rowsPerSecond)} | ${shownRate(alone)} | ${shownRatio(alone, summary.rowsPerSecond)} |`,
-  );
+for (const record of cells) {
+  const [whole, alone] = [rateOf(record), await rateAlone(record.id)];
+  differences.push(Math.abs(alone / whole - 1));
+  console.log(`| ${record.id} | ${shownRate(whole)} | ${shownRate(alone)} | ${shownRatio(alone, whole)} |`);
 }
 const percent = (part) => `${(part * 100).toFixed(1)}%`;
 console.log(
@@ -41,7 +40,7 @@ async function rateAlone(id) {
   try {
     const how = { forks, samples, timeBudgetSeconds, rows: rows[familyName], all: true };
     const { run: finished } = await run({ families: [only], directory: join(directory, 'run'), ...how });
-    return finished.records[0].summary.rowsPerSecond;
+    return rateOf(finished.records[0]);
   } finally {
     rmSync(directory, { recursive: true });
   }

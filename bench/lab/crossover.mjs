@@ -4,7 +4,7 @@
  */
 import { rateRatio } from '../../dist/compare/rate-ratio.js';
 import { columns } from '../../dist/report/document.js';
-import { UNKNOWN, formatFactor } from '../../dist/report/format.js';
+import { UNKNOWN, formatFactor, formatLatency } from '../../dist/report/format.js';
 
 const ONE_BY_ONE = { name: 'one by one', workload: 'point_lookup', threads: 1, batch: 1 };
 const IN_FLIGHT = { name: 'ten in flight', workload: 'point_lookup', threads: 10, batch: 1 };
@@ -54,7 +54,7 @@ function directRows(runs, side) {
 
 function delayRow(run, side) {
   const { delayUs, network } = run;
-  const measured = network === undefined ? UNKNOWN : `${Math.round((network.delayed.p50 - network.plain.p50) / 2)} µs`;
+  const measured = network === undefined ? UNKNOWN : `${formatLatency((network.delayed.p50 - network.plain.p50) / 2)}`;
   const times = WAYS.map((way) =>
     REMOTE_SETTINGS.map((setting) => recordOf(run, side, setting, way))
       .filter((record) => record !== undefined)

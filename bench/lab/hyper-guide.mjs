@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { rateRatio } from '../../dist/compare/rate-ratio.js';
 import { readRun } from '../../dist/records/run-file.js';
 import { columns, heading, list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
-import { formatFactor, formatInterval, formatRate, formatRows } from '../../dist/report/format.js';
+import { formatFactor, formatInterval, formatRateOf, formatRows } from '../../dist/report/format.js';
 import { bestTable } from '../../dist/report/head-to-head.js';
 import { hostLines } from '../../dist/report/host-block.js';
 import { nameOf } from '../../dist/report/labels.js';
@@ -26,6 +26,10 @@ const runs = await Promise.all(positionals.map((path) => readRun(path)));
 const sweep = await readRun(values.sweep);
 const records = runs.flatMap((run) => run.records).filter(({ outcome }) => outcome === 'completed');
 const most = Math.max(...records.map(({ rows }) => rows));
+const best = bestTable(
+  runs.flatMap(({ comparisons }) => comparisons),
+  (id) => records.find((record) => record.id === id),
+);
 
 process.stdout.write(
   renderMarkdown([
@@ -39,12 +43,8 @@ process.stdout.write(
     heading(3, `Node.js bench — ${formatRows(most)} rows, TCP loopback`),
     ...tableBlock(resultsTable(records.filter(({ side, transport }) => side !== 'rust' && transport === 'tcp'))),
     heading(3, `Rust vs Node.js — ${formatRows(most)} apples-to-apples`),
-    ...tableBlock(
-      bestTable(
-        runs.flatMap(({ comparisons }) => comparisons),
-        (id) => records.find((record) => record.id === id),
-      ).table,
-    ),
+    ...tableBlock(best.table),
+    ...best.notes.map(paragraph),
     ...socketBuffers(),
   ]),
 );
@@ -77,12 +77,12 @@ function transports() {
   return [
     heading(3, 'Same hardware, Unix domain socket'),
     ...tableBlock({
-      columns: columns('Workload', 'Variant', '>TCP rows/s', '>IPC rows/s', '>IPC / TCP', '>95% interval', 'Verdict'),
+      columns: columns('Workload', 'Variant', '>TCP', '>IPC', '>IPC / TCP', '>95% interval', 'Verdict'),
       rows: pairs.map(([tcp, ipc]) => [
         tcp.workload,
         `${nameOf(tcp)} (${tcp.lane})`,
-        formatRate(tcp.summary.rowsPerSecond),
-        formatRate(ipc.summary.rowsPerSecond),
+        formatRateOf(tcp),
+        formatRateOf(ipc),
         ...comparison(ipc, tcp),
       ]),
     }),
@@ -109,8 +109,8 @@ function socketBuffers() {
       rows: pairs.map(([large, own]) => [
         large.workload,
         large.side,
-        formatRate(own.summary.rowsPerSecond),
-        formatRate(large.summary.rowsPerSecond),
+        formatRateOf(own),
+        formatRateOf(large),
         ...comparison(large, own),
       ]),
     }),

@@ -1,5 +1,5 @@
 import type { WriteStream } from 'node:tty';
-import { formatRowRate } from '../report/format.js';
+import { formatCountedRate } from '../report/format.js';
 import type { RunEvent } from '../runner/events.js';
 import { outcomeLine, startLine } from './plain-progress.js';
 import type { Progress } from './progress.js';
@@ -38,7 +38,7 @@ export class LiveProgress implements Progress {
         this.#draw(event.cell.id, `warm-up ${event.execution}`);
         break;
       case 'sample':
-        this.#draw(event.cell.id, `sample ${event.number}  ${formatRowRate(event.rowsPerSecond)}`);
+        this.#draw(event.cell.id, `sample ${event.number}  ${formatCountedRate(event)}`);
         break;
       case 'record':
         if (event.record.outcome === 'failed') this.say(outcomeLine(event.record));

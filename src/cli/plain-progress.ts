@@ -1,5 +1,5 @@
 import type { RunRecord } from '../records/record.js';
-import { formatDuration, formatPercent, formatRowRate } from '../report/format.js';
+import { formatCountedRate, formatDuration, formatPercent } from '../report/format.js';
 import type { RunEvent } from '../runner/events.js';
 import type { Progress } from './progress.js';
 import { formatClock } from './time-left.js';
@@ -45,10 +45,10 @@ type RunStarted = Extract<RunEvent, { readonly type: 'run-started' }>;
 export function outcomeLine(record: RunRecord): string {
   switch (record.outcome) {
     case 'completed': {
-      const { rowsPerSecond, medianSeconds, spread } = record.summary;
+      const { medianSeconds, spread } = record.summary;
       const samples = record.samples.length === 1 ? '1 sample' : `${record.samples.length} samples`;
       const times = `median ${formatDuration(medianSeconds)}  spread ${formatPercent(spread)}`;
-      return `${record.id}  ${formatRowRate(rowsPerSecond)}  ${times}  ${samples}`;
+      return `${record.id}  ${formatCountedRate(record.summary)}  ${times}  ${samples}`;
     }
     case 'failed':
       return `${record.id}  FAILED  ${record.error.code}: ${record.error.message}`;

@@ -6,7 +6,18 @@ import type { SoakResult } from '../families/ingest/soak.js';
 import { SOAK_OPTIONS, type SoakValues } from '../families/ingest/soak-options.js';
 import { type GivenValues, valuesOf } from '../families/option.js';
 import { type Flags, addFlags, givenBy, givenByVariables } from './flags.js';
+import { formatLatency } from '../report/format.js';
 import type { Finish } from './services.js';
+
+/** The percentiles that are printed, with their names in the records. */
+const PERCENTILES = [
+  ['p50', 'p50'],
+  ['p90', 'p90'],
+  ['p95', 'p95'],
+  ['p99', 'p99'],
+  ['p99.9', 'p999'],
+  ['max', 'max'],
+] as const;
 
 const number = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: 0 });
 
@@ -63,7 +74,7 @@ function linesOf(
   return [
     `${version}, ${encoding}, ${client}: ${workers} workers, ${batchSize} points a request${rateAsked}`,
     `${number(rateReached)} points/s: ${number(points)} in ${seconds.toFixed(1)} s, ${number(requests)} requests`,
-    `latency in µs: p50 ${latency.p50}, p90 ${latency.p90}, p95 ${latency.p95}, p99 ${latency.p99}, p99.9 ${latency.p999}, max ${latency.max}`,
+    `latency: ${PERCENTILES.map(([name, key]) => `${name} ${formatLatency(latency[key])}`).join(', ')}`,
     // Up to one request per worker may still be due at the end.
     ...(unsent > workers
       ? [`${number(unsent)} requests were due and not sent: the rate is more than was reached`]

@@ -1,4 +1,5 @@
 import type { Cell, CompletedRecord, RunRecord } from '../records/record.js';
+import { rateOf } from '../stats/summary.js';
 
 /** The records with samples. */
 export function completedOf(records: readonly RunRecord[]): CompletedRecord[] {
@@ -41,10 +42,10 @@ export function largestOfEach<T extends Cell>(cells: readonly T[]): T[] {
   return groupBy(cells, identityOf).map((group) => group.reduce((a, b) => (b.rows > a.rows ? b : a)));
 }
 
-/** The record with the most rows per second in its median sample; `undefined` if there is none. */
+/** The record with the highest rate in its median sample; `undefined` if there is none. */
 export function fastestOf(records: readonly CompletedRecord[]): CompletedRecord | undefined {
   return records.reduce<CompletedRecord | undefined>(
-    (best, record) => (best === undefined || record.summary.rowsPerSecond > best.summary.rowsPerSecond ? record : best),
+    (best, record) => (best === undefined || rateOf(record) > rateOf(best) ? record : best),
     undefined,
   );
 }

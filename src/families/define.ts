@@ -40,7 +40,7 @@ export interface WorkloadDefinition<Lane extends LaneDefinition = LaneDefinition
   readonly module?: string;
   /** The default number of rows of a sample. */
   readonly rows: number;
-  /** The bytes of a row, by the widths of its columns, for MB/sec in tables. */
+  /** The bytes of a row, by the widths of its columns, for MiB/s in tables. */
   readonly bytesPerRow?: number;
   readonly lanes: readonly Lane[];
   /**

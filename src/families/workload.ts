@@ -17,7 +17,7 @@ export interface NativeTiming {
 
 /** The measurements of a sample of request work, beside its time. */
 export interface RequestMeasures {
-  /** The HDR histogram of the latencies in microseconds, V2 compressed, base64. */
+  /** The HDR histogram of the latencies in nanoseconds, V2 compressed, base64. */
   readonly latency?: string;
   /** For an open loop: the histogram, in the same form, of the delays with which this process sent its requests. */
   readonly behind?: string;

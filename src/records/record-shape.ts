@@ -56,6 +56,7 @@ const cellOptional: OptionalChecks<Cell> = {
   threads: positiveCount,
   rate: amount,
   bytes: count,
+  queries: positiveCount,
 };
 
 const sample = objectOf<Sample>(
@@ -79,8 +80,8 @@ const sample = objectOf<Sample>(
 );
 
 const summary = objectOf<Summary>(
-  { medianSeconds: amount, minSeconds: amount, maxSeconds: amount, spread: amount, rowsPerSecond: amount },
-  { mebibytesPerSecond: amount },
+  { medianSeconds: amount, minSeconds: amount, maxSeconds: amount, spread: amount },
+  { rowsPerSecond: amount, mebibytesPerSecond: amount, queriesPerSecond: amount },
 );
 
 const latency = objectOf<Latency>({

@@ -2,14 +2,14 @@
  * The types of the result files `run.jsonl` and `run.json`. `schema/run.schema.json` describes the same for other languages, and
  * `native/suite` writes samples of the same shape.
  *
- * Times are in seconds, latencies in microseconds, sizes in bytes, rates per second.
+ * Times are in seconds, latencies in nanoseconds, sizes in bytes, rates per second.
  */
 
 /** The software that does the work. */
 export type Side = 'rust' | 'napi' | 'js';
 
 /** The version of the layout of the result files; it changes when a reader of the old one would misread the new one. */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 /**
  * The identity of one thing to measure: workload x lane x side x engine and the dimensions that apply to it. A dimension that
@@ -39,6 +39,8 @@ export interface Cell {
   readonly rows: number;
   /** The bytes of the rows by the widths of the schema (24 bytes per row of `measurements`), never by encoding. */
   readonly bytes?: number;
+  /** The queries of one sample, where they are what the rate counts: few rows come out, whatever is read. */
+  readonly queries?: number;
 }
 
 /**
@@ -77,23 +79,28 @@ export interface Sample {
   readonly gcSeconds?: number;
   /** The longest delay of the event loop's heartbeat, from the heartbeat's intended time. */
   readonly longestStallMs?: number;
-  /** For request work: the HDR histogram of the latencies in microseconds, V2 compressed, base64. */
+  /** For request work: the HDR histogram of the latencies in nanoseconds, V2 compressed, base64. */
   readonly latency?: string;
   /** For an open loop: the histogram, in the same form, of the delays with which this process sent its requests. */
   readonly behind?: string;
 }
 
-export interface Summary {
+/** A rate of one or the other: queries where few rows come out, whatever is read; else rows, or operations of requests. */
+export interface Rates {
+  readonly rowsPerSecond?: number;
+  readonly mebibytesPerSecond?: number;
+  readonly queriesPerSecond?: number;
+}
+
+export interface Summary extends Rates {
   readonly medianSeconds: number;
   readonly minSeconds: number;
   readonly maxSeconds: number;
   /** Relative spread: the interquartile range divided by the median. */
   readonly spread: number;
-  readonly rowsPerSecond: number;
-  readonly mebibytesPerSecond?: number;
 }
 
-/** Latencies in microseconds. `histogram` is the whole HDR histogram, V2 compressed, base64. */
+/** Latencies in nanoseconds. `histogram` is the whole HDR histogram, V2 compressed, base64. */
 export interface Latency {
   readonly p50: number;
   readonly p90: number;
@@ -173,7 +180,7 @@ export interface HostContext {
   readonly cgroup?: { readonly cpus?: number; readonly memoryBytes?: number };
 }
 
-/** The times of calls of one row, in microseconds: those of a round trip. */
+/** The times of calls of one row, in nanoseconds: those of a round trip. */
 export interface RoundTrip {
   readonly p50: number;
   readonly p99: number;

@@ -16,7 +16,8 @@ import { type Judge, judgeOf } from '../compare/judge.js';
 import { hasFewForks } from '../compare/rate-ratio.js';
 import type { Cell, CompletedRecord, Run } from '../records/record.js';
 import { FORKS_FOR_INTERVAL } from '../stats/ratio-interval.js';
-import { formatDuration, formatFactor, formatRowRate, formatRows } from './format.js';
+import { rateOf } from '../stats/summary.js';
+import { formatCountedRate, formatDuration, formatFactor, formatRows } from './format.js';
 import { nameOf, variantOf } from './labels.js';
 
 /** Cells with fewer rows are rated by the execution, not by the row. */
@@ -115,8 +116,7 @@ function gainOverSlowest(best: CompletedRecord, rivals: readonly CompletedRecord
   const baseline =
     naive ??
     others.reduce<CompletedRecord | undefined>(
-      (slowest, record) =>
-        slowest === undefined || record.summary.rowsPerSecond < slowest.summary.rowsPerSecond ? record : slowest,
+      (slowest, record) => (slowest === undefined || rateOf(record) < rateOf(slowest) ? record : slowest),
       undefined,
     );
   const judged = baseline && judge(best, baseline);
@@ -128,11 +128,11 @@ function gainOverSlowest(best: CompletedRecord, rivals: readonly CompletedRecord
 
 /** The rate of a cell that moves many rows, or the time of a cell that returns few. */
 function speedOf({ rows, summary }: CompletedRecord): string {
-  return rows < ROWS_PAID_BY_THE_ROW ? formatDuration(summary.medianSeconds) : formatRowRate(summary.rowsPerSecond);
+  return rows < ROWS_PAID_BY_THE_ROW ? formatDuration(summary.medianSeconds) : formatCountedRate(summary);
 }
 
 function saving(best: CompletedRecord, baseline: CompletedRecord): string {
-  const perRow = 1 / baseline.summary.rowsPerSecond - 1 / best.summary.rowsPerSecond;
+  const perRow = baseline.summary.medianSeconds / baseline.rows - best.summary.medianSeconds / best.rows;
   return best.rows < ROWS_PAID_BY_THE_ROW
     ? `${formatDuration(perRow * best.rows)} an execution`
     : `${formatDuration(perRow)} a row`;

@@ -10,7 +10,7 @@ import {
   renderTerminal,
   tableBlock,
 } from './document.js';
-import { formatFactorInterval, formatPercent, formatShortRate } from './format.js';
+import { formatFactorInterval, formatPercent, formatRateOf } from './format.js';
 import { marksOf, notesOf } from './marks.js';
 
 /** The output of `boundary-bench compare`, as Markdown. */
@@ -41,8 +41,8 @@ function cellsTable({ cells }: RunComparison): Table {
     columns: columns('Cell', '>Before', '>After', '>After / before', 'Verdict'),
     rows: cells.map((cell) => [
       cell.after.id,
-      formatShortRate(cell.before.summary.rowsPerSecond),
-      formatShortRate(cell.after.summary.rowsPerSecond),
+      formatRateOf(cell.before),
+      formatRateOf(cell.after),
       formatFactorInterval(cell) + marksOf(cell.before, cell.after),
       cell.regressed ? 'regression' : cell.verdict,
     ]),

@@ -1,4 +1,5 @@
 /** The format of numbers in the tables. An unknown number is a dash. */
+import type { Rates } from '../records/record.js';
 
 export const UNKNOWN = '—';
 
@@ -25,7 +26,8 @@ export function formatCount(count: number | undefined): string {
 }
 
 /** A rate in the columns of a table: `32.22 M/s`, `878 K/s`, `365/s`. */
-export function formatRate(perSecond: number): string {
+export function formatRate(perSecond: number | undefined): string {
+  if (perSecond === undefined) return UNKNOWN;
   const { digits, unit } = scale(perSecond, (value, name) =>
     name === '' || name === 'K' ? smallRateDigits(value, name) : value.toFixed(2),
   );
@@ -38,10 +40,26 @@ export function formatShortRate(perSecond: number): string {
   return unit === '' ? `${digits}/s` : `${digits} ${unit}/s`;
 }
 
-/** Like `formatShortRate`, with the unit: `12.1 M rows/s`. */
-export function formatRowRate(rowsPerSecond: number): string {
-  const { digits, unit } = scale(rowsPerSecond, smallRateDigits);
-  return unit === '' ? `${digits} rows/s` : `${digits} ${unit} rows/s`;
+/** A rate of queries in the columns of a table, with three digits, since few are done in a second: `10.3/s`. */
+export function formatQueries(perSecond: number | undefined): string {
+  if (perSecond === undefined) return UNKNOWN;
+  const { digits, unit } = scale(perSecond, threeDigits);
+  return unit === '' ? `${digits}/s` : `${digits} ${unit}/s`;
+}
+
+/** A rate in a sentence with what it counts: `12.1 M rows/s`, `10.3 queries/s`. */
+export function formatCountedRate({ rowsPerSecond, queriesPerSecond = 0 }: Rates): string {
+  const [rate, counted, digitsOf] =
+    rowsPerSecond === undefined
+      ? ([queriesPerSecond, 'queries', threeDigits] as const)
+      : ([rowsPerSecond, 'rows', smallRateDigits] as const);
+  const { digits, unit } = scale(rate, digitsOf);
+  return unit === '' ? `${digits} ${counted}/s` : `${digits} ${unit} ${counted}/s`;
+}
+
+/** A rate next to others of its workload: `32.5 M/s` of rows, as of anything that tables count, or `10.3 queries/s`. */
+export function formatRateOf({ summary }: { readonly summary: Rates }): string {
+  return summary.rowsPerSecond === undefined ? formatCountedRate(summary) : formatShortRate(summary.rowsPerSecond);
 }
 
 /** A time in seconds, to the millisecond: `3.104`; below a millisecond, to the microsecond: `0.000420`. */
@@ -60,9 +78,9 @@ export function formatMilliseconds(milliseconds: number | undefined): string {
   return milliseconds === undefined ? UNKNOWN : milliseconds.toFixed(1);
 }
 
-/** A latency given in microseconds: `40 µs`, `0.4 µs`. */
-export function formatMicroseconds(microseconds: number): string {
-  return `${microseconds < 9.95 ? microseconds.toFixed(1) : microseconds.toFixed(0)} µs`;
+/** A latency given in nanoseconds: `820 ns`, `1.24 µs`, `3.10 ms`. */
+export function formatLatency(nanoseconds: number): string {
+  return formatDuration(nanoseconds / 1e9);
 }
 
 /** A length of time in the unit that fits: `71 ns`, `1.20 ms`, `2.50 s`. */

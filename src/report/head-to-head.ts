@@ -1,6 +1,6 @@
 import type { Comparison, CompletedRecord } from '../records/record.js';
 import { type Table, columns } from './document.js';
-import { formatFactorBesideInterval, formatFactorInterval, formatInterval, formatShortRate } from './format.js';
+import { formatFactorBesideInterval, formatFactorInterval, formatInterval, formatRateOf } from './format.js';
 import { nameAndRatesOf, nameOf, transportColumn } from './labels.js';
 import { marksOf, notesOf } from './marks.js';
 
@@ -12,11 +12,14 @@ export interface MarkedTable {
 
 type RecordOf = (id: string) => CompletedRecord | undefined;
 
-/** A comparison with both its cells. */
+/** The direction of every factor between Rust and Node. */
+export const RUST_FACTOR_NOTE = "Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.";
+
+/** A comparison of a Rust cell with a cell of a Node side, of which the numerator is the Rust cell. */
 export interface Pair {
   readonly comparison: Comparison;
-  readonly numerator: CompletedRecord;
-  readonly denominator: CompletedRecord;
+  readonly rust: CompletedRecord;
+  readonly node: CompletedRecord;
 }
 
 /** The table of the best cells of each side, from the comparisons of the kind `best`. */
@@ -29,12 +32,12 @@ export function bestTable(comparisons: readonly Comparison[], recordOf: RecordOf
       rows: pairs.map((pair) => [
         pair.comparison.workload,
         ...transport.of(pair.comparison),
-        nameAndRatesOf(pair.numerator),
-        nameAndRatesOf(pair.denominator),
-        factorOf(pair.comparison) + marksOf(pair.numerator, pair.denominator),
+        nameAndRatesOf(pair.rust),
+        nameAndRatesOf(pair.node),
+        factorOf(pair.comparison) + marksOf(pair.rust, pair.node),
       ]),
     },
-    notes: notesOf(pairs.map((pair) => marksOf(pair.numerator, pair.denominator))),
+    notes: notesOfPairs(pairs),
   };
 }
 
@@ -50,37 +53,63 @@ export function laneTable(comparisons: readonly Comparison[], recordOf: RecordOf
         ...transport.title,
         'Rust',
         'Node',
-        '>Node / Rust',
+        '>Rust factor',
         '>95% interval',
         'Verdict',
       ),
-      rows: pairs.map((pair) => {
-        const { comparison, numerator: node, denominator: rust } = pair;
+      rows: pairs.map(({ comparison, rust, node }) => {
         const place = rust.engine === node.engine ? '' : ` on ${rust.engine}`;
         return [
           comparison.workload,
           rust.lane === node.lane ? node.lane : `${node.lane} (Rust: ${rust.lane})`,
           ...transport.of(comparison),
-          `${nameOf(rust)}${place} — ${formatShortRate(rust.summary.rowsPerSecond)}`,
-          `${nameOf(node)} — ${formatShortRate(node.summary.rowsPerSecond)}`,
-          formatFactorBesideInterval(comparison) + marksOf(pair.numerator, pair.denominator),
+          `${nameOf(rust)}${place} — ${formatRateOf(rust)}`,
+          `${nameOf(node)} — ${formatRateOf(node)}`,
+          formatFactorBesideInterval(comparison) + marksOf(rust, node),
           formatInterval(comparison),
-          verdictText(comparison, 'Node'),
+          verdictText(comparison, 'Rust'),
         ];
       }),
     },
-    notes: notesOf(pairs.map((pair) => marksOf(pair.numerator, pair.denominator))),
+    notes: notesOfPairs(pairs),
   };
 }
 
-/** The comparisons of a kind with their cells. */
-export function pairsOf(comparisons: readonly Comparison[], kind: Comparison['kind'], recordOf: RecordOf): Pair[] {
-  return comparisons.flatMap((comparison) => {
-    if (comparison.kind !== kind) return [];
-    const numerator = recordOf(comparison.numerator);
-    const denominator = recordOf(comparison.denominator);
-    return numerator === undefined || denominator === undefined ? [] : [{ comparison, numerator, denominator }];
+function notesOfPairs(pairs: readonly Pair[]): string[] {
+  const marks = notesOf(pairs.map(({ rust, node }) => marksOf(rust, node)));
+  return pairs.length === 0 ? [] : [RUST_FACTOR_NOTE, ...marks];
+}
+
+/** The comparisons of Rust with Node of a kind, with their cells, all in the direction of the Rust factor. */
+export function pairsOf(comparisons: readonly Comparison[], kind: 'best' | 'lane', recordOf: RecordOf): Pair[] {
+  return comparisons.flatMap((given) => {
+    if (given.kind !== kind) return [];
+    // A lane of Node stands over its lane of Rust in the records.
+    const comparison = kind === 'lane' ? inverse(given) : given;
+    const rust = recordOf(comparison.numerator);
+    const node = recordOf(comparison.denominator);
+    return rust === undefined || node === undefined ? [] : [{ comparison, rust, node }];
   });
+}
+
+const INVERSE_VERDICT = {
+  faster: 'slower',
+  slower: 'faster',
+  equivalent: 'equivalent',
+  inconclusive: 'inconclusive',
+} as const;
+
+function inverse(comparison: Comparison): Comparison {
+  const { numerator, denominator, ratio, low, high, verdict } = comparison;
+  return {
+    ...comparison,
+    numerator: denominator,
+    denominator: numerator,
+    ratio: 1 / ratio,
+    low: 1 / high,
+    high: 1 / low,
+    verdict: INVERSE_VERDICT[verdict],
+  };
 }
 
 /** A factor with its interval, or the verdict with the interval where no factor is shown. */

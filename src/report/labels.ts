@@ -1,5 +1,5 @@
 import type { Cell, CompletedRecord } from '../records/record.js';
-import { UNKNOWN, formatMebibytes, formatShortRate } from './format.js';
+import { UNKNOWN, formatMebibytes, formatRateOf } from './format.js';
 
 /** The variant of a cell: `RowInserter.addRow`, or `RowInserter.addRow × 2` for two workers. */
 export function variantOf(cell: Cell): string {
@@ -33,9 +33,9 @@ export function nameOf(cell: Cell): string {
   return cell.flavor === undefined ? variantOf(cell) : `${cell.flavor} ${variantOf(cell)}`;
 }
 
-/** The name and rates of a cell: `napi · executeQuery — 32.5 M/s / 745 MB/s`, the second rate if it is known. */
+/** The name and rates of a cell: `napi · executeQuery — 32.5 M/s / 745.1 MiB/s`, the second rate if it is known. */
 export function nameAndRatesOf(record: CompletedRecord): string {
-  const { rowsPerSecond, mebibytesPerSecond } = record.summary;
-  const size = mebibytesPerSecond === undefined ? '' : ` / ${formatMebibytes(mebibytesPerSecond)} MB/s`;
-  return `${nameOf(record)} — ${formatShortRate(rowsPerSecond)}${size}`;
+  const { mebibytesPerSecond } = record.summary;
+  const size = mebibytesPerSecond === undefined ? '' : ` / ${formatMebibytes(mebibytesPerSecond)} MiB/s`;
+  return `${nameOf(record)} — ${formatRateOf(record)}${size}`;
 }

@@ -1,4 +1,5 @@
 import type { RoundTrip, SimulatedNetwork } from '../records/record.js';
+import { formatLatency } from './format.js';
 
 const MAKERS: Readonly<Record<SimulatedNetwork['by'], string>> = {
   proxy: 'a proxy before each server',
@@ -10,11 +11,11 @@ export function networkText({ by, delayUs, megabits, plain, delayed }: Simulated
   const bandwidth = megabits === undefined ? '' : ` and ${megabits} Mbit/s`;
   return (
     `Simulated network: ${delayUs} µs${bandwidth} each way by ${MAKERS[by]}; a call of one row took ` +
-    `${tripText(plain)} before and ${tripText(delayed)} with it: ${Math.round(delayed.p50 - plain.p50)} µs a round trip ` +
+    `${tripText(plain)} before and ${tripText(delayed)} with it: ${formatLatency(delayed.p50 - plain.p50)} a round trip ` +
     `were added in the median, ${delayUs * 2} µs were asked for`
   );
 }
 
 function tripText({ p50, p99 }: RoundTrip): string {
-  return `${Math.round(p50)} µs (p99 ${Math.round(p99)})`;
+  return `${formatLatency(p50)} (p99 ${formatLatency(p99)})`;
 }

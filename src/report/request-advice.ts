@@ -3,6 +3,7 @@ import { completedOf, contestOf, fastestOf, groupBy, isRequestWork } from '../co
 import { isNodeSide } from '../compare/comparisons.js';
 import { type Judge, judgeOf } from '../compare/judge.js';
 import type { CompletedRecord, Run } from '../records/record.js';
+import { rateOf } from '../stats/summary.js';
 import { cautionOn, recommended } from './advice.js';
 import { UNKNOWN, formatFactor, formatShortRate } from './format.js';
 import { percentileText } from './percentile.js';
@@ -45,7 +46,7 @@ function adviceOn(run: Run, cells: readonly CompletedRecord[], rivals: readonly 
 function choice(best: CompletedRecord, rivals: readonly CompletedRecord[], judge: Judge): string {
   const p99 = percentileText(best, 'p99');
   const latency = p99 === UNKNOWN ? '' : `, p99 ${p99}`;
-  const named = `${shortNameOf(best)} (${formatShortRate(best.summary.rowsPerSecond)}${latency})`;
+  const named = `${shortNameOf(best)} (${formatShortRate(rateOf(best))}${latency})`;
   const other = fastestOf(rivals.filter(({ side }) => side !== best.side));
   const judged = other && judge(best, other);
   if (other === undefined || judged === undefined) return `from Node use ${named}`;
@@ -101,7 +102,7 @@ function oneAtATime(best: CompletedRecord, rivals: readonly CompletedRecord[], j
   if (single === undefined) return undefined;
   const stay =
     single.side === 'js' && singles.some(({ side }) => side === 'napi') ? ', so there stay in JavaScript' : '';
-  return `one at a time ${shortNameOf(single)} reaches ${formatShortRate(single.summary.rowsPerSecond)}${stay}`;
+  return `one at a time ${shortNameOf(single)} reaches ${formatShortRate(rateOf(single))}${stay}`;
 }
 
 function rustInstead(best: CompletedRecord, cells: readonly CompletedRecord[], judge: Judge): string | undefined {

@@ -1,6 +1,7 @@
 /** The tables of request work: small requests to a server, over connections with one request in flight each. */
 import { groupBy } from '../compare/cell-groups.js';
 import type { Comparison, CompletedRecord, Sample } from '../records/record.js';
+import { rateOf } from '../stats/summary.js';
 import { type Table, columns } from './document.js';
 import {
   UNKNOWN,
@@ -8,10 +9,10 @@ import {
   formatFactorBesideInterval,
   formatInterval,
   formatDuration,
-  formatMicroseconds,
+  formatLatency,
   formatShortRate,
 } from './format.js';
-import { type MarkedTable, factorOf, pairsOf, verdictText } from './head-to-head.js';
+import { type MarkedTable, RUST_FACTOR_NOTE, factorOf, pairsOf, verdictText } from './head-to-head.js';
 import { sideAndVariantOf } from './labels.js';
 import { marksOf, notesOf } from './marks.js';
 import { percentileText } from './percentile.js';
@@ -53,7 +54,7 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
     columns: columns('Benchmark', '>Throughput', '>Median', '>p99', '>Batch', '>Threads', '>CPU an operation'),
     rows: ordered.map((record) => [
       `${record.workload}, ${sideAndVariantOf(record)}`,
-      formatShortRate(record.summary.rowsPerSecond) + (isLimit(record) ? CLIENT_LIMIT : '') + serverMark(record),
+      formatShortRate(rateOf(record)) + (isLimit(record) ? CLIENT_LIMIT : '') + serverMark(record),
       percentileText(record, 'p50'),
       percentileText(record, 'p99'),
       formatCount(record.batch),
@@ -78,7 +79,7 @@ export function requestBestTable(comparisons: readonly Comparison[], recordOf: R
   return {
     table: {
       columns: columns('Benchmark', '>Threads', 'Rust (best)', 'Node (best)', '>Rust factor', '>Batching won'),
-      rows: pairs.map(({ comparison, numerator: rust, denominator: node }) => [
+      rows: pairs.map(({ comparison, rust, node }) => [
         comparison.workload,
         formatCount(comparison.threads),
         nameBatchAndRateOf(rust),
@@ -88,8 +89,9 @@ export function requestBestTable(comparisons: readonly Comparison[], recordOf: R
       ]),
     },
     notes: [
-      ...notesOf(pairs.map(({ numerator, denominator }) => processMark(numerator, denominator))),
-      ...(pairs.some(({ numerator, denominator }) => serverMark(numerator, denominator) !== '') ? [SERVER_NOTE] : []),
+      ...(pairs.length === 0 ? [] : [RUST_FACTOR_NOTE]),
+      ...notesOf(pairs.map(({ rust, node }) => processMark(rust, node))),
+      ...(pairs.some(({ rust, node }) => serverMark(rust, node) !== '') ? [SERVER_NOTE] : []),
     ],
   };
 }
@@ -107,25 +109,28 @@ export function requestLaneTable(comparisons: readonly Comparison[], recordOf: R
         '>Batch',
         'Rust',
         'Node',
-        '>Node / Rust',
+        '>Rust factor',
         '>95% interval',
         'Verdict',
         '>Batching won',
       ),
-      rows: pairs.map(({ comparison, numerator: node, denominator: rust }) => [
+      rows: pairs.map(({ comparison, rust, node }) => [
         comparison.workload,
         rust.lane === node.lane ? node.lane : `${node.lane} (Rust: ${rust.lane})`,
         formatCount(comparison.threads),
         formatCount(comparison.batch),
-        `${rust.variant} — ${formatShortRate(rust.summary.rowsPerSecond)}`,
-        `${sideAndVariantOf(node)} — ${formatShortRate(node.summary.rowsPerSecond)}`,
+        `${rust.variant} — ${formatShortRate(rateOf(rust))}`,
+        `${sideAndVariantOf(node)} — ${formatShortRate(rateOf(node))}`,
         formatFactorBesideInterval(comparison) + processMark(rust, node),
         formatInterval(comparison),
-        isServerBound(rust) && isServerBound(node) ? 'server-bound' : verdictText(comparison, 'Node'),
+        isServerBound(rust) && isServerBound(node) ? 'server-bound' : verdictText(comparison, 'Rust'),
         won(node.id),
       ]),
     },
-    notes: notesOf(pairs.map(({ numerator, denominator }) => processMark(numerator, denominator))),
+    notes: [
+      ...(pairs.length === 0 ? [] : [RUST_FACTOR_NOTE]),
+      ...notesOf(pairs.map(({ rust, node }) => processMark(rust, node))),
+    ],
   };
 }
 
@@ -136,7 +141,7 @@ export function nameAndBatchOf(record: CompletedRecord): string {
 }
 
 function nameBatchAndRateOf(record: CompletedRecord): string {
-  return `${nameAndBatchOf(record)} — ${formatShortRate(record.summary.rowsPerSecond)}`;
+  return `${nameAndBatchOf(record)} — ${formatShortRate(rateOf(record))}`;
 }
 
 /** For a cell's id, the factor by which its batches beat single operations. */
@@ -191,17 +196,17 @@ function serverMark(...records: readonly CompletedRecord[]): string {
 
 /** The reasons why an open loop did not keep its rate or its send times. */
 function openLoopNotes(record: CompletedRecord): string[] {
-  const { rate, batch = 1, latency, behind, summary } = record;
+  const { rate, batch = 1, latency, behind } = record;
   if (rate === undefined) return [];
   const name = `${record.workload}, ${nameAndBatchOf(record)}, ${record.threads ?? 1} threads`;
-  const reached = summary.rowsPerSecond / batch;
+  const reached = rateOf(record) / batch;
   const isKept = reached >= KEPT_RATE * rate;
   const isLate = behind !== undefined && latency !== undefined && behind.p99 > VISIBLE_DELAY * latency.p99;
   return [
     ...(isKept ? [] : [`${name}: ${formatShortRate(reached)} of the ${formatShortRate(rate)} requests asked for.`]),
     ...(isLate
       ? [
-          `${name}: the client itself sent late, by ${formatMicroseconds(behind.p99)} in the p99; that is part of the latencies.`,
+          `${name}: the client itself sent late, by ${formatLatency(behind.p99)} in the p99; that is part of the latencies.`,
         ]
       : []),
   ];

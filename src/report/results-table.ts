@@ -1,16 +1,27 @@
 import type { CompletedRecord, RunRecord, SkippedRecord } from '../records/record.js';
 import { groupBy } from '../compare/cell-groups.js';
 import { type Table, columns } from './document.js';
-import { UNKNOWN, formatMebibytes, formatRate, formatRows, formatSeconds } from './format.js';
+import { UNKNOWN, formatMebibytes, formatQueries, formatRate, formatRows, formatSeconds } from './format.js';
 import { sideAndVariantOf, transportColumn } from './labels.js';
 
-/** One row per cell, by workload; the times and rates are those of the median sample. */
+/** One row per cell, by workload; the times and rates are those of the median sample. Queries have a column of their own. */
 export function resultsTable(records: readonly CompletedRecord[]): Table {
   const ordered = groupBy(records, (record) => record.workload).flat();
   const sharing = new Map(groupBy(ordered, lineOf).flatMap((group) => group.map((record) => [record.id, group])));
   const transport = transportColumn(ordered);
+  const hasQueries = ordered.some(({ queries }) => queries !== undefined);
   return {
-    columns: columns('Workload', 'Variant', 'Flavor', ...transport.title, '>Rows', '>Time (s)', '>Rows/sec', '>MB/sec'),
+    columns: columns(
+      'Workload',
+      'Variant',
+      'Flavor',
+      ...transport.title,
+      '>Rows',
+      '>Time (s)',
+      '>Rows/s',
+      '>MiB/s',
+      ...(hasQueries ? ['>Queries/s'] : []),
+    ),
     rows: ordered.map((record) => {
       const isAmbiguous = sharing.get(record.id)!.some((other) => other.lane !== record.lane);
       return [
@@ -22,6 +33,7 @@ export function resultsTable(records: readonly CompletedRecord[]): Table {
         formatSeconds(record.summary.medianSeconds),
         formatRate(record.summary.rowsPerSecond),
         formatMebibytes(record.summary.mebibytesPerSecond),
+        ...(hasQueries ? [formatQueries(record.summary.queriesPerSecond)] : []),
       ];
     }),
   };

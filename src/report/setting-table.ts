@@ -2,6 +2,7 @@
 import { groupBy } from '../compare/cell-groups.js';
 import { rateRatio } from '../compare/rate-ratio.js';
 import type { CompletedRecord, SimulatedNetwork } from '../records/record.js';
+import { rateOf } from '../stats/summary.js';
 import { columns } from './document.js';
 import { UNKNOWN, formatCount, formatFactorInterval, formatShortRate } from './format.js';
 import type { MarkedTable } from './head-to-head.js';
@@ -10,7 +11,7 @@ import { percentileText } from './percentile.js';
 
 const NOTE =
   'Operations a second, and a request in the median and the p99. Hybrid: the first shard is in this process, the others are ' +
-  'behind gRPC. Speed-ups are over all gRPC.';
+  'behind gRPC. Factors are over the rate of all gRPC; above 1, the setting is faster than that.';
 
 /**
  * The table of work that was measured behind gRPC and in another setting; empty if there is no other. `network` is the simulated
@@ -32,9 +33,9 @@ export function settingTable(records: readonly CompletedRecord[], network?: Simu
         '>Threads',
         '>All gRPC',
         '>Hybrid',
-        '>Speed-up',
+        '>Hybrid factor',
         '>Direct only',
-        '>Speed-up',
+        '>Direct factor',
       ),
       rows,
     },
@@ -72,8 +73,8 @@ function rowOf(records: readonly CompletedRecord[]): string[][] {
 
 function measured(record: CompletedRecord | undefined): string {
   if (record === undefined) return UNKNOWN;
-  const { latency, summary } = record;
-  const rate = formatShortRate(summary.rowsPerSecond);
+  const { latency } = record;
+  const rate = formatShortRate(rateOf(record));
   if (latency === undefined) return rate;
   return `${rate}, ${percentileText(record, 'p50')} / ${percentileText(record, 'p99')}`;
 }

@@ -1,4 +1,4 @@
-import type { Cell, RunRecord, Sample } from '../records/record.js';
+import type { Cell, Rates, RunRecord, Sample } from '../records/record.js';
 
 /** Events of a run in progress. Nothing below the command line prints. */
 export type RunEvent =
@@ -19,14 +19,13 @@ export type RunEvent =
       /** How often the cell is measured with this, from 1. */ readonly fork: number;
     }
   | { readonly type: 'warm-up'; readonly cell: Cell; /** Counted from 1. */ readonly execution: number }
-  | {
+  | (Rates & {
       readonly type: 'sample';
       readonly cell: Cell;
       /** The number of the sample, from 1. */
       readonly number: number;
       readonly sample: Sample;
-      readonly rowsPerSecond: number;
-    }
+    })
   | { readonly type: 'record'; readonly record: RunRecord; readonly doneCells: number; readonly totalCells: number }
   /** An error that does not change the records. */
   | { readonly type: 'warning'; readonly message: string }

@@ -4,7 +4,7 @@ import { type Run, type RunContext, type RunRecord, SCHEMA_VERSION } from '../re
 import type { ForkRecord } from '../records/run-log.js';
 import { type NativeBuild, runContext } from '../host/provenance.js';
 import type { OpenFamily, PlannedCell, Family } from '../families/workload.js';
-import { CLOCK_TICK_SECONDS } from '../stats/summary.js';
+import { ratesOf } from '../stats/summary.js';
 import { toBoundaryError } from '../errors.js';
 import { completedRecord, unmeasuredRecord } from './cell-record.js';
 import type { RunListener } from './events.js';
@@ -237,7 +237,7 @@ async function measureOnce(session: Session, measure: Measure, entry: Entry): Pr
   emit({ type: 'cell-opening', cell, fork });
   const onStep = (step: ForkStep): void => {
     if (step.type === 'warm-up') return emit({ ...step, cell });
-    emit({ ...step, cell, rowsPerSecond: cell.rows / Math.max(step.sample.seconds, CLOCK_TICK_SECONDS) });
+    emit({ ...step, cell, ...ratesOf(cell, step.sample.seconds) });
   };
   try {
     const { samples, checksum } = await measure(planned, onStep, fork);

@@ -3,15 +3,15 @@ import { type Histogram, build, decodeFromCompressedBase64, encodeIntoCompressed
 import { BoundaryError } from '../errors.js';
 import type { Latency } from '../records/record.js';
 
-/** The bounds in microseconds, 1 µs to 1 h, and the significant digits, as in `native/kernel`. */
+/** The bounds in nanoseconds, 1 ns to 1 h, and the significant digits, as in `native/kernel`. */
 const LOWEST = 1;
-const HIGHEST = 3_600_000_000;
+const HIGHEST = 3_600_000_000_000;
 const DIGITS = 3;
 
 /** The bits of a count: 64, since the counts of many samples are added up. */
 const BITS_OF_A_COUNT = 64;
 
-/** An HDR histogram of latencies in microseconds, which can be merged, and serialized as text. */
+/** An HDR histogram of latencies in nanoseconds, which can be merged, and serialized as text. */
 export class LatencyHistogram {
   readonly #histogram: Histogram;
 
@@ -25,9 +25,9 @@ export class LatencyHistogram {
     });
   }
 
-  /** Counts one latency, rounded to the microsecond; a latency beyond the bounds counts as the bound. */
-  record(microseconds: number): void {
-    this.#histogram.recordValue(Math.min(Math.max(Math.round(microseconds), LOWEST), HIGHEST));
+  /** Counts one latency; a latency beyond the bounds counts as the bound. */
+  record(nanoseconds: number): void {
+    this.#histogram.recordValue(Math.min(Math.max(Math.round(nanoseconds), LOWEST), HIGHEST));
   }
 
   /** Adds the counts of another histogram. */
@@ -40,7 +40,7 @@ export class LatencyHistogram {
     return this.#histogram.totalCount;
   }
 
-  /** The latency in microseconds that the fraction `part` of all latencies, from 0 to 1, did not exceed; 0 without latencies. */
+  /** The latency in nanoseconds that the fraction `part` of all latencies, from 0 to 1, did not exceed; 0 without latencies. */
   quantile(part: number): number {
     return this.count === 0 ? 0 : this.#histogram.getValueAtPercentile(part * 100);
   }

@@ -1,4 +1,4 @@
-import type { Sample, Summary } from '../records/record.js';
+import type { Cell, Rates, Sample, Summary } from '../records/record.js';
 import { interquartileRange, median } from './quantile.js';
 
 const BYTES_PER_MEBIBYTE = 1024 * 1024;
@@ -12,14 +12,26 @@ export function relativeSpread(values: ArrayLike<number>): number {
   return middle === 0 ? 0 : interquartileRange(values) / middle;
 }
 
-/**
- * The summary of a cell's samples. Rates are those of the median sample: `rows / medianSeconds`. MiB per second is absent if the
- * cell has no size. Throws a `RangeError` if there is no sample.
- */
-export function summarize(
-  samples: readonly Sample[],
-  cell: { readonly rows: number; readonly bytes?: number | undefined },
-): Summary {
+/** What the rates of a cell count. */
+type Counted = Pick<Cell, 'rows' | 'bytes' | 'queries'>;
+
+/** The rates of work that took a time: of queries alone if the cell counts those. MiB per second is absent if it has no size. */
+export function ratesOf({ rows, bytes, queries }: Counted, seconds: number): Rates {
+  const time = Math.max(seconds, CLOCK_TICK_SECONDS);
+  if (queries !== undefined) return { queriesPerSecond: queries / time };
+  return {
+    rowsPerSecond: rows / time,
+    ...(bytes === undefined ? {} : { mebibytesPerSecond: bytes / BYTES_PER_MEBIBYTE / time }),
+  };
+}
+
+/** The rate of a cell, in whatever it counts. Cells of one workload count the same. */
+export function rateOf({ summary }: { readonly summary: Rates }): number {
+  return summary.rowsPerSecond ?? summary.queriesPerSecond ?? 0;
+}
+
+/** The summary of a cell's samples. Rates are those of the median sample. Throws a `RangeError` if there is no sample. */
+export function summarize(samples: readonly Sample[], cell: Counted): Summary {
   const seconds = samples.map((sample) => Math.max(sample.seconds, CLOCK_TICK_SECONDS));
   const medianSeconds = median(seconds);
   return {
@@ -27,7 +39,6 @@ export function summarize(
     minSeconds: Math.min(...seconds),
     maxSeconds: Math.max(...seconds),
     spread: relativeSpread(seconds),
-    rowsPerSecond: cell.rows / medianSeconds,
-    ...(cell.bytes === undefined ? {} : { mebibytesPerSecond: cell.bytes / BYTES_PER_MEBIBYTE / medianSeconds }),
+    ...ratesOf(cell, medianSeconds),
   };
 }

@@ -20,7 +20,7 @@ const OPTIONS = {
   database: 'server',
 } as const;
 
-const MICROSECONDS = 1e6;
+const NANOSECONDS = 1e9;
 
 const never = (): AbortSignal => new AbortController().signal;
 
@@ -51,8 +51,8 @@ describe('a soak', () => {
     const options: SoakOptions = { url: server.url, ...OPTIONS, client, warmupSeconds: 0, rate };
     const result = await runSoak(options, never());
     expect(result.unsent).toBeGreaterThan(OPTIONS.workers);
-    // At this rate, the last answered request was due after as many microseconds as there were requests.
-    const behind = result.seconds * MICROSECONDS - ((result.requests + OPTIONS.workers) / rate) * MICROSECONDS;
+    // The last answered request was due after as many parts of the rate's second as there were requests.
+    const behind = (result.seconds - (result.requests + OPTIONS.workers) / rate) * NANOSECONDS;
     expect(result.latency.max).toBeGreaterThanOrEqual(0.99 * behind);
     expect(result.count.outcome).toBe('right');
   });

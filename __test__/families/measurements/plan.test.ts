@@ -57,6 +57,12 @@ describe('the plan of the family', () => {
     expect(rowsOf('query.filtered/objects/js/embedded/duckdb-node-api/async/w1')).toEqual([1_000_000, 10_000_000]);
     expect(rowsOf('query.aggregation/objects/js/embedded/duckdb-node-api/async/w1')).toEqual([10, 10_000_000]);
     expect(rowsOf('query.aggregation/objects/napi/embedded/async/w2')).toEqual([20, 10_000_000]);
+    const counted = (id: string): unknown => {
+      const { bytes, queries } = planned.find(({ cell }) => cell.id === `measurements/${id}`)!.cell;
+      return { bytes, queries };
+    };
+    expect(counted('query.aggregation/objects/napi/embedded/async/w2')).toEqual({ queries: 2 });
+    expect(counted('query.filtered/objects/napi/embedded/async/w1')).toEqual({ bytes: 24_000_000 });
   });
 
   it('gives an engine of its own limits the lanes that it can do, within them', () => {

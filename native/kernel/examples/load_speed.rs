@@ -26,7 +26,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         let cpu = outcome.cpu.map_or(0.0, |cpu| cpu.user + cpu.system);
         let behind = outcome.behind.map(|late| (late.quantile(0.5), late.quantile(0.99), late.max()));
         lines.push(format!(
-            "{threads} threads, rate {rate:?}: {:.1} ns of CPU and {:.1} ns a request; behind (p50, p99, max) {behind:?} µs",
+            "{threads} threads, rate {rate:?}: {:.1} ns of CPU and {:.1} ns a request; behind (p50, p99, max) {behind:?} ns",
             cpu * 1e9 / requests as f64,
             outcome.seconds * 1e9 / requests as f64,
         ));

@@ -9,16 +9,16 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 
 use crate::{Error, Result};
 
-/// The shortest latency that is distinguished, in microseconds.
+/// The shortest latency that is distinguished, in nanoseconds.
 const LOWEST: u64 = 1;
 
-/// The longest latency that is distinguished: an hour, in microseconds. Longer ones count as this.
-const HIGHEST: u64 = 3_600_000_000;
+/// The longest latency that is distinguished: an hour, in nanoseconds. Longer ones count as this.
+const HIGHEST: u64 = 3_600_000_000_000;
 
 /// The significant digits of a recorded latency, whose error is a thousandth at most.
 const DIGITS: u8 = 3;
 
-/// A histogram of latencies in microseconds, 1 µs to 1 h.
+/// A histogram of latencies in nanoseconds, 1 ns to 1 h.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyHistogram(Histogram<u64>);
 
@@ -38,10 +38,9 @@ impl LatencyHistogram {
         Self(Histogram::new_with_bounds(LOWEST, HIGHEST, DIGITS).expect("the bounds are valid"))
     }
 
-    /// Records one latency, rounded to the microsecond.
+    /// Records one latency.
     pub fn record(&mut self, latency: Duration) {
-        let microseconds = latency.saturating_add(Duration::from_nanos(500)).as_micros();
-        self.0.saturating_record(u64::try_from(microseconds).unwrap_or(HIGHEST).clamp(LOWEST, HIGHEST));
+        self.0.saturating_record(u64::try_from(latency.as_nanos()).unwrap_or(HIGHEST).clamp(LOWEST, HIGHEST));
     }
 
     /// Adds the counts of another histogram.
@@ -56,13 +55,13 @@ impl LatencyHistogram {
         self.0.len()
     }
 
-    /// The latency in microseconds that this part of all, from 0 to 1, did not exceed; 0 without latencies.
+    /// The latency in nanoseconds that this part of all, from 0 to 1, did not exceed; 0 without latencies.
     #[must_use]
     pub fn quantile(&self, part: f64) -> u64 {
         self.0.value_at_quantile(part)
     }
 
-    /// The longest latency in microseconds; 0 without latencies.
+    /// The longest latency in nanoseconds; 0 without latencies.
     #[must_use]
     pub fn max(&self) -> u64 {
         self.0.max()
@@ -80,7 +79,7 @@ impl LatencyHistogram {
         Ok(STANDARD.encode(bytes))
     }
 
-    /// Parses the text of [`LatencyHistogram::to_base64`], or of another HDR histogram of microseconds, whatever its
+    /// Parses the text of [`LatencyHistogram::to_base64`], or of another HDR histogram of nanoseconds, whatever its
     /// bounds and precision.
     ///
     /// # Errors
@@ -94,8 +93,8 @@ impl LatencyHistogram {
             Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| invalid(&error))?;
         let mut histogram = Self::new();
         for value in decoded.iter_recorded() {
-            let microseconds = value.value_iterated_to().clamp(LOWEST, HIGHEST);
-            histogram.0.saturating_record_n(microseconds, value.count_at_value());
+            let nanoseconds = value.value_iterated_to().clamp(LOWEST, HIGHEST);
+            histogram.0.saturating_record_n(nanoseconds, value.count_at_value());
         }
         Ok(histogram)
     }
@@ -107,22 +106,23 @@ mod tests {
 
     use super::*;
 
-    fn of(microseconds: &[u64]) -> LatencyHistogram {
+    fn of(nanoseconds: &[u64]) -> LatencyHistogram {
         let mut histogram = LatencyHistogram::new();
-        for value in microseconds {
-            histogram.record(Duration::from_micros(*value));
+        for value in nanoseconds {
+            histogram.record(Duration::from_nanos(*value));
         }
         histogram
     }
 
     #[test]
-    fn latencies_are_rounded_to_microseconds_within_their_bounds() {
+    fn latencies_keep_three_digits_within_their_bounds() {
         let mut histogram = LatencyHistogram::new();
         assert_eq!((histogram.count(), histogram.quantile(0.5), histogram.max()), (0, 0, 0));
-        for (nanoseconds, microseconds) in [(0, 1), (1_499, 1), (1_500, 2), (250_499, 250)] {
+        for (nanoseconds, recorded) in [(0, 1), (1, 1), (820, 820), (2047, 2047), (2048, 2049), (1_240_000, 1_240_063)]
+        {
             histogram = LatencyHistogram::new();
             histogram.record(Duration::from_nanos(nanoseconds));
-            assert_eq!(histogram.max(), microseconds);
+            assert_eq!(histogram.max(), recorded);
         }
         histogram.record(Duration::MAX);
         assert_eq!(histogram.count(), 2);

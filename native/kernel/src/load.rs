@@ -419,10 +419,10 @@ mod tests {
         let slow = || vec![SlowFirst { first: Duration::from_millis(60) }];
         let load = Load { requests: 20, ..Load::default() };
         let (_, closed) = run(slow(), &load).unwrap();
-        assert!(closed.latency.max() >= 60_000 && closed.seconds >= 0.06);
+        assert!(closed.latency.max() >= 60_000_000 && closed.seconds >= 0.06);
         // Request i is due after i ms; each waits for the first answer, for 60 ms less its own due time.
         let (_, open) = run(slow(), &Load { rate: Some(1000.0), ..load.clone() }).unwrap();
-        assert!(open.latency.quantile(0.0) >= 40_000, "{}", open.latency.quantile(0.0));
+        assert!(open.latency.quantile(0.0) >= 40_000_000, "{}", open.latency.quantile(0.0));
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub struct CellSample {
     /// The CPU time of the server's processes in request work, in seconds, spent in the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_cpu_system_seconds: Option<f64>,
-    /// The HDR histogram of the requests' latencies in request work, in microseconds, compressed (V2) and in base64.
+    /// The HDR histogram of the requests' latencies in request work, in nanoseconds, compressed (V2) and in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<String>,
     /// The HDR histogram of the delays with which an open loop itself sent its requests, in the format of `latency`.

@@ -83,11 +83,11 @@ fn an_open_loop_above_what_is_possible_shows_how_far_it_was_behind() {
     let fast = SoakSpec { rate: Some(1e6), workers: 1, warmup_seconds: 0.0, ..spec(&server.url(), SoakEncoding::Rows) };
     let report = run(&fast);
     assert!(report.unsent > 0, "{report:?}");
-    // A million requests are due each second, so the last one was due `requests` microseconds after the start; its latency is the
-    // rest of the elapsed time.
+    // A million requests are due each second, so the last one was due `requests` microseconds after the start; its latency, in
+    // nanoseconds, is the rest of the elapsed time.
     let latency = LatencyHistogram::from_base64(&report.latency).unwrap();
-    let due_at = report.requests as f64;
-    assert!(latency.max() as f64 >= report.seconds.min(0.2) * 1e6 - due_at - 50_000.0, "{report:?}");
+    let due_at = report.requests as f64 * 1e3;
+    assert!(latency.max() as f64 >= report.seconds.min(0.2) * 1e9 - due_at - 50e6, "{report:?}");
     let slow = SoakSpec { rate: Some(50.0), ..fast };
     let report = run(&slow);
     assert!(report.errors.is_empty() && report.requests <= 10, "{report:?}");

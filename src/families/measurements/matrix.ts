@@ -41,6 +41,8 @@ export interface WorkloadEntry {
   readonly needs?: readonly Capability[];
   /** Whether usual runs measure it only in the lanes of quick runs, with one worker: it shows little that others do not. */
   readonly few?: boolean;
+  /** What its rate counts, where that is not rows: few rows come out, whatever it reads. */
+  readonly ratedBy?: 'queries';
   /** The query of an `out` workload; `{table}` stands for the table's name. */
   readonly sql?: string;
   /** The columns that a checksum of the workload sums, in order. */

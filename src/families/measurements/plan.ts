@@ -85,7 +85,10 @@ function plannedCell(lane: EngineLane, dimensions: Dimensions, skip: string | un
       ...(transport === undefined ? {} : { transport }),
       workers,
       rows: cellRows,
-      bytes: cellRows * matrix.bytesPerRow,
+      // Each worker queries a table of its own.
+      ...(workloadEntry(workload).ratedBy === 'queries'
+        ? { queries: workers }
+        : { bytes: cellRows * matrix.bytesPerRow }),
     },
     tableRows,
     group: groupOf(workload, engine),

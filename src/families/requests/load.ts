@@ -47,7 +47,7 @@ const TIMER_LATE_MS = 2;
 /** The number of due requests whose times are kept. Of a longer backlog the newest count for the oldest. */
 const MOST_NOTICES = 65_536;
 
-const MICROSECONDS_PER_MS = 1000;
+const NANOSECONDS_PER_MS = 1e6;
 const MS_PER_SECOND = 1000;
 
 /**
@@ -123,7 +123,7 @@ async function sendAll(requesters: readonly Requester[], load: Load, stop: Stop)
       try {
         await requester.request(index);
         ready = performance.now();
-        latency.record((ready - from) * MICROSECONDS_PER_MS);
+        latency.record((ready - from) * NANOSECONDS_PER_MS);
       } catch (thrown) {
         if (requester.failed === undefined) throw thrown;
         await requester.failed(thrown);
@@ -184,7 +184,7 @@ class Schedule {
     if (this.#stop.isStopped) return intended;
     const noticed = this.#noticed[index % MOST_NOTICES]!;
     const late = noticed - intended + (performance.now() - Math.max(noticed, ready));
-    this.behind.record(late * MICROSECONDS_PER_MS);
+    this.behind.record(late * NANOSECONDS_PER_MS);
     return intended;
   }
 

@@ -83,7 +83,7 @@ pub struct SoakReport {
     pub seconds: f64,
     /// The number of requests acknowledged during the measurement.
     pub requests: u64,
-    /// The histogram of the latencies of those requests, in microseconds, compressed (V2) and in base64.
+    /// The histogram of the latencies of those requests, in nanoseconds, compressed (V2) and in base64.
     pub latency: String,
     /// The number of failures of each kind during the measurement.
     pub errors: BTreeMap<String, u64>,

@@ -1,0 +1,138 @@
+#!/usr/bin/env node
+/**
+ * Latency against offered load: `node bench/lab/offered-load.mjs [--minutes 8] [--out FILE]` sends get, select_pk and pkread to private
+ * servers at rising rates, whether answers come or not, from Rust, by the addon and by the best JavaScript client, each in a process
+ * of its own, until each has broken twice. The rates are parts of the fastest client's closed loop, which also says which JavaScript client is
+ * the best. It prints the latencies at each rate; `--out` writes FILE.json, from which `bench/docs.mjs` makes the table, and FILE.md.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { run } from '../../dist/index.js';
+import { fastestOf } from '../../dist/compare/cell-groups.js';
+import { loadFamilies } from '../../dist/families/registry.js';
+import { openTarget } from '../../dist/families/requests/target-server.js';
+import { heading, list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
+import { hostLines } from '../../dist/report/host-block.js';
+import { rateOf } from '../../dist/stats/summary.js';
+import { isBroken, offeredLoadFindings, offeredLoadTable, stepOf } from './offered-load-table.mjs';
+
+const BENCHMARKS = [
+  { family: 'kv', workload: 'get', server: 'redis' },
+  { family: 'sql', workload: 'select_pk', server: 'mysql' },
+  { family: 'rest', workload: 'pkread', server: 'rest' },
+];
+const SIDES = ['rust', 'napi', 'js'];
+const THREADS = 32;
+
+/** The offered rates, as parts of the rate of the fastest client's closed loop. */
+const PARTS = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1];
+
+/** The broken steps in a row after which a client is offered no more: the first may be a pause of the machine. */
+const BREAKS = 2;
+
+/** The seconds of one execution, of which the first two warm up. */
+const SECONDS = 0.75;
+const SAMPLES = 2;
+
+const { values } = parseArgs({ options: { minutes: { type: 'string', default: '8' }, out: { type: 'string' } } });
+const deadline = performance.now() + Number(values.minutes) * 60_000;
+const families = await loadFamilies();
+const folder = mkdtempSync(join(tmpdir(), 'bb-offered-load-'));
+const steps = [];
+const notReached = [];
+let context;
+let runs = 0;
+try {
+  for (const [index, benchmark] of BENCHMARKS.entries()) {
+    const share = (deadline - performance.now()) / (BENCHMARKS.length - index);
+    await measure(benchmark, performance.now() + share);
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+const { table, notes } = offeredLoadTable(steps);
+const document = renderMarkdown([
+  heading(1, 'Latency against offered load'),
+  paragraph(`\`node bench/lab/offered-load.mjs\`: ${THREADS} connections, each with one request in flight.`),
+  ...list(hostLines(context)),
+  ...tableBlock(table),
+  ...notes.map(paragraph),
+  ...list([...offeredLoadFindings(steps), ...notReached]),
+]);
+process.stdout.write(document);
+if (values.out !== undefined) {
+  const { startedAt, host, versions, build, git } = context;
+  const lines = steps.map((step) => JSON.stringify(step)).join(',\n');
+  const head = JSON.stringify({ startedAt, host, versions, build, git });
+  writeFileSync(`${values.out}.json`, `${head.slice(0, -1)},\n"steps":[\n${lines}\n]}\n`);
+  writeFileSync(`${values.out}.md`, document);
+}
+
+/** Offers rising rates to the clients of one workload until all have broken, or until its time is over. */
+async function measure({ family: name, workload, server: kind }, end) {
+  const server = await openTarget(kind, {});
+  try {
+    const family = families.find((candidate) => candidate.name === name);
+    const target = { family, workload, kind, server };
+    const closed = await recordsOf(target, {}, () => true);
+    let clients = SIDES.map((side) => fastestOf(closed.filter((record) => record.side === side)).id);
+    const fastest = Math.max(...closed.map(rateOf));
+    /** How many of the last steps of each client were broken. */
+    const breaks = new Map();
+    let longest = 0;
+    for (const part of PARTS) {
+      const started = performance.now();
+      const rate = Number((part * fastest).toPrecision(2));
+      if (clients.length === 0) return;
+      if (started + longest > end) {
+        notReached.push(`${name} ${workload}: the time was over before ${rate} requests a second.`);
+        return;
+      }
+      const load = { rate, operations: Math.round(rate * SECONDS) };
+      const records = await recordsOf(target, load, ({ id }) => clients.includes(id));
+      for (const record of records) {
+        const step = stepOf(record);
+        steps.push(step);
+        breaks.set(record.id, isBroken(step) ? (breaks.get(record.id) ?? 0) + 1 : 0);
+      }
+      clients = clients.filter((id) => breaks.get(id) < BREAKS);
+      process.stderr.write(`${name} ${workload}: ${rate} requests a second\n`);
+      longest = Math.max(longest, performance.now() - started);
+    }
+  } finally {
+    await server.close();
+  }
+}
+
+/** The records of the chosen cells of single operations, each measured in one process against the server. */
+async function recordsOf({ family, workload, kind, server }, load, isChosen) {
+  const { url, processIds } = server;
+  const only = {
+    ...family,
+    onlyIfNamed: false,
+    plan: (options) =>
+      family.plan(options).filter(({ cell }) => cell.workload === workload && cell.lane === 'call' && isChosen(cell)),
+    // The server's processes are known, although the run has not started them: their CPU time is counted.
+    open: (options, cells) =>
+      family.open({ ...options, shared: { servers: { [kind]: { isPrivate: true, processIds } } } }, cells),
+  };
+  const { run: measured } = await run({
+    families: [only],
+    directory: join(folder, String((runs += 1))),
+    engines: { [kind]: url },
+    threads: [THREADS],
+    batch: [1],
+    forks: 1,
+    samples: SAMPLES,
+    timeBudgetSeconds: SECONDS * 1.5,
+    ...load,
+  });
+  context = { ...measured.context, versions: { ...context?.versions, ...measured.context.versions } };
+  const failed = measured.records.find(({ outcome }) => outcome !== 'completed');
+  if (failed !== undefined)
+    throw new Error(`${failed.id} ${failed.outcome}: ${failed.error?.message ?? failed.reason}`);
+  return measured.records;
+}
