@@ -76,6 +76,8 @@ describe('the family rest', () => {
         planned.cell.workload.startsWith('aggregation.') ? { ...planned, cell: { ...planned.cell, rows: 1 } } : planned,
       );
     expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
+    const lanes = cells.filter(({ cell }) => cell.side === 'napi').map(({ cell }) => cell.lane);
+    expect(new Set(lanes)).toEqual(new Set(['call', 'call-async', 'call-blocking', 'batch']));
     await sampleCells(await restFamily.open(options, cells), cells);
   }, 300_000);
 

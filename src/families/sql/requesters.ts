@@ -1,4 +1,5 @@
 /** The work of one request, by the cell's workload and lane, on the addon's client or on another. */
+import { addon, type SqlAsyncCalls, type SqlBlockingCalls } from '../../addon.js';
 import { BoundaryError } from '../../errors.js';
 import type { ColumnarChunk } from '../../library/engine/columnar-chunk.js';
 import { SqlClient } from '../../library/sql/sql-client.js';
@@ -28,14 +29,20 @@ export interface SqlWork {
 interface SqlConnection {
   /** Runs a statement and reads its response. */
   one(step: SqlStep, sums: SqlSums): Promise<void>;
-  /** Runs statements together and reads their responses. */
-  many(steps: readonly SqlStep[], sums: SqlSums): Promise<void>;
-  insertRows(table: string, columns: readonly string[], rows: SqlPlan['users']): Promise<number>;
+  /** Runs statements together and reads their responses; absent if the client runs single statements alone. */
+  many?(steps: readonly SqlStep[], sums: SqlSums): Promise<void>;
+  /** Absent if the client runs single statements alone. */
+  insertRows?(table: string, columns: readonly string[], rows: SqlPlan['users']): Promise<number>;
   close(): Promise<void>;
 }
 
-/** Opens a connection of the addon's client. */
+/** Opens a connection of the addon's client, or one whose calls cross one by one. */
 export async function openNapiRequester(work: SqlWork, url: string): Promise<SqlRequester> {
+  const { lane } = work.planned.cell;
+  if (lane === 'call-async' || lane === 'call-blocking') {
+    const Calls = lane === 'call-async' ? addon.SqlAsyncCalls : addon.SqlBlockingCalls;
+    return requester(work, new AddonCalls(await Calls.open(url)));
+  }
   const client = await SqlClient.connect(url, { connections: 1, int64: 'number' });
   return requester(work, new AddonConnection(client, work.planned.setting === 'rows'));
 }
@@ -58,12 +65,12 @@ async function request(work: SqlWork, connection: SqlConnection, index: number):
   if (bySample && index < cell.threads) await connection.one(control('BEGIN'), sums);
   if (plan.isRows) {
     const rows = plan.users.slice(from, to);
-    const inserted = await connection.insertRows(table, plan.table!.columns, rows);
+    const inserted = await connection.insertRows!(table, plan.table!.columns, rows);
     sums.affected += inserted;
   } else if (cell.lane === 'batch') {
     const steps: SqlStep[] = [];
     for (let operation = from; operation < to; operation += 1) steps.push(...plan.steps(operation, table));
-    await connection.many(steps, sums);
+    await connection.many!(steps, sums);
   } else {
     for (let operation = from; operation < to; operation += 1) {
       // Each step waits for the response to the previous one.
@@ -120,6 +127,28 @@ class AddonConnection implements SqlConnection {
 
   close(): Promise<void> {
     return this.#client.close();
+  }
+}
+
+/** A client of the addon whose calls cross one by one. */
+class AddonCalls implements SqlConnection {
+  readonly #calls: SqlAsyncCalls | SqlBlockingCalls;
+
+  constructor(calls: SqlAsyncCalls | SqlBlockingCalls) {
+    this.#calls = calls;
+  }
+
+  async one({ sql, parameters = [], reading, isPing }: SqlStep, sums: SqlSums): Promise<void> {
+    if (isPing) {
+      await this.#calls.ping();
+      sums.rows += 1;
+      return;
+    }
+    read(reading, await this.#calls.execute(sql, parameters), sums);
+  }
+
+  async close(): Promise<void> {
+    this.#calls.close();
   }
 }
 
