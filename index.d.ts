@@ -103,6 +103,26 @@ export declare class FrameReader {
   cancel(): void
 }
 
+/** The connections to a server of HTTP, whose calls are futures on tokio's threads. */
+export declare class HttpAsyncCalls {
+  /** Connects to the server. */
+  static open(place: HttpPlace): Promise<HttpAsyncCalls>
+  /** Posts a text; resolves to the response, whatever its status. */
+  post(path: string, body: string): Promise<HttpText>
+  /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  close(): void
+}
+
+/** The connections to a server of HTTP, whose calls block threads of libuv's pool. */
+export declare class HttpBlockingCalls {
+  /** Connects to the server. */
+  static open(place: HttpPlace): Promise<HttpBlockingCalls>
+  /** Posts a text; resolves to the response, whatever its status. */
+  post(path: string, body: string): Promise<HttpText>
+  /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  close(): void
+}
+
 /** A response whose body is streamed, on a connection of its own. */
 export declare class HttpBody {
   /** The status code of the response. */
@@ -193,6 +213,30 @@ export declare class JsonRows {
   feed(json: Uint8Array): ArrayBuffer
   /** Throws if the JSON is not complete. */
   finish(): void
+}
+
+/** A connection to a server of the Redis wire, whose calls are futures on tokio's threads. */
+export declare class KvAsyncCalls {
+  /** Connects to the server and logs in. */
+  static open(url: string): Promise<KvAsyncCalls>
+  /** The value of a key; null if the key does not exist. */
+  get(key: string): Promise<string | null>
+  /** Sets a key to a value. */
+  set(key: string, value: string): Promise<void>
+  /** Closes the connection; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  close(): void
+}
+
+/** A connection to a server of the Redis wire, whose calls block threads of libuv's pool. */
+export declare class KvBlockingCalls {
+  /** Connects to the server and logs in. */
+  static open(url: string): Promise<KvBlockingCalls>
+  /** The value of a key; null if the key does not exist. */
+  get(key: string): Promise<string | null>
+  /** Sets a key to a value. */
+  set(key: string, value: string): Promise<void>
+  /** Closes the connection; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  close(): void
 }
 
 /**
@@ -470,6 +514,30 @@ export declare class RawShardStore {
   close(): void
 }
 
+/** A connection to a server of the MySQL wire, whose calls are futures on tokio's threads. */
+export declare class SqlAsyncCalls {
+  /** Connects to the server and logs in. */
+  static open(url: string): Promise<SqlAsyncCalls>
+  /** Checks that the server answers. */
+  ping(): Promise<void>
+  /** Runs a statement, which is prepared at its first use. */
+  execute(sql: string, parameters: readonly unknown[]): Promise<SqlAnswer>
+  /** Closes the connection; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  close(): void
+}
+
+/** A connection to a server of the MySQL wire, whose calls block threads of libuv's pool. */
+export declare class SqlBlockingCalls {
+  /** Connects to the server and logs in. */
+  static open(url: string): Promise<SqlBlockingCalls>
+  /** Checks that the server answers. */
+  ping(): Promise<void>
+  /** Runs a statement, which is prepared at its first use. */
+  execute(sql: string, parameters: readonly unknown[]): Promise<SqlAnswer>
+  /** Closes the connection; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  close(): void
+}
+
 /** A connection that a `SqlLoop` drives. */
 export declare class SqlConnection {
   /** Connects to the server and logs in. */
@@ -629,6 +697,14 @@ export interface HttpPlaceOptions {
   tlsCa?: string
 }
 
+/** A response as plain values. */
+export interface HttpText {
+  /** The status code. */
+  status: number
+  /** The body as text. */
+  text: string
+}
+
 /**
  * Returns a function that encodes columns of one series and field as line protocol; `tags` holds names and values alternately.
  * The function encodes into `out` and returns the number of bytes written, or, if `out` is too short, minus the number of bytes
@@ -741,6 +817,17 @@ export declare const enum ServerKind {
   Rest = 'rest',
   /** `HyperbyteDB`'s writes over HTTP. */
   Ingest = 'ingest',
+}
+
+/** The answer to a statement as plain values. */
+export interface SqlAnswer {
+  /** The number of rows changed. */
+  affectedRows: number
+  /**
+   * The rows as objects: integers as numbers where those hold them exactly, decimals as texts, dates as days and timestamps as
+   * microseconds since 1970.
+   */
+  rows: Array<Record<string, unknown>>
 }
 
 /** A table's name and columns. */

@@ -773,10 +773,12 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, HttpBody, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, JsonRows, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateDelays, PrivateServer, PrivateShards, RawColumnsReader, RawInserter, RawLineParser, RawShardClient, RawShardScan, RawShardStore, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, checkShardMemory, collectYoungBy, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, RawComparison, RawShardColumn, recycleFrame, releaseFrame, rowsEncoder, runSoak, ServerKind, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, HttpAsyncCalls, HttpBlockingCalls, HttpBody, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, JsonRows, KvAsyncCalls, KvBlockingCalls, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateDelays, PrivateServer, PrivateShards, RawColumnsReader, RawInserter, RawLineParser, RawShardClient, RawShardScan, RawShardStore, SqlAsyncCalls, SqlBlockingCalls, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, checkShardMemory, collectYoungBy, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, RawComparison, RawShardColumn, recycleFrame, releaseFrame, rowsEncoder, runSoak, ServerKind, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
+export { HttpAsyncCalls }
+export { HttpBlockingCalls }
 export { HttpBody }
 export { HttpLoop }
 export { HttpPlace }
@@ -784,6 +786,8 @@ export { HttpSocket }
 export { IngestStage }
 export { JsonPaths }
 export { JsonRows }
+export { KvAsyncCalls }
+export { KvBlockingCalls }
 export { KvConnection }
 export { KvLoop }
 export { NaiveInserter }
@@ -799,6 +803,8 @@ export { RawLineParser }
 export { RawShardClient }
 export { RawShardScan }
 export { RawShardStore }
+export { SqlAsyncCalls }
+export { SqlBlockingCalls }
 export { SqlConnection }
 export { SqlLoop }
 export { SqlShapes }

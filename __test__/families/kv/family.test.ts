@@ -104,6 +104,8 @@ describe.skipIf(lacks('redis'))('the family kv', () => {
     };
     const cells = kvFamily.plan(options);
     expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
+    const lanes = cells.filter(({ cell }) => cell.side === 'napi').map(({ cell }) => cell.lane);
+    expect(new Set(lanes)).toEqual(new Set(['call', 'call-async', 'call-blocking', 'batch']));
     const family = await kvFamily.open(options, cells);
     await using admin = await KvClient.connect(server.url);
     const size = async (): Promise<unknown> => (await admin.pipeline().command('DBSIZE').execute()).value(0);

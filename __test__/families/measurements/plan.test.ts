@@ -42,8 +42,8 @@ describe('the plan of the family', () => {
   it('gives slow lanes fewer rows, and says so in their cells', () => {
     const rows = 10_000_000;
     const byId = new Map(planMeasurements({ rows, workers: 2 }).map(({ cell }) => [cell.id, cell]));
-    const naive = byId.get('measurements/insert.bulk/naive-row/napi/memory/async/w1');
-    expect([naive?.rows, naive?.bytes]).toEqual([1_000_000, 24_000_000]);
+    const naive = byId.get('measurements/query.full_scan/naive-objects/napi/memory/async/w1');
+    expect([naive?.rows, naive?.bytes]).toEqual([500_000, 12_000_000]);
     expect(byId.get('measurements/insert.bulk/staged-row/napi/memory/async/w2')?.rows).toBe(rows);
   });
 
@@ -53,9 +53,9 @@ describe('the plan of the family', () => {
       const found = planned.find(({ cell }) => cell.id === `measurements/${id}`);
       return [found?.cell.rows, found?.tableRows];
     };
-    expect(rowsOf('query.full_scan/objects/js/embedded/duckdb-node-api/async/w1')).toEqual([1_000_000, 1_000_000]);
-    expect(rowsOf('query.filtered/objects/js/embedded/duckdb-node-api/async/w1')).toEqual([1_000_000, 10_000_000]);
-    expect(rowsOf('query.aggregation/objects/js/embedded/duckdb-node-api/async/w1')).toEqual([10, 10_000_000]);
+    expect(rowsOf('query.full_scan/objects/js/mysql/mysql2/async/w1')).toEqual([1_000_000, 1_000_000]);
+    expect(rowsOf('query.filtered/objects/js/mysql/mysql2/async/w1')).toEqual([1_000_000, 10_000_000]);
+    expect(rowsOf('query.aggregation/objects/js/mysql/mysql2/async/w1')).toEqual([10, 10_000_000]);
     expect(rowsOf('query.aggregation/objects/napi/embedded/async/w2')).toEqual([20, 10_000_000]);
     const counted = (id: string): unknown => {
       const { bytes, queries } = planned.find(({ cell }) => cell.id === `measurements/${id}`)!.cell;

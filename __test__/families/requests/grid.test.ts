@@ -33,6 +33,7 @@ const matrix: RequestMatrix = {
       setting: 'pipeline',
       peer: true,
     },
+    { side: 'napi', lane: 'call-async', rustLane: 'call', variant: 'async fn', workloads: ['echo'] },
   ],
 };
 const place: GridPlace = { family: 'loop', engine: 'server', peerSkip: (client) => `${client} is not installed` };
@@ -47,6 +48,7 @@ describe('planRequests', () => {
     expect(idsOf()).toEqual([
       'loop/echo/call/rust/server/t2/b1',
       'loop/echo/call/js/server/client/t2/b1',
+      'loop/echo/call-async/napi/server/t2/b1',
       'loop/echo/batch/rust/server/t2/b16',
       'loop/echoes/batch/rust/server/t2/b1',
       'loop/echoes/batch/rust/server/t2/b16',
@@ -68,17 +70,17 @@ describe('planRequests', () => {
 
   it('has more operations for larger batches, unless the user says how many', () => {
     const rowsOf = (more: Partial<GridOptions>): number[] => plan(more).map(({ cell }) => cell.rows);
-    expect(rowsOf({})).toEqual([1000, 1000, 10_000, 50, 500]);
+    expect(rowsOf({})).toEqual([1000, 1000, 1000, 10_000, 50, 500]);
     expect(rowsOf({ batch: [4] })).toEqual([4000, 200]);
     expect(new Set(rowsOf({ operations: 77 }))).toEqual(new Set([77]));
   });
 
   it('keeps together what is compared, and says the rate', () => {
-    const [first, second, third] = plan({ rate: 500 });
-    expect(first!.group).toBe(second!.group);
-    expect(third!.group).not.toBe(first!.group);
+    const [first, second, third, fourth] = plan({ rate: 500 });
+    expect([second!.group, third!.group]).toEqual([first!.group, first!.group]);
+    expect(fourth!.group).not.toBe(first!.group);
     expect(first!.cell.rate).toBe(500);
-    expect(second!.rustLane).toBe('call');
+    expect([second!.rustLane, third!.rustLane]).toEqual(['call', 'call']);
   });
 
   it('skips with the reason', () => {

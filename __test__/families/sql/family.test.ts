@@ -79,6 +79,8 @@ describe.skipIf(lacks('mysql'))('the family sql', () => {
     };
     const cells = sqlFamily.plan(options);
     expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
+    const lanes = cells.filter(({ cell }) => cell.side === 'napi').map(({ cell }) => cell.lane);
+    expect(new Set(lanes)).toEqual(new Set(['call', 'call-async', 'call-blocking', 'batch']));
     const family = await sqlFamily.open(options, cells);
     await using admin = await SqlClient.connect(url, { int64: 'number' });
     const tables = 'SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE()';

@@ -4,6 +4,8 @@
 mod array_buffer;
 mod attachment;
 mod buffers;
+mod caller;
+mod calls;
 mod engine;
 mod errors;
 mod fast_call;

@@ -1,4 +1,5 @@
 /** The work of one request, by the cell's workload and lane, for each client. */
+import { addon, type KvAsyncCalls, type KvBlockingCalls } from '../../addon.js';
 import { KvClient } from '../../library/kv/kv-client.js';
 import type { KvValues } from '../../library/kv/kv-values.js';
 import type { JsKvConnection } from '../../clients/js-kv-client.js';
@@ -22,10 +23,30 @@ export interface KvWork {
 
 type Request = (index: number) => Promise<void>;
 
-/** Opens a connection of the addon's client. */
+/** Opens a connection of the addon's client, or one whose calls cross one by one. */
 export async function openNapiRequester(work: KvWork, url: string): Promise<KvRequester> {
+  const { lane } = work.planned.cell;
+  if (lane === 'call-async' || lane === 'call-blocking') {
+    const Calls = lane === 'call-async' ? addon.KvAsyncCalls : addon.KvBlockingCalls;
+    const calls = await Calls.open(url);
+    return { request: callRequest(work, calls), close: async () => calls.close() };
+  }
   const client = await KvClient.connect(url);
   return { request: napiRequest(work, client), close: () => client.close() };
+}
+
+function callRequest(
+  { planned: { cell }, keyspace: { keys, values }, reader }: KvWork,
+  calls: KvAsyncCalls | KvBlockingCalls,
+): Request {
+  switch (cell.workload) {
+    case 'get':
+      return async (index) => reader().addText(await calls.get(keys[index]!), index);
+    case 'set':
+      return (index) => calls.set(keys[index]!, values[index]!);
+    default:
+      throw unknown(cell);
+  }
 }
 
 function napiRequest(

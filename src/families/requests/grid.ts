@@ -18,8 +18,11 @@ export interface RequestWorkload {
 /** One way to send the requests. */
 export interface RequestLane {
   readonly side: Side;
-  /** `call`: one operation per request. `batch`: as many as the cell's batch. */
-  readonly lane: 'call' | 'batch';
+  /**
+   * `call`: one operation per request. `batch`: as many as the cell's batch. The addon has two more lanes of one operation, whose
+   * calls cross one by one: `call-async` as futures on tokio's threads, `call-blocking` on libuv's pool.
+   */
+  readonly lane: 'call' | 'call-async' | 'call-blocking' | 'batch';
   /** The lane of the `rust` side that this one is compared with; absent on the `rust` side. */
   readonly rustLane?: string;
   readonly variant: string;
@@ -78,7 +81,7 @@ export function planRequests(matrix: RequestMatrix, place: GridPlace, options: R
   const lanes = matrix.lanes.filter(({ peer }) => peer !== true || options.peers === true);
   return Object.keys(matrix.workloads).flatMap((workload) => {
     const ofWorkload = lanes.filter((lane) => lane.workloads.includes(workload));
-    const hasCalls = ofWorkload.some(({ lane }) => lane === 'call');
+    const hasCalls = ofWorkload.some(({ lane }) => lane !== 'batch');
     const { mostThreads = Infinity, default: own } = matrix.workloads[workload]!;
     const threads = chosen(options.threads, own?.threads ?? matrix.default.threads, matrix.grid.threads);
     const batches = chosen(options.batch, own?.batch ?? matrix.default.batch, matrix.grid.batch);
@@ -87,7 +90,7 @@ export function planRequests(matrix: RequestMatrix, place: GridPlace, options: R
       .flatMap((count) =>
         batches.flatMap((batch) =>
           ofWorkload
-            .filter(({ lane }) => (batch === 1 ? lane === 'call' || !hasCalls : lane === 'batch'))
+            .filter(({ lane }) => (batch === 1 ? lane !== 'batch' || !hasCalls : lane === 'batch'))
             .map((lane) => plannedCell(matrix, place, lane, { workload, threads: count, batch }, options)),
         ),
       );

@@ -79,9 +79,18 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
   for (const address of addresses) {
     works.push({ planned, input, address, mostOfBatch: await probe(planned, input, address), sums: () => sums });
   }
-  const requesters: RestRequester[] = Array.from({ length: cell.threads }, (_, thread) =>
-    openRequester(works[thread % works.length]!),
-  );
+  const requesters: RestRequester[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.allSettled(requesters.map((requester) => requester.close()));
+  };
+  try {
+    for (let thread = 0; thread < cell.threads; thread += 1) {
+      requesters.push(await openRequester(works[thread % works.length]!));
+    }
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
   return openLoadCell({
     requesters,
     load: { requests: requestsOf(cell), rate: cell.rate },
@@ -91,9 +100,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
       sums = new RestSums();
     },
     checksum: () => sums.checksum(),
-    close: async () => {
-      await Promise.allSettled(requesters.map((requester) => requester.close()));
-    },
+    close,
   });
 }
 

@@ -1,6 +1,7 @@
 /** The work of one request, by the cell's workload and lane, for each client. */
+import { addon, type HttpAsyncCalls, type HttpBlockingCalls } from '../../addon.js';
 import { BoundaryError } from '../../errors.js';
-import { HttpClient } from '../../library/http/http-client.js';
+import { HttpClient, placeOf } from '../../library/http/http-client.js';
 import type { HttpResponse } from '../../library/http/http-responses.js';
 import { JsonPaths } from '../../library/codecs/json-paths.js';
 import { UndiciClient } from '../../clients/undici.js';
@@ -38,9 +39,13 @@ export interface Answer {
   text(): string;
 }
 
-/** Opens a thread that uses the addon's client or the one to compare with. */
-export function openRequester(work: RestWork): RestRequester {
-  return work.planned.cell.side === 'napi' ? napiRequester(work) : undiciRequester(work);
+/** Opens a thread that uses a client of the addon or the one to compare with. */
+export async function openRequester(work: RestWork): Promise<RestRequester> {
+  const { lane, side } = work.planned.cell;
+  const { url, ...options } = work.address;
+  if (lane === 'call-async') return callRequester(work, await addon.HttpAsyncCalls.open(placeOf(url, options)));
+  if (lane === 'call-blocking') return callRequester(work, await addon.HttpBlockingCalls.open(placeOf(url, options)));
+  return side === 'napi' ? napiRequester(work) : undiciRequester(work);
 }
 
 /** The setting in which all requests of a thread share one connection of HTTP/2. */
@@ -53,6 +58,17 @@ function shapeOf({ planned: { cell, setting }, mostOfBatch }: RestWork): { conne
   if (setting === 'pipelined') return { connections: 1, pipelining: cell.batch };
   if (setting === HTTP2) return { connections: 1, pipelining: 1 };
   return { connections: Math.min(cell.batch, REST_MATRIX.mostConnections), pipelining: 1 };
+}
+
+/** A thread whose calls cross one by one. */
+function callRequester({ input, sums }: RestWork, calls: HttpAsyncCalls | HttpBlockingCalls): RestRequester {
+  return {
+    close: async () => calls.close(),
+    request: async (index) => {
+      const { status, text } = await calls.post(input.path, input.read(index));
+      sums().addRow(parsed<RestRow>({ status, text: () => text }), input.value, index);
+    },
+  };
 }
 
 function napiRequester(work: RestWork): RestRequester {

@@ -1,4 +1,5 @@
 /** The work of one request, by the cell's workload and lane, on the addon's client or on another. */
+import { addon, type SqlAsyncCalls, type SqlBlockingCalls } from '../../addon.js';
 import { BoundaryError } from '../../errors.js';
 import type { ColumnarChunk } from '../../library/engine/columnar-chunk.js';
 import { SqlClient } from '../../library/sql/sql-client.js';
@@ -30,18 +31,24 @@ export interface SqlWork {
 interface SqlConnection {
   /** Runs a statement and reads its response. */
   one(step: SqlStep, sums: SqlSums): Promise<void>;
-  /** Runs statements together and reads their responses. */
-  many(steps: readonly SqlStep[], sums: SqlSums): Promise<void>;
+  /** Runs statements together and reads their responses; absent if the client runs single statements alone. */
+  many?(steps: readonly SqlStep[], sums: SqlSums): Promise<void>;
   /** Runs a statement; resolves to its answer. */
   answer(step: SqlStep): Promise<SqlAnswer>;
-  /** Runs statements together; resolves to their answers. */
-  answers(steps: readonly SqlStep[]): Promise<readonly SqlAnswer[]>;
-  insertRows(table: string, columns: readonly string[], rows: SqlPlan['users']): Promise<number>;
+  /** Runs statements together; resolves to their answers; absent as `many` is. */
+  answers?(steps: readonly SqlStep[]): Promise<readonly SqlAnswer[]>;
+  /** Absent if the client runs single statements alone. */
+  insertRows?(table: string, columns: readonly string[], rows: SqlPlan['users']): Promise<number>;
   close(): Promise<void>;
 }
 
-/** Opens a connection of the addon's client. */
+/** Opens a connection of the addon's client, or one whose calls cross one by one. */
 export async function openNapiRequester(work: SqlWork, url: string): Promise<SqlRequester> {
+  const { lane } = work.planned.cell;
+  if (lane === 'call-async' || lane === 'call-blocking') {
+    const Calls = lane === 'call-async' ? addon.SqlAsyncCalls : addon.SqlBlockingCalls;
+    return requester(work, new AddonCalls(await Calls.open(url)));
+  }
   const client = await SqlClient.connect(url, { connections: 1, int64: 'number' });
   return requester(work, new AddonConnection(client, work.planned.setting === 'rows'));
 }
@@ -68,7 +75,7 @@ async function answers(
   const steps: SqlStep[] = [];
   for (let operation = from; operation < to; operation += 1) steps.push(...plan.steps(operation, table));
   if (cell.lane === 'batch') {
-    const all = await connection.answers(steps);
+    const all = await connection.answers!(steps);
     return steps.map((step, at) => [step, all[at]!]);
   }
   const each: [SqlStep, SqlAnswer][] = [];
@@ -86,12 +93,12 @@ async function request(work: SqlWork, connection: SqlConnection, index: number):
   if (bySample && index < cell.threads) await connection.one(control('BEGIN'), sums);
   if (plan.isRows) {
     const rows = plan.users.slice(from, to);
-    const inserted = await connection.insertRows(table, plan.table!.columns, rows);
+    const inserted = await connection.insertRows!(table, plan.table!.columns, rows);
     sums.affected += inserted;
   } else if (cell.lane === 'batch') {
     const steps: SqlStep[] = [];
     for (let operation = from; operation < to; operation += 1) steps.push(...plan.steps(operation, table));
-    await connection.many(steps, sums);
+    await connection.many!(steps, sums);
   } else {
     for (let operation = from; operation < to; operation += 1) {
       // Each step waits for the response to the previous one.
@@ -167,6 +174,32 @@ class AddonConnection implements SqlConnection {
 
 function answerOf(result: SqlResult): SqlAnswer {
   return { rows: result.rowCount === 0 ? undefined : result.rows(), affectedRows: result.affectedRows };
+}
+
+/** A client of the addon whose calls cross one by one. */
+class AddonCalls implements SqlConnection {
+  readonly #calls: SqlAsyncCalls | SqlBlockingCalls;
+
+  constructor(calls: SqlAsyncCalls | SqlBlockingCalls) {
+    this.#calls = calls;
+  }
+
+  async one(step: SqlStep, sums: SqlSums): Promise<void> {
+    if (step.isPing) {
+      await this.#calls.ping();
+      sums.rows += 1;
+      return;
+    }
+    read(step.reading, await this.answer(step), sums);
+  }
+
+  answer({ sql, parameters = [] }: SqlStep): Promise<SqlAnswer> {
+    return this.#calls.execute(sql, parameters);
+  }
+
+  async close(): Promise<void> {
+    this.#calls.close();
+  }
 }
 
 /** Reads the responses to many requests statement by statement, column by column. */

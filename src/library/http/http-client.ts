@@ -179,7 +179,8 @@ export class HttpClient implements AsyncDisposable {
   }
 }
 
-function placeOf(baseUrl: string, options: HttpClientOptions): HttpPlace {
+/** @internal The server of a client, with its options checked. */
+export function placeOf(baseUrl: string, options: HttpClientOptions): HttpPlace {
   const { connections = 1, pipelining = 1, timeoutMs, headers = {}, maxResponseBytes, http2 = false } = options;
   const { tls, tlsCa = options.cacert } = options;
   if (typeof baseUrl !== 'string') throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URL must be a string');

@@ -3,10 +3,11 @@
 
 use std::ops::ControlFlow;
 
+use boundary_bench_engine::{Value, check_parameter_count};
 use boundary_bench_kernel::Result;
 
 use crate::calendar;
-use crate::cells::{Cell, put_parameters};
+use crate::cells::{Cell, Values, put_parameters};
 use crate::codec::{BINARY_CHARSET, Bytes, Done, Failure, Field, command, garbled, type_id};
 use crate::connection::{Connection, Prepared, Started};
 use crate::insert::{self, Rows, Target};
@@ -63,6 +64,24 @@ impl SqlSession {
     /// [`Failure`] of either kind.
     pub async fn prepare(&mut self, sql: &str) -> Answer<Prepared> {
         self.connection().prepare(sql).await
+    }
+
+    /// Runs a statement, which is prepared at its first use, and calls `row` with each row of its result.
+    ///
+    /// # Errors
+    /// [`Failure`] of either kind; [`boundary_bench_kernel::Error::InvalidArgument`] for parameters that the statement or the
+    /// server does not take, with which nothing is run.
+    pub async fn execute(&mut self, sql: &str, parameters: &[Value], row: impl FnMut(RowView<'_>)) -> Answer<Done> {
+        if self.lease.known(sql).is_none() {
+            self.lease.make_room(1);
+        }
+        let prepared = self.lease.prepared(sql).await?;
+        let count = usize::from(prepared.parameters);
+        check_parameter_count(parameters.len(), count)?;
+        let (values, mut encoded) = (Values::new(parameters), Vec::new());
+        put_parameters(&mut encoded, count, (0..count).map(|index| values.cell(index)))?;
+        self.connection().send_execute(prepared.id, |target| target.extend_from_slice(&encoded));
+        self.answer(Some(&prepared), row).await
     }
 
     /// Appends a statement, sent as text, to the output.
@@ -129,6 +148,12 @@ pub struct RowView<'a> {
 }
 
 impl RowView<'_> {
+    /// The columns of the row.
+    #[must_use]
+    pub fn fields(&self) -> &[Field] {
+        self.fields
+    }
+
     /// Calls `value` with the index of each column and its value. In a result sent as text, dates and times are texts.
     ///
     /// # Errors
