@@ -41,6 +41,7 @@ function smallRun(): Run {
     threads: 1,
     batch: 1,
     rate: 10,
+    driver: 'one-thread' as const,
     flavor: 'sync' as const,
     ...records.find(isKind)!,
   }));

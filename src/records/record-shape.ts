@@ -2,23 +2,25 @@
  * The types of record.ts as run-time checks, with the same fields by the compiler; `schema/run.schema.json` describes the same, and
  * a test compares them.
  */
-import type {
-  Cell,
-  Checksum,
-  Comparison,
-  CompletedRecord,
-  FailedRecord,
-  HostContext,
-  Latency,
-  RoundTrip,
-  Run,
-  RunContext,
-  Sample,
-  Side,
-  SimulatedNetwork,
-  SkippedRecord,
-  Summary,
-  Verdict,
+import {
+  type Cell,
+  type Checksum,
+  type Comparison,
+  type CompletedRecord,
+  DRIVERS,
+  type Driver,
+  type FailedRecord,
+  type HostContext,
+  type Latency,
+  type RoundTrip,
+  type Run,
+  type RunContext,
+  type Sample,
+  type Side,
+  type SimulatedNetwork,
+  type SkippedRecord,
+  type Summary,
+  type Verdict,
 } from './record.js';
 import {
   type OptionalChecks,
@@ -54,6 +56,7 @@ const cellOptional: OptionalChecks<Cell> = {
   workers: positiveCount,
   batch: positiveCount,
   threads: positiveCount,
+  driver: oneOf<Driver>(...DRIVERS),
   rate: amount,
   bytes: count,
 };
