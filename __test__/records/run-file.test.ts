@@ -42,6 +42,7 @@ function smallRun(): Run {
     threads: 1,
     batch: 1,
     rate: 10,
+    driver: 'one-thread' as const,
     flavor: 'sync' as const,
     bytes: 240,
     queries: 1,

@@ -87,6 +87,14 @@ test('each cell, with the CPU of both ends, and where the client was the limit',
   `);
   // Rust has one thread on two cores, and that thread was busy.
   expect(requestTable(records.slice(0, 1), 2).notes).toContain(notes[2]);
+  const driven = (driver: 'one-thread' | 'all-cores', cores: number): string =>
+    requestTable([requests({ ...rustCall, driver }, 1)], cores).table.rows[0]![1]!;
+  expect([driven('one-thread', 2), driven('one-thread', 8), driven('all-cores', 2), driven('all-cores', 1)]).toEqual([
+    '100 K/s ¶',
+    '100 K/s ¶',
+    '100 K/s',
+    '100 K/s ¶',
+  ]);
   expect(requestTable([], 4)).toEqual({ table: expect.objectContaining({ rows: [] }), notes: [] });
 });
 

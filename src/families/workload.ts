@@ -62,6 +62,9 @@ export interface OpenCell {
 /** What a request names to get cells that a usual run leaves out: an engine, a lane, numbers of workers, or all cells. */
 export type AskedBy = 'engine' | 'lane' | 'workers' | 'all';
 
+/** In which runs a lane is: also in quick ones, or only where it is named; absent: in usual ones. */
+export type LaneRuns = 'quick' | 'named';
+
 /** A cell of the expanded matrix, with what the runner needs to know besides its identity. */
 export interface PlannedCell {
   readonly cell: Cell;

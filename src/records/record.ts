@@ -8,6 +8,11 @@
 /** The software that does the work. */
 export type Side = 'rust' | 'napi' | 'js';
 
+/** What drives the connections of a cell in Rust: the thread that runs the load, or a thread for each core. */
+export const DRIVERS = ['one-thread', 'all-cores'] as const;
+
+export type Driver = (typeof DRIVERS)[number];
+
 /** The version of the layout of the result files; it changes when a reader of the old one would misread the new one. */
 export const SCHEMA_VERSION = 3;
 
@@ -33,6 +38,8 @@ export interface Cell {
   readonly batch?: number;
   /** For request work: the connections, each with one request in flight. */
   readonly threads?: number;
+  /** For request work in Rust: the driver of the connections; absent: threads for half of the cores. */
+  readonly driver?: Driver;
   /** For an open loop: the requested rate, in requests per second of all threads together. */
   readonly rate?: number;
   /** The rows that one sample moves over the boundary. */

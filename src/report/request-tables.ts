@@ -172,13 +172,13 @@ function cpuOf(record: CompletedRecord): string {
 }
 
 /**
- * Whether the client had no time left: Node's one thread that runs JavaScript, or Rust's threads, of which there are half as
- * many as cores. In an open loop, which waits for the time of its next request, being busy means nothing.
+ * Whether the client had no time left: Node's one thread that runs JavaScript, or Rust's threads, by the driver. In an open loop, which waits for the time of its next request, being busy means nothing.
  */
 function isClientBound(record: CompletedRecord, logicalCores: number): boolean {
-  const { side, rate, threads = 1 } = record;
+  const { side, rate, driver, threads = 1 } = record;
   if (rate !== undefined) return false;
-  const rustThreads = Math.min(threads, Math.ceil(logicalCores / 2));
+  const driving = driver === undefined ? Math.ceil(logicalCores / 2) : driver === 'all-cores' ? logicalCores : 1;
+  const rustThreads = Math.min(threads, driving);
   const busy = side === 'rust' ? medianOf(record, clientShare) : medianOf(record, mainThreadShare);
   return busy !== undefined && busy >= BUSY * (side === 'rust' ? rustThreads : 1);
 }

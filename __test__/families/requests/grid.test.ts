@@ -83,6 +83,21 @@ describe('planRequests', () => {
     expect([second!.rustLane, third!.rustLane]).toEqual(['call', 'call']);
   });
 
+  it('marks the lanes of few or quick runs, and names the driver', () => {
+    const [first] = matrix.lanes;
+    const lanes: RequestMatrix['lanes'] = [
+      { ...first!, runs: 'quick' },
+      { ...first!, setting: 'one-thread', runs: 'named' },
+      { ...first!, setting: 'pipelined', client: 'crate' },
+    ];
+    const cells = planRequests({ ...matrix, lanes }, place, options);
+    expect(cells.map(({ cell, askedBy, isQuick }) => [cell.id, cell.driver, askedBy, isQuick])).toEqual([
+      ['loop/echo/call/rust/server/t2/b1', undefined, undefined, true],
+      ['loop/echo/call/rust/server/one-thread/t2/b1', 'one-thread', ['lane'], undefined],
+      ['loop/echo/call/rust/server/crate/pipelined/t2/b1', undefined, undefined, undefined],
+    ]);
+  });
+
   it('skips with the reason', () => {
     const peers = plan({ peers: true }).filter(({ client }) => client === 'peer');
     expect(peers.map(({ cell, skip }) => [cell.id, skip])).toEqual([

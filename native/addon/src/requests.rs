@@ -26,8 +26,8 @@ pub struct NativeRequests {
 
 #[napi]
 impl NativeRequests {
-    /// Connects a cell and loads the data that it reads. Takes `{family, workload, lane, setting?, url, threads, batch,
-    /// operations, rate?, prefix, serverProcesses?, options?}` as JSON.
+    /// Connects a cell and loads the data that it reads. Takes `{family, workload, lane, setting?, client?, url, threads,
+    /// batch, operations, rate?, prefix, serverProcesses?, options?}` as JSON.
     #[napi(catch_unwind)]
     pub fn open(env: Env, spec: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<NativeRequests>> {
         let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();

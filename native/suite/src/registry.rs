@@ -10,9 +10,17 @@ use crate::{hybrid, ingest, kv, rest, sql};
 /// Connects a cell of a family to its server and loads the data that it reads.
 type Open = fn(&RequestSpec, &CancelToken) -> Result<Box<dyn RequestCell>>;
 
-/// Every family by its name in the matrix.
-const FAMILIES: [(&str, Open); 5] =
-    [("sql", sql::open), ("kv", kv::open), ("rest", rest::open), ("ingest", ingest::open), ("hybrid", hybrid::open)];
+/// Every family by its name in the matrix, with each of its clients: our own, which has no name, and those to compare it with.
+const FAMILIES: [(&str, Option<&str>, Open); 8] = [
+    ("sql", None, sql::open::<sql::Ours>),
+    ("sql", Some("mysql_async"), sql::open::<sql::MysqlAsync>),
+    ("kv", None, kv::open::<kv::Ours>),
+    ("kv", Some("redis"), kv::open::<kv::RedisCrate>),
+    ("rest", None, rest::open::<rest::Ours>),
+    ("rest", Some("reqwest"), rest::open::<rest::Reqwest>),
+    ("ingest", None, ingest::open),
+    ("hybrid", None, hybrid::open),
+];
 
 /// One cell of request work, and its family.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,8 +40,12 @@ pub struct FamilySpec {
 pub fn open_request_cell(spec: &FamilySpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
     let FamilySpec { family, requests } = spec;
     requests.validate()?;
-    let known = FAMILIES.iter().find(|(name, _)| name == family);
-    let (_, open) = known.ok_or_else(|| Error::InvalidArgument(format!("there is no family of requests {family}")))?;
+    let client = requests.client.as_deref();
+    let known = FAMILIES.iter().find(|(name, of, _)| name == family && *of == client);
+    let (_, _, open) = known.ok_or_else(|| {
+        let client = client.map(|name| format!(" with the client {name}")).unwrap_or_default();
+        Error::InvalidArgument(format!("there is no family of requests {family}{client}"))
+    })?;
     open(requests, cancel)
 }
 
@@ -51,5 +63,9 @@ mod tests {
         let unknown = FamilySpec { family: "kw".to_owned(), ..parsed };
         let refused = open_request_cell(&unknown, &CancelToken::default()).err().unwrap();
         assert_eq!((refused.code(), refused.to_string().contains(" kw")), ("BB_INVALID_ARGUMENT", true));
+        let requests = RequestSpec { client: Some("redis".to_owned()), ..unknown.requests };
+        let other = FamilySpec { family: "hybrid".to_owned(), requests };
+        let refused = open_request_cell(&other, &CancelToken::default()).err().unwrap();
+        assert_eq!((refused.code(), refused.to_string().contains("redis")), ("BB_INVALID_ARGUMENT", true));
     }
 }

@@ -14,7 +14,7 @@ use boundary_bench_kernel::latency::LatencyHistogram;
 use boundary_bench_kernel::load::{Load, LoadOutcome};
 use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 
 use crate::sample::CellSample;
 
@@ -42,6 +42,9 @@ pub struct RequestSpec {
     /// The way of using the client, for lanes that have several, such as `pipelined`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setting: Option<String>,
+    /// The client library, where it is not our own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     /// The URL of the server. It may hold a password, so no message contains it.
     pub url: String,
     /// The number of connections, each with one request in flight.
@@ -65,12 +68,13 @@ pub struct RequestSpec {
 
 impl std::fmt::Debug for RequestSpec {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { workload, lane, setting, threads, batch, operations, rate, prefix, .. } = self;
+        let Self { workload, lane, setting, client, threads, batch, operations, rate, prefix, .. } = self;
         formatter
             .debug_struct("RequestSpec")
             .field("workload", workload)
             .field("lane", lane)
             .field("setting", setting)
+            .field("client", client)
             .field("threads", threads)
             .field("batch", batch)
             .field("operations", operations)
@@ -122,6 +126,11 @@ impl RequestSpec {
         Load { requests, rate: self.rate, server_processes, ..Load::default() }
     }
 
+    /// The async runtime on which the cell's connections live, by its setting.
+    pub(crate) fn runtime(&self) -> Result<&'static Runtime> {
+        Driver::of(self.setting.as_deref()).runtime()
+    }
+
     /// The value of an option of the family; `None` if it is not set.
     ///
     /// # Errors
@@ -168,19 +177,49 @@ impl CellSample {
     }
 }
 
-/// The async runtime of all request cells, started once and kept warm: their connections live on it.
-///
-/// It has threads for half of the cores, and leaves the others to a server on this machine. On two cores, one thread sends a
-/// third more single requests over eight connections than two threads, which wake each other and take the server's core.
-pub(crate) fn runtime() -> Result<&'static Runtime> {
-    static RUNTIME: OnceLock<std::result::Result<Runtime, String>> = OnceLock::new();
-    let start = || {
+/// What drives the connections of a cell: the threads of its async runtime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Driver {
+    /// Threads for half of the cores, which leaves the others to a server on this machine. On two cores, one thread sends a third
+    /// more single requests over eight connections than two threads, which wake each other and take the server's core.
+    HalfCores,
+    /// The thread that runs the load also drives the sockets, as Node's loop does.
+    OneThread,
+    /// A thread for each core.
+    AllCores,
+}
+
+impl Driver {
+    /// The driver that a cell's setting names; other settings say nothing about it.
+    fn of(setting: Option<&str>) -> Self {
+        match setting {
+            Some("one-thread") => Self::OneThread,
+            Some("all-cores") => Self::AllCores,
+            _ => Self::HalfCores,
+        }
+    }
+
+    fn start(self) -> std::io::Result<Runtime> {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-        let mut builder = tokio::runtime::Builder::new_multi_thread();
-        builder.worker_threads(cores.div_ceil(2)).thread_name("bb-requests").enable_all();
-        builder.build().map_err(|error| error.to_string())
-    };
-    RUNTIME.get_or_init(start).as_ref().map_err(|error| Error::Internal(format!("no async runtime: {error}")))
+        let threads = match self {
+            Self::OneThread => return Builder::new_current_thread().enable_all().build(),
+            Self::HalfCores => cores.div_ceil(2),
+            Self::AllCores => cores,
+        };
+        Builder::new_multi_thread().worker_threads(threads).thread_name("bb-requests").enable_all().build()
+    }
+
+    /// The runtime, started once and kept warm: the connections of cells live on it.
+    fn runtime(self) -> Result<&'static Runtime> {
+        static RUNTIMES: [OnceLock<std::result::Result<Runtime, String>>; 3] = [const { OnceLock::new() }; 3];
+        let runtime = RUNTIMES[self as usize].get_or_init(|| self.start().map_err(|error| error.to_string()));
+        runtime.as_ref().map_err(|error| Error::Internal(format!("no async runtime: {error}")))
+    }
+}
+
+/// The async runtime of cells without a driver of their own.
+pub(crate) fn runtime() -> Result<&'static Runtime> {
+    Driver::HalfCores.runtime()
 }
 
 #[cfg(test)]
@@ -194,6 +233,7 @@ mod tests {
             workload: "get".to_owned(),
             lane: RequestLane::Batch,
             setting: None,
+            client: None,
             url: "redis://:geheim@localhost".to_owned(),
             threads: 4,
             batch,
@@ -214,13 +254,26 @@ mod tests {
         assert!(!format!("{parsed:?}").contains("geheim"));
         let more = text.replace(
             r#""prefix""#,
-            r#""rate":10.5,"setting":"prepared","serverProcesses":[7,8],"options":{"valueBytes":64},"prefix""#,
+            r#""rate":10.5,"setting":"prepared","client":"redis","serverProcesses":[7,8],"options":{"valueBytes":64},"prefix""#,
         );
         let parsed: RequestSpec = serde_json::from_str(&more).unwrap();
         assert_eq!((parsed.rate, parsed.server_processes.as_slice()), (Some(10.5), [7, 8].as_slice()));
         assert_eq!(parsed.option::<u32>("valueBytes").unwrap(), Some(64));
         assert_eq!(parsed.option::<u32>("other").unwrap(), None);
         assert_eq!(parsed.option::<String>("valueBytes").unwrap_err().code(), "BB_INVALID_ARGUMENT");
+    }
+
+    #[test]
+    fn the_threads_of_a_cell_are_those_of_its_driver() {
+        let cores = std::thread::available_parallelism().unwrap().get();
+        for (setting, workers, is_here) in
+            [(None, cores.div_ceil(2), false), (Some("one-thread"), 1, true), (Some("all-cores"), cores, false)]
+        {
+            let runtime = RequestSpec { setting: setting.map(str::to_owned), ..spec(1, 1) }.runtime().unwrap();
+            assert_eq!(runtime.metrics().num_workers(), workers, "{setting:?}");
+            let ran_on = runtime.block_on(async { tokio::spawn(async { std::thread::current().id() }).await.unwrap() });
+            assert_eq!(ran_on == std::thread::current().id(), is_here, "{setting:?}");
+        }
     }
 
     #[test]

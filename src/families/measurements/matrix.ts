@@ -1,5 +1,6 @@
 import type { Side } from '../../records/record.js';
 import { familyMatrix } from '../matrix.js';
+import type { LaneRuns } from '../workload.js';
 
 /** What a sample does to the rows: `in` writes them into an engine, `out` reads them back. */
 export type Direction = 'in' | 'out';
@@ -69,8 +70,7 @@ interface LaneEntry {
   readonly workers: readonly Workers[];
   /** Whether usual runs measure it with several workers, too; absent: only where numbers of workers are given. */
   readonly scales?: boolean;
-  /** In which runs the lane is: also in quick ones, or only where it is named; absent: in usual ones. */
-  readonly runs?: 'quick' | 'named';
+  readonly runs?: LaneRuns;
   /** The most rows of the lane, if it is too slow for more; its cells record how many. */
   readonly maxRows?: number;
   /** The client of a `js` lane; for a `rust` lane, the client library that it uses instead of the engine. */

@@ -18,7 +18,7 @@ export class JsClients<Client extends { version(): string }> {
 
   /** The versions of the clients that the cells use, by their names. */
   readonly versions = (cells: readonly PlannedRequests[]): Readonly<Record<string, string>> => {
-    const names = new Set(cells.flatMap(({ client }) => client ?? []));
+    const names = new Set(cells.flatMap(({ cell, client }) => (cell.side === 'js' ? (client ?? []) : [])));
     return Object.fromEntries([...names].map((name) => [name, this.of(name).version()]));
   };
 }

@@ -3,6 +3,7 @@ import type { Checksum, SimulatedNetwork } from '../../records/record.js';
 import { whyUnusable } from '../../clients/optional-package.js';
 import type { OptionTable } from '../option.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell, SharedServer } from '../workload.js';
+import { crateVersions } from './crates.js';
 import { type PlannedRequests, type RequestMatrix, planRequests } from './grid.js';
 import { openNativeRequests } from './native-cell.js';
 import { REQUEST_OPTIONS, type RequestValues, SERVER_OPTIONS } from './options.js';
@@ -88,7 +89,7 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
     const cells = this.#cells.filter(({ skip }) => skip === undefined);
     if (cells.length === 0) return {};
     const { kind, version } = await this.#target();
-    return { [kind]: version, ...this.#definition.versions(cells) };
+    return { [kind]: version, ...crateVersions(cells), ...this.#definition.versions(cells) };
   }
 
   async networks(): Promise<Readonly<Record<string, SimulatedNetwork>>> {

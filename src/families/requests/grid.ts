@@ -1,6 +1,6 @@
 /** The cells of a family of requests: the lanes of `bench/matrix.json`, over its grid of threads and batches. */
-import type { Cell, Side } from '../../records/record.js';
-import type { PlannedCell } from '../workload.js';
+import { type Cell, DRIVERS, type Driver, type Side } from '../../records/record.js';
+import type { LaneRuns, PlannedCell } from '../workload.js';
 import type { RequestOptions, RequestValues } from './options.js';
 
 /** A piece of work done by one request, or by many. */
@@ -29,8 +29,9 @@ export interface RequestLane {
   readonly workloads: readonly string[];
   /** The way of using the client, where several lanes have one client, such as `pipelined`. */
   readonly setting?: string;
-  /** The client of a `js` lane. */
+  /** The client library, where it is not our own. */
   readonly client?: string;
+  readonly runs?: LaneRuns;
   /** Whether the client is optional: planned only if peers are asked for, and skipped if it isn't installed. */
   readonly peer?: boolean;
 }
@@ -115,7 +116,7 @@ interface Dimensions {
 function plannedCell(
   matrix: RequestMatrix,
   { family, engine, skip: placeSkip, peerSkip }: GridPlace,
-  { side, lane, rustLane, variant, setting, client, peer }: RequestLane,
+  { side, lane, rustLane, variant, setting, client, peer, runs }: RequestLane,
   { workload, threads, batch }: Dimensions,
   { operations, rate }: RequestValues,
 ): PlannedRequests {
@@ -132,6 +133,7 @@ function plannedCell(
       engine,
       batch,
       threads,
+      ...(isDriver(setting) && { driver: setting }),
       ...(rate === undefined ? {} : { rate }),
       rows: operations ?? defaultOperations(matrix, workload, batch),
     },
@@ -139,8 +141,14 @@ function plannedCell(
     ...(rustLane === undefined ? {} : { rustLane }),
     ...(setting === undefined ? {} : { setting }),
     ...(client === undefined ? {} : { client }),
+    ...(runs === 'named' && { askedBy: ['lane'] as const }),
+    ...(runs === 'quick' && { isQuick: true }),
     ...(skip === undefined ? {} : { skip }),
   };
+}
+
+function isDriver(setting: string | undefined): setting is Driver {
+  return (DRIVERS as readonly (string | undefined)[]).includes(setting);
 }
 
 function defaultOperations(matrix: RequestMatrix, workload: string, batch: number): number {

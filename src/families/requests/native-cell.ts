@@ -51,12 +51,13 @@ export async function openNativeRequests(requests: NativeRequests): Promise<Open
 
 /** The specification of the cell, as `native/suite/src/requests.rs` reads it. */
 function specOf({ planned, server, options }: NativeRequests): string {
-  const { cell, setting } = planned;
+  const { cell, setting, client } = planned;
   return JSON.stringify({
     family: cell.family,
     workload: cell.workload,
     lane: cell.lane,
     setting,
+    client,
     url: server.url,
     threads: cell.threads,
     batch: cell.batch,

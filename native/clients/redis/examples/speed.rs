@@ -11,6 +11,8 @@ use std::time::Instant;
 
 use boundary_bench_redis::{Commands, KvClient, KvOptions, Url};
 use redis::aio::MultiplexedConnection;
+use redis::io::tcp::TcpSettings;
+use redis::{AsyncConnectionConfig, IntoConnectionInfo};
 use tokio::sync::Barrier;
 
 /// The number of keys that are read and written.
@@ -36,7 +38,12 @@ impl Client {
     async fn open(name: &str, url: &str) -> Result<Self, Failure> {
         Ok(match name {
             "ours" => Self::Ours(Box::new(KvClient::connect(url.parse::<Url>()?, KvOptions::default()).await?)),
-            "redis-crate" => Self::Crate(redis::Client::open(url)?.get_multiplexed_async_connection().await?),
+            "redis-crate" => {
+                // As the suite has it: `native/suite/src/kv/redis_crate.rs`.
+                let info = url.into_connection_info()?.set_tcp_settings(TcpSettings::default().set_nodelay(true));
+                let config = AsyncConnectionConfig::new().set_response_timeout(None);
+                Self::Crate(redis::Client::open(info)?.get_multiplexed_async_connection_with_config(&config).await?)
+            }
             _ => return Err(format!("no such client: {name}").into()),
         })
     }

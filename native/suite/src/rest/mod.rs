@@ -4,12 +4,15 @@
 //! identifies the answered operations, and the text of every column is compared with the table's contents.
 
 mod aggregation;
+mod connection;
 mod data;
+mod ours;
+mod reqwest_crate;
 
 use std::sync::{Arc, Mutex};
 
 use boundary_bench_engine::checksum::Checksum;
-use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request, Response, StreamedResponse, Version};
+use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request, StreamedResponse, Version};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::load::{Requester, run_load};
 use boundary_bench_kernel::{Error, Result, lock};
@@ -17,7 +20,10 @@ use boundary_bench_kernel::{Error, Result, lock};
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
 use aggregation::{AggregationSums, Requests, Scan};
+use connection::{Answer, Connection};
 use data::{Family, Input, Sums, family};
+pub(crate) use ours::Ours;
+pub(crate) use reqwest_crate::Reqwest;
 
 /// The name of the target in error messages.
 const NAME: &str = "rest";
@@ -81,8 +87,9 @@ impl Server {
 }
 
 /// The body of a successful response; an error for any other.
-fn body<'a>(response: &Response<'a>) -> Result<&'a [u8]> {
-    check_status(response.status, response.body).map(|()| response.body)
+fn body<'a>(answer: impl Into<Answer<'a>>) -> Result<&'a [u8]> {
+    let answer = answer.into();
+    check_status(answer.status, answer.body).map(|()| answer.body)
 }
 
 fn check_status(status: u16, body: &[u8]) -> Result<()> {
@@ -104,9 +111,9 @@ struct Inputs {
 }
 
 /// One thread of a load, with its connections.
-struct RestRequester {
+struct RestRequester<C> {
     place: Arc<Place>,
-    client: HttpClient,
+    client: C,
     spec: Arc<RequestSpec>,
     input: Arc<Inputs>,
     work: Work,
@@ -118,7 +125,7 @@ struct RestRequester {
     ends: Vec<usize>,
 }
 
-impl Requester for RestRequester {
+impl<C: Connection> Requester for RestRequester<C> {
     async fn request(&mut self, index: u64) -> Result<()> {
         let operations = self.spec.operations_of(index);
         let Self { place, client, input, sums, aggregated, text, ends, .. } = self;
@@ -137,18 +144,20 @@ impl Requester for RestRequester {
                 aggregated.add_scan(&scan)
             }
             Work::PushDown => {
-                let request = Request::post(aggregation::SQL_PATH, aggregation.sql.as_bytes());
-                client.call(&request, |response| aggregated.add_answer(body(&response)?)).await
+                let sql = aggregation.sql.as_bytes();
+                client.call(aggregation::SQL_PATH, sql, |answer| aggregated.add_answer(body(answer)?)).await
             }
             Work::Call => {
                 input.write_read(operations.start, text);
-                let request = Request::post(&input.path, text.as_bytes());
-                client.call(&request, |response| sums.add_read(input, operations.start, body(&response)?)).await
+                client
+                    .call(&input.path, text.as_bytes(), |answer| sums.add_read(input, operations.start, body(answer)?))
+                    .await
             }
             Work::Batch(most) if operations.end - operations.start <= u64::from(most) => {
                 input.write_batch(operations.clone(), text);
-                let request = Request::post(BATCH_PATH, text.as_bytes());
-                client.call(&request, |response| sums.add_batch(input, operations.start, body(&response)?)).await
+                client
+                    .call(BATCH_PATH, text.as_bytes(), |answer| sums.add_batch(input, operations.start, body(answer)?))
+                    .await
             }
             work => {
                 ends.clear();
@@ -170,37 +179,29 @@ impl Requester for RestRequester {
                     (input.path.as_str(), 1, false)
                 };
                 let mut start = 0;
-                let requests = ends.iter().map(|end| {
+                let bodies = ends.iter().map(|end| {
                     let body = &text.as_bytes()[start..*end];
                     start = *end;
-                    Request::post(path, body)
+                    body
                 });
-                let requests = requests.collect::<Vec<_>>();
-                let mut failure = None;
-                client
-                    .batch(&requests, |index, answer| {
-                        let operation = first + index as u64 * step;
-                        let added = answer.map_err(Clone::clone).and_then(|response| {
-                            let json = body(&response)?;
-                            if is_batch {
-                                sums.add_batch(input, operation, json)
-                            } else {
-                                sums.add_read(input, operation, json)
-                            }
-                        });
-                        if let Err(error) = added {
-                            failure = Some(error);
-                        }
-                    })
-                    .await;
-                failure.map_or(Ok(()), Err)
+                let bodies = bodies.collect::<Vec<_>>();
+                let add = |index: usize, answer: Answer<'_>| {
+                    let operation = first + index as u64 * step;
+                    let json = body(answer)?;
+                    if is_batch {
+                        sums.add_batch(input, operation, json)
+                    } else {
+                        sums.add_read(input, operation, json)
+                    }
+                };
+                client.batch(path, &bodies, add).await
             }
         }
     }
 }
 
 /// A cell of the family, connected.
-struct RestCell {
+struct RestCell<C> {
     spec: Arc<RequestSpec>,
     /// The servers, which are assigned to the threads in turn.
     servers: Vec<Server>,
@@ -208,10 +209,10 @@ struct RestCell {
     work: Work,
     expected: Checksum,
     /// The connections of the threads; empty while a sample runs.
-    connections: Mutex<Vec<RestRequester>>,
+    connections: Mutex<Vec<RestRequester<C>>>,
 }
 
-pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
+pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
     let family = family()?;
     let is_aggregation = spec.workload.starts_with("aggregation.");
     let reads = Input::of(family, if is_aggregation { "pkread" } else { &spec.workload })?;
@@ -247,7 +248,7 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
         _ => (probe(first, &input.reads, work, family, Version::Http1)?, input.reads.expected(spec.operations)),
     };
     cancel.check()?;
-    let cell = RestCell {
+    let cell = RestCell::<C> {
         spec: Arc::new(spec.clone()),
         servers,
         input: Arc::new(input),
@@ -296,8 +297,8 @@ fn count_rows(server: &Server, requests: &Requests) -> Result<u64> {
     runtime()?.block_on(client.call(&request, |response| aggregation::count_of(body(&response)?)))
 }
 
-impl RestCell {
-    fn connect(&self) -> Result<Vec<RestRequester>> {
+impl<C: Connection> RestCell<C> {
+    fn connect(&self) -> Result<Vec<RestRequester<C>>> {
         let batch = self.spec.batch as usize;
         let options = match (self.work, self.spec.setting.as_deref()) {
             (Work::Many, Some("pipelined")) => HttpOptions { pipelining: batch, ..HttpOptions::default() },
@@ -310,12 +311,11 @@ impl RestCell {
             }
             (Work::Call | Work::Pull | Work::PushDown, _) => HttpOptions::default(),
         };
-        runtime()?.block_on(async {
+        self.spec.runtime()?.block_on(async {
             let mut connections = Vec::new();
             for (_, server) in (0..self.spec.threads).zip(self.servers.iter().cycle()) {
                 let place = Arc::new(server.place(&options)?);
-                let mut client = HttpClient::new(Arc::clone(&place));
-                client.connect().await?;
+                let client = C::open(&place).await?;
                 connections.push(RestRequester {
                     place,
                     client,
@@ -333,7 +333,7 @@ impl RestCell {
     }
 }
 
-impl RequestCell for RestCell {
+impl<C: Connection> RequestCell for RestCell<C> {
     fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
         let mut connections = std::mem::take(&mut *lock(&self.connections));
         if connections.is_empty() {
@@ -343,7 +343,7 @@ impl RequestCell for RestCell {
             connection.sums = Sums::default();
             connection.aggregated = AggregationSums::default();
         }
-        let (connections, outcome) = runtime()?.block_on(run_load(connections, &self.spec.load(), cancel))?;
+        let (connections, outcome) = self.spec.runtime()?.block_on(run_load(connections, &self.spec.load(), cancel))?;
         let (mut sums, mut aggregated) = (Sums::default(), AggregationSums::default());
         for connection in &connections {
             sums.merge(connection.sums);

@@ -4,7 +4,7 @@ use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
 use boundary_bench_mysql::{Cell, Rows};
 
 /// A row of `bench_users`.
-pub(super) struct User {
+pub(crate) struct User {
     pub(super) id: u64,
     pub(super) name: String,
     pub(super) age: u64,
@@ -126,7 +126,7 @@ pub(super) fn int(value: u64) -> Cell<'static> {
 /// The sums of the rows that were read, or that a table holds: the number of rows, the sums of their numbers, and the bytes of
 /// their texts. For writers also the number of affected rows that the server reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Sums {
+pub(crate) struct Sums {
     pub(super) rows: u64,
     pub(super) ints: i128,
     pub(super) doubles: f64,

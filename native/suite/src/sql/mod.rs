@@ -5,7 +5,10 @@
 //! within the timed part. The tables of writers are made anew before each sample and summed by the server after it, untimed.
 
 mod data;
+mod mysql_async_crate;
+mod ours;
 mod plan;
+mod session;
 
 use std::sync::{Arc, Mutex};
 
@@ -13,22 +16,25 @@ use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::load::{Requester, run_load};
 use boundary_bench_kernel::{Error, Result, lock};
-use boundary_bench_mysql::{Failure, Prepared, RowView, SqlSession, Url};
+use boundary_bench_mysql::{Failure, SqlSession, Url};
 
 use self::data::{Sbtest, SbtestRows, Sums, User, Users};
+pub(crate) use self::mysql_async_crate::MysqlAsync;
+pub(crate) use self::ours::Ours;
 use self::plan::{Kind, Plan, Step, TableName, Transaction, Turn, family};
-use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
+use self::session::Session;
+use crate::requests::{RequestCell, RequestLane, RequestSpec};
 use crate::sample::CellSample;
 
 /// The setting that inserts many rows with one `VALUES` statement, which every server supports.
 const VALUES: &str = "values";
 
 /// A cell of the family, connected and loaded.
-struct SqlCell {
+struct SqlCell<S: Session> {
     shared: Arc<Shared>,
     expected: Checksum,
     /// The connections of the threads; `None` while a sample runs, and after one that failed.
-    requesters: Mutex<Option<Vec<SqlRequester>>>,
+    requesters: Mutex<Option<Vec<SqlRequester<S>>>>,
 }
 
 /// The data that all threads of a cell share.
@@ -45,25 +51,28 @@ struct Shared {
 }
 
 /// One thread of the load, with its connection.
-struct SqlRequester {
+struct SqlRequester<S: Session> {
     shared: Arc<Shared>,
     thread: u64,
-    session: SqlSession,
+    session: S,
     /// The prepared statement of each step, if the step has one.
-    prepared: Vec<Option<Prepared>>,
+    prepared: Vec<Option<S::Prepared>>,
     /// The prepared inserts of several rows, each with its number of rows.
-    multi_row: Vec<(usize, Prepared)>,
+    multi_row: Vec<(usize, S::Prepared)>,
     sums: Sums,
 }
 
-pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
+pub(crate) fn open<S: Session>(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
     let table_name = format!("{}_{}", spec.prefix, spec.workload);
     let table = format!("`{}`", table_name.replace('`', "``"));
     let plan = Plan::new(spec, &table)?;
+    if spec.lane == RequestLane::Batch && !S::SENDS_AHEAD && plan.steps.iter().any(|step| step.kind != Kind::Rows) {
+        return Err(Error::InvalidArgument(format!("the client of {} sends no requests ahead", spec.workload)));
+    }
     let expected = Checksum::from(plan.expected(spec));
     let mut url: Url = spec.url.parse()?;
     let users = if plan.starts_empty { (1..=spec.operations).map(User::of).collect() } else { Vec::new() };
-    let requesters = runtime()?.block_on(async {
+    let requesters = spec.runtime()?.block_on(async {
         if url.database.is_none() {
             let mut session = SqlSession::open(&url).await?;
             let database = &family()?.database;
@@ -74,7 +83,12 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
         let mut session = SqlSession::open(&shared.url).await?;
         shared.make_table(&mut session).await?;
         cancel.check()?;
-        shared.connect().await
+        let requesters = shared.connect::<S>().await;
+        if requesters.is_err() {
+            // The error that led here says more than one of dropping the table.
+            let _ = shared.drop_table(&mut session).await;
+        }
+        requesters
     })?;
     let shared = Arc::clone(&requesters[0].shared);
     Ok(Box::new(SqlCell { shared, expected, requesters: Mutex::new(Some(requesters)) }))
@@ -98,9 +112,13 @@ impl Shared {
     async fn make_table(&self, session: &mut SqlSession) -> Result<()> {
         let Some((_, entry)) = &self.plan.table else { return Ok(()) };
         let table = &self.table;
-        run(session, &format!("DROP TABLE IF EXISTS {table}")).await?;
+        self.drop_table(session).await?;
         run(session, &format!("CREATE TABLE {table} ({})", entry.definition)).await.map_err(unsupported)?;
         if self.plan.starts_empty { Ok(()) } else { self.fill(session).await }
+    }
+
+    async fn drop_table(&self, session: &mut SqlSession) -> Result<()> {
+        Ok(run(session, &format!("DROP TABLE IF EXISTS {}", self.table)).await?)
     }
 
     async fn fill(&self, session: &mut SqlSession) -> Result<()> {
@@ -119,20 +137,20 @@ impl Shared {
     }
 
     /// Connects all threads and prepares their statements.
-    async fn connect(self: &Arc<Self>) -> Result<Vec<SqlRequester>> {
+    async fn connect<S: Session>(self: &Arc<Self>) -> Result<Vec<SqlRequester<S>>> {
         let mut requesters = Vec::new();
         for thread in 0..u64::from(self.spec.threads) {
-            let mut session = SqlSession::open(&self.url).await?;
+            let mut session = S::open(&self.url).await?;
             let (mut prepared, mut multi_row) = (Vec::new(), Vec::new());
             for step in &self.plan.steps {
                 prepared.push(match step.kind {
-                    Kind::Prepared => Some(session.prepare(&step.sql).await.map_err(unsupported)?),
+                    Kind::Prepared => Some(session.prepare(&step.sql).await?),
                     _ => None,
                 });
                 if step.kind == Kind::Rows && self.spec.setting.as_deref() == Some(VALUES) {
                     for rows in [self.spec.batch.into(), self.spec.operations % u64::from(self.spec.batch)] {
                         if rows > 0 {
-                            let statement = session.prepare(&self.multi_row_insert(rows)).await.map_err(unsupported)?;
+                            let statement = session.prepare(&self.multi_row_insert(rows)).await?;
                             multi_row.push((usize::try_from(rows).unwrap_or(usize::MAX), statement));
                         }
                     }
@@ -153,9 +171,6 @@ impl Shared {
 
     /// Restores the table of a writer to its state before a sample.
     async fn reset(&self, session: &mut SqlSession) -> Result<()> {
-        if !self.plan.writes {
-            return Ok(());
-        }
         run(session, &format!("TRUNCATE TABLE {}", self.table)).await?;
         if self.plan.starts_empty { Ok(()) } else { self.fill(session).await }
     }
@@ -183,26 +198,29 @@ impl Shared {
     }
 }
 
-impl RequestCell for SqlCell {
+impl<S: Session> RequestCell for SqlCell<S> {
     fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
         let requesters = lock(&self.requesters).take();
         let shared = &self.shared;
-        runtime()?.block_on(async {
+        shared.spec.runtime()?.block_on(async {
             let mut requesters = match requesters {
                 Some(requesters) => requesters,
                 None => shared.connect().await?,
             };
-            shared.reset(&mut requesters[0].session).await?;
+            let mut side = if shared.plan.writes { Some(SqlSession::open(&shared.url).await?) } else { None };
+            if let Some(session) = &mut side {
+                shared.reset(session).await?;
+            }
             for requester in &mut requesters {
                 requester.sums = Sums::default();
             }
-            let (mut requesters, outcome) = run_load(requesters, &shared.spec.load(), cancel).await?;
+            let (requesters, outcome) = run_load(requesters, &shared.spec.load(), cancel).await?;
             let mut sums = Sums::default();
             for requester in &requesters {
                 sums.merge(&requester.sums);
             }
-            if shared.plan.writes {
-                sums = shared.contents(&mut requesters[0].session, sums.affected).await?;
+            if let Some(session) = &mut side {
+                sums = shared.contents(session, sums.affected).await?;
             }
             *lock(&self.requesters) = Some(requesters);
             CellSample::of_load(&outcome, sums.into())
@@ -215,25 +233,25 @@ impl RequestCell for SqlCell {
 
     fn close(&self) -> Result<()> {
         let requesters = lock(&self.requesters).take();
-        runtime()?.block_on(async {
+        self.shared.spec.runtime()?.block_on(async {
             // Closes the connections first: their open transactions would block dropping the table.
             drop(requesters);
             if self.shared.plan.table.is_some() {
                 let mut session = SqlSession::open(&self.shared.url).await?;
-                run(&mut session, &format!("DROP TABLE IF EXISTS {}", self.shared.table)).await?;
+                self.shared.drop_table(&mut session).await?;
             }
             Ok(())
         })
     }
 }
 
-impl Requester for SqlRequester {
+impl<S: Session> Requester for SqlRequester<S> {
     async fn request(&mut self, index: u64) -> Result<()> {
         let shared = Arc::clone(&self.shared);
         let (spec, plan) = (&shared.spec, &shared.plan);
         let by_sample = plan.transaction == Some(Transaction::Sample);
         if by_sample && index == self.thread {
-            run(&mut self.session, "BEGIN").await?;
+            self.text("BEGIN").await?;
         }
         let operations = spec.operations_of(index);
         if let [step] = plan.steps.as_slice()
@@ -253,7 +271,7 @@ impl Requester for SqlRequester {
             }
         }
         if by_sample && index + u64::from(spec.threads) >= spec.requests() {
-            run(&mut self.session, "COMMIT").await?;
+            self.text("COMMIT").await?;
         }
         Ok(())
     }
@@ -266,7 +284,13 @@ enum Part<'a> {
     Step(usize, &'a Step, Turn),
 }
 
-impl SqlRequester {
+impl<S: Session> SqlRequester<S> {
+    /// Runs a statement that begins or ends a transaction.
+    async fn text(&mut self, sql: &str) -> Result<()> {
+        self.session.queue_text(sql);
+        self.session.answer(None, &mut self.sums).await.map(drop)
+    }
+
     /// Visits the statements of an operation in their order.
     fn each(
         &mut self,
@@ -316,7 +340,7 @@ impl SqlRequester {
     async fn answers(&mut self, shared: &Shared) -> Result<()> {
         let is_transaction = shared.plan.transaction == Some(Transaction::Operation);
         if is_transaction {
-            self.session.answer(None, |_| {}).await?;
+            self.session.answer(None, &mut self.sums).await?;
         }
         for (index, step) in shared.plan.steps.iter().enumerate() {
             for _ in 0..step.times {
@@ -324,36 +348,29 @@ impl SqlRequester {
             }
         }
         if is_transaction {
-            self.session.answer(None, |_| {}).await?;
+            self.session.answer(None, &mut self.sums).await?;
         }
         Ok(())
     }
 
     async fn answer(&mut self, step: usize) -> Result<()> {
-        let sums = &mut self.sums;
-        let (rows_before, mut problem) = (sums.rows, None);
-        let read = |row: RowView<'_>| {
-            sums.rows += 1;
-            if let Err(found) = row.visit(|_, cell| sums.add(cell)) {
-                problem.get_or_insert(found);
-            }
-        };
-        let done = self.session.answer(self.prepared[step].as_ref(), read).await?;
+        let rows_before = self.sums.rows;
+        let affected = self.session.answer(self.prepared[step].as_ref(), &mut self.sums).await?;
         if self.sums.rows == rows_before {
             // A statement without a result counts as one row for readers; for writers, the affected rows are added up.
             if self.shared.plan.writes {
-                self.sums.affected += i128::from(done.affected_rows);
+                self.sums.affected += i128::from(affected);
             } else {
                 self.sums.rows += 1;
             }
         }
-        problem.map_or(Ok(()), Err)
+        Ok(())
     }
 
     async fn one_by_one(&mut self, shared: &Shared, operation: u64) -> Result<()> {
         let is_transaction = shared.plan.transaction == Some(Transaction::Operation);
         if is_transaction {
-            run(&mut self.session, "BEGIN").await?;
+            self.text("BEGIN").await?;
         }
         for (index, step) in shared.plan.steps.iter().enumerate() {
             for time in 0..step.times {
@@ -363,7 +380,7 @@ impl SqlRequester {
             }
         }
         if is_transaction {
-            run(&mut self.session, "COMMIT").await?;
+            self.text("COMMIT").await?;
         }
         Ok(())
     }
@@ -375,10 +392,10 @@ impl SqlRequester {
         let prepared = self.multi_row.iter().find(|(rows, _)| *rows == users.len());
         let taken = if let Some((_, prepared)) = prepared {
             self.session.queue(prepared, users.iter().flat_map(User::cells))?;
-            self.session.answer(Some(prepared), |_| {}).await?.affected_rows
+            self.session.answer(Some(prepared), &mut self.sums).await?
         } else {
             let columns = shared.plan.table.as_ref().map(|(_, entry)| entry.columns.as_slice()).unwrap_or_default();
-            self.session.insert_rows(&shared.table_name, columns, &Users(users)).await?
+            self.session.insert_users(&shared.table_name, columns, users).await?
         };
         self.sums.affected += i128::from(taken);
         Ok(())

@@ -4,6 +4,10 @@
 //! and the sum of the values of all keys has a closed form. A reader adds up its values within the timed part; a writer's keys
 //! hold zeros before each sample, and are read back after it, untimed.
 
+mod connection;
+mod ours;
+mod redis_crate;
+
 use std::sync::{Arc, Mutex};
 
 use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
@@ -14,8 +18,11 @@ use boundary_bench_redis::{Commands, KvClient, KvOptions, Url};
 use serde::Deserialize;
 
 use crate::matrix::FamilyPart;
-use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
+use crate::requests::{RequestCell, RequestLane, RequestSpec};
 use crate::sample::CellSample;
+use connection::Connection;
+pub(crate) use ours::Ours;
+pub(crate) use redis_crate::RedisCrate;
 
 /// The family `kv` of the matrix.
 #[derive(Deserialize)]
@@ -129,7 +136,7 @@ fn number_of(value: &[u8]) -> i128 {
 
 /// The sums of the values that were read.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sums {
+pub(crate) struct Sums {
     values: i128,
     bytes: i128,
     count: u64,
@@ -184,66 +191,34 @@ impl Input {
 }
 
 /// One thread of a load, with its connection.
-struct KvRequester {
-    client: KvClient,
+struct KvRequester<C> {
+    connection: C,
     spec: Arc<RequestSpec>,
     input: Arc<Input>,
     work: Work,
     sums: Sums,
-    commands: Commands,
 }
 
-impl Requester for KvRequester {
+impl<C: Connection> Requester for KvRequester<C> {
     async fn request(&mut self, index: u64) -> Result<()> {
         let operations = self.spec.operations_of(index);
         let range = index_of(operations.start)..index_of(operations.end);
         let keys = &self.input.keys[range.clone()];
         let values = if self.work.writes() { &self.input.values[range] } else { &[] };
-        let sums = &mut self.sums;
-        let mut failure = None;
+        let Self { connection, sums, .. } = self;
         match (self.work, self.spec.lane) {
-            (Work::Get, RequestLane::Call) => self.client.get(&keys[0], |value| sums.add(value)).await?,
-            (Work::Set, RequestLane::Call) => self.client.set(&keys[0], &values[0]).await?,
-            (Work::Get | Work::Set, RequestLane::Batch) => {
-                self.commands.clear();
-                if self.work == Work::Get {
-                    for key in keys {
-                        self.commands.get(key);
-                    }
-                } else {
-                    for (key, value) in keys.iter().zip(values) {
-                        self.commands.set(key, value);
-                    }
-                }
-                self.client
-                    .execute(&self.commands, |_, answer| match answer.map_err(Clone::clone) {
-                        // The answers to SET are added up too, but their sum is not used.
-                        Ok(reply) => match reply.value() {
-                            Ok(value) => sums.add(value),
-                            Err(error) => failure = Some(error),
-                        },
-                        Err(error) => failure = Some(error),
-                    })
-                    .await;
-            }
-            (Work::Mget, _) => {
-                let take = |_, value: std::result::Result<Option<&[u8]>, &Error>| match value {
-                    Ok(value) => sums.add(value),
-                    Err(error) => failure = Some(error.clone()),
-                };
-                self.client.mget(keys.iter().map(AsRef::as_ref), take).await;
-            }
-            (Work::Mset, _) => {
-                let entries = keys.iter().zip(values).map(|(key, value)| (key.as_ref(), value.as_ref()));
-                self.client.mset(entries).await?;
-            }
+            (Work::Get, RequestLane::Call) => connection.get(&keys[0], sums).await,
+            (Work::Set, RequestLane::Call) => connection.set(&keys[0], &values[0]).await,
+            (Work::Get, RequestLane::Batch) => connection.get_many(keys, sums).await,
+            (Work::Set, RequestLane::Batch) => connection.set_many(keys, values).await,
+            (Work::Mget, _) => connection.mget(keys, sums).await,
+            (Work::Mset, _) => connection.mset(keys, values).await,
         }
-        failure.map_or(Ok(()), Err)
     }
 }
 
 /// A cell of the family, connected and loaded.
-struct KvCell {
+struct KvCell<C> {
     spec: Arc<RequestSpec>,
     url: Url,
     keys: Keys,
@@ -251,12 +226,12 @@ struct KvCell {
     work: Work,
     expected: Checksum,
     /// The connections of the threads; empty while a sample runs.
-    connections: Mutex<Vec<KvRequester>>,
+    connections: Mutex<Vec<KvRequester<C>>>,
     /// The connection for untimed work, made at its first use.
     side: Mutex<Option<KvClient>>,
 }
 
-pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
+pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
     let work = Work::of(spec)?;
     let value_bytes = spec.option("valueBytes")?.unwrap_or(family()?.value_bytes);
     if !VALUE_BYTES_RANGE.contains(&value_bytes) {
@@ -273,7 +248,7 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
         )));
     }
     let keys = Keys { prefix: spec.prefix.clone(), value_bytes };
-    let cell = KvCell {
+    let cell = KvCell::<C> {
         url: spec.url.parse()?,
         input: Arc::new(Input::of(&keys, spec.operations, work.writes())),
         keys,
@@ -283,27 +258,25 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
         connections: Mutex::default(),
         side: Mutex::default(),
     };
-    cell.aside(async |client| {
-        cell.check_server(client).await?;
-        cell.write_all(client, cancel, Keys::write_value).await
-    })?;
+    cell.aside(async |client| cell.check_server(client).await)?;
+    // Before any key is written, since a client may not be able to reach the server.
     let connections = cell.connect()?;
+    cell.aside(async |client| cell.write_all(client, cancel, Keys::write_value).await)?;
     *lock(&cell.connections) = connections;
     Ok(Box::new(cell))
 }
 
-impl KvCell {
-    fn connect(&self) -> Result<Vec<KvRequester>> {
-        runtime()?.block_on(async {
+impl<C: Connection> KvCell<C> {
+    fn connect(&self) -> Result<Vec<KvRequester<C>>> {
+        self.spec.runtime()?.block_on(async {
             let mut connections = Vec::new();
             for _ in 0..self.spec.threads {
                 connections.push(KvRequester {
-                    client: KvClient::connect(self.url.clone(), KvOptions::default()).await?,
+                    connection: C::connect(&self.url).await?,
                     spec: Arc::clone(&self.spec),
                     input: Arc::clone(&self.input),
                     work: self.work,
                     sums: Sums::default(),
-                    commands: Commands::new(),
                 });
             }
             Ok(connections)
@@ -313,7 +286,7 @@ impl KvCell {
     /// Runs untimed work on the side connection.
     fn aside<T>(&self, work: impl AsyncFnOnce(&mut KvClient) -> Result<T>) -> Result<T> {
         let mut side = lock(&self.side);
-        runtime()?.block_on(async {
+        self.spec.runtime()?.block_on(async {
             if side.is_none() {
                 *side = Some(KvClient::connect(self.url.clone(), KvOptions::default()).await?);
             }
@@ -386,16 +359,7 @@ impl KvCell {
             for number in range {
                 commands.get(&self.key(number));
             }
-            let mut failure = None;
-            client
-                .execute(&commands, |_, answer| {
-                    match answer.map_err(Clone::clone).and_then(|reply| reply.value().map(|value| sums.add(value))) {
-                        Ok(()) => {}
-                        Err(error) => failure = Some(error),
-                    }
-                })
-                .await;
-            failure.map_or(Ok(()), Err)
+            ours::read_all(client, &commands, &mut sums).await
         })
         .await?;
         Ok(sums)
@@ -415,7 +379,7 @@ async fn all_done(client: &mut KvClient, commands: &Commands) -> Result<()> {
     failure.map_or(Ok(()), Err)
 }
 
-impl RequestCell for KvCell {
+impl<C: Connection> RequestCell for KvCell<C> {
     fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
         if self.work.writes() {
             self.aside(async |client| {
@@ -429,7 +393,7 @@ impl RequestCell for KvCell {
         for connection in &mut connections {
             connection.sums = Sums::default();
         }
-        let (connections, outcome) = runtime()?.block_on(run_load(connections, &self.spec.load(), cancel))?;
+        let (connections, outcome) = self.spec.runtime()?.block_on(run_load(connections, &self.spec.load(), cancel))?;
         let mut sums = Sums::default();
         for connection in &connections {
             sums.merge(connection.sums);

@@ -1,0 +1,73 @@
+//! Our own client.
+
+use boundary_bench_kernel::{Error, Result};
+use boundary_bench_redis::{Commands, KvClient, KvOptions, Url};
+
+use super::connection::Connection;
+use super::{Sums, all_done};
+
+/// [`KvClient`], with the memory of its pipelines.
+pub(crate) struct Ours {
+    client: KvClient,
+    commands: Commands,
+}
+
+impl Connection for Ours {
+    async fn connect(url: &Url) -> Result<Self> {
+        let client = KvClient::connect(url.clone(), KvOptions::default()).await?;
+        Ok(Self { client, commands: Commands::new() })
+    }
+
+    async fn get(&mut self, key: &[u8], sums: &mut Sums) -> Result<()> {
+        self.client.get(key, |value| sums.add(value)).await
+    }
+
+    async fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.client.set(key, value).await
+    }
+
+    async fn get_many(&mut self, keys: &[Box<[u8]>], sums: &mut Sums) -> Result<()> {
+        self.commands.clear();
+        for key in keys {
+            self.commands.get(key);
+        }
+        read_all(&mut self.client, &self.commands, sums).await
+    }
+
+    async fn set_many(&mut self, keys: &[Box<[u8]>], values: &[Box<[u8]>]) -> Result<()> {
+        self.commands.clear();
+        for (key, value) in keys.iter().zip(values) {
+            self.commands.set(key, value);
+        }
+        all_done(&mut self.client, &self.commands).await
+    }
+
+    async fn mget(&mut self, keys: &[Box<[u8]>], sums: &mut Sums) -> Result<()> {
+        let mut failure = None;
+        let take = |_, value: std::result::Result<Option<&[u8]>, &Error>| match value {
+            Ok(value) => sums.add(value),
+            Err(error) => failure = Some(error.clone()),
+        };
+        self.client.mget(keys.iter().map(AsRef::as_ref), take).await;
+        failure.map_or(Ok(()), Err)
+    }
+
+    async fn mset(&mut self, keys: &[Box<[u8]>], values: &[Box<[u8]>]) -> Result<()> {
+        let entries = keys.iter().zip(values).map(|(key, value)| (key.as_ref(), value.as_ref()));
+        self.client.mset(entries).await
+    }
+}
+
+/// Runs commands that read; returns an error if one fails.
+pub(super) async fn read_all(client: &mut KvClient, commands: &Commands, sums: &mut Sums) -> Result<()> {
+    let mut failure = None;
+    client
+        .execute(commands, |_, answer| {
+            match answer.map_err(Clone::clone).and_then(|reply| reply.value().map(|value| sums.add(value))) {
+                Ok(()) => {}
+                Err(error) => failure = Some(error),
+            }
+        })
+        .await;
+    failure.map_or(Ok(()), Err)
+}

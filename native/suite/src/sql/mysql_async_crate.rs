@@ -1,0 +1,181 @@
+//! The crate `mysql_async`, as its documentation has it fastest.
+//!
+//! Statements are prepared once on each connection and run by their handle (`Queryable::prep`, `Queryable::exec_iter`,
+//! <https://docs.rs/mysql_async/latest/mysql_async/prelude/trait.Queryable.html>); rows are taken as its own [`Value`]s, without a
+//! conversion. `TCP_NODELAY` is on, as by default; `prefer_socket`, which would leave TCP for a Unix socket that no other client
+//! here uses, is off (<https://docs.rs/mysql_async/latest/mysql_async/struct.Opts.html>). It sends no request before the answer to
+//! the last one.
+
+use boundary_bench_kernel::{Error, Result};
+use boundary_bench_mysql::{Cell, Url};
+use mysql_async::consts::ColumnType;
+use mysql_async::prelude::{Protocol, Queryable};
+use mysql_async::{Conn, OptsBuilder, Params, QueryResult, Row, Statement, Value};
+
+use super::data::Sums;
+use super::session::Session;
+
+/// A connection of the crate `mysql_async`.
+pub(crate) struct MysqlAsync {
+    connection: Conn,
+    queued: Option<Request>,
+}
+
+/// A request that waits for its answer to be asked for.
+enum Request {
+    Text(String),
+    Ping,
+    Run(Statement, Params),
+}
+
+fn ours(error: &mysql_async::Error) -> Error {
+    match error {
+        mysql_async::Error::Server(error) => Error::Engine { engine: "mysql", message: error.to_string() },
+        error => Error::Connection(error.to_string()),
+    }
+}
+
+fn value_of(cell: Cell<'_>) -> Result<Value> {
+    Ok(match cell {
+        Cell::Null => Value::NULL,
+        Cell::Bool(value) => Value::Int(value.into()),
+        Cell::Int(value) => Value::Int(value),
+        Cell::Double(value) => Value::Double(value),
+        Cell::Text(text) | Cell::Decimal(text) => Value::Bytes(text.into()),
+        Cell::Bytes(bytes) => Value::Bytes(bytes.into()),
+        Cell::Date(_) | Cell::Timestamp(_) => {
+            return Err(Error::InvalidArgument("no workload has a date as a parameter".to_owned()));
+        }
+    })
+}
+
+/// The value of a column, which a statement sent as text has as text, whatever its type.
+fn cell_of(value: &Value, column: ColumnType) -> Cell<'_> {
+    let bytes = match value {
+        Value::Int(value) => return Cell::Int(*value),
+        Value::UInt(value) => return i64::try_from(*value).map_or(Cell::Null, Cell::Int),
+        Value::Float(value) => return Cell::Double((*value).into()),
+        Value::Double(value) => return Cell::Double(*value),
+        Value::Bytes(bytes) => bytes,
+        Value::NULL | Value::Date(..) | Value::Time(..) => return Cell::Null,
+    };
+    let Ok(text) = std::str::from_utf8(bytes) else { return Cell::Bytes(bytes) };
+    match column {
+        ColumnType::MYSQL_TYPE_FLOAT | ColumnType::MYSQL_TYPE_DOUBLE => text.parse().map_or(Cell::Null, Cell::Double),
+        column if column.is_numeric_type() => text.parse().map_or(Cell::Decimal(text), Cell::Int),
+        _ => Cell::Text(text),
+    }
+}
+
+fn add(row: &Row, sums: &mut Sums) {
+    sums.rows += 1;
+    for (index, column) in row.columns_ref().iter().enumerate() {
+        if let Some(value) = row.as_ref(index) {
+            sums.add(cell_of(value, column.column_type()));
+        }
+    }
+}
+
+/// Reads a result to its end.
+async fn read<P: Protocol>(result: mysql_async::Result<QueryResult<'_, 'static, P>>, sums: &mut Sums) -> Result<u64> {
+    let read = async {
+        let mut result = result?;
+        result.for_each(|row| add(&row, sums)).await?;
+        let affected = result.affected_rows();
+        result.drop_result().await.map(|()| affected)
+    };
+    read.await.map_err(|error| ours(&error))
+}
+
+impl Session for MysqlAsync {
+    const SENDS_AHEAD: bool = false;
+
+    type Prepared = Statement;
+
+    async fn open(url: &Url) -> Result<Self> {
+        if url.tls.is_some() {
+            return Err(Error::Unsupported("the crate mysql_async is measured without TLS".to_owned()));
+        }
+        let options = OptsBuilder::default()
+            .ip_or_hostname(url.host.clone())
+            .tcp_port(url.port)
+            .socket(url.socket.as_ref().map(|socket| socket.display().to_string()))
+            .prefer_socket(false)
+            .user(Some(url.user.clone()))
+            .pass(url.password.clone())
+            .db_name(url.database.clone());
+        let connection = Conn::new(options).await.map_err(|error| ours(&error))?;
+        Ok(Self { connection, queued: None })
+    }
+
+    async fn prepare(&mut self, sql: &str) -> Result<Statement> {
+        self.connection.prep(sql).await.map_err(|error| match ours(&error) {
+            Error::Engine { message, .. } => Error::Unsupported(format!("the server can't do it: {message}")),
+            other => other,
+        })
+    }
+
+    fn queue_text(&mut self, sql: &str) {
+        self.queued = Some(Request::Text(sql.to_owned()));
+    }
+
+    fn queue_ping(&mut self) {
+        self.queued = Some(Request::Ping);
+    }
+
+    fn queue<'a>(&mut self, prepared: &Statement, cells: impl Iterator<Item = Cell<'a>>) -> Result<()> {
+        let values = cells.map(value_of).collect::<Result<Vec<_>>>()?;
+        let parameters = if values.is_empty() { Params::Empty } else { Params::Positional(values) };
+        self.queued = Some(Request::Run(prepared.clone(), parameters));
+        Ok(())
+    }
+
+    async fn answer(&mut self, _prepared: Option<&Statement>, sums: &mut Sums) -> Result<u64> {
+        match self.queued.take() {
+            Some(Request::Text(sql)) => read(self.connection.query_iter(sql).await, sums).await,
+            Some(Request::Run(statement, parameters)) => {
+                read(self.connection.exec_iter(statement, parameters).await, sums).await
+            }
+            Some(Request::Ping) => self.connection.ping().await.map(|()| 0).map_err(|error| ours(&error)),
+            None => Err(Error::Internal("no request waits for an answer".to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tls_is_refused_before_any_server_is_asked() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for (url, code) in
+            [("mysql://u:p@127.0.0.1:1/?tls=required", "BB_UNSUPPORTED"), ("mysql://u:p@127.0.0.1:1/", "BB_CONNECTION")]
+        {
+            let refused = runtime.block_on(MysqlAsync::open(&url.parse().unwrap())).err().unwrap();
+            assert_eq!(refused.code(), code, "{url}");
+        }
+    }
+
+    #[test]
+    fn values_are_read_by_the_type_of_their_column() {
+        use ColumnType::{
+            MYSQL_TYPE_BLOB, MYSQL_TYPE_DOUBLE, MYSQL_TYPE_LONG, MYSQL_TYPE_NEWDECIMAL, MYSQL_TYPE_VAR_STRING,
+        };
+        let bytes = |text: &str| Value::Bytes(text.into());
+        for (value, column, cell) in [
+            (bytes("12"), MYSQL_TYPE_LONG, Cell::Int(12)),
+            (bytes("12"), MYSQL_TYPE_NEWDECIMAL, Cell::Int(12)),
+            (bytes("1.5"), MYSQL_TYPE_NEWDECIMAL, Cell::Decimal("1.5")),
+            (bytes("1.5"), MYSQL_TYPE_DOUBLE, Cell::Double(1.5)),
+            (bytes("12"), MYSQL_TYPE_VAR_STRING, Cell::Text("12")),
+            (Value::Bytes(vec![0xff]), MYSQL_TYPE_BLOB, Cell::Bytes(&[0xff])),
+            (Value::UInt(7), MYSQL_TYPE_LONG, Cell::Int(7)),
+            (Value::Float(0.5), MYSQL_TYPE_DOUBLE, Cell::Double(0.5)),
+            (Value::NULL, MYSQL_TYPE_LONG, Cell::Null),
+        ] {
+            assert_eq!(cell_of(&value, column), cell, "{value:?}");
+        }
+        assert_eq!(value_of(Cell::Date(1)).unwrap_err().code(), "BB_INVALID_ARGUMENT");
+    }
+}

@@ -1,0 +1,198 @@
+//! The lanes in Rust of the families that have several clients and drivers, and what the settings of the other clients do.
+
+use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::needs;
+use boundary_bench_mysql::{Cell, SqlSession};
+use boundary_bench_redis::Server as RedisServer;
+use boundary_bench_server::{Options, Server as RestServer};
+use boundary_bench_suite::registry::{FamilySpec, open_request_cell};
+use boundary_bench_suite::requests::RequestCell;
+use redis::{Client, cmd};
+use serde_json::{Value, json};
+
+const THREADS: u32 = 3;
+const OPERATIONS: u64 = 600;
+
+fn open(family: &str, url: &str, workload: &str, more: &Value) -> boundary_bench_kernel::Result<Box<dyn RequestCell>> {
+    let mut spec = json!({
+        "family": family, "workload": workload, "url": url, "threads": THREADS, "batch": 1, "operations": OPERATIONS,
+        "prefix": "bb_test"
+    });
+    for (name, value) in more.as_object().unwrap() {
+        spec[name] = value.clone();
+    }
+    open_request_cell(&serde_json::from_value::<FamilySpec>(spec).unwrap(), &CancelToken::default())
+}
+
+fn sample(cell: &dyn RequestCell) {
+    let sample = cell.sample(&CancelToken::default()).unwrap();
+    assert_eq!(sample.checksum.difference(cell.expected(), FLOAT_TOLERANCE), None);
+}
+
+/// Opens every lane in Rust that has a client or a driver, with each of its workloads, and checks two samples.
+fn every_lane_does_its_work(family: &str, url: &str, operations: u64) {
+    let matrix: Value = serde_json::from_str(include_str!("../../../bench/matrix.json")).unwrap();
+    let mut names = Vec::new();
+    for lane in matrix["families"][family]["lanes"].as_array().unwrap() {
+        let is_driver = matches!(lane["setting"].as_str(), Some("one-thread" | "all-cores"));
+        if lane["side"] != "rust" || !(is_driver || lane["client"].is_string()) {
+            continue;
+        }
+        for workload in lane["workloads"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()) {
+            let batches: &[u32] = if lane["lane"] == "call" { &[1] } else { &[16, 7] };
+            for batch in batches {
+                let mut more = json!({ "lane": lane["lane"], "batch": batch, "operations": operations });
+                for name in ["client", "setting"].into_iter().filter(|name| lane[name].is_string()) {
+                    more[name] = lane[name].clone();
+                }
+                let cell =
+                    open(family, url, workload, &more).unwrap_or_else(|error| panic!("{workload} {more}: {error}"));
+                for _ in 0..2 {
+                    let sample = cell.sample(&CancelToken::default());
+                    let sample = sample.unwrap_or_else(|error| panic!("{workload} {more}: {error}"));
+                    let difference = sample.checksum.difference(cell.expected(), FLOAT_TOLERANCE);
+                    assert_eq!(difference, None, "{workload} {more}");
+                }
+                cell.close().unwrap();
+            }
+            names.push(lane["client"].as_str().or(lane["setting"].as_str()).unwrap());
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), 3, "{names:?}");
+}
+
+/// A figure of the server's INFO.
+fn info(server: &mut redis::Connection, name: &str) -> u64 {
+    let text: String = cmd("INFO").arg("all").query(server).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap_or("calls=0,");
+    let digits = line.strip_prefix("calls=").map_or(line, |rest| rest.split(',').next().unwrap());
+    digits.parse().unwrap()
+}
+
+#[test]
+fn the_crate_redis_and_all_drivers_do_what_they_must() {
+    needs!("redis", boundary_bench_redis::executable(None));
+    let server = RedisServer::start(None, &CancelToken::default()).unwrap();
+    every_lane_does_its_work("kv", &server.url(), OPERATIONS);
+    every_lane_does_its_work("kv", &server.unix_url(), 40);
+    let mut admin = Client::open(server.url()).unwrap().get_connection().unwrap();
+    assert_eq!(cmd("DBSIZE").query::<u64>(&mut admin).unwrap(), 0);
+}
+
+#[test]
+fn the_crate_redis_sends_a_pipeline_at_once() {
+    needs!("redis", boundary_bench_redis::executable(None));
+    let server = RedisServer::start(None, &CancelToken::default()).unwrap();
+    let mut admin = Client::open(server.url()).unwrap().get_connection().unwrap();
+    for (workload, command) in [("get", "cmdstat_get"), ("set", "cmdstat_set")] {
+        let more = json!({ "lane": "batch", "batch": 60, "client": "redis", "threads": 1 });
+        let cell = open("kv", &server.url(), workload, &more).unwrap();
+        sample(&*cell);
+        let before = [info(&mut admin, command), info(&mut admin, "total_reads_processed")];
+        sample(&*cell);
+        let after = [info(&mut admin, command), info(&mut admin, "total_reads_processed")];
+        // A writer's keys are also written before the sample, by as many commands of our own client at once.
+        let own = u64::from(workload == "set");
+        assert_eq!(after[0] - before[0], OPERATIONS * (1 + own));
+        // Each of the ten pipelines is read at once, or in two parts where one comes while it is sent; not command by command.
+        let reads = after[1] - before[1];
+        assert!((10..=30).contains(&reads), "{reads} reads");
+        cell.close().unwrap();
+    }
+}
+
+#[test]
+fn mysql_async_and_all_drivers_do_what_they_must() {
+    needs!("mysql", boundary_bench_mysql::server::executable(None));
+    let server = boundary_bench_mysql::server::start(None).unwrap();
+    let url = &server.url().secret_text();
+    every_lane_does_its_work("sql", url, 60);
+    let ahead = json!({ "lane": "batch", "batch": 4, "client": "mysql_async" });
+    assert_eq!(open("sql", url, "select_pk", &ahead).err().unwrap().code(), "BB_INVALID_ARGUMENT");
+    let by_rows = open("sql", url, "insert_multi_values", &ahead).unwrap();
+    assert_eq!(by_rows.sample(&CancelToken::default()).unwrap_err().code(), "BB_INVALID_ARGUMENT");
+    by_rows.close().unwrap();
+}
+
+#[test]
+fn mysql_async_prepares_once_and_stays_on_tcp() {
+    needs!("mysql", boundary_bench_mysql::server::executable(None));
+    let server = boundary_bench_mysql::server::start(None).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut admin = runtime.block_on(SqlSession::open(server.url())).ok().unwrap();
+    let mut number = |sql: &str| {
+        let mut found = 0;
+        admin.queue_text(sql);
+        let read = |row: boundary_bench_mysql::RowView<'_>| {
+            row.visit(|_, cell| match cell {
+                Cell::Int(value) => found = value,
+                Cell::Text(text) => found = text.parse().unwrap_or_default(),
+                _ => {}
+            })
+            .unwrap();
+        };
+        runtime.block_on(admin.answer(None, read)).ok().unwrap();
+        found
+    };
+    let prepared = "SHOW GLOBAL STATUS LIKE 'Com_stmt_prepare'";
+    let executed = "SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'";
+    for (workload, runs) in [("select_pk", OPERATIONS.cast_signed()), ("select_pk_literal", 0)] {
+        let more = json!({ "lane": "call", "client": "mysql_async", "options": { "rows": 1200 } });
+        let cell = open("sql", &server.url().secret_text(), workload, &more).unwrap();
+        let before = [number(prepared), number(executed)];
+        sample(&*cell);
+        assert_eq!([number(prepared) - before[0], number(executed) - before[1]], [0, runs], "{workload}");
+        let over_sockets = number(
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'boundary_bench' AND host NOT LIKE '%:%'",
+        );
+        assert_eq!(over_sockets, 0);
+        cell.close().unwrap();
+    }
+}
+
+/// A server, the key that it asks for, and its URL with that.
+fn rest_server() -> (RestServer, String, String) {
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let key = format!("{}.{}", "k".repeat(16), "s".repeat(64));
+    let api_key = Some(key.clone());
+    let server = RestServer::start(&Options { listen, api_key, scale_factor: 0.001, ..Options::default() }).unwrap();
+    let url = server.url().replace("://", &format!("://:{key}@"));
+    (server, key, url)
+}
+
+#[test]
+fn reqwest_and_all_drivers_do_what_they_must() {
+    let (_server, _, url) = rest_server();
+    every_lane_does_its_work("rest", &url, 64);
+}
+
+#[test]
+fn reqwest_keeps_its_connections_and_has_as_many_as_requests_under_way() {
+    let (server, key, url) = rest_server();
+    let open_connections = || {
+        let address = server.address();
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        let request = format!("GET /metrics HTTP/1.1\r\nhost: t\r\nx-api-key: {key}\r\nconnection: close\r\n\r\n");
+        std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+        let text = std::io::read_to_string(stream).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("boundary_bench_connections ")).unwrap();
+        // Without the connection that asks.
+        line.trim().parse::<u32>().unwrap() - 1
+    };
+    let call = open("rest", &url, "pkread", &json!({ "lane": "call", "client": "reqwest" })).unwrap();
+    sample(&*call);
+    sample(&*call);
+    assert_eq!(open_connections(), THREADS);
+    call.close().unwrap();
+    let more = json!({ "lane": "batch", "batch": 60, "client": "reqwest", "threads": 1 });
+    let batch = open("rest", &url, "pkread", &more).unwrap();
+    sample(&*batch);
+    sample(&*batch);
+    let open = open_connections();
+    // Each of the twenty rounds would open as many again if none were kept.
+    assert!((20..=64).contains(&open), "{open} connections");
+    batch.close().unwrap();
+}
