@@ -63,7 +63,9 @@ describe('the check of rows', () => {
       'the row (id 4, sensor_id 4, value 0.4, timestamp 1700000004000) should not be among the rows',
     );
     const filtered = rowCheckOf('query.filtered', { start: 0, rows: 10 });
-    expect(() => filtered.addRows([{ id: 4, sensor_id: 4, value: 0.4, timestamp: 1_700_000_004_000 }])).toThrow();
+    expect(() => filtered.addRows([{ id: 4, sensor_id: 4, value: 0.4, timestamp: 1_700_000_004_000 }])).toThrow(
+      'should not be among the rows',
+    );
   });
 
   it('compares aggregates sensor by sensor', () => {

@@ -8,6 +8,7 @@
 //!
 //! The suite depends on engines only through their trait, and not on JavaScript.
 
+mod batch_rows;
 mod dimensions;
 pub mod direct;
 mod expected;

@@ -8,8 +8,8 @@ use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
 use boundary_bench_engine::measurements::{Aggregate, FILTERED_SENSOR, Measurement, RowRange};
 use boundary_bench_kernel::{Error, Result};
 
+use crate::batch_rows::{aggregates, measurements};
 use crate::dimensions::Workload;
-use crate::query::{aggregates, measurements};
 
 /// The check of the rows of one table, in any order.
 pub(crate) enum RowCheck {
