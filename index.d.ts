@@ -314,8 +314,8 @@ export declare class NativeIngest {
 /** A cell of request work in Rust, connected and loaded. */
 export declare class NativeRequests {
   /**
-   * Connects a cell and loads the data that it reads. Takes `{family, workload, lane, setting?, url, threads, batch,
-   * operations, rate?, prefix, serverProcesses?, options?}` as JSON.
+   * Connects a cell and loads the data that it reads. Takes `{family, workload, lane, setting?, client?, url, threads,
+   * batch, operations, rate?, prefix, serverProcesses?, options?}` as JSON.
    */
   static open(spec: string, cancel?: Cancel | undefined | null): Promise<NativeRequests>
   /** Runs the load once, on threads of its own; resolves to the sample as JSON. */
