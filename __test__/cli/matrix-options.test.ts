@@ -135,6 +135,7 @@ test('the flags of today are all there', () => {
       "--hyperd",
       "--ingest-url",
       "--lane",
+      "--leave-garbage",
       "--margin",
       "--mysql-url",
       "--net-bandwidth-mbps",
