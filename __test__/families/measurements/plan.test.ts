@@ -42,8 +42,8 @@ describe('the plan of the family', () => {
   it('gives slow lanes fewer rows, and says so in their cells', () => {
     const rows = 10_000_000;
     const byId = new Map(planMeasurements({ rows, workers: 2 }).map(({ cell }) => [cell.id, cell]));
-    const naive = byId.get('measurements/query.full_scan/naive-objects/napi/memory/async/w1');
-    expect([naive?.rows, naive?.bytes]).toEqual([500_000, 12_000_000]);
+    const naive = byId.get('measurements/insert.bulk/naive-row/napi/memory/async/w1');
+    expect([naive?.rows, naive?.bytes]).toEqual([1_000_000, 24_000_000]);
     expect(byId.get('measurements/insert.bulk/staged-row/napi/memory/async/w2')?.rows).toBe(rows);
   });
 
