@@ -84,8 +84,13 @@ export async function run(options: RunOptions): Promise<RunResult> {
 function workLeft(session: Session): { readonly forks: number; readonly seconds: number } {
   const { planned, directory, policy } = session;
   const left = planned.filter((cell) => cell.skip === undefined && !isDone(session, cell));
-  const forks = left.reduce((sum, { cell }) => sum + session.forks - directory.forksOf(cell.id).length, 0);
-  return { forks, seconds: forks * typicalSeconds(policy) };
+  const forks = left.map(({ cell }) => session.forks - directory.forksOf(cell.id).length);
+  const seconds = left.map(({ cell }, index) => forks[index]! * typicalSeconds(policy, cell.rows));
+  return { forks: sum(forks), seconds: sum(seconds) };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }
 
 interface Session extends Omit<Instruments, 'onStep' | 'verify'> {

@@ -66,10 +66,12 @@ export function executionsOf({ seconds, elapsedSeconds }: Execution): number {
 /** The seconds in which a process starts and opens its cell, typically, and how often its warm-up and samples take the budget. */
 const TYPICAL_OPENING_SECONDS = 1;
 const TYPICAL_BUDGETS = 2;
+/** The seconds in which a process loads, moves and checks a row, typically. */
+const TYPICAL_ROW_SECONDS = 2e-7;
 
-/** The seconds that one fork takes, typically. */
-export function typicalSeconds({ budgetSeconds }: SamplingPolicy): number {
-  return TYPICAL_OPENING_SECONDS + TYPICAL_BUDGETS * budgetSeconds;
+/** The seconds that one fork of a cell with so many rows takes, typically. */
+export function typicalSeconds({ budgetSeconds }: SamplingPolicy, rows: number): number {
+  return TYPICAL_OPENING_SECONDS + TYPICAL_BUDGETS * budgetSeconds + rows * TYPICAL_ROW_SECONDS;
 }
 
 /**
