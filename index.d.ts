@@ -320,6 +320,8 @@ export declare class NativeRequests {
   static open(spec: string, cancel?: Cancel | undefined | null): Promise<NativeRequests>
   /** Runs the load once, on threads of its own; resolves to the sample as JSON. */
   sample(cancel?: Cancel | undefined | null): Promise<string>
+  /** Executes the work once more, untimed, and compares each answer with the one that it must be. */
+  verify(cancel?: Cancel | undefined | null): Promise<void>
   /** The checksum that every sample must return, as JSON. */
   get expected(): string
   /** Removes the cell's tables or keys and closes its connections; does nothing the second time. */

@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, lock};
 use boundary_bench_suite::registry::{FamilySpec, open_request_cell};
 use boundary_bench_suite::requests::RequestCell;
 use boundary_bench_suite::{PrivateTarget, TargetKind};
 use napi::Env;
-use napi::bindgen_prelude::AsyncBlock;
+use napi::bindgen_prelude::{AsyncBlock, ToNapiValue};
 use napi_derive::napi;
 use serde::Serialize;
 
@@ -40,14 +41,13 @@ impl NativeRequests {
     /// Runs the load once, on threads of its own; resolves to the sample as JSON.
     #[napi(catch_unwind)]
     pub fn sample(&self, env: Env, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<String>> {
-        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
-        let entry = self.in_flight.enter(token.clone());
-        let cell = lock(&self.cell).clone();
-        promise(env, async move {
-            let _entry = entry;
-            let cell = cell.ok_or(Error::Closed("the cell")).map_err(js)?;
-            on_own_thread(move || json(&cell.sample(&token)?)).await
-        })
+        self.run(env, cancel, |cell, token| json(&cell.sample(token)?))
+    }
+
+    /// Executes the work once more, untimed, and compares each answer with the one that it must be.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn verify(&self, env: Env, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<()>> {
+        self.run(env, cancel, |cell, token| cell.verify(token))
     }
 
     /// The checksum that every sample must return, as JSON.
@@ -67,6 +67,25 @@ impl NativeRequests {
                 Some(cell) => on_own_thread(move || cell.close()).await,
                 None => Ok(()),
             }
+        })
+    }
+}
+
+impl NativeRequests {
+    /// Works with the open cell on a thread of its own.
+    fn run<T: ToNapiValue + Send + 'static>(
+        &self,
+        env: Env,
+        cancel: Option<&Cancel>,
+        work: impl FnOnce(&dyn RequestCell, &CancelToken) -> boundary_bench_kernel::Result<T> + Send + 'static,
+    ) -> napi::Result<AsyncBlock<T>> {
+        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
+        let entry = self.in_flight.enter(token.clone());
+        let cell = lock(&self.cell).clone();
+        promise(env, async move {
+            let _entry = entry;
+            let cell = cell.ok_or(Error::Closed("the cell")).map_err(js)?;
+            on_own_thread(move || work(&*cell, &token)).await
         })
     }
 }

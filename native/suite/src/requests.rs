@@ -155,6 +155,15 @@ pub trait RequestCell: Send + Sync {
     /// The checksum that every sample must return.
     fn expected(&self) -> &Checksum;
 
+    /// Executes the cell's work once more, untimed, and compares each answer with the one that it must be: sums do not show that
+    /// two answers were exchanged. Does nothing where a sample compares each answer already.
+    ///
+    /// # Errors
+    /// [`Error::WrongRows`] for a wrong answer, the errors of the requests, and [`Error::Cancelled`].
+    fn verify(&self, cancel: &CancelToken) -> Result<()> {
+        cancel.check()
+    }
+
     /// Removes the cell's tables or keys and closes its connections. Dropping the cell only closes them.
     ///
     /// # Errors

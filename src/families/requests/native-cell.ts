@@ -1,4 +1,4 @@
-import { addon } from '../../addon.js';
+import { type Cancel, addon } from '../../addon.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
 import type { Checksum } from '../../records/record.js';
 import type { NativeTiming, OpenCell, RequestMeasures } from '../workload.js';
@@ -23,28 +23,33 @@ interface NativeSample extends NativeTiming, RequestMeasures {
 /** Opens a cell of the `rust` side. The addon only starts it, and the event loop is idle in the meantime. */
 export async function openNativeRequests(requests: NativeRequests): Promise<OpenCell> {
   const native = await ours(addon.NativeRequests.open(specOf(requests)));
+  /** Runs `work`, which the signal cancels. */
+  const cancellable = async <T>(signal: AbortSignal, work: (cancel: Cancel) => Promise<T>): Promise<T> => {
+    const cancel = new addon.Cancel();
+    const onAbort = (): void => cancel.cancel();
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await ours(work(cancel));
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  };
   return {
     expected: requests.expected,
     sample: async (stopwatch, signal) => {
-      const cancel = new addon.Cancel();
-      const onAbort = (): void => cancel.cancel();
-      if (signal.aborted) onAbort();
-      signal.addEventListener('abort', onAbort, { once: true });
-      try {
-        const sample = JSON.parse(await ours(native.sample(cancel))) as NativeSample;
-        const { checksum, latency, behind, serverCpuUserSeconds, serverCpuSystemSeconds, ...timing } = sample;
-        stopwatch.add(timing);
-        stopwatch.addRequests({
-          ...(latency === undefined ? {} : { latency }),
-          ...(behind === undefined ? {} : { behind }),
-          ...(serverCpuUserSeconds === undefined ? {} : { serverCpuUserSeconds }),
-          ...(serverCpuSystemSeconds === undefined ? {} : { serverCpuSystemSeconds }),
-        });
-        return checksum;
-      } finally {
-        signal.removeEventListener('abort', onAbort);
-      }
+      const sample = JSON.parse(await cancellable(signal, (cancel) => native.sample(cancel))) as NativeSample;
+      const { checksum, latency, behind, serverCpuUserSeconds, serverCpuSystemSeconds, ...timing } = sample;
+      stopwatch.add(timing);
+      stopwatch.addRequests({
+        ...(latency === undefined ? {} : { latency }),
+        ...(behind === undefined ? {} : { behind }),
+        ...(serverCpuUserSeconds === undefined ? {} : { serverCpuUserSeconds }),
+        ...(serverCpuSystemSeconds === undefined ? {} : { serverCpuSystemSeconds }),
+      });
+      return checksum;
     },
+    verify: (_stopwatch, signal) => cancellable(signal, (cancel) => native.verify(cancel)),
     close: () => ours(native.close()),
   };
 }
