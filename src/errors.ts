@@ -24,6 +24,11 @@ export const UNSUPPORTED = 'BB_UNSUPPORTED';
 /** The code of work that exceeded its time-out. */
 export const TIMEOUT = 'BB_TIMEOUT';
 
+/** The error of a cell that did not do its work: rows, answers or sums are not those that they should be. */
+export function checksumMismatch(problem: string): BoundaryError {
+  return new BoundaryError('BB_CHECKSUM_MISMATCH', problem);
+}
+
 /** Splits `[BB_CODE] text` into its code and its text; `undefined` if the message has no code. */
 export function splitMessage(message: string): { code: string; text: string } | undefined {
   const [, code, text] = /^\[(BB_[A-Z0-9_]+)\]\s*([\s\S]*)$/.exec(message) ?? [];

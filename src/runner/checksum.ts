@@ -1,5 +1,5 @@
 import type { Checksum } from '../records/record.js';
-import { BoundaryError } from '../errors.js';
+import { type BoundaryError, checksumMismatch } from '../errors.js';
 
 /** The most relative difference between a sum of floats and the expected one, since engines add in different orders. */
 export const FLOAT_TOLERANCE = 1e-9;
@@ -27,5 +27,5 @@ function agree(found: string | number | undefined, expected: string | number | u
 
 function mismatch(what: string, found: unknown, expected: unknown): BoundaryError {
   const show = (value: unknown): string => (value === undefined ? 'nothing' : String(value));
-  return new BoundaryError('BB_CHECKSUM_MISMATCH', `${what}: read ${show(found)}, expected ${show(expected)}`);
+  return checksumMismatch(`${what}: read ${show(found)}, expected ${show(expected)}`);
 }

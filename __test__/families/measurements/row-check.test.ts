@@ -68,6 +68,17 @@ describe('the check of rows', () => {
     );
   });
 
+  it('takes no null for a zero', () => {
+    const zero = { id: 0, sensor_id: 0, value: 0, timestamp: 1_700_000_000_000 };
+    const checked = (row: object) => () => rowCheckOf('query.full_scan', { start: 0, rows: 1 }).addRows([row]);
+    expect(checked(zero)).not.toThrow();
+    for (const name of Object.keys(zero)) expect(checked({ ...zero, [name]: null })).toThrow('the row');
+    const [group] = groupsOf({ start: 0, rows: 1 });
+    const aggregated = (row: object) => () => rowCheckOf('query.aggregation', { start: 0, rows: 1 }).addRows([row]);
+    expect(aggregated(group!)).not.toThrow();
+    for (const name of ['avg', 'min', 'max']) expect(aggregated({ ...group, [name]: null })).toThrow('should be');
+  });
+
   it('compares aggregates sensor by sensor', () => {
     const range = { start: 3, rows: 77 };
     const checked = (rows: object[]) => () => {

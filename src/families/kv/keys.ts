@@ -2,7 +2,7 @@
  * The keys and values of the family, as `native/suite/src/kv.rs` has them: key `i` is `prefix:i`, its value the digits of `i`,
  * padded with leading zeros.
  */
-import { BoundaryError } from '../../errors.js';
+import { checksumMismatch } from '../../errors.js';
 import type { Checksum } from '../../records/record.js';
 import { KV_MATRIX } from './matrix.js';
 
@@ -45,7 +45,8 @@ export class KvCheck implements KvReader {
 
   addText(value: string | null, key: number): void {
     const expected = this.#values[key];
-    if (value !== expected) throw wrong(`the key ${key} has the value ${value}, and should have ${expected}`);
+    if (value !== expected)
+      throw checksumMismatch(`the key ${key} has the value ${value}, and should have ${expected}`);
     this.#read += 1;
   }
 
@@ -55,12 +56,9 @@ export class KvCheck implements KvReader {
 
   /** Ends the check: every key must have been read. */
   finish(): void {
-    if (this.#read !== this.#values.length) throw wrong(`${this.#read} of ${this.#values.length} keys were read`);
+    if (this.#read !== this.#values.length)
+      throw checksumMismatch(`${this.#read} of ${this.#values.length} keys were read`);
   }
-}
-
-function wrong(problem: string): BoundaryError {
-  return new BoundaryError('BB_CHECKSUM_MISMATCH', problem);
 }
 
 /** The sums of the values read so far: the numbers in them, and their bytes. */

@@ -4,7 +4,7 @@
  * A sample returns sums by column, which stay right if two rows exchange a value, or if one row comes twice in place of another
  * with the same sums. This check sees both: each value must be that of its row, and each row must come once.
  */
-import { BoundaryError } from '../../errors.js';
+import { checksumMismatch } from '../../errors.js';
 import { type SensorGroup, groupsOf } from './closed-forms.js';
 import { matrix, workloadEntry } from './matrix.js';
 import type { RowRange } from './rows.js';
@@ -68,7 +68,7 @@ class MeasurementCheck implements RowCheck {
   finish(): void {
     if (this.#missing === 0) return;
     const { rows, start } = this.#range;
-    throw wrong(`${this.#missing} rows are missing of those from ${start} to ${start + rows - 1}`);
+    throw checksumMismatch(`${this.#missing} rows are missing of those from ${start} to ${start + rows - 1}`);
   }
 
   #add(row: Row): void {
@@ -76,17 +76,17 @@ class MeasurementCheck implements RowCheck {
     const { id, sensor_id: sensorId, value, timestamp } = row;
     const place = id - this.#range.start;
     const sensor = id % sensors;
-    if (this.#seen[place] === undefined || (this.#sensor !== undefined && sensor !== this.#sensor)) {
-      throw wrong(`${shown(row)} should not be among the rows`);
+    if (!isNumber(id) || this.#seen[place] === undefined || (this.#sensor !== undefined && sensor !== this.#sensor)) {
+      throw checksumMismatch(`${shown(row)} should not be among the rows`);
     }
     const time = timestampStart + id * timestampStep;
-    const isNear = Math.abs(value - id * valueStep) <= TEXT_TOLERANCE * value;
+    const isNear = isNumber(value) && Math.abs(value - id * valueStep) <= TEXT_TOLERANCE * value;
     if (sensorId !== sensor || !isNear || Number(timestamp) !== time) {
-      throw wrong(
+      throw checksumMismatch(
         `${shown(row)} should be ${shown({ id, sensor_id: sensor, value: id * valueStep, timestamp: time })}`,
       );
     }
-    if (this.#seen[place] === 1) throw wrong(`${shown(row)} came twice`);
+    if (this.#seen[place] === 1) throw checksumMismatch(`${shown(row)} came twice`);
     this.#seen[place] = 1;
     this.#missing -= 1;
   }
@@ -115,27 +115,29 @@ class GroupCheck implements RowCheck {
   }
 
   finish(): void {
-    for (const group of this.#left.values()) throw wrong(`${shown(group)} is missing`);
+    for (const group of this.#left.values()) throw checksumMismatch(`${shown(group)} is missing`);
   }
 
   #add(row: SensorGroup): void {
     const sensor = Number(row.sensor_id);
     const expected = this.#left.get(sensor);
-    if (expected === undefined) throw wrong(`${shown(row)} came twice, or should not be among the rows`);
+    if (expected === undefined) throw checksumMismatch(`${shown(row)} came twice, or should not be among the rows`);
     const isExact = Number(row.count) === expected.count;
     const isNear = (['avg', 'min', 'max'] as const).every(
-      (name) => Math.abs(row[name] - expected[name]) <= matrix.floatTolerance * Math.abs(expected[name]),
+      (name) =>
+        isNumber(row[name]) && Math.abs(row[name] - expected[name]) <= matrix.floatTolerance * Math.abs(expected[name]),
     );
-    if (!isExact || !isNear) throw wrong(`${shown(row)} should be ${shown(expected)}`);
+    if (!isExact || !isNear) throw checksumMismatch(`${shown(row)} should be ${shown(expected)}`);
     this.#left.delete(sensor);
   }
+}
+
+/** Whether it is a number, whatever its type says: a null counts as zero where it is calculated with. */
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number';
 }
 
 function shown(row: object): string {
   const values = Object.entries(row).map(([name, value]) => `${name} ${String(value)}`);
   return `the row (${values.join(', ')})`;
-}
-
-function wrong(problem: string): BoundaryError {
-  return new BoundaryError('BB_CHECKSUM_MISMATCH', problem);
 }

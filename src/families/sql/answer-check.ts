@@ -1,5 +1,5 @@
 /** The check of each answer of a cell that reads: sums do not show that two answers were exchanged. */
-import { BoundaryError } from '../../errors.js';
+import { checksumMismatch } from '../../errors.js';
 import type { SqlAnswer } from '../../clients/js-sql-client.js';
 import { kOf, textOf, userOf } from './data.js';
 import { SQL_MATRIX } from './matrix.js';
@@ -19,11 +19,12 @@ export function checkAnswer(step: SqlStep, { rows: answered = [] }: SqlAnswer, r
   const expected = expectedRows(step, rows);
   if (expected === undefined) return;
   const asked = `${step.sql} with ${JSON.stringify(step.parameters ?? [])}`;
-  if (found.length !== expected.size) throw wrong(`${asked}: ${found.length} rows came instead of ${expected.size}`);
+  if (found.length !== expected.size)
+    throw checksumMismatch(`${asked}: ${found.length} rows came instead of ${expected.size}`);
   for (const row of found) {
     const shown = shownRow(valuesOf(row, step));
     // A row that came twice is no longer expected.
-    if (!expected.delete(shown)) throw wrong(`${asked}: the row ${shown} is none of its rows`);
+    if (!expected.delete(shown)) throw checksumMismatch(`${asked}: the row ${shown} is none of its rows`);
   }
 }
 
@@ -50,8 +51,4 @@ function valuesOf(row: AnyRow, { reading }: SqlStep): readonly unknown[] {
 /** Values as text, in which drivers agree: truth values as numbers, sums that come as decimals without their type. */
 function shownRow(values: readonly unknown[]): string {
   return values.map((value) => String(typeof value === 'boolean' ? Number(value) : value)).join(', ');
-}
-
-function wrong(problem: string): BoundaryError {
-  return new BoundaryError('BB_CHECKSUM_MISMATCH', problem);
 }
