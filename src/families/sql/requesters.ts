@@ -29,8 +29,7 @@ export interface SqlWork {
 
 /** A client, in the form that requests use. */
 interface SqlConnection {
-  /** Runs a statement and reads its response. */
-  one(step: SqlStep, sums: SqlSums): Promise<void>;
+  ping(): Promise<unknown>;
   /** Runs statements together and reads their responses; absent if the client runs single statements alone. */
   many?(steps: readonly SqlStep[], sums: SqlSums): Promise<void>;
   /** Runs a statement; resolves to its answer. */
@@ -72,8 +71,7 @@ async function answers(
   index: number,
 ): Promise<readonly (readonly [SqlStep, SqlAnswer])[]> {
   const { from, to } = operationsOf(cell, index);
-  const steps: SqlStep[] = [];
-  for (let operation = from; operation < to; operation += 1) steps.push(...plan.steps(operation, table));
+  const steps = stepsOf(plan, table, from, to);
   if (cell.lane === 'batch') {
     const all = await connection.answers!(steps);
     return steps.map((step, at) => [step, all[at]!]);
@@ -84,29 +82,44 @@ async function answers(
   return each;
 }
 
+/** The statements of the operations `from` to `to`, the last one excluded. */
+function stepsOf(plan: SqlPlan, table: string, from: number, to: number): SqlStep[] {
+  const steps: SqlStep[] = [];
+  for (let operation = from; operation < to; operation += 1) steps.push(...plan.steps(operation, table));
+  return steps;
+}
+
 async function request(work: SqlWork, connection: SqlConnection, index: number): Promise<void> {
   const { planned, plan, table } = work;
   const { cell } = planned;
   const sums = work.sums();
   const { from, to } = operationsOf(cell, index);
   const bySample = plan.workload.transaction === 'sample';
-  if (bySample && index < cell.threads) await connection.one(control('BEGIN'), sums);
+  if (bySample && index < cell.threads) await one(connection, control('BEGIN'), sums);
   if (plan.isRows) {
     const rows = plan.users.slice(from, to);
     const inserted = await connection.insertRows!(table, plan.table!.columns, rows);
     sums.affected += inserted;
   } else if (cell.lane === 'batch') {
-    const steps: SqlStep[] = [];
-    for (let operation = from; operation < to; operation += 1) steps.push(...plan.steps(operation, table));
-    await connection.many!(steps, sums);
+    await connection.many!(stepsOf(plan, table, from, to), sums);
   } else {
     for (let operation = from; operation < to; operation += 1) {
       // Each step waits for the response to the previous one.
       // oxlint-disable-next-line no-await-in-loop -- that is the lane
-      for (const step of plan.steps(operation, table)) await connection.one(step, sums);
+      for (const step of plan.steps(operation, table)) await one(connection, step, sums);
     }
   }
-  if (bySample && index + cell.threads >= requestsOf(cell)) await connection.one(control('COMMIT'), sums);
+  if (bySample && index + cell.threads >= requestsOf(cell)) await one(connection, control('COMMIT'), sums);
+}
+
+/** Runs a statement and reads its response. */
+async function one(connection: SqlConnection, step: SqlStep, sums: SqlSums): Promise<void> {
+  if (step.isPing) {
+    await connection.ping();
+    sums.rows += 1;
+    return;
+  }
+  read(step.reading, await connection.answer(step), sums);
 }
 
 function control(sql: string): SqlStep {
@@ -124,13 +137,8 @@ class AddonConnection implements SqlConnection {
     this.#asRows = asRows;
   }
 
-  async one(step: SqlStep, sums: SqlSums): Promise<void> {
-    if (step.isPing) {
-      await this.#client.ping();
-      sums.rows += 1;
-      return;
-    }
-    read(step.reading, await this.answer(step), sums);
+  ping(): Promise<void> {
+    return this.#client.ping();
   }
 
   async many(steps: readonly SqlStep[], sums: SqlSums): Promise<void> {
@@ -184,13 +192,8 @@ class AddonCalls implements SqlConnection {
     this.#calls = calls;
   }
 
-  async one(step: SqlStep, sums: SqlSums): Promise<void> {
-    if (step.isPing) {
-      await this.#calls.ping();
-      sums.rows += 1;
-      return;
-    }
-    read(step.reading, await this.answer(step), sums);
+  ping(): Promise<void> {
+    return this.#calls.ping();
   }
 
   answer({ sql, parameters = [] }: SqlStep): Promise<SqlAnswer> {
@@ -254,17 +257,12 @@ class JsConnection implements SqlConnection {
     this.#connection = connection;
   }
 
-  async one(step: SqlStep, sums: SqlSums): Promise<void> {
-    if (step.isPing) {
-      await this.#connection.ping();
-      sums.rows += 1;
-      return;
-    }
-    read(step.reading, await this.#connection.request(step), sums);
+  ping(): Promise<unknown> {
+    return this.#connection.ping();
   }
 
   async many(steps: readonly SqlStep[], sums: SqlSums): Promise<void> {
-    const answers = await this.#connection.requests(steps);
+    const answers = await this.answers(steps);
     for (let index = 0; index < steps.length; index += 1) read(steps[index]!.reading, answers[index]!, sums);
   }
 
