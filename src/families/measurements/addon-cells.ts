@@ -1,7 +1,7 @@
 /** The cells that run through the addon: the `napi` side, and the `rust` side, whose work the addon only starts. */
 import type { Connection } from '../../library/engine/connection.js';
 import type { Cell, Checksum } from '../../records/record.js';
-import type { OpenCell, Stopwatch } from '../workload.js';
+import type { OpenCell } from '../workload.js';
 import { mergeChecksums } from './checksum.js';
 import { expectedOf } from './closed-forms.js';
 import type { LaneRun, LaneTask } from './lane.js';
@@ -18,7 +18,7 @@ import {
 } from './native-suite.js';
 import { readBack } from './read-back.js';
 import { splitRows } from './rows.js';
-import { createTables, dropTables, tableNames } from './tables.js';
+import { inNewTables, tableNames } from './tables.js';
 import { verifyReader, verifyTable } from './verify-lane.js';
 import { WorkerPool } from './worker-pool.js';
 
@@ -95,21 +95,16 @@ async function openWriter({ connection }: AddonEngine, cell: Cell): Promise<Open
   const names = tableNames(INSERT_TABLE, workers);
   const tasks = tasksOf(cell, names);
   const team = await openTeam(connection, tasks);
-  /** Fills the tables, and hands over to `read` before they are dropped. */
-  const filled = async <T>(stopwatch: Stopwatch, signal: AbortSignal, read: () => Promise<T>): Promise<T> => {
-    await createTables(connection, names);
-    try {
-      await team.run(stopwatch, signal);
-      return await read();
-    } finally {
-      await dropTables(connection, names);
-    }
-  };
   return {
     expected: expectedOf(cell.workload, splitRows(cell.rows, workers)),
-    sample: (stopwatch, signal) => filled(stopwatch, signal, () => readBack(connection, names)),
+    sample: (stopwatch, signal) =>
+      inNewTables(connection, names, async () => {
+        await team.run(stopwatch, signal);
+        return readBack(connection, names);
+      }),
     verify: (stopwatch, signal) =>
-      filled(stopwatch, signal, async () => {
+      inNewTables(connection, names, async () => {
+        await team.run(stopwatch, signal);
         for (const task of tasks) await verifyTable(connection, task);
       }),
     close: () => team.close(),

@@ -16,7 +16,7 @@ import type { Place } from './place.js';
 import { readBack } from './read-back.js';
 import { rowCheckOf } from './row-check.js';
 import { BATCH_ROWS, batchesOf, RowBatch, type RowRange } from './rows.js';
-import { createTables, dropTables } from './tables.js';
+import { inNewTables } from './tables.js';
 import { verifyTable } from './verify-lane.js';
 
 /** The table of all inserts of this client. */
@@ -84,7 +84,6 @@ function openWriter({ engine, connection }: Mysql2Place, range: RowRange, expect
   const memory = new RowBatch(Math.min(BATCH_ROWS, range.rows));
   const run = (sql: string): Promise<unknown> => connection.request({ sql, parameters: undefined });
   const fill = async (stopwatch: Stopwatch, signal: AbortSignal): Promise<void> => {
-    await createTables(engine.connection, [INSERT_TABLE]);
     stopwatch.start();
     await run('BEGIN');
     for (const part of batchesOf(range)) {
@@ -102,17 +101,16 @@ function openWriter({ engine, connection }: Mysql2Place, range: RowRange, expect
   };
   return {
     expected,
-    sample: async (stopwatch, signal) => {
-      await fill(stopwatch, signal);
-      const checksum = await readBack(engine.connection, [INSERT_TABLE]);
-      await dropTables(engine.connection, [INSERT_TABLE]);
-      return checksum;
-    },
-    verify: async (stopwatch, signal) => {
-      await fill(stopwatch, signal);
-      await verifyTable(engine.connection, { table: INSERT_TABLE, range });
-      await dropTables(engine.connection, [INSERT_TABLE]);
-    },
+    sample: (stopwatch, signal) =>
+      inNewTables(engine.connection, [INSERT_TABLE], async () => {
+        await fill(stopwatch, signal);
+        return readBack(engine.connection, [INSERT_TABLE]);
+      }),
+    verify: (stopwatch, signal) =>
+      inNewTables(engine.connection, [INSERT_TABLE], async () => {
+        await fill(stopwatch, signal);
+        await verifyTable(engine.connection, { table: INSERT_TABLE, range });
+      }),
     close: async () => {},
   };
 }

@@ -11,6 +11,20 @@ export async function createTables(connection: Connection, names: readonly strin
   for (const name of names) await connection.createTable(measurementsTable(name), { mode: 'replace' });
 }
 
+/** Runs work on empty tables of measurements with these names, and drops them after it, whatever its outcome. */
+export async function inNewTables<T>(
+  connection: Connection,
+  names: readonly string[],
+  work: () => Promise<T>,
+): Promise<T> {
+  await createTables(connection, names);
+  try {
+    return await work();
+  } finally {
+    await dropTables(connection, names);
+  }
+}
+
 export async function dropTables(connection: Connection, names: readonly string[]): Promise<void> {
   for (const name of names) await connection.dropTable(name);
 }
