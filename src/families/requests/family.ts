@@ -119,7 +119,7 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
         await cell.close();
         await own.close();
       };
-      return { expected: cell.expected, sample: (stopwatch, signal) => cell.sample(stopwatch, signal), close };
+      return { ...cell, close };
     } catch (thrown) {
       await own.close();
       throw thrown;
