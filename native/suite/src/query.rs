@@ -75,10 +75,7 @@ pub(crate) fn verify(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
                 Ok::<_, Error>(())
             })?;
         } else {
-            let mut stream = part.engine.query(&part.sql, &part.options)?;
-            while let Some(batch) = stream.next_batch()? {
-                check.add_batch(&batch)?;
-            }
+            check.add_stream(&mut *part.engine.query(&part.sql, &part.options)?)?;
         }
         check.finish()?;
     }

@@ -4,6 +4,7 @@
 //! with the same sums. This check sees both: each value must be that of its row, and each row must come once.
 
 use arrow_array::RecordBatch;
+use boundary_bench_engine::BatchStream;
 use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
 use boundary_bench_engine::measurements::{Aggregate, FILTERED_SENSOR, Measurement, RowRange};
 use boundary_bench_kernel::{Error, Result};
@@ -31,6 +32,17 @@ impl RowCheck {
             Workload::QueryFiltered => rows(Some(FILTERED_SENSOR.cast_signed())),
             Workload::QueryAggregation => Self::Aggregates(range.aggregates()),
         }
+    }
+
+    /// Checks the rows of a stream.
+    ///
+    /// # Errors
+    /// See [`Self::add_batch`], and the errors of the stream.
+    pub(crate) fn add_stream(&mut self, stream: &mut dyn BatchStream) -> Result<()> {
+        while let Some(batch) = stream.next_batch()? {
+            self.add_batch(&batch)?;
+        }
+        Ok(())
     }
 
     /// Checks the rows of a batch.

@@ -101,10 +101,7 @@ fn scan(table: &str) -> String {
 
 /// Checks each row of a table, untimed.
 pub(crate) fn check_rows(engine: &dyn Engine, table: &str, mut check: RowCheck) -> Result<()> {
-    let mut stream = engine.query(&scan(table), &QueryOptions::default())?;
-    while let Some(batch) = stream.next_batch()? {
-        check.add_batch(&batch)?;
-    }
+    check.add_stream(&mut *engine.query(&scan(table), &QueryOptions::default())?)?;
     check.finish()
 }
 
