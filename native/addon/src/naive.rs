@@ -105,19 +105,25 @@ pub fn read<T: FromNapiValue>(value: &Unknown<'_>, kind: ValueType, expected: Va
     unsafe { value.cast::<T>() }.map_err(|error| error.to_string())
 }
 
+/// The largest integer up to which a number holds every integer exactly.
+pub const MAX_SAFE_INTEGER: i64 = (1 << 53) - 1;
+
+/// The integer that a number holds exactly; `None` if it holds none.
+pub fn safe_integer(number: f64) -> Option<i64> {
+    #[expect(clippy::cast_precision_loss, reason = "exact: below 2^53")]
+    const MOST: f64 = MAX_SAFE_INTEGER as f64;
+    #[expect(clippy::cast_possible_truncation, reason = "checked: an integer below 2^53")]
+    (number.fract() == 0.0 && number.abs() <= MOST).then_some(number as i64)
+}
+
 /// Converts a bigint, or a number that holds an integer exactly, to an integer.
 pub fn integer(value: &Unknown<'_>, kind: ValueType) -> Result<i64, String> {
-    const SAFE: f64 = 9_007_199_254_740_991.0;
     if kind == ValueType::BigInt {
         let (integer, lossless) = read::<BigInt>(value, kind, ValueType::BigInt)?.get_i64();
         return if lossless { Ok(integer) } else { Err("does not fit 64 bits".to_owned()) };
     }
     let number = read::<f64>(value, kind, ValueType::Number)?;
-    if number.fract() != 0.0 || number.abs() > SAFE {
-        return Err(format!("{number} is no safe integer"));
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "checked: an integer below 2^53")]
-    Ok(number as i64)
+    safe_integer(number).ok_or_else(|| format!("{number} is no safe integer"))
 }
 
 pub fn narrow<T: TryFrom<i64>>(value: i64) -> Result<T, String> {

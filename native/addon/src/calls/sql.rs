@@ -9,10 +9,8 @@ use napi_derive::napi;
 
 use super::{Blocking, BlockingCaller, on_pool, on_tokio};
 use crate::caller::{Caller, Request};
+use crate::naive::{MAX_SAFE_INTEGER, safe_integer};
 use crate::parameters::Parameters;
-
-/// The largest integer up to which a number holds every integer exactly.
-const MAX_SAFE_INTEGER: i64 = (1 << 53) - 1;
 
 async fn connect(url: String) -> Result<SqlSession> {
     Ok(SqlSession::open(&url.parse()?).await?)
@@ -45,14 +43,9 @@ impl Execute {
 
 /// Makes a number that is a safe integer an integer of SQL, as the other lanes send it.
 fn send_as_integer(value: &mut Value) {
-    #[expect(clippy::cast_precision_loss, reason = "exact: below 2^53")]
-    const MOST: f64 = MAX_SAFE_INTEGER as f64;
     if let Value::Double(number) = *value
-        && number.fract() == 0.0
-        && number.abs() <= MOST
+        && let Some(integer) = safe_integer(number)
     {
-        #[expect(clippy::cast_possible_truncation, reason = "checked: an integer below 2^53")]
-        let integer = number as i64;
         *value = Value::Int(integer);
     }
 }
