@@ -24,17 +24,17 @@ test('a whole run as Markdown', () => {
 
     ## Engine: embedded
 
-    | Workload | Variant | Flavor | Rows | Time (s) | Rows/s | MiB/s | Queries/s |
-    | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
-    | insert.bulk | rust · RowWriter | sync | 10.00M | 0.400 | 25.00 M/s | 572.2 | — |
-    | insert.bulk | rust · column slices | sync | 10.00M | 0.310 | 32.26 M/s | 738.3 | — |
-    | insert.bulk | rust · column slices × 2 | async | 10.00M | 0.200 | 50.00 M/s | 1144.4 | — |
-    | insert.bulk | napi · each value crosses (naive) | async | 1.00M | 0.800 | 1.25 M/s | 28.6 | — |
-    | insert.bulk | napi · RowInserter.addRow | async | 10.00M | 0.430 | 23.26 M/s | 532.3 | — |
-    | insert.bulk | napi · RowInserter.addColumns | async | 10.00M | 0.312 | 32.05 M/s | 733.6 | — |
-    | insert.bulk | napi · RowInserter.addColumns × 2 | async | 10.00M | 0.250 | 40.00 M/s | 915.5 | — |
-    | query.aggregation | napi · executeQueryColumnar | async | 10 | 0.033 | — | — | 30.3/s |
-    | query.aggregation | js · @duckdb/node-api columns | async | 10 | 0.033 | — | — | 30.3/s |
+    | Workload | Variant | Flavor | Rows | Time (s) | End to end (s) | Rows/s | MiB/s | Queries/s |
+    | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
+    | insert.bulk | rust · RowWriter | sync | 10.00M | 0.400 | 0.460 | 25.00 M/s | 572.2 | — |
+    | insert.bulk | rust · column slices | sync | 10.00M | 0.310 | 0.356 | 32.26 M/s | 738.3 | — |
+    | insert.bulk | rust · column slices × 2 | async | 10.00M | 0.200 | 0.215 | 50.00 M/s | 1144.4 | — |
+    | insert.bulk | napi · each value crosses (naive) | async | 1.00M | 0.800 | 0.920 | 1.25 M/s | 28.6 | — |
+    | insert.bulk | napi · RowInserter.addRow | async | 10.00M | 0.430 | 0.494 | 23.26 M/s | 532.3 | — |
+    | insert.bulk | napi · RowInserter.addColumns | async | 10.00M | 0.312 | 0.359 | 32.05 M/s | 733.6 | — |
+    | insert.bulk | napi · RowInserter.addColumns × 2 | async | 10.00M | 0.250 | 0.269 | 40.00 M/s | 915.5 | — |
+    | query.aggregation | napi · executeQueryColumnar | async | 10 | 0.033 | 0.038 | — | — | 30.3/s |
+    | query.aggregation | js · @duckdb/node-api columns | async | 10 | 0.033 | 0.038 | — | — | 30.3/s |
 
     - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster; RowInserter.addColumns × 2 reaches 40.0 M rows/s.
     - query.aggregation on embedded: stay in JavaScript: @duckdb/node-api columns (33.0 ms) is as fast as the addon's executeQueryColumnar.
@@ -77,10 +77,10 @@ test('a whole run as Markdown', () => {
 
     ## Engine: memory
 
-    | Workload | Variant | Flavor | Rows | Time (s) | Rows/s | MiB/s |
-    | --- | --- | --- | ---: | ---: | ---: | ---: |
-    | query.full_scan | rust · column slices | sync | 10.00M | 0.060 | 166.67 M/s | 3814.7 |
-    | query.full_scan | napi · executeQueryColumnar | async | 10.00M | 0.120 | 83.33 M/s | 1907.3 |
+    | Workload | Variant | Flavor | Rows | Time (s) | End to end (s) | Rows/s | MiB/s |
+    | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
+    | query.full_scan | rust · column slices | sync | 10.00M | 0.060 | 0.069 | 166.67 M/s | 3814.7 |
+    | query.full_scan | napi · executeQueryColumnar | async | 10.00M | 0.120 | 0.138 | 83.33 M/s | 1907.3 |
 
     - query.full_scan on memory: from Node use executeQueryColumnar (83.3 M rows/s); Rust (sync column slices) would be 2.0× that.
 
@@ -109,9 +109,9 @@ test('a whole run as Markdown', () => {
 
     ## Engine: apache-arrow
 
-    | Workload | Variant | Flavor | Rows | Time (s) | Rows/s | MiB/s |
-    | --- | --- | --- | ---: | ---: | ---: | ---: |
-    | query.full_scan | js · apache-arrow column loop | sync | 10.00M | 0.050 | 200.00 M/s | 4577.6 |
+    | Workload | Variant | Flavor | Rows | Time (s) | End to end (s) | Rows/s | MiB/s |
+    | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
+    | query.full_scan | js · apache-arrow column loop | sync | 10.00M | 0.050 | 0.058 | 200.00 M/s | 4577.6 |
 
     - query.full_scan on apache-arrow: stay in JavaScript: apache-arrow column loop (200 M rows/s) is 2.4× the addon's executeQueryColumnar on memory; Rust on memory would be slower, at 0.83×.
 
@@ -186,17 +186,17 @@ test('a whole run on a terminal', () => {
     Engine: embedded
     ----------------
 
-    Workload           Variant                            Flavor    Rows  Time (s)     Rows/s   MiB/s  Queries/s
-    ─────────────────  ─────────────────────────────────  ──────  ──────  ────────  ─────────  ──────  ─────────
-    insert.bulk        rust · RowWriter                   sync    10.00M     0.400  25.00 M/s   572.2          —
-    insert.bulk        rust · column slices               sync    10.00M     0.310  32.26 M/s   738.3          —
-    insert.bulk        rust · column slices × 2           async   10.00M     0.200  50.00 M/s  1144.4          —
-    insert.bulk        napi · each value crosses (naive)  async    1.00M     0.800   1.25 M/s    28.6          —
-    insert.bulk        napi · RowInserter.addRow          async   10.00M     0.430  23.26 M/s   532.3          —
-    insert.bulk        napi · RowInserter.addColumns      async   10.00M     0.312  32.05 M/s   733.6          —
-    insert.bulk        napi · RowInserter.addColumns × 2  async   10.00M     0.250  40.00 M/s   915.5          —
-    query.aggregation  napi · executeQueryColumnar        async       10     0.033          —       —     30.3/s
-    query.aggregation  js · @duckdb/node-api columns      async       10     0.033          —       —     30.3/s
+    Workload           Variant                            Flavor    Rows  Time (s)  End to end (s)     Rows/s   MiB/s  Queries/s
+    ─────────────────  ─────────────────────────────────  ──────  ──────  ────────  ──────────────  ─────────  ──────  ─────────
+    insert.bulk        rust · RowWriter                   sync    10.00M     0.400           0.460  25.00 M/s   572.2          —
+    insert.bulk        rust · column slices               sync    10.00M     0.310           0.356  32.26 M/s   738.3          —
+    insert.bulk        rust · column slices × 2           async   10.00M     0.200           0.215  50.00 M/s  1144.4          —
+    insert.bulk        napi · each value crosses (naive)  async    1.00M     0.800           0.920   1.25 M/s    28.6          —
+    insert.bulk        napi · RowInserter.addRow          async   10.00M     0.430           0.494  23.26 M/s   532.3          —
+    insert.bulk        napi · RowInserter.addColumns      async   10.00M     0.312           0.359  32.05 M/s   733.6          —
+    insert.bulk        napi · RowInserter.addColumns × 2  async   10.00M     0.250           0.269  40.00 M/s   915.5          —
+    query.aggregation  napi · executeQueryColumnar        async       10     0.033           0.038          —       —     30.3/s
+    query.aggregation  js · @duckdb/node-api columns      async       10     0.033           0.038          —       —     30.3/s
 
     - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster; RowInserter.addColumns × 2 reaches 40.0 M rows/s.
     - query.aggregation on embedded: stay in JavaScript: @duckdb/node-api columns (33.0 ms) is as fast as the addon's executeQueryColumnar.
@@ -226,10 +226,10 @@ test('a whole run on a terminal', () => {
     Engine: memory
     --------------
 
-    Workload         Variant                      Flavor    Rows  Time (s)      Rows/s   MiB/s
-    ───────────────  ───────────────────────────  ──────  ──────  ────────  ──────────  ──────
-    query.full_scan  rust · column slices         sync    10.00M     0.060  166.67 M/s  3814.7
-    query.full_scan  napi · executeQueryColumnar  async   10.00M     0.120   83.33 M/s  1907.3
+    Workload         Variant                      Flavor    Rows  Time (s)  End to end (s)      Rows/s   MiB/s
+    ───────────────  ───────────────────────────  ──────  ──────  ────────  ──────────────  ──────────  ──────
+    query.full_scan  rust · column slices         sync    10.00M     0.060           0.069  166.67 M/s  3814.7
+    query.full_scan  napi · executeQueryColumnar  async   10.00M     0.120           0.138   83.33 M/s  1907.3
 
     - query.full_scan on memory: from Node use executeQueryColumnar (83.3 M rows/s); Rust (sync column slices) would be 2.0× that.
 
@@ -252,9 +252,9 @@ test('a whole run on a terminal', () => {
     Engine: apache-arrow
     --------------------
 
-    Workload         Variant                        Flavor    Rows  Time (s)      Rows/s   MiB/s
-    ───────────────  ─────────────────────────────  ──────  ──────  ────────  ──────────  ──────
-    query.full_scan  js · apache-arrow column loop  sync    10.00M     0.050  200.00 M/s  4577.6
+    Workload         Variant                        Flavor    Rows  Time (s)  End to end (s)      Rows/s   MiB/s
+    ───────────────  ─────────────────────────────  ──────  ──────  ────────  ──────────────  ──────────  ──────
+    query.full_scan  js · apache-arrow column loop  sync    10.00M     0.050           0.058  200.00 M/s  4577.6
 
     - query.full_scan on apache-arrow: stay in JavaScript: apache-arrow column loop (200 M rows/s) is 2.4× the addon's executeQueryColumnar on memory; Rust on memory would be slower, at 0.83×.
 

@@ -40,11 +40,11 @@ test('tells cells of one variant apart by their lane, and keeps workloads togeth
     completed({ ...slices, lane: 'chunks' }, [1]),
   ];
   expect(renderMarkdown(tableBlock(resultsTable(records)))).toMatchInlineSnapshot(`
-    "| Workload | Variant | Flavor | Rows | Time (s) | Rows/s | MiB/s |
-    | --- | --- | --- | ---: | ---: | ---: | ---: |
-    | insert.bulk | rust · column slices (columns) | sync | 10.00M | 1.000 | 10.00 M/s | 228.9 |
-    | insert.bulk | rust · column slices (chunks) | sync | 10.00M | 1.000 | 10.00 M/s | 228.9 |
-    | query.full_scan | rust · column slices | sync | 10.00M | 1.000 | 10.00 M/s | 228.9 |
+    "| Workload | Variant | Flavor | Rows | Time (s) | End to end (s) | Rows/s | MiB/s |
+    | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
+    | insert.bulk | rust · column slices (columns) | sync | 10.00M | 1.000 | 1.150 | 10.00 M/s | 228.9 |
+    | insert.bulk | rust · column slices (chunks) | sync | 10.00M | 1.000 | 1.150 | 10.00 M/s | 228.9 |
+    | query.full_scan | rust · column slices | sync | 10.00M | 1.000 | 1.150 | 10.00 M/s | 228.9 |
     "
   `);
 });
@@ -75,11 +75,11 @@ test('a query of which few rows come out has a rate of queries, and no size', ()
     completed({ ...fields, side: 'napi', variant: 'executeQuery' }, around(0.1)),
   ];
   expect(renderMarkdown(tableBlock(resultsTable(records)))).toMatchInlineSnapshot(`
-    "| Workload | Variant | Flavor | Rows | Time (s) | Rows/s | MiB/s | Queries/s |
-    | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
-    | query.full_scan | rust · column slices | — | 10.00M | 1.000 | 10.00 M/s | 228.9 | — |
-    | query.aggregation | rust · rows collected | — | 10 | 0.080 | — | — | 12.5/s |
-    | query.aggregation | napi · executeQuery | — | 10 | 0.100 | — | — | 10.0/s |
+    "| Workload | Variant | Flavor | Rows | Time (s) | End to end (s) | Rows/s | MiB/s | Queries/s |
+    | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
+    | query.full_scan | rust · column slices | — | 10.00M | 1.000 | 1.150 | 10.00 M/s | 228.9 | — |
+    | query.aggregation | rust · rows collected | — | 10 | 0.080 | 0.092 | — | — | 12.5/s |
+    | query.aggregation | napi · executeQuery | — | 10 | 0.100 | 0.115 | — | — | 10.0/s |
     "
   `);
   const { comparisons } = runOf(records);
@@ -90,6 +90,18 @@ test('a query of which few rows come out has a rate of queries, and no size', ()
     | query.aggregation | rows collected — 12.5 queries/s | napi · executeQuery — 10.0 queries/s | 1.3× (1.2–1.3) |
     "
   `);
+});
+
+test('shows the time with encoding and decoding, which the workers share, where a cell has any', () => {
+  const ipc = { side: 'rust', variant: 'IPC stream', lane: 'arrow-ipc' } as const;
+  const encoded = { ...completed({ ...ipc, workers: 2 }, [1]), samples: [{ seconds: 1, encodeSeconds: 0.5 }] };
+  const decoded = { ...completed(ipc, [1]), samples: [{ seconds: 1, decodeSeconds: 0.25 }, { seconds: 3 }] };
+  const slices = { side: 'rust', variant: 'column slices', lane: 'columns' } as const;
+  const plain = { ...completed(slices, [1]), samples: [{ seconds: 1 }] };
+  const { columns, rows } = resultsTable([encoded, decoded, plain]);
+  const place = columns.findIndex(({ title }) => title === 'End to end (s)');
+  expect(rows.map((row) => row[place])).toEqual(['1.250', '2.125', '1.000']);
+  expect(resultsTable([plain]).columns.some(({ title }) => title === 'End to end (s)')).toBe(false);
 });
 
 test('has a column for transports where a cell has one', () => {
@@ -104,12 +116,12 @@ test('has a column for transports where a cell has one', () => {
   const run = runOf(records);
   const recordOf = (id: string) => records.find((record) => record.id === id);
   expect(renderMarkdown(tableBlock(resultsTable(records)))).toMatchInlineSnapshot(`
-    "| Workload | Variant | Flavor | Transport | Rows | Time (s) | Rows/s | MiB/s |
-    | --- | --- | --- | --- | ---: | ---: | ---: | ---: |
-    | insert.bulk | rust · rows collected | — | tcp | 10.00M | 0.250 | 40.00 M/s | 915.5 |
-    | insert.bulk | napi · executeQuery | — | tcp | 10.00M | 0.500 | 20.00 M/s | 457.8 |
-    | insert.bulk | rust · rows collected | — | ipc | 10.00M | 0.250 | 40.00 M/s | 915.5 |
-    | insert.bulk | napi · executeQuery | — | ipc | 10.00M | 0.500 | 20.00 M/s | 457.8 |
+    "| Workload | Variant | Flavor | Transport | Rows | Time (s) | End to end (s) | Rows/s | MiB/s |
+    | --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
+    | insert.bulk | rust · rows collected | — | tcp | 10.00M | 0.250 | 0.287 | 40.00 M/s | 915.5 |
+    | insert.bulk | napi · executeQuery | — | tcp | 10.00M | 0.500 | 0.575 | 20.00 M/s | 457.8 |
+    | insert.bulk | rust · rows collected | — | ipc | 10.00M | 0.250 | 0.287 | 40.00 M/s | 915.5 |
+    | insert.bulk | napi · executeQuery | — | ipc | 10.00M | 0.500 | 0.575 | 20.00 M/s | 457.8 |
     "
   `);
   expect(renderMarkdown(tableBlock(bestTable(run.comparisons, recordOf).table))).toMatchInlineSnapshot(`

@@ -14,7 +14,7 @@ Writes RUN.json in the compact form of the committed results to FILE, or to stan
 
 It keeps the context, every record with its summary, its percentiles and its checksum, and the comparisons.
 It makes smaller:
-  samples      only their fork, executions and seconds stay; run.md has the medians of CPU time, memory and garbage collection
+  samples      only their fork, executions and seconds stay, those of encoding and decoding too; run.md has the medians of the rest
   numbers      6 significant digits, 5 of a sample, all of a checksum
   histograms   one a cell, with 2 significant digits in place of 3; the percentiles stay as they were measured
   comparisons  those of the kind noise-floor are left out: the seconds of the samples give them again
@@ -60,7 +60,13 @@ function compactRecord(record) {
   const { samples, latency, behind } = record;
   return {
     ...record,
-    samples: samples.map(({ fork, executions, seconds }) => ({ fork, executions, seconds })),
+    samples: samples.map(({ fork, executions, seconds, encodeSeconds, decodeSeconds }) => ({
+      fork,
+      executions,
+      seconds,
+      encodeSeconds,
+      decodeSeconds,
+    })),
     ...(latency && { latency: compactLatency(latency) }),
     ...(behind && { behind: compactLatency(behind) }),
   };

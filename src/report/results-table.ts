@@ -1,15 +1,20 @@
-import type { CompletedRecord, RunRecord, SkippedRecord } from '../records/record.js';
+import type { CompletedRecord, RunRecord, Sample, SkippedRecord } from '../records/record.js';
 import { groupBy } from '../compare/cell-groups.js';
 import { type Table, columns } from './document.js';
 import { UNKNOWN, formatMebibytes, formatQueries, formatRate, formatRows, formatSeconds } from './format.js';
 import { sideAndVariantOf, transportColumn } from './labels.js';
+import { medianOf } from './resource-tables.js';
 
-/** One row per cell, by workload; the times and rates are those of the median sample. Queries have a column of their own. */
+/**
+ * One row per cell, by workload; the times and rates are those of the median sample. Queries have a column of their own, and so
+ * has the time with the encoding of the input and the decoding of the result, which the others leave out.
+ */
 export function resultsTable(records: readonly CompletedRecord[]): Table {
   const ordered = groupBy(records, (record) => record.workload).flat();
   const sharing = new Map(groupBy(ordered, lineOf).flatMap((group) => group.map((record) => [record.id, group])));
   const transport = transportColumn(ordered);
   const hasQueries = ordered.some(({ queries }) => queries !== undefined);
+  const hasCodec = ordered.some(({ samples }) => samples.some((sample) => codecSeconds(sample) > 0));
   return {
     columns: columns(
       'Workload',
@@ -18,6 +23,7 @@ export function resultsTable(records: readonly CompletedRecord[]): Table {
       ...transport.title,
       '>Rows',
       '>Time (s)',
+      ...(hasCodec ? ['>End to end (s)'] : []),
       '>Rows/s',
       '>MiB/s',
       ...(hasQueries ? ['>Queries/s'] : []),
@@ -31,12 +37,23 @@ export function resultsTable(records: readonly CompletedRecord[]): Table {
         ...transport.of(record),
         formatRows(record.rows),
         formatSeconds(record.summary.medianSeconds),
+        ...(hasCodec ? [formatSeconds(medianOf(record, (sample) => endToEndSeconds(sample, record.workers)))] : []),
         formatRate(record.summary.rowsPerSecond),
         formatMebibytes(record.summary.mebibytesPerSecond),
         ...(hasQueries ? [formatQueries(record.summary.queriesPerSecond)] : []),
       ];
     }),
   };
+}
+
+/** The seconds of encoding and decoding, of all workers together. */
+function codecSeconds({ encodeSeconds = 0, decodeSeconds = 0 }: Sample): number {
+  return encodeSeconds + decodeSeconds;
+}
+
+/** The seconds from rows to rows; workers encode and decode at the same time. */
+function endToEndSeconds(sample: Sample, workers = 1): number {
+  return sample.seconds + codecSeconds(sample) / workers;
 }
 
 /** The text of a cell's row without its lane, by which ambiguous rows are found. */
