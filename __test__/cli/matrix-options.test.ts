@@ -155,6 +155,7 @@ test('the flags of today are all there', () => {
       "--shards-url",
       "--side",
       "--skip-populate",
+      "--slow-forks",
       "--threads",
       "--time-budget",
       "--timeout",

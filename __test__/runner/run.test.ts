@@ -86,6 +86,34 @@ describe('run', () => {
     expect(record!.samples.map(({ fork }) => fork)).toEqual(Array(6).fill(undefined));
   });
 
+  it('measures a slow cell in fewer rounds', async () => {
+    const log: string[] = [];
+    const sums = sumFamily({ log });
+    const slow: Family = {
+      ...sums,
+      async open(...args) {
+        const family = await sums.open(...args);
+        const openCell: typeof family.openCell = async (planned) => {
+          const cell = await family.openCell(planned);
+          if (planned.cell.id !== TYPED) return cell;
+          return {
+            ...cell,
+            async sample(stopwatch, signal) {
+              const checksum = await cell.sample(stopwatch, signal);
+              stopwatch.add({ seconds: 2 });
+              return checksum;
+            },
+          };
+        };
+        return { versions: () => family.versions(), openCell, close: () => family.close() };
+      },
+    };
+    const { run: finished } = await start({ families: [slow], forks: 4, slowForks: 3 });
+    const opened = (id: string): number => log.filter((entry) => entry === `open ${id}`).length;
+    expect([TYPED, TYPED_BACK].map(opened)).toEqual([3, 4]);
+    expect((finished.records as CompletedRecord[])[0]!.samples).toHaveLength(6);
+  });
+
   it('records a cell that fails, whatever goes wrong with it, and measures the others', async () => {
     const broken = { [TYPED]: 'throw', [TYPED_BACK]: 'mismatch', [BOXED]: 'open', [BOXED_BACK]: 'close' } as const;
     const { run: finished } = await start({ families: [sumFamily({ broken })], workers: [1, 2], rows: 10 });

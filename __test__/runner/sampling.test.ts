@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { executionsOf, isWarm, orderOf, samplesOf } from '../../src/runner/sampling.js';
+import { executionsOf, forksOf, isWarm, orderOf, samplesOf } from '../../src/runner/sampling.js';
 
 const policy = { budgetSeconds: 1 };
 const executions = (...times: number[]) => times.map((seconds) => ({ seconds, elapsedSeconds: seconds }));
@@ -23,6 +23,18 @@ describe('a warm-up', () => {
     const slowToMake = { seconds: 0.1, elapsedSeconds: 2 };
     expect(isWarm([slowToMake], policy)).toBe(true);
     expect(isWarm([{ ...slowToMake, elapsedSeconds: 0.2 }], policy)).toBe(false);
+  });
+});
+
+describe('the number of processes', () => {
+  const forks = { forks: 5, slowForks: 3 };
+
+  it('is smaller for a cell whose first samples all are slow', () => {
+    expect(forksOf(forks)).toBe(5);
+    expect(forksOf(forks, executions(1.9))).toBe(5);
+    expect(forksOf(forks, executions(2, 7))).toBe(3);
+    expect(forksOf(forks, executions(1, 7))).toBe(5);
+    expect(forksOf({ forks: 2, slowForks: 3 }, executions(2))).toBe(2);
   });
 });
 

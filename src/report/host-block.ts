@@ -37,12 +37,14 @@ export function hostLines(context: RunContext): string[] {
 }
 
 /** How often each cell was measured. */
-function methodOf({ forks, quick, aa }: RunContext['config']): string[] {
+function methodOf({ forks, slowForks, quick, aa }: RunContext['config']): string[] {
   if (typeof forks !== 'number') return [];
-  const each = aa === true ? 2 * forks : forks;
-  const processes = each === 1 ? '1 process' : `${each} processes`;
+  const times = aa === true ? 2 : 1;
+  const processes = forks * times === 1 ? '1 process' : `${forks * times} processes`;
+  const slow =
+    typeof slowForks === 'number' && slowForks < forks ? `, ${slowForks * times} where a sample is slow` : '';
   return [
-    `Method: ${processes} a cell${aa === true ? ', as two cells' : ''}${quick === true ? '; quick, so rough' : ''}`,
+    `Method: ${processes} a cell${slow}${aa === true ? ', as two cells' : ''}${quick === true ? '; quick, so rough' : ''}`,
   ];
 }
 

@@ -9,6 +9,7 @@ import type { FamilyValues } from '../families/registry.js';
 import type { Family } from '../families/workload.js';
 import { DEFAULT_MARGIN } from '../stats/ratio-interval.js';
 import type { CellFilters } from './filters.js';
+import { SLOW_SECONDS } from './sampling.js';
 
 const URIS = { redact: redactUrl };
 const SAMPLES = { otherwise: '1 to 10, by the time budget' };
@@ -46,6 +47,12 @@ export const SAMPLING_OPTIONS = {
     quickly: 2,
     otherwise: '5, with --quick 2',
   }),
+  slowForks: option(
+    '--slow-forks <n>',
+    count,
+    `at most so many processes for cells whose samples last ${SLOW_SECONDS} seconds or longer`,
+    { default: 3 },
+  ),
   samples: option('--samples <n>', count, 'take exactly so many samples in each of them', SAMPLES),
   timeBudgetSeconds: option(
     '--time-budget <seconds>',
@@ -88,7 +95,7 @@ export interface RunConfig
   readonly rows: Readonly<Record<string, number>>;
 }
 
-type Settled = 'forks' | 'timeBudgetSeconds' | 'timeoutSeconds' | 'margin' | 'engines' | 'filters';
+type Settled = 'forks' | 'slowForks' | 'timeBudgetSeconds' | 'timeoutSeconds' | 'margin' | 'engines' | 'filters';
 
 /** All options that mean something to a run over these families. */
 export function knownOptions(families: readonly Family[]): OptionTable {

@@ -18,7 +18,7 @@ import { type ResourceReader, nodeResources } from './resources.js';
 import { requireSameHost, withVersions } from './resume.js';
 import { type RunConfig, type RunRequest, knownOptions, publicConfig, resumeRequest } from './run-config.js';
 import { RunDirectory, defaultDirectory } from './run-directory.js';
-import { type SamplingPolicy, orderOf, typicalSeconds } from './sampling.js';
+import { type ForkPolicy, type SamplingPolicy, forksOf, orderOf, typicalSeconds } from './sampling.js';
 
 /** A request, with the services and places of the run. */
 export interface RunOptions extends RunRequest {
@@ -84,7 +84,10 @@ export async function run(options: RunOptions): Promise<RunResult> {
 function workLeft(session: Session): { readonly forks: number; readonly seconds: number } {
   const { planned, directory, policy } = session;
   const left = planned.filter((cell) => cell.skip === undefined && !isDone(session, cell));
-  const forks = left.map(({ cell }) => session.forks - directory.forksOf(cell.id).length);
+  const forks = left.map(({ cell }) => {
+    const measured = directory.forksOf(cell.id);
+    return forksOf(session.forks, measured[0]?.samples) - measured.length;
+  });
   const seconds = left.map(({ cell }, index) => forks[index]! * typicalSeconds(policy, cell.rows));
   return { forks: sum(forks), seconds: sum(seconds) };
 }
@@ -102,8 +105,7 @@ interface Session extends Omit<Instruments, 'onStep' | 'verify'> {
   readonly planned: readonly PlannedCell[];
   readonly config: RunConfig;
   readonly policy: SamplingPolicy;
-  /** The number of processes that measure each cell. */
-  readonly forks: number;
+  readonly forks: ForkPolicy;
   readonly emit: RunListener;
   /** The ids of cells that need no measuring, or have been measured. */
   readonly done: Set<string>;
@@ -120,6 +122,7 @@ async function startSession(options: RunOptions): Promise<Session> {
   if (resumed !== undefined) requireSameHost(resumed.context, context);
   const directory = resumed ?? (await RunDirectory.create(path, context));
   const collectGarbage = config.leaveGarbage === true ? undefined : (options.collectGarbage ?? exposedCollector());
+  const each = config.aa === true ? 2 : 1;
   const kept = [...directory.records.values()].filter(({ outcome }) => outcome !== 'failed');
   return {
     directory,
@@ -128,7 +131,7 @@ async function startSession(options: RunOptions): Promise<Session> {
     planned: plans.flatMap(({ cells }) => cells),
     config,
     // Each cell stands for two, of which every other process is.
-    forks: config.forks * (config.aa === true ? 2 : 1),
+    forks: { forks: config.forks * each, slowForks: config.slowForks * each },
     policy: { samples: config.samples, budgetSeconds: config.timeBudgetSeconds },
     done: new Set(kept.map(({ id }) => id)),
     resources: options.resources ?? nodeResources,
@@ -221,12 +224,12 @@ async function measureGroup(session: Session, measure: Measure, group: readonly 
   const entries = group.map((planned): Entry => {
     return { planned, forks: directory.forksOf(planned.cell.id), isOver: false };
   });
-  for (let round = 0; round < forks; round++) {
+  for (let round = 0; round < forks.forks; round++) {
     for (const entry of orderOf(entries, round)) {
       if (signal.aborted) return;
       // A resumed run has measured the first rounds of some cells.
       if (!entry.isOver && entry.forks.length <= round) await measureOnce(session, measure, entry);
-      if (!entry.isOver && entry.forks.length >= forks) {
+      if (!entry.isOver && entry.forks.length >= forksOf(forks, entry.forks[0]?.samples)) {
         entry.isOver = true;
         await deliver(session, completedRecord(entry.planned, entry.forks));
       }

@@ -1,11 +1,32 @@
 /** How often a cell is executed, and in which order its forks go. Nothing here reads a clock: the caller reports times. */
 
+import type { Sample } from '../records/record.js';
+
 /** How one fork of a cell is sampled. */
 export interface SamplingPolicy {
   /** The number of samples of a fork; absent: as many as the budget has room for, within the bounds. */
   readonly samples?: number | undefined;
   /** The wall time of a fork's samples in seconds, for a number of samples that is not given. */
   readonly budgetSeconds: number;
+}
+
+/** How many processes measure a cell. */
+export interface ForkPolicy {
+  readonly forks: number;
+  /** The most processes of a slow cell. */
+  readonly slowForks: number;
+}
+
+/** The seconds of a sample from which on a cell is slow. */
+export const SLOW_SECONDS = 2;
+
+/**
+ * The number of processes of a cell, by the samples of the first of them: it depends on how long they take, and not on their spread,
+ * which would make intervals too narrow.
+ */
+export function forksOf({ forks, slowForks }: ForkPolicy, first: readonly Pick<Sample, 'seconds'>[] = []): number {
+  const isSlow = first.length > 0 && first.every(({ seconds }) => seconds >= SLOW_SECONDS);
+  return isSlow ? Math.min(forks, slowForks) : forks;
 }
 
 /** The bounds of the number of samples of a fork, where the user gives none. */
