@@ -2,8 +2,8 @@
  * `@redis/client` (node-redis), in JavaScript alone, if it is installed. It always writes the commands of one turn of the event loop
  * together: `github.com/redis/node-redis`, README, "Auto-Pipelining". Its ways to send many single commands are the lanes'
  * settings: `pipeline` collects them in `multi().execAsPipeline()`, and `auto` is one client for all users, whose calls are
- * only waited for together. Off, by the comments in its `lib/client/index.d.ts` and `socket.d.ts`: notices of maintenance, the
- * name that it tells the server, and reconnecting.
+ * only waited for together. Off, as its `lib/client/index.d.ts`, `socket.d.ts` and `commands-queue.d.ts` describe: the time-out
+ * of each command, which ioredis has not either, reconnecting, notices of maintenance, and the name that it tells the server.
  */
 import { readFileSync } from 'node:fs';
 
@@ -53,6 +53,8 @@ export const nodeRedis: JsKvClient = {
       database,
       disableClientInfo: true,
       maintNotifications: 'disabled',
+      // By default each command that waits to be written has a timer, which takes more time than the command.
+      commandOptions: { timeout: 0 },
     });
     // Without a listener Node would end the process at an error; calls are rejected with them anyway.
     client.on('error', () => {});
