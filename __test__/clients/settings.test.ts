@@ -7,6 +7,7 @@ import { DuckDbPeer } from '../../src/clients/duckdb-node-api.js';
 import { GrpcShards } from '../../src/clients/grpc-js.js';
 import { ioredis } from '../../src/clients/ioredis.js';
 import { mariadb } from '../../src/clients/mariadb.js';
+import { mysql2 } from '../../src/clients/mysql2.js';
 import { nodeRedis } from '../../src/clients/node-redis.js';
 import { UndiciClient, type UndiciOptions } from '../../src/clients/undici.js';
 import { valkeyGlide } from '../../src/clients/valkey-glide.js';
@@ -109,7 +110,7 @@ describe.skipIf(lacks('redis'))('clients of the Redis protocol', () => {
   });
 });
 
-describe.skipIf(lacks('mysql'))('mariadb', () => {
+describe.skipIf(lacks('mysql'))('clients of the MySQL protocol', () => {
   /** The statements that are executed: packets with a length of three bytes, a number, and the command. */
   const executions: CountRequests = (sent) => {
     let count = 0;
@@ -118,6 +119,7 @@ describe.skipIf(lacks('mysql'))('mariadb', () => {
     }
     return count;
   };
+  const clients = { mysql2, mariadb };
   const request = { sql: 'SELECT ? + 1 AS next', parameters: [41] };
   const many = Array.from({ length: MANY }, () => request);
   let server: Awaited<ReturnType<typeof startMysql>>;
@@ -125,31 +127,35 @@ describe.skipIf(lacks('mysql'))('mariadb', () => {
   afterAll(() => server?.stop());
 
   it.each([
-    { setting: undefined, executed: MANY },
-    { setting: 'text', executed: 0 },
-  ])('executes statements that were prepared once, unless the setting is text: $setting', async (expected) => {
-    await using admin = await SqlClient.connect(server.url);
-    const counters = async (): Promise<number[]> => {
-      const sql = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_stmt_prepare', 'Com_stmt_execute')";
-      const rows = (await admin.query(sql))
-        .rows()
-        .toSorted((a, b) => (String(a['Variable_name']) < String(b['Variable_name']) ? -1 : 1));
-      return rows.map((row) => Number(row['Value']));
-    };
-    const connection = await mariadb.connect(server.url, expected.setting);
-    try {
-      // The first request prepares the statement.
-      await connection.request(request);
-      const [executed, prepared] = await counters();
-      await connection.requests(many);
-      const after = await counters();
-      expect([after[0]! - executed!, after[1]! - prepared!]).toEqual([expected.executed, 0]);
-    } finally {
-      await connection.close();
-    }
-  });
+    ['mysql2', undefined, MANY],
+    ['mariadb', undefined, MANY],
+    ['mariadb', 'text', 0],
+  ] as const)(
+    '%s, %s: so many executions of statements that were prepared before: %i',
+    async (name, setting, executed) => {
+      await using admin = await SqlClient.connect(server.url);
+      const counters = async (): Promise<number[]> => {
+        const sql = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_stmt_prepare', 'Com_stmt_execute')";
+        const rows = (await admin.query(sql))
+          .rows()
+          .toSorted((a, b) => (String(a['Variable_name']) < String(b['Variable_name']) ? -1 : 1));
+        return rows.map((row) => Number(row['Value']));
+      };
+      const connection = await clients[name].connect(server.url, setting);
+      try {
+        // The first request prepares the statement.
+        await connection.request(request);
+        const before = await counters();
+        await connection.requests(many);
+        const after = await counters();
+        expect(after.map((count, index) => count - before[index]!)).toEqual([executed, 0]);
+      } finally {
+        await connection.close();
+      }
+    },
+  );
 
-  it('sends statements ahead of their answers', async () => {
+  it('mariadb sends statements ahead of their answers', async () => {
     const tap = await WireTap.start(server.url, executions);
     const connection = await mariadb.connect(inDatabase(tap.through(server.url), ''), undefined);
     try {
