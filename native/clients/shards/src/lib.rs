@@ -28,8 +28,13 @@ mod store;
 
 pub use aggregate::{Aggregate, Aggregation, Column, Comparison, Filter, Number, Sum};
 pub use block::{BLOCK_ROWS, Block, Columns, NULLABLE_SCHEMA, SCHEMA};
-pub use client::{ClientOptions, Connection, FoundRows, MultiGet, Place, Scan, ShardClient, ShardFailure, Transport};
+pub use client::{
+    ClientOptions, Connection, FoundRows, MultiGet, Place, Scan, SentBatches, ShardBatches, ShardClient, ShardFailure,
+    Transport,
+};
+pub use convert::{aggregate as aggregate_of, row as row_of};
 pub use framing::with_binary_payloads;
+pub use ipc::ArrowMessage;
 pub use local_store::{LocalStore, place_of};
 pub use made_rows::{MadeRows, made_checksum};
 pub use memory::MemoryStore;
