@@ -159,9 +159,7 @@ export class GrpcShards {
   /** Writes packed rows of these keys, to all shards in parallel. */
   async putMany(keys: ArrayLike<number>, packed: Uint8Array): Promise<void> {
     const parts = this.#parts(keys, (place) => place);
-    await Promise.all(
-      parts.map(({ shard, values }) => shard.call('PutMany', { rows: gathered(packed, values) })),
-    );
+    await Promise.all(parts.map(({ shard, values }) => shard.call('PutMany', { rows: gathered(packed, values) })));
   }
 
   /** Reads all rows of all shards in parallel; `take` gets each piece with the number of its shard. */

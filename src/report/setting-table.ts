@@ -55,10 +55,7 @@ function clientOf(variant: string): string {
   return variant.split(', ')[0]!;
 }
 
-function rowOf(
-  records: readonly CompletedRecord[],
-  sideText: (record: CompletedRecord) => string,
-): string[][] {
+function rowOf(records: readonly CompletedRecord[], sideText: (record: CompletedRecord) => string): string[][] {
   const over = (transport: string): CompletedRecord | undefined =>
     records.find((record) => record.transport === transport);
   const [grpc, hybrid, direct] = [over('grpc'), over('hybrid'), over('direct')];

@@ -10,7 +10,9 @@ import { sqlFamily } from '../../../src/families/sql/family.js';
 import type { PlannedRequests } from '../../../src/families/requests/grid.js';
 
 const options = { rows: 0, workers: 1, engines: {} };
-const cells = [hybridFamily, kvFamily, restFamily, sqlFamily].flatMap((family) => family.plan(options) as PlannedRequests[]);
+const cells = [hybridFamily, kvFamily, restFamily, sqlFamily].flatMap(
+  (family) => family.plan(options) as PlannedRequests[],
+);
 
 it('has the versions of all crates that the matrix names, as Cargo.lock has them', () => {
   const lock = readFileSync(new URL('../../../Cargo.lock', import.meta.url), 'utf8');

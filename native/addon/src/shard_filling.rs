@@ -11,7 +11,7 @@ use napi_derive::napi;
 
 use crate::buffers::{bytes_of, count};
 use crate::errors::{invalid, js, promise};
-use crate::shards::MOST_ROWS;
+use crate::shard_calls::MOST_ROWS;
 
 /// The messages of a population, added shard by shard while `populateFrom` sends them.
 #[napi]

@@ -24,12 +24,9 @@ use crate::reader::Cancel;
 use crate::shard_answers::{
     RawAggregate, RawComparison, RawShardColumn, RawShardRows, RawShardScan, aggregation_of, multi_get, multi_get_now,
 };
-use crate::shard_calls::{Calls, ReadRow, WriteRow, key_of, keys_of, packed_of, row_of};
+use crate::shard_calls::{Calls, MOST_ROWS, ReadRow, WriteRow, key_of, keys_of, packed_of, row_of};
 use crate::shard_clients::{Clients, LoopTransport, Shared, unless_closed};
 use crate::shard_filling::RawShardFilling;
-
-/// The most rows of a store.
-pub const MOST_ROWS: u32 = u32::MAX - 1;
 
 /// The rows of one shard in this process.
 #[napi]

@@ -159,10 +159,14 @@ fn mysql_async_prepares_once_and_stays_on_tcp() {
     }
 }
 
+fn api_key() -> String {
+    format!("{}.{}", "k".repeat(16), "s".repeat(64))
+}
+
 /// A server, the key that it asks for, and its URL with that.
 fn rest_server() -> (RestServer, String, String) {
     let listen = "127.0.0.1:0".parse().unwrap();
-    let key = format!("{}.{}", "k".repeat(16), "s".repeat(64));
+    let key = api_key();
     let api_key = Some(key.clone());
     let server = RestServer::start(&Options { listen, api_key, scale_factor: 0.001, ..Options::default() }).unwrap();
     let url = server.url().replace("://", &format!("://:{key}@"));
@@ -205,10 +209,10 @@ fn reqwest_keeps_its_connections_and_has_as_many_as_requests_under_way() {
 
 #[test]
 fn tonic_does_what_it_must_with_a_key() {
-    let api_key = "k".repeat(32);
-    let options = |shard| ShardOptions { shard, shards: 3, api_key: Some(api_key.clone()), ..ShardOptions::default() };
+    let key = api_key();
+    let options = |shard| ShardOptions { shard, shards: 3, api_key: Some(key.clone()), ..ShardOptions::default() };
     let servers: Vec<_> = (0..3).map(|shard| ShardServer::start(&options(shard)).unwrap()).collect();
-    let url = servers.iter().map(|server| server.url().replace("://", &format!("://:{api_key}@")));
+    let url = servers.iter().map(|server| server.url().replace("://", &format!("://:{key}@")));
     let url = url.collect::<Vec<_>>().join(",");
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {

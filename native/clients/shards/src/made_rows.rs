@@ -1,10 +1,10 @@
 //! The rows with which benchmarks populate a shard, block by block, and their expected checksum.
 
 use crate::block::{BLOCK_ROWS, Block};
-use crate::client::ShardBatches;
 use crate::ipc::{ArrowMessage, messages};
 use crate::placing::{key_hash, shard_of_hash};
 use crate::row::made_hash;
+use crate::shard_batches::ShardBatches;
 
 /// The made rows of one shard with the keys from 0 to `total_rows`, in the order of their keys.
 #[derive(Debug, Clone)]

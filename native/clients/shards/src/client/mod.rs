@@ -29,7 +29,6 @@ use crate::placing::shard_of;
 use crate::row::{ROW_BYTES, Row};
 use crate::store::Store;
 pub use found_rows::FoundRows;
-pub use populate::{SentBatches, ShardBatches};
 use remote::Remote;
 pub use scan::Scan;
 pub use transport::{Connection, Transport};

@@ -9,38 +9,15 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use futures_util::stream::{self, Stream, StreamExt};
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
-use tokio_stream::wrappers::ReceiverStream;
+use tokio::sync::oneshot;
 
 use super::{Shard, ShardClient};
 use crate::ipc::{ArrowMessage, MessageReader};
 use crate::made_rows::MadeRows;
 use crate::memory::plan::check_rows;
 use crate::proto::{PopulateBegin, PopulateRequest};
+use crate::shard_batches::ShardBatches;
 use crate::store::{Population, Store};
-
-/// The rows of a population that one shard gets.
-pub struct ShardBatches<S> {
-    /// The number of rows.
-    pub rows: u64,
-    /// The messages of one Arrow stream with the rows, from its schema to its end.
-    pub messages: S,
-}
-
-/// The rows of a population that one shard gets from a sender, which waits while the shard has not taken the messages before.
-pub type SentBatches = ShardBatches<ReceiverStream<ArrowMessage>>;
-
-/// Messages between the sender and the shard.
-const AHEAD: usize = 2;
-
-impl SentBatches {
-    /// The rows that will be sent, and their sender. Drop it after the last message.
-    #[must_use]
-    pub fn new(rows: u64) -> (mpsc::Sender<ArrowMessage>, Self) {
-        let (sender, receiver) = mpsc::channel(AHEAD);
-        (sender, Self { rows, messages: ReceiverStream::new(receiver) })
-    }
-}
 
 impl ShardClient {
     /// Populates all shards at the same time with the made rows of the keys from 0 to `total_rows`; making them is part of the
