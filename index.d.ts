@@ -486,10 +486,25 @@ export declare class RawShardClient {
   aggregateHere(column: RawShardColumn, filter?: RawShardColumn, comparison?: RawComparison, value?: number | bigint, cancel?: Cancel): Promise<RawAggregate>
   /** Fills all shards with the generated rows of the keys 0 to `rows` - 1. */
   populate(rows: number, replace: boolean, cancel?: Cancel | undefined | null): Promise<void>
+  /** Fills all shards with the messages that are added to `filling`. */
+  populateFrom(filling: RawShardFilling, replace: boolean, cancel?: Cancel | undefined | null): Promise<void>
   /** Resolves to the contents of each shard. */
   describe(cancel?: Cancel | undefined | null): Promise<Array<RawShardState>>
   /** Closes the client: calls under way end with `BB_CLOSED`. Does nothing the second time. */
   close(): void
+}
+
+/** The messages of a population, added shard by shard while `populateFrom` sends them. */
+export declare class RawShardFilling {
+  /** Makes the filling of shards that get these numbers of rows. */
+  constructor(rows: Array<number>)
+  /**
+   * Adds the next message of a shard's Arrow stream. The bytes are copied. Resolves once there is room for another one; to false
+   * if the shard takes no more, for which `populateFrom` has the reason.
+   */
+  add(shard: number, header: Uint8Array, body: Uint8Array): Promise<boolean>
+  /** Ends the messages of a shard. Its population fails if they did not reach the end of their stream. */
+  end(shard: number): void
 }
 
 /** A scan of all shards, frame by frame. Dropping it cancels the scan. */

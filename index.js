@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, HttpAsyncCalls, HttpBlockingCalls, HttpBody, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, JsonRows, KvAsyncCalls, KvBlockingCalls, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateDelays, PrivateServer, PrivateShards, RawColumnsReader, RawInserter, RawLineParser, RawShardClient, RawShardScan, RawShardStore, SqlAsyncCalls, SqlBlockingCalls, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, checkShardMemory, collectYoungBy, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, RawComparison, RawShardColumn, recycleFrame, releaseFrame, rowsEncoder, runSoak, ServerKind, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, HttpAsyncCalls, HttpBlockingCalls, HttpBody, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, JsonRows, KvAsyncCalls, KvBlockingCalls, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateDelays, PrivateServer, PrivateShards, RawColumnsReader, RawInserter, RawLineParser, RawShardClient, RawShardFilling, RawShardScan, RawShardStore, SqlAsyncCalls, SqlBlockingCalls, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, checkShardMemory, collectYoungBy, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, RawComparison, RawShardColumn, recycleFrame, releaseFrame, rowsEncoder, runSoak, ServerKind, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
@@ -801,6 +801,7 @@ export { RawColumnsReader }
 export { RawInserter }
 export { RawLineParser }
 export { RawShardClient }
+export { RawShardFilling }
 export { RawShardScan }
 export { RawShardStore }
 export { SqlAsyncCalls }

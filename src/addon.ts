@@ -42,6 +42,7 @@ export type {
   RawInserter,
   RawLineParser,
   RawShardClient,
+  RawShardFilling,
   RawShardRows,
   RawShardScan,
   RawShardStore,

@@ -64,6 +64,8 @@ export {
   type ShardPopulateOptions,
   type ShardState,
 } from './library/shards/shard-client.js';
+export type { ArrowMessage, ShardBatches } from './library/shards/shard-filling.js';
+export { shardOf } from './library/shards/shard-placing.js';
 export { ShardRow, type ShardValues } from './library/shards/shard-row.js';
 export type { ShardFailure, ShardRows } from './library/shards/shard-rows.js';
 export type { ShardScan } from './library/shards/shard-scan.js';

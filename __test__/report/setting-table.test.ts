@@ -31,6 +31,17 @@ test('the ways of one side stand in one row, with what they win over gRPC at any
   expect(notes).toHaveLength(1);
 });
 
+test('each client of a side has a row of its own', () => {
+  const tonic = { ...record('grpc', 0.2), variant: 'tonic-prost, grpc' };
+  const ours = ['grpc', 'hybrid'].map((way) => ({ ...record(way, 0.1), variant: `ShardClient, ${way}` }));
+  const { table } = settingTable([tonic, ...ours, record('grpc', 0.2, 'js')]);
+  expect(table.rows.map((row) => [row[1], row[4], row[5]])).toEqual([
+    ['rust, tonic-prost', '5.00 K/s', '—'],
+    ['rust, ShardClient', '10.0 K/s', '10.0 K/s'],
+    ['js', '5.00 K/s', '—'],
+  ]);
+});
+
 test('latencies stand beside the rates', () => {
   const latency = { p50: 820, p90: 1200, p95: 1500, p99: 20_000, p999: 300_000, max: 400_000, histogram: '' };
   const grpc: CompletedRecord = { ...record('grpc', 0.1), latency };

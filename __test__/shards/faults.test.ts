@@ -5,8 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { ShardClient, ShardRow } from '../../src/index.js';
 import { shardOf } from '../../src/library/shards/shard-placing.js';
 import { GrpcShards } from '../../src/clients/grpc-js.js';
-import { RowSums, expectedOf, packedRows } from '../../src/families/hybrid/data.js';
-import { addAll } from '../../src/families/hybrid/input.js';
+import { expectedOf, packedRows } from '../../src/families/hybrid/data.js';
+import { readAll } from '../../src/families/hybrid/input.js';
+import { HybridSums } from '../../src/families/hybrid/reads.js';
 import { DataFolder, ShardServers } from './shard-process.js';
 
 const SHARDS = 3;
@@ -35,8 +36,8 @@ function keysWithout(shard: number): boolean[] {
 }
 
 async function check(client: ShardClient, rows: number): Promise<void> {
-  const sums = new RowSums();
-  await addAll(sums, client);
+  const sums = new HybridSums('scan');
+  await readAll(sums, client);
   expect(sums.checksum()).toEqual(expectedOf('scan', 1, rows));
 }
 

@@ -3,8 +3,9 @@ import type { ClientReadableStream } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 
 import { ShardClient } from '../../src/index.js';
-import { RowSums, expectedOf, packedRows } from '../../src/families/hybrid/data.js';
-import { addAll, addFound } from '../../src/families/hybrid/input.js';
+import { expectedOf, packedRows } from '../../src/families/hybrid/data.js';
+import { readAll } from '../../src/families/hybrid/input.js';
+import { HybridSums } from '../../src/families/hybrid/reads.js';
 import { Reflection } from './reflected.js';
 import { DataFolder, ShardServers, memoryOf } from './shard-process.js';
 
@@ -104,11 +105,11 @@ describe('more than fits into a message', () => {
     const rows = 60_000;
     const keys = Array.from({ length: rows }, (_, key) => key);
     await client.putMany(new Uint8Array(packedRows(keys).buffer));
-    const sums = new RowSums();
-    addFound(sums, await client.multiGet(Int32Array.from(keys)));
+    const sums = new HybridSums('multi_get');
+    sums.addFound(keys, await client.multiGet(Int32Array.from(keys)));
     expect(sums.checksum()).toEqual(expectedOf('scan', 1, rows));
-    const scanned = new RowSums();
-    await addAll(scanned, client);
+    const scanned = new HybridSums('scan');
+    await readAll(scanned, client);
     expect(scanned.checksum()).toEqual(expectedOf('scan', 1, rows));
     await client.populate(rows, { replace: true });
     expect((await client.describe()).reduce((sum, { rows: held }) => sum + held, 0)).toBe(rows);

@@ -9,6 +9,7 @@ import { type ChannelOptions, Client, Metadata, type ServiceError, credentials, 
 import { type MethodDefinition, loadSync } from '@grpc/proto-loader';
 
 import { BoundaryError, TIMEOUT, UNSUPPORTED } from '../errors.js';
+import type { ShardBatches } from '../library/shards/shard-filling.js';
 import { shardOf } from '../library/shards/shard-placing.js';
 import { ROW_BYTES } from '../library/shards/shard-row.js';
 
@@ -65,10 +66,11 @@ export interface GrpcRow {
   readonly payload: Uint8Array;
 }
 
-/** The packed rows that were found, and one bit per key. */
-export interface GrpcRows {
-  readonly found: Buffer;
-  readonly rows: Buffer;
+/** The packed rows of keys that were found, and one bit per key. */
+export interface GrpcFound {
+  readonly keys: readonly number[];
+  readonly found: Uint8Array;
+  readonly rows: Uint8Array;
 }
 
 /** A piece of an Arrow stream: a message, with its body separate. */
@@ -139,15 +141,15 @@ export class GrpcShards {
     return row;
   }
 
-  /** Reads from all shards that have keys in parallel; the responses are in no order of the keys. */
-  multiGet(keys: readonly number[]): Promise<GrpcRows[]> {
-    const asked: Promise<GrpcRows>[] = [];
-    for (const [index, group] of this.#grouped(keys, (key) => key).entries()) {
-      for (let start = 0; start < group.length; start += MOST_ROWS) {
-        asked.push(this.#shards[index]!.call('MultiGet', { keys: group.slice(start, start + MOST_ROWS) }));
-      }
-    }
-    return Promise.all(asked);
+  /** Reads from all shards that have keys in parallel; each response is with the keys that it answers. */
+  multiGet(keys: ArrayLike<number>): Promise<GrpcFound[]> {
+    const parts = this.#parts(keys, (place) => keys[place]!);
+    return Promise.all(
+      parts.map(async ({ shard, values }) => {
+        const { found, rows } = await shard.call<Omit<GrpcFound, 'keys'>>('MultiGet', { keys: values });
+        return { keys: values, found, rows };
+      }),
+    );
   }
 
   async put(row: GrpcRow): Promise<void> {
@@ -155,16 +157,9 @@ export class GrpcShards {
   }
 
   /** Writes packed rows of these keys, to all shards in parallel. */
-  async putMany(keys: readonly number[], packed: Uint8Array): Promise<void> {
-    const places = keys.map((_, place) => place);
-    const asked: Promise<unknown>[] = [];
-    for (const [index, group] of this.#grouped(places, (place) => keys[place]!).entries()) {
-      for (let start = 0; start < group.length; start += MOST_ROWS) {
-        const rows = gathered(packed, group.slice(start, start + MOST_ROWS));
-        asked.push(this.#shards[index]!.call('PutMany', { rows }));
-      }
-    }
-    await Promise.all(asked);
+  async putMany(keys: ArrayLike<number>, packed: Uint8Array): Promise<void> {
+    const parts = this.#parts(keys, (place) => place);
+    await Promise.all(parts.map(({ shard, values }) => shard.call('PutMany', { rows: gathered(packed, values) })));
   }
 
   /** Reads all rows of all shards in parallel; `take` gets each piece with the number of its shard. */
@@ -179,9 +174,11 @@ export class GrpcShards {
     return Promise.all(this.#shards.map((shard) => shard.call<GrpcAggregate>('Aggregate', request)));
   }
 
-  /** Fills all shards in parallel with the messages that `piecesOf` makes for each. */
-  async populate(piecesOf: (shard: number) => Iterable<object>): Promise<void> {
-    await Promise.all(this.#shards.map((shard, index) => shard.write('Populate', piecesOf(index))));
+  /** Fills all shards in parallel with the rows given for each, in place of their rows. */
+  async populate(shards: readonly ShardBatches[]): Promise<void> {
+    const totalRows = shards.reduce((sum, { rows }) => sum + rows, 0);
+    const requests = shards.map((batches) => populationOf(batches, totalRows));
+    await Promise.all(this.#shards.map((shard, index) => shard.write('Populate', requests[index]!)));
   }
 
   close(): void {
@@ -192,14 +189,36 @@ export class GrpcShards {
     return this.#shards[shardOf(key, this.#shards.length)]!;
   }
 
-  #grouped(values: readonly number[], keyOf: (value: number) => number): number[][] {
-    const groups: number[][] = this.#shards.map(() => []);
-    for (const value of values) groups[shardOf(keyOf(value), this.#shards.length)]!.push(value);
-    return groups;
+  /** What there is for the key at each place, by the shards of the keys, in parts of at most `MOST_ROWS`. */
+  #parts(keys: ArrayLike<number>, valueOf: (place: number) => number): Part[] {
+    const parts: Part[] = [];
+    const open: number[][] = [];
+    for (let place = 0; place < keys.length; place += 1) {
+      const index = shardOf(keys[place]!, this.#shards.length);
+      let values = open[index];
+      if (values === undefined || values.length === MOST_ROWS) {
+        values = open[index] = [];
+        parts.push({ shard: this.#shards[index]!, values });
+      }
+      values.push(valueOf(place));
+    }
+    return parts;
   }
 }
 
-/** The packed rows at these positions. */
+/** A part of a request, for one shard. */
+interface Part {
+  readonly shard: Shard;
+  readonly values: number[];
+}
+
+/** The requests of a population: the first announces the rows, each of the others has one message. */
+async function* populationOf({ rows, messages }: ShardBatches, totalRows: number): AsyncGenerator<object> {
+  yield { begin: { rows, total_rows: totalRows, replace: true } };
+  for await (const { header, body } of messages) yield { ipc_header: header, ipc_body: body };
+}
+
+/** The packed rows at these positions, one after another, as a message has them. */
 function gathered(packed: Uint8Array, places: readonly number[]): Buffer {
   const rows = Buffer.allocUnsafe(places.length * ROW_BYTES);
   for (const [index, place] of places.entries()) {
@@ -268,7 +287,7 @@ class Shard {
   }
 
   /** Writes a stream of messages, with backpressure. */
-  async write(method: string, messages: Iterable<object>): Promise<void> {
+  async write(method: string, messages: AsyncIterable<object>): Promise<void> {
     const { path, requestSerialize, responseDeserialize } = methods()[method]!;
     let stop: () => void = () => {};
     const stopped = new Promise<void>((resolve) => (stop = resolve));
@@ -288,7 +307,7 @@ class Shard {
         end,
       );
       const send = async (): Promise<void> => {
-        for (const message of messages) {
+        for await (const message of messages) {
           if (isOver) return;
           const isFull = !stream.write(message);
           if (isFull) await Promise.race([stopped, new Promise((drained) => stream.once('drain', drained))]);

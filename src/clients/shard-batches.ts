@@ -15,6 +15,7 @@ import {
 } from '@uwdata/flechette';
 
 import { PAYLOAD_BYTES } from '../library/shards/shard-row.js';
+import type { ArrowMessage } from '../library/shards/shard-filling.js';
 import type { GrpcPiece } from './grpc-js.js';
 
 /** Rows as columns. */
@@ -26,37 +27,55 @@ export interface RowColumns {
   readonly payloads: Uint8Array;
 }
 
-/** Reads the pieces of one stream. */
+/** The rows of a message, which are read where they lie: their columns begin at any byte. */
+export interface RowBatch {
+  readonly rows: number;
+  readonly body: DataView;
+  /** The offsets in the body of the keys, quantities, prices, times of update, and payloads. */
+  readonly columns: readonly [number, number, number, number, number];
+}
+
+/** The places of the rows in the bodies of all messages with the same header. */
+interface Layout extends Pick<RowBatch, 'rows' | 'columns'> {
+  readonly header: Buffer;
+  readonly bodyBytes: number;
+}
+
+/** Reads the messages of one stream. */
 export class BatchReader {
   #schema: Buffer | undefined;
+  #layout: Layout | undefined;
 
-  /** The rows of a piece; `undefined` if it has none. */
-  add({ ipc_header: header, ipc_body: body }: GrpcPiece): RowColumns | undefined {
+  /** The rows of a message; `undefined` if it has none. */
+  add({ ipc_header: header, ipc_body: body }: GrpcPiece): RowBatch | undefined {
     if (this.#schema === undefined) {
       this.#schema = header;
       return undefined;
     }
     if (body.byteLength === 0) return undefined;
-    // Copied into memory of its own, since columns must begin at multiples of their values' widths.
-    const message = Buffer.allocUnsafeSlow(header.byteLength + body.byteLength);
-    message.set(header);
-    message.set(body, header.byteLength);
-    const table = tableFromIPC([this.#schema, message], { useBigInt: true });
-    const [keys, quantities, prices, updatedAt, payloads] = table.children.map(({ data }) => data[0]?.values);
-    return {
-      keys: keys as BigInt64Array,
-      quantities: quantities as Int32Array,
-      prices: prices as Float64Array,
-      updatedAt: updatedAt as BigInt64Array,
-      payloads: payloads as Uint8Array,
-    };
+    let layout = this.#layout;
+    // Blocks of as many rows have the same header, so that few headers are parsed.
+    if (layout?.bodyBytes !== body.byteLength || !layout.header.equals(header)) {
+      layout = this.#layout = layoutOf(this.#schema, header, body.byteLength);
+    }
+    const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
+    return { rows: layout.rows, body: view, columns: layout.columns };
   }
 }
 
-/** A batch to be filled, with its messages. */
+/** The layout of a batch, as flechette reads it from the header before a body of zeros. */
+function layoutOf(schema: Buffer, header: Buffer, bodyBytes: number): Layout {
+  const message = new Uint8Array(header.byteLength + bodyBytes);
+  message.set(header);
+  const table = tableFromIPC([schema, message], { useBigInt: true });
+  const columns = table.children.map(({ data }) => (data[0]!.values as Uint8Array).byteOffset - header.byteLength);
+  return { header: Buffer.from(header), bodyBytes, rows: table.numRows, columns: columns as never };
+}
+
+/** A batch to be filled, with its message. */
 export interface NewBatch {
   readonly columns: RowColumns;
-  readonly piece: GrpcPiece;
+  readonly message: ArrowMessage;
 }
 
 /** Makes batches of rows for one stream. */
@@ -89,7 +108,7 @@ export class BatchWriter {
       updatedAt: new BigInt64Array(body, place(rows * 8), rows),
       payloads: new Uint8Array(body, place(rows * PAYLOAD_BYTES), rows * PAYLOAD_BYTES),
     };
-    return { columns, piece: { ipc_header: header, ipc_body: Buffer.from(body) } };
+    return { columns, message: { header, body: new Uint8Array(body) } };
   }
 
   #of(rows: number): { readonly schema: Buffer; readonly header: Buffer; readonly bodyBytes: number } {

@@ -19,11 +19,14 @@ const NOTE =
  */
 export function settingTable(records: readonly CompletedRecord[], network?: SimulatedNetwork): MarkedTable {
   const families = new Set(records.filter(({ transport }) => isOtherWay(transport)).map(({ family }) => family));
-  const rows = groupBy(
-    records.filter(({ family }) => families.has(family)),
-    ({ family, workload, side, lane, engine, batch, threads, rate }) =>
-      JSON.stringify([family, workload, side, lane, engine, batch, threads, rate]),
-  ).flatMap(rowOf);
+  const ofFamilies = records.filter(({ family }) => families.has(family));
+  const clients = new Set(ofFamilies.map(({ side, variant }) => `${side}, ${clientOf(variant)}`));
+  /** The side, with the client where the side has several. */
+  const sideText = ({ side, variant }: CompletedRecord): string =>
+    [...clients].filter((client) => client.startsWith(`${side}, `)).length > 1 ? `${side}, ${clientOf(variant)}` : side;
+  const rows = groupBy(ofFamilies, ({ family, workload, side, variant, lane, engine, batch, threads, rate }) =>
+    JSON.stringify([family, workload, side, clientOf(variant), lane, engine, batch, threads, rate]),
+  ).flatMap((group) => rowOf(group, sideText));
   return {
     table: {
       columns: columns(
@@ -47,7 +50,12 @@ function isOtherWay(transport: string | undefined): boolean {
   return transport === 'hybrid' || transport === 'direct';
 }
 
-function rowOf(records: readonly CompletedRecord[]): string[][] {
+/** The name of the client, before the setting. */
+function clientOf(variant: string): string {
+  return variant.split(', ')[0]!;
+}
+
+function rowOf(records: readonly CompletedRecord[], sideText: (record: CompletedRecord) => string): string[][] {
   const over = (transport: string): CompletedRecord | undefined =>
     records.find((record) => record.transport === transport);
   const [grpc, hybrid, direct] = [over('grpc'), over('hybrid'), over('direct')];
@@ -59,7 +67,7 @@ function rowOf(records: readonly CompletedRecord[]): string[][] {
   return [
     [
       grpc.workload,
-      grpc.side,
+      sideText(grpc),
       formatCount(grpc.batch),
       formatCount(grpc.threads),
       measured(grpc),

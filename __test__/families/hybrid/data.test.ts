@@ -8,27 +8,29 @@ import {
   ROW_WORDS,
   RowSums,
   blankRows,
-  columnsHash,
+  batchHash,
   expectedOf,
   keyOf,
   madeHash,
+  messageHash,
   packedRows,
   rowHash,
 } from '../../../src/families/hybrid/data.js';
-import { populationOf } from '../../../src/families/hybrid/made-batches.js';
-import { BatchReader, type RowColumns } from '../../../src/clients/shard-batches.js';
-import type { GrpcPiece } from '../../../src/clients/grpc-js.js';
+import { batchesOf } from '../../../src/families/hybrid/made-batches.js';
+import type { ArrowMessage } from '../../../src/library/shards/shard-filling.js';
+import { BatchReader, type RowBatch } from '../../../src/clients/shard-batches.js';
 
 const SHARDS = 3;
 
-/** The batches that fill all shards. */
-function* batchesOf(totalRows: number): Generator<{ columns: RowColumns; shard: number }> {
+/** The batches that fill all shards, whose bodies begin at a byte as they do in a message of gRPC. */
+function* batches(totalRows: number): Generator<{ batch: RowBatch; shard: number }> {
   for (let shard = 0; shard < SHARDS; shard += 1) {
     const reader = new BatchReader();
-    for (const message of populationOf(shard, SHARDS, totalRows) as Generator<Partial<GrpcPiece>>) {
-      const piece = { ipc_header: message.ipc_header!, ipc_body: message.ipc_body ?? Buffer.alloc(0) };
-      const columns = reader.add(piece);
-      if (columns !== undefined) yield { columns, shard };
+    for (const { header, body } of batchesOf(shard, SHARDS, totalRows).messages as Iterable<ArrowMessage>) {
+      const message = Buffer.alloc(body.byteLength + 3);
+      message.set(body, 3);
+      const batch = reader.add({ ipc_header: Buffer.from(header), ipc_body: message.subarray(3) });
+      if (batch !== undefined) yield { batch, shard };
     }
   }
 }
@@ -56,6 +58,9 @@ describe('the rows of hybrid', () => {
     fc.assert(
       fc.property(fc.nat({ max: 75_000_000 }), (key) => {
         expect(madeHash(key)).toBe(rowHash(packedRows([key]), 0));
+        const { quantity, price, updatedAt, payload } = new ShardRow(new Uint8Array(packedRows([key]).buffer));
+        const message = { key, quantity, price, updated_at: Number(updatedAt), payload };
+        expect(messageHash(message)).toBe(madeHash(key));
         expect(rowHash(blankRows([key]), 0)).not.toBe(madeHash(key));
       }),
     );
@@ -63,18 +68,22 @@ describe('the rows of hybrid', () => {
 
   it('are all there once in the batches that fill the shards', () => {
     const sums = new RowSums();
-    for (const { columns, shard } of batchesOf(20_000)) {
-      sums.add(columns.keys.length, columnsHash(columns));
-      expect(columns.keys.every((key) => shardOf(key, SHARDS) === shard)).toBe(true);
+    for (const { batch, shard } of batches(20_000)) {
+      sums.add(batch.rows, batchHash(batch));
+      const keys = Array.from({ length: batch.rows }, (_, row) => batch.body.getBigInt64(row * 8, true));
+      expect(keys.every((key) => shardOf(key, SHARDS) === shard)).toBe(true);
     }
     expect(sums.checksum()).toEqual(expectedOf('scan', 1, 20_000));
   });
 
   it('have sums in closed form', () => {
     const [prices, found] = [new PriceSums(), new RowSums()];
-    for (const { columns } of batchesOf(5000)) prices.addColumns(columns.quantities, columns.prices);
+    for (const { batch } of batches(5000)) prices.addBatch(batch);
     expect(prices.checksum()).toEqual(expectedOf('aggregate.pull', 1, 5000));
-    found.addPacked(packedRows(Array.from({ length: 300 }, (_, operation) => keyOf(operation, 5000))));
+    const rows = packedRows(Array.from({ length: 300 }, (_, operation) => keyOf(operation, 5000)));
+    const message = new Uint8Array(rows.byteLength + 1);
+    message.set(new Uint8Array(rows.buffer), 1);
+    found.addPacked(message.subarray(1));
     expect(found.checksum()).toEqual(expectedOf('point_lookup', 300, 5000));
     expect(new PriceSums().checksum()).toEqual({ rows: 0, sums: { price: 0, min: 0, max: 0 } });
   });

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { addon } from '../../../src/addon.js';
+import { ShardClient } from '../../../src/index.js';
+import { keyOf, packedRows } from '../../../src/families/hybrid/data.js';
 import { hybridFamily } from '../../../src/families/hybrid/family.js';
 import type { HybridValues } from '../../../src/families/hybrid/options.js';
 import type { PlannedRequests } from '../../../src/families/requests/grid.js';
@@ -79,6 +81,38 @@ describe('the family hybrid', () => {
     expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
     await runAll(cells);
   }, 300_000);
+
+  it('finds a wrong row on every side, by the check of each answer', async () => {
+    const shards = await addon.PrivateShards.start(3);
+    const options = { ...SMALL, threads: [1], batch: [1, 10], engines: { shards: shards.urls.join(',') } };
+    const cells = (hybridFamily.plan(options) as PlannedRequests[]).filter(
+      ({ cell: { transport, workload } }) => transport === 'grpc' && !/populate|write/.test(workload),
+    );
+    const clients = new Set(cells.map(({ cell: { side }, client }) => `${side} ${client ?? ''}`));
+    expect(clients).toEqual(new Set(['rust ', 'rust tonic', 'napi ', 'js grpc-js']));
+    const family = await hybridFamily.open(options, cells);
+    try {
+      const key = keyOf(0, 10_000);
+      for (const planned of cells) {
+        const cell = await family.openCell(planned);
+        await using client = await ShardClient.connect(shards.urls);
+        const row = packedRows([key]);
+        await cell.verify!(stopwatch, signal);
+        // Another quantity and another price.
+        row[2] = 99;
+        row[4] = 0x40f00000;
+        await client.putMany(new Uint8Array(row.buffer));
+        await expect(cell.verify!(stopwatch, signal), planned.cell.id).rejects.toMatchObject({
+          code: 'BB_CHECKSUM_MISMATCH',
+        });
+        await client.putMany(new Uint8Array(packedRows([key]).buffer));
+        await cell.close();
+      }
+    } finally {
+      await family.close();
+      await shards.stop();
+    }
+  }, 120_000);
 
   it('uses the rows on the disk again, and says where they are others', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'bb-hybrid-'));

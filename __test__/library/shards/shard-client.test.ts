@@ -2,11 +2,19 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type PrivateShards, addon } from '../../../src/addon.js';
-import { ShardClient, ShardRow, ShardStore } from '../../../src/index.js';
-import { shardOf } from '../../../src/library/shards/shard-placing.js';
+import {
+  type ArrowMessage,
+  type ShardBatches,
+  ShardClient,
+  ShardRow,
+  ShardStore,
+  shardOf,
+} from '../../../src/index.js';
 import { GrpcShards } from '../../../src/clients/grpc-js.js';
-import { RowSums, expectedOf, packedRows, rowHash } from '../../../src/families/hybrid/data.js';
-import { addAll, addFound } from '../../../src/families/hybrid/input.js';
+import { RowSums, expectedOf, packedRows } from '../../../src/families/hybrid/data.js';
+import { readAll } from '../../../src/families/hybrid/input.js';
+import { batchesOf } from '../../../src/families/hybrid/made-batches.js';
+import { HybridCheck, HybridSums } from '../../../src/families/hybrid/reads.js';
 
 const ROWS = 10_000;
 const SHARDS = 3;
@@ -73,8 +81,8 @@ describe('a client of shards in this process', () => {
 
   it('scans and sums up, there and here', async () => {
     const { client } = await filled();
-    const sums = new RowSums();
-    await addAll(sums, client);
+    const sums = new HybridSums('scan');
+    await readAll(sums, client);
     expect(sums.checksum()).toEqual(expectedOf('scan', 1, ROWS));
     const filter = { column: 'quantity', comparison: '>=', value: 50 } as const;
     for (const place of ['shards', 'here'] as const) {
@@ -149,6 +157,96 @@ it('a client uses no memory that is shared or gone', async () => {
   await client.close();
 });
 
+describe('a population with rows of the caller', () => {
+  const given = (rows: number, shards = SHARDS): ShardBatches[] =>
+    Array.from({ length: shards }, (_, shard) => batchesOf(shard, shards, rows));
+  let shards: PrivateShards;
+  beforeAll(async () => (shards = await addon.PrivateShards.start(SHARDS)), 120_000);
+  afterAll(() => shards.stop());
+
+  /** The code of unusable messages: a shard behind gRPC answers as for all unusable arguments. */
+  const INVALID = expect.stringMatching(/^BB_INVALID_(IPC|ARGUMENT)$/);
+
+  /** The client of shards in this process, behind gRPC, and of both. */
+  async function* clients(): AsyncGenerator<ShardClient> {
+    const stores = Array.from({ length: SHARDS }, () => ShardStore.inMemory());
+    for (const places of [stores, shards.urls, [stores[0]!, ...shards.urls.slice(1)]]) {
+      await using client = await ShardClient.connect(places);
+      yield client;
+    }
+  }
+
+  async function checked(client: ShardClient, rows: number): Promise<void> {
+    const check = new HybridCheck('scan', rows);
+    await readAll(check, client);
+    check.finish(rows);
+  }
+
+  it('has exactly those, also where they come one by one', async () => {
+    for await (const client of clients()) {
+      await client.populateFrom(given(ROWS), { replace: true });
+      await checked(client, ROWS);
+      expect((await client.describe()).map(({ populated }) => populated)).toEqual([ROWS, ROWS, ROWS]);
+      async function* slowly({ messages }: ShardBatches): AsyncGenerator<ArrowMessage> {
+        for await (const message of messages) {
+          await new Promise(setImmediate);
+          yield message;
+        }
+      }
+      const late = given(5000).map((batches) => ({ ...batches, messages: slowly(batches) }));
+      await client.populateFrom(late, { replace: true });
+      await checked(client, 5000);
+    }
+  });
+
+  it('changes nothing if its rows break off, are others, or are refused', async () => {
+    for await (const client of clients()) {
+      await client.populateFrom(given(5000), { replace: true });
+      const [first, ...others] = given(ROWS);
+      const messages = [...(first!.messages as Iterable<ArrowMessage>)];
+      const withFirst = (batches: ShardBatches) => client.populateFrom([batches, ...others], { replace: true });
+      function* failing(): Generator<ArrowMessage> {
+        yield messages[0]!;
+        throw new RangeError('no more');
+      }
+      await expect(withFirst({ ...first!, messages: failing() })).rejects.toThrow('no more');
+      await expect(withFirst({ ...first!, messages: messages.slice(0, -1) })).rejects.toMatchObject({
+        code: INVALID,
+        message: expect.stringContaining('broke off'),
+      });
+      await expect(withFirst({ ...first!, rows: 1 })).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
+      const cut = messages.map(({ header, body }) => ({ header, body: body.subarray(8) }));
+      await expect(withFirst({ ...first!, messages: cut })).rejects.toMatchObject({
+        code: INVALID,
+        message: expect.stringContaining('shorter than its header says'),
+      });
+      await expect(client.populateFrom(given(ROWS))).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
+      await expect(client.populateFrom(given(ROWS, 2))).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
+      const states = await client.describe();
+      expect(states[0]!.populated).toBe(5000);
+      await client.populateFrom(given(5000), { replace: true });
+      await checked(client, 5000);
+    }
+  });
+
+  it('ends with its signal while it waits for rows', async () => {
+    for await (const client of clients()) {
+      const controller = new AbortController();
+      const never = new Promise<void>(() => {});
+      async function* endless(): AsyncGenerator<ArrowMessage> {
+        const [schema] = given(1)[0]!.messages as ArrowMessage[];
+        yield schema!;
+        await never;
+      }
+      const batches = Array.from({ length: SHARDS }, () => ({ rows: 1, messages: endless() }));
+      const filling = client.populateFrom(batches, { replace: true, signal: controller.signal });
+      const outcome = expect(filling).rejects.toMatchObject({ code: 'BB_ABORTED' });
+      controller.abort();
+      await outcome;
+    }
+  });
+});
+
 describe('clients of shards behind gRPC', () => {
   let shards: PrivateShards;
   beforeAll(async () => {
@@ -165,10 +263,11 @@ describe('clients of shards behind gRPC', () => {
     for (let key = 0; key < 100; key += 1) {
       const isHere = shardOf(key, SHARDS) === 0;
       expect(client.tryGet(key) === undefined).toBe(!isHere);
-      sums.addPacked(new Int32Array((await client.get(key))!.copy().bytes.buffer));
+      sums.addPacked((await client.get(key))!.bytes);
     }
-    const many = new RowSums();
-    addFound(many, await client.multiGet(Int32Array.from({ length: 100 }, (_, key) => key)));
+    const many = new HybridSums('multi_get');
+    const keys = Int32Array.from({ length: 100 }, (_, key) => key);
+    many.addFound(keys, await client.multiGet(keys));
     expect(many.checksum()).toEqual(sums.checksum());
     expect(await client.get(ROWS)).toBeNull();
     expect(client.shards).toBe(SHARDS);
@@ -228,6 +327,6 @@ describe('clients of shards behind gRPC', () => {
   it('keep the hash of every value', async () => {
     await using client = await ShardClient.connect(shards.urls);
     const row = (await client.get(77))!;
-    expect(rowHash(new Int32Array(row.copy().bytes.buffer), 0)).toBe(rowHash(packedRows([77]), 0));
+    expect(row.bytes).toEqual(new Uint8Array(packedRows([77]).buffer));
   });
 });

@@ -31,6 +31,7 @@ mod requests;
 mod shard_answers;
 mod shard_calls;
 mod shard_clients;
+mod shard_filling;
 mod shard_servers;
 mod shards;
 mod shared_memory;

@@ -13,6 +13,9 @@ use crate::typed_memory::{BYTES, slice_of, slice_of_mut};
 /// The largest safe integer, 2^53 - 1: up to it, JavaScript's numbers hold integers exactly.
 const SAFE: f64 = 9_007_199_254_740_991.0;
 
+/// The most rows of a store.
+pub const MOST_ROWS: u32 = u32::MAX - 1;
+
 /// The return value of a function for a key whose shard is not in the memory of this process.
 const ELSEWHERE: f64 = -1.0;
 

@@ -24,11 +24,9 @@ use crate::reader::Cancel;
 use crate::shard_answers::{
     RawAggregate, RawComparison, RawShardColumn, RawShardRows, RawShardScan, aggregation_of, multi_get, multi_get_now,
 };
-use crate::shard_calls::{Calls, ReadRow, WriteRow, key_of, keys_of, packed_of, row_of};
+use crate::shard_calls::{Calls, MOST_ROWS, ReadRow, WriteRow, key_of, keys_of, packed_of, row_of};
 use crate::shard_clients::{Clients, LoopTransport, Shared, unless_closed};
-
-/// The most rows of a store.
-const MOST_ROWS: u32 = u32::MAX - 1;
+use crate::shard_filling::RawShardFilling;
 
 /// The rows of one shard in this process.
 #[napi]
@@ -258,6 +256,19 @@ impl RawShardClient {
     ) -> napi::Result<Unknown<'static>> {
         let rows = count(rows, "the number of rows", MOST_ROWS)?;
         self.run_bulk(env, cancel, move |client| async move { client.populate(rows as u64, replace).await })
+    }
+
+    /// Fills all shards with the messages that are added to `filling`.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn populate_from(
+        &self,
+        env: Env,
+        filling: &RawShardFilling,
+        replace: bool,
+        cancel: Option<&Cancel>,
+    ) -> napi::Result<Unknown<'static>> {
+        let shards = filling.take()?;
+        self.run_bulk(env, cancel, move |client| async move { client.populate_from(shards, replace).await })
     }
 
     /// Resolves to the contents of each shard.

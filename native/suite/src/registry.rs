@@ -11,7 +11,7 @@ use crate::{hybrid, ingest, kv, rest, sql};
 type Open = fn(&RequestSpec, &CancelToken) -> Result<Box<dyn RequestCell>>;
 
 /// Every family by its name in the matrix, with each of its clients: our own, which has no name, and those to compare it with.
-const FAMILIES: [(&str, Option<&str>, Open); 8] = [
+const FAMILIES: [(&str, Option<&str>, Open); 9] = [
     ("sql", None, sql::open::<sql::Ours>),
     ("sql", Some("mysql_async"), sql::open::<sql::MysqlAsync>),
     ("kv", None, kv::open::<kv::Ours>),
@@ -19,7 +19,8 @@ const FAMILIES: [(&str, Option<&str>, Open); 8] = [
     ("rest", None, rest::open::<rest::Ours>),
     ("rest", Some("reqwest"), rest::open::<rest::Reqwest>),
     ("ingest", None, ingest::open),
-    ("hybrid", None, hybrid::open),
+    ("hybrid", None, hybrid::open::<hybrid::Ours>),
+    ("hybrid", Some("tonic"), hybrid::open::<hybrid::Tonic>),
 ];
 
 /// One cell of request work, and its family.

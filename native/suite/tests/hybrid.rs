@@ -9,7 +9,7 @@ use boundary_bench_kernel::Result;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_shards::{
     Aggregate, Aggregation, Blocks, ClientOptions, Columns, LocalStore, MemoryStore, NextBatch, Place, Population, Row,
-    ShardClient, ShardOptions, ShardServer, Store,
+    ShardClient, ShardOptions, ShardServer, Store, Sum, place_of,
 };
 use boundary_bench_suite::registry::{FamilySpec, open_request_cell};
 use boundary_bench_suite::requests::{RequestLane, RequestSpec};
@@ -90,6 +90,7 @@ fn every_cell_does_its_work_on_every_setting() {
                 let difference = sample.checksum.difference(cell.expected(), FLOAT_TOLERANCE);
                 assert_eq!(difference, None, "{workload} of {batch} by {threads} on {setting}");
             }
+            cell.verify(&CancelToken::default()).unwrap();
             cell.close().unwrap();
         }
     }
@@ -107,35 +108,96 @@ fn a_wrong_row_is_seen() {
     assert_ne!(cell.sample(&CancelToken::default()).unwrap().checksum, *cell.expected());
 }
 
-/// A store in memory whose first population fills it, and whose later ones do nothing.
-struct Lazy {
+/// What a store does wrong once it is filled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fault {
+    /// The rows of the first two keys that are read, exchanged.
+    Exchanged,
+    /// A scan with the prices of its first two rows exchanged.
+    Columns,
+    /// A scan with its second row in place of its first.
+    Twice,
+    /// Writes of the first key, lost.
+    Lost,
+    /// Populations that do nothing.
+    Unfilled,
+    /// An aggregate that is off by less than the tolerance of sums.
+    Inexact,
+}
+
+/// The keys of the first two operations.
+fn first_keys() -> [i64; 2] {
+    [0, 1].map(|operation| i64::from(boundary_bench_shards::key_hash(operation)) % ROWS.cast_signed())
+}
+
+/// A store in memory with a fault.
+struct Faulty {
     rows: MemoryStore,
+    fault: Fault,
     is_filled: AtomicBool,
 }
 
-impl Store for Lazy {
+impl Faulty {
+    fn key(&self, key: i64) -> i64 {
+        let [first, second] = first_keys();
+        match key {
+            key if self.fault != Fault::Exchanged => key,
+            key if key == first => second,
+            key if key == second => first,
+            key => key,
+        }
+    }
+}
+
+impl Store for Faulty {
     fn rows(&self) -> u64 {
         self.rows.rows()
     }
 
     fn get(&self, key: i64) -> Result<Option<Row>> {
-        self.rows.get(key)
+        self.rows.get(self.key(key))
     }
 
     fn put(&self, rows: Columns<'_>) -> Result<()> {
-        self.rows.put(rows)
+        for index in 0..rows.len() {
+            let row = rows.row(index);
+            // The blank rows that come before are stored.
+            if self.fault != Fault::Lost || row.key != first_keys()[0] || row.quantity < 0 {
+                self.rows.put(Columns::of_row(&row))?;
+            }
+        }
+        Ok(())
     }
 
     fn scan(&self) -> Blocks {
-        self.rows.scan()
+        let fault = self.fault;
+        let mut is_first = true;
+        Box::new(self.rows.scan().map(move |block| {
+            let block = block?;
+            let mut rows: Vec<Row> = (0..block.len()).map(|index| block.row(index)).collect();
+            match fault {
+                Fault::Columns if is_first => (rows[0].price, rows[1].price) = (rows[1].price, rows[0].price),
+                Fault::Twice if is_first => rows[0] = rows[1],
+                _ => {}
+            }
+            is_first = false;
+            let mut block = boundary_bench_shards::Block::with_capacity(rows.len());
+            rows.iter().for_each(|row| block.push(row));
+            Ok(Arc::new(block))
+        }))
     }
 
     fn aggregate(&self, aggregation: &Aggregation, cancel: &CancelToken) -> Result<Aggregate> {
-        self.rows.aggregate(aggregation, cancel)
+        let mut aggregate = self.rows.aggregate(aggregation, cancel)?;
+        if let (Fault::Inexact, Sum::Real(sum)) = (self.fault, &mut aggregate.sum) {
+            *sum = sum.next_up();
+        }
+        Ok(aggregate)
     }
 
     fn populate(&self, population: &Population, next: &mut NextBatch<'_>) -> Result<()> {
-        if self.is_filled.swap(true, Ordering::Relaxed) { Ok(()) } else { self.rows.populate(population, next) }
+        let is_filled = self.is_filled.swap(true, Ordering::Relaxed);
+        if is_filled && self.fault == Fault::Unfilled { Ok(()) } else { self.rows.populate(population, next) }
     }
 
     fn populated(&self) -> Option<u64> {
@@ -148,12 +210,43 @@ impl Store for Lazy {
 }
 
 #[test]
-fn a_population_that_does_nothing_is_seen() {
-    let store: Arc<dyn Store> = Arc::new(Lazy { rows: MemoryStore::new(), is_filled: AtomicBool::new(false) });
-    let local = LocalStore::new(store);
-    let cell = open_request_cell(&spec("populate", 1, 1, &local.place()), &CancelToken::default()).unwrap();
-    assert_eq!(cell.sample(&CancelToken::default()).unwrap().checksum, *cell.expected());
-    assert_ne!(cell.sample(&CancelToken::default()).unwrap().checksum, *cell.expected());
+fn every_fault_of_a_store_is_found_though_sums_may_pass() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let none = CancelToken::default();
+    // Whether the sums of our own client and of tonic show the fault. Ours puts rows under the keys that it asked for.
+    for (fault, workload, batch, is_in_sums) in [
+        (Fault::Exchanged, "point_lookup", 1, [false, false]),
+        (Fault::Exchanged, "multi_get", 64, [true, false]),
+        (Fault::Exchanged, "write", 64, [true, true]),
+        (Fault::Columns, "scan", 1, [true, true]),
+        (Fault::Columns, "populate", 1, [true, true]),
+        (Fault::Twice, "scan", 1, [true, true]),
+        (Fault::Twice, "populate", 1, [true, true]),
+        (Fault::Lost, "write", 1, [true, true]),
+        (Fault::Lost, "write", 64, [true, true]),
+        (Fault::Unfilled, "populate", 1, [true, true]),
+        (Fault::Inexact, "aggregate.push_down", 1, [false, false]),
+    ] {
+        let store = || Arc::new(Faulty { rows: MemoryStore::new(), fault, is_filled: AtomicBool::new(false) });
+        let local = LocalStore::new(store() as Arc<dyn Store>);
+        let server = ShardServer::serve(&ShardOptions { shards: 1, ..ShardOptions::default() }, store()).unwrap();
+        for (place, client) in [(local.place(), None), (server.url(), None), (server.url(), Some("tonic"))] {
+            runtime.block_on(async {
+                let places = vec![place_of(&place).unwrap()];
+                let client = ShardClient::connect(places, &ClientOptions::default()).await.unwrap();
+                client.populate(ROWS, true).await.unwrap();
+            });
+            let mut spec = spec(workload, batch, 2, &place);
+            spec.requests.client = client.map(str::to_owned);
+            let cell = open_request_cell(&spec, &none).unwrap();
+            let sums = cell.sample(&none).unwrap().checksum;
+            let difference = sums.difference(cell.expected(), FLOAT_TOLERANCE);
+            let is_in_sums = is_in_sums[usize::from(client.is_some())];
+            assert_eq!(difference.is_some(), is_in_sums, "{fault:?} {workload} {batch} {place} {client:?}");
+            let found = cell.verify(&none).err().map(|error| error.code());
+            assert_eq!(found, Some("BB_CHECKSUM_MISMATCH"), "{fault:?} {workload} {batch} {place} {client:?}");
+        }
+    }
 }
 
 #[test]

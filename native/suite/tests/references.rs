@@ -6,6 +6,7 @@ use boundary_bench_kernel::needs;
 use boundary_bench_mysql::{Cell, SqlSession};
 use boundary_bench_redis::Server as RedisServer;
 use boundary_bench_server::{Options, Server as RestServer};
+use boundary_bench_shards::{ClientOptions, Place, ShardClient, ShardOptions, ShardServer};
 use boundary_bench_suite::registry::{FamilySpec, open_request_cell};
 use boundary_bench_suite::requests::RequestCell;
 use redis::{Client, cmd};
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 
 const THREADS: u32 = 3;
 const OPERATIONS: u64 = 600;
+const SHARD_ROWS: u64 = 10_000;
 
 fn open(family: &str, url: &str, workload: &str, more: &Value) -> boundary_bench_kernel::Result<Box<dyn RequestCell>> {
     let mut spec = json!({
@@ -30,8 +32,9 @@ fn sample(cell: &dyn RequestCell) {
     assert_eq!(sample.checksum.difference(cell.expected(), FLOAT_TOLERANCE), None);
 }
 
-/// Opens every lane in Rust that has a client or a driver, with each of its workloads, and checks two samples.
-fn every_lane_does_its_work(family: &str, url: &str, operations: u64) {
+/// Opens every lane in Rust that has a client or a driver, so many in all, with each of its workloads, and checks two samples and
+/// each answer.
+fn every_lane_does_its_work(family: &str, url: &str, operations: u64, clients: usize) {
     let matrix: Value = serde_json::from_str(include_str!("../../../bench/matrix.json")).unwrap();
     let mut names = Vec::new();
     for lane in matrix["families"][family]["lanes"].as_array().unwrap() {
@@ -42,7 +45,9 @@ fn every_lane_does_its_work(family: &str, url: &str, operations: u64) {
         for workload in lane["workloads"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()) {
             let batches: &[u32] = if lane["lane"] == "call" { &[1] } else { &[16, 7] };
             for batch in batches {
-                let mut more = json!({ "lane": lane["lane"], "batch": batch, "operations": operations });
+                let options = json!({ "totalRows": SHARD_ROWS });
+                let mut more =
+                    json!({ "lane": lane["lane"], "batch": batch, "operations": operations, "options": options });
                 for name in ["client", "setting"].into_iter().filter(|name| lane[name].is_string()) {
                     more[name] = lane[name].clone();
                 }
@@ -54,6 +59,7 @@ fn every_lane_does_its_work(family: &str, url: &str, operations: u64) {
                     let difference = sample.checksum.difference(cell.expected(), FLOAT_TOLERANCE);
                     assert_eq!(difference, None, "{workload} {more}");
                 }
+                cell.verify(&CancelToken::default()).unwrap_or_else(|error| panic!("{workload} {more}: {error}"));
                 cell.close().unwrap();
             }
             names.push(lane["client"].as_str().or(lane["setting"].as_str()).unwrap());
@@ -61,7 +67,7 @@ fn every_lane_does_its_work(family: &str, url: &str, operations: u64) {
     }
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), 3, "{names:?}");
+    assert_eq!(names.len(), clients, "{names:?}");
 }
 
 /// A figure of the server's INFO.
@@ -76,8 +82,8 @@ fn info(server: &mut redis::Connection, name: &str) -> u64 {
 fn the_crate_redis_and_all_drivers_do_what_they_must() {
     needs!("redis", boundary_bench_redis::executable(None));
     let server = RedisServer::start(None, &CancelToken::default()).unwrap();
-    every_lane_does_its_work("kv", &server.url(), OPERATIONS);
-    every_lane_does_its_work("kv", &server.unix_url(), 40);
+    every_lane_does_its_work("kv", &server.url(), OPERATIONS, 3);
+    every_lane_does_its_work("kv", &server.unix_url(), 40, 3);
     let mut admin = Client::open(server.url()).unwrap().get_connection().unwrap();
     assert_eq!(cmd("DBSIZE").query::<u64>(&mut admin).unwrap(), 0);
 }
@@ -109,7 +115,7 @@ fn mysql_async_and_all_drivers_do_what_they_must() {
     needs!("mysql", boundary_bench_mysql::server::executable(None));
     let server = boundary_bench_mysql::server::start(None).unwrap();
     let url = &server.url().secret_text();
-    every_lane_does_its_work("sql", url, 60);
+    every_lane_does_its_work("sql", url, 60, 3);
     let ahead = json!({ "lane": "batch", "batch": 4, "client": "mysql_async" });
     assert_eq!(open("sql", url, "select_pk", &ahead).err().unwrap().code(), "BB_INVALID_ARGUMENT");
     let by_rows = open("sql", url, "insert_multi_values", &ahead).unwrap();
@@ -153,10 +159,14 @@ fn mysql_async_prepares_once_and_stays_on_tcp() {
     }
 }
 
+fn api_key() -> String {
+    format!("{}.{}", "k".repeat(16), "s".repeat(64))
+}
+
 /// A server, the key that it asks for, and its URL with that.
 fn rest_server() -> (RestServer, String, String) {
     let listen = "127.0.0.1:0".parse().unwrap();
-    let key = format!("{}.{}", "k".repeat(16), "s".repeat(64));
+    let key = api_key();
     let api_key = Some(key.clone());
     let server = RestServer::start(&Options { listen, api_key, scale_factor: 0.001, ..Options::default() }).unwrap();
     let url = server.url().replace("://", &format!("://:{key}@"));
@@ -166,7 +176,7 @@ fn rest_server() -> (RestServer, String, String) {
 #[test]
 fn reqwest_and_all_drivers_do_what_they_must() {
     let (_server, _, url) = rest_server();
-    every_lane_does_its_work("rest", &url, 64);
+    every_lane_does_its_work("rest", &url, 64, 3);
 }
 
 #[test]
@@ -195,4 +205,20 @@ fn reqwest_keeps_its_connections_and_has_as_many_as_requests_under_way() {
     // Each of the twenty rounds would open as many again if none were kept.
     assert!((20..=64).contains(&open), "{open} connections");
     batch.close().unwrap();
+}
+
+#[test]
+fn tonic_does_what_it_must_with_a_key() {
+    let key = api_key();
+    let options = |shard| ShardOptions { shard, shards: 3, api_key: Some(key.clone()), ..ShardOptions::default() };
+    let servers: Vec<_> = (0..3).map(|shard| ShardServer::start(&options(shard)).unwrap()).collect();
+    let url = servers.iter().map(|server| server.url().replace("://", &format!("://:{key}@")));
+    let url = url.collect::<Vec<_>>().join(",");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let places = url.split(',').map(|url| Place::Remote(url.to_owned())).collect();
+        let client = ShardClient::connect(places, &ClientOptions::default()).await.unwrap();
+        client.populate(SHARD_ROWS, false).await.unwrap();
+    });
+    every_lane_does_its_work("hybrid", &url, 64, 1);
 }

@@ -5,7 +5,8 @@
 import { PAYLOAD_BYTES, ROW_BYTES } from '../../library/shards/shard-row.js';
 import { keyHash, mix } from '../../library/shards/shard-placing.js';
 import type { Checksum } from '../../records/record.js';
-import type { RowColumns } from '../../clients/shard-batches.js';
+import type { GrpcRow } from '../../clients/grpc-js.js';
+import type { RowBatch, RowColumns } from '../../clients/shard-batches.js';
 import { familyMatrix } from '../matrix.js';
 import type { RequestMatrix, RequestWorkload } from '../requests/grid.js';
 
@@ -121,12 +122,32 @@ function weightedSum(words: Int32Array, at: number, count: number, weight: numbe
   return sum;
 }
 
+/** The same sum over the words from the byte `at` on, which may be any: what arrives in a message is at no multiple of four. */
+function weightedSumAt(view: DataView, at: number, count: number, weight: number): number {
+  const end = at + count * 4;
+  let sum = 0;
+  for (; at + 32 <= end; at += 32, weight += 16) {
+    sum = (sum + Math.imul(view.getInt32(at, true), weight)) | 0;
+    sum = (sum + Math.imul(view.getInt32(at + 4, true), weight + 2)) | 0;
+    sum = (sum + Math.imul(view.getInt32(at + 8, true), weight + 4)) | 0;
+    sum = (sum + Math.imul(view.getInt32(at + 12, true), weight + 6)) | 0;
+    sum = (sum + Math.imul(view.getInt32(at + 16, true), weight + 8)) | 0;
+    sum = (sum + Math.imul(view.getInt32(at + 20, true), weight + 10)) | 0;
+    sum = (sum + Math.imul(view.getInt32(at + 24, true), weight + 12)) | 0;
+    sum = (sum + Math.imul(view.getInt32(at + 28, true), weight + 14)) | 0;
+  }
+  for (; at < end; at += 4, weight += 2) sum = (sum + Math.imul(view.getInt32(at, true), weight)) | 0;
+  return sum;
+}
+
+/** The weight of the first word of a payload. */
+const PAYLOAD_WEIGHT = 2 * HEAD_WORDS + 1;
+
 /** The hash of the row in 50 words from `at` on. */
 export function rowHash(words: Int32Array, at: number): number {
   return mix(weightedSum(words, at, ROW_WORDS, 1));
 }
 
-const madeWords = new Int32Array(HEAD_WORDS);
 /** The sum of the weights of the payload's words, and the sum of each weight times its word's number. */
 const [WEIGHTS, STEPS] = payloadWeights();
 
@@ -140,21 +161,32 @@ function payloadWeights(): [number, number] {
   return [weights, steps];
 }
 
+/** The weighted sum of the words before the payload. */
+function headSum(key: number, quantity: number, price: number, updatedAt: number): number {
+  priceValue[0] = price;
+  return (
+    ((key | 0) +
+      Math.imul(Math.floor(key / WORD) | 0, 3) +
+      Math.imul(quantity, 5) +
+      Math.imul(priceWords[0]!, 7) +
+      Math.imul(priceWords[1]!, 9) +
+      Math.imul((updatedAt % WORD) | 0, 11) +
+      Math.imul(Math.floor(updatedAt / WORD) | 0, 13)) |
+    0
+  );
+}
+
 /** The hash of the generated row of a key, without generating it. */
 export function madeHash(key: number): number {
   const base = baseOf(key);
-  const updatedAt = EPOCH + key * 1000;
-  priceValue[0] = priceOf(base);
-  madeWords[0] = key | 0;
-  madeWords[1] = Math.floor(key / WORD) | 0;
-  madeWords[2] = quantityOf(base);
-  madeWords[3] = priceWords[0]!;
-  madeWords[4] = priceWords[1]!;
-  madeWords[5] = (updatedAt % WORD) | 0;
-  madeWords[6] = Math.floor(updatedAt / WORD) | 0;
-  let sum = (Math.imul(base, WEIGHTS) + Math.imul(WORD_STEP, STEPS)) | 0;
-  for (let word = 0; word < HEAD_WORDS; word += 1) sum = (sum + Math.imul(madeWords[word]!, 2 * word + 1)) | 0;
-  return mix(sum);
+  const payload = Math.imul(base, WEIGHTS) + Math.imul(WORD_STEP, STEPS);
+  return mix((headSum(key, quantityOf(base), priceOf(base), EPOCH + key * 1000) + payload) | 0);
+}
+
+/** The hash of a row in the form of its message, whose payload is read where it lies. */
+export function messageHash({ key, quantity, price, updated_at: updatedAt, payload }: GrpcRow): number {
+  const view = new DataView(payload.buffer, payload.byteOffset, payload.byteLength);
+  return mix((headSum(key, quantity, price, updatedAt) + weightedSumAt(view, 0, PAYLOAD_WORDS, PAYLOAD_WEIGHT)) | 0);
 }
 
 /** The sum of the hashes of rows, which reads every value. The columns must begin at multiples of their values' widths. */
@@ -176,19 +208,35 @@ export function columnsHash({ keys, quantities, prices, updatedAt, payloads }: R
         Math.imul(timeWords[pair]!, 11) +
         Math.imul(timeWords[pair + 1]!, 13)) |
       0;
-    const payload = weightedSum(payloadColumn, row * PAYLOAD_WORDS, PAYLOAD_WORDS, 2 * HEAD_WORDS + 1);
+    const payload = weightedSum(payloadColumn, row * PAYLOAD_WORDS, PAYLOAD_WORDS, PAYLOAD_WEIGHT);
     hashes = (hashes + mix((head + payload) | 0)) | 0;
   }
   return hashes;
 }
 
-/** The checksum of the values that a cell's requests read. */
-export interface HybridSums {
-  checksum(): Checksum;
+/** The same sum, of the rows of a message where they lie. */
+export function batchHash({ rows, body, columns }: RowBatch): number {
+  const [keys, quantities, prices, updatedAt, payloads] = columns;
+  let hashes = 0;
+  for (let row = 0; row < rows; row += 1) {
+    const wide = row * 8;
+    const head =
+      (body.getInt32(keys + wide, true) +
+        Math.imul(body.getInt32(keys + wide + 4, true), 3) +
+        Math.imul(body.getInt32(quantities + row * 4, true), 5) +
+        Math.imul(body.getInt32(prices + wide, true), 7) +
+        Math.imul(body.getInt32(prices + wide + 4, true), 9) +
+        Math.imul(body.getInt32(updatedAt + wide, true), 11) +
+        Math.imul(body.getInt32(updatedAt + wide + 4, true), 13)) |
+      0;
+    const payload = weightedSumAt(body, payloads + row * PAYLOAD_BYTES, PAYLOAD_WORDS, PAYLOAD_WEIGHT);
+    hashes = (hashes + mix((head + payload) | 0)) | 0;
+  }
+  return hashes;
 }
 
 /** The number of rows and the sum of their hashes. */
-export class RowSums implements HybridSums {
+export class RowSums {
   #rows = 0;
   #hash = 0;
 
@@ -197,9 +245,12 @@ export class RowSums implements HybridSums {
     this.#hash = (this.#hash + hash) | 0;
   }
 
-  /** Adds packed rows. */
-  addPacked(words: Int32Array): void {
-    for (let at = 0; at < words.length; at += ROW_WORDS) this.add(1, rowHash(words, at));
+  /** Adds packed rows, which may begin at any byte. */
+  addPacked(packed: Uint8Array): void {
+    const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength);
+    for (let at = 0; at + ROW_BYTES <= packed.byteLength; at += ROW_BYTES) {
+      this.add(1, mix(weightedSumAt(view, at, ROW_WORDS, 1)));
+    }
   }
 
   checksum(): Checksum {
@@ -208,7 +259,7 @@ export class RowSums implements HybridSums {
 }
 
 /** The number of prices, their sum, and the smallest and largest price. */
-export class PriceSums implements HybridSums {
+export class PriceSums {
   #count = 0;
   #sum = 0;
   #min = Infinity;
@@ -221,13 +272,14 @@ export class PriceSums implements HybridSums {
     if (max > this.#max) this.#max = max;
   }
 
-  /** Adds the rows that pass the filter. */
-  addColumns(quantities: Int32Array, prices: Float64Array): void {
+  /** Adds the rows of a message that pass the filter. */
+  addBatch({ rows, body, columns }: RowBatch): void {
     const { leastQuantity } = HYBRID_MATRIX;
+    const [, quantities, prices] = columns;
     let [count, sum, min, max] = [0, 0, Infinity, -Infinity];
-    for (let row = 0; row < quantities.length; row += 1) {
-      if (quantities[row]! < leastQuantity) continue;
-      const price = prices[row]!;
+    for (let row = 0; row < rows; row += 1) {
+      if (body.getInt32(quantities + row * 4, true) < leastQuantity) continue;
+      const price = body.getFloat64(prices + row * 8, true);
       count += 1;
       sum += price;
       if (price < min) min = price;

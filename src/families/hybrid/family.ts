@@ -8,19 +8,11 @@ import type { TargetServer } from '../requests/target-server.js';
 import { valuesOf } from '../option.js';
 import type { RequestValues } from '../requests/options.js';
 import type { Family, OpenCell } from '../workload.js';
-import {
-  type Setting,
-  HYBRID_MATRIX,
-  type HybridSums,
-  PriceSums,
-  RowSums,
-  expectedOf,
-  isAggregate,
-  isOfAll,
-} from './data.js';
+import { type Setting, HYBRID_MATRIX, expectedOf, isOfAll } from './data.js';
 import { HybridInput } from './input.js';
 import { HYBRID_OPTIONS, type HybridValues, totalRows } from './options.js';
 import { type HybridRequester, type HybridWork, openRequester } from './requesters.js';
+import { type HybridReader, HybridCheck, HybridSums } from './reads.js';
 import { type HybridServer, openHybridServer } from './servers.js';
 
 /** A cell with the options of the shards, which all cells of a run share. */
@@ -76,10 +68,10 @@ async function openCell(planned: PlannedHybrid, target: TargetServer): Promise<O
   const { cell } = planned;
   const server = target as HybridServer;
   const total = totalRows(planned.values);
-  const input = new HybridInput(cell, total);
-  const newSums = (): HybridSums => (isAggregate(cell.workload) ? new PriceSums() : new RowSums());
-  let sums = newSums();
-  const work: HybridWork = { planned, server, input, sums: () => sums };
+  const input = new HybridInput(cell, total, server.places.length);
+  let sums = new HybridSums(cell.workload);
+  let reader: HybridReader = sums;
+  const work: HybridWork = { planned, server, input, reader: () => reader };
   // The client for untimed work.
   const side = await ShardClient.connect(server.places);
   const requesters: HybridRequester[] = [];
@@ -93,19 +85,26 @@ async function openCell(planned: PlannedHybrid, target: TargetServer): Promise<O
     await close();
     throw thrown;
   }
+  const writes = HYBRID_MATRIX.workloads[cell.workload]?.direction === 'in';
   return openLoadCell({
     requesters,
     load: { requests: isOfAll(cell.workload) ? 1 : requestsOf(cell), rate: cell.rate },
     serverProcesses: server.processIds,
     expected: expectedOf(cell.workload, cell.rows, total),
     prepare: async (signal) => {
-      sums = newSums();
+      reader = sums = new HybridSums(cell.workload);
       await input.blank(side, signal);
     },
     checksum: async (signal) => {
-      if (cell.workload === 'write') return (await input.readBack(side, signal)).checksum();
-      if (cell.workload === 'populate') return (await input.readAll(side, signal)).checksum();
+      if (writes) await input.readBack(sums, side, signal);
       return sums.checksum();
+    },
+    verify: async (send, signal) => {
+      const check = new HybridCheck(cell.workload, total);
+      reader = check;
+      await send();
+      if (writes) await input.readBack(check, side, signal);
+      check.finish(cell.rows);
     },
     close,
   });

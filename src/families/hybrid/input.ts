@@ -1,11 +1,13 @@
+import { addon } from '../../addon.js';
+import { toBoundaryError } from '../../errors.js';
 import { abortedBy } from '../../library/crossing/cancellation.js';
-import type { ColumnarChunk } from '../../library/engine/columnar-chunk.js';
 import type { ShardClient } from '../../library/shards/shard-client.js';
+import type { ShardBatches } from '../../library/shards/shard-filling.js';
 import { ROW_BYTES, ShardRow } from '../../library/shards/shard-row.js';
-import type { ShardRows } from '../../library/shards/shard-rows.js';
 import type { Cell } from '../../records/record.js';
-import type { RowColumns } from '../../clients/shard-batches.js';
-import { HYBRID_MATRIX, RowSums, blankRows, columnsHash, isOfAll, keyOf, packedRows } from './data.js';
+import { HYBRID_MATRIX, blankRows, isOfAll, keyOf, packedRows } from './data.js';
+import { batchesOf } from './made-batches.js';
+import { type HybridReader, columnsOf } from './reads.js';
 
 const { keysAtOnce: KEYS_AT_ONCE, changedRows: CHANGED_ROWS } = HYBRID_MATRIX;
 
@@ -19,11 +21,17 @@ export class HybridInput {
   readonly packed: Uint8Array;
   /** The rows of a workload of single writes, one by one. */
   readonly rows: readonly ShardRow[];
+  /** The rows of populations, for each shard. */
+  readonly batches: readonly ShardBatches[];
   /** The keys whose rows a sample must change. */
   readonly #changed: readonly number[];
 
-  constructor(cell: Pick<Cell, 'workload' | 'lane' | 'rows'>, totalRows: number) {
+  /** Throws `BB_NOT_ENOUGH_MEMORY` if there is too little memory for the rows of a population. */
+  constructor(cell: Pick<Cell, 'workload' | 'lane' | 'rows'>, totalRows: number, shards: number) {
     const operations = isOfAll(cell.workload) ? 0 : cell.rows;
+    const filled = cell.workload === 'populate' ? shards : 0;
+    if (filled > 0) checkMemory(totalRows);
+    this.batches = Array.from({ length: filled }, (_, shard) => batchesOf(shard, shards, totalRows));
     this.totalRows = totalRows;
     const keysOf = (count: number): number[] =>
       Array.from({ length: count }, (_, operation) => keyOf(operation, totalRows));
@@ -46,21 +54,23 @@ export class HybridInput {
     }
   }
 
-  /** The sums of the rows that the shards hold for the keys. */
-  async readBack(client: ShardClient, signal: AbortSignal): Promise<RowSums> {
-    const sums = new RowSums();
+  /** Reads what the shards hold after a load: the rows of the keys that it wrote, or all rows. */
+  async readBack(reader: HybridReader, client: ShardClient, signal: AbortSignal): Promise<void> {
+    if (this.batches.length > 0) return readAll(reader, client, signal);
     for (let start = 0; start < this.keys.length; start += KEYS_AT_ONCE) {
       assertWanted(signal);
-      addFound(sums, await client.multiGet(this.keyArray.subarray(start, start + KEYS_AT_ONCE)));
+      const keys = this.keyArray.subarray(start, start + KEYS_AT_ONCE);
+      reader.addFound(keys, await client.multiGet(keys));
     }
-    return sums;
   }
+}
 
-  /** The sums of all rows that the shards hold. */
-  async readAll(client: ShardClient, signal?: AbortSignal): Promise<RowSums> {
-    const sums = new RowSums();
-    await addAll(sums, client, signal);
-    return sums;
+/** Throws if there is too little memory for so many rows. */
+export function checkMemory(rows: number): void {
+  try {
+    addon.checkShardMemory(rows);
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
   }
 }
 
@@ -79,31 +89,12 @@ export async function restoreBlanks(client: ShardClient): Promise<void> {
   }
 }
 
-/** Adds all rows that the shards hold to `sums`. */
-export async function addAll(sums: RowSums, client: ShardClient, signal?: AbortSignal): Promise<void> {
+/** Reads all rows that the shards hold. */
+export async function readAll(reader: HybridReader, client: ShardClient, signal?: AbortSignal): Promise<void> {
   for await (const chunk of client.scan()) {
     if (signal !== undefined) assertWanted(signal);
-    sums.add(chunk.rowCount, columnsHash(columnsOf(chunk)));
-    chunk.release();
+    reader.addChunk(chunk);
   }
-}
-
-/** Adds the rows of keys to `sums`. If one is missing the sum is wrong, whatever the others are. */
-export function addFound(sums: RowSums, rows: ShardRows): void {
-  rows.assertAll();
-  const { found, length, chunk } = rows;
-  sums.add(found, found === length ? columnsHash(columnsOf(chunk)) : 0);
-  rows.release();
-}
-
-function columnsOf(chunk: ColumnarChunk): RowColumns {
-  return {
-    keys: chunk.column(0),
-    quantities: chunk.column(1),
-    prices: chunk.column(2),
-    updatedAt: chunk.column(3),
-    payloads: chunk.column(4),
-  };
 }
 
 function assertWanted(signal: AbortSignal): void {

@@ -1,23 +1,27 @@
 import { shardOf } from '../../library/shards/shard-placing.js';
+import type { ArrowMessage, ShardBatches } from '../../library/shards/shard-filling.js';
 import { BatchWriter, END_MESSAGE } from '../../clients/shard-batches.js';
 import { HEAD_WORDS, PAYLOAD_WORDS, ROW_WORDS, writeRow } from './data.js';
 
 /** The rows of a batch, as in the Rust client. */
 const BATCH_ROWS = 4096;
 
-/**
- * The messages that fill shard number `shard` of `shards` with the generated rows of keys below `totalRows`, made as they are
- * sent.
- */
-export function* populationOf(shard: number, shards: number, totalRows: number): Generator<object> {
-  const writer = new BatchWriter();
+const NO_BODY = new Uint8Array();
+
+/** The generated rows of keys below `totalRows` that belong to shard number `shard` of `shards`, as the messages of one stream. */
+export function batchesOf(shard: number, shards: number, totalRows: number): ShardBatches {
   const rows = countRows(shard, shards, totalRows);
-  yield { begin: { rows, total_rows: totalRows, replace: true }, ipc_header: writer.schema };
+  return { rows, messages: [...messagesOf(shard, shards, rows)] };
+}
+
+function* messagesOf(shard: number, shards: number, rows: number): Generator<ArrowMessage> {
+  const writer = new BatchWriter();
+  yield { header: writer.schema, body: NO_BODY };
   const row = new Int32Array(ROW_WORDS);
   let key = 0;
   for (let left = rows; left > 0;) {
     const count = Math.min(left, BATCH_ROWS);
-    const { columns, piece } = writer.batch(count);
+    const { columns, message } = writer.batch(count);
     const words = (column: ArrayBufferView): Int32Array =>
       new Int32Array(column.buffer, column.byteOffset, column.byteLength >>> 2);
     const [keys, prices, times] = [columns.keys, columns.prices, columns.updatedAt].map(words);
@@ -37,9 +41,9 @@ export function* populationOf(shard: number, shards: number, totalRows: number):
       place += 1;
     }
     left -= count;
-    yield piece;
+    yield message;
   }
-  yield { ipc_header: END_MESSAGE };
+  yield { header: END_MESSAGE, body: NO_BODY };
 }
 
 /** The number of keys in this shard, counted by their hashes. */

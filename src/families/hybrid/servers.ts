@@ -10,7 +10,7 @@ import type { PlannedRequests } from '../requests/grid.js';
 import { type TargetServer, targetUrl } from '../requests/target-server.js';
 import type { SharedServer } from '../workload.js';
 import { HYBRID_MATRIX, type Setting } from './data.js';
-import { restoreBlanks } from './input.js';
+import { checkMemory, restoreBlanks } from './input.js';
 import { type SlowShards, networkBy, slowDown } from './network.js';
 import { type HybridValues, totalRows } from './options.js';
 
@@ -38,7 +38,8 @@ export async function openHybridServer(
   const isDirectNeeded = cells.some(({ skip, setting }) => skip === undefined && setting !== 'grpc');
   const url = targetUrl('shards', engines);
   const total = totalRows(values);
-  if (values.dataDir === undefined) checkMemory(total, { isOurs: url === undefined, isDirectNeeded });
+  // The memory of all copies is checked together, before the first is made.
+  if (values.dataDir === undefined) checkMemory(total * (Number(url === undefined) + Number(isDirectNeeded)));
   const by = shared === undefined ? await networkBy(values, url === undefined) : undefined;
   const ours = url === undefined ? await startShards(values, by === 'kernel') : undefined;
   const stores: ShardStore[] = [];
@@ -83,16 +84,6 @@ async function startShards({ dataDir }: HybridValues, ownNamespaces: boolean): P
 function openStore({ dataDir }: HybridValues, shard: number, shards: number): Promise<ShardStore> {
   if (dataDir === undefined) return Promise.resolve(ShardStore.inMemory());
   return ShardStore.open(join(dataDir, DIRECT_FOLDER, `shard_${shard}`), shard, shards);
-}
-
-/** Checks the memory of all copies together, before the first is made. */
-function checkMemory(rows: number, { isOurs, isDirectNeeded }: { isOurs: boolean; isDirectNeeded: boolean }): void {
-  const copies = (isOurs ? 1 : 0) + (isDirectNeeded ? 1 : 0);
-  try {
-    addon.checkShardMemory(rows * copies);
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
-  }
 }
 
 /** Fills the shards, unless they hold the rows of this scale already. */

@@ -2,6 +2,7 @@ import { addon, type Cancel, type RawAggregate, type RawShardClient } from '../.
 import { ABORTED, BoundaryError, toBoundaryError } from '../../errors.js';
 import { abortedBy, checkTimeout, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
 import { type ConnectOptions, connecting, connectTimeoutOf } from '../crossing/connecting.js';
+import { type ShardBatches, fillShards } from './shard-filling.js';
 import { ShardRow } from './shard-row.js';
 import { ShardRows } from './shard-rows.js';
 import { ShardScan } from './shard-scan.js';
@@ -210,6 +211,15 @@ export class ShardClient implements AsyncDisposable {
   async populate(rows: number, options: ShardPopulateOptions = {}): Promise<void> {
     const signal = signalOf(options);
     await ours((cancel) => this.#raw.populate(rows, options.replace ?? false, cancel), signal);
+  }
+
+  /**
+   * Fills all shards in parallel with the rows given for each, in the order of the shards. It is the caller who gives each shard the
+   * rows of its keys (`shardOf`). Existing rows are an error unless `replace` is true.
+   */
+  async populateFrom(shards: readonly ShardBatches[], options: ShardPopulateOptions = {}): Promise<void> {
+    const signal = signalOf(options);
+    await ours((cancel) => fillShards(this.#raw, shards, options.replace ?? false, cancel), signal);
   }
 
   /** The state of each shard. */

@@ -2,7 +2,7 @@
 //!
 //! The body of a message is a block's memory without a copy, so only the header is made here.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
@@ -84,6 +84,28 @@ fn encapsulated(message: &[u8]) -> Bytes {
     bytes.into()
 }
 
+/// A message of an Arrow stream. Its clones share the memory.
+#[derive(Debug, Clone)]
+pub struct ArrowMessage {
+    /// The message without its body.
+    pub header: Bytes,
+    /// The body of a batch; empty for other messages.
+    pub body: Bytes,
+}
+
+impl ArrowMessage {
+    fn without_body(header: Bytes) -> Self {
+        Self { header, body: Bytes::new() }
+    }
+}
+
+/// The messages of one stream with these blocks, from the schema to the end, each made when it is taken.
+pub(crate) fn messages(blocks: impl Iterator<Item = Block> + Send) -> impl Iterator<Item = ArrowMessage> + Send {
+    let batches = blocks.map(|block| ArrowMessage { header: block_header(&block), body: Arc::new(block).to_shared() });
+    let [schema, end] = [schema_message(), end_message()].map(ArrowMessage::without_body);
+    std::iter::once(schema).chain(batches).chain(std::iter::once(end))
+}
+
 /// Reads the messages of one stream, each given as its header and its body.
 #[derive(Debug, Default)]
 pub(crate) struct MessageReader {
@@ -98,6 +120,7 @@ impl MessageReader {
     /// [`Error::InvalidIpc`] for an unusable message, or one with several batches.
     pub(crate) fn read(&mut self, header: Bytes, body: Bytes) -> Result<Option<RecordBatch>> {
         self.ended = *header == END && body.is_empty();
+        let has_body = !body.is_empty();
         // The decoder checks its input, but a panic on hostile bytes must not escape this function.
         let decoded = catch_panic(|| {
             let mut batch = None;
@@ -111,6 +134,10 @@ impl MessageReader {
                     }
                     batch = batch.or(decoded);
                 }
+            }
+            // The decoder would take the next message for the rest of a body.
+            if has_body && batch.is_none() {
+                return Err(Error::InvalidIpc("a body is shorter than its header says".to_owned()));
             }
             Ok(batch)
         });
@@ -132,8 +159,6 @@ impl MessageReader {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -158,6 +183,18 @@ mod tests {
             assert_eq!(Columns::of_batch(&batch).unwrap().checksum(), block.columns().checksum());
             assert!(reader.read(end_message(), Bytes::new()).unwrap().is_none());
             reader.finish().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_body_that_ends_early_is_refused() {
+        let block = block(65, 65);
+        for cut in [1, 8, 64, block.memory().len() - 1] {
+            let mut reader = MessageReader::default();
+            reader.read(schema_message(), Bytes::new()).unwrap();
+            let body = block.to_shared();
+            let refused = reader.read(block_header(&block), body.slice(..body.len() - cut)).unwrap_err();
+            assert_eq!(refused.code(), "BB_INVALID_IPC", "{cut} bytes");
         }
     }
 

@@ -23,13 +23,16 @@ mod row;
 mod scan_body;
 mod server;
 mod service;
+mod shard_batches;
 mod status;
 mod store;
 
 pub use aggregate::{Aggregate, Aggregation, Column, Comparison, Filter, Number, Sum};
 pub use block::{BLOCK_ROWS, Block, Columns, NULLABLE_SCHEMA, SCHEMA};
 pub use client::{ClientOptions, Connection, FoundRows, MultiGet, Place, Scan, ShardClient, ShardFailure, Transport};
+pub use convert::{aggregate as aggregate_of, row as row_of};
 pub use framing::with_binary_payloads;
+pub use ipc::ArrowMessage;
 pub use local_store::{LocalStore, place_of};
 pub use made_rows::{MadeRows, made_checksum};
 pub use memory::MemoryStore;
@@ -39,6 +42,7 @@ pub use persistent::PersistentStore;
 pub use placing::{key_hash, shard_of};
 pub use row::{PAYLOAD_BYTES, ROW_BYTES, Row, SEED, made_hash};
 pub use server::ShardServer;
+pub use shard_batches::{SentBatches, ShardBatches};
 pub use store::{Blocks, EachRow, NextBatch, Population, Store, checksum};
 
 /// The messages and the service, generated from the proto.

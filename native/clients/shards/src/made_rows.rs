@@ -1,8 +1,10 @@
 //! The rows with which benchmarks populate a shard, block by block, and their expected checksum.
 
 use crate::block::{BLOCK_ROWS, Block};
+use crate::ipc::{ArrowMessage, messages};
 use crate::placing::{key_hash, shard_of_hash};
 use crate::row::made_hash;
+use crate::shard_batches::ShardBatches;
 
 /// The made rows of one shard with the keys from 0 to `total_rows`, in the order of their keys.
 #[derive(Debug, Clone)]
@@ -25,6 +27,17 @@ impl MadeRows {
     #[must_use]
     pub fn count_rows(&self) -> u64 {
         (self.next..self.end).filter(|key| shard_of_hash(key_hash(*key), self.shards) == self.shard).count() as u64
+    }
+
+    /// The messages of one Arrow stream with the rows that are left, each made when it is taken.
+    pub fn into_messages(self) -> impl Iterator<Item = ArrowMessage> + Send {
+        messages(self)
+    }
+
+    /// The rows that are left, with their messages made now.
+    #[must_use]
+    pub fn into_batches(self) -> ShardBatches<Vec<ArrowMessage>> {
+        ShardBatches { rows: self.count_rows(), messages: self.into_messages().collect() }
     }
 }
 

@@ -4,21 +4,31 @@
 //! ([`boundary_bench_shards::LocalStore`]), else the address of a server. The shards hold the generated rows of the keys below the option `totalRows`.
 //! Operation `i` reads or writes the row of the key `hash(i) mod totalRows`; the row's hash has a closed form. A write stores
 //! the row that the key had at first; before each sample another row replaces it, so that a lost write is noticed. Work on all
-//! rows is one request.
+//! rows is one request. The rows of a population are made once, as the messages that its requests send.
 
+mod check;
+mod connection;
 mod data;
+mod ours;
+mod reads;
+mod tonic_client;
 
 use std::sync::{Arc, Mutex};
 
 use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_kernel::cancel::CancelToken;
-use boundary_bench_kernel::load::{Requester, run_load};
+use boundary_bench_kernel::load::{Load, LoadOutcome, Requester, run_load};
 use boundary_bench_kernel::{Error, Result, lock};
-use boundary_bench_shards::{Aggregate, ClientOptions, Columns, Place, Row, ShardClient, place_of};
+use boundary_bench_shards::{Aggregate, MadeRows, ROW_BYTES, Row, check_rows};
 
+use self::check::Check;
+use self::connection::{Batches, Connection};
+use self::data::{AGGREGATED, Sums, blank, expected_aggregate, expected_rows, expected_scan, family, key_of};
+pub(crate) use self::ours::Ours;
+use self::reads::Reads;
+pub(crate) use self::tonic_client::Tonic;
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
-use data::{AGGREGATED, Sums, aggregation, blank, expected_aggregate, expected_rows, expected_scan, family, key_of};
 
 /// The work of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,11 +75,18 @@ impl Work {
         matches!(self, Self::Populate | Self::Scan | Self::PushDown | Self::Pull)
     }
 
+    /// Whether the work returns an aggregate instead of rows.
+    fn aggregates(self) -> bool {
+        matches!(self, Self::PushDown | Self::Pull)
+    }
+
     fn sums(self) -> Sums {
-        match self {
-            Self::PushDown | Self::Pull => Sums::Aggregate(Aggregate::none(AGGREGATED)),
-            _ => Sums::of_rows(),
-        }
+        if self.aggregates() { Sums::Aggregate(Aggregate::none(AGGREGATED)) } else { Sums::of_rows() }
+    }
+
+    /// The check of what the work reads, or of what is read back after it.
+    fn check(self, total_rows: u64) -> Check {
+        if matches!(self, Self::Populate | Self::Scan) { Check::of_all(total_rows) } else { Check::by_key() }
     }
 }
 
@@ -81,65 +98,52 @@ struct Input {
     rows: Vec<Row>,
     /// The packed rows of writes in batches.
     packed: Vec<u8>,
+    /// The rows of populations, for each shard.
+    batches: Box<Batches>,
     total_rows: u64,
 }
 
 /// One thread of a load, with a connection to each shard.
-struct HybridRequester {
-    client: ShardClient,
+struct HybridRequester<C> {
+    client: C,
     spec: Arc<RequestSpec>,
     input: Arc<Input>,
     work: Work,
-    sums: Sums,
+    reads: Reads,
 }
 
-impl Requester for HybridRequester {
+impl<C: Connection> Requester for HybridRequester<C> {
     async fn request(&mut self, index: u64) -> Result<()> {
-        let Self { client, spec, input, work, sums } = self;
+        let Self { client, spec, input, work, reads } = self;
         let operations = spec.operations_of(index);
         let at = |operation: u64| usize::try_from(operation).unwrap_or(usize::MAX);
         let range = at(operations.start)..at(operations.end);
         match work {
-            Work::Get => sums.add_row(client.get(input.keys[range.start]).await?.as_ref()),
-            Work::MultiGet => sums.add_found(client.multi_get(&input.keys[range]).await?)?,
-            Work::Put => client.put(&input.rows[range.start]).await?,
-            Work::PutMany => {
-                let bytes = boundary_bench_shards::ROW_BYTES;
-                client.put_many(&input.packed[range.start * bytes..range.end * bytes]).await?;
-            }
-            Work::Populate => client.populate(input.total_rows, true).await?,
-            Work::Scan => add_scan(client, sums).await?,
-            Work::PushDown => sums.merge(&Sums::Aggregate(client.aggregate(&aggregation()?).await?)),
-            Work::Pull => sums.merge(&Sums::Aggregate(client.aggregate_here(&aggregation()?).await?)),
+            Work::Get => client.get(input.keys[range.start], reads).await,
+            Work::MultiGet => client.multi_get(&input.keys[range], reads).await,
+            Work::Put => client.put(&input.rows[range.start]).await,
+            Work::PutMany => client.put_many(&input.packed[range.start * ROW_BYTES..range.end * ROW_BYTES]).await,
+            Work::Populate => client.populate(&input.batches).await,
+            Work::Scan => client.scan(reads).await,
+            Work::PushDown => client.push_down(reads).await,
+            Work::Pull => client.pull(reads).await,
         }
-        Ok(())
     }
-}
-
-/// Reads all rows and adds their hashes.
-async fn add_scan(client: &ShardClient, sums: &mut Sums) -> Result<()> {
-    let mut scan = client.scan();
-    while let Some(batch) = scan.next().await {
-        let batch = batch.map_err(|failure| failure.error)?;
-        let rows = Columns::of_batch(&batch)?;
-        sums.add_hash(rows.len() as u64, rows.checksum());
-    }
-    Ok(())
 }
 
 /// A cell of the family, connected.
-struct HybridCell {
+struct HybridCell<C> {
     spec: Arc<RequestSpec>,
     input: Arc<Input>,
     work: Work,
     expected: Checksum,
-    /// The client for untimed work.
-    side: ShardClient,
+    /// Our own client, for untimed work.
+    side: Ours,
     /// The clients of the threads; empty while a sample runs.
-    connections: Mutex<Vec<HybridRequester>>,
+    connections: Mutex<Vec<HybridRequester<C>>>,
 }
 
-pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
+pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
     let work = Work::of(spec)?;
     let total_rows: u64 = spec
         .option("totalRows")?
@@ -147,48 +151,50 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
         .ok_or_else(|| Error::InvalidArgument("a cell of hybrid needs the option totalRows".to_owned()))?;
     let expected = match work {
         Work::Populate | Work::Scan => expected_scan(total_rows),
-        Work::PushDown | Work::Pull => expected_aggregate(total_rows)?,
+        Work::PushDown | Work::Pull => Sums::Aggregate(expected_aggregate(total_rows)?).checksum(),
         _ => expected_rows(spec.operations, total_rows),
     };
     cancel.check()?;
-    let operations = match work {
-        Work::Populate => family()?.changed_rows,
-        _ if work.is_of_all() => 0,
-        _ => spec.operations,
-    };
-    let keys: Vec<i64> = (0..operations).map(|operation| key_of(operation, total_rows)).collect();
-    let rows = keys.iter().filter(|_| work == Work::Put).map(|key| Row::made(*key)).collect();
-    let packed = keys.iter().filter(|_| work == Work::PutMany).flat_map(|key| Row::made(*key).to_bytes()).collect();
-    let side = runtime()?.block_on(connect(spec))?;
-    let cell = HybridCell {
-        spec: Arc::new(spec.clone()),
-        input: Arc::new(Input { keys, rows, packed, total_rows }),
-        work,
-        expected,
-        side,
-        connections: Mutex::default(),
-    };
+    let side = runtime()?.block_on(<Ours as Connection>::connect(&spec.url))?;
+    let input = Arc::new(Input::new(spec, work, total_rows, side.shards())?);
+    let spec = Arc::new(spec.clone());
+    let cell = HybridCell::<C> { spec, input, work, expected, side, connections: Mutex::default() };
     let connections = cell.connect()?;
     *lock(&cell.connections) = connections;
     Ok(Box::new(cell))
 }
 
-async fn connect(spec: &RequestSpec) -> Result<ShardClient> {
-    let places = spec.url.split(',').map(place_of).collect::<Result<Vec<Place>>>()?;
-    ShardClient::connect(places, &ClientOptions::default()).await
+impl Input {
+    fn new(spec: &RequestSpec, work: Work, total_rows: u64, shards: u32) -> Result<Self> {
+        let operations = match work {
+            Work::Populate => family()?.changed_rows,
+            _ if work.is_of_all() => 0,
+            _ => spec.operations,
+        };
+        let keys: Vec<i64> = (0..operations).map(|operation| key_of(operation, total_rows)).collect();
+        let rows = keys.iter().filter(|_| work == Work::Put).map(|key| Row::made(*key)).collect();
+        let packed = keys.iter().filter(|_| work == Work::PutMany).flat_map(|key| Row::made(*key).to_bytes()).collect();
+        let batches = if work == Work::Populate {
+            check_rows(total_rows)?;
+            (0..shards).map(|shard| MadeRows::new(shard, shards, total_rows).into_batches()).collect()
+        } else {
+            Box::default()
+        };
+        Ok(Self { keys, rows, packed, batches, total_rows })
+    }
 }
 
-impl HybridCell {
-    fn connect(&self) -> Result<Vec<HybridRequester>> {
+impl<C: Connection> HybridCell<C> {
+    fn connect(&self) -> Result<Vec<HybridRequester<C>>> {
         runtime()?.block_on(async {
             let mut connections = Vec::new();
             for _ in 0..self.spec.threads {
                 connections.push(HybridRequester {
-                    client: connect(&self.spec).await?,
+                    client: C::connect(&self.spec.url).await?,
                     spec: Arc::clone(&self.spec),
                     input: Arc::clone(&self.input),
                     work: self.work,
-                    sums: self.work.sums(),
+                    reads: Reads::Summed(self.work.sums()),
                 });
             }
             Ok(connections)
@@ -205,23 +211,27 @@ impl HybridCell {
         Ok(())
     }
 
-    /// Reads back the written rows after a sample of writes, or all rows after a population.
-    async fn read_back(&self, cancel: &CancelToken) -> Result<Sums> {
-        let mut sums = Sums::of_rows();
+    /// Reads back the written rows after a load of writes, or all rows after a population.
+    async fn read_back(&self, reads: &mut Reads, cancel: &CancelToken) -> Result<()> {
+        let mut side = self.side.clone();
         if self.work == Work::Populate {
-            add_scan(&self.side, &mut sums).await?;
-            return Ok(sums);
+            return Connection::scan(&mut side, reads).await;
         }
         for keys in self.input.keys.chunks(family()?.keys_at_once) {
             cancel.check()?;
-            sums.add_found(self.side.multi_get(keys).await?)?;
+            Connection::multi_get(&mut side, keys, reads).await?;
         }
-        Ok(sums)
+        Ok(())
     }
-}
 
-impl RequestCell for HybridCell {
-    fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
+    /// Runs the load once, over the rows that it writes made blank, and returns what each connection has read, or what is read
+    /// back once.
+    fn run(
+        &self,
+        load: &Load,
+        new_reads: impl Fn() -> Reads,
+        cancel: &CancelToken,
+    ) -> Result<(LoadOutcome, Vec<Reads>)> {
         if self.work.writes() {
             runtime()?.block_on(self.blank(cancel))?;
         }
@@ -230,24 +240,55 @@ impl RequestCell for HybridCell {
             connections = self.connect()?;
         }
         for connection in &mut connections {
-            connection.sums = self.work.sums();
+            connection.reads = new_reads();
         }
-        let mut load = self.spec.load();
-        if self.work.is_of_all() {
-            load.requests = 1;
-        }
-        let (connections, outcome) = runtime()?.block_on(run_load(connections, &load, cancel))?;
-        let mut sums = self.work.sums();
-        connections.iter().for_each(|connection| sums.merge(&connection.sums));
+        let requests = if self.work.is_of_all() { 1 } else { load.requests };
+        let load = Load { requests, ..load.clone() };
+        let (mut connections, outcome) = runtime()?.block_on(run_load(connections, &load, cancel))?;
+        let mut reads: Vec<Reads> =
+            connections.iter_mut().map(|connection| std::mem::replace(&mut connection.reads, new_reads())).collect();
         *lock(&self.connections) = connections;
         if self.work.writes() {
-            sums = runtime()?.block_on(self.read_back(cancel))?;
+            let mut stored = new_reads();
+            runtime()?.block_on(self.read_back(&mut stored, cancel))?;
+            reads = vec![stored];
+        }
+        Ok((outcome, reads))
+    }
+}
+
+impl<C: Connection> RequestCell for HybridCell<C> {
+    fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
+        let (outcome, reads) = self.run(&self.spec.load(), || Reads::Summed(self.work.sums()), cancel)?;
+        let mut sums = self.work.sums();
+        for read in &reads {
+            if let Reads::Summed(part) = read {
+                sums.merge(part);
+            }
         }
         CellSample::of_load(&outcome, sums.checksum())
     }
 
     fn expected(&self) -> &Checksum {
         &self.expected
+    }
+
+    fn verify(&self, cancel: &CancelToken) -> Result<()> {
+        let total_rows = self.input.total_rows;
+        let new_check = || self.work.check(total_rows);
+        let load = Load { requests: self.spec.requests(), ..Load::default() };
+        let (_, reads) = self.run(&load, || Reads::Checked(new_check()), cancel)?;
+        let mut check = new_check();
+        for read in &reads {
+            if let Reads::Checked(part) = read {
+                check.merge(part)?;
+            }
+        }
+        match self.work {
+            Work::PushDown | Work::Pull => check.finish_aggregate(&expected_aggregate(total_rows)?),
+            Work::Populate | Work::Scan => check.finish_rows(total_rows),
+            _ => check.finish_rows(self.spec.operations),
+        }
     }
 
     fn close(&self) -> Result<()> {

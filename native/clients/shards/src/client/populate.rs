@@ -1,42 +1,69 @@
-//! Populates all shards with the benchmarks' rows, one stream to each.
+//! Populates all shards, one stream to each.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
 use bytes::Bytes;
 use futures_util::future::join_all;
-use futures_util::stream;
+use futures_util::stream::{self, Stream, StreamExt};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
-use super::{Shard, ShardClient, shard_number};
-use crate::ipc::{block_header, end_message, schema_message};
+use super::{Shard, ShardClient};
+use crate::ipc::{ArrowMessage, MessageReader};
 use crate::made_rows::MadeRows;
 use crate::memory::plan::check_rows;
 use crate::proto::{PopulateBegin, PopulateRequest};
+use crate::shard_batches::ShardBatches;
 use crate::store::{Population, Store};
 
 impl ShardClient {
     /// Populates all shards at the same time with the made rows of the keys from 0 to `total_rows`; making them is part of the
-    /// call. A shard keeps its old rows until all new ones have arrived.
+    /// call.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where a shard has rows and `replace` is false, [`Error::NotEnoughMemory`] before the first
-    /// row; else the error of a shard, which names it. The other shards are populated then.
+    /// The errors of [`ShardClient::populate_from`].
     pub async fn populate(&self, total_rows: u64, replace: bool) -> Result<()> {
         let count = self.shards();
-        self.check_memory(total_rows)?;
-        let filling = self.shards.iter().enumerate().map(|(index, shard)| async move {
-            let rows = MadeRows::new(shard_number(index), count, total_rows);
+        let shards = (0..count).map(|shard| {
+            let rows = MadeRows::new(shard, count, total_rows);
             // Hashing every key gives the exact count, in a hundredth of the time that making the rows takes.
-            let population = Population { rows: rows.count_rows(), total_rows, replace };
-            match shard {
-                Shard::Remote(remote) => {
-                    remote.populate(stream::iter(messages(population, rows)), self.deadline).await.map(drop)
-                }
+            ShardBatches { rows: rows.count_rows(), messages: stream::iter(rows.into_messages()) }
+        });
+        self.populate_from(shards.collect(), replace).await
+    }
+
+    /// Populates all shards at the same time with the rows given for each, in the order of the shards. A shard keeps its old rows
+    /// until all new ones have arrived.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for rows of another number of shards, for other rows than their number says, and where a shard
+    /// has rows and `replace` is false; [`Error::InvalidIpc`] for unusable messages; [`Error::NotEnoughMemory`] before the first
+    /// row; else the error of a shard, which names it. The other shards are populated then.
+    pub async fn populate_from<S>(&self, shards: Vec<ShardBatches<S>>, replace: bool) -> Result<()>
+    where
+        S: Stream<Item = ArrowMessage> + Send + 'static,
+    {
+        if shards.len() != self.shards.len() {
+            let (given, count) = (shards.len(), self.shards.len());
+            return Err(Error::InvalidArgument(format!("the rows of {given} shards are given: there are {count}")));
+        }
+        let total_rows = shards.iter().map(|shard| shard.rows).sum();
+        self.check_memory(shards.iter().map(|shard| shard.rows))?;
+        let filling = shards.into_iter().enumerate().map(|(index, ShardBatches { rows, messages })| async move {
+            let population = Population { rows, total_rows, replace };
+            match &self.shards[index] {
+                Shard::Remote(remote) => remote.populate(requests(population, messages), self.deadline).await.map(drop),
                 Shard::Direct(store) => {
-                    let store = Arc::clone(store);
-                    let filled = tokio::task::spawn_blocking(move || catch_panic(|| fill(&*store, &population, rows)));
-                    let filled = filled.await.map_err(|error| Error::Internal(error.to_string())).flatten();
+                    let (store, runtime) = (Arc::clone(store), Handle::current());
+                    // Where this future is dropped, the messages end for the thread, which might wait for more.
+                    let (_guard, dropped) = oneshot::channel::<()>();
+                    let messages = messages.take_until(dropped);
+                    let filled = move || catch_panic(|| fill(&*store, &population, messages, &runtime));
+                    let filled = tokio::task::spawn_blocking(filled).await;
+                    let filled = filled.map_err(|error| Error::Internal(error.to_string())).flatten();
                     filled.map_err(|error| self.failure(index, error).error)
                 }
             }
@@ -45,32 +72,45 @@ impl ShardClient {
     }
 
     /// Checks the memory of all shards in this process together, before one takes the memory that another needs.
-    fn check_memory(&self, total_rows: u64) -> Result<()> {
-        let stores = self.shards.iter().filter_map(Shard::store);
-        let in_memory = stores.filter(|store| !store.is_persistent());
+    fn check_memory(&self, rows: impl Iterator<Item = u64>) -> Result<()> {
+        let in_memory = |shard: &Shard| shard.store().is_some_and(|store| !store.is_persistent());
+        let shards = self.shards.iter().zip(rows).filter(|(shard, _)| in_memory(shard));
         // The old rows stay in memory until the new ones are complete.
-        check_rows(total_rows / u64::from(self.shards()) * in_memory.count() as u64)
+        check_rows(shards.map(|(_, rows)| rows).sum())
     }
 }
 
-fn fill(store: &dyn Store, population: &Population, rows: MadeRows) -> Result<()> {
-    let mut batches = rows.map(|block| Arc::new(block).to_batch());
-    store.populate(population, &mut || batches.next().transpose())
+/// Fills a store of this process on a thread that may block.
+fn fill(
+    store: &dyn Store,
+    population: &Population,
+    messages: impl Stream<Item = ArrowMessage>,
+    runtime: &Handle,
+) -> Result<()> {
+    let mut messages = pin!(messages);
+    let mut reader = MessageReader::default();
+    store.populate(population, &mut || {
+        while let Some(ArrowMessage { header, body }) = runtime.block_on(messages.next()) {
+            if let Some(batch) = reader.read(header, body)? {
+                return Ok(Some(batch));
+            }
+        }
+        reader.finish()?;
+        Ok(None)
+    })
 }
 
-/// The messages of a population, made as the stream takes them.
-fn messages(population: Population, rows: MadeRows) -> impl Iterator<Item = PopulateRequest> + Send {
-    let Population { rows: count, total_rows, replace } = population;
-    let begin = PopulateRequest {
-        begin: Some(PopulateBegin { rows: count, total_rows, replace }),
-        ipc_header: schema_message(),
-        ipc_body: Bytes::new(),
-    };
-    let batches = rows.map(|block| PopulateRequest {
+/// The requests of a population: the first announces the rows, each of the others has one message.
+fn requests(
+    Population { rows, total_rows, replace }: Population,
+    messages: impl Stream<Item = ArrowMessage> + Send,
+) -> impl Stream<Item = PopulateRequest> + Send {
+    let begin = Some(PopulateBegin { rows, total_rows, replace });
+    let first = PopulateRequest { begin, ipc_header: Bytes::new(), ipc_body: Bytes::new() };
+    let others = messages.map(|ArrowMessage { header, body }| PopulateRequest {
         begin: None,
-        ipc_header: block_header(&block),
-        ipc_body: Arc::new(block).to_shared(),
+        ipc_header: header,
+        ipc_body: body,
     });
-    let end = PopulateRequest { begin: None, ipc_header: end_message(), ipc_body: Bytes::new() };
-    std::iter::once(begin).chain(batches).chain(std::iter::once(end))
+    stream::iter([first]).chain(others)
 }
