@@ -54,6 +54,7 @@ fn every_lane_does_its_work(family: &str, url: &str, operations: u64) {
                     let difference = sample.checksum.difference(cell.expected(), FLOAT_TOLERANCE);
                     assert_eq!(difference, None, "{workload} {more}");
                 }
+                cell.verify(&CancelToken::default()).unwrap_or_else(|error| panic!("{workload} {more}: {error}"));
                 cell.close().unwrap();
             }
             names.push(lane["client"].as_str().or(lane["setting"].as_str()).unwrap());

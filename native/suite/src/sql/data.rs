@@ -136,7 +136,7 @@ pub(crate) struct Sums {
 
 impl Sums {
     /// Adds a value to the sum of its type.
-    pub(super) fn add(&mut self, cell: Cell<'_>) {
+    pub(super) fn add_cell(&mut self, cell: Cell<'_>) {
         match cell {
             Cell::Int(value) => self.ints += i128::from(value),
             Cell::Bool(value) => self.ints += i128::from(value),
@@ -161,7 +161,7 @@ impl Sums {
         for row in rows {
             self.rows += 1;
             for cell in row {
-                self.add(cell);
+                self.add_cell(cell);
             }
         }
     }
