@@ -8,8 +8,7 @@ use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::Cell;
 use serde::Deserialize;
 
-use super::data::{Sbtest, Sums, User, c_of, int, k_of};
-use super::reader::shown;
+use super::data::{Sbtest, Sums, User, c_of, int, k_of, shown};
 use crate::matrix::FamilyPart;
 use crate::requests::RequestSpec;
 
@@ -375,10 +374,9 @@ impl Plan {
     /// The sums of the table's contents that a sample must leave.
     fn expect_contents(&self, spec: &RequestSpec, affected: i128) -> Sums {
         let mut sums = Sums { affected, ..Sums::default() };
-        let uses = |parameters| self.steps.iter().any(|step| step.parameters == parameters);
         match &self.table {
             Some((TableName::Users, _)) => {
-                if !self.starts_empty && !uses(Parameters::Slice) {
+                if !self.starts_empty && !self.uses(Parameters::Slice) {
                     // Each row that an update finds gets a score that is 1 higher.
                     sums.doubles = affected as f64;
                 }
@@ -411,7 +409,6 @@ impl Plan {
 
     /// The rows that a sample must leave in the table, as text: their columns in the order of the table.
     pub(super) fn contents(&self, spec: &RequestSpec) -> Vec<String> {
-        let uses = |parameters| self.steps.iter().any(|step| step.parameters == parameters);
         if let Some((TableName::Sbtest, _)) = &self.table {
             let mut rows: Vec<Sbtest> = (1..=self.rows).map(|id| Sbtest::of(id, self.rows)).collect();
             let place = |id: u64| usize::try_from(id - 1).unwrap_or(usize::MAX);
@@ -424,21 +421,26 @@ impl Plan {
         }
         let mut users: Vec<User> = self.contents_ids().map(User::of).collect();
         // Each row that an update finds gets a score that is 1 higher.
-        if !self.starts_empty && !uses(Parameters::Slice) {
+        if !self.starts_empty && !self.uses(Parameters::Slice) {
             for turn in self.turns(spec) {
                 let tenth = self.tenth(turn);
-                let finds = |user: &User| if uses(Parameters::Tenth) { tenth.contains(&user.id) } else { user.active };
+                let finds =
+                    |user: &User| if self.uses(Parameters::Tenth) { tenth.contains(&user.id) } else { user.active };
                 users.iter_mut().filter(|user| finds(user)).for_each(|user| user.score += 1.0);
             }
         }
         users.iter().map(|user| shown(user.cells())).collect()
     }
 
+    fn uses(&self, parameters: Parameters) -> bool {
+        self.steps.iter().any(|step| step.parameters == parameters)
+    }
+
     /// The ids of the users that a sample must leave in the table.
     fn contents_ids(&self) -> Range<u64> {
         if self.starts_empty {
             1..self.operations + 1
-        } else if self.steps.iter().any(|step| step.parameters == Parameters::Slice) {
+        } else if self.uses(Parameters::Slice) {
             self.rows / self.operations * self.operations + 1..self.rows + 1
         } else {
             1..self.rows + 1

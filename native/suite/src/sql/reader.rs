@@ -1,12 +1,11 @@
 //! The readers of the answers to a cell's statements: their sums, and the check of each of them.
 
 use std::collections::HashSet;
-use std::fmt::Write;
 
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::Cell;
 
-use super::data::Sums;
+use super::data::{Sums, show};
 use super::plan::{Plan, Step, Turn};
 
 /// What takes the rows that statements read.
@@ -114,26 +113,4 @@ impl AnswerReader for RowsCheck {
         }
         self.compare(plan.answer_of(step, turn).rows(), || plan.literal(step, turn))
     }
-}
-
-/// The values of a row as text.
-pub(super) fn shown<'a>(cells: impl IntoIterator<Item = Cell<'a>>) -> String {
-    let mut row = String::new();
-    cells.into_iter().for_each(|cell| show(cell, &mut row));
-    row
-}
-
-/// Appends a value as text, in which clients agree: truth values as numbers, decimals without their type.
-fn show(cell: Cell<'_>, row: &mut String) {
-    if !row.is_empty() {
-        row.push_str(", ");
-    }
-    // Writing to a string does not fail.
-    let _ = match cell {
-        Cell::Int(value) => write!(row, "{value}"),
-        Cell::Bool(value) => write!(row, "{}", i32::from(value)),
-        Cell::Double(value) => write!(row, "{value}"),
-        Cell::Text(text) | Cell::Decimal(text) => write!(row, "{text}"),
-        other => write!(row, "{other:?}"),
-    };
 }
