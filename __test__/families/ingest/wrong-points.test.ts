@@ -100,7 +100,9 @@ describe('a server', () => {
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece as Buffer);
     const headers = { 'content-type': request.headers['content-type'] ?? 'text/plain' };
-    const answer = await fetch(target.url + request.url!, { method: 'POST', headers, body: Buffer.concat(pieces) });
+    const { method } = request;
+    const body = method === 'POST' ? { body: Buffer.concat(pieces) } : {};
+    const answer = await fetch(target.url + request.url!, { method: method!, headers, ...body });
     const text = await answer.text();
     const { searchParams } = new URL(request.url!, 'http://proxy');
     if (!searchParams.get('q')?.startsWith('SELECT "v"')) return { status: answer.status, text };
