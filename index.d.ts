@@ -187,11 +187,13 @@ export declare class IngestStage {
   static open(spec: string): Promise<IngestStage>
   /** Begins a sample. */
   begin(): void
+  /** Begins a sample of which each point is compared with the one that it must be, instead of being summed. */
+  beginCheck(): void
   /** Runs the stage on a body; returns the number of its points. */
   run(body: Uint8Array): number
-  /** Adds the result of the last body to the sample's checksum. */
+  /** Adds the result of the last body to the sample's checksum, or checks it. */
   consume(): void
-  /** The checksum of the sample, as JSON. */
+  /** The checksum of the sample, as JSON; of a check, an empty one. */
   finish(): string
   /** Closes the stage and removes its files; does nothing the second time. */
   close(): Promise<void>
@@ -307,6 +309,8 @@ export declare class NativeIngest {
   static open(spec: string): Promise<NativeIngest>
   /** Takes a sample on a thread of its own; resolves to the sample as JSON. */
   sample(cancel?: Cancel | undefined | null): Promise<string>
+  /** Runs all batches once more, and compares each point with the one that it must be. */
+  verify(cancel?: Cancel | undefined | null): Promise<undefined>
   /** Closes the stage and removes its files; does nothing the second time. */
   close(): Promise<void>
 }

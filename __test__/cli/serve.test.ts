@@ -33,7 +33,7 @@ describe('boundary-bench serve', () => {
       const body = JSON.stringify({ filters: [{ column: 'id0', value: 5 }], operationId: 'x' });
       const answer = await fetch(`${url}/0.1.0/rdrs_bench/table_1/pk-read`, { method: 'POST', body });
       expect(answer.status).toBe(200);
-      expect(await answer.json()).toEqual({ code: 200, operationId: 'x', data: { col0: 'a'.repeat(100) } });
+      expect(await answer.json()).toEqual({ code: 200, operationId: 'x', data: { col0: `0005${'a'.repeat(96)}` } });
       server.kill('SIGINT');
       expect(await ended).toBe(0);
     } finally {

@@ -57,6 +57,7 @@ test.each(CELLS.map((planned) => [planned.cell.id, planned] as const))('%s', asy
       verifyChecksum(await cell.sample(stopwatch, new AbortController().signal), cell.expected);
       expect(stopwatch.seconds).toBeGreaterThan(0);
     }
+    await cell.verify!(new LoadStopwatch(), new AbortController().signal);
   } finally {
     await cell.close();
   }

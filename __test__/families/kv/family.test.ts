@@ -77,9 +77,7 @@ describe.skipIf(lacks('redis'))('the family kv', () => {
       threads: [2],
       batch: [1, 8],
     };
-    const cells = kvFamily
-      .plan(options)
-      .filter(({ cell }) => cell.side !== 'rust' && (cell.workload === 'get' || cell.workload === 'mget'));
+    const cells = kvFamily.plan(options).filter(({ cell }) => cell.workload === 'get' || cell.workload === 'mget');
     const family = await kvFamily.open(options, cells);
     await using client = await KvClient.connect(server.url);
     const { signal } = new AbortController();

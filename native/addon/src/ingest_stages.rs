@@ -46,6 +46,12 @@ impl IngestStage {
         self.with(StageCell::begin)
     }
 
+    /// Begins a sample of which each point is compared with the one that it must be, instead of being summed.
+    #[napi(catch_unwind)]
+    pub fn begin_check(&self) -> napi::Result<()> {
+        self.with(StageCell::begin_check)
+    }
+
     /// Runs the stage on a body; returns the number of its points.
     #[napi(catch_unwind, ts_args_type = "body: Uint8Array")]
     pub fn run(&self, env: Env, body: Unknown<'_>) -> napi::Result<f64> {
@@ -54,13 +60,13 @@ impl IngestStage {
         self.with(|cell| cell.run(body)).map(|points| points as f64)
     }
 
-    /// Adds the result of the last body to the sample's checksum.
+    /// Adds the result of the last body to the sample's checksum, or checks it.
     #[napi(catch_unwind)]
     pub fn consume(&self) -> napi::Result<()> {
         self.with(StageCell::consume)
     }
 
-    /// The checksum of the sample, as JSON.
+    /// The checksum of the sample, as JSON; of a check, an empty one.
     #[napi(catch_unwind)]
     pub fn finish(&self) -> napi::Result<String> {
         json(&self.with(StageCell::finish)?)
@@ -110,6 +116,14 @@ impl NativeIngest {
                 serde_json::to_string(&sample).map_err(|error| Error::Internal(error.to_string()))
             }),
         )
+    }
+
+    /// Runs all batches once more, and compares each point with the one that it must be.
+    #[napi(catch_unwind)]
+    pub fn verify(&self, env: Env, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<()>> {
+        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
+        let stage = Arc::clone(&self.stage);
+        promise(env, on_own_thread(move || lock(&stage).as_mut().ok_or(Error::Closed("the stage"))?.verify(&token)))
     }
 
     /// Closes the stage and removes its files; does nothing the second time.

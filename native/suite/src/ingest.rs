@@ -6,6 +6,7 @@
 //! untimed.
 
 mod points_query;
+mod reader;
 pub mod soak;
 mod soak_cell;
 mod soak_client;
@@ -18,11 +19,12 @@ use std::time::{Duration, Instant};
 
 use boundary_bench_codecs::line::{LineHead, write_columns};
 use boundary_bench_codecs::msgpack::ColumnsWriter;
-use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
+use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use self::reader::{PointCheck, StageSums};
 pub(crate) use self::soak_cell::open;
 use self::work::Work;
 use crate::matrix::FamilyPart;
@@ -119,28 +121,6 @@ pub struct InputBatch {
     body: Vec<u8>,
 }
 
-/// The sums of the points that a stage has made.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct StageSums {
-    rows: u64,
-    values: f64,
-    /// The sum of the timestamps, in nanoseconds.
-    times: i128,
-}
-
-impl StageSums {
-    fn add(&mut self, rows: usize, values: f64, times: i128) {
-        self.rows += rows as u64;
-        self.values += values;
-        self.times += times;
-    }
-
-    fn checksum(self) -> Checksum {
-        let sums = [("value", ChecksumSum::Float(self.values)), ("time", ChecksumSum::Int(self.times))];
-        Checksum::from_sums(self.rows, sums)
-    }
-}
-
 impl StageSpec {
     /// Checks the numbers of batches and points.
     ///
@@ -175,13 +155,18 @@ impl StageSpec {
         Ok(sums.checksum())
     }
 
-    fn input(&self, number: u32) -> Result<InputBatch> {
+    /// The values of an input's points, and their times in milliseconds.
+    fn columns(&self, number: u32) -> Result<(Vec<f64>, Vec<i64>)> {
         let first = i64::from(number) * i64::from(self.batch);
         let indexes = first..first + i64::from(self.batch);
         let Family { timestamp_start, value_divisor, .. } = family()?;
         // Dividing yields the float nearest to the three decimals.
         let values: Vec<f64> = indexes.clone().map(|index| index as f64 / f64::from(*value_divisor)).collect();
-        let times: Vec<i64> = indexes.map(|index| timestamp_start + index).collect();
+        Ok((values, indexes.map(|index| timestamp_start + index).collect()))
+    }
+
+    fn input(&self, number: u32) -> Result<InputBatch> {
+        let (values, times) = self.columns(number)?;
         let mut body = Vec::new();
         if self.workload.reads_lines() {
             write_columns(&mut body, &line_head()?, &values, Some(&times))?;
@@ -208,8 +193,11 @@ fn tags() -> Result<Vec<(&'static str, &'static str)>> {
 
 /// An open stage that runs on bodies.
 pub struct StageCell {
+    spec: StageSpec,
     work: Work,
     sums: StageSums,
+    /// The check that takes the place of the sums, while there is one.
+    check: Option<PointCheck>,
     folder: Folder,
 }
 
@@ -233,7 +221,8 @@ impl StageCell {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder =
             Folder(std::env::temp_dir().join(format!("boundary-bench-ingest-{}-{number}", std::process::id())));
-        Ok(Self { work: Work::open(spec, &folder.0)?, sums: StageSums::default(), folder })
+        let work = Work::open(spec, &folder.0)?;
+        Ok(Self { spec: spec.clone(), work, sums: StageSums::default(), check: None, folder })
     }
 
     /// Begins a sample: empties the log and the sums.
@@ -242,7 +231,18 @@ impl StageCell {
     /// I/O errors of the stage's files.
     pub fn begin(&mut self) -> Result<()> {
         self.sums = StageSums::default();
+        self.check = None;
         self.work.begin(&self.folder.0)
+    }
+
+    /// Begins a sample of which each point is compared with the one that it must be, instead of being summed.
+    ///
+    /// # Errors
+    /// I/O errors of the stage's files.
+    pub fn begin_check(&mut self) -> Result<()> {
+        self.begin()?;
+        self.check = Some(PointCheck::new(&self.spec)?);
+        Ok(())
     }
 
     /// Runs the stage on a body, and returns the number of its points.
@@ -253,20 +253,29 @@ impl StageCell {
         self.work.run(body)
     }
 
-    /// Adds the result of the last body to the sums. Untimed.
+    /// Adds the result of the last body to the sums, or checks it. Untimed.
     ///
     /// # Errors
-    /// [`Error::Internal`] if there is no result to add.
+    /// [`Error::Internal`] if there is no result, and [`Error::WrongRows`] for a point that is wrong.
     pub fn consume(&mut self) -> Result<()> {
-        self.work.consume(&mut self.sums)
+        match &mut self.check {
+            Some(check) => self.work.consume(check),
+            None => self.work.consume(&mut self.sums),
+        }
     }
 
-    /// The checksum of the sample's results; for a stage that logs, of the log's contents.
+    /// The checksum of the sample's results; for a stage that logs, of the log's contents. The checksum of a check is empty.
     ///
     /// # Errors
-    /// I/O errors of the stage's files.
+    /// I/O errors of the stage's files, and [`Error::WrongRows`] for a point that is wrong or missing.
     pub fn finish(&mut self) -> Result<Checksum> {
-        self.work.finish(&self.folder.0, &mut self.sums)?;
+        match self.check.take() {
+            Some(mut check) => {
+                self.work.finish(&self.folder.0, &mut check)?;
+                check.finish()?;
+            }
+            None => self.work.finish(&self.folder.0, &mut self.sums)?,
+        }
         Ok(self.sums.checksum())
     }
 }
@@ -295,6 +304,21 @@ impl NativeStage {
     /// The errors of [`StageCell::run`], and [`Error::Cancelled`].
     pub fn sample(&mut self, cancel: &CancelToken) -> Result<CellSample> {
         self.cell.begin()?;
+        let (spent, checksum) = self.run_batches(cancel)?;
+        Ok(CellSample::new(spent.as_secs_f64(), None, checksum))
+    }
+
+    /// Runs all batches once more, and compares each point with the one that it must be: sums do not show that two points have
+    /// exchanged their values.
+    ///
+    /// # Errors
+    /// [`Error::WrongRows`] for a point that is wrong or missing, the errors of [`StageCell::run`], and [`Error::Cancelled`].
+    pub fn verify(&mut self, cancel: &CancelToken) -> Result<()> {
+        self.cell.begin_check()?;
+        self.run_batches(cancel).map(drop)
+    }
+
+    fn run_batches(&mut self, cancel: &CancelToken) -> Result<(Duration, Checksum)> {
         let clock = clock_cost();
         let mut spent = Duration::ZERO;
         let inputs = self.inputs.iter().cycle();
@@ -305,8 +329,7 @@ impl NativeStage {
             spent += started.elapsed().saturating_sub(clock);
             self.cell.consume()?;
         }
-        let checksum = self.cell.finish()?;
-        Ok(CellSample::new(spent.as_secs_f64(), None, checksum))
+        Ok((spent, self.cell.finish()?))
     }
 }
 
@@ -321,27 +344,111 @@ fn clock_cost() -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use boundary_bench_codecs::points::SeriesKey;
     use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
 
+    use super::Stage::*;
+    use super::reader::Reader;
     use super::*;
+
+    const STAGES: [Stage; 11] = [
+        LineProtocolParse,
+        LineProtocolMetadata,
+        LineProtocolWal,
+        LineProtocolEncode,
+        ColumnarDecode,
+        ColumnarToPoints,
+        ColumnarToArrow,
+        ColumnarMetadata,
+        ColumnarWal,
+        ColumnarFastWal,
+        ColumnarEncode,
+    ];
+
+    fn spec(workload: Stage) -> StageSpec {
+        StageSpec { workload, batches: 7, batch: 10, inputs: 3, durable: workload == ColumnarWal }
+    }
+
+    /// A body whose points another writer has made: the batch that `spoil` has changed.
+    fn spoiled_body(spec: &StageSpec, spoil: fn(&mut Vec<f64>, &mut Vec<i64>)) -> Vec<u8> {
+        let (mut values, mut times) = spec.columns(1).unwrap();
+        spoil(&mut values, &mut times);
+        let mut body = Vec::new();
+        if spec.workload.reads_lines() {
+            write_columns(&mut body, &line_head().unwrap(), &values, Some(&times)).unwrap();
+        } else {
+            columns_writer().unwrap().encode_vec(&values, Some(&times), &mut body).unwrap();
+        }
+        body
+    }
+
+    #[test]
+    fn every_stage_notices_points_that_are_not_those_of_their_batch() {
+        type Spoil = fn(&mut Vec<f64>, &mut Vec<i64>);
+        // The sums of most of these are right.
+        let mistakes: [(&str, Spoil); 6] = [
+            ("two points have exchanged their values", |values, _| values.swap(3, 7)),
+            ("two points have exchanged their times", |_, times| times.swap(0, 9)),
+            ("two points have exchanged their places", |values, times| {
+                values.swap(3, 7);
+                times.swap(3, 7);
+            }),
+            ("one point came twice, in place of two", |values, times| {
+                (values[2], times[2], values[4], times[4]) = (values[3], times[3], values[3], times[3]);
+            }),
+            ("a point has the value of an earlier batch", |values, _| values[5] -= 0.01),
+            ("a point is missing", |values, times| {
+                values.pop();
+                times.pop();
+            }),
+        ];
+        for workload in STAGES.into_iter().filter(|workload| !workload.encodes()) {
+            let spec = spec(workload);
+            let right = spoiled_body(&spec, |_, _| {});
+            let check = |second: &[u8]| -> Result<()> {
+                let mut cell = StageCell::open(&spec)?;
+                cell.begin_check()?;
+                for batch in 0..spec.batches {
+                    let input = spec.input(u32::try_from(batch % 3).unwrap())?;
+                    cell.run(if batch == 1 { second } else { &input.body })?;
+                    cell.consume()?;
+                }
+                cell.finish().map(drop)
+            };
+            check(&right).unwrap();
+            for (what, spoil) in mistakes {
+                let error = check(&spoiled_body(&spec, spoil)).unwrap_err();
+                assert_eq!(error.code(), "BB_CHECKSUM_MISMATCH", "{workload:?}, {what}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn batches_that_are_exchanged_or_missing_are_noticed_and_so_are_other_names() {
+        let check = |batches: &[u32]| {
+            let spec = spec(ColumnarDecode);
+            let mut check = PointCheck::new(&spec).unwrap();
+            for number in batches {
+                let (values, times) = spec.columns(*number)?;
+                check.add(&values, &times, MILLISECOND)?;
+            }
+            check.finish()
+        };
+        check(&[0, 1, 2, 0, 1, 2, 0]).unwrap();
+        for wrong in [&[0, 2, 1, 0, 1, 2, 0][..], &[0, 1, 2, 0, 1, 2], &[0, 0, 2, 0, 1, 2, 1]] {
+            assert_eq!(check(wrong).unwrap_err().code(), "BB_CHECKSUM_MISMATCH", "{wrong:?}");
+        }
+        let mut check = PointCheck::new(&spec(ColumnarDecode)).unwrap();
+        let key = |host: &str| SeriesKey::of("bench", &mut vec![("host".into(), host.to_owned().into())]);
+        check.add_names(&key("bench"), "v").unwrap();
+        assert!(check.add_names(&key("benc"), "v").is_err());
+        assert!(check.add_names(&key("bench"), "w").is_err());
+    }
 
     #[test]
     fn every_stage_makes_what_the_closed_form_says() {
-        use Stage::*;
-        for workload in [
-            LineProtocolParse,
-            LineProtocolMetadata,
-            LineProtocolWal,
-            LineProtocolEncode,
-            ColumnarDecode,
-            ColumnarToPoints,
-            ColumnarToArrow,
-            ColumnarMetadata,
-            ColumnarWal,
-            ColumnarFastWal,
-            ColumnarEncode,
-        ] {
-            let spec = StageSpec { workload, batches: 7, batch: 10, inputs: 3, durable: workload == ColumnarWal };
+        for workload in STAGES {
+            let spec = spec(workload);
             let mut stage = NativeStage::open(&spec).unwrap();
             for _ in 0..2 {
                 let sample = stage.sample(&CancelToken::default()).unwrap();
@@ -351,6 +458,7 @@ mod tests {
                     "{workload:?}"
                 );
             }
+            stage.verify(&CancelToken::default()).unwrap();
             let folder = stage.cell.folder.0.clone();
             drop(stage);
             assert!(!folder.exists());

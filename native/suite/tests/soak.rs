@@ -49,6 +49,7 @@ fn what_a_cell_posts_is_counted() {
             let sample = cell.sample(&CancelToken::default()).unwrap();
             assert_eq!(sample.checksum.difference(cell.expected(), FLOAT_TOLERANCE), None, "{workload}");
         }
+        cell.verify(&CancelToken::default()).unwrap();
         cell.close().unwrap();
     }
     let unknown = open_request_cell(&cell(&server.url(), "soak_what"), &CancelToken::default());

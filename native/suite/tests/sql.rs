@@ -42,6 +42,7 @@ fn every_workload_does_what_it_must_on_every_lane() {
                 assert_eq!(difference, None, "{workload} {more}");
                 assert!(sample.latency.is_some());
             }
+            cell.verify(&CancelToken::default()).unwrap_or_else(|error| panic!("{workload} {more}: {error}"));
             cell.close().unwrap();
         }
     }

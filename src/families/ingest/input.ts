@@ -1,5 +1,6 @@
 /** The points of the family, as `native/suite/src/ingest.rs` has them, and their sums. */
-import { ColumnsEncoder } from '../../library/codecs/columns-codec.js';
+import { checksumMismatch } from '../../errors.js';
+import { ColumnsEncoder, type SeriesNames } from '../../library/codecs/columns-codec.js';
 import { LineEncoder } from '../../library/codecs/line-codec.js';
 import type { Checksum } from '../../records/record.js';
 import type { ColumnBatch } from '../../clients/js-codec.js';
@@ -32,18 +33,75 @@ function sumNumbers(numbers: ArrayLike<number>): number {
   return sum;
 }
 
+/** What takes the points of each batch of a sample. */
+export interface PointReader {
+  /** Takes a batch whose times are milliseconds. */
+  add(values: ArrayLike<number>, milliseconds: ArrayLike<number | bigint>): void;
+  /** Takes a batch whose times are nanoseconds. */
+  addNanoseconds(values: ArrayLike<number>, nanoseconds: BigInt64Array): void;
+  /** Takes the names of the series of a batch, where the reader checks them. */
+  addNames?(names: readonly SeriesNames[]): void;
+}
+
+/** Checks that the batches come in their order, each with its points in their order: sums do not show that two were exchanged. */
+export class PointCheck implements PointReader {
+  readonly #inputs: readonly ColumnBatch[];
+  #batches = 0;
+
+  constructor(inputs: readonly ColumnBatch[]) {
+    this.#inputs = inputs;
+  }
+
+  add(values: ArrayLike<number>, milliseconds: ArrayLike<number | bigint>): void {
+    this.#check(values, milliseconds, 1n);
+  }
+
+  addNanoseconds(values: ArrayLike<number>, nanoseconds: BigInt64Array): void {
+    this.#check(values, nanoseconds, NANOSECONDS);
+  }
+
+  addNames(names: readonly SeriesNames[]): void {
+    const [found, expected] = [names, [matrix]].map((some) =>
+      JSON.stringify(some.map(({ measurement, tags = {}, field }) => [measurement, Object.entries(tags), field])),
+    );
+    if (found !== expected) throw checksumMismatch(`the points are of ${found}, and should be of ${expected}`);
+  }
+
+  /** Ends the check: so many batches must have come. */
+  finish(batches: number): void {
+    if (this.#batches !== batches) throw checksumMismatch(`${this.#batches} batches came instead of ${batches}`);
+  }
+
+  /** `unit` is the number of time units in a millisecond. */
+  #check(values: ArrayLike<number>, times: ArrayLike<number | bigint>, unit: bigint): void {
+    const batch = this.#batches++;
+    const expected = this.#inputs[batch % this.#inputs.length]!;
+    const points = expected.values.length;
+    if (values.length !== points || times.length !== points) {
+      throw checksumMismatch(
+        `batch ${batch} has ${values.length} values and ${times.length} times, not ${points} of each`,
+      );
+    }
+    for (let index = 0; index < points; index += 1) {
+      const [value, time] = [expected.values[index]!, expected.timestamps[index]! * unit];
+      if (!Object.is(values[index], value) || BigInt(times[index]!) !== time) {
+        const found = `the value ${values[index]} at ${times[index]}`;
+        throw checksumMismatch(`batch ${batch}: point ${index} has ${found}, and should have ${value} at ${time}`);
+      }
+    }
+  }
+}
+
 /** The sums of the values, and of the times in nanoseconds, of a sample's batches. */
-export class StageSums {
+export class StageSums implements PointReader {
   #rows = 0;
   #values = 0;
   #times = 0n;
 
-  /** Adds a batch whose times are milliseconds. */
   add(values: ArrayLike<number>, milliseconds: ArrayLike<number | bigint>): void {
     this.#add(values, milliseconds, NANOSECONDS);
   }
 
-  /** Adds a batch whose times are nanoseconds. */
   addNanoseconds(values: ArrayLike<number>, nanoseconds: BigInt64Array): void {
     this.#add(values, nanoseconds, 1n);
   }

@@ -1,7 +1,7 @@
 /** The queries of the soak besides its writes: creating a database, and counting points. */
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { BoundaryError } from '../../errors.js';
+import { BoundaryError, checksumMismatch } from '../../errors.js';
 import { HttpClient } from '../../library/http/http-client.js';
 import { type HttpAddress, httpAddress } from '../requests/http-address.js';
 import { matrix } from './matrix.js';
@@ -16,6 +16,9 @@ const COUNT_AGAIN_MS = 50;
 
 /** The least number of points that a server counts per millisecond. */
 const COUNTED_PER_MS = 1000;
+
+/** The most points that one query reads back. */
+const READ_AT_ONCE = 500_000;
 
 /** The time-out in milliseconds of a query that counts nothing. */
 const TIMEOUT_MS = 30_000;
@@ -53,8 +56,20 @@ export class PointsQuery {
     }
   }
 
+  /** Checks that a measurement, which holds so many points, holds those with these numbers, each with its value at its time. */
+  async check(database: string, measurement: string, points: number, signal: AbortSignal): Promise<void> {
+    const { timestampStart } = matrix;
+    for (let from = 0; from < points; from += READ_AT_ONCE) {
+      signal.throwIfAborted();
+      const to = Math.min(points, from + READ_AT_ONCE);
+      const times = `time >= ${timestampStart + from}ms AND time < ${timestampStart + to}ms`;
+      const q = `SELECT ${quoted(FIELD)} FROM ${quoted(measurement)} WHERE ${times} ORDER BY time`;
+      checkPoints(await this.#query({ db: database, q }, countWithinMs(points)), from, to);
+    }
+  }
+
   async #query(parameters: Readonly<Record<string, string>>, timeoutMs: number): Promise<readonly QuerySeries[]> {
-    const path = `/query?${new URLSearchParams(parameters)}`;
+    const path = `/query?${new URLSearchParams({ epoch: 'ms', ...parameters })}`;
     const response = await this.#client.request({ method: 'POST', path, body: '' }, { timeoutMs });
     return seriesOf(parameters['q']!, { status: response.status, text: response.text() });
   }
@@ -108,6 +123,21 @@ export function countOf([series]: readonly QuerySeries[]): number {
   if (typeof count === 'number') return count;
   const what = column === undefined ? `the columns ${series.columns.join(', ')}` : 'what is no number';
   throw new BoundaryError('BB_ENGINE', `the server answers a count with ${what}`);
+}
+
+/** Checks the response to a query for the points from number `from` to `to`, exclusive, in their order. */
+export function checkPoints([series]: readonly QuerySeries[], from: number, to: number): void {
+  const { columns = [], values: rows = [] } = series ?? {};
+  const [timePlace, valuePlace] = [columns.indexOf('time'), columns.indexOf(FIELD)];
+  if (rows.length !== to - from) throw checksumMismatch(`${rows.length} points came instead of ${to - from}`);
+  for (const [index, row] of rows.entries()) {
+    const point = from + index;
+    const [time, value] = [matrix.timestampStart + point, point / matrix.valueDivisor];
+    if (row[timePlace] !== time || row[valuePlace] !== value) {
+      const expected = `should have the value ${value} at ${time} ms`;
+      throw checksumMismatch(`the point ${point} came as ${JSON.stringify(row)}, and ${expected}`);
+    }
+  }
 }
 
 /** The most characters of a response that an error repeats. */

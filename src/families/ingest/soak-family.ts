@@ -1,10 +1,11 @@
 /**
  * The soak as request work: a number of points over a number of connections, in batches, the same on every side. Each sample
- * writes to a measurement of its own, and afterwards the server must count all its points.
+ * writes to a measurement of its own, and afterwards the server must count all its points. The check of a cell reads them back, too.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { cpuOfProcess } from '../../host/process-cpu.js';
+import { checksumMismatch } from '../../errors.js';
 import type { Checksum } from '../../records/record.js';
 import { undici } from '../../clients/undici.js';
 import { defineRequestFamily } from '../requests/family.js';
@@ -78,6 +79,12 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
       for (const requester of requesters) requester.begin(measurement);
     },
     checksum: async () => ({ rows: await query.count(DATABASE, measurement, cell.rows), sums: {} }),
+    verify: async (send, signal) => {
+      await send();
+      const counted = await query.count(DATABASE, measurement, cell.rows);
+      if (counted !== cell.rows) throw checksumMismatch(`the server counts ${counted} points instead of ${cell.rows}`);
+      await query.check(DATABASE, measurement, cell.rows, signal);
+    },
     close,
   });
 }

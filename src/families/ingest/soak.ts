@@ -9,6 +9,7 @@ import { addon } from '../../addon.js';
 import { toBoundaryError } from '../../errors.js';
 import type { Latency } from '../../records/record.js';
 import { LatencyHistogram } from '../../stats/latency-histogram.js';
+import { cancellable } from '../native-call.js';
 import { PointsQuery, writePath } from './points-query.js';
 import { openSoakClient } from './soak-client.js';
 import { postAll } from './soak-worker.js';
@@ -80,18 +81,9 @@ async function figuresOf(name: SoakOptions['client'], load: SoakLoad, signal: Ab
 }
 
 async function runNativeLoad(load: SoakLoad, signal: AbortSignal): Promise<SoakFigures> {
-  const cancel = new addon.Cancel();
-  const onAbort = (): void => cancel.cancel();
-  if (signal.aborted) onAbort();
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    const report = JSON.parse(await addon.runSoak(JSON.stringify(load), cancel)) as NativeFigures;
-    return { ...report, latency: LatencyHistogram.fromBase64(report.latency).summary() };
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
+  const report = await cancellable(signal, (cancel) => addon.runSoak(JSON.stringify(load), cancel));
+  const figures = JSON.parse(report) as NativeFigures;
+  return { ...figures, latency: LatencyHistogram.fromBase64(figures.latency).summary() };
 }
 
 interface NativeFigures extends Omit<SoakFigures, 'latency'> {

@@ -5,13 +5,13 @@
 import { Bench } from 'tinybench';
 
 import { addon, type IngestStage } from '../../addon.js';
-import { toBoundaryError } from '../../errors.js';
-import { ColumnsDecoder, ColumnsEncoder } from '../../library/codecs/columns-codec.js';
-import { LineEncoder, LineParser } from '../../library/codecs/line-codec.js';
+import { ColumnsDecoder, ColumnsEncoder, type SeriesNames } from '../../library/codecs/columns-codec.js';
+import { LineEncoder, LineParser, type ParsedLines } from '../../library/codecs/line-codec.js';
 import type { Checksum } from '../../records/record.js';
 import type { ColumnBatch, JsCodec } from '../../clients/js-codec.js';
+import { cancellable, ours } from '../native-call.js';
 import type { OpenCell, NativeTiming, Stopwatch } from '../workload.js';
-import { bodyOf, expectedOf, inputBatches, StageSums } from './input.js';
+import { bodyOf, expectedOf, inputBatches, PointCheck, type PointReader, StageSums } from './input.js';
 import { matrix } from './matrix.js';
 
 const MS_PER_SECOND = 1000;
@@ -24,13 +24,13 @@ const MOST_POINT_BYTES = 128;
 
 /** One side's implementation of a stage. */
 interface StageRun {
-  /** Prepares a sample, untimed. */
-  begin?(): void;
+  /** Prepares a sample, or a check of each point, untimed. */
+  begin?(isCheck: boolean): void;
   /** Does the work on input number `input`. Timed. */
   run(input: number): void;
-  /** Adds the result of the last `run` to `sums`. Untimed. */
-  consume(sums: StageSums): void;
-  /** The checksum of the sample, if it is not that of the sums. */
+  /** Hands the result of the last `run` to the reader. Untimed. */
+  consume(reader: PointReader): void;
+  /** Ends the sample or check; returns the sample's checksum. Only of a stage that sums and checks its points itself. */
   finish?(): Checksum;
   close?(): Promise<void>;
 }
@@ -44,9 +44,20 @@ export async function openStageCell(workload: string, batches: number, codec?: J
     sample: async (stopwatch, signal) => {
       signal.throwIfAborted();
       const sums = new StageSums();
-      run.begin?.();
+      run.begin?.(false);
       timeBatches(stopwatch, bench, run, sums);
       return run.finish?.() ?? sums.checksum;
+    },
+    verify: async (_stopwatch, signal) => {
+      const check = new PointCheck(inputBatches());
+      run.begin?.(true);
+      for (let batch = 0; batch < batches; batch += 1) {
+        signal.throwIfAborted();
+        run.run(batch % bench.inputs);
+        run.consume(check);
+      }
+      if (run.finish === undefined) check.finish(batches);
+      else run.finish();
     },
     close: async () => run.close?.(),
   };
@@ -98,7 +109,7 @@ function jsDecodeRun(decode: ReturnType<NonNullable<JsCodec['decoder']>>, bodies
     run: (input) => {
       decoded = decode(bodies[input]!);
     },
-    consume: (sums) => sums.add(decoded.values, decoded.timestamps),
+    consume: (reader) => reader.add(decoded.values, decoded.timestamps),
   };
 }
 
@@ -109,7 +120,10 @@ function parseRun(bodies: readonly Uint8Array[]): StageRun {
     run: (input) => {
       parsed = parser.parse(bodies[input]!, PRECISION);
     },
-    consume: (sums) => sums.addNanoseconds(parsed.rawValues, parsed.timestamps),
+    consume: (reader) => {
+      reader.addNames?.(namesOf(parsed));
+      reader.addNanoseconds(parsed.rawValues, parsed.timestamps);
+    },
   };
 }
 
@@ -120,7 +134,10 @@ function decodeRun(bodies: readonly Uint8Array[]): StageRun {
     run: (input) => {
       decoded = decoder.decode(bodies[input]!);
     },
-    consume: (sums) => sums.add(decoded.values, decoded.timestamps ?? []),
+    consume: (reader) => {
+      reader.addNames?.([decoded]);
+      reader.add(decoded.values, decoded.timestamps ?? []);
+    },
   };
 }
 
@@ -133,13 +150,15 @@ function encodeRun(workload: string, inputs: readonly ColumnBatch[], codec: JsCo
     run: (input) => {
       encoded = encoders[input]!();
     },
-    consume: (sums) => {
+    consume: (reader) => {
       if (decoder instanceof ColumnsDecoder) {
-        const { values, timestamps } = decoder.decode(encoded());
-        sums.add(values, timestamps ?? []);
+        const batch = decoder.decode(encoded());
+        reader.addNames?.([batch]);
+        reader.add(batch.values, batch.timestamps ?? []);
       } else {
-        const { rawValues, timestamps } = decoder.parse(encoded(), PRECISION);
-        sums.addNanoseconds(rawValues, timestamps);
+        const points = decoder.parse(encoded(), PRECISION);
+        reader.addNames?.(namesOf(points));
+        reader.addNanoseconds(points.rawValues, points.timestamps);
       }
     },
   };
@@ -177,7 +196,7 @@ async function addonStage(workload: string, batches: number, bodies: readonly Ui
   const stage = await ours<IngestStage>(addon.IngestStage.open(stageSpec(workload, batches)));
   const points = matrix.batchRows;
   return {
-    begin: () => stage.begin(),
+    begin: (isCheck) => (isCheck ? stage.beginCheck() : stage.begin()),
     run: (input) => {
       if (stage.run(bodies[input]!) !== points) throw new Error(`a batch did not have ${points} points`);
     },
@@ -193,18 +212,12 @@ export async function openNativeStage(workload: string, batches: number): Promis
   return {
     expected: expectedOf(batches),
     sample: async (stopwatch, signal) => {
-      const cancel = new addon.Cancel();
-      const onAbort = (): void => cancel.cancel();
-      if (signal.aborted) onAbort();
-      signal.addEventListener('abort', onAbort, { once: true });
-      try {
-        const { checksum, ...timing } = JSON.parse(await ours(native.sample(cancel))) as NativeSample;
-        stopwatch.add(timing);
-        return checksum;
-      } finally {
-        signal.removeEventListener('abort', onAbort);
-      }
+      const sample = await cancellable(signal, (cancel) => native.sample(cancel));
+      const { checksum, ...timing } = JSON.parse(sample) as NativeSample;
+      stopwatch.add(timing);
+      return checksum;
     },
+    verify: (_stopwatch, signal) => cancellable(signal, (cancel) => native.verify(cancel)),
     close: () => ours(native.close()),
   };
 }
@@ -218,11 +231,8 @@ function stageSpec(workload: string, batches: number): string {
   return JSON.stringify({ workload: stage, durable, batches, batch: matrix.batchRows, inputs: matrix.inputBatches });
 }
 
-/** Awaits the addon, and maps its errors to ours. */
-async function ours<T>(promise: Promise<T>): Promise<T> {
-  try {
-    return await promise;
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
-  }
+/** The names of the series of parsed lines, with each of its fields. */
+function namesOf({ series, tables }: ParsedLines): readonly SeriesNames[] {
+  const fields = tables.flatMap((table) => Object.keys(table.fields));
+  return series.flatMap(({ measurement, tags }) => fields.map((field) => ({ measurement, tags, field })));
 }

@@ -1,6 +1,6 @@
-import { type Cancel, addon } from '../../addon.js';
-import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { addon } from '../../addon.js';
 import type { Checksum } from '../../records/record.js';
+import { cancellable, ours } from '../native-call.js';
 import type { NativeTiming, OpenCell, RequestMeasures } from '../workload.js';
 import type { PlannedRequests } from './grid.js';
 import type { TargetServer } from './target-server.js';
@@ -23,18 +23,6 @@ interface NativeSample extends NativeTiming, RequestMeasures {
 /** Opens a cell of the `rust` side. The addon only starts it, and the event loop is idle in the meantime. */
 export async function openNativeRequests(requests: NativeRequests): Promise<OpenCell> {
   const native = await ours(addon.NativeRequests.open(specOf(requests)));
-  /** Runs `work`, which the signal cancels. */
-  const cancellable = async <T>(signal: AbortSignal, work: (cancel: Cancel) => Promise<T>): Promise<T> => {
-    const cancel = new addon.Cancel();
-    const onAbort = (): void => cancel.cancel();
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    try {
-      return await ours(work(cancel));
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-    }
-  };
   return {
     expected: requests.expected,
     sample: async (stopwatch, signal) => {
@@ -72,13 +60,4 @@ function specOf({ planned, server, options }: NativeRequests): string {
     serverProcesses: server.processIds,
     options,
   });
-}
-
-async function ours<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    const { code, message } = toBoundaryError(error);
-    throw new BoundaryError(code, message, { cause: error });
-  }
 }

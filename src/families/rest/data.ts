@@ -30,11 +30,13 @@ interface RestMatrix extends RequestMatrix<RestWorkload> {
     readonly columns: readonly string[];
     readonly query: string;
   };
+  /** The digits of a row's number, with which the text of each of its columns begins. */
+  readonly rowDigits: number;
+  /** The character that fills a text up behind the digits. */
+  readonly filler: string;
+  /** All columns of a row outside the key hold the same text, of so many bytes. */
   readonly tables: Readonly<
-    Record<
-      string,
-      { readonly key: 'int' | 'binary'; readonly columns: number; readonly text: string; readonly times: number }
-    >
+    Record<string, { readonly key: 'int' | 'binary'; readonly columns: number; readonly bytes: number }>
   >;
 }
 
@@ -50,25 +52,29 @@ export class RestInput {
   /** The path of single reads. */
   readonly path: string;
   readonly columns: number;
-  /** The value of each column, as JSON text. */
-  readonly value: string;
+  /** The value of each row's columns, as JSON text. */
+  readonly #values: readonly string[];
   readonly #keys: readonly string[];
   readonly #middle: string;
   readonly #operation: string;
 
   constructor(workload: string) {
-    const { database, rows, tables, workloads } = REST_MATRIX;
+    const { database, rows, rowDigits, filler, tables, workloads } = REST_MATRIX;
     const name = workloads[workload]!.table!;
-    const { key, columns, text, times } = tables[name]!;
+    const { key, columns, bytes } = tables[name]!;
     const url = `${database}/${name}/pk-read`;
     const read = Array.from({ length: columns }, (_, column) => ({
       column: `col${column}`,
       dataReturnType: 'default',
     }));
-    const value = text.repeat(times);
     this.path = `/0.1.0/${url}`;
     this.columns = columns;
-    this.value = key === 'binary' ? Buffer.from(value).toString('base64') : value;
+    this.#values = Array.from({ length: rows }, (_, row) =>
+      // Made from bytes, since a concatenated string would be taken apart at its first comparison.
+      Buffer.from(String(row).padStart(rowDigits, '0').padEnd(bytes, filler)).toString(
+        key === 'binary' ? 'base64' : 'latin1',
+      ),
+    );
     this.#keys = Array.from({ length: rows }, (_, row) =>
       key === 'binary' ? JSON.stringify(binaryKey(row)) : `${row}`,
     );
@@ -78,8 +84,17 @@ export class RestInput {
 
   /** The body of the request of one operation. */
   read(operation: number): string {
-    const key = this.#keys[(operation * STRIDE) % this.#keys.length]!;
+    const key = this.#keys[this.#rowOf(operation)]!;
     return `{"filters":[{"column":"id0","value":${key}${this.#middle}${operation}"}`;
+  }
+
+  /** The value that each column of an operation's row must have, as JSON text. */
+  valueOf(operation: number): string {
+    return this.#values[this.#rowOf(operation)]!;
+  }
+
+  #rowOf(operation: number): number {
+    return (operation * STRIDE) % this.#keys.length;
   }
 
   /** The body of a batch. */
@@ -100,7 +115,7 @@ export class RestInput {
       sums: {
         operation: String((count * (count - 1n)) / 2n),
         value: String(values),
-        bytes: String(values * BigInt(this.value.length)),
+        bytes: String(values * BigInt(this.#values[0]!.length)),
       },
     };
   }
@@ -130,8 +145,9 @@ export class RestSums {
   #values = 0;
   #bytes = 0;
 
-  /** Adds the answer to an operation. The id of another one is not added, so that exchanged answers are noticed. */
-  addRow({ operationId, data }: RestRow, expected: string, operation: number): void {
+  /** Adds the answer to an operation. Neither the id of another one nor a value of another row is added. */
+  addRow({ operationId, data }: RestRow, input: RestInput, operation: number): void {
+    const expected = input.valueOf(operation);
     this.#rows += 1;
     if (Number(operationId) === operation) this.#operations += operation;
     for (const column in data) {
@@ -142,22 +158,26 @@ export class RestSums {
   }
 
   /** Adds values picked out of the response to a batch that begins with `from`: the operations' ids, and the columns'. */
-  addPicked(ids: JsonValues, columns: JsonValues, expected: string, from: number): void {
+  addPicked(ids: JsonValues, columns: JsonValues, input: RestInput, from: number): void {
     this.#rows += ids.length;
     for (let index = 0; index < ids.length; index += 1) {
       if (Number(ids.text(index)) === from + index) this.#operations += from + index;
     }
-    for (let index = 0; index < columns.length; index += 1) {
-      const value = columns.text(index);
-      if (value === expected) this.#values += 1;
-      this.#bytes += String(value).length;
+    let index = 0;
+    for (let operation = from; index < columns.length; operation += 1) {
+      const expected = input.valueOf(operation);
+      for (const end = Math.min(columns.length, index + input.columns); index < end; index += 1) {
+        const value = columns.text(index);
+        if (value === expected) this.#values += 1;
+        this.#bytes += String(value).length;
+      }
     }
   }
 
   /** Adds the response to a batch that begins with `from`; its answers are in the order of the operations. */
-  addBatch({ result }: RestBatch, expected: string, from: number): void {
+  addBatch({ result }: RestBatch, input: RestInput, from: number): void {
     let operation = from;
-    for (const { body } of result) this.addRow(body, expected, operation++);
+    for (const { body } of result) this.addRow(body, input, operation++);
   }
 
   checksum(): Checksum {

@@ -1,5 +1,6 @@
-import { BoundaryError, UNSUPPORTED, toBoundaryError } from '../../errors.js';
+import { BoundaryError, UNSUPPORTED, checksumMismatch, toBoundaryError } from '../../errors.js';
 import { HttpClient } from '../../library/http/http-client.js';
+import type { HttpResponse } from '../../library/http/http-responses.js';
 import { undici } from '../../clients/undici.js';
 import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
@@ -10,7 +11,7 @@ import { valuesOf } from '../option.js';
 import type { FamilyOptions, OpenCell } from '../workload.js';
 import { AggregationSums, COUNT_BODY, SQL_PATH, countOf, expectedAggregation } from './aggregation.js';
 import { openAggregator } from './aggregator.js';
-import { BATCH_PATH, REST_MATRIX, RestInput, RestSums } from './data.js';
+import { BATCH_PATH, REST_MATRIX, type RestBatch, RestInput, type RestRow, RestSums } from './data.js';
 import { REST_OPTIONS, type RestValues } from './options.js';
 import {
   HTTP2,
@@ -145,17 +146,18 @@ async function probe(
   const client = new HttpClient(url, { ...options, timeoutMs: PROBE_TIMEOUT_MS, http2: setting === HTTP2 });
   try {
     if (!isBatch(cell.workload)) {
-      parsed(await client.request({ path: input.path, body: input.read(0) }));
+      const answer = await client.request({ path: input.path, body: input.read(0) });
+      checkRows(input, 1, (sums) => sums.addRow(parsed<RestRow>(answer), input, 0));
       return 1;
     }
+    const post = (most: number): Promise<HttpResponse> =>
+      client.request({ path: BATCH_PATH, body: input.batch(0, most) });
     const { oldBatch } = REST_MATRIX;
-    const answer = await client.request({ path: BATCH_PATH, body: input.batch(0, cell.batch) });
-    if (cell.batch > oldBatch && (answer.status === 400 || answer.status === 413)) {
-      parsed(await client.request({ path: BATCH_PATH, body: input.batch(0, oldBatch) }));
-      return oldBatch;
-    }
-    parsed(answer);
-    return cell.batch;
+    let most = cell.batch;
+    let answer = await post(most);
+    if (most > oldBatch && (answer.status === 400 || answer.status === 413)) answer = await post((most = oldBatch));
+    checkRows(input, most, (sums) => sums.addBatch(parsed<RestBatch>(answer), input, 0));
+    return most;
   } catch (cause) {
     const { code, message } = toBoundaryError(cause);
     // Without TLS, a server that does not speak HTTP/2 shows only in that it ends the connection.
@@ -164,6 +166,16 @@ async function probe(
   } finally {
     await client.close();
   }
+}
+
+/** Throws unless the answers to the operations below `operations` hold the rows with which the cells compare. */
+function checkRows(input: RestInput, operations: number, add: (sums: RestSums) => void): void {
+  const sums = new RestSums();
+  add(sums);
+  const [found, expected] = [sums.checksum(), input.expected(operations)].map((checksum) => JSON.stringify(checksum));
+  if (found === expected) return;
+  const problem = `${input.path} does not answer with the rows that docs/requests.md describes`;
+  throw checksumMismatch(`${problem}: ${found} instead of ${expected}`);
 }
 
 /** The address for requests, with the key that the URL holds as a password in their headers. */

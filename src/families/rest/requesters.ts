@@ -66,7 +66,7 @@ function callRequester({ input, sums }: RestWork, calls: HttpAsyncCalls | HttpBl
     close: async () => calls.close(),
     request: async (index) => {
       const { status, text } = await calls.post(input.path, input.read(index));
-      sums().addRow(parsed<RestRow>({ status, text: () => text }), input.value, index);
+      sums().addRow(parsed<RestRow>({ status, text: () => text }), input, index);
     },
   };
 }
@@ -77,8 +77,7 @@ function napiRequester(work: RestWork): RestRequester {
   const { url, ...options } = address;
   const client = new HttpClient(url, { ...shapeOf(work), ...options, http2: planned.setting === HTTP2 });
   const close = (): Promise<void> => client.close();
-  const readRow = (answer: Answer, operation: number): void =>
-    sums().addRow(parsed<RestRow>(answer), input.value, operation);
+  const readRow = (answer: Answer, operation: number): void => sums().addRow(parsed<RestRow>(answer), input, operation);
   if (cell.lane === 'call') {
     return {
       close,
@@ -91,7 +90,7 @@ function napiRequester(work: RestWork): RestRequester {
     const paths = new JsonPaths('result.*.body.operationId', 'result.*.body.data.*');
     const pick = (answer: HttpResponse, from: number): void => {
       const [ids, columns] = paths.pick(answer.status === 200 ? answer.body : Buffer.from(textOf(answer)));
-      sums().addPicked(ids!, columns!, input.value, from);
+      sums().addPicked(ids!, columns!, input, from);
     };
     return { close, request: batchRequest(work, post, pick) };
   }
@@ -124,8 +123,7 @@ function undiciRequester(work: RestWork): RestRequester {
     const { status, text } = await client.post(path, body);
     return { status, text: () => text };
   };
-  const readRow = (answer: Answer, operation: number): void =>
-    sums().addRow(parsed<RestRow>(answer), input.value, operation);
+  const readRow = (answer: Answer, operation: number): void => sums().addRow(parsed<RestRow>(answer), input, operation);
   if (cell.lane === 'call') {
     return { close, request: async (index) => readRow(await post(input.path, input.read(index)), index) };
   }
@@ -163,7 +161,7 @@ function batchRequest<A extends Answer>(
 
 /** Reads the response to a batch by `JSON.parse`. */
 function parseBatch({ sums, input }: RestWork): (answer: Answer, from: number) => void {
-  return (answer, from) => sums().addBatch(parsed<RestBatch>(answer), input.value, from);
+  return (answer, from) => sums().addBatch(parsed<RestBatch>(answer), input, from);
 }
 
 /** Whether a workload reads by batches on the server. */

@@ -18,11 +18,24 @@ export function checkAnswer(step: SqlStep, { rows: answered = [] }: SqlAnswer, r
   const found = answered as readonly AnyRow[];
   const expected = expectedRows(step, rows);
   if (expected === undefined) return;
-  const asked = `${step.sql} with ${JSON.stringify(step.parameters ?? [])}`;
+  compareRows(
+    found.map((row) => valuesOf(row, step)),
+    expected,
+    `${step.sql} with ${JSON.stringify(step.parameters ?? [])}`,
+  );
+}
+
+/** Checks the rows of a whole table, in any order. Throws as `checkAnswer` does. */
+export function checkTable(found: readonly (readonly unknown[])[], rows: readonly (readonly unknown[])[]): void {
+  compareRows(found, new Set(rows.map(shownRow)), 'the table');
+}
+
+/** Compares rows with the expected ones, as `shownRow` shows them: each must come once. */
+function compareRows(found: readonly (readonly unknown[])[], expected: Set<string>, asked: string): void {
   if (found.length !== expected.size)
     throw checksumMismatch(`${asked}: ${found.length} rows came instead of ${expected.size}`);
   for (const row of found) {
-    const shown = shownRow(valuesOf(row, step));
+    const shown = shownRow(row);
     // A row that came twice is no longer expected.
     if (!expected.delete(shown)) throw checksumMismatch(`${asked}: the row ${shown} is none of its rows`);
   }

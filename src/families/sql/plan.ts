@@ -57,13 +57,12 @@ export class SqlPlan {
       throw new BoundaryError('BB_INVALID_ARGUMENT', `the family sql has no workload ${cell.workload}`);
     }
     this.workload = workload;
-    const uses = (kind: ParameterKind): boolean => workload.steps.some(({ parameters }) => parameters === kind);
     this.writes = workload.direction === 'in';
-    this.startsEmpty = uses('user');
+    this.startsEmpty = this.#uses('user');
     this.isRows = workload.steps[0]?.kind === 'rows';
     const entry = workload.table === undefined ? undefined : SQL_MATRIX.tables[workload.table];
     // Every operation needs a slice, every thread rows of its own.
-    const least = Math.max(uses('slice') ? cell.rows : 0, 2 * cell.threads, LEAST_ROWS);
+    const least = Math.max(this.#uses('slice') ? cell.rows : 0, 2 * cell.threads, LEAST_ROWS);
     this.table = entry === undefined ? undefined : { ...entry, rows: Math.max(entry.rows, least) };
     this.#rows = this.table?.rows ?? 0;
     this.#operations = cell.rows;
@@ -256,16 +255,9 @@ export class SqlPlan {
     sums.affected = affected;
     const rows = this.#rows;
     if (this.workload.table === 'users') {
-      const isDelete = this.workload.steps.some(({ parameters }) => parameters === 'slice');
-      const operations = this.#operations;
-      const [from, to] = this.startsEmpty
-        ? [1, operations]
-        : isDelete
-          ? [Math.floor(rows / operations) * operations + 1, rows]
-          : [1, rows];
       // An update adds one to each row that it finds.
-      if (!this.startsEmpty && !isDelete) sums.doubles = affected;
-      for (let id = from; id <= to; id += 1) sums.addUser(userOf(id));
+      if (!this.startsEmpty && !this.#uses('slice')) sums.doubles = affected;
+      for (const user of this.#usersAfter()) sums.addUser(user);
       return sums;
     }
     for (let id = 1; id <= rows; id += 1) {
@@ -274,12 +266,54 @@ export class SqlPlan {
       sums.ints += id + k + id * 97;
       sums.texts += c.length + pad.length;
     }
-    const changed = new Set<number>();
-    for (let operation = 0; operation < this.#operations; operation += 1) {
-      changed.add(this.#ownKey({ operation, number: operation, thread: this.threadOf(operation) }, 1));
-    }
+    const changed = new Set(this.#turns().map((turn) => this.#ownKey(turn, 1)));
     sums.ints += this.#operations + changed.size;
     return sums;
+  }
+
+  /** One turn of each operation. */
+  #turns(): readonly Turn[] {
+    return Array.from({ length: this.#operations }, (_, operation) => ({
+      operation,
+      number: operation,
+      thread: this.threadOf(operation),
+    }));
+  }
+
+  /** The users that a sample leaves in the table, without the changes of updates. */
+  #usersAfter(): readonly User[] {
+    if (this.startsEmpty) return this.users;
+    const share = Math.floor(this.#rows / this.#operations);
+    const deleted = this.#uses('slice') ? share * this.#operations : 0;
+    return Array.from({ length: this.#rows - deleted }, (_, index) => userOf(deleted + index + 1));
+  }
+
+  /** The rows that a sample leaves in the table: their values in the order of its columns. */
+  rowsAfter(): readonly (readonly ParameterInput[])[] {
+    if (this.workload.table !== 'users') {
+      const rows = Array.from({ length: this.#rows }, (_, index) => sbtestOf(index + 1, this.#rows));
+      for (const turn of this.#turns()) {
+        const [counted, changed] = [this.#ownKey(turn, 0), this.#ownKey(turn, 1)];
+        const [id, k, c, pad] = rows[counted - 1]!;
+        rows[counted - 1] = [id, k + 1, c, pad];
+        rows[changed - 1] = [changed, rows[changed - 1]![1], textOf(changed, 1), rows[changed - 1]![3]];
+      }
+      return rows;
+    }
+    const users = this.#usersAfter();
+    if (this.startsEmpty || this.#uses('slice')) return users;
+    const scores = users.map(([, , , , score]) => score);
+    for (const turn of this.#turns()) {
+      const [first, end] = this.#uses('tenth') ? (this.#parameters('tenth', turn) as readonly number[]) : [];
+      for (const [index, [id, , , active]] of users.entries()) {
+        if (first === undefined ? active : id >= first && id < end!) scores[index]! += 1;
+      }
+    }
+    return users.map(([id, name, age, active, , email], index) => [id, name, age, active, scores[index]!, email]);
+  }
+
+  #uses(kind: ParameterKind): boolean {
+    return this.workload.steps.some(({ parameters }) => parameters === kind);
   }
 
   /** The query for the sums of the table's contents: rows, numbers, doubles, bytes of texts. */

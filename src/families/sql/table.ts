@@ -1,6 +1,6 @@
 import { SqlClient } from '../../library/sql/sql-client.js';
 import { BoundaryError } from '../../errors.js';
-import { checkAnswer } from './answer-check.js';
+import { checkTable } from './answer-check.js';
 import { SqlSums } from './data.js';
 import { withDatabase } from './database.js';
 import type { SqlPlan } from './plan.js';
@@ -73,14 +73,14 @@ export class SqlTable {
     return sums;
   }
 
-  /** Checks each row that a cell has inserted, where the table was empty before. */
+  /** Checks each row that a cell has left in the table. */
   async checkContents(signal: AbortSignal): Promise<void> {
-    const { startsEmpty, users, table } = this.#plan;
-    if (!startsEmpty) return;
-    const sql = `SELECT ${table!.columns.join(', ')} FROM ${this.name} WHERE id >= ? AND id < ?`;
-    const parameters = [1, users.length + 1];
-    const result = await this.#client.execute(sql, parameters, { signal });
-    checkAnswer({ sql, parameters, reading: 'users', isPing: false }, { rows: result.rows(), affectedRows: 0 }, 0);
+    const { columns } = this.#plan.table!;
+    const rows = (await this.#client.query(`SELECT ${columns.join(', ')} FROM ${this.name}`, { signal })).rows();
+    checkTable(
+      rows.map((row) => columns.map((column) => row[column])),
+      this.#plan.rowsAfter(),
+    );
   }
 
   /** Drops the table, and closes the connection. */

@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request};
-use boundary_bench_kernel::{Result, percent};
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::{Error, Result, percent};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::family;
 use super::soak_client::{Answer, ingest_error, key_header};
+use super::{Family, family};
 
 /// The time-out of counting few points. `HyperbyteDB` counts only flushed points, and flushes every ten seconds.
 const COUNT_WITHIN: Duration = Duration::from_secs(30);
@@ -20,6 +21,9 @@ const COUNT_AGAIN: Duration = Duration::from_millis(50);
 
 /// The least counting speed that is expected of a server, in points a second.
 const COUNTED_PER_SECOND: f64 = 1e6;
+
+/// The most points that one query reads back.
+const READ_AT_ONCE: u64 = 500_000;
 
 /// The time-out of a query that counts nothing.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -53,6 +57,29 @@ impl PointsQuery {
         }
     }
 
+    /// Checks that a measurement, which holds this many points, holds those with these numbers, each with its value at its time.
+    ///
+    /// # Errors
+    /// [`Error::WrongRows`] for the first point that is wrong or missing, the errors of the server, and [`Error::Cancelled`].
+    pub async fn check(&self, database: &str, measurement: &str, points: u64, cancel: &CancelToken) -> Result<()> {
+        let Family { timestamp_start, field, .. } = family()?;
+        let mut client = self.client(count_within(points))?;
+        let mut first = 0;
+        while first < points {
+            cancel.check()?;
+            let end = points.min(first + READ_AT_ONCE);
+            let [from, until] = [first, end].map(|point| timestamp_start.saturating_add_unsigned(point));
+            let query = format!(
+                "SELECT {} FROM {} WHERE time >= {from}ms AND time < {until}ms ORDER BY time",
+                identifier(field),
+                identifier(measurement)
+            );
+            check_points(&ask(&mut client, &query, database).await?, first..end)?;
+            first = end;
+        }
+        Ok(())
+    }
+
     fn client(&self, timeout: Duration) -> Result<HttpClient> {
         let options =
             HttpOptions { headers: key_header(&self.address), timeout: Some(timeout), ..self.address.options() };
@@ -61,7 +88,7 @@ impl PointsQuery {
 }
 
 async fn ask(client: &mut HttpClient, query: &str, database: &str) -> Result<Vec<Series>> {
-    let path = format!("/query?db={}&q={}", percent::encoded(database), percent::encoded(query));
+    let path = format!("/query?epoch=ms&db={}&q={}", percent::encoded(database), percent::encoded(query));
     let request = Request::post(&path, b"");
     let answer = client.call(&request, |response| Ok(Answer::of(&response))).await?;
     series_of(&answer).map_err(|why| ingest_error(format!("the server answers {query} with {why}")))
@@ -117,8 +144,36 @@ fn count_of(series: &[Series]) -> Result<u64> {
     count.ok_or_else(|| unusable("what is no number"))
 }
 
+/// Checks the answer to a query for the points with these numbers, in their order.
+fn check_points(series: &[Series], points: std::ops::Range<u64>) -> Result<()> {
+    let Family { timestamp_start, value_divisor, field, .. } = family()?;
+    let (columns, rows) = match series {
+        [] => (&[][..], &[][..]),
+        [series, ..] => (series.columns.as_slice(), series.values.as_slice()),
+    };
+    let place = |name: &str| columns.iter().position(|column| column == name).unwrap_or(usize::MAX);
+    let (time_place, value_place) = (place("time"), place(field));
+    let asked = points.end - points.start;
+    if rows.len() as u64 != asked {
+        return Err(Error::WrongRows(format!("{} points came instead of {asked}", rows.len())));
+    }
+    for (point, row) in points.zip(rows) {
+        let expected = (timestamp_start.saturating_add_unsigned(point), point as f64 / f64::from(*value_divisor));
+        let found = (row.get(time_place).and_then(Value::as_i64), row.get(value_place).and_then(Value::as_f64));
+        if found != (Some(expected.0), Some(expected.1)) {
+            let (time, value) = expected;
+            return Err(Error::WrongRows(format!(
+                "the point {point} came as {found:?}, and should have the value {value} at {time} ms"
+            )));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     /// Recorded answers of `HyperbyteDB`.
@@ -179,6 +234,32 @@ mod tests {
         for text in ["no", "{}", r#"{"results":[]}"#] {
             assert!(series_of(&answer(200, text)).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn points_that_are_not_those_asked_for_are_noticed() {
+        type Spoil = fn(&mut Vec<Value>);
+        let start = family().unwrap().timestamp_start;
+        let right: Vec<Value> = (5..9).map(|point| json!([start + point, point as f64 / 1000.0])).collect();
+        let check = |spoil: Spoil| {
+            let mut values = right.clone();
+            spoil(&mut values);
+            let text = json!({ "results": [{ "series": [{ "columns": ["time", "v"], "values": values }] }] });
+            check_points(&series_of(&answer(200, &text.to_string())).unwrap(), 5..9)
+        };
+        check(|_| {}).unwrap();
+        let mistakes: [(&str, Spoil); 6] = [
+            ("two values are exchanged", |rows| (rows[0][1], rows[1][1]) = (rows[1][1].clone(), rows[0][1].clone())),
+            ("two points are exchanged", |rows| rows.swap(1, 2)),
+            ("one came twice, in place of two", |rows| (rows[1], rows[3]) = (rows[2].clone(), rows[2].clone())),
+            ("one is missing", |rows| drop(rows.pop())),
+            ("a value is cut", |rows| rows[2][1] = json!(0.0)),
+            ("a value is none", |rows| rows[2][1] = Value::Null),
+        ];
+        for (what, spoil) in mistakes {
+            assert_eq!(check(spoil).unwrap_err().code(), "BB_CHECKSUM_MISMATCH", "{what}");
+        }
+        assert_eq!(check_points(&[], 0..1).unwrap_err().code(), "BB_CHECKSUM_MISMATCH");
     }
 
     #[test]

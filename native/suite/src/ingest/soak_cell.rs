@@ -1,6 +1,7 @@
 //! The soak as request work: a fixed number of points over a fixed number of connections, in batches, the same on every side.
 //!
-//! Each sample writes to a measurement of its own; afterwards the server must count all points of it.
+//! Each sample writes to a measurement of its own; afterwards the server must count all points of it. The check of a cell reads them
+//! back, too.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_kernel::cancel::CancelToken;
-use boundary_bench_kernel::load::{Requester, run_load};
+use boundary_bench_kernel::load::{Load, LoadOutcome, Requester, run_load};
 use boundary_bench_kernel::resources::cpu_of_process;
 use boundary_bench_kernel::{Error, Result, lock};
 
@@ -125,8 +126,9 @@ fn wait_for_rest(server: Option<u32>, cancel: &CancelToken) -> Result<()> {
     Ok(())
 }
 
-impl RequestCell for SoakCell {
-    fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
+impl SoakCell {
+    /// Posts the points of a sample to a measurement of their own; returns its name, and the number of points that the server counts.
+    fn post(&self, load: &Load, cancel: &CancelToken) -> Result<(String, u64, LoadOutcome)> {
         let mut connections = std::mem::take(&mut *lock(&self.connections));
         if connections.is_empty() {
             connections = self.connect()?;
@@ -137,11 +139,27 @@ impl RequestCell for SoakCell {
             connection.client.begin(&measurement, worker)?;
         }
         wait_for_rest(self.spec.server_processes.first().copied(), cancel)?;
-        let (connections, outcome) = runtime()?.block_on(run_load(connections, &self.spec.load(), cancel))?;
+        let (connections, outcome) = runtime()?.block_on(run_load(connections, load, cancel))?;
         let query = PointsQuery::new(&self.spec.url)?;
         let rows = runtime()?.block_on(query.count(DATABASE, &measurement, self.spec.operations))?;
         *lock(&self.connections) = connections;
+        Ok((measurement, rows, outcome))
+    }
+}
+
+impl RequestCell for SoakCell {
+    fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
+        let (_, rows, outcome) = self.post(&self.spec.load(), cancel)?;
         CellSample::of_load(&outcome, Checksum::from_sums(rows, []))
+    }
+
+    fn verify(&self, cancel: &CancelToken) -> Result<()> {
+        let (measurement, rows, _) = self.post(&Load { requests: self.spec.requests(), ..Load::default() }, cancel)?;
+        let points = self.spec.operations;
+        if rows != points {
+            return Err(Error::WrongRows(format!("the server counts {rows} points instead of {points}")));
+        }
+        runtime()?.block_on(PointsQuery::new(&self.spec.url)?.check(DATABASE, &measurement, points, cancel))
     }
 
     fn expected(&self) -> &Checksum {

@@ -12,11 +12,11 @@ use boundary_bench_codecs::line::{LineHead, LineOptions, parse_lines_into, put_c
 use boundary_bench_codecs::msgpack::{ColumnBuffers, ColumnarBatch, ColumnsWriter, columns_to_points, decode_columns};
 use boundary_bench_codecs::points::{FieldKind, Shape};
 use boundary_bench_codecs::{MOST_POINTS, Points, Precision};
-use boundary_bench_engine::checksum::{sum_f64, sum_i64};
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_point_store::{Database, Entry, Registry, Wal, read_entry, replay};
 
-use super::{InputBatch, MILLISECOND, Stage, StageSpec, StageSums, columns_writer, line_head};
+use super::reader::Reader;
+use super::{InputBatch, MILLISECOND, Stage, StageSpec, columns_writer, line_head};
 
 const LINES: LineOptions = LineOptions { precision: Precision::Milliseconds, now: 0, most_points: MOST_POINTS };
 
@@ -167,45 +167,46 @@ impl Work {
         Ok(len)
     }
 
-    pub(super) fn consume(&mut self, sums: &mut StageSums) -> Result<()> {
+    pub(super) fn consume(&mut self, reader: &mut impl Reader) -> Result<()> {
         match self.stage {
-            // The log is read back and summed in `finish`.
-            _ if self.logs() => {}
+            // The log is read back in `finish`.
+            _ if self.logs() => Ok(()),
             Stage::LineProtocolEncode => {
-                add_points(sums, &parse_lines_into(&self.encoded[..self.encoded_len], &LINES, Points::default())?);
+                reader.add_points(&parse_lines_into(&self.encoded[..self.encoded_len], &LINES, Points::default())?)
             }
             Stage::ColumnarEncode => {
                 let batch =
                     decode_columns(&self.encoded[..self.encoded_len], std::mem::take(&mut self.columns), MOST_POINTS)?;
+                reader.add_names(&batch.head.series(), batch.head.field)?;
                 self.columns = batch.recycle();
-                self.add_columns(sums);
+                self.add_columns(reader)
             }
-            Stage::ColumnarDecode => self.add_columns(sums),
+            Stage::ColumnarDecode => self.add_columns(reader),
             Stage::ColumnarToArrow => {
                 let batch = self.arrow.take().ok_or_else(|| Error::Internal("there is no Arrow batch".to_owned()))?;
                 let times = batch.column(0).as_primitive::<TimestampNanosecondType>();
                 let values = batch.column(batch.num_columns() - 1).as_primitive::<Float64Type>();
-                sums.add(batch.num_rows(), sum_f64(values.values()), sum_i64(times.values()));
+                reader.add(values.values(), times.values(), 1)
             }
-            _ => add_points(sums, &self.points),
+            _ => reader.add_points(&self.points),
         }
-        Ok(())
     }
 
-    fn add_columns(&self, sums: &mut StageSums) {
-        let (values, times) = (self.columns.last_values(), self.columns.last_timestamps());
-        sums.add(values.len(), sum_f64(values), sum_i64(times) * MILLISECOND);
+    fn add_columns(&self, reader: &mut impl Reader) -> Result<()> {
+        reader.add(self.columns.last_values(), self.columns.last_timestamps(), MILLISECOND)
     }
 
-    pub(super) fn finish(&mut self, folder: &Path, sums: &mut StageSums) -> Result<()> {
+    pub(super) fn finish(&mut self, folder: &Path, reader: &mut impl Reader) -> Result<()> {
         if self.logs() {
             self.wal = None;
+            let mut read = Ok(());
             replay(&folder.join("wal"), 0, |entry| {
-                if let Some((DATABASE, points)) = read_entry(entry) {
-                    add_points(sums, &points);
+                if let (Some((DATABASE, points)), true) = (read_entry(entry), read.is_ok()) {
+                    read = reader.add_points(&points);
                 }
                 Ok(())
             })?;
+            read?;
         }
         Ok(())
     }
@@ -217,9 +218,4 @@ fn room(memory: &mut Vec<u8>, needed: usize) -> &mut [u8] {
         memory.resize(needed, 0);
     }
     memory
-}
-
-fn add_points(sums: &mut StageSums, points: &Points<'_>) {
-    let values: f64 = points.values().iter().map(|bits| f64::from_bits(*bits)).sum();
-    sums.add(points.len(), values, sum_i64(points.times()));
 }

@@ -3,24 +3,25 @@
 use boundary_bench_kernel::Result;
 use boundary_bench_redis::Url;
 
-use super::Sums;
+use super::reader::Reader;
 
-/// A connection of a client, with one caller. What reads adds every value to the sums.
+/// A connection of a client, with one caller. What reads hands every value to the reader, in the order of the
+/// keys.
 pub(crate) trait Connection: Send + Sized + 'static {
     /// Connects to a server.
     fn connect(url: &Url) -> impl Future<Output = Result<Self>> + Send;
 
-    fn get(&mut self, key: &[u8], sums: &mut Sums) -> impl Future<Output = Result<()>> + Send;
+    fn get(&mut self, key: &[u8], reader: &mut impl Reader) -> impl Future<Output = Result<()>> + Send;
 
     fn set(&mut self, key: &[u8], value: &[u8]) -> impl Future<Output = Result<()>> + Send;
 
     /// A pipeline of GET.
-    fn get_many(&mut self, keys: &[Box<[u8]>], sums: &mut Sums) -> impl Future<Output = Result<()>> + Send;
+    fn get_many(&mut self, keys: &[Box<[u8]>], reader: &mut impl Reader) -> impl Future<Output = Result<()>> + Send;
 
     /// A pipeline of SET.
     fn set_many(&mut self, keys: &[Box<[u8]>], values: &[Box<[u8]>]) -> impl Future<Output = Result<()>> + Send;
 
-    fn mget(&mut self, keys: &[Box<[u8]>], sums: &mut Sums) -> impl Future<Output = Result<()>> + Send;
+    fn mget(&mut self, keys: &[Box<[u8]>], reader: &mut impl Reader) -> impl Future<Output = Result<()>> + Send;
 
     fn mset(&mut self, keys: &[Box<[u8]>], values: &[Box<[u8]>]) -> impl Future<Output = Result<()>> + Send;
 }

@@ -6,13 +6,14 @@
 
 mod connection;
 mod ours;
+mod reader;
 mod redis_crate;
 
 use std::sync::{Arc, Mutex};
 
-use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
+use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_kernel::cancel::CancelToken;
-use boundary_bench_kernel::load::{Requester, run_load};
+use boundary_bench_kernel::load::{Load, Requester, run_load};
 use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_redis::{Commands, KvClient, KvOptions, Url};
 use serde::Deserialize;
@@ -22,6 +23,7 @@ use crate::requests::{RequestCell, RequestLane, RequestSpec};
 use crate::sample::CellSample;
 use connection::Connection;
 pub(crate) use ours::Ours;
+use reader::{Keys, Reader, Sums, ValueCheck, expected};
 pub(crate) use redis_crate::RedisCrate;
 
 /// The family `kv` of the matrix.
@@ -90,83 +92,9 @@ impl Work {
     }
 }
 
-/// The keys and values of a cell.
-#[derive(Debug, Clone)]
-struct Keys {
-    prefix: String,
-    value_bytes: usize,
-}
-
-impl Keys {
-    fn write_key(&self, key: &mut Vec<u8>, number: u64) {
-        use std::io::Write;
-        key.clear();
-        // Writing to a vector does not fail.
-        let _ = write!(key, "{}:{number}", self.prefix);
-    }
-
-    fn write_value(&self, value: &mut Vec<u8>, mut number: u64) {
-        value.clear();
-        value.resize(self.value_bytes, b'0');
-        for place in value.iter_mut().rev() {
-            if number == 0 {
-                break;
-            }
-            *place = b'0' + (number % 10) as u8;
-            number /= 10;
-        }
-    }
-}
-
 /// The index of an operation's key and value in the input.
 fn index_of(operation: u64) -> usize {
     usize::try_from(operation).unwrap_or(usize::MAX)
-}
-
-/// The number that a value's digits spell. A byte that is no digit yields another number than the key's.
-fn number_of(value: &[u8]) -> i128 {
-    let digit = |number: i128, byte: &u8| number.wrapping_mul(10).wrapping_add(i128::from(*byte) - i128::from(b'0'));
-    // Up to 18 digits fit an `i64`: short values are read in the faster way.
-    if value.len() <= 18 {
-        let short = value.iter().fold(0_i64, |number, byte| number * 10 + i64::from(*byte) - i64::from(b'0'));
-        return short.into();
-    }
-    value.iter().fold(0, digit)
-}
-
-/// The sums of the values that were read.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Sums {
-    values: i128,
-    bytes: i128,
-    count: u64,
-}
-
-impl Sums {
-    fn add(&mut self, value: Option<&[u8]>) {
-        if let Some(value) = value {
-            self.values = self.values.wrapping_add(number_of(value));
-            self.bytes += value.len() as i128;
-            self.count += 1;
-        }
-    }
-
-    fn merge(&mut self, other: Self) {
-        self.values = self.values.wrapping_add(other.values);
-        self.bytes += other.bytes;
-        self.count += other.count;
-    }
-
-    fn checksum(self) -> Checksum {
-        let sums = [("value", ChecksumSum::Int(self.values)), ("bytes", ChecksumSum::Int(self.bytes))];
-        Checksum::from_sums(self.count, sums)
-    }
-}
-
-/// The checksum of the values of the keys below `operations`.
-fn expected(operations: u64, value_bytes: usize) -> Checksum {
-    let count = i128::from(operations);
-    Sums { values: count * (count - 1) / 2, bytes: count * value_bytes as i128, count: operations }.checksum()
 }
 
 /// The keys of a cell and, if it writes, their values. Made beforehand, since making the input is not measured.
@@ -191,27 +119,36 @@ impl Input {
 }
 
 /// One thread of a load, with its connection.
-struct KvRequester<C> {
+struct KvRequester<C, R> {
     connection: C,
     spec: Arc<RequestSpec>,
     input: Arc<Input>,
     work: Work,
-    sums: Sums,
+    reader: R,
 }
 
-impl<C: Connection> Requester for KvRequester<C> {
+impl<C, R> KvRequester<C, R> {
+    /// The same thread with another reader, and the reader that it had.
+    fn with<S>(self, reader: S) -> (KvRequester<C, S>, R) {
+        let Self { connection, spec, input, work, reader: before } = self;
+        (KvRequester { connection, spec, input, work, reader }, before)
+    }
+}
+
+impl<C: Connection, R: Reader> Requester for KvRequester<C, R> {
     async fn request(&mut self, index: u64) -> Result<()> {
         let operations = self.spec.operations_of(index);
         let range = index_of(operations.start)..index_of(operations.end);
         let keys = &self.input.keys[range.clone()];
         let values = if self.work.writes() { &self.input.values[range] } else { &[] };
-        let Self { connection, sums, .. } = self;
+        let Self { connection, reader, .. } = self;
+        reader.begin(operations);
         match (self.work, self.spec.lane) {
-            (Work::Get, RequestLane::Call) => connection.get(&keys[0], sums).await,
+            (Work::Get, RequestLane::Call) => connection.get(&keys[0], reader).await,
             (Work::Set, RequestLane::Call) => connection.set(&keys[0], &values[0]).await,
-            (Work::Get, RequestLane::Batch) => connection.get_many(keys, sums).await,
+            (Work::Get, RequestLane::Batch) => connection.get_many(keys, reader).await,
             (Work::Set, RequestLane::Batch) => connection.set_many(keys, values).await,
-            (Work::Mget, _) => connection.mget(keys, sums).await,
+            (Work::Mget, _) => connection.mget(keys, reader).await,
             (Work::Mset, _) => connection.mset(keys, values).await,
         }
     }
@@ -226,7 +163,7 @@ struct KvCell<C> {
     work: Work,
     expected: Checksum,
     /// The connections of the threads; empty while a sample runs.
-    connections: Mutex<Vec<KvRequester<C>>>,
+    connections: Mutex<Vec<KvRequester<C, Sums>>>,
     /// The connection for untimed work, made at its first use.
     side: Mutex<Option<KvClient>>,
 }
@@ -267,7 +204,7 @@ pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> R
 }
 
 impl<C: Connection> KvCell<C> {
-    fn connect(&self) -> Result<Vec<KvRequester<C>>> {
+    fn connect(&self) -> Result<Vec<KvRequester<C, Sums>>> {
         self.spec.runtime()?.block_on(async {
             let mut connections = Vec::new();
             for _ in 0..self.spec.threads {
@@ -276,7 +213,7 @@ impl<C: Connection> KvCell<C> {
                     spec: Arc::clone(&self.spec),
                     input: Arc::clone(&self.input),
                     work: self.work,
-                    sums: Sums::default(),
+                    reader: Sums::default(),
                 });
             }
             Ok(connections)
@@ -351,18 +288,33 @@ impl<C: Connection> KvCell<C> {
         .await
     }
 
-    /// Reads all keys and sums their values.
-    async fn read_all(&self, client: &mut KvClient, cancel: &CancelToken) -> Result<Sums> {
-        let (mut sums, mut commands) = (Sums::default(), Commands::new());
+    /// The connections of the threads: those of the sample before, or new ones.
+    fn take_connections(&self) -> Result<Vec<KvRequester<C, Sums>>> {
+        let connections = std::mem::take(&mut *lock(&self.connections));
+        if connections.is_empty() { self.connect() } else { Ok(connections) }
+    }
+
+    /// Makes the values of the keys zeros, before a load that writes.
+    fn prepare(&self, cancel: &CancelToken) -> Result<()> {
+        if !self.work.writes() {
+            return Ok(());
+        }
+        self.aside(async |client| self.write_all(client, cancel, |keys, value, _| keys.write_value(value, 0)).await)
+    }
+
+    /// Reads all keys into a reader, which it returns.
+    async fn read_all<R: Reader>(&self, client: &mut KvClient, cancel: &CancelToken, mut reader: R) -> Result<R> {
+        let mut commands = Commands::new();
         self.for_all(cancel, async |range| {
             commands.clear();
+            reader.begin(range.clone());
             for number in range {
                 commands.get(&self.key(number));
             }
-            ours::read_all(client, &commands, &mut sums).await
+            ours::read_all(client, &commands, &mut reader).await
         })
         .await?;
-        Ok(sums)
+        Ok(reader)
     }
 }
 
@@ -381,32 +333,40 @@ async fn all_done(client: &mut KvClient, commands: &Commands) -> Result<()> {
 
 impl<C: Connection> RequestCell for KvCell<C> {
     fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
-        if self.work.writes() {
-            self.aside(async |client| {
-                self.write_all(client, cancel, |keys, value, _| keys.write_value(value, 0)).await
-            })?;
-        }
-        let mut connections = std::mem::take(&mut *lock(&self.connections));
-        if connections.is_empty() {
-            connections = self.connect()?;
-        }
+        self.prepare(cancel)?;
+        let mut connections = self.take_connections()?;
         for connection in &mut connections {
-            connection.sums = Sums::default();
+            connection.reader = Sums::default();
         }
         let (connections, outcome) = self.spec.runtime()?.block_on(run_load(connections, &self.spec.load(), cancel))?;
         let mut sums = Sums::default();
         for connection in &connections {
-            sums.merge(connection.sums);
+            sums.merge(connection.reader);
         }
         *lock(&self.connections) = connections;
         if self.work.writes() {
-            sums = self.aside(async |client| self.read_all(client, cancel).await)?;
+            sums = self.aside(async |client| self.read_all(client, cancel, Sums::default()).await)?;
         }
         CellSample::of_load(&outcome, sums.checksum())
     }
 
     fn expected(&self) -> &Checksum {
         &self.expected
+    }
+
+    fn verify(&self, cancel: &CancelToken) -> Result<()> {
+        self.prepare(cancel)?;
+        let check = || ValueCheck::new(self.keys.clone());
+        let checked = self.take_connections()?.into_iter().map(|connection| connection.with(check()).0).collect();
+        let load = Load { requests: self.spec.requests(), ..Load::default() };
+        let (checked, _) = self.spec.runtime()?.block_on(run_load(checked, &load, cancel))?;
+        let (connections, mut checks): (_, Vec<_>) =
+            checked.into_iter().map(|connection| connection.with(Sums::default())).unzip();
+        *lock(&self.connections) = connections;
+        if self.work.writes() {
+            checks = vec![self.aside(async |client| self.read_all(client, cancel, check()).await)?];
+        }
+        ValueCheck::finish(checks.into_iter(), self.spec.operations)
     }
 
     fn close(&self) -> Result<()> {
@@ -429,21 +389,72 @@ impl<C: Connection> RequestCell for KvCell<C> {
 
 #[cfg(test)]
 mod tests {
+    use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
+    use boundary_bench_kernel::needs;
+    use boundary_bench_redis::Server;
+
     use super::*;
 
-    #[test]
-    fn values_are_the_numbers_of_their_keys_and_sums_have_a_closed_form() {
-        for value_bytes in [16, 18, 19, 1000] {
-            let keys = Keys { prefix: "bb:t".to_owned(), value_bytes };
-            let mut sums = Sums::default();
-            let mut value = Vec::new();
-            for number in 0..1234 {
-                keys.write_value(&mut value, number);
-                assert_eq!((value.len(), number_of(&value)), (value_bytes, i128::from(number)));
-                sums.add(Some(&value));
-            }
-            assert_eq!(sums.checksum(), expected(1234, value_bytes));
+    /// Our client with a defect: it exchanges the first two values of each pipeline.
+    struct Exchanging(Ours);
+
+    impl Connection for Exchanging {
+        async fn connect(url: &Url) -> Result<Self> {
+            Ours::connect(url).await.map(Self)
         }
-        assert_ne!(number_of(b"0000000000000a12"), 12);
+
+        async fn get(&mut self, key: &[u8], reader: &mut impl Reader) -> Result<()> {
+            self.0.get(key, reader).await
+        }
+
+        async fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+            self.0.set(key, value).await
+        }
+
+        async fn get_many(&mut self, keys: &[Box<[u8]>], reader: &mut impl Reader) -> Result<()> {
+            let mut keys = keys.to_vec();
+            keys.swap(0, 1);
+            self.0.get_many(&keys, reader).await
+        }
+
+        async fn set_many(&mut self, keys: &[Box<[u8]>], values: &[Box<[u8]>]) -> Result<()> {
+            let mut values = values.to_vec();
+            values.swap(0, 1);
+            self.0.set_many(keys, &values).await
+        }
+
+        async fn mget(&mut self, keys: &[Box<[u8]>], reader: &mut impl Reader) -> Result<()> {
+            self.get_many(keys, reader).await
+        }
+
+        async fn mset(&mut self, keys: &[Box<[u8]>], values: &[Box<[u8]>]) -> Result<()> {
+            self.set_many(keys, values).await
+        }
+    }
+
+    #[test]
+    fn a_client_that_exchanges_values_is_seen_where_it_reads_and_where_it_writes() {
+        needs!("redis", boundary_bench_redis::executable(None));
+        let cancel = CancelToken::default();
+        let server = Server::start(None, &cancel).unwrap();
+        for workload in ["get", "set", "mget", "mset"] {
+            let spec: RequestSpec = serde_json::from_value(serde_json::json!({
+                "workload": workload, "lane": "batch", "url": server.url(), "threads": 2, "batch": 8, "operations": 64,
+                "prefix": "bb_test"
+            }))
+            .unwrap();
+            let right = open::<Ours>(&spec, &cancel).unwrap();
+            right.verify(&cancel).unwrap();
+            right.close().unwrap();
+            let wrong = open::<Exchanging>(&spec, &cancel).unwrap();
+            let sums = wrong.sample(&cancel).unwrap().checksum;
+            assert_eq!(sums.difference(wrong.expected(), FLOAT_TOLERANCE), None, "{workload}");
+            let error = wrong.verify(&cancel).unwrap_err();
+            assert_eq!(error.code(), "BB_CHECKSUM_MISMATCH", "{workload}: {error}");
+            // A check leaves the cell as it was.
+            let sums = wrong.sample(&cancel).unwrap().checksum;
+            assert_eq!(sums.difference(wrong.expected(), FLOAT_TOLERANCE), None, "{workload}");
+            wrong.close().unwrap();
+        }
     }
 }

@@ -3,8 +3,9 @@
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_redis::{Commands, KvClient, KvOptions, Url};
 
+use super::all_done;
 use super::connection::Connection;
-use super::{Sums, all_done};
+use super::reader::Reader;
 
 /// [`KvClient`], with the memory of its pipelines.
 pub(crate) struct Ours {
@@ -18,20 +19,20 @@ impl Connection for Ours {
         Ok(Self { client, commands: Commands::new() })
     }
 
-    async fn get(&mut self, key: &[u8], sums: &mut Sums) -> Result<()> {
-        self.client.get(key, |value| sums.add(value)).await
+    async fn get(&mut self, key: &[u8], reader: &mut impl Reader) -> Result<()> {
+        self.client.get(key, |value| reader.add(value)).await
     }
 
     async fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.client.set(key, value).await
     }
 
-    async fn get_many(&mut self, keys: &[Box<[u8]>], sums: &mut Sums) -> Result<()> {
+    async fn get_many(&mut self, keys: &[Box<[u8]>], reader: &mut impl Reader) -> Result<()> {
         self.commands.clear();
         for key in keys {
             self.commands.get(key);
         }
-        read_all(&mut self.client, &self.commands, sums).await
+        read_all(&mut self.client, &self.commands, reader).await
     }
 
     async fn set_many(&mut self, keys: &[Box<[u8]>], values: &[Box<[u8]>]) -> Result<()> {
@@ -42,10 +43,10 @@ impl Connection for Ours {
         all_done(&mut self.client, &self.commands).await
     }
 
-    async fn mget(&mut self, keys: &[Box<[u8]>], sums: &mut Sums) -> Result<()> {
+    async fn mget(&mut self, keys: &[Box<[u8]>], reader: &mut impl Reader) -> Result<()> {
         let mut failure = None;
         let take = |_, value: std::result::Result<Option<&[u8]>, &Error>| match value {
-            Ok(value) => sums.add(value),
+            Ok(value) => reader.add(value),
             Err(error) => failure = Some(error.clone()),
         };
         self.client.mget(keys.iter().map(AsRef::as_ref), take).await;
@@ -59,11 +60,11 @@ impl Connection for Ours {
 }
 
 /// Runs commands that read; returns an error if one fails.
-pub(super) async fn read_all(client: &mut KvClient, commands: &Commands, sums: &mut Sums) -> Result<()> {
+pub(super) async fn read_all(client: &mut KvClient, commands: &Commands, reader: &mut impl Reader) -> Result<()> {
     let mut failure = None;
     client
         .execute(commands, |_, answer| {
-            match answer.map_err(Clone::clone).and_then(|reply| reply.value().map(|value| sums.add(value))) {
+            match answer.map_err(Clone::clone).and_then(|reply| reply.value().map(|value| reader.add(value))) {
                 Ok(()) => {}
                 Err(error) => failure = Some(error),
             }

@@ -16,8 +16,8 @@ use redis::{
     Value,
 };
 
-use super::Sums;
 use super::connection::Connection;
+use super::reader::Reader;
 
 /// A connection of the crate `redis`, with the memory of its commands.
 pub(crate) struct RedisCrate {
@@ -36,10 +36,10 @@ fn ours(error: &RedisError) -> Error {
     }
 }
 
-fn add(value: &Value, sums: &mut Sums) -> Result<()> {
+fn add(value: &Value, reader: &mut impl Reader) -> Result<()> {
     match value {
-        Value::BulkString(bytes) => sums.add(Some(bytes)),
-        Value::Nil => sums.add(None),
+        Value::BulkString(bytes) => reader.add(Some(bytes)),
+        Value::Nil => reader.add(None),
         other => {
             return Err(Error::Engine { engine: "redis", message: format!("an answer that is no value: {other:?}") });
         }
@@ -90,9 +90,9 @@ impl Connection for RedisCrate {
         Ok(Self { connection, command: Cmd::new(), pipeline: Pipeline::new() })
     }
 
-    async fn get(&mut self, key: &[u8], sums: &mut Sums) -> Result<()> {
+    async fn get(&mut self, key: &[u8], reader: &mut impl Reader) -> Result<()> {
         self.command("GET", [key]);
-        add(&self.call().await?, sums)
+        add(&self.call().await?, reader)
     }
 
     async fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
@@ -100,13 +100,13 @@ impl Connection for RedisCrate {
         self.call().await.map(drop)
     }
 
-    async fn get_many(&mut self, keys: &[Box<[u8]>], sums: &mut Sums) -> Result<()> {
+    async fn get_many(&mut self, keys: &[Box<[u8]>], reader: &mut impl Reader) -> Result<()> {
         self.pipeline.clear();
         for key in keys {
             self.pipeline.cmd("GET").arg(&**key);
         }
         let values: Vec<Value> = self.pipeline.query_async(&mut self.connection).await.map_err(|error| ours(&error))?;
-        values.iter().try_for_each(|value| add(value, sums))
+        values.iter().try_for_each(|value| add(value, reader))
     }
 
     async fn set_many(&mut self, keys: &[Box<[u8]>], values: &[Box<[u8]>]) -> Result<()> {
@@ -117,11 +117,11 @@ impl Connection for RedisCrate {
         self.pipeline.exec_async(&mut self.connection).await.map_err(|error| ours(&error))
     }
 
-    async fn mget(&mut self, keys: &[Box<[u8]>], sums: &mut Sums) -> Result<()> {
+    async fn mget(&mut self, keys: &[Box<[u8]>], reader: &mut impl Reader) -> Result<()> {
         self.command("MGET", keys.iter().map(AsRef::as_ref));
         match self.call().await? {
-            Value::Array(values) => values.iter().try_for_each(|value| add(value, sums)),
-            other => add(&other, sums),
+            Value::Array(values) => values.iter().try_for_each(|value| add(value, reader)),
+            other => add(&other, reader),
         }
     }
 

@@ -28,18 +28,22 @@ pub(super) struct Family {
     pub(super) most_connections: usize,
     /// The most operations of a batch on older servers; newer ones take any number.
     pub(super) old_batch: u32,
+    /// The number of digits of a row's number, with which the text of each of its columns begins.
+    row_digits: usize,
+    /// The character that fills a text up behind the digits.
+    filler: String,
     pub(super) aggregation: AggregationEntry,
     tables: BTreeMap<String, TableEntry>,
     workloads: BTreeMap<String, WorkloadEntry>,
 }
 
-/// A table whose columns outside the key all hold the same text.
+/// A table in which all columns of a row outside the key hold the same text.
 #[derive(Deserialize)]
 struct TableEntry {
     key: KeyKind,
     columns: usize,
-    text: String,
-    times: usize,
+    /// The size of a text in bytes.
+    bytes: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -82,8 +86,8 @@ pub(super) struct Input {
     /// The text of a request's body between the key and the operation's id.
     middle: String,
     columns: usize,
-    /// The value of every column outside the key, as JSON text.
-    value: String,
+    /// The value of each row's columns outside the key, as JSON text.
+    values: Vec<String>,
 }
 
 impl Input {
@@ -101,7 +105,11 @@ impl Input {
         };
         let read = (0..table.columns).map(|column| format!(r#"{{"column":"col{column}","dataReturnType":"default"}}"#));
         let read = read.collect::<Vec<_>>().join(",");
-        let text = table.text.repeat(table.times);
+        let filler = family.filler.repeat(table.bytes.saturating_sub(family.row_digits));
+        let value = |row: u64| {
+            let text = format!("{row:0digits$}{filler}", digits = family.row_digits);
+            if table.key == KeyKind::Binary { BASE64.encode(text) } else { text }
+        };
         let relative_url = format!("{}/{name}/pk-read", family.database);
         Ok(Self {
             path: format!("/0.1.0/{relative_url}"),
@@ -110,16 +118,25 @@ impl Input {
             keys: (0..family.rows).map(key).collect(),
             middle: format!(r#"}}],"readColumns":[{read}],"operationId":""#),
             columns: table.columns,
-            value: if table.key == KeyKind::Binary { BASE64.encode(text) } else { text },
+            values: (0..family.rows).map(value).collect(),
         })
+    }
+
+    /// The number of the row that an operation reads.
+    fn row_of(&self, operation: u64) -> usize {
+        usize::try_from(operation.wrapping_mul(self.stride) % self.keys.len() as u64).unwrap_or_default()
+    }
+
+    /// The value that each column of an operation's row must have, as JSON text.
+    fn value_of(&self, operation: u64) -> &str {
+        &self.values[self.row_of(operation)]
     }
 
     /// Appends the body of a read: the request of one operation.
     pub(super) fn write_read(&self, operation: u64, out: &mut String) {
         use fmt::Write;
-        let row = usize::try_from(operation.wrapping_mul(self.stride) % self.keys.len() as u64).unwrap_or_default();
         out.push_str(r#"{"filters":[{"column":"id0","value":"#);
-        out.push_str(&self.keys[row]);
+        out.push_str(&self.keys[self.row_of(operation)]);
         out.push_str(&self.middle);
         // Writing to a string does not fail.
         let _ = write!(out, "{operation}\"}}");
@@ -142,11 +159,25 @@ impl Input {
         out.push_str("]}");
     }
 
+    /// Checks the sums of the operations below `operations`, which were sent to find out what the server can do.
+    ///
+    /// # Errors
+    /// [`Error::WrongRows`] if they are not the rows that the cells compare with.
+    pub(super) fn check(&self, operations: u64, sums: Sums) -> Result<()> {
+        let difference = sums.checksum().difference(&self.expected(operations), 0.0);
+        difference.map_or(Ok(()), |difference| {
+            let path = &self.path;
+            Err(Error::WrongRows(format!(
+                "{path} does not answer with the rows that docs/requests.md describes: {difference}"
+            )))
+        })
+    }
+
     /// The checksum that all operations below `operations` must return.
     pub(super) fn expected(&self, operations: u64) -> Checksum {
         let count = i128::from(operations);
         let values = count * self.columns as i128;
-        let bytes = values * self.value.len() as i128;
+        let bytes = values * self.values[0].len() as i128;
         Sums { rows: operations, operations: count * (count - 1) / 2, values, bytes }.checksum()
     }
 }
@@ -157,7 +188,7 @@ pub(super) struct Sums {
     rows: u64,
     /// The sum of the ids of the operations that were answered with their own id: exchanged answers are noticed.
     operations: i128,
-    /// The number of columns whose value was right.
+    /// The number of columns whose value was that of their row.
     values: i128,
     bytes: i128,
 }
@@ -290,10 +321,11 @@ seed!(RowOf, deserialize_map, "a row", |this, access: MapAccess| {
 });
 
 seed!(DataOf, deserialize_map, "the columns of a row", |this, access: MapAccess| {
-    let RowOf { input, sums, .. } = this.0;
+    let RowOf { input, sums, operation } = this.0;
+    let expected = input.value_of(operation);
     while access.next_key::<IgnoredAny>()?.is_some() {
         let Text(value) = access.next_value()?;
-        sums.values += i128::from(value == input.value);
+        sums.values += i128::from(value == expected);
         sums.bytes += value.len() as i128;
     }
     Ok(())
@@ -356,8 +388,9 @@ mod tests {
                 let body: serde_json::Value = serde_json::from_str(&body).unwrap();
                 assert_eq!(body["readColumns"].as_array().unwrap().len(), input.columns);
                 rows.insert(body["filters"][0]["value"].to_string());
-                sums.add_read(&input, operation, answer(operation, &input, &input.value).as_bytes()).unwrap();
-                let body = answer(operation, &input, &input.value);
+                sums.add_read(&input, operation, answer(operation, &input, input.value_of(operation)).as_bytes())
+                    .unwrap();
+                let body = answer(operation, &input, input.value_of(operation));
                 batch.extend([r#",{"code":200,"body":"#, &body, "}"]);
             }
             assert_eq!(rows.len() as u64, family.rows);
@@ -365,15 +398,26 @@ mod tests {
             let mut of_batch = Sums::default();
             of_batch.add_batch(&input, 0, format!(r#"{{"result":[{}]}}"#, &batch[1..]).as_bytes()).unwrap();
             assert_eq!(of_batch.checksum(), sums.checksum());
-            let mut wrong = Sums::default();
-            wrong.add_read(&input, 0, answer(0, &input, &format!("b{}", &input.value[1..])).as_bytes()).unwrap();
-            assert_ne!(wrong.checksum(), input.expected(1));
-            let mut exchanged = Sums::default();
-            for (operation, answered) in [(0, 1), (1, 0)] {
-                let json = answer(answered, &input, &input.value);
-                exchanged.add_read(&input, operation, json.as_bytes()).unwrap();
+            // The answers to two operations, each as the id and the value that it carries.
+            let (first, second) = (input.value_of(0), input.value_of(1));
+            assert_eq!(first.len(), second.len());
+            for (what, answers) in [
+                ("two answers are exchanged", [(1, second), (0, first)]),
+                ("two rows have exchanged their values", [(0, second), (1, first)]),
+                ("a row came in place of another", [(0, first), (1, first)]),
+                ("a value is cut", [(0, &first[1..]), (1, second)]),
+                ("an answer came twice", [(0, first), (0, first)]),
+            ] {
+                let (mut sums, mut of_batch, mut batch) = (Sums::default(), Sums::default(), Vec::new());
+                for (operation, (id, value)) in (0..).zip(answers) {
+                    let json = answer(id, &input, value);
+                    sums.add_read(&input, operation, json.as_bytes()).unwrap();
+                    batch.push(format!(r#"{{"code":200,"body":{json}}}"#));
+                }
+                assert_ne!(sums.checksum(), input.expected(2), "{what}");
+                of_batch.add_batch(&input, 0, format!(r#"{{"result":[{}]}}"#, batch.join(",")).as_bytes()).unwrap();
+                assert_eq!(of_batch.checksum(), sums.checksum(), "{what}");
             }
-            assert_ne!(exchanged.checksum(), input.expected(2));
             let mut body = String::new();
             input.write_batch(3..5, &mut body);
             let body: serde_json::Value = serde_json::from_str(&body).unwrap();

@@ -1,7 +1,7 @@
 //! The family `rest`: reads by primary key over the REST requests of `RonDB`.
 //!
 //! Operation `i` reads the row `i * 617 mod 1000` and carries `i` as its id, which the answer repeats. So the sum of the ids
-//! identifies the answered operations, and the text of every column is compared with the table's contents.
+//! identifies the answered operations, and the text of every column is compared with that of the operation's row.
 
 mod aggregation;
 mod connection;
@@ -270,7 +270,7 @@ fn probe(server: &Server, input: &Input, work: Work, family: &Family, version: V
             input.write_read(0, &mut text);
             let request = Request::post(&input.path, text.as_bytes());
             client.call(&request, |response| sums.add_read(input, 0, body(&response)?)).await?;
-            return Ok(work);
+            return input.check(1, sums).map(|()| work);
         };
         for most in [asked, family.old_batch] {
             text.clear();
@@ -283,7 +283,7 @@ fn probe(server: &Server, input: &Input, work: Work, family: &Family, version: V
                 })
                 .await?;
             if !is_refused {
-                return Ok(Work::Batch(most));
+                return input.check(most.into(), sums).map(|()| Work::Batch(most));
             }
         }
         Err(rest_error(format!("the server takes no batches of {} operations", family.old_batch)))

@@ -1,5 +1,7 @@
 //! The rows of the family's tables and the keys of its requests: pure functions of a number, the same on every side.
 
+use std::fmt::Write;
+
 use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
 use boundary_bench_mysql::{Cell, Rows};
 
@@ -123,6 +125,28 @@ pub(super) fn int(value: u64) -> Cell<'static> {
     Cell::Int(value.cast_signed())
 }
 
+/// The values of a row as text.
+pub(super) fn shown<'a>(cells: impl IntoIterator<Item = Cell<'a>>) -> String {
+    let mut row = String::new();
+    cells.into_iter().for_each(|cell| show(cell, &mut row));
+    row
+}
+
+/// Appends a value as text, in which clients agree: truth values as numbers, decimals without their type.
+pub(super) fn show(cell: Cell<'_>, row: &mut String) {
+    if !row.is_empty() {
+        row.push_str(", ");
+    }
+    // Writing to a string does not fail.
+    let _ = match cell {
+        Cell::Int(value) => write!(row, "{value}"),
+        Cell::Bool(value) => write!(row, "{}", i32::from(value)),
+        Cell::Double(value) => write!(row, "{value}"),
+        Cell::Text(text) | Cell::Decimal(text) => write!(row, "{text}"),
+        other => write!(row, "{other:?}"),
+    };
+}
+
 /// The sums of the rows that were read, or that a table holds: the number of rows, the sums of their numbers, and the bytes of
 /// their texts. For writers also the number of affected rows that the server reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -136,7 +160,7 @@ pub(crate) struct Sums {
 
 impl Sums {
     /// Adds a value to the sum of its type.
-    pub(super) fn add(&mut self, cell: Cell<'_>) {
+    pub(super) fn add_cell(&mut self, cell: Cell<'_>) {
         match cell {
             Cell::Int(value) => self.ints += i128::from(value),
             Cell::Bool(value) => self.ints += i128::from(value),
@@ -161,7 +185,7 @@ impl Sums {
         for row in rows {
             self.rows += 1;
             for cell in row {
-                self.add(cell);
+                self.add_cell(cell);
             }
         }
     }

@@ -8,13 +8,14 @@ mod data;
 mod mysql_async_crate;
 mod ours;
 mod plan;
+mod reader;
 mod session;
 
 use std::sync::{Arc, Mutex};
 
 use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_kernel::cancel::CancelToken;
-use boundary_bench_kernel::load::{Requester, run_load};
+use boundary_bench_kernel::load::{Load, Requester, run_load};
 use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_mysql::{Failure, SqlSession, Url};
 
@@ -22,6 +23,7 @@ use self::data::{Sbtest, SbtestRows, Sums, User, Users};
 pub(crate) use self::mysql_async_crate::MysqlAsync;
 pub(crate) use self::ours::Ours;
 use self::plan::{Kind, Plan, Step, TableName, Transaction, Turn, family};
+use self::reader::{AnswerReader, RowsCheck};
 use self::session::Session;
 use crate::requests::{RequestCell, RequestLane, RequestSpec};
 use crate::sample::CellSample;
@@ -34,7 +36,7 @@ struct SqlCell<S: Session> {
     shared: Arc<Shared>,
     expected: Checksum,
     /// The connections of the threads; `None` while a sample runs, and after one that failed.
-    requesters: Mutex<Option<Vec<SqlRequester<S>>>>,
+    requesters: Mutex<Option<Vec<SqlRequester<S, Sums>>>>,
 }
 
 /// The data that all threads of a cell share.
@@ -51,7 +53,7 @@ struct Shared {
 }
 
 /// One thread of the load, with its connection.
-struct SqlRequester<S: Session> {
+struct SqlRequester<S: Session, R> {
     shared: Arc<Shared>,
     thread: u64,
     session: S,
@@ -59,7 +61,15 @@ struct SqlRequester<S: Session> {
     prepared: Vec<Option<S::Prepared>>,
     /// The prepared inserts of several rows, each with its number of rows.
     multi_row: Vec<(usize, S::Prepared)>,
-    sums: Sums,
+    reader: R,
+}
+
+impl<S: Session, R> SqlRequester<S, R> {
+    /// The same thread with another reader.
+    fn with<T>(self, reader: T) -> SqlRequester<S, T> {
+        let Self { shared, thread, session, prepared, multi_row, .. } = self;
+        SqlRequester { shared, thread, session, prepared, multi_row, reader }
+    }
 }
 
 pub(crate) fn open<S: Session>(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
@@ -137,7 +147,7 @@ impl Shared {
     }
 
     /// Connects all threads and prepares their statements.
-    async fn connect<S: Session>(self: &Arc<Self>) -> Result<Vec<SqlRequester<S>>> {
+    async fn connect<S: Session>(self: &Arc<Self>) -> Result<Vec<SqlRequester<S, Sums>>> {
         let mut requesters = Vec::new();
         for thread in 0..u64::from(self.spec.threads) {
             let mut session = S::open(&self.url).await?;
@@ -157,7 +167,8 @@ impl Shared {
                 }
             }
             let shared = Arc::clone(self);
-            requesters.push(SqlRequester { shared, thread, session, prepared, multi_row, sums: Sums::default() });
+            let reader = Sums::default();
+            requesters.push(SqlRequester { shared, thread, session, prepared, multi_row, reader });
         }
         Ok(requesters)
     }
@@ -175,6 +186,16 @@ impl Shared {
         if self.plan.starts_empty { Ok(()) } else { self.fill(session).await }
     }
 
+    /// Checks each row that a load of a writer has left in the table.
+    async fn check_contents(&self, session: &mut SqlSession) -> Result<()> {
+        let columns = self.plan.table.as_ref().map(|(_, entry)| entry.columns.join(", ")).unwrap_or_default();
+        let sql = format!("SELECT {columns} FROM {}", self.table);
+        session.queue_text(&sql);
+        let mut check = RowsCheck::default();
+        ours::read(session, None, &mut check).await?;
+        check.compare(self.plan.contents(&self.spec), || sql.clone())
+    }
+
     /// The sums of the table's contents after a sample.
     async fn contents(&self, session: &mut SqlSession, affected: i128) -> Result<Sums> {
         session.queue_text(&self.plan.contents_query(&self.table));
@@ -184,7 +205,7 @@ impl Shared {
                 // A row that can't be read makes the sums wrong, so the error may be dropped.
                 let _ = row.visit(|index, cell| {
                     let mut value = Sums::default();
-                    value.add(cell);
+                    value.add_cell(cell);
                     match index {
                         0 => sums.rows = u64::try_from(value.ints).unwrap_or_default(),
                         1 => sums.ints = value.ints,
@@ -198,26 +219,36 @@ impl Shared {
     }
 }
 
+impl<S: Session> SqlCell<S> {
+    /// Takes the connections of the sample before, or new ones. The table of a writer is restored; the connection that did it is
+    /// returned, too.
+    async fn prepare(&self) -> Result<(Vec<SqlRequester<S, Sums>>, Option<SqlSession>)> {
+        let kept = lock(&self.requesters).take();
+        let requesters = match kept {
+            Some(requesters) => requesters,
+            None => self.shared.connect().await?,
+        };
+        if !self.shared.plan.writes {
+            return Ok((requesters, None));
+        }
+        let mut side = SqlSession::open(&self.shared.url).await?;
+        self.shared.reset(&mut side).await?;
+        Ok((requesters, Some(side)))
+    }
+}
+
 impl<S: Session> RequestCell for SqlCell<S> {
     fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
-        let requesters = lock(&self.requesters).take();
         let shared = &self.shared;
         shared.spec.runtime()?.block_on(async {
-            let mut requesters = match requesters {
-                Some(requesters) => requesters,
-                None => shared.connect().await?,
-            };
-            let mut side = if shared.plan.writes { Some(SqlSession::open(&shared.url).await?) } else { None };
-            if let Some(session) = &mut side {
-                shared.reset(session).await?;
-            }
+            let (mut requesters, mut side) = self.prepare().await?;
             for requester in &mut requesters {
-                requester.sums = Sums::default();
+                requester.reader = Sums::default();
             }
             let (requesters, outcome) = run_load(requesters, &shared.spec.load(), cancel).await?;
             let mut sums = Sums::default();
             for requester in &requesters {
-                sums.merge(&requester.sums);
+                sums.merge(&requester.reader);
             }
             if let Some(session) = &mut side {
                 sums = shared.contents(session, sums.affected).await?;
@@ -229,6 +260,22 @@ impl<S: Session> RequestCell for SqlCell<S> {
 
     fn expected(&self) -> &Checksum {
         &self.expected
+    }
+
+    fn verify(&self, cancel: &CancelToken) -> Result<()> {
+        let shared = &self.shared;
+        shared.spec.runtime()?.block_on(async {
+            let (requesters, side) = self.prepare().await?;
+            let checked = requesters.into_iter().map(|requester| requester.with(RowsCheck::default())).collect();
+            let load = Load { requests: shared.spec.requests(), ..Load::default() };
+            let (checked, _) = run_load(checked, &load, cancel).await?;
+            let requesters = checked.into_iter().map(|requester| requester.with(Sums::default())).collect();
+            *lock(&self.requesters) = Some(requesters);
+            match side {
+                Some(mut session) => shared.check_contents(&mut session).await,
+                None => Ok(()),
+            }
+        })
     }
 
     fn close(&self) -> Result<()> {
@@ -245,7 +292,7 @@ impl<S: Session> RequestCell for SqlCell<S> {
     }
 }
 
-impl<S: Session> Requester for SqlRequester<S> {
+impl<S: Session, R: AnswerReader> Requester for SqlRequester<S, R> {
     async fn request(&mut self, index: u64) -> Result<()> {
         let shared = Arc::clone(&self.shared);
         let (spec, plan) = (&shared.spec, &shared.plan);
@@ -257,13 +304,13 @@ impl<S: Session> Requester for SqlRequester<S> {
         if let [step] = plan.steps.as_slice()
             && step.kind == Kind::Rows
         {
-            self.insert_rows(&shared, operations).await?;
+            self.insert_rows(&shared, step, operations).await?;
         } else if spec.lane == RequestLane::Batch {
             for operation in operations.clone() {
                 self.each(&shared, operation, Self::queue)?;
             }
-            for _ in operations {
-                self.answers(&shared).await?;
+            for operation in operations {
+                self.answers(&shared, operation).await?;
             }
         } else {
             for operation in operations {
@@ -284,11 +331,11 @@ enum Part<'a> {
     Step(usize, &'a Step, Turn),
 }
 
-impl<S: Session> SqlRequester<S> {
+impl<S: Session, R: AnswerReader> SqlRequester<S, R> {
     /// Runs a statement that begins or ends a transaction.
     async fn text(&mut self, sql: &str) -> Result<()> {
         self.session.queue_text(sql);
-        self.session.answer(None, &mut self.sums).await.map(drop)
+        self.session.answer(None, &mut self.reader).await.map(drop)
     }
 
     /// Visits the statements of an operation in their order.
@@ -337,34 +384,28 @@ impl<S: Session> SqlRequester<S> {
     }
 
     /// Reads the answers to the statements of one operation.
-    async fn answers(&mut self, shared: &Shared) -> Result<()> {
+    async fn answers(&mut self, shared: &Shared, operation: u64) -> Result<()> {
         let is_transaction = shared.plan.transaction == Some(Transaction::Operation);
         if is_transaction {
-            self.session.answer(None, &mut self.sums).await?;
+            self.session.answer(None, &mut self.reader).await?;
         }
         for (index, step) in shared.plan.steps.iter().enumerate() {
-            for _ in 0..step.times {
-                self.answer(index).await?;
+            for time in 0..step.times {
+                let turn = Turn { operation, number: operation * step.times + time, thread: self.thread };
+                self.answer(shared, index, turn).await?;
             }
         }
         if is_transaction {
-            self.session.answer(None, &mut self.sums).await?;
+            self.session.answer(None, &mut self.reader).await?;
         }
         Ok(())
     }
 
-    async fn answer(&mut self, step: usize) -> Result<()> {
-        let rows_before = self.sums.rows;
-        let affected = self.session.answer(self.prepared[step].as_ref(), &mut self.sums).await?;
-        if self.sums.rows == rows_before {
-            // A statement without a result counts as one row for readers; for writers, the affected rows are added up.
-            if self.shared.plan.writes {
-                self.sums.affected += i128::from(affected);
-            } else {
-                self.sums.rows += 1;
-            }
-        }
-        Ok(())
+    async fn answer(&mut self, shared: &Shared, step: usize, turn: Turn) -> Result<()> {
+        let rows_before = self.reader.rows();
+        let affected = self.session.answer(self.prepared[step].as_ref(), &mut self.reader).await?;
+        let is_empty = self.reader.rows() == rows_before;
+        self.reader.end(&shared.plan, (&shared.plan.steps[step], turn), is_empty, affected)
     }
 
     async fn one_by_one(&mut self, shared: &Shared, operation: u64) -> Result<()> {
@@ -376,7 +417,7 @@ impl<S: Session> SqlRequester<S> {
             for time in 0..step.times {
                 let turn = Turn { operation, number: operation * step.times + time, thread: self.thread };
                 self.queue(shared, Part::Step(index, step, turn))?;
-                self.answer(index).await?;
+                self.answer(shared, index, turn).await?;
             }
         }
         if is_transaction {
@@ -386,18 +427,18 @@ impl<S: Session> SqlRequester<S> {
     }
 
     /// Inserts the rows of a request at once: in the fastest way that the server has, or as parameters of one statement.
-    async fn insert_rows(&mut self, shared: &Shared, operations: std::ops::Range<u64>) -> Result<()> {
+    async fn insert_rows(&mut self, shared: &Shared, step: &Step, operations: std::ops::Range<u64>) -> Result<()> {
         let at = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let users = &shared.users[at(operations.start)..at(operations.end)];
         let prepared = self.multi_row.iter().find(|(rows, _)| *rows == users.len());
         let taken = if let Some((_, prepared)) = prepared {
             self.session.queue(prepared, users.iter().flat_map(User::cells))?;
-            self.session.answer(Some(prepared), &mut self.sums).await?
+            self.session.answer(Some(prepared), &mut self.reader).await?
         } else {
             let columns = shared.plan.table.as_ref().map(|(_, entry)| entry.columns.as_slice()).unwrap_or_default();
             self.session.insert_users(&shared.table_name, columns, users).await?
         };
-        self.sums.affected += i128::from(taken);
-        Ok(())
+        let turn = Turn { operation: operations.start, number: operations.start, thread: self.thread };
+        self.reader.end(&shared.plan, (step, turn), true, taken)
     }
 }

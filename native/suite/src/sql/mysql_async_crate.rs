@@ -12,7 +12,7 @@ use mysql_async::consts::ColumnType;
 use mysql_async::prelude::{Protocol, Queryable};
 use mysql_async::{Conn, OptsBuilder, Params, QueryResult, Row, Statement, Value};
 
-use super::data::Sums;
+use super::reader::Reader;
 use super::session::Session;
 
 /// A connection of the crate `mysql_async`.
@@ -67,20 +67,23 @@ fn cell_of(value: &Value, column: ColumnType) -> Cell<'_> {
     }
 }
 
-fn add(row: &Row, sums: &mut Sums) {
-    sums.rows += 1;
+fn add(row: &Row, reader: &mut impl Reader) {
+    reader.begin_row();
     for (index, column) in row.columns_ref().iter().enumerate() {
         if let Some(value) = row.as_ref(index) {
-            sums.add(cell_of(value, column.column_type()));
+            reader.add(cell_of(value, column.column_type()));
         }
     }
 }
 
 /// Reads a result to its end.
-async fn read<P: Protocol>(result: mysql_async::Result<QueryResult<'_, 'static, P>>, sums: &mut Sums) -> Result<u64> {
+async fn read<P: Protocol>(
+    result: mysql_async::Result<QueryResult<'_, 'static, P>>,
+    reader: &mut impl Reader,
+) -> Result<u64> {
     let read = async {
         let mut result = result?;
-        result.for_each(|row| add(&row, sums)).await?;
+        result.for_each(|row| add(&row, reader)).await?;
         let affected = result.affected_rows();
         result.drop_result().await.map(|()| affected)
     };
@@ -130,11 +133,11 @@ impl Session for MysqlAsync {
         Ok(())
     }
 
-    async fn answer(&mut self, _prepared: Option<&Statement>, sums: &mut Sums) -> Result<u64> {
+    async fn answer(&mut self, _prepared: Option<&Statement>, reader: &mut impl Reader) -> Result<u64> {
         match self.queued.take() {
-            Some(Request::Text(sql)) => read(self.connection.query_iter(sql).await, sums).await,
+            Some(Request::Text(sql)) => read(self.connection.query_iter(sql).await, reader).await,
             Some(Request::Run(statement, parameters)) => {
-                read(self.connection.exec_iter(statement, parameters).await, sums).await
+                read(self.connection.exec_iter(statement, parameters).await, reader).await
             }
             Some(Request::Ping) => self.connection.ping().await.map(|()| 0).map_err(|error| ours(&error)),
             None => Err(Error::Internal("no request waits for an answer".to_owned())),

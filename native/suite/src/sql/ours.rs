@@ -3,7 +3,8 @@
 use boundary_bench_kernel::Result;
 use boundary_bench_mysql::{Cell, Prepared, RowView, SqlSession, Url};
 
-use super::data::{Sums, User, Users};
+use super::data::{User, Users};
+use super::reader::Reader;
 use super::session::Session;
 use super::unsupported;
 
@@ -35,19 +36,28 @@ impl Session for Ours {
         self.0.queue(prepared, cells)
     }
 
-    async fn answer(&mut self, prepared: Option<&Prepared>, sums: &mut Sums) -> Result<u64> {
-        let mut problem = None;
-        let read = |row: RowView<'_>| {
-            sums.rows += 1;
-            if let Err(found) = row.visit(|_, cell| sums.add(cell)) {
-                problem.get_or_insert(found);
-            }
-        };
-        let done = self.0.answer(prepared, read).await?;
-        problem.map_or(Ok(done.affected_rows), Err)
+    async fn answer(&mut self, prepared: Option<&Prepared>, reader: &mut impl Reader) -> Result<u64> {
+        read(&mut self.0, prepared, reader).await
     }
 
     async fn insert_users(&mut self, table: &str, columns: &[String], users: &[User]) -> Result<u64> {
         Ok(self.0.insert_rows(table, columns, &Users(users)).await?)
     }
+}
+
+/// Reads the next answer of a session into a reader; returns the number of affected rows.
+pub(super) async fn read(
+    session: &mut SqlSession,
+    prepared: Option<&Prepared>,
+    reader: &mut impl Reader,
+) -> Result<u64> {
+    let mut problem = None;
+    let read = |row: RowView<'_>| {
+        reader.begin_row();
+        if let Err(found) = row.visit(|_, cell| reader.add(cell)) {
+            problem.get_or_insert(found);
+        }
+    };
+    let done = session.answer(prepared, read).await?;
+    problem.map_or(Ok(done.affected_rows), Err)
 }

@@ -2,12 +2,13 @@
 //! yield.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
 
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::Cell;
 use serde::Deserialize;
 
-use super::data::{Sbtest, Sums, User, c_of, int, k_of};
+use super::data::{Sbtest, Sums, User, c_of, int, k_of, shown};
 use crate::matrix::FamilyPart;
 use crate::requests::RequestSpec;
 
@@ -155,6 +156,29 @@ pub(super) struct Turn {
     pub(super) thread: u64,
 }
 
+/// The answer to one run of a statement.
+pub(super) enum Answer {
+    /// The users of these ids.
+    Users(Range<u64>),
+    /// The column `c` of the rows of sysbench's table with these ids.
+    Texts(Range<u64>),
+    Number(i64),
+    /// No rows.
+    Nothing,
+}
+
+impl Answer {
+    /// The rows of the answer, as text.
+    pub(super) fn rows(self) -> Vec<String> {
+        match self {
+            Self::Users(ids) => ids.map(|id| shown(User::of(id).cells())).collect(),
+            Self::Texts(ids) => ids.map(|id| shown([Cell::Text(&c_of(id, 0))])).collect(),
+            Self::Number(number) => vec![shown([Cell::Int(number)])],
+            Self::Nothing => Vec::new(),
+        }
+    }
+}
+
 /// The family `sql` of the matrix.
 pub(super) fn family() -> Result<&'static Family> {
     static FAMILY: FamilyPart<Family> = FamilyPart::new("sql", |part| Family::deserialize(part));
@@ -215,8 +239,8 @@ impl Plan {
             }
             Parameters::Key => run(&[int(self.key(turn.number, rows))]),
             Parameters::Tenth => {
-                let first = self.key(turn.number, rows - rows / 10);
-                run(&[int(first), int(first + rows / 10)])
+                let tenth = self.tenth(turn);
+                run(&[int(tenth.start), int(tenth.end)])
             }
             Parameters::Slice => {
                 let share = rows / self.operations;
@@ -256,6 +280,13 @@ impl Plan {
         1 + number.wrapping_mul(self.family.stride) % rows
     }
 
+    /// The keys of a tenth of the table.
+    fn tenth(&self, turn: Turn) -> Range<u64> {
+        let (rows, count) = (self.rows, self.rows / 10);
+        let first = self.key(turn.number, rows - count);
+        first..first + count
+    }
+
     /// The first and the last key of a range of sysbench.
     fn range(&self, number: u64) -> (u64, u64) {
         let count = self.family.range_rows;
@@ -291,52 +322,51 @@ impl Plan {
         if self.writes { self.expect_contents(spec, sums.affected) } else { sums }
     }
 
+    /// The answer to one run of a step, where no other statement changes the table.
+    pub(super) fn answer_of(&self, step: &Step, turn: Turn) -> Answer {
+        let rows = self.rows;
+        let ids = match step.parameters {
+            _ if !step.sql.starts_with("SELECT") => return Answer::Nothing,
+            Parameters::None if step.sql == "SELECT 1" => return Answer::Number(1),
+            Parameters::None => return Answer::Number(rows.cast_signed()),
+            Parameters::Tenth => self.tenth(turn),
+            Parameters::Hundred => {
+                let (first, last) = self.range(turn.number);
+                first..last + 1
+            }
+            _ => {
+                let id = self.key(turn.number, rows);
+                id..id + 1
+            }
+        };
+        if step.sql.contains("SUM(k)") {
+            return Answer::Number(ids.map(|id| k_of(id, rows)).sum::<u64>().cast_signed());
+        }
+        if matches!(self.table, Some((TableName::Sbtest, _))) { Answer::Texts(ids) } else { Answer::Users(ids) }
+    }
+
     /// Adds the rows that one run of a step reads, or the affected rows that the server must report.
     fn expect(&self, step: &Step, turn: Turn, sums: &mut Sums) {
-        let rows = self.rows;
-        let is_update = step.sql.starts_with("UPDATE") || step.sql.starts_with("DELETE");
-        match step.parameters {
-            Parameters::None if step.sql == "SELECT 1" => {
-                sums.rows += 1;
-                sums.ints += 1;
+        match self.answer_of(step, turn) {
+            Answer::Users(ids) => ids.for_each(|id| sums.add_rows(std::iter::once(User::of(id).cells()))),
+            Answer::Texts(ids) => {
+                let count = ids.end - ids.start;
+                sums.rows += count;
+                sums.texts += i128::from(count) * c_of(1, 0).len() as i128;
             }
-            Parameters::None if step.sql.starts_with("SELECT COUNT(*)") => {
+            Answer::Number(number) => {
                 sums.rows += 1;
-                sums.ints += i128::from(rows);
+                sums.ints += i128::from(number);
             }
-            Parameters::None if is_update => sums.affected += i128::from(rows / 2),
             // A statement without a result counts as one row.
-            Parameters::None => sums.rows += 1,
-            Parameters::User
-            | Parameters::CountedKey
-            | Parameters::NewText
-            | Parameters::RenewedKey
-            | Parameters::RenewedRow => sums.affected += 1,
-            Parameters::Key => {
-                let id = self.key(turn.number, rows);
-                if matches!(self.table, Some((TableName::Sbtest, _))) {
-                    sums.rows += 1;
-                    sums.texts += c_of(id, 0).len() as i128;
-                } else {
-                    sums.add_rows(std::iter::once(User::of(id).cells()));
-                }
-            }
-            Parameters::Tenth if is_update => sums.affected += i128::from(rows / 10),
-            Parameters::Tenth => {
-                let first = self.key(turn.number, rows - rows / 10);
-                for id in first..first + rows / 10 {
-                    sums.add_rows(std::iter::once(User::of(id).cells()));
-                }
-            }
-            Parameters::Slice => sums.affected += i128::from(rows / self.operations),
-            Parameters::Hundred if step.sql.contains("SUM(k)") => {
-                let (first, last) = self.range(turn.number);
-                sums.rows += 1;
-                sums.ints += (first..=last).map(|id| i128::from(k_of(id, rows))).sum::<i128>();
-            }
-            Parameters::Hundred => {
-                sums.rows += self.family.range_rows;
-                sums.texts += i128::from(self.family.range_rows) * c_of(1, 0).len() as i128;
+            Answer::Nothing if !self.writes => sums.rows += 1,
+            Answer::Nothing => {
+                sums.affected += match step.parameters {
+                    Parameters::None => i128::from(self.rows / 2),
+                    Parameters::Tenth => i128::from(self.rows / 10),
+                    Parameters::Slice => i128::from(self.rows / self.operations),
+                    _ => 1,
+                };
             }
         }
     }
@@ -344,19 +374,13 @@ impl Plan {
     /// The sums of the table's contents that a sample must leave.
     fn expect_contents(&self, spec: &RequestSpec, affected: i128) -> Sums {
         let mut sums = Sums { affected, ..Sums::default() };
-        let uses = |parameters| self.steps.iter().any(|step| step.parameters == parameters);
         match &self.table {
             Some((TableName::Users, _)) => {
-                let ids = if self.starts_empty {
-                    1..self.operations + 1
-                } else if uses(Parameters::Slice) {
-                    self.rows / self.operations * self.operations + 1..self.rows + 1
-                } else {
+                if !self.starts_empty && !self.uses(Parameters::Slice) {
                     // Each row that an update finds gets a score that is 1 higher.
                     sums.doubles = affected as f64;
-                    1..self.rows + 1
-                };
-                for id in ids {
+                }
+                for id in self.contents_ids() {
                     sums.add_rows(std::iter::once(User::of(id).cells()));
                 }
             }
@@ -368,17 +392,59 @@ impl Plan {
                     sums.texts += (row.c.len() + row.pad.len()) as i128;
                 }
                 sums.ints += i128::from(self.operations);
-                let changed: HashSet<u64> = (0..self.operations)
-                    .map(|operation| {
-                        let thread = operation / u64::from(spec.batch) % self.threads;
-                        self.own_key(Turn { operation, number: operation, thread }, 1)
-                    })
-                    .collect();
+                let changed: HashSet<u64> = self.turns(spec).map(|turn| self.own_key(turn, 1)).collect();
                 sums.ints += changed.len() as i128;
             }
             None => {}
         }
         sums
+    }
+
+    /// One turn of each operation, by the thread that has it.
+    fn turns(&self, spec: &RequestSpec) -> impl Iterator<Item = Turn> {
+        let (batch, threads) = (u64::from(spec.batch), self.threads);
+        let turn = move |operation| Turn { operation, number: operation, thread: operation / batch % threads };
+        (0..self.operations).map(turn)
+    }
+
+    /// The rows that a sample must leave in the table, as text: their columns in the order of the table.
+    pub(super) fn contents(&self, spec: &RequestSpec) -> Vec<String> {
+        if let Some((TableName::Sbtest, _)) = &self.table {
+            let mut rows: Vec<Sbtest> = (1..=self.rows).map(|id| Sbtest::of(id, self.rows)).collect();
+            let place = |id: u64| usize::try_from(id - 1).unwrap_or(usize::MAX);
+            for turn in self.turns(spec) {
+                rows[place(self.own_key(turn, 0))].k += 1;
+                let changed = self.own_key(turn, 1);
+                rows[place(changed)].c = c_of(changed, 1);
+            }
+            return rows.iter().map(|row| shown(row.cells())).collect();
+        }
+        let mut users: Vec<User> = self.contents_ids().map(User::of).collect();
+        // Each row that an update finds gets a score that is 1 higher.
+        if !self.starts_empty && !self.uses(Parameters::Slice) {
+            for turn in self.turns(spec) {
+                let tenth = self.tenth(turn);
+                let finds =
+                    |user: &User| if self.uses(Parameters::Tenth) { tenth.contains(&user.id) } else { user.active };
+                users.iter_mut().filter(|user| finds(user)).for_each(|user| user.score += 1.0);
+            }
+        }
+        users.iter().map(|user| shown(user.cells())).collect()
+    }
+
+    fn uses(&self, parameters: Parameters) -> bool {
+        self.steps.iter().any(|step| step.parameters == parameters)
+    }
+
+    /// The ids of the users that a sample must leave in the table.
+    fn contents_ids(&self) -> Range<u64> {
+        if self.starts_empty {
+            1..self.operations + 1
+        } else if self.uses(Parameters::Slice) {
+            self.rows / self.operations * self.operations + 1..self.rows + 1
+        } else {
+            1..self.rows + 1
+        }
     }
 
     /// The query for the sums of the table's contents.

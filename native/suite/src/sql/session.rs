@@ -3,7 +3,8 @@
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::{Cell, Url};
 
-use super::data::{Sums, User};
+use super::data::User;
+use super::reader::Reader;
 
 /// A connection of a client, with one caller: requests are queued, and their answers read in the same order.
 pub(crate) trait Session: Send + Sized + 'static {
@@ -23,12 +24,12 @@ pub(crate) trait Session: Send + Sized + 'static {
 
     fn queue<'a>(&mut self, prepared: &Self::Prepared, cells: impl Iterator<Item = Cell<'a>>) -> Result<()>;
 
-    /// Reads the answer to the oldest queued request, whose prepared statement is given if it has one. Adds every value of its rows
-    /// to the sums, and returns the number of affected rows.
+    /// Reads the answer to the oldest queued request, whose prepared statement is given if it has one. Hands every value of its rows
+    /// to the reader, and returns the number of affected rows.
     fn answer(
         &mut self,
         prepared: Option<&Self::Prepared>,
-        sums: &mut Sums,
+        reader: &mut impl Reader,
     ) -> impl Future<Output = Result<u64>> + Send;
 
     /// Inserts users in the fastest way that the client has, and returns their number as the server reports it.

@@ -1,0 +1,116 @@
+//! The readers of the answers to a cell's statements: their sums, and the check of each of them.
+
+use std::collections::HashSet;
+
+use boundary_bench_kernel::{Error, Result};
+use boundary_bench_mysql::Cell;
+
+use super::data::{Sums, show};
+use super::plan::{Plan, Step, Turn};
+
+/// What takes the rows that statements read.
+pub(crate) trait Reader: Send + 'static {
+    /// Begins a row.
+    fn begin_row(&mut self);
+
+    /// Takes the next value of the row.
+    fn add(&mut self, cell: Cell<'_>);
+}
+
+/// A reader of all answers of a thread, which knows what each of them answers.
+pub(super) trait AnswerReader: Reader {
+    /// The number of rows that have begun.
+    fn rows(&self) -> u64;
+
+    /// Ends the answer to a statement, which had no rows if `is_empty`.
+    ///
+    /// # Errors
+    /// [`Error::WrongRows`] if the rows are not those of the statement.
+    fn end(&mut self, plan: &Plan, run: (&Step, Turn), is_empty: bool, affected: u64) -> Result<()>;
+}
+
+impl Reader for Sums {
+    fn begin_row(&mut self) {
+        self.rows += 1;
+    }
+
+    fn add(&mut self, cell: Cell<'_>) {
+        self.add_cell(cell);
+    }
+}
+
+impl AnswerReader for Sums {
+    fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn end(&mut self, plan: &Plan, _run: (&Step, Turn), is_empty: bool, affected: u64) -> Result<()> {
+        if is_empty {
+            // A statement without a result counts as one row for readers; for writers, the affected rows are added up.
+            if plan.writes {
+                self.affected += i128::from(affected);
+            } else {
+                self.rows += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The check that each answer has the rows of its statement, each of them once.
+#[derive(Default)]
+pub(super) struct RowsCheck {
+    /// The rows of the answer that is being read, as text.
+    found: Vec<String>,
+    rows: u64,
+}
+
+impl RowsCheck {
+    /// Compares the rows that were read with those that they must be, in any order, and forgets them.
+    ///
+    /// # Errors
+    /// [`Error::WrongRows`] for the first row that is wrong or comes twice, or for another number of rows.
+    pub(super) fn compare(
+        &mut self,
+        expected: impl IntoIterator<Item = String>,
+        what: impl Fn() -> String,
+    ) -> Result<()> {
+        let mut expected: HashSet<String> = expected.into_iter().collect();
+        let found = std::mem::take(&mut self.found);
+        if found.len() != expected.len() {
+            let problem = format!("{}: {} rows came instead of {}", what(), found.len(), expected.len());
+            return Err(Error::WrongRows(problem));
+        }
+        // A row that came twice is no longer expected.
+        let wrong = found.into_iter().find(|row| !expected.remove(row));
+        wrong.map_or(Ok(()), |row| Err(Error::WrongRows(format!("{}: the row {row} is none of its rows", what()))))
+    }
+}
+
+impl Reader for RowsCheck {
+    fn begin_row(&mut self) {
+        self.rows += 1;
+        self.found.push(String::new());
+    }
+
+    fn add(&mut self, cell: Cell<'_>) {
+        if let Some(row) = self.found.last_mut() {
+            show(cell, row);
+        }
+    }
+}
+
+impl AnswerReader for RowsCheck {
+    fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn end(&mut self, plan: &Plan, (step, turn): (&Step, Turn), _is_empty: bool, _affected: u64) -> Result<()> {
+        // What a transaction reads is changed by others; what it leaves in the table is checked.
+        if plan.writes {
+            self.found.clear();
+            return Ok(());
+        }
+        self.compare(plan.answer_of(step, turn).rows(), || plan.literal(step, turn))
+    }
+}
