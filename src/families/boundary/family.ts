@@ -55,6 +55,7 @@ function plannedCall(lane: BoundaryLane, workload: string, calls: number, inFlig
     engine: ENGINE,
     ...(inFlight === undefined ? {} : { batch: inFlight }),
     rows: calls,
+    calls,
   };
   return {
     cell,
