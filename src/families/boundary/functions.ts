@@ -85,7 +85,7 @@ export const TEXTS = {
 } as const;
 
 /** The bytes that cross: byte `i` is `31 i + 7`, cut to eight bits. */
-const BYTES = Uint8Array.from({ length: mostBytes + TURNS }, (_, place) => place * 31 + 7);
+export const BYTES = Uint8Array.from({ length: mostBytes + TURNS }, (_, place) => place * 31 + 7);
 
 /** The arrays of a size that cross in, in turn. */
 export function bytesOf(size: number): readonly Uint8Array[] {
