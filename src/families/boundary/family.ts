@@ -1,6 +1,9 @@
 import { addon } from '../../addon.js';
+import { KOFFI } from '../../clients/koffi.js';
+import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
 import type { Cell, Checksum } from '../../records/record.js';
 import type { Family, FamilyOptions, NativeTiming, OpenCell, PlannedCell } from '../workload.js';
+import type { Adder } from './adders.js';
 import { type BoundaryFunctions, plainFunctions } from './functions.js';
 import { asyncLoopOf, loopOf, resultOf } from './loops.js';
 import { BOUNDARY_MATRIX, type BoundaryLane } from './matrix.js';
@@ -23,8 +26,8 @@ export const boundaryFamily: Family = {
   defaultRows: BOUNDARY_MATRIX.defaultRows,
   onlyIfNamed: true,
   plan: planCalls,
-  open: async () => ({
-    versions: async () => ({}),
+  open: async (_options, cells) => ({
+    versions: async () => versionsOf(cells as readonly PlannedCall[]),
     openCell: async (planned) => openCall(planned),
     close: async () => {},
   }),
@@ -62,29 +65,65 @@ function plannedCall(lane: BoundaryLane, workload: string, calls: number, inFlig
     group: workload,
     ...(side === 'rust' ? {} : { rustLane: lane.lane }),
     ...(client === undefined ? {} : { client }),
+    ...skipOf(client),
   };
 }
 
+function skipOf(client: string | undefined): Pick<PlannedCall, 'skip'> {
+  const skip = client === KOFFI ? whyUnusable(KOFFI) : undefined;
+  return skip === undefined ? {} : { skip };
+}
+
+function versionsOf(cells: readonly PlannedCall[]): Record<string, string> {
+  const usesKoffi = cells.some(({ client, skip }) => client === KOFFI && skip === undefined);
+  return usesKoffi ? { [KOFFI]: optionalVersion(KOFFI) } : {};
+}
+
 async function openCall({ cell, client }: PlannedCall): Promise<OpenCell> {
-  const { workload, lane, side, rows: calls, batch } = cell;
+  const { workload, side, lane, rows: calls, batch } = cell;
   const expected = checksumOf(calls, resultOf(workload, calls));
   if (side === 'rust') return openFloor(cell, expected);
-  if (batch !== undefined) {
-    const { ASYNC_ADDITIONS } = await import('./native-functions.js');
-    const add = ASYNC_ADDITIONS[lane];
-    if (add === undefined) throw new Error(`the family ${FAMILY_NAME} has no promises by the lane ${lane}`);
-    return openLoop(asyncLoopOf(add, batch), calls, expected);
+  const openAdder = ADDERS[lane];
+  if (openAdder === undefined) {
+    const functions = await FUNCTIONS[client ?? 'javascript']!();
+    return openLoop(loopOf(workload, lane, functions), calls, expected, async () => {});
   }
-  return openLoop(loopOf(workload, lane, await functionsOf(client)), calls, expected);
+  const { add, close } = await openAdder();
+  const loop =
+    batch === undefined
+      ? loopOf(workload, lane, { ...plainFunctions(), add: add as BoundaryFunctions['add'] })
+      : asyncLoopOf(add as (left: number, right: number) => Promise<number>, batch);
+  return openLoop(loop, calls, expected, close);
 }
 
-async function functionsOf(client: string | undefined): Promise<BoundaryFunctions> {
-  if (client === undefined) return plainFunctions();
-  const { napiRsFunctions, nodeApiFunctions } = await import('./native-functions.js');
-  return client === 'napi-rs' ? napiRsFunctions() : nodeApiFunctions();
+/** The functions of each client. Each is imported only where it is measured. */
+const FUNCTIONS: Readonly<Record<string, () => Promise<BoundaryFunctions> | BoundaryFunctions>> = {
+  javascript: plainFunctions,
+  'napi-rs': async () => (await import('./native-functions.js')).napiRsFunctions(),
+  'node-api': async () => (await import('./native-functions.js')).nodeApiFunctions(),
+  [KOFFI]: async () => (await import('./native-functions.js')).koffiFunctions(),
+  wasm: async () => (await import('./wasm.js')).wasmFunctions(),
+};
+
+/** The additions of the lanes on which the caller waits for another thread or process. */
+const ADDERS: Readonly<Record<string, () => Promise<Adder<number | Promise<number>>>>> = {
+  'call-async': async () => asyncAdder((await import('./native-functions.js')).ASYNC_ADDITIONS['call-async']!),
+  'call-blocking': async () => asyncAdder((await import('./native-functions.js')).ASYNC_ADDITIONS['call-blocking']!),
+  message: async () => (await import('./adders.js')).openWorkerAdder(),
+  'shared-memory': async () => (await import('./adders.js')).openSharedAdder(),
+  socket: async () => (await import('./adders.js')).openProcessAdder(),
+};
+
+function asyncAdder(add: (left: number, right: number) => Promise<number>): Adder<Promise<number>> {
+  return { add, close: async () => {} };
 }
 
-function openLoop(loop: (calls: number) => number | Promise<number>, calls: number, expected: Checksum): OpenCell {
+function openLoop(
+  loop: (calls: number) => number | Promise<number>,
+  calls: number,
+  expected: Checksum,
+  close: () => Promise<void>,
+): OpenCell {
   return {
     expected,
     async sample(stopwatch) {
@@ -95,7 +134,7 @@ function openLoop(loop: (calls: number) => number | Promise<number>, calls: numb
       stopwatch.stop();
       return checksumOf(calls, sum);
     },
-    close: async () => {},
+    close,
   };
 }
 

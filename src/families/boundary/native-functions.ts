@@ -1,5 +1,6 @@
-/** The functions of the addon: by napi-rs as everyone uses it, and by Node-API called by hand. */
+/** The functions of the addon: by napi-rs as everyone uses it, by Node-API called by hand, and by the calling convention of C. */
 import { addon } from '../../addon.js';
+import { foreignFunctions } from '../../clients/koffi.js';
 import { type BoundaryFunctions, plainFunctions } from './functions.js';
 
 const { napiRs } = addon;
@@ -18,6 +19,11 @@ export function napiRsFunctions(): BoundaryFunctions {
 /** The functions by Node-API called by hand; those that it lacks are JavaScript's, and no lane of the matrix has them. */
 export function nodeApiFunctions(): BoundaryFunctions {
   return { ...plainFunctions(), ...(addon.boundaryByHand() as Partial<BoundaryFunctions>), calls: napiRs.calls };
+}
+
+/** The functions by C's calling convention; those that it lacks are JavaScript's, and no lane of the matrix has them. */
+export function koffiFunctions(): BoundaryFunctions {
+  return { ...plainFunctions(), ...foreignFunctions(), calls: napiRs.calls };
 }
 
 /** The addition whose result is a promise: of tokio, or of libuv's pool. */
