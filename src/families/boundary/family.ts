@@ -39,7 +39,7 @@ function planCalls({ rows }: FamilyOptions): PlannedCall[] {
       .filter(({ workloads }) => workloads.includes(workload))
       .flatMap((lane) =>
         (lane.inFlight ?? [undefined]).map((inFlight) =>
-          plannedCall(lane, workload, Math.ceil(rows / weight), inFlight),
+          plannedCall(lane, workload, Math.ceil(rows / weight / (lane.weight ?? 1)), inFlight),
         ),
       ),
   );

@@ -10,6 +10,8 @@ export interface BoundaryLane {
   readonly client?: string;
   readonly variant: string;
   readonly workloads: readonly string[];
+  /** How many times longer a call takes than by other lanes, roughly; absent: once. */
+  readonly weight?: number;
   /** The calls in flight at once, of lanes that return promises. */
   readonly inFlight?: readonly number[];
 }
