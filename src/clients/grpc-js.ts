@@ -1,7 +1,7 @@
 /**
  * `@grpc/grpc-js`, in JavaScript alone, in its fastest configuration: a connection of its own to each shard, no retries, whose
  * buffers cost time, large windows for scans, and messages made by protobufjs, which generates code for each type; code
- * generated in advance would be the same.
+ * generated in advance would be the same. Its `README.md`, "Supported Channel Options", lists the options.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

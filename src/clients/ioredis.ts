@@ -1,6 +1,7 @@
 /**
  * `ioredis`, in JavaScript alone. Its ways to send many single commands are the lanes' settings: `pipeline` collects them
- * explicitly, `auto` is its own option that collects the commands of one turn of the event loop, from all users of one client.
+ * explicitly, `auto` is its own option that collects the commands of one turn of the event loop, from all users of one client. The
+ * source of both is its `README.md`, "Pipelining" and "Autopipelining".
  */
 import { readFileSync } from 'node:fs';
 

@@ -1,6 +1,8 @@
 /**
  * `mysql2`, in JavaScript alone. Its settings: prepared statements, the default; `text`, in which it writes the parameters into the
- * SQL; and `arrays`, prepared statements whose rows come as arrays (`rowsAsArray`), which saves the names of the columns.
+ * SQL; and `arrays`, prepared statements whose rows come as arrays, which saves the names of the columns. The sources are
+ * "Prepared Statements" of its documentation, sidorares.github.io/node-mysql2, and `rowsAsArray` in its
+ * `typings/mysql/lib/Connection.d.ts`. It keeps the statements that it has prepared, and has no pipelining.
  */
 import { type Connection, createConnection, type ResultSetHeader } from 'mysql2/promise';
 

@@ -14,13 +14,17 @@ export function whyUnusable(name: string): string | undefined {
   if (name.startsWith('node:')) {
     return isBuiltin(name) ? undefined : `Node.js ${process.versions.node} has no ${name}; use a newer one`;
   }
-  const manifest = manifestOf(name);
-  if (manifest === undefined) return `${name} is not installed: npm install ${name}`;
-  const { version = '', engines } = manifest;
+  const found = find(name);
+  if (found === undefined) return `${name} is not installed: npm install ${name}`;
+  const { version = '', engines } = found.manifest;
+  const needs: string[] = [];
   // Checked, since a package with native code may crash the process on a Node that it was not built for.
-  return engines?.node === undefined || admits(engines.node)
-    ? undefined
-    : `${name} ${version} needs Node.js ${engines.node}: install another version of one of them`;
+  if (engines?.node !== undefined && !admits(engines.node)) {
+    needs.push(`Node.js ${engines.node} (this is ${process.versions.node})`);
+  }
+  const glibc = newerGlibc(found.main);
+  if (glibc !== undefined) needs.push(`glibc ${glibc.needed} (this is ${glibc.here})`);
+  return needs.length === 0 ? undefined : `${name} ${version} needs ${needs.join(' and ')}`;
 }
 
 /** Loads a package on demand, since it may not be installed. */
@@ -32,7 +36,7 @@ export function loadPackage<T>(name: string): T {
 
 /** The version of an installed package; for a module of Node, that of Node. */
 export function optionalVersion(name: string): string {
-  return name.startsWith('node:') ? process.versions.node : (manifestOf(name)?.version ?? 'unknown');
+  return name.startsWith('node:') ? process.versions.node : (find(name)?.manifest.version ?? 'unknown');
 }
 
 interface Manifest {
@@ -40,12 +44,29 @@ interface Manifest {
   readonly engines?: { readonly node?: string };
 }
 
-function manifestOf(name: string): Manifest | undefined {
+/** An installed package: its manifest, and the file that it is loaded by. */
+function find(name: string): { readonly manifest: Manifest; readonly main: string } | undefined {
   for (const require of FINDERS) {
     const file = manifestFile(require, name);
-    if (file !== undefined) return JSON.parse(readFileSync(file, 'utf8')) as Manifest;
+    if (file === undefined) continue;
+    return { manifest: JSON.parse(readFileSync(file, 'utf8')) as Manifest, main: require.resolve(name) };
   }
   return undefined;
+}
+
+/** The versions of glibc that the code at `main` needs and that is here, if that is older. Only addons are looked into. */
+function newerGlibc(main: string): { readonly needed: string; readonly here: string } | undefined {
+  const here = main.endsWith('.node') ? glibcVersion() : undefined;
+  if (here === undefined) return undefined;
+  const named = readFileSync(main, 'latin1').matchAll(/\0GLIBC_2\.(\d+)(?=[.\0])/g);
+  const needed = Math.max(0, ...Array.from(named, ([, minor]) => Number(minor)));
+  return needed > Number(here.split('.')[1]) ? { needed: `2.${needed}`, here } : undefined;
+}
+
+/** The version of the glibc of this process; `undefined` if it runs on another library. */
+function glibcVersion(): string | undefined {
+  const { header } = process.report.getReport() as { readonly header: { readonly glibcVersionRuntime?: string } };
+  return header.glibcVersionRuntime;
 }
 
 /** The path of the package.json that `require` resolves. It is searched on disk, since packages need not export it. */

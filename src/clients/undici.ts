@@ -1,7 +1,8 @@
 /**
  * `undici`, in JavaScript alone, in its fastest configuration: a pool with as many connections as requests in flight, or one
  * connection with as many pipelined. Its APIs are the lanes' settings: `request` with the body read at once, and `dispatch` with a
- * handler of our own, which skips its streams and promises.
+ * handler of our own, which skips its streams and promises. The sources are its `docs/docs/api`: `pipelining` and the time-outs in
+ * `Client.md`, `idempotent` and `blocking` in `Dispatcher.md`.
  */
 import { readFileSync } from 'node:fs';
 

@@ -9,6 +9,9 @@ export type Hyperd = { readonly path: string } | { readonly missing: string };
 /** The name of the server's binary, in the wheel and in the cache. */
 export const HYPERD_BINARY = 'hyperd';
 
+/** The npm package of Hyper's own Node binding for Linux on x64, with a `hyperd` beside it that is older than the wheel's. */
+export const HYPERD_NPM = { name: 'hyperdb-api-node-linux-x64-gnu', version: '0.7.3' };
+
 /** The version of the Python wheel `tableauhyperapi` from which `hyperd` is taken: the newest one of each platform. */
 const WHEELS: Readonly<Record<string, string>> = {
   'linux-x64': '0.0.26963',

@@ -4,11 +4,14 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { BoundaryError } from '../errors.js';
-import { HYPERD_BINARY, hyperdAt, hyperdCache, hyperdWheel } from './hyperd.js';
+import { HYPERD_BINARY, HYPERD_NPM, hyperdAt, hyperdCache, hyperdWheel } from './hyperd.js';
 
 const execute = promisify(execFile);
 
 const PACKAGE = 'tableauhyperapi';
+
+/** The platform of the npm package. */
+const NPM_PLATFORM = 'linux-x64';
 
 /** A Python program that copies the server out of the wheel: its arguments are the wheel and the file to write. */
 const UNPACK = `
@@ -20,9 +23,15 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
 
 const WITHOUT_PIP = `Or take hyperd from the wheel ${PACKAGE} yourself (it is a zip archive), and set HYPERD_PATH to it.`;
 
+const WITHOUT_PYTHON = hasNpmPackage()
+  ? `Take it from npm with --from npm, or from the wheel ${PACKAGE} yourself (a zip archive), and set HYPERD_PATH to it.`
+  : WITHOUT_PIP;
+
 export interface InstallOptions {
   /** Whether to reinstall an installed `hyperd`. */
   readonly force?: boolean | undefined;
+  /** The installer that downloads it: `pip`, by default, or `npm`, which brings an older one and needs no Python. */
+  readonly from?: 'pip' | 'npm' | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called with a description of each step that takes a while. */
   readonly onProgress?: (step: string) => void;
@@ -37,30 +46,22 @@ export interface InstalledHyperd {
 }
 
 /**
- * Installs `hyperd` into the cache from its Python wheel, with the `pip` of `python3`. Throws a `BoundaryError`:
- * `BB_SETUP_UNSUPPORTED` if there is no wheel for this platform, `BB_SETUP_NO_PYTHON`, `BB_SETUP_NO_PIP`, `BB_SETUP_DOWNLOAD`,
- * `BB_SETUP_UNPACK`, `BB_SETUP_UNUSABLE` if the installed file does not run. When `signal` aborts, it rejects as Node's own
- * functions do.
+ * Installs `hyperd` into the cache, from its Python wheel or from an npm package. Throws a `BoundaryError`:
+ * `BB_SETUP_UNSUPPORTED` if there is none for this platform, `BB_SETUP_NO_PYTHON`, `BB_SETUP_NO_PIP`, `BB_SETUP_NO_NPM`,
+ * `BB_SETUP_DOWNLOAD`, `BB_SETUP_UNPACK`, `BB_SETUP_UNUSABLE` if the installed file does not run. When `signal` aborts, it
+ * rejects as Node's own functions do.
  */
 export async function installHyperd(options: InstallOptions = {}): Promise<InstalledHyperd> {
-  const { force = false, signal } = options;
+  const { force = false, from = 'pip' } = options;
   const present = hyperdAt(hyperdCache());
   if (present !== undefined && !force) return { path: present, version: await versionOf(present), wasThere: true };
-  const wheel = hyperdWheel();
-  if (wheel === undefined) {
-    throw new BoundaryError(
-      'BB_SETUP_UNSUPPORTED',
-      `there is no hyperd for ${process.platform}-${process.arch}: no wheel of ${PACKAGE} has one`,
-      { hint: 'Attach to a server elsewhere: --engine-uri hyper=hyper://host:port/database' },
-    );
-  }
-  await requirePip(signal);
+  const fetchHyperd = from === 'npm' ? fetcherByNpm() : await fetcherByPip(options);
   const folder = hyperdCache();
   await mkdir(dirname(folder), { recursive: true });
   // Beside the cache, so that the file can be renamed into place: readers find the complete hyperd or none.
   const workshop = await mkdtemp(`${folder}-setup-`);
   try {
-    const unpacked = await fetchHyperd(wheel, workshop, options);
+    const unpacked = await fetchHyperd(workshop, options);
     const version = await versionOf(unpacked);
     await mkdir(folder, { recursive: true });
     const path = join(folder, HYPERD_BINARY);
@@ -71,7 +72,60 @@ export async function installHyperd(options: InstallOptions = {}): Promise<Insta
   }
 }
 
-async function fetchHyperd(wheel: string, workshop: string, { signal, onProgress }: InstallOptions): Promise<string> {
+/** Downloads `hyperd` into a folder, and gives its path there. */
+type Fetch = (workshop: string, options: InstallOptions) => Promise<string>;
+
+function fetcherByNpm(): Fetch {
+  if (!hasNpmPackage()) throw unsupported('npm package');
+  return async (workshop, { signal, onProgress }) => {
+    onProgress?.(`Downloading ${HYPERD_NPM.name} ${HYPERD_NPM.version} (about 90 MB)`);
+    // The binding itself may need a newer Node.js, which its server does not.
+    const quietly = [
+      '--no-save',
+      '--ignore-scripts',
+      '--no-engine-strict',
+      '--no-audit',
+      '--no-fund',
+      '--loglevel=error',
+    ];
+    const words = ['install', '--prefix', workshop, ...quietly, `${HYPERD_NPM.name}@${HYPERD_NPM.version}`];
+    await runTool('npm', words, signal, (why, cause, isMissing) => {
+      if (isMissing) throw new BoundaryError('BB_SETUP_NO_NPM', 'there is no npm on the PATH', { cause });
+      throw new BoundaryError(
+        'BB_SETUP_DOWNLOAD',
+        `npm can't install ${HYPERD_NPM.name} ${HYPERD_NPM.version}: ${why}`,
+        {
+          hint: 'Is this machine online?',
+          cause,
+        },
+      );
+    });
+    const unpacked = join(workshop, 'node_modules', HYPERD_NPM.name, HYPERD_BINARY);
+    await chmod(unpacked, 0o755);
+    return unpacked;
+  };
+}
+
+async function fetcherByPip({ signal }: InstallOptions): Promise<Fetch> {
+  const wheel = hyperdWheel();
+  if (wheel === undefined) throw unsupported(`wheel of ${PACKAGE}`);
+  await requirePip(signal);
+  return (workshop, options) => fetchByPip(wheel, workshop, options);
+}
+
+function hasNpmPackage(): boolean {
+  return `${process.platform}-${process.arch}` === NPM_PLATFORM;
+}
+
+function unsupported(source: string): BoundaryError {
+  return new BoundaryError(
+    'BB_SETUP_UNSUPPORTED',
+    `there is no hyperd for ${process.platform}-${process.arch}: no ${source} has one`,
+    { hint: 'Attach to a server elsewhere: --engine-uri hyper=hyper://host:port/database' },
+  );
+}
+
+async function fetchByPip(wheel: string, workshop: string, { signal, onProgress }: InstallOptions): Promise<string> {
   onProgress?.(`Downloading ${PACKAGE} ${wheel} (about 90 MB)`);
   const quietly = ['--quiet', '--disable-pip-version-check', '--no-input'];
   const wanted = [`${PACKAGE}==${wheel}`, '--no-deps', '--only-binary=:all:'];
@@ -106,18 +160,28 @@ async function python(
   signal: AbortSignal | undefined,
   fail: (why: string, cause: unknown) => never,
 ): Promise<void> {
+  await runTool('python3', args, signal, (why, cause, isMissing) => {
+    if (!isMissing) fail(why, cause);
+    throw new BoundaryError('BB_SETUP_NO_PYTHON', 'there is no python3, whose pip brings hyperd', {
+      hint: WITHOUT_PYTHON,
+      cause,
+    });
+  });
+}
+
+/** Runs a program; `fail` is told the last line of its errors, or that there is no such program. */
+async function runTool(
+  program: string,
+  args: readonly string[],
+  signal: AbortSignal | undefined,
+  fail: (why: string, cause: unknown, isMissing: boolean) => never,
+): Promise<void> {
   try {
-    await execute('python3', args, { signal });
+    await execute(program, args, { signal });
   } catch (error) {
     if (signal?.aborted) throw error;
     const { code, stderr } = error as { code?: unknown; stderr?: string };
-    if (code === 'ENOENT') {
-      throw new BoundaryError('BB_SETUP_NO_PYTHON', 'there is no python3, whose pip brings hyperd', {
-        hint: WITHOUT_PIP,
-        cause: error,
-      });
-    }
-    fail(lastLineOf(stderr ?? '') || String(error), error);
+    fail(lastLineOf(stderr ?? '') || String(error), error, code === 'ENOENT');
   }
 }
 

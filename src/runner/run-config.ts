@@ -15,7 +15,7 @@ const URIS = { redact: redactUrl };
 const SAMPLES = { otherwise: '1 to 10, by the time budget' };
 const ABOUT_ALL = 'also engines behind servers, both flavors of each lane in Rust, and several workers everywhere';
 const ABOUT_PEERS =
-  'also clients one could pick instead: node:sqlite, better-sqlite3, nodejs-polars, valkey-glide, where installed';
+  'also clients one could pick instead: node:sqlite, better-sqlite3, nodejs-polars, hyperdb-api-node, valkey-glide, where installed';
 
 const CELL_OPTIONS = {
   rows: option('--rows <n>', rows, 'the same as an option'),

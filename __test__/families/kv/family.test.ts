@@ -40,6 +40,13 @@ test('URLs are taken apart for clients that do not read all of them', () => {
   expect(parseKvUrl('redis://h:80/1')).toMatchObject({ host: 'h', port: 80, database: 1 });
 });
 
+test('node-redis is measured without being asked for, and development has it', () => {
+  const cells = kvFamily.plan({ rows: 0, workers: 1, engines: { redis: 'redis://localhost' } });
+  const ofClient = cells.filter(({ cell }) => cell.id.includes('/node-redis/'));
+  expect(new Set(ofClient.map(({ cell }) => cell.workload))).toEqual(new Set(['get', 'set', 'mget', 'mset']));
+  expect(new Set(ofClient.map(({ skip }) => skip))).toEqual(new Set([undefined]));
+});
+
 describe.skipIf(lacks('redis'))('the family kv', () => {
   let server: Awaited<ReturnType<typeof startRedis>>;
   beforeAll(async () => void (server = await startRedis()));

@@ -21,9 +21,19 @@ describe('peers', () => {
   afterAll(() => family.close());
 
   it('are planned for those who ask for them', () => {
-    expect(new Set(cells.map(({ cell }) => cell.engine))).toEqual(new Set(Object.keys(PEERS)));
+    expect(new Set(cells.map(({ client }) => client))).toEqual(new Set(Object.keys(PEERS)));
     const unasked = planMeasurements({ rows: 1000, workers: 1 });
     expect(unasked.filter(({ client = '' }) => client in PEERS)).toEqual([]);
+  });
+
+  it('are not compared with a server of the user, where they start one of their own', () => {
+    const planned = planMeasurements({ ...options, engines: { hyper: 'hyper://127.0.0.1:7483/some' } });
+    const skips = planned
+      .filter(({ client }) => client === 'hyperdb-api-node')
+      .map(({ cell, skip }) => [cell.transport, skip]);
+    expect(skips.length).toBeGreaterThan(0);
+    for (const skip of skips)
+      expect(skip).toEqual(['tcp', 'hyperdb-api-node is measured on a server of its own alone']);
   });
 
   it('are there, as far as development needs them', () => {
@@ -60,19 +70,8 @@ describe('whyUnusable', () => {
   ])('keeps off packages made for other versions of Node: %s is %s', async (node, isUsable) => {
     const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-peers-'));
     try {
-      const home = join(folder, 'node_modules', 'some-peer');
-      mkdirSync(home, { recursive: true });
-      writeFileSync(join(home, 'index.js'), '');
-      writeFileSync(
-        join(home, 'package.json'),
-        JSON.stringify({ name: 'some-peer', version: '1.2.3', main: 'index.js', engines: { node } }),
-      );
-      // Packages installed in the project that runs this package count, too; the module looks for them when it is
-      // loaded.
-      vi.spyOn(process, 'cwd').mockReturnValue(folder);
-      vi.resetModules();
-      const fresh = await import('../../../src/clients/optional-package.js');
-      const needs = `some-peer 1.2.3 needs Node.js ${node}: install another version of one of them`;
+      const fresh = await withPackage(folder, { main: 'index.js', engines: { node } }, '');
+      const needs = `some-peer 1.2.3 needs Node.js ${node} (this is ${process.versions.node})`;
       expect(fresh.whyUnusable('some-peer')).toBe(isUsable ? undefined : needs);
       expect(fresh.optionalVersion('some-peer')).toBe('1.2.3');
       expect(fresh.loadPackage('some-peer')).toEqual({});
@@ -81,4 +80,40 @@ describe('whyUnusable', () => {
       rmSync(folder, { recursive: true });
     }
   });
+
+  it.each([
+    ['2.17', '2.999.1', true],
+    ['2.2', '2.17', false],
+  ])('looks up in an addon which glibc it needs: %s and %s', async (first, second, isTooNew) => {
+    const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
+    const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-peers-'));
+    try {
+      const names = `\0GLIBC_${first}\0GLIBC_${second}\0`;
+      const fresh = await withPackage(folder, { main: 'addon.node', engines: { node: '>=9999' } }, names);
+      const needs = `some-peer 1.2.3 needs Node.js >=9999 (this is ${process.versions.node})`;
+      const glibc = ` and glibc 2.999 (this is ${header.glibcVersionRuntime})`;
+      // On a library other than glibc the addon can't be judged.
+      const isSaid = isTooNew && header.glibcVersionRuntime !== undefined;
+      expect(fresh.whyUnusable('some-peer')).toBe(isSaid ? needs + glibc : needs);
+    } finally {
+      vi.restoreAllMocks();
+      rmSync(folder, { recursive: true });
+    }
+  });
 });
+
+/** Installs `some-peer` in a project folder, with `main` of this content, and loads the module anew, so that it looks there. */
+async function withPackage(
+  folder: string,
+  manifest: { readonly main: string; readonly engines: object },
+  content: string,
+): Promise<typeof import('../../../src/clients/optional-package.js')> {
+  const home = join(folder, 'node_modules', 'some-peer');
+  mkdirSync(home, { recursive: true });
+  writeFileSync(join(home, manifest.main), content);
+  writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'some-peer', version: '1.2.3', ...manifest }));
+  // Packages installed in the project that runs this package count, too; the module looks for them when it is loaded.
+  vi.spyOn(process, 'cwd').mockReturnValue(folder);
+  vi.resetModules();
+  return import('../../../src/clients/optional-package.js');
+}

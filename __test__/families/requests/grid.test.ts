@@ -36,7 +36,11 @@ const matrix: RequestMatrix = {
     { side: 'napi', lane: 'call-async', rustLane: 'call', variant: 'async fn', workloads: ['echo'] },
   ],
 };
-const place: GridPlace = { family: 'loop', engine: 'server', peerSkip: (client) => `${client} is not installed` };
+const place: GridPlace = {
+  family: 'loop',
+  engine: 'server',
+  clientSkip: (client) => (client === 'peer' ? `${client} is not installed` : undefined),
+};
 const options: GridOptions = { rows: 7, workers: 3, engines: {} };
 
 const plan = (more: Partial<GridOptions> = {}, where: GridPlace = place) =>

@@ -33,7 +33,6 @@ const family = defineRequestFamily<PlannedHybrid>({
   module: import.meta.url,
   server: 'shards',
   matrix: HYBRID_MATRIX,
-  peers: {},
   options: HYBRID_OPTIONS,
   openServer: (engines, cells, shared) => openHybridServer(engines, cells, cells[0]!.values, shared),
   serverOf: async ({ setting }, server) => (server as HybridServer).inSetting(setting as Setting),

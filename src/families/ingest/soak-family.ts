@@ -37,7 +37,6 @@ export const soakFamily = defineRequestFamily({
   name: 'ingest',
   server: 'ingest',
   matrix: matrix.soak,
-  peers: {},
   expected: ({ cell }) => expectedOf(cell.rows),
   openCell,
   versions: (cells): Record<string, string> =>

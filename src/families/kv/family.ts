@@ -1,5 +1,6 @@
 import { ioredis } from '../../clients/ioredis.js';
 import type { JsKvClient } from '../../clients/js-kv-client.js';
+import { NODE_REDIS, nodeRedis } from '../../clients/node-redis.js';
 import { VALKEY_GLIDE, valkeyGlide } from '../../clients/valkey-glide.js';
 import type { OpenCell } from '../workload.js';
 import { JsClients } from '../requests/clients.js';
@@ -12,7 +13,7 @@ import { Keyspace } from './keyspace.js';
 import { KV_MATRIX } from './matrix.js';
 import { type KvRequester, type KvWork, openNapiRequester, jsRequester } from './requesters.js';
 
-const CLIENTS = new JsClients<JsKvClient>('kv', { ioredis, 'valkey-glide': valkeyGlide });
+const CLIENTS = new JsClients<JsKvClient>('kv', { ioredis, 'node-redis': nodeRedis, 'valkey-glide': valkeyGlide });
 
 /** The settings in which all threads of a cell use one client, which sends the commands of a turn of the event loop together. */
 const ONE_FOR_ALL: ReadonlySet<string> = new Set(['auto', 'shared']);
@@ -23,7 +24,7 @@ export const kvFamily = defineRequestFamily({
   module: import.meta.url,
   server: 'redis',
   matrix: KV_MATRIX,
-  peers: { 'valkey-glide': VALKEY_GLIDE },
+  optionalPackages: { 'node-redis': NODE_REDIS, 'valkey-glide': VALKEY_GLIDE },
   expected: ({ cell }) => expectedOf(cell.rows),
   openCell,
   versions: CLIENTS.versions,

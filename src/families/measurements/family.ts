@@ -169,9 +169,9 @@ function opened<T>(outcomes: readonly PromiseSettledResult<T>[]): T[] {
   return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
 }
 
-/** The name of a cell's place: its JavaScript client, else its engine. */
+/** The name of a cell's place: its client from Node, else its engine. */
 function placeOf({ cell, client }: PlannedMeasurement): string {
-  return cell.side === 'js' ? (client ?? cell.engine) : cell.engine;
+  return cell.side === 'rust' ? cell.engine : (client ?? cell.engine);
 }
 
 function enginePlace(name: string, engine: ConnectedEngine): Place {

@@ -4,13 +4,11 @@
  * paused), and `execute` until the rows are published. Not timed: making the table and each piece of input; encoding the input
  * is timed separately.
  */
-import { tableFromIPC, tableToIPC } from '@uwdata/flechette';
-
 import { ArrowInserter } from '../../library/engine/arrow-inserter.js';
 import { NaiveRowInserter } from '../../library/engine/naive.js';
 import { RowInserter } from '../../library/engine/row-inserter.js';
-import { flechette } from '../../clients/flechette.js';
-import type { MeasurementColumns, MeasurementRow } from '../../clients/measurement-table.js';
+import type { MeasurementRow } from '../../clients/measurement-table.js';
+import { encodeStream, InputStream } from './input-stream.js';
 import { type Lane, type LaneClock, measurementsTable } from './lane.js';
 import { ColumnBatch, INPUT_ROWS, RowBatch, type RowRange, batchesOf, newColumns } from './rows.js';
 
@@ -126,43 +124,4 @@ function addUntilFull(inserter: RowInserter, rows: readonly MeasurementRow[], st
     if (!inserter.addRow(rows[at] as MeasurementRow)) return at + 1;
   }
   return MAY_GO_ON;
-}
-
-/**
- * Memory for the Arrow IPC stream of one piece of input. The stream is encoded once per number of rows; after that its columns
- * are filled in place. The bytes that `make` returns are valid until the next `make`.
- */
-class InputStream {
-  #rows = 0;
-  #bytes: Uint8Array = new Uint8Array();
-  #batches: readonly ColumnBatch[] = [];
-
-  make(piece: RowRange): Uint8Array {
-    if (piece.rows !== this.#rows) this.#encode(piece);
-    [...batchesOf(piece)].forEach((part, index) => this.#batches[index]?.make(part));
-    return this.#bytes;
-  }
-
-  #encode(piece: RowRange): void {
-    this.#bytes = encodeStream(newColumns(piece.rows));
-    const batches = flechette.toBatches(tableFromIPC(this.#bytes, { useBigInt: true }));
-    if (batches.some(({ timestamp }) => timestamp.buffer !== this.#bytes.buffer)) {
-      throw new Error('the decoded columns do not lie in the bytes of the stream');
-    }
-    this.#rows = piece.rows;
-    this.#batches = batches.map((columns) => new ColumnBatch(columns));
-  }
-}
-
-/** Encodes these columns as an Arrow IPC stream, in batches. */
-function encodeStream({ id, sensor_id, value, timestamp }: MeasurementColumns): Uint8Array {
-  const batches = [...batchesOf({ start: 0, rows: id.length })].map(({ start, rows }) => ({
-    id: id.subarray(start, start + rows),
-    sensor_id: sensor_id.subarray(start, start + rows),
-    value: value.subarray(start, start + rows),
-    timestamp: timestamp.subarray(start, start + rows),
-  }));
-  const bytes = tableToIPC(flechette.fromBatches(batches), { format: 'stream' });
-  if (bytes === null) throw new Error('flechette returned no bytes');
-  return bytes;
 }

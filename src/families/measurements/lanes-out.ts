@@ -239,7 +239,8 @@ function sumNaiveRows(rows: readonly Row[]): Checksum {
   return sums.checksum;
 }
 
-function sumArrow(table: Table, columns: readonly string[]): Checksum {
+/** The checksum of a decoded result. */
+export function sumArrow(table: Table, columns: readonly string[]): Checksum {
   const sums = new ColumnSums(columns);
   sums.addRows(table.numRows);
   columns.forEach((name, position) => {

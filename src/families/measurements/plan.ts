@@ -3,7 +3,7 @@ import type { AskedBy, FamilyOptions, PlannedCell } from '../workload.js';
 import { expectedOf } from './closed-forms.js';
 import { engineSkip } from './engine-uris.js';
 import { type EngineLane, engineLanes, matrix, missing, workloadEntry } from './matrix.js';
-import { peerSkip } from './peers.js';
+import { isReachedOver, peerSkip } from './peers.js';
 import { splitRows } from './rows.js';
 
 export const FAMILY_NAME = 'measurements';
@@ -12,7 +12,7 @@ export const FAMILY_NAME = 'measurements';
 export interface PlannedMeasurement extends PlannedCell {
   /** The rows of the cell's tables together; a query that filters or groups moves fewer over the boundary. */
   readonly tableRows: number;
-  /** The client of a `js` cell; for a `rust` cell, the client library that it uses instead of the engine. */
+  /** The client of a `js` cell; for a cell of another side, the client library that it uses instead of the engine. */
   readonly client?: string;
 }
 
@@ -29,14 +29,15 @@ export function planMeasurements(options: PlanOptions): PlannedMeasurement[] {
 
 function cellsOfLane(lane: EngineLane, options: PlanOptions): PlannedMeasurement[] {
   const { rows, workers, engines = {} } = options;
-  const { engine, transports } = lane;
+  const { engine } = lane;
+  const transports = lane.transports.filter((transport) => isReachedOver(lane.client, transport));
   const counts = lane.workers.flatMap((count) => (count === 'one' ? [1] : workers > 1 ? [workers] : []));
   return lane.workloads.flatMap((workload) => {
     const cellsOver = (transport: string | undefined): PlannedMeasurement[] => {
       const skip =
         skipReason(workload, engine) ??
         engineSkip(engine, engines[engine], transport) ??
-        (lane.peer === true ? peerSkip(lane.client ?? engine) : undefined);
+        (lane.peer === true ? peerSkip(lane.client ?? engine, engines[engine]) : undefined);
       return lane.flavors.flatMap((flavor) =>
         counts.map((count) => plannedCell(lane, { workload, transport, flavor, workers: count, rows }, skip)),
       );

@@ -18,8 +18,8 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
   /** The kind of the family's server, which is also the engine of its cells. */
   readonly server: ServerKind;
   readonly matrix: RequestMatrix;
-  /** The packages of optional clients, by their names in the matrix. */
-  readonly peers: Readonly<Record<string, string>>;
+  /** The packages of clients that are skipped where they are not installed, by their names in the matrix. */
+  readonly optionalPackages?: Readonly<Record<string, string>>;
   /** The options that it has beside those of all families of requests. */
   readonly options?: OptionTable;
   /** What a private server is told at its start, beside what it is told always. */
@@ -49,7 +49,7 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
 export function defineRequestFamily<P extends PlannedRequests = PlannedRequests, Own = object>(
   definition: RequestFamilyDefinition<P, Own>,
 ): Family<RequestValues & Own> {
-  const { name, module, server, matrix, peers } = definition;
+  const { name, module, server, matrix, optionalPackages = {} } = definition;
   return {
     name,
     ...(module === undefined ? {} : { module }),
@@ -65,7 +65,10 @@ export function defineRequestFamily<P extends PlannedRequests = PlannedRequests,
           family: name,
           engine: server,
           skip: targetSkip(server, enginesWithKey(server, options)),
-          peerSkip: (client) => whyUnusable(peers[client] ?? client),
+          clientSkip: (client) => {
+            const packageName = optionalPackages[client];
+            return packageName === undefined ? undefined : whyUnusable(packageName);
+          },
         },
         options,
       ),

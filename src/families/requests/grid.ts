@@ -32,7 +32,7 @@ export interface RequestLane {
   /** The client library, where it is not our own. */
   readonly client?: string;
   readonly runs?: LaneRuns;
-  /** Whether the client is optional: planned only if peers are asked for, and skipped if it isn't installed. */
+  /** Whether the client is planned only if peers are asked for. */
   readonly peer?: boolean;
 }
 
@@ -73,8 +73,8 @@ export interface GridPlace {
   readonly engine: string;
   /** The reason why no cell can run here. */
   readonly skip?: string | undefined;
-  /** The reason why an optional client can't be used here. */
-  peerSkip(client: string): string | undefined;
+  /** The reason why a client can't be used here; `undefined` if it can. */
+  clientSkip(client: string): string | undefined;
 }
 
 /** Every cell of the family for these options: workload by workload, with few threads and small batches first. */
@@ -115,13 +115,13 @@ interface Dimensions {
 
 function plannedCell(
   matrix: RequestMatrix,
-  { family, engine, skip: placeSkip, peerSkip }: GridPlace,
-  { side, lane, rustLane, variant, setting, client, peer, runs }: RequestLane,
+  { family, engine, skip: placeSkip, clientSkip }: GridPlace,
+  { side, lane, rustLane, variant, setting, client, runs }: RequestLane,
   { workload, threads, batch }: Dimensions,
   { operations, rate }: RequestValues,
 ): PlannedRequests {
   const way = [client, setting].filter((part) => part !== undefined);
-  const skip = placeSkip ?? (peer === true && client !== undefined ? peerSkip(client) : undefined);
+  const skip = placeSkip ?? (client === undefined ? undefined : clientSkip(client));
   return {
     cell: {
       id: [family, workload, lane, side, engine, ...way, `t${threads}`, `b${batch}`].join('/'),

@@ -33,7 +33,6 @@ export const restFamily = defineRequestFamily<PlannedRequests, RestValues>({
   module: import.meta.url,
   server: 'rest',
   matrix: REST_MATRIX,
-  peers: {},
   options: REST_OPTIONS,
   serverOptions: (cells, options) =>
     cells.some(({ cell, skip }) => isAggregation(cell.workload) && skip === undefined)

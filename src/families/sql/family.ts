@@ -22,7 +22,6 @@ export const sqlFamily = defineRequestFamily({
   module: import.meta.url,
   server: 'mysql',
   matrix: SQL_MATRIX,
-  peers: {},
   expected: (planned) => new SqlPlan(planned).expected().checksum(),
   openCell,
   versions: CLIENTS.versions,

@@ -1,0 +1,327 @@
+/**
+ * The cells of Hyper's own Node binding, over a server of its own. Timed as the addon's lanes are: for an insert, from making the
+ * inserter until `execute` has returned, without making the input; for a query, from its start until its last value is
+ * consumed.
+ */
+import { tableFromIPC } from '@uwdata/flechette';
+
+import type { HyperdbChunk, HyperdbClient, HyperdbConnection, HyperdbRow } from '../../clients/hyperdb-api-node.js';
+import type { Cell, Checksum } from '../../records/record.js';
+import type { OpenCell, Stopwatch } from '../workload.js';
+import { BLOCK_ROWS, FLOAT_COLUMNS, MeasurementSums } from './checksum.js';
+import { expectedOf } from './closed-forms.js';
+import type { TableSize } from './column-table-cells.js';
+import { encodeStream, InputStream } from './input-stream.js';
+import { sumArrow } from './lanes-out.js';
+import type { LoadedTables } from './loaded-tables.js';
+import { matrix, queryOf, workloadEntry } from './matrix.js';
+import { sumObjects } from './object-sums.js';
+import { checksumOfSums, sumsQuery } from './read-back.js';
+import { type RowCheck, rowCheckOf } from './row-check.js';
+import { batchesOf, ColumnBatch, INPUT_ROWS, newColumns, RowBatch, type RowRange } from './rows.js';
+
+const INSERT_TABLE = `${matrix.table}_insert`;
+
+const INT32_COLUMNS: ReadonlySet<string> = new Set(['id', 'sensor_id']);
+
+/** The bytes of the mark at the end of an Arrow IPC stream. */
+const END_BYTES = 8;
+
+type Clock = Pick<Stopwatch, 'start' | 'stop' | 'apart'>;
+
+/** Inserts a range of rows into a table. */
+type Fill = (client: HyperdbClient, table: string, range: RowRange, clock: Clock, signal: AbortSignal) => Promise<void>;
+
+/** A clock that measures nothing. */
+const UNTIMED: Clock = { start: () => {}, stop: () => {}, apart: (_, execute) => execute() };
+
+/** Creates the table that queries of so many rows read, untimed; returns its name. */
+export async function loadHyperdbTable(client: HyperdbClient, { rows }: TableSize): Promise<string> {
+  const table = `${matrix.table}_${rows}`;
+  await client.createTable(table);
+  await fillByArrow(client, table, { start: 0, rows }, UNTIMED, new AbortController().signal);
+  return table;
+}
+
+/** Opens a cell. */
+export async function openHyperdbCell(
+  client: HyperdbClient,
+  tables: LoadedTables<TableSize, string>,
+  { workload, lane, rows }: Cell,
+): Promise<OpenCell> {
+  const range = { start: 0, rows };
+  const expected = expectedOf(workload, [range]);
+  const { columns, direction } = workloadEntry(workload);
+  if (direction === 'in') return openWriter(client, FILLS[lane]!, range, expected);
+  const { table, release } = await tables.acquire({ rows });
+  const sql = queryOf(workload, table);
+  const { sum, check } = READERS[lane]!;
+  return {
+    expected,
+    sample: (stopwatch) => sum(client.connection, sql, columns, stopwatch),
+    verify: () => checkRows(client.connection, sql, check, { workload, range }),
+    close: release,
+  };
+}
+
+function openWriter(client: HyperdbClient, fill: Fill, range: RowRange, expected: Checksum): OpenCell {
+  const inTable = async <T>(stopwatch: Stopwatch, signal: AbortSignal, then: () => Promise<T>): Promise<T> => {
+    await client.createTable(INSERT_TABLE);
+    try {
+      await fill(client, INSERT_TABLE, range, stopwatch, signal);
+      return await then();
+    } finally {
+      await client.dropTable(INSERT_TABLE);
+    }
+  };
+  const sql = queryOf('query.full_scan', INSERT_TABLE);
+  return {
+    expected,
+    sample: (stopwatch, signal) => inTable(stopwatch, signal, () => readBack(client.connection)),
+    verify: (stopwatch, signal) =>
+      inTable(stopwatch, signal, () =>
+        checkRows(client.connection, sql, READERS['columnar']!.check, { workload: 'query.full_scan', range }),
+      ),
+    close: async () => {},
+  };
+}
+
+async function readBack(connection: HyperdbConnection): Promise<Checksum> {
+  const [row] = await connection.executeQuery(sumsQuery(INSERT_TABLE));
+  return checksumOfSums({
+    row_count: row?.getInt64(0),
+    id: row?.getString(1),
+    sensor_id: row?.getString(2),
+    value: row?.getFloat64(3),
+    timestamp: row?.getString(4),
+  });
+}
+
+async function fillByRows(...[client, table, range, clock, signal]: Parameters<Fill>): Promise<void> {
+  const memory = new RowBatch(Math.min(INPUT_ROWS, range.rows));
+  clock.start();
+  const inserter = client.rowInserter(table);
+  for (const part of batchesOf(range, INPUT_ROWS)) {
+    clock.stop();
+    signal.throwIfAborted();
+    const rows = memory.make(part);
+    clock.start();
+    inserter.addRows(rows);
+  }
+  await inserter.execute();
+  clock.stop();
+}
+
+/** Inserts columns, which the binding takes as arrays of numbers. */
+async function fillByColumns(...[client, table, range, clock, signal]: Parameters<Fill>): Promise<void> {
+  const memory = new ColumnBatch(newColumns(Math.min(INPUT_ROWS, range.rows)));
+  clock.start();
+  const inserter = client.rowInserter(table);
+  for (const part of batchesOf(range, INPUT_ROWS)) {
+    clock.stop();
+    signal.throwIfAborted();
+    const { id, sensor_id, value, timestamp } = memory.make(part);
+    const integers = { 0: Array.from(id), 1: Array.from(sensor_id) };
+    const [floats, times] = [{ 2: Array.from(value) }, { 3: Array.from(timestamp, Number) }];
+    clock.start();
+    inserter.addColumnar(integers, floats, times, part.rows);
+  }
+  await inserter.execute();
+  clock.stop();
+}
+
+/** Inserts the pieces of one Arrow IPC stream: the schema comes with the first piece, the mark of the end with the last. */
+async function fillByArrow(...[client, table, range, clock, signal]: Parameters<Fill>): Promise<void> {
+  const streams = new InputStream();
+  const memory = new ColumnBatch(newColumns(Math.min(INPUT_ROWS, range.rows)));
+  clock.start();
+  const inserter = client.arrowInserter(table);
+  try {
+    for (const part of batchesOf(range, INPUT_ROWS)) {
+      clock.stop();
+      signal.throwIfAborted();
+      const { buffer, byteOffset, byteLength } = streams.make(part);
+      const bytes = Buffer.from(buffer, byteOffset, byteLength);
+      const start = part.start === range.start ? 0 : schemaBytes(bytes);
+      const isLast = part.start + part.rows === range.start + range.rows;
+      const piece = bytes.subarray(start, isLast ? bytes.length : bytes.length - END_BYTES);
+      clock.start();
+      await inserter.insertRaw(piece);
+    }
+    await inserter.execute();
+  } catch (error) {
+    await inserter.cancel();
+    throw error;
+  }
+  clock.stop();
+  for (const part of batchesOf(range, INPUT_ROWS)) {
+    signal.throwIfAborted();
+    const columns = memory.make(part);
+    clock.apart('encode', () => encodeStream(columns));
+  }
+}
+
+/** The bytes of the first message of a stream: a mark, the length of the schema, and the schema. */
+function schemaBytes(stream: Buffer): number {
+  return 8 + stream.readInt32LE(4);
+}
+
+const FILLS: Readonly<Record<string, Fill>> = {
+  row: fillByRows,
+  columns: fillByColumns,
+  'arrow-ipc': fillByArrow,
+};
+
+/** A way of reading a result. */
+interface Reader {
+  /** Sums the columns of a result, timed. */
+  sum(connection: HyperdbConnection, sql: string, columns: readonly string[], clock: Clock): Promise<Checksum>;
+  /** Hands the rows of a result to a check. */
+  check(connection: HyperdbConnection, sql: string, columns: readonly string[], check: RowCheck): Promise<void>;
+}
+
+const READERS: Readonly<Record<string, Reader>> = {
+  objects: {
+    async sum(connection, sql, columns, clock) {
+      clock.start();
+      const rows = await connection.executeQuery(sql);
+      const checksum = columns.includes('id') ? sumRows(rows, new MeasurementSums()) : sumGroups(rows, columns);
+      clock.stop();
+      return checksum;
+    },
+    async check(connection, sql, columns, check) {
+      check.addRows((await connection.executeQuery(sql)).map((row) => objectOf(row, columns)));
+    },
+  },
+  chunks: {
+    async sum(connection, sql, _columns, clock) {
+      const sums = new MeasurementSums();
+      clock.start();
+      const stream = connection.executeQueryStream(sql);
+      for (let rows = await stream.nextChunk(); rows !== null; rows = await stream.nextChunk()) sumRows(rows, sums);
+      clock.stop();
+      return sums.checksum;
+    },
+    async check(connection, sql, columns, check) {
+      const stream = connection.executeQueryStream(sql);
+      for (let rows = await stream.nextChunk(); rows !== null; rows = await stream.nextChunk()) {
+        check.addRows(rows.map((row) => objectOf(row, columns)));
+      }
+    },
+  },
+  columnar: {
+    async sum(connection, sql, columns, clock) {
+      const sums = new MeasurementSums();
+      const groups: object[] = [];
+      clock.start();
+      const stream = connection.executeQueryColumnar(sql);
+      for (let chunk = await stream.nextChunk(); chunk !== null; chunk = await stream.nextChunk()) {
+        if (columns.includes('id')) sumChunk(chunk, sums);
+        else groups.push(...objectsOf(chunk, columns));
+      }
+      const checksum = columns.includes('id') ? sums.checksum : sumObjects(groups, columns);
+      clock.stop();
+      return checksum;
+    },
+    async check(connection, sql, columns, check) {
+      const stream = connection.executeQueryColumnar(sql);
+      for (let chunk = await stream.nextChunk(); chunk !== null; chunk = await stream.nextChunk()) {
+        check.addColumns(chunk.rowCount, columnsOf(chunk, columns));
+      }
+    },
+  },
+  'arrow-ipc': {
+    async sum(connection, sql, columns, clock) {
+      clock.start();
+      const bytes = await connection.executeQueryToArrow(sql);
+      clock.stop();
+      const table = clock.apart('decode', () => tableFromIPC(bytes, { useBigInt: true }));
+      clock.start();
+      const checksum = sumArrow(table, columns);
+      clock.stop();
+      return checksum;
+    },
+    async check(connection, sql, columns, check) {
+      const table = tableFromIPC(await connection.executeQueryToArrow(sql), { useBigInt: true });
+      check.addColumns(
+        table.numRows,
+        columns.map((name) => table.getChild(name).toArray() as unknown[]),
+      );
+    },
+  },
+};
+
+async function checkRows(
+  connection: HyperdbConnection,
+  sql: string,
+  read: Reader['check'],
+  { workload, range }: { readonly workload: string; readonly range: RowRange },
+): Promise<void> {
+  const check = rowCheckOf(workload, range);
+  await read(connection, sql, workloadEntry(workload).columns, check);
+  check.finish();
+}
+
+/** Adds rows to the sums, each value by a call of the binding. A null adds nothing, so that a sum is wrong. */
+function sumRows(rows: readonly HyperdbRow[], sums: MeasurementSums): Checksum {
+  for (let start = 0; start < rows.length; start += BLOCK_ROWS) {
+    const end = Math.min(start + BLOCK_ROWS, rows.length);
+    let [id, sensorId, value, timestamp] = [0, 0, 0, 0];
+    for (let at = start; at < end; at += 1) {
+      const row = rows[at] as HyperdbRow;
+      id += row.getInt32(0)!;
+      sensorId += row.getInt32(1)!;
+      value += row.getFloat64(2)!;
+      timestamp += row.getInt64(3)!;
+    }
+    sums.add(end - start, id, sensorId, value, BigInt(timestamp));
+  }
+  return sums.checksum;
+}
+
+function sumGroups(rows: readonly HyperdbRow[], columns: readonly string[]): Checksum {
+  return sumObjects(
+    rows.map((row) => objectOf(row, columns)),
+    columns,
+  );
+}
+
+/** Adds a chunk to the sums, each column by a call of the binding. */
+function sumChunk(chunk: HyperdbChunk, sums: MeasurementSums): void {
+  const [ids, sensorIds] = [chunk.getInt32Column(0), chunk.getInt32Column(1)];
+  const [values, timestamps] = [chunk.getFloat64Column(2), chunk.getInt64Column(3)];
+  for (let start = 0; start < chunk.rowCount; start += BLOCK_ROWS) {
+    const end = Math.min(start + BLOCK_ROWS, chunk.rowCount);
+    let [id, sensorId, value, timestamp] = [0, 0, 0, 0];
+    for (let at = start; at < end; at += 1) {
+      id += ids[at] as number;
+      sensorId += sensorIds[at] as number;
+      value += values[at] as number;
+      timestamp += timestamps[at] as number;
+    }
+    sums.add(end - start, id, sensorId, value, BigInt(timestamp));
+  }
+}
+
+function objectOf(row: HyperdbRow, columns: readonly string[]): object {
+  return Object.fromEntries(
+    columns.map((name, column) => {
+      if (FLOAT_COLUMNS.has(name)) return [name, row.getFloat64(column)];
+      return [name, INT32_COLUMNS.has(name) ? row.getInt32(column) : row.getInt64(column)];
+    }),
+  );
+}
+
+function columnsOf(chunk: HyperdbChunk, columns: readonly string[]): number[][] {
+  return columns.map((name, column) => {
+    if (FLOAT_COLUMNS.has(name)) return chunk.getFloat64Column(column);
+    return INT32_COLUMNS.has(name) ? chunk.getInt32Column(column) : chunk.getInt64Column(column);
+  });
+}
+
+function objectsOf(chunk: HyperdbChunk, columns: readonly string[]): object[] {
+  const values = columnsOf(chunk, columns);
+  return Array.from({ length: chunk.rowCount }, (_, at) =>
+    Object.fromEntries(columns.map((name, column) => [name, values[column]![at]])),
+  );
+}
