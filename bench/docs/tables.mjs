@@ -1,6 +1,7 @@
 /** The tables that pages have between `<!-- table: NAME -->` and `<!-- /table -->`, by their names. */
 import { comparisonsOf } from '../../dist/compare/comparisons.js';
 import { adviceFor } from '../../dist/report/advice.js';
+import { callTable } from '../../dist/report/call-table.js';
 import { settingTable } from '../../dist/report/setting-table.js';
 import { list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
 import { formatRows } from '../../dist/report/format.js';
@@ -36,6 +37,10 @@ const TABLES = {
   memory: () => best(MAIN, 'memory'),
   'memory-lanes': () => lanes(MAIN, 'memory', 1),
   hyper: () => marked(['hyper-insert', 'hyper-full-scan', 'hyper-queries'].map(hyperTable).reduce(joined)),
+  boundary: () => {
+    if (!isCommitted('boundary')) return [paragraph('No run of it is committed yet.')];
+    return tableBlock(callTable(newestRun('boundary').records.filter(({ outcome }) => outcome === 'completed')));
+  },
   flight: () => best('flight', 'flight', 1),
   kv: () => requests('kv', 'redis'),
   sql: () => requests('sql', 'mysql'),

@@ -20,6 +20,7 @@ const FAMILIES = [
   { load: async () => (await import('./rest/family.js')).restFamily, options: REST_OPTIONS },
   { load: async () => (await import('./ingest/family.js')).ingestFamily },
   { load: async () => (await import('./hybrid/family.js')).hybridFamily, options: HYBRID_OPTIONS },
+  { load: async () => (await import('./boundary/family.js')).boundaryFamily },
 ] as const satisfies readonly Entry[];
 
 /** Every family of this package. */

@@ -60,6 +60,7 @@ const cellOptional: OptionalChecks<Cell> = {
   rate: amount,
   bytes: count,
   queries: positiveCount,
+  calls: positiveCount,
 };
 
 const sample = objectOf<Sample>(
@@ -84,7 +85,7 @@ const sample = objectOf<Sample>(
 
 const summary = objectOf<Summary>(
   { medianSeconds: amount, minSeconds: amount, maxSeconds: amount, spread: amount },
-  { rowsPerSecond: amount, mebibytesPerSecond: amount, queriesPerSecond: amount },
+  { rowsPerSecond: amount, mebibytesPerSecond: amount, queriesPerSecond: amount, callsPerSecond: amount },
 );
 
 const latency = objectOf<Latency>({

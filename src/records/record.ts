@@ -48,6 +48,8 @@ export interface Cell {
   readonly bytes?: number;
   /** The queries of one sample, where they are what the rate counts: few rows come out, whatever is read. */
   readonly queries?: number;
+  /** The calls of one sample, where they are what the rate counts: the work is to cross. */
+  readonly calls?: number;
 }
 
 /**
@@ -92,11 +94,12 @@ export interface Sample {
   readonly behind?: string;
 }
 
-/** A rate of one or the other: queries where few rows come out, whatever is read; else rows, or operations of requests. */
+/** A rate of one or the other: queries where few rows come out, whatever is read; calls where nothing else is done; else rows, or operations of requests. */
 export interface Rates {
   readonly rowsPerSecond?: number;
   readonly mebibytesPerSecond?: number;
   readonly queriesPerSecond?: number;
+  readonly callsPerSecond?: number;
 }
 
 export interface Summary extends Rates {

@@ -17,6 +17,7 @@ import { hasFewForks } from '../compare/rate-ratio.js';
 import type { Cell, CompletedRecord, Run } from '../records/record.js';
 import { FORKS_FOR_INTERVAL } from '../stats/ratio-interval.js';
 import { rateOf } from '../stats/summary.js';
+import { isCall } from './call-table.js';
 import { formatCountedRate, formatDuration, formatFactor, formatRows } from './format.js';
 import { nameOf, variantOf } from './labels.js';
 
@@ -26,7 +27,7 @@ const ROWS_PAID_BY_THE_ROW = 1000;
 /** One line per workload that a Node cell completed on `engine`, over its best transport if it has several. */
 export function adviceFor(run: Run, engine: string): string[] {
   const node = completedOf(run.records).filter(
-    (record) => record.engine === engine && isNodeSide(record.side) && !isRequestWork(record),
+    (record) => record.engine === engine && isNodeSide(record.side) && !isRequestWork(record) && !isCall(record),
   );
   const judge = judgeOf(run);
   return groupBy(node, workloadOf).flatMap((cells) => adviceOnWorkload(run, overBestTransport(cells, judge), judge));

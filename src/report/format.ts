@@ -47,8 +47,9 @@ export function formatQueries(perSecond: number | undefined): string {
   return unit === '' ? `${digits}/s` : `${digits} ${unit}/s`;
 }
 
-/** A rate in a sentence with what it counts: `12.1 M rows/s`, `10.3 queries/s`. */
-export function formatCountedRate({ rowsPerSecond, queriesPerSecond = 0 }: Rates): string {
+/** A rate in a sentence with what it counts: `12.1 M rows/s`, `10.3 queries/s`, and of calls the time of one: `52 ns a call`. */
+export function formatCountedRate({ rowsPerSecond, callsPerSecond, queriesPerSecond = 0 }: Rates): string {
+  if (callsPerSecond !== undefined) return `${formatDuration(1 / callsPerSecond)} a call`;
   const [rate, counted, digitsOf] =
     rowsPerSecond === undefined
       ? ([queriesPerSecond, 'queries', threeDigits] as const)
@@ -57,7 +58,7 @@ export function formatCountedRate({ rowsPerSecond, queriesPerSecond = 0 }: Rates
   return unit === '' ? `${digits} ${counted}/s` : `${digits} ${unit} ${counted}/s`;
 }
 
-/** A rate next to others of its workload: `32.5 M/s` of rows, as of anything that tables count, or `10.3 queries/s`. */
+/** A rate next to others of its workload: `32.5 M/s` of rows, as of anything that tables count, `10.3 queries/s`, or `52 ns a call`. */
 export function formatRateOf({ summary }: { readonly summary: Rates }): string {
   return summary.rowsPerSecond === undefined ? formatCountedRate(summary) : formatShortRate(summary.rowsPerSecond);
 }

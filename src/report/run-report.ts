@@ -1,6 +1,7 @@
 import { completedOf, groupBy, isRequestWork } from '../compare/cell-groups.js';
 import type { Comparison, CompletedRecord, Run, RunRecord } from '../records/record.js';
 import { adviceFor } from './advice.js';
+import { callTable, isCall } from './call-table.js';
 import { settingTable } from './setting-table.js';
 import { type Block, heading, list, paragraph, renderMarkdown, renderTerminal, tableBlock } from './document.js';
 import { type MarkedTable, bestTable, laneTable } from './head-to-head.js';
@@ -43,14 +44,18 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
   const completed = completedOf(records);
   if (completed.length === 0) return [];
   const byId = new Map(completedOf(run.records).map((record) => [record.id, record]));
-  const comparisons = run.comparisons.filter((comparison) => comparison.engine === engine);
+  const callIds = new Set(completed.filter(isCall).map(({ id }) => id));
+  const comparisons = run.comparisons.filter(
+    (comparison) => comparison.engine === engine && !callIds.has(comparison.numerator),
+  );
   const recordOf = (id: string): CompletedRecord | undefined => byId.get(id);
   const rowWork = comparisons.filter((comparison) => !isRequestWork(comparison));
   const requestWork = comparisons.filter(isRequestWork);
   const requests = requestTable(completed.filter(isRequestWork), run.context.host.logicalCores);
   return [
     heading(2, `Engine: ${engine}`),
-    ...tableBlock(resultsTable(completed.filter((record) => !isRequestWork(record)))),
+    ...tableBlock(callTable(completed.filter(isCall))),
+    ...tableBlock(resultsTable(completed.filter((record) => !isRequestWork(record) && !isCall(record)))),
     ...list(adviceFor(run, engine)),
     ...headToHeadBlocks('Rust vs Node.js, best against best', bestTable(rowWork, recordOf)),
     ...headToHeadBlocks('Rust vs Node.js, lane by lane', laneTable(rowWork, recordOf)),

@@ -13,12 +13,13 @@ export function relativeSpread(values: ArrayLike<number>): number {
 }
 
 /** What the rates of a cell count. */
-type Counted = Pick<Cell, 'rows' | 'bytes' | 'queries'>;
+type Counted = Pick<Cell, 'rows' | 'bytes' | 'queries' | 'calls'>;
 
-/** The rates of work that took a time: of queries alone if the cell counts those. MiB per second is absent if it has no size. */
-export function ratesOf({ rows, bytes, queries }: Counted, seconds: number): Rates {
+/** The rates of work that took a time: of queries or calls alone if the cell counts those. MiB per second is absent if it has no size. */
+export function ratesOf({ rows, bytes, queries, calls }: Counted, seconds: number): Rates {
   const time = Math.max(seconds, CLOCK_TICK_SECONDS);
   if (queries !== undefined) return { queriesPerSecond: queries / time };
+  if (calls !== undefined) return { callsPerSecond: calls / time };
   return {
     rowsPerSecond: rows / time,
     ...(bytes === undefined ? {} : { mebibytesPerSecond: bytes / BYTES_PER_MEBIBYTE / time }),
@@ -27,7 +28,7 @@ export function ratesOf({ rows, bytes, queries }: Counted, seconds: number): Rat
 
 /** The rate of a cell, in whatever it counts. Cells of one workload count the same. */
 export function rateOf({ summary }: { readonly summary: Rates }): number {
-  return summary.rowsPerSecond ?? summary.queriesPerSecond ?? 0;
+  return summary.rowsPerSecond ?? summary.queriesPerSecond ?? summary.callsPerSecond ?? 0;
 }
 
 /** The summary of a cell's samples. Rates are those of the median sample. Throws a `RangeError` if there is no sample. */

@@ -3,6 +3,7 @@
 
 mod array_buffer;
 mod attachment;
+mod boundary;
 mod buffers;
 mod caller;
 mod calls;

@@ -9,6 +9,7 @@
 //! The suite depends on engines only through their trait, and not on JavaScript.
 
 mod batch_rows;
+pub mod boundary;
 mod dimensions;
 pub mod direct;
 mod expected;

@@ -1,0 +1,421 @@
+//! The family `boundary`: the values that cross, and the floor of each lane, which is the same function called within Rust.
+//!
+//! Each function returns a number that depends on what it was passed, so that the sum of the numbers has a closed form and no
+//! call can be left out. `src/families/boundary/functions.ts` describes the functions for the other sides.
+
+use std::hint::black_box;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
+use boundary_bench_kernel::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::matrix::FamilyPart;
+use crate::sample::CellSample;
+
+/// The family `boundary` of the matrix.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Family {
+    short_characters: usize,
+    long_characters: usize,
+    most_bytes: usize,
+    array_length: usize,
+}
+
+fn family() -> Result<&'static Family> {
+    static FAMILY: FamilyPart<Family> = FamilyPart::new("boundary", |part| Family::deserialize(part));
+    FAMILY.get()
+}
+
+/// The texts that cross: of one byte a character, and of Cyrillic letters, for which JavaScript needs two.
+pub struct Texts {
+    /// One byte a character.
+    pub short: [String; TURNS],
+    /// One byte a character.
+    pub long: [String; TURNS],
+    /// Two bytes a character.
+    pub short_wide: [String; TURNS],
+    /// Two bytes a character.
+    pub long_wide: [String; TURNS],
+}
+
+/// The number of different values of a kind that cross in, in turn.
+pub const TURNS: usize = 4;
+
+/// The texts of a length: 26 letters over and over, from each of the first few on.
+fn texts_of(first: char, length: usize) -> [String; TURNS] {
+    let letter = |place: usize| char::from_u32(first as u32 + (place % 26) as u32).unwrap_or(first);
+    std::array::from_fn(|turn| (turn..turn + length).map(letter).collect())
+}
+
+/// The texts, made once.
+pub fn texts() -> &'static Texts {
+    static TEXTS: LazyLock<Texts> = LazyLock::new(|| {
+        let (short, long) = family().map_or((0, 0), |family| (family.short_characters, family.long_characters));
+        Texts {
+            short: texts_of('a', short),
+            long: texts_of('a', long),
+            short_wide: texts_of('а', short),
+            long_wide: texts_of('а', long),
+        }
+    });
+    &TEXTS
+}
+
+/// The code of the last character of a text; 0 of an empty one.
+#[must_use]
+pub fn last_code(text: &str) -> u32 {
+    text.chars().next_back().map_or(0, u32::from)
+}
+
+/// The bytes that cross out, made once: the byte `i` is `31 i + 7`, cut to eight bits.
+pub fn bytes() -> &'static [u8] {
+    static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        let most = family().map_or(0, |family| family.most_bytes + TURNS);
+        #[expect(clippy::cast_possible_truncation, reason = "cut to eight bits, as the closed form says")]
+        (0..most).map(|place| (place * 31 + 7) as u8).collect()
+    });
+    &BYTES
+}
+
+/// The sum of the first and the last byte; 0 of none.
+#[must_use]
+pub fn ends(bytes: &[u8]) -> u32 {
+    bytes.first().zip(bytes.last()).map_or(0, |(first, last)| u32::from(*first) + u32::from(*last))
+}
+
+/// The sum of numbers.
+#[must_use]
+pub fn sum(values: &[f64]) -> f64 {
+    values.iter().sum()
+}
+
+/// The size of the head of a record in a frame: six numbers, two truth values, and the lengths of the two texts, all little-endian.
+const FRAME_HEAD: usize = 6 * 8 + 4;
+
+/// The most bytes of each text of a record in a frame.
+const MOST_TEXT: usize = 255;
+
+/// An object of ten fields.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields stand for those of any object")]
+pub struct Record {
+    pub id: f64,
+    pub sensor: f64,
+    pub value: f64,
+    pub timestamp: f64,
+    pub score: f64,
+    pub count: f64,
+    pub active: bool,
+    pub flagged: bool,
+    pub name: String,
+    pub city: String,
+}
+
+impl Record {
+    /// The records that cross in, in turn; the first one crosses out.
+    #[must_use]
+    pub fn example(turn: u8) -> Self {
+        Self {
+            id: 1.0 + f64::from(turn),
+            sensor: 2.0,
+            value: 0.5,
+            timestamp: 1_700_000_000_000.0,
+            score: 0.25,
+            count: 3.0,
+            active: true,
+            flagged: false,
+            name: "sensor seven".to_owned(),
+            city: "Uppsala".to_owned(),
+        }
+    }
+
+    /// A sum that each of the fields is in.
+    #[must_use]
+    pub fn sum(&self) -> f64 {
+        let numbers = self.id + self.sensor + self.value + self.timestamp + self.score + self.count;
+        let truths = f64::from(u8::from(self.active)) + 2.0 * f64::from(u8::from(self.flagged));
+        numbers + truths + f64::from(last_code(&self.name)) + f64::from(last_code(&self.city))
+    }
+
+    /// Reads JSON.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a text that is no record.
+    pub fn of_json(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|error| Error::InvalidArgument(format!("the record is unreadable: {error}")))
+    }
+
+    /// The record as JSON.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if a number has no JSON.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| Error::Internal(error.to_string()))
+    }
+
+    /// Reads a frame.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for bytes that end too early, or a text that is no UTF-8.
+    pub fn of_frame(frame: &[u8]) -> Result<Self> {
+        let wrong = || {
+            Error::InvalidArgument("the frame of a record ends too early, or has a text that is no UTF-8".to_owned())
+        };
+        let (head, texts) = frame.split_at_checked(FRAME_HEAD).ok_or_else(wrong)?;
+        let number =
+            |place: usize| head[place * 8..].first_chunk().map_or(f64::NAN, |bytes| f64::from_le_bytes(*bytes));
+        let [active, flagged, name, city] = [48, 49, 50, 51].map(|place| usize::from(head[place]));
+        let text = |from: usize, length: usize| {
+            let bytes = texts.get(from..from + length)?;
+            std::str::from_utf8(bytes).ok().map(str::to_owned)
+        };
+        Ok(Self {
+            id: number(0),
+            sensor: number(1),
+            value: number(2),
+            timestamp: number(3),
+            score: number(4),
+            count: number(5),
+            active: active != 0,
+            flagged: flagged != 0,
+            name: text(0, name).ok_or_else(wrong)?,
+            city: text(name, city).ok_or_else(wrong)?,
+        })
+    }
+
+    /// Writes a frame over the beginning of `into`, and returns its size.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if there is too little room, or a text is longer than 255 bytes.
+    pub fn write_frame(&self, into: &mut [u8]) -> Result<usize> {
+        let (name, city) = (self.name.as_bytes(), self.city.as_bytes());
+        let size = FRAME_HEAD + name.len() + city.len();
+        if into.len() < size || name.len() > MOST_TEXT || city.len() > MOST_TEXT {
+            return Err(Error::InvalidArgument(format!("the frame of a record needs {size} bytes")));
+        }
+        for (place, number) in
+            [self.id, self.sensor, self.value, self.timestamp, self.score, self.count].into_iter().enumerate()
+        {
+            into[place * 8..place * 8 + 8].copy_from_slice(&number.to_le_bytes());
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "checked: at most 255 bytes")]
+        into[48..FRAME_HEAD].copy_from_slice(&[
+            u8::from(self.active),
+            u8::from(self.flagged),
+            name.len() as u8,
+            city.len() as u8,
+        ]);
+        into[FRAME_HEAD..FRAME_HEAD + name.len()].copy_from_slice(name);
+        into[FRAME_HEAD + name.len()..size].copy_from_slice(city);
+        Ok(size)
+    }
+}
+
+/// The calls of [`nothing`] so far.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// A call that passes nothing; it is counted.
+#[inline(never)]
+pub fn nothing() {
+    // The one thread that calls needs no order.
+    CALLS.store(CALLS.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}
+
+/// The calls of [`nothing`] so far.
+#[must_use]
+pub fn calls() -> u64 {
+    CALLS.load(Ordering::Relaxed)
+}
+
+/// The sum of two numbers.
+#[inline(never)]
+#[must_use]
+pub fn add(left: f64, right: f64) -> f64 {
+    left + right
+}
+
+/// The next integer, after the largest one the smallest.
+#[inline(never)]
+#[must_use]
+pub fn increment(value: i64) -> i64 {
+    value.wrapping_add(1)
+}
+
+/// What is called on a wrapped object.
+#[derive(Debug, Default)]
+pub struct Counter {
+    /// The sum so far.
+    pub value: f64,
+}
+
+impl Counter {
+    /// Adds a number, and returns the sum so far.
+    #[inline(never)]
+    pub fn add(&mut self, number: f64) -> f64 {
+        self.value += number;
+        self.value
+    }
+}
+
+/// Executes `calls` calls of a workload within Rust, one after the other, and returns their time and the sum of their results.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for a workload without a floor in Rust.
+pub fn run_floor(workload: &str, lane: &str, calls: u32) -> Result<CellSample> {
+    let turn = |call: u32| call as usize % TURNS;
+    let low = |call: u32| f64::from(call & 1023);
+    let read = |record: Result<Record>| record.map_or(f64::NAN, |record| record.sum());
+    let records = [0, 1, 2, 3].map(Record::example);
+    let mut frame = [0; 256];
+    let mut through_frame = |record: &Record| {
+        let written = black_box(record).write_frame(&mut frame);
+        read(written.and_then(|size| Record::of_frame(&black_box(&frame)[..size])))
+    };
+    let through_json =
+        |record: &Record| read(black_box(record).to_json().and_then(|json| Record::of_json(&black_box(json))));
+    Ok(match (workload, lane) {
+        ("nothing", _) => {
+            let before = self::calls();
+            let mut sample = timed(calls, |_| {
+                nothing();
+                0.0
+            });
+            #[expect(clippy::cast_precision_loss, reason = "there are fewer than 2^32 calls")]
+            let called = (self::calls() - before) as f64;
+            sample.checksum = checksum(calls, called);
+            sample
+        }
+        ("numbers", _) => timed(calls, |call| add(black_box(low(call)), 1.0)),
+        ("bigint", _) => {
+            let mut value = 0;
+            timed(calls, |_| {
+                value = increment(black_box(value));
+                1.0
+            })
+        }
+        ("record_in", "json") => timed(calls, |call| through_json(&records[turn(call)])),
+        ("record_in", "frame") => timed(calls, |call| through_frame(&records[turn(call)])),
+        ("record_in", _) => timed(calls, |call| black_box(&records[turn(call)]).sum()),
+        ("record_out", "json") => timed(calls, |_| through_json(&records[0])),
+        ("record_out", "frame") => timed(calls, |_| through_frame(&records[0])),
+        ("record_out", _) => timed(calls, |_| black_box(records[0].clone()).sum()),
+        ("array_in", _) => {
+            #[expect(clippy::cast_precision_loss, reason = "an array has few numbers")]
+            let array: Vec<f64> = (0..family()?.array_length).map(|place| place as f64).collect();
+            timed(calls, |_| sum(black_box(&array)))
+        }
+        ("method", _) => {
+            let mut counter = Counter::default();
+            timed(calls, |_| {
+                counter.add(black_box(1.0));
+                1.0
+            })
+        }
+        ("wrap", _) => timed(calls, |_| black_box(Box::new(Counter::default())).add(1.0)),
+        ("callback", _) => {
+            let mut called = |value: f64| black_box(value) + 1.0;
+            let callback: &mut dyn FnMut(f64) -> f64 = black_box(&mut called);
+            timed(calls, |call| callback(low(call)))
+        }
+        #[expect(clippy::cast_precision_loss, reason = "the message is short")]
+        ("error", _) => timed(calls, |_| fail().map_or_else(|message| message.len() as f64, |()| f64::NAN)),
+        _ => run_memory(workload, lane, calls)
+            .ok_or_else(|| Error::InvalidArgument(format!("the family boundary has no workload {workload} in Rust")))?,
+    })
+}
+
+/// Executes the calls of a workload that passes texts or bytes.
+fn run_memory(workload: &str, lane: &str, calls: u32) -> Option<CellSample> {
+    let turn = |call: u32| call as usize % TURNS;
+    let (direction, kind) = workload.split_once('.')?;
+    let Texts { short, long, short_wide, long_wide } = texts();
+    let text = match kind {
+        "short" => short,
+        "long" => long,
+        "short_wide" => short_wide,
+        "long_wide" => long_wide,
+        _ => {
+            let size = kind.parse::<usize>().ok()?;
+            let source = |turn: usize| bytes().get(turn..turn + size);
+            let all: Vec<&[u8]> = (0..TURNS).map(source).collect::<Option<_>>()?;
+            let mut into = vec![0; size];
+            return Some(match (direction, lane) {
+                ("bytes_in", "view") => timed(calls, |call| f64::from(ends(black_box(all[turn(call)])))),
+                ("bytes_in", _) => timed(calls, |call| f64::from(ends(&black_box(all[turn(call)].to_vec())))),
+                ("bytes_out", "pooled") => timed(calls, |_| {
+                    into.copy_from_slice(black_box(all[0]));
+                    f64::from(ends(black_box(&into)))
+                }),
+                ("bytes_out", _) => timed(calls, |_| f64::from(ends(&black_box(all[0].to_vec())))),
+                _ => return None,
+            });
+        }
+    };
+    Some(match direction {
+        "text_in" => timed(calls, |call| f64::from(last_code(black_box(&text[turn(call)])))),
+        "text_out" => timed(calls, |_| f64::from(last_code(&black_box(text[0].clone())))),
+        _ => return None,
+    })
+}
+
+/// The error of the function that always fails.
+///
+/// # Errors
+/// Always.
+#[inline(never)]
+pub fn fail() -> std::result::Result<(), String> {
+    Err("as wanted".to_owned())
+}
+
+/// Executes the calls one after the other. The sum of their results is used, so that no call can be left out.
+fn timed(calls: u32, mut call: impl FnMut(u32) -> f64) -> CellSample {
+    let start = Instant::now();
+    let mut sum = 0.0;
+    for number in 0..calls {
+        sum += call(number);
+    }
+    let sum = black_box(sum);
+    CellSample::new(start.elapsed().as_secs_f64(), None, checksum(calls, sum))
+}
+
+fn checksum(calls: u32, sum: f64) -> Checksum {
+    Checksum::from_sums(u64::from(calls), [("result", ChecksumSum::Float(sum))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_the_same_after_each_way_of_crossing() {
+        let record = Record::example(3);
+        let mut frame = [0; 256];
+        let size = record.write_frame(&mut frame).unwrap();
+        assert_eq!(Record::of_frame(&frame[..size]).unwrap(), record);
+        assert_eq!(Record::of_json(&record.to_json().unwrap()).unwrap(), record);
+        for end in 0..size {
+            assert_eq!(Record::of_frame(&frame[..end]).unwrap_err().code(), "BB_INVALID_ARGUMENT", "{end} bytes");
+        }
+        assert!(record.write_frame(&mut frame[..size - 1]).is_err());
+        let long = Record { name: "x".repeat(MOST_TEXT + 1), ..record };
+        assert!(long.write_frame(&mut [0; 1024]).is_err());
+    }
+
+    #[test]
+    fn a_call_that_is_left_out_changes_the_checksum() {
+        let of = |calls: u32, sample: CellSample| {
+            assert_eq!(sample.checksum.rows, u64::from(calls));
+            sample.checksum
+        };
+        for (workload, lane) in [("nothing", "call"), ("numbers", "call"), ("bytes_in.16", "view"), ("error", "call")] {
+            let (all, fewer) = [10, 9].map(|calls| of(calls, run_floor(workload, lane, calls).unwrap())).into();
+            assert_ne!(all, fewer, "{workload}");
+        }
+        assert!(run_floor("other", "call", 1).is_err());
+        assert!(run_floor("bytes_in.x", "view", 1).is_err());
+    }
+}

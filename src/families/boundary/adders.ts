@@ -1,0 +1,126 @@
+/** Additions that another thread or process makes: what leaving this one costs. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { type Server, type Socket, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+
+import { ANSWER_BYTES, REQUEST_BYTES, Records } from './adder-socket.js';
+import { SharedNumbers } from './shared-numbers.js';
+
+/** An addition that is made elsewhere. */
+export interface Adder<Sum extends number | Promise<number>> {
+  add(left: number, right: number): Sum;
+  close(): Promise<void>;
+}
+
+/** Answers in the order in which they were asked for. */
+class Waiting {
+  readonly #takers: ((sum: number) => void)[] = [];
+  #next = 0;
+
+  ask(): Promise<number> {
+    return new Promise((resolve) => this.#takers.push(resolve));
+  }
+
+  answer(sum: number): void {
+    const take = this.#takers[this.#next];
+    this.#next += 1;
+    if (this.#next === this.#takers.length) {
+      this.#takers.length = 0;
+      this.#next = 0;
+    }
+    take?.(sum);
+  }
+}
+
+/** A worker thread that gets the numbers as messages. */
+export async function openWorkerAdder(): Promise<Adder<Promise<number>>> {
+  const worker = await startWorker(null);
+  const waiting = new Waiting();
+  worker.on('message', (sum: number) => waiting.answer(sum));
+  return {
+    add(left, right) {
+      worker.postMessage([left, right]);
+      return waiting.ask();
+    },
+    close: async () => void (await worker.terminate()),
+  };
+}
+
+/** A worker thread that shares memory with this one, which waits for it. */
+export async function openSharedAdder(): Promise<Adder<number>> {
+  const shared = new SharedNumbers();
+  const worker = await startWorker(shared.memory);
+  return {
+    add: (left, right) => shared.add(left, right),
+    async close() {
+      shared.close();
+      await worker.terminate();
+    },
+  };
+}
+
+async function startWorker(data: SharedArrayBuffer | null): Promise<Worker> {
+  const worker = new Worker(moduleOf('adder-thread'), { workerData: data });
+  await once(worker, 'message');
+  return worker;
+}
+
+/** A child process behind a Unix socket. */
+export async function openProcessAdder(): Promise<Adder<Promise<number>>> {
+  const folder = await mkdtemp(join(tmpdir(), 'boundary-bench-'));
+  const server = createServer();
+  let child: ChildProcess | undefined;
+  const close = async (): Promise<void> => {
+    child?.kill();
+    await new Promise((resolve) => server.close(resolve));
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    const path = join(folder, 'adder.sock');
+    server.listen(path);
+    await once(server, 'listening');
+    child = spawn(process.execPath, [fileURLToPath(moduleOf('adder-process')), path], { stdio: 'ignore' });
+    const socket = await accepted(server, child);
+    const waiting = new Waiting();
+    const answers = new Records(ANSWER_BYTES);
+    socket.on('data', (piece) => answers.add(piece, (answer) => waiting.answer(answer.readDoubleLE(0))));
+    return {
+      add(left, right) {
+        const request = Buffer.allocUnsafe(REQUEST_BYTES);
+        request.writeDoubleLE(left, 0);
+        request.writeDoubleLE(right, 8);
+        socket.write(request);
+        return waiting.ask();
+      },
+      async close() {
+        socket.destroy();
+        await close();
+      },
+    };
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
+}
+
+async function accepted(server: Server, child: ChildProcess): Promise<Socket> {
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`the process that adds ended with ${code} before it connected`);
+  });
+  const [socket] = (await Promise.race([once(server, 'connection'), ended])) as [Socket];
+  // An end later on is that of `close`.
+  ended.catch(() => {});
+  socket.setNoDelay();
+  return socket;
+}
+
+/** A module of this folder, as it is built: other threads and processes take no TypeScript. */
+function moduleOf(name: string): URL {
+  const folder = import.meta.url.endsWith('.ts') ? '../../../dist/families/boundary/' : './';
+  return new URL(`${folder}${name}.js`, import.meta.url);
+}

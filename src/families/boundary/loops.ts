@@ -1,0 +1,215 @@
+/** The loops over the calls of a sample, by workload and lane. Each returns the sum of the results, which `resultOf` foretells. */
+import {
+  type BoundaryFunctions,
+  NUMBERS,
+  RECORDS,
+  RecordFrames,
+  TEXTS,
+  TURNS,
+  bytesOf,
+  endsOf,
+  lastCode,
+  sumOfRecord,
+} from './functions.js';
+
+/** Calls a function so many times, and returns the sum of its results. */
+export type Loop = (calls: number) => number;
+
+/** The same for functions that return promises. */
+export type AsyncLoop = (calls: number) => Promise<number>;
+
+type TextKind = keyof typeof TEXTS;
+
+/** The function of each workload that returns a text. */
+const TEXT_MAKERS = {
+  short: 'shortText',
+  long: 'longText',
+  short_wide: 'shortWideText',
+  long_wide: 'longWideText',
+} as const satisfies Record<TextKind, keyof BoundaryFunctions>;
+
+/** The loop of a workload by a lane. The function is looked up once, and each process measures one loop. */
+export function loopOf(workload: string, lane: string, functions: BoundaryFunctions): Loop {
+  const [kind, what] = workload.split('.') as [string, string];
+  switch (kind) {
+    case 'nothing':
+      return nothingLoop(functions);
+    case 'numbers': {
+      const { add } = functions;
+      return repeated((call) => add(call & 1023, 1));
+    }
+    case 'bigint':
+      return bigintLoop(functions);
+    case 'text_in': {
+      const { readText } = functions;
+      return inTurn(TEXTS[what as TextKind], readText);
+    }
+    case 'text_out': {
+      const make = functions[TEXT_MAKERS[what as TextKind]];
+      return repeated(() => lastCode(make()));
+    }
+    case 'bytes_in':
+      return inTurn(bytesOf(Number(what)), lane === 'view' ? functions.readBytes : functions.copyBytes);
+    case 'bytes_out':
+      return bytesOutLoop(Number(what), lane, functions);
+    case 'record_in':
+      return recordInLoop(lane, functions);
+    case 'record_out':
+      return recordOutLoop(lane, functions);
+    case 'array_in': {
+      const { sumArray, sumTyped } = functions;
+      const typed = Float64Array.from(NUMBERS);
+      return lane === 'typed' ? repeated(() => sumTyped(typed)) : repeated(() => sumArray(NUMBERS));
+    }
+    case 'callback': {
+      const { callBack } = functions;
+      const next = (value: number): number => value + 1;
+      return repeated((call) => callBack(next, call & 1023));
+    }
+    case 'error':
+      return errorLoop(functions);
+    case 'method': {
+      const { addTo, makeCounter } = functions;
+      return (calls) => {
+        const counter = makeCounter();
+        let sum = 0;
+        for (let call = 0; call < calls; call += 1) sum = addTo(counter, 1);
+        return sum;
+      };
+    }
+    case 'wrap': {
+      const { addTo, makeCounter } = functions;
+      return repeated(() => addTo(makeCounter(), 1));
+    }
+    default:
+      throw new Error(`the family boundary has no workload ${workload}`);
+  }
+}
+
+/** The loop of calls that return promises, of which so many are in flight at once. */
+export function asyncLoopOf(add: (left: number, right: number) => Promise<number>, inFlight: number): AsyncLoop {
+  return async (calls) => {
+    let next = 0;
+    const caller = async (): Promise<number> => {
+      let sum = 0;
+      while (next < calls) {
+        next += 1;
+        sum += await add((next - 1) & 1023, 1);
+      }
+      return sum;
+    };
+    const sums = await Promise.all(Array.from({ length: inFlight }, caller));
+    return sums.reduce((all, sum) => all + sum, 0);
+  };
+}
+
+/** The sum of the results of so many calls. */
+export function resultOf(workload: string, calls: number): number {
+  const [kind, what] = workload.split('.') as [string, string];
+  switch (kind) {
+    case 'numbers':
+    case 'callback':
+      return sumOfTurns(
+        Array.from({ length: 1024 }, (_, number) => number + 1),
+        calls,
+      );
+    case 'text_in':
+      return sumOfTurns(TEXTS[what as TextKind].map(lastCode), calls);
+    case 'text_out':
+      return lastCode(TEXTS[what as TextKind][0]!) * calls;
+    case 'bytes_in':
+      return sumOfTurns(bytesOf(Number(what)).map(endsOf), calls);
+    case 'bytes_out':
+      return endsOf(bytesOf(Number(what))[0]!) * calls;
+    case 'record_in':
+      return sumOfTurns(RECORDS.map(sumOfRecord), calls);
+    case 'record_out':
+      return sumOfRecord(RECORDS[0]!) * calls;
+    case 'array_in':
+      return ((NUMBERS.length * (NUMBERS.length - 1)) / 2) * calls;
+    case 'error':
+      return 'as wanted'.length * calls;
+    default:
+      return calls;
+  }
+}
+
+/** The sum of values that come in turn. */
+function sumOfTurns(values: readonly number[], calls: number): number {
+  const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, value) => sum + value, 0);
+  return Math.floor(calls / values.length) * sumOf(values) + sumOf(values.slice(0, calls % values.length));
+}
+
+function repeated(call: (number: number) => number): Loop {
+  return (calls) => {
+    let sum = 0;
+    for (let number = 0; number < calls; number += 1) sum += call(number);
+    return sum;
+  };
+}
+
+function inTurn<Value>(values: readonly Value[], read: (value: Value) => number): Loop {
+  return (calls) => {
+    let sum = 0;
+    for (let call = 0; call < calls; call += 1) sum += read(values[call & (TURNS - 1)]!);
+    return sum;
+  };
+}
+
+function nothingLoop({ nothing, calls: counted }: BoundaryFunctions): Loop {
+  return (calls) => {
+    const before = counted();
+    for (let call = 0; call < calls; call += 1) nothing();
+    return counted() - before;
+  };
+}
+
+function bigintLoop({ increment }: BoundaryFunctions): Loop {
+  return (calls) => {
+    let value = 0n;
+    for (let call = 0; call < calls; call += 1) value = increment(value);
+    return Number(value);
+  };
+}
+
+function bytesOutLoop(size: number, lane: string, functions: BoundaryFunctions): Loop {
+  const { copiedBytes, externalBytes, fillBytes } = functions;
+  if (lane === 'copy') return repeated(() => endsOf(copiedBytes(size)));
+  if (lane === 'external') return repeated(() => endsOf(externalBytes(size)));
+  const pool = new Uint8Array(size);
+  return repeated(() => {
+    fillBytes(pool);
+    return endsOf(pool);
+  });
+}
+
+function recordInLoop(lane: string, { readRecord, readRecordJson, readRecordFrame }: BoundaryFunctions): Loop {
+  if (lane === 'call') return inTurn(RECORDS, readRecord);
+  if (lane === 'json') return inTurn(RECORDS, (record) => readRecordJson(JSON.stringify(record)));
+  const frames = new RecordFrames();
+  return inTurn(RECORDS, (record) => {
+    frames.write(record);
+    return readRecordFrame(frames.frame);
+  });
+}
+
+function recordOutLoop(lane: string, { makeRecord, makeRecordJson, makeRecordFrame }: BoundaryFunctions): Loop {
+  if (lane === 'call') return repeated(() => sumOfRecord(makeRecord()));
+  if (lane === 'json') return repeated(() => sumOfRecord(JSON.parse(makeRecordJson()) as (typeof RECORDS)[number]));
+  const frames = new RecordFrames();
+  return repeated(() => {
+    makeRecordFrame(frames.frame);
+    return frames.sum();
+  });
+}
+
+function errorLoop({ fail }: BoundaryFunctions): Loop {
+  return repeated(() => {
+    try {
+      fail();
+      return Number.NaN;
+    } catch (error) {
+      return (error as Error).message.length;
+    }
+  });
+}

@@ -1,0 +1,33 @@
+/** The functions of the addon: by napi-rs as everyone uses it, by Node-API called by hand, and by the calling convention of C. */
+import { addon } from '../../addon.js';
+import { foreignFunctions } from '../../clients/koffi.js';
+import { type BoundaryFunctions, plainFunctions } from './functions.js';
+
+const { napiRs } = addon;
+
+/** The functions by napi-rs. */
+export function napiRsFunctions(): BoundaryFunctions {
+  const { BoundaryCounter, ...functions } = napiRs;
+  return {
+    ...functions,
+    sumArray: (values) => napiRs.sumArray(values as number[]),
+    makeCounter: () => new BoundaryCounter(),
+    addTo: (counter, number) => (counter as InstanceType<typeof BoundaryCounter>).add(number),
+  };
+}
+
+/** The functions by Node-API called by hand; those that it lacks are JavaScript's, and no lane of the matrix has them. */
+export function nodeApiFunctions(): BoundaryFunctions {
+  return { ...plainFunctions(), ...(addon.boundaryByHand() as Partial<BoundaryFunctions>), calls: napiRs.calls };
+}
+
+/** The functions by C's calling convention; those that it lacks are JavaScript's, and no lane of the matrix has them. */
+export function koffiFunctions(): BoundaryFunctions {
+  return { ...plainFunctions(), ...foreignFunctions(), calls: napiRs.calls };
+}
+
+/** The addition whose result is a promise: of tokio, or of libuv's pool. */
+export const ASYNC_ADDITIONS: Readonly<Record<string, (left: number, right: number) => Promise<number>>> = {
+  'call-async': (left, right) => napiRs.addAsync(left, right),
+  'call-blocking': (left, right) => napiRs.addBlocking(left, right),
+};
