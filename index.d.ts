@@ -607,6 +607,9 @@ export declare class Statement {
   close(): Promise<void>
 }
 
+/** An object with the functions that Node-API is called in by hand. */
+export declare function boundaryByHand(): Record<string, Function>
+
 /** Returns the facts of the addon's build. */
 export declare function buildInfo(): BuildInfo
 
@@ -821,6 +824,9 @@ export declare function releaseFrame(buffer: ArrayBuffer): void
  */
 export declare function rowsEncoder(measurement: string, tags: Array<string>, field: string): (values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number
 
+/** Executes the calls of a workload within Rust, and returns the sample as JSON. Blocks. */
+export declare function runBoundaryFloor(workload: string, lane: string, calls: number): string
+
 /**
  * Posts batches of points for a while, with the native client on threads of its own. Takes `{url, path, measurement, encoding,
  * workers, batchSize, durationSeconds, warmupSeconds, rate?, firstTime}` as JSON and resolves to `{points, seconds, requests,
@@ -861,3 +867,78 @@ export interface TableSpec {
 
 /** The CPU time of the calling thread since its start; null if the platform does not report it. */
 export declare function threadCpu(): CpuTime | null
+
+export declare namespace napiRs {
+  /** An object that wraps a value of Rust's. */
+  export class BoundaryCounter {
+    /** Makes a counter at 0. */
+    constructor()
+    /** Adds a number, and returns the sum so far. */
+    add(number: number): number
+  }
+  /** The sum of two numbers. */
+  export function add(left: number, right: number): number
+  /** The sum of two numbers, from tokio. */
+  export function addAsync(left: number, right: number): Promise<number>
+  /** The sum of two numbers, from a thread of libuv's pool. */
+  export function addBlocking(left: number, right: number): Promise<number>
+  /** An object of ten fields. */
+  export interface BoundaryRecord {
+    id: number
+    sensor: number
+    value: number
+    timestamp: number
+    score: number
+    count: number
+    active: boolean
+    flagged: boolean
+    name: string
+    city: string
+  }
+  /** What a function of JavaScript returns for a number. */
+  export function callBack(callback: (arg: number) => number, value: number): number
+  /** The calls of `nothing` so far, by any lane. */
+  export function calls(): number
+  /** Bytes in memory of JavaScript's. */
+  export function copiedBytes(size: number): Uint8Array
+  /** The sum of the first and the last byte of a copy. */
+  export function copyBytes(bytes: Uint8Array): number
+  /** Bytes in memory that stays Rust's until JavaScript's garbage is collected. */
+  export function externalBytes(size: number): Uint8Array
+  /** Throws an error. */
+  export function fail(): void
+  /** Fills memory of the caller's; returns the number of bytes. */
+  export function fillBytes(into: Uint8Array): number
+  /** The next integer. */
+  export function increment(value: bigint): bigint
+  /** A long text of one byte a character. */
+  export function longText(): string
+  /** A long text of two bytes a character. */
+  export function longWideText(): string
+  /** An object. */
+  export function makeRecord(): napiRs.BoundaryRecord
+  /** Writes an object as a flat frame; returns the number of bytes. */
+  export function makeRecordFrame(into: Uint8Array): number
+  /** An object as JSON. */
+  export function makeRecordJson(): string
+  /** A call that passes nothing. */
+  export function nothing(): void
+  /** The sum of the first and the last byte, where they lie. */
+  export function readBytes(bytes: Uint8Array): number
+  /** The sum of an object's fields. */
+  export function readRecord(record: napiRs.BoundaryRecord): number
+  /** The sum of the fields of an object in a flat frame. */
+  export function readRecordFrame(frame: Uint8Array): number
+  /** The sum of the fields of an object as JSON. */
+  export function readRecordJson(text: string): number
+  /** The code of a text's last character. */
+  export function readText(text: string): number
+  /** A short text of one byte a character. */
+  export function shortText(): string
+  /** A short text of two bytes a character. */
+  export function shortWideText(): string
+  /** The sum of the numbers of an array. */
+  export function sumArray(values: Array<number>): number
+  /** The sum of the numbers of a typed array. */
+  export function sumTyped(values: Float64Array): number
+}

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, HttpAsyncCalls, HttpBlockingCalls, HttpBody, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, JsonRows, KvAsyncCalls, KvBlockingCalls, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateDelays, PrivateServer, PrivateShards, RawColumnsReader, RawInserter, RawLineParser, RawShardClient, RawShardFilling, RawShardScan, RawShardStore, SqlAsyncCalls, SqlBlockingCalls, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, checkShardMemory, collectYoungBy, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, RawComparison, RawShardColumn, recycleFrame, releaseFrame, rowsEncoder, runSoak, ServerKind, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, HttpAsyncCalls, HttpBlockingCalls, HttpBody, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, JsonRows, KvAsyncCalls, KvBlockingCalls, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateDelays, PrivateServer, PrivateShards, RawColumnsReader, RawInserter, RawLineParser, RawShardClient, RawShardFilling, RawShardScan, RawShardStore, SqlAsyncCalls, SqlBlockingCalls, SqlConnection, SqlLoop, SqlShapes, Statement, boundaryByHand, buildInfo, checkShardMemory, collectYoungBy, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, RawComparison, RawShardColumn, recycleFrame, releaseFrame, rowsEncoder, runBoundaryFloor, runSoak, ServerKind, threadCpu, napiRs } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
@@ -810,6 +810,7 @@ export { SqlConnection }
 export { SqlLoop }
 export { SqlShapes }
 export { Statement }
+export { boundaryByHand }
 export { buildInfo }
 export { checkShardMemory }
 export { collectYoungBy }
@@ -823,7 +824,9 @@ export { RawShardColumn }
 export { recycleFrame }
 export { releaseFrame }
 export { rowsEncoder }
+export { runBoundaryFloor }
 export { runSoak }
 export { ServerKind }
 export { threadCpu }
+export { napiRs }
 export const __napiBindingTarget = __napiLoadedBindingTarget

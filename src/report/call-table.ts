@@ -44,11 +44,11 @@ function secondsOf({ samples }: CompletedRecord): number[] {
   return samples.map(({ seconds }) => seconds);
 }
 
-/** How many times longer a cell's call takes than the one of the same lane that does not cross. */
+/** How many times longer a cell's call takes than the one of the same lane, or else the plain one, that does not cross. */
 function longerThan(record: CompletedRecord, cells: readonly CompletedRecord[], side: 'rust' | 'js'): string {
-  if (record.side === side) return UNKNOWN;
-  const floors = cells.filter((cell) => cell.side === side);
-  const floor = floors.find(({ lane }) => lane === record.lane) ?? floors.find(({ lane }) => lane === 'call');
-  const interval = floor && rateRatio(floor, record);
+  const floorOf = (lane: string): CompletedRecord | undefined =>
+    cells.find(({ id, family, workload }) => id === [family, workload, lane, side].join('/'));
+  const floor = floorOf(record.lane) ?? floorOf('call');
+  const interval = floor === undefined || floor === record ? undefined : rateRatio(floor, record);
   return interval === undefined ? UNKNOWN : formatFactorInterval(interval);
 }

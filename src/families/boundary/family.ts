@@ -46,7 +46,7 @@ function planCalls({ rows }: FamilyOptions): PlannedCall[] {
 }
 
 function plannedCall(lane: BoundaryLane, workload: string, calls: number, inFlight: number | undefined): PlannedCall {
-  const { side, client, variant } = lane;
+  const { side, client, variant, rustLane } = lane;
   const place = [...(client === undefined ? [] : [client]), ...(inFlight === undefined ? [] : [`b${inFlight}`])];
   const cell: Cell = {
     id: [FAMILY_NAME, workload, lane.lane, side, ...place].join('/'),
@@ -63,7 +63,7 @@ function plannedCall(lane: BoundaryLane, workload: string, calls: number, inFlig
   return {
     cell,
     group: workload,
-    ...(side === 'rust' ? {} : { rustLane: lane.lane }),
+    ...(rustLane === undefined ? {} : { rustLane }),
     ...(client === undefined ? {} : { client }),
     ...skipOf(client),
   };

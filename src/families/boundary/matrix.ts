@@ -6,6 +6,8 @@ export interface BoundaryLane {
   readonly side: Side;
   /** How the values cross. */
   readonly lane: string;
+  /** The lane within Rust that it is compared with; absent in Rust. */
+  readonly rustLane?: string;
   /** What the calls go through; absent in Rust. */
   readonly client?: string;
   readonly variant: string;

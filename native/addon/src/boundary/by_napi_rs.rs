@@ -180,8 +180,8 @@ pub fn sum_typed(values: Float64Array) -> f64 {
 
 /// What a function of JavaScript returns for a number.
 #[napi(namespace = "napiRs")]
-pub fn call_back(function: Function<'_, f64, f64>, value: f64) -> napi::Result<f64> {
-    function.call(value)
+pub fn call_back(callback: Function<'_, f64, f64>, value: f64) -> napi::Result<f64> {
+    callback.call(value)
 }
 
 /// Throws an error.
@@ -217,7 +217,7 @@ pub async fn add_async(left: f64, right: f64) -> f64 {
 }
 
 /// The sum of two numbers, from a thread of libuv's pool.
-#[napi(namespace = "napiRs")]
+#[napi(namespace = "napiRs", ts_return_type = "Promise<number>")]
 pub fn add_blocking(left: f64, right: f64) -> AsyncTask<Addition> {
     AsyncTask::new(Addition { left, right })
 }
