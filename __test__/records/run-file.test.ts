@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { Run, RunRecord } from '../../src/records/record.js';
 import { BoundaryError } from '../../src/errors.js';
 import { parseRun, readRun, serializeRun } from '../../src/records/run-file.js';
-import { network, sampleRun } from './sample-run.js';
+import { completed, network, sampleRun } from './sample-run.js';
 
 const schema = JSON.parse(await readFile(new URL('../../schema/run.schema.json', import.meta.url), 'utf8'));
 const isValid = new Ajv2020({ allErrors: true, strict: true, strictRequired: false }).compile(schema);
@@ -33,10 +33,12 @@ function smallRun(): Run {
   const kinds: ((record: RunRecord) => boolean)[] = [
     (record) => record.outcome === 'completed' && record.flavor !== undefined,
     (record) => record.outcome === 'completed' && record.queries !== undefined,
+    (record) => record.outcome === 'completed' && record.calls !== undefined,
     (record) => record.outcome === 'completed' && record.latency !== undefined,
     (record) => record.outcome === 'failed',
     (record) => record.outcome === 'skipped',
   ];
+  const call = completed({ lane: 'call', side: 'napi', variant: 'napi-rs', rows: 100, calls: 100 }, [1]);
   const kept = kinds.map((isKind) => ({
     transport: 'tcp',
     threads: 1,
@@ -46,7 +48,8 @@ function smallRun(): Run {
     flavor: 'sync' as const,
     bytes: 240,
     queries: 1,
-    ...records.find(isKind)!,
+    calls: 1,
+    ...[...records, call].find(isKind)!,
   }));
   const requestSample = { serverCpuUserSeconds: 1, serverCpuSystemSeconds: 0.5, latency: 'HIST', behind: 'HIST' };
   return {

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { addCheckCommand } from './check-command.js';
 import { addCompareCommand } from './compare-command.js';
 import { EXIT_OK, EXIT_USAGE, exitCodeOf, explain } from './exit-code.js';
 import { addHostCommand } from './host-command.js';
@@ -30,6 +31,7 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
   addRunCommand(program, services, finish);
   addListCommand(program, services);
   addCompareCommand(program, finish);
+  addCheckCommand(program, finish);
   addHostCommand(program, services);
   addServeCommand(program, finish);
   addSetupCommand(program, finish);

@@ -29,7 +29,8 @@ export function forkCount({ samples }: Timed): number {
   return new Set(samples.map(({ fork }) => fork ?? 0)).size - (samples.some(({ fork }) => fork === undefined) ? 1 : 0);
 }
 
-function secondsPerRow({ rows, samples }: Timed): Forks {
+/** The seconds of each row of a cell, by the processes that measured it. */
+export function secondsPerRow({ rows, samples }: Timed): Forks {
   return groupBy(samples, ({ fork }) => String(fork)).map((ofFork) =>
     ofFork.map((sample) => Math.max(sample.seconds, CLOCK_TICK_SECONDS) / rows),
   );

@@ -133,7 +133,7 @@ const comparison = objectOf<Comparison>(
   { transport: text, workers: positiveCount, threads: positiveCount, batch: positiveCount },
 );
 
-const host = objectOf<HostContext>(
+export const hostShape = objectOf<HostContext>(
   { os: text, arch: text, cpu: text, logicalCores: positiveCount, memoryBytes: count },
   {
     physicalCores: positiveCount,
@@ -152,7 +152,7 @@ const network = objectOf<SimulatedNetwork>(
 export const contextShape = objectOf<RunContext>(
   {
     startedAt: text,
-    host,
+    host: hostShape,
     versions: mapOf(text),
     build: objectOf<RunContext['build']>({ profile: text, targetCpu: text, addonSha256: text }),
     config: mapOf(anything),

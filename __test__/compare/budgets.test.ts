@@ -1,0 +1,117 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Budget, type Budgets, checkBudgets, readBudgets } from '../../src/compare/budgets.js';
+import {
+  budgetAnnotations,
+  renderBudgetsJunit,
+  renderBudgetsMarkdown,
+  renderBudgetsTerminal,
+} from '../../src/report/budget-report.js';
+import { around, completed, context, failed, runOf } from '../records/sample-run.js';
+
+const rust = completed({ side: 'rust', lane: 'row', variant: 'RowWriter' }, around(1));
+const napi = completed({ side: 'napi', lane: 'row', variant: 'addRow' }, around(2));
+const broken = failed({ side: 'js', lane: 'row', variant: 'rows' }, 'BB_STUCK', 'the cell is stuck');
+const run = runOf([rust, napi, broken]);
+
+/** A row of `rust` takes 100 ns, within two percent. */
+const time = (maximumSeconds: number, targetSeconds?: number): Budget => ({
+  name: 'a row',
+  cell: rust.id,
+  maximumSeconds,
+  ...(targetSeconds === undefined ? {} : { targetSeconds }),
+});
+const ratio = (maximumRatio: number): Budget => ({ name: 'at most', cell: napi.id, over: rust.id, maximumRatio });
+const check = (budgets: readonly Budget[], host?: Budgets['host']) =>
+  checkBudgets({ schemaVersion: 1, budgets, ...(host && { host }) }, run);
+const verdicts = (...budgets: Budget[]) => check(budgets).outcomes.map(({ verdict }) => verdict);
+
+describe('a budget', () => {
+  it('is kept or broken if the whole interval says so', () => {
+    expect(verdicts(time(1.2e-7), time(1.2e-7, 9e-8), time(8e-8), time(1e-7))).toEqual([
+      'target',
+      'kept',
+      'broken',
+      'undecided',
+    ]);
+    expect(verdicts(ratio(2.5), ratio(1.5), ratio(2))).toEqual(['target', 'broken', 'undecided']);
+    expect(check([ratio(1.5)]).failed).toBe(true);
+    expect(check([ratio(2)]).failed).toBe(false);
+  });
+
+  it('of a cell that was not measured fails the check, with the reason', () => {
+    const { outcomes, failed: isFailed } = check([
+      { name: 'gone', cell: 'nowhere', maximumSeconds: 1 },
+      { name: 'stuck', cell: broken.id, over: rust.id, maximumRatio: 1 },
+    ]);
+    expect(outcomes.map(({ reason }) => reason)).toEqual([
+      'nowhere is not in the run',
+      `${broken.id} failed: BB_STUCK: the cell is stuck`,
+    ]);
+    expect(isFailed).toBe(true);
+  });
+
+  it('of a time is not checked on other hardware, and one of a ratio is', () => {
+    const other = { ...context.host, cpu: 'Another CPU' };
+    const { outcomes, failed: isFailed } = check([time(1e-9), ratio(2.5)], other);
+    expect(outcomes.map(({ verdict }) => verdict)).toEqual(['other-hardware', 'target']);
+    expect(isFailed).toBe(false);
+    expect(check([time(1e-9)], context.host).failed).toBe(true);
+  });
+});
+
+describe('a file of budgets', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'boundary-bench-'));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  const read = async (value: unknown) => {
+    const path = join(folder, 'budgets.json');
+    await writeFile(path, JSON.stringify(value));
+    return readBudgets(path);
+  };
+
+  it('is read as its schema says', async () => {
+    const file = { schemaVersion: 1, host: context.host, budgets: [time(1, 0.5), ratio(3)] };
+    const schema = JSON.parse(await readFile(new URL('../../schema/budgets.schema.json', import.meta.url), 'utf8'));
+    expect(new Ajv2020().compile(schema)(file)).toBe(true);
+    expect(await read(file)).toEqual(file);
+  });
+
+  it.each([
+    [{ schemaVersion: 2, budgets: [] }, 'BB_RESULT_FILE_VERSION'],
+    [{ schemaVersion: 1, budgets: [] }, 'BB_RESULT_FILE_SHAPE'],
+    [{ schemaVersion: 1, budgets: [{ name: 'a', cell: 'b' }] }, 'BB_RESULT_FILE_SHAPE'],
+    [{ schemaVersion: 1, budgets: [{ name: 'a', cell: 'b', maximumSeconds: '1' }] }, 'BB_RESULT_FILE_SHAPE'],
+    [{ schemaVersion: 1, budgets: [{ name: 'a', cell: 'b', over: 'c' }] }, 'BB_RESULT_FILE_SHAPE'],
+  ])('%j is refused', async (value, code) => {
+    await expect(read(value)).rejects.toMatchObject({ code });
+  });
+});
+
+describe('the report', () => {
+  const budgets = [
+    time(1.2e-7, 9e-8),
+    { ...ratio(1.5), name: 'a "ratio", <50% more' },
+    { name: 'gone', cell: 'nowhere', maximumSeconds: 1 },
+    time(1e-7),
+  ];
+
+  it('has a row a budget, and says what could not be decided', () => {
+    expect(renderBudgetsMarkdown(check(budgets))).toMatchInlineSnapshot();
+    expect(renderBudgetsTerminal(check([time(1)], { ...context.host, cpu: 'Another CPU' }))).toMatchInlineSnapshot();
+  });
+
+  it('annotates what is broken for GitHub, on one line each', () => {
+    expect(budgetAnnotations(check(budgets))).toMatchInlineSnapshot();
+  });
+
+  it('is JUnit XML', () => {
+    expect(renderBudgetsJunit(check(budgets))).toMatchInlineSnapshot();
+  });
+});

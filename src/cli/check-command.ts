@@ -1,0 +1,64 @@
+import { appendFile, writeFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { checkBudgets, readBudgets } from '../compare/budgets.js';
+import { readRun } from '../records/run-file.js';
+import {
+  budgetAnnotations,
+  renderBudgetsJunit,
+  renderBudgetsMarkdown,
+  renderBudgetsTerminal,
+} from '../report/budget-report.js';
+import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
+import type { Finish } from './services.js';
+
+interface CheckOptions {
+  readonly budgets: string;
+  readonly json?: boolean;
+  readonly github?: boolean;
+  readonly junit?: string;
+}
+
+const HELP = `
+A budget bounds the time of one row, operation or call of a cell, on the hardware that it was set on, or the ratio of two cells:
+
+  {
+    "schemaVersion": 1,
+    "budgets": [
+      { "name": "reads through the addon", "cell": "kv/get/call/napi/redis/t32/b1", "maximumSeconds": 3e-5 },
+      { "name": "at most three times Rust", "cell": "kv/get/batch/napi/redis/t32/b64",
+        "over": "kv/get/batch/rust/redis/t32/b64", "maximumRatio": 3 }
+    ]
+  }
+
+A budget whose interval contains its maximum is not decided; it is named, and breaks nothing.
+
+Exit code: 0 if no budget is broken, 1 if one is or a cell of one was not measured, 2 where a file can't be read.
+
+Example:
+  boundary-bench check --budgets budgets.json results/runs/2026-05-02T10-00-00Z/run.json`;
+
+export function addCheckCommand(program: Command, finish: Finish): void {
+  program
+    .command('check')
+    .summary('compare a run with budgets')
+    .description('Compares the cells of a run with upper bounds of their times, or of their ratios.')
+    .argument('<run>', 'the run.json to check')
+    .requiredOption('--budgets <file>', 'the file of budgets')
+    .option('--json', 'print JSON')
+    .option('--github', "print annotations for GitHub Actions, and add the table to the job's summary")
+    .option('--junit <file>', 'also write JUnit XML')
+    .addHelpText('after', HELP)
+    .action(async (path: string, { budgets, json, github, junit }: CheckOptions) => {
+      const check = checkBudgets(await readBudgets(budgets), await readRun(path));
+      if (junit !== undefined) await writeFile(junit, renderBudgetsJunit(check));
+      if (github) {
+        const summary = process.env['GITHUB_STEP_SUMMARY'];
+        if (summary === undefined || summary === '') process.stdout.write(renderBudgetsMarkdown(check));
+        else await appendFile(summary, renderBudgetsMarkdown(check));
+        process.stdout.write(budgetAnnotations(check));
+      } else {
+        process.stdout.write(json ? `${JSON.stringify(check, null, 2)}\n` : renderBudgetsTerminal(check));
+      }
+      finish(check.failed ? EXIT_FAILED : EXIT_OK);
+    });
+}

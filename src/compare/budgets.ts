@@ -1,0 +1,134 @@
+import type { CompletedRecord, HostContext, Run, RunRecord } from '../records/record.js';
+import { BoundaryError } from '../errors.js';
+import { hostShape } from '../records/record-shape.js';
+import { parseJson, readResultFile } from '../records/run-file.js';
+import { amount, asObject, listOf, objectOf, positiveCount, text } from '../records/shape.js';
+import { type RatioInterval, ratioOfForks } from '../stats/ratio-interval.js';
+import { hardwareDifferences } from './hardware.js';
+import { rateRatio, secondsPerRow } from './rate-ratio.js';
+
+/** An upper bound of the time of a cell: of one row, operation, query or call. It holds on the hardware that it was set on. */
+export interface TimeBudget {
+  /** What the budget is for, in the tables. */
+  readonly name: string;
+  /** The id of the cell. */
+  readonly cell: string;
+  /** The seconds that are wanted; absent: those of the maximum. */
+  readonly targetSeconds?: number;
+  /** The most seconds that are accepted. */
+  readonly maximumSeconds: number;
+}
+
+/** A bound of the ratio of two cells of a run: the time of one over that of the other. It holds on any hardware. */
+export interface RatioBudget {
+  readonly name: string;
+  readonly cell: string;
+  /** The id of the cell that it is compared with. */
+  readonly over: string;
+  /** The ratio that is wanted; absent: the maximum. */
+  readonly targetRatio?: number;
+  /** The largest ratio that is accepted: 3 allows three times as long, 0.5 demands twice as fast. */
+  readonly maximumRatio: number;
+}
+
+export type Budget = TimeBudget | RatioBudget;
+
+/** A file of budgets; `schema/budgets.schema.json` describes it. */
+export interface Budgets {
+  readonly schemaVersion: 1;
+  /** The hardware on which the times were set, as `run.json` has it; absent: they hold on any. */
+  readonly host?: HostContext;
+  readonly budgets: readonly Budget[];
+}
+
+/**
+ * How a budget fares: the whole interval is at or below the target, or at or below the maximum, or beyond it; or the interval contains the
+ * maximum, so that the run can't tell; or a cell has no samples in the run; or the time was set on other hardware.
+ */
+export type BudgetVerdict = 'target' | 'kept' | 'broken' | 'undecided' | 'unmeasured' | 'other-hardware';
+
+export interface BudgetOutcome {
+  readonly budget: Budget;
+  readonly verdict: BudgetVerdict;
+  /** The seconds or the ratio that was measured, with its 95% interval; absent if it was not. */
+  readonly measured?: RatioInterval;
+  /** Why there is no figure, for `unmeasured`. */
+  readonly reason?: string;
+}
+
+export interface BudgetCheck {
+  readonly outcomes: readonly BudgetOutcome[];
+  /** How the run's hardware differs from that of the times. */
+  readonly hardwareDifferences: readonly string[];
+  /** Whether a budget is broken, or one of its cells was not measured. */
+  readonly failed: boolean;
+}
+
+const timeShape = objectOf<TimeBudget>({ name: text, cell: text, maximumSeconds: amount }, { targetSeconds: amount });
+const ratioShape = objectOf<RatioBudget>(
+  { name: text, cell: text, over: text, maximumRatio: amount },
+  { targetRatio: amount },
+);
+
+export function isRatioBudget(budget: Budget): budget is RatioBudget {
+  return 'over' in budget;
+}
+
+/** Reads a file of budgets. Throws a `BoundaryError` as `readRun` does. */
+export async function readBudgets(path: string): Promise<Budgets> {
+  const value = parseJson(await readResultFile(path), path);
+  const { schemaVersion, host, budgets } = asObject(value, path);
+  positiveCount(schemaVersion, `${path}.schemaVersion`);
+  if (schemaVersion !== 1) {
+    throw new BoundaryError('BB_RESULT_FILE_VERSION', `${path} has schema version ${schemaVersion}; this version reads 1`);
+  }
+  if (host !== undefined) hostShape(host, `${path}.host`);
+  listOf((budget, where) => {
+    const shape = Object.hasOwn(asObject(budget, where), 'over') ? ratioShape : timeShape;
+    shape(budget, where);
+  }, 1)(budgets, `${path}.budgets`);
+  return value as Budgets;
+}
+
+/** Compares a run with budgets. */
+export function checkBudgets({ host, budgets }: Budgets, run: Run): BudgetCheck {
+  const differences = host === undefined ? [] : hardwareDifferences(host, run.context.host);
+  const byId = new Map(run.records.map((record) => [record.id, record]));
+  const outcomes = budgets.map((budget): BudgetOutcome => {
+    const cells = isRatioBudget(budget) ? [budget.cell, budget.over] : [budget.cell];
+    const reasons = cells.flatMap((id) => unmeasured(id, byId.get(id)) ?? []);
+    if (reasons.length > 0) return { budget, verdict: 'unmeasured', reason: reasons.join('; ') };
+    const [cell, over] = cells.map((id) => byId.get(id) as CompletedRecord);
+    if (!isRatioBudget(budget) && differences.length > 0) return { budget, verdict: 'other-hardware' };
+    const measured = isRatioBudget(budget) ? rateRatio(over!, cell!)! : timeOf(cell!);
+    return { budget, measured, verdict: verdictOn(budget, measured) };
+  });
+  const failed = outcomes.some(({ verdict }) => verdict === 'broken' || verdict === 'unmeasured');
+  return { outcomes, hardwareDifferences: differences, failed };
+}
+
+/** Why a cell has no figure; `undefined` if it has one. */
+function unmeasured(id: string, record: RunRecord | undefined): string | undefined {
+  if (record === undefined) return `${id} is not in the run`;
+  if (record.outcome === 'failed') return `${id} failed: ${record.error.code}: ${record.error.message}`;
+  if (record.outcome === 'skipped') return `${id} was skipped: ${record.reason}`;
+  return record.rows === 0 ? `${id} moved no rows` : undefined;
+}
+
+/** The seconds of one row of a cell, with their interval. */
+function timeOf(record: CompletedRecord): RatioInterval {
+  const forks = secondsPerRow({ rows: record.queries ?? record.rows, samples: record.samples });
+  return ratioOfForks(
+    forks,
+    forks.map(() => [1]),
+  );
+}
+
+function verdictOn(budget: Budget, { low, high }: RatioInterval): BudgetVerdict {
+  const [maximum, target] = isRatioBudget(budget)
+    ? [budget.maximumRatio, budget.targetRatio ?? budget.maximumRatio]
+    : [budget.maximumSeconds, budget.targetSeconds ?? budget.maximumSeconds];
+  if (high <= target) return 'target';
+  if (high <= maximum) return 'kept';
+  return low > maximum ? 'broken' : 'undecided';
+}

@@ -1,0 +1,138 @@
+import { type Budget, type BudgetCheck, type BudgetOutcome, type BudgetVerdict, isRatioBudget } from '../compare/budgets.js';
+import type { RatioInterval } from '../stats/ratio-interval.js';
+import {
+  type Block,
+  type Table,
+  columns,
+  heading,
+  list,
+  paragraph,
+  renderMarkdown,
+  renderTerminal,
+  tableBlock,
+} from './document.js';
+import { UNKNOWN, formatDuration, formatFactor, formatFactorInterval } from './format.js';
+
+/** The output of `boundary-bench check`, for a terminal. */
+export function renderBudgetsTerminal(check: BudgetCheck): string {
+  return renderTerminal(budgetBlocks(check));
+}
+
+/** The summary of a job of GitHub Actions: Markdown with a title. */
+export function renderBudgetsMarkdown(check: BudgetCheck): string {
+  return renderMarkdown([heading(2, 'Budgets'), ...budgetBlocks(check)]);
+}
+
+/** The annotations of a job of GitHub Actions: a workflow command for each budget that is broken or not decided. */
+export function budgetAnnotations({ outcomes }: BudgetCheck): string {
+  return outcomes
+    .flatMap((outcome) => {
+      const { verdict, budget } = outcome;
+      if (verdict !== 'broken' && verdict !== 'unmeasured' && verdict !== 'undecided') return [];
+      const level = verdict === 'undecided' ? 'warning' : 'error';
+      return [`::${level} title=${escaped(budget.name, true)}::${escaped(sentenceOn(outcome), false)}\n`];
+    })
+    .join('');
+}
+
+/** https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts */
+function escaped(value: string, isProperty: boolean): string {
+  const data = value.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+  return isProperty ? data.replaceAll(':', '%3A').replaceAll(',', '%2C') : data;
+}
+
+/** JUnit XML, in which a budget is a test case. */
+export function renderBudgetsJunit({ outcomes }: BudgetCheck): string {
+  const failures = outcomes.filter(({ verdict }) => verdict === 'broken' || verdict === 'unmeasured').length;
+  const skipped = outcomes.filter(({ verdict }) => verdict === 'undecided' || verdict === 'other-hardware').length;
+  const cases = outcomes.map((outcome) => {
+    const { budget, verdict } = outcome;
+    const message = attribute(sentenceOn(outcome));
+    const result =
+      verdict === 'broken' || verdict === 'unmeasured'
+        ? `<failure message="${message}"/>`
+        : verdict === 'undecided' || verdict === 'other-hardware'
+          ? `<skipped message="${message}"/>`
+          : '';
+    return `  <testcase name="${attribute(budget.name)}" classname="${attribute(budget.cell)}">${result}</testcase>\n`;
+  });
+  const counts = `tests="${outcomes.length}" failures="${failures}" skipped="${skipped}"`;
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="boundary-bench budgets" ${counts}>\n${cases.join('')}</testsuite>\n`;
+}
+
+function attribute(value: string): string {
+  return value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;').replaceAll('\n', '&#10;');
+}
+
+function budgetBlocks(check: BudgetCheck): Block[] {
+  const { outcomes, hardwareDifferences } = check;
+  const undecided = outcomes.filter(({ verdict }) => verdict === 'undecided' || verdict === 'unmeasured');
+  return [
+    ...(hardwareDifferences.length === 0
+      ? []
+      : [
+          paragraph('The times were set on other hardware, so only the ratios are checked:'),
+          ...list(hardwareDifferences),
+        ]),
+    ...tableBlock(budgetTable(outcomes)),
+    ...list(undecided.map((outcome) => `${outcome.budget.name}: ${sentenceOn(outcome)}`)),
+    paragraph(conclusion(outcomes)),
+  ];
+}
+
+const VERDICTS: Readonly<Record<BudgetVerdict, string>> = {
+  target: 'meets the target',
+  kept: 'within the maximum',
+  broken: 'BROKEN',
+  undecided: 'not decided',
+  unmeasured: 'NOT MEASURED',
+  'other-hardware': 'not checked here',
+};
+
+function budgetTable(outcomes: readonly BudgetOutcome[]): Table {
+  return {
+    columns: columns('Budget', '>Target', '>Maximum', '>Measured (95% interval)', 'Verdict'),
+    rows: outcomes.map(({ budget, measured, verdict }) => {
+      const { target, maximum, format } = boundsOf(budget);
+      return [
+        budget.name,
+        target === undefined ? UNKNOWN : format(target),
+        format(maximum),
+        measured === undefined ? UNKNOWN : intervalText(budget, measured),
+        VERDICTS[verdict],
+      ];
+    }),
+  };
+}
+
+function sentenceOn({ budget, verdict, measured, reason }: BudgetOutcome): string {
+  const { maximum, format } = boundsOf(budget);
+  const what = isRatioBudget(budget) ? `${budget.cell} over ${budget.over}` : budget.cell;
+  if (verdict === 'unmeasured') return reason ?? 'it was not measured';
+  if (verdict === 'other-hardware') return `the time of ${what} was set on other hardware`;
+  const figure = measured === undefined ? '' : ` takes ${intervalText(budget, measured)}`;
+  const more = verdict === 'undecided' ? '; more forks decide it' : '';
+  return `${what}${figure}, and the maximum is ${format(maximum)}${more}`;
+}
+
+function conclusion(outcomes: readonly BudgetOutcome[]): string {
+  const of = (...verdicts: BudgetVerdict[]): number =>
+    outcomes.filter(({ verdict }) => verdicts.includes(verdict)).length;
+  return `${of('broken')} of ${outcomes.length} budgets broken, ${of('unmeasured')} not measured, ${of('undecided')} not decided.`;
+}
+
+function boundsOf(budget: Budget): {
+  readonly target: number | undefined;
+  readonly maximum: number;
+  readonly format: (value: number) => string;
+} {
+  return isRatioBudget(budget)
+    ? { target: budget.targetRatio, maximum: budget.maximumRatio, format: formatFactor }
+    : { target: budget.targetSeconds, maximum: budget.maximumSeconds, format: formatDuration };
+}
+
+function intervalText(budget: Budget, measured: RatioInterval): string {
+  if (isRatioBudget(budget)) return formatFactorInterval(measured);
+  const { ratio, low, high } = measured;
+  return `${formatDuration(ratio)} (${formatDuration(low)}–${formatDuration(high)})`;
+}
