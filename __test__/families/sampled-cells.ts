@@ -9,6 +9,7 @@ export const stopwatch: Stopwatch = {
   stop: () => {},
   add: () => {},
   addRequests: ({ latency }) => expect(latency).not.toBe(''),
+  addHeapBytes: (bytes) => expect(bytes).toBeGreaterThanOrEqual(0),
   apart: (_work, execute) => execute(),
 };
 

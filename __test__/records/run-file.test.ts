@@ -51,7 +51,7 @@ function smallRun(): Run {
     calls: 1,
     ...[...records, call].find(isKind)!,
   }));
-  const requestSample = { serverCpuUserSeconds: 1, serverCpuSystemSeconds: 0.5, latency: 'HIST', behind: 'HIST' };
+  const requestSample = { serverCpuUserSeconds: 1, serverCpuSystemSeconds: 0.5, latency: 'HIST', behind: 'HIST', heapBytesPerCall: 64 };
   return {
     ...rest,
     context: { ...context, networks: { shards: network } },

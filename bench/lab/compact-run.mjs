@@ -60,12 +60,13 @@ function compactRecord(record) {
   const { samples, latency, behind } = record;
   return {
     ...record,
-    samples: samples.map(({ fork, executions, seconds, encodeSeconds, decodeSeconds }) => ({
+    samples: samples.map(({ fork, executions, seconds, encodeSeconds, decodeSeconds, heapBytesPerCall }) => ({
       fork,
       executions,
       seconds,
       encodeSeconds,
       decodeSeconds,
+      heapBytesPerCall,
     })),
     ...(latency && { latency: compactLatency(latency) }),
     ...(behind && { behind: compactLatency(behind) }),

@@ -39,6 +39,8 @@ export interface Stopwatch {
   add(timing: NativeTiming): void;
   /** Keeps the latencies of a sample of request work. Called once per sample. */
   addRequests(measures: RequestMeasures): void;
+  /** Keeps the bytes by which V8's heap grows in one call, counted apart from the timed work. Called once per sample. */
+  addHeapBytes(bytesPerCall: number): void;
 }
 
 /** One open cell: the runner takes its warm-up runs and samples from it, then closes it. */

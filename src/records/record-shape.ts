@@ -77,6 +77,7 @@ const sample = objectOf<Sample>(
     serverCpuUserSeconds: amount,
     serverCpuSystemSeconds: amount,
     gcSeconds: amount,
+    heapBytesPerCall: amount,
     longestStallMs: amount,
     latency: text,
     behind: text,

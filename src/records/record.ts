@@ -86,6 +86,8 @@ export interface Sample {
   readonly serverCpuUserSeconds?: number;
   readonly serverCpuSystemSeconds?: number;
   readonly gcSeconds?: number;
+  /** The bytes by which V8's heap grows in one call, where the work is to cross. */
+  readonly heapBytesPerCall?: number;
   /** The longest delay of the event loop's heartbeat, from the heartbeat's intended time. */
   readonly longestStallMs?: number;
   /** For request work: the HDR histogram of the latencies in nanoseconds, V2 compressed, base64. */

@@ -5,6 +5,7 @@ import { quantile } from '../stats/quantile.js';
 import { type Table, columns } from './document.js';
 import { UNKNOWN, formatCount, formatDuration, formatFactorInterval } from './format.js';
 import { sideAndVariantOf } from './labels.js';
+import { medianOf } from './resource-tables.js';
 
 /** Whether a cell's work is to cross, so that its calls are counted. */
 export function isCall({ calls }: Pick<CompletedRecord, 'calls'>): boolean {
@@ -13,7 +14,7 @@ export function isCall({ calls }: Pick<CompletedRecord, 'calls'>): boolean {
 
 /**
  * What one crossing takes: a row a cell, by workload, with the time of a call in the median sample, half of the samples around it,
- * and how many times longer it takes than the same call without a crossing: within Rust, or within JavaScript.
+ * the bytes by which V8's heap grows, and how many times longer it takes than the same call without a crossing: within Rust, or within JavaScript.
  */
 export function callTable(records: readonly CompletedRecord[]): Table {
   return {
@@ -23,6 +24,7 @@ export function callTable(records: readonly CompletedRecord[]): Table {
       '>In flight',
       '>A call',
       '>Half of the samples',
+      '>Heap a call',
       '>Over Rust alone',
       '>Over JavaScript alone',
     ),
@@ -33,11 +35,18 @@ export function callTable(records: readonly CompletedRecord[]): Table {
         formatCount(record.batch ?? 1),
         formatDuration(record.summary.medianSeconds / record.rows),
         [0.25, 0.75].map((part) => formatDuration(quantile(secondsOf(record), part) / record.rows)).join('–'),
+        heapText(record),
         longerThan(record, cells, 'rust'),
         longerThan(record, cells, 'js'),
       ]),
     ),
   };
+}
+
+/** The bytes by which V8's heap grows in one call. */
+function heapText(record: CompletedRecord): string {
+  const bytes = medianOf(record, ({ heapBytesPerCall }) => heapBytesPerCall);
+  return bytes === undefined ? UNKNOWN : `${Math.round(bytes)} B`;
 }
 
 function secondsOf({ samples }: CompletedRecord): number[] {

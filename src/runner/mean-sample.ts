@@ -14,6 +14,7 @@ const FIGURES: Readonly<Record<Figure, (values: readonly number[]) => number>> =
   serverCpuUserSeconds: mean,
   serverCpuSystemSeconds: mean,
   gcSeconds: mean,
+  heapBytesPerCall: mean,
   peakRssBytes: largest,
   longestStallMs: largest,
 };

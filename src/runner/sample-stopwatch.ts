@@ -31,6 +31,7 @@ export class SampleStopwatch implements Stopwatch {
   readonly #native: NativeTiming[] = [];
   readonly #codecMs: Partial<Record<CodecWork, number>> = {};
   #requests: RequestMeasures = {};
+  #heapBytesPerCall: number | undefined;
   #lap: Lap | undefined;
   #cpuUser = 0;
   #cpuSystem = 0;
@@ -83,6 +84,10 @@ export class SampleStopwatch implements Stopwatch {
     this.#requests = measures;
   }
 
+  addHeapBytes(bytesPerCall: number): void {
+    this.#heapBytesPerCall = bytesPerCall;
+  }
+
   /** The sample. Throws a `BoundaryError` with the code `BB_STOPWATCH` if nothing was timed or the stopwatch still runs. */
   async end(): Promise<Sample> {
     const stalls = this.#heartbeat.stop();
@@ -98,6 +103,7 @@ export class SampleStopwatch implements Stopwatch {
       ...(peakRssBytes === undefined ? {} : { peakRssBytes }),
       ...(this.#laps.length === 0 ? {} : this.#onTheEventLoop(stalls, collections)),
       ...this.#requests,
+      ...(this.#heapBytesPerCall === undefined ? {} : { heapBytesPerCall: this.#heapBytesPerCall }),
     };
   }
 

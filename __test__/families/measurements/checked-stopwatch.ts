@@ -32,6 +32,10 @@ export class CheckedStopwatch implements Stopwatch {
   addRequests(): void {
     throw new Error('no lane of this family has requests');
   }
+
+  addHeapBytes(): void {
+    throw new Error('no lane of this family is about calls');
+  }
 }
 
 /** Opens the cell, takes two samples, checks them, and has each row checked. */

@@ -5,6 +5,7 @@ import type { Cell, Checksum } from '../../records/record.js';
 import type { Family, FamilyOptions, NativeTiming, OpenCell, PlannedCell } from '../workload.js';
 import type { Adder } from './adders.js';
 import { type BoundaryFunctions, plainFunctions } from './functions.js';
+import { heapBytesPerCall } from './heap-bytes.js';
 import { asyncLoopOf, loopOf, resultOf } from './loops.js';
 import { BOUNDARY_MATRIX, type BoundaryLane } from './matrix.js';
 
@@ -132,6 +133,7 @@ function openLoop(
       // A loop that waits for nothing must not wait for a turn of the event loop either.
       const sum = typeof looped === 'number' ? looped : await looped;
       stopwatch.stop();
+      stopwatch.addHeapBytes(await heapBytesPerCall(loop, calls));
       return checksumOf(calls, sum);
     },
     close,

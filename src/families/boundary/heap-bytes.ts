@@ -1,0 +1,32 @@
+import { getHeapStatistics } from 'node:v8';
+
+import { median } from '../../stats/quantile.js';
+
+/** The calls and the turns after which the growth is looked at: so few that the young generation is hardly ever collected among them. */
+const MOST_CALLS = 1000;
+const TURNS = 5;
+
+/** The part of a sample's calls that is made again for it, at most. */
+const PART = 0.01;
+
+/** The bytes by which V8's heap grows in one call of a loop; a turn in which garbage is collected is one of several. */
+export async function heapBytesPerCall(
+  loop: (calls: number) => number | Promise<number>,
+  calls: number,
+): Promise<number> {
+  const few = Math.max(1, Math.min(MOST_CALLS, Math.floor(calls * PART)));
+  const grown: number[] = [];
+  // What looking at the heap allocates is not of the calls.
+  const own = heapBytes() - heapBytes();
+  for (let turn = 0; turn < TURNS; turn += 1) {
+    const before = heapBytes();
+    const looped = loop(few);
+    if (typeof looped !== 'number') await looped;
+    grown.push((heapBytes() - before + own) / few);
+  }
+  return Math.max(0, median(grown));
+}
+
+function heapBytes(): number {
+  return getHeapStatistics().used_heap_size;
+}
