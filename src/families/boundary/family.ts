@@ -110,6 +110,7 @@ const FUNCTIONS: Readonly<Record<string, () => Promise<BoundaryFunctions> | Boun
 const ADDERS: Readonly<Record<string, () => Promise<Adder<number | Promise<number>>>>> = {
   'call-async': async () => asyncAdder((await import('./native-functions.js')).ASYNC_ADDITIONS['call-async']!),
   'call-blocking': async () => asyncAdder((await import('./native-functions.js')).ASYNC_ADDITIONS['call-blocking']!),
+  'call-thread': async () => asyncAdder((await import('./native-functions.js')).nextByThread()),
   message: async () => (await import('./adders.js')).openWorkerAdder(),
   'shared-memory': async () => (await import('./adders.js')).openSharedAdder(),
   socket: async () => (await import('./adders.js')).openProcessAdder(),

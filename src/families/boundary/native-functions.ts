@@ -26,6 +26,12 @@ export function koffiFunctions(): BoundaryFunctions {
   return { ...plainFunctions(), ...foreignFunctions(), calls: napiRs.calls };
 }
 
+/** The next number, by a function of JavaScript that a thread of tokio's calls. */
+export function nextByThread(): (value: number) => Promise<number> {
+  const caller = new napiRs.ThreadCaller((value) => value + 1);
+  return (value) => caller.call(value);
+}
+
 /** The addition whose result is a promise: of tokio, or of libuv's pool. */
 export const ASYNC_ADDITIONS: Readonly<Record<string, (left: number, right: number) => Promise<number>>> = {
   'call-async': (left, right) => napiRs.addAsync(left, right),

@@ -1,11 +1,14 @@
 //! The functions by napi-rs, as everyone uses it: arguments and results are converted by their types.
 
+use std::sync::Arc;
+
 use boundary_bench_suite::boundary::{self, Counter, Record};
-use napi::bindgen_prelude::{AsyncTask, BigInt, Float64Array, Function, Uint8Array, Uint8ArraySlice};
-use napi::{Env, Task};
+use napi::bindgen_prelude::{AsyncBlock, AsyncTask, BigInt, Float64Array, Function, Uint8Array, Uint8ArraySlice};
+use napi::threadsafe_function::ThreadsafeFunction;
+use napi::{Env, Status, Task};
 use napi_derive::napi;
 
-use crate::errors::{invalid, js};
+use crate::errors::{invalid, js, promise};
 
 /// A call that passes nothing.
 #[napi(namespace = "napiRs")]
@@ -238,5 +241,25 @@ impl Task for Addition {
 
     fn resolve(&mut self, _: Env, sum: f64) -> napi::Result<f64> {
         Ok(sum)
+    }
+}
+
+/// A function of JavaScript that another thread calls.
+#[napi(namespace = "napiRs")]
+pub struct ThreadCaller(Arc<ThreadsafeFunction<f64, f64, f64, Status, false, true>>);
+
+#[napi(namespace = "napiRs")]
+impl ThreadCaller {
+    /// Lets other threads call a function. It does not keep the process alive.
+    #[napi(constructor)]
+    pub fn new(callback: Function<'_, f64, f64>) -> napi::Result<Self> {
+        Ok(Self(Arc::new(callback.build_threadsafe_function().weak::<true>().build()?)))
+    }
+
+    /// What the function returns for a number, called from a thread of tokio's.
+    #[napi]
+    pub fn call(&self, env: Env, value: f64) -> napi::Result<AsyncBlock<f64>> {
+        let function = Arc::clone(&self.0);
+        promise(env, async move { function.call_async(value).await })
     }
 }
