@@ -1,40 +1,78 @@
 import { type Command, Option } from 'commander';
 import { type InstallOptions, installHyperd } from '../host/install-hyperd.js';
+import { installRuntime } from '../host/install-runtime.js';
 import { EXIT_OK } from './exit-code.js';
 import { interruptible } from './interrupt.js';
 import type { Finish } from './services.js';
 
+const WHERE =
+  '$BOUNDARY_BENCH_CACHE, else $XDG_CACHE_HOME/boundary-bench, else ~/.cache/boundary-bench; nothing else is installed.';
+
 const ABOUT_HYPERD = `
 It comes with the Python wheel tableauhyperapi, which the pip of python3 downloads from the package index; on Linux on x64, --from npm
 takes an older one from the npm package of Hyper's own Node binding, without Python. It goes into
-$BOUNDARY_BENCH_CACHE, else $XDG_CACHE_HOME/boundary-bench, else ~/.cache/boundary-bench; nothing else is installed.`;
+${WHERE}`;
+
+const ABOUT_RUNTIMES = `
+A name is node, bun or deno, with a version where it must not be the latest: node@22, bun@1.2. It is installed from npm, into
+${WHERE}
+
+Example:
+  boundary-bench setup runtime node@22
+  boundary-bench run --family boundary --runtime node@22`;
 
 export function addSetupCommand(program: Command, finish: Finish): void {
-  program
+  const setup = program
     .command('setup')
-    .summary('install what an engine needs')
-    .description('Installs what an engine needs and npm does not bring.')
+    .summary('install what an engine or a runtime needs')
+    .description('Installs what an engine needs and npm does not bring, or a runtime to measure on.');
+  setup
     .command('hyperd')
     .summary('install the server of the engine hyper')
     .description('Installs hyperd, the server of the engine hyper.')
     .option('--force', 'install it anew where it is installed already')
     .addOption(new Option('--from <installer>', 'what downloads it').choices(['pip', 'npm']).default('pip'))
     .addHelpText('after', ABOUT_HYPERD)
-    .action(async ({ force, from }: Pick<InstallOptions, 'force' | 'from'>) => {
-      const say = (line: string): void => void process.stderr.write(`${line}\n`);
-      const install = async (signal: AbortSignal) => {
-        try {
-          return await installHyperd({ force, from, signal, onProgress: say });
-        } catch (error) {
-          if (signal.aborted) return undefined;
-          throw error;
-        }
-      };
-      const { result, exitCode } = await interruptible(install, () => say('Stopping; nothing is installed.'));
-      if (result !== undefined) {
-        const known = result.wasThere ? ', installed before (--force installs it anew)' : '';
-        process.stdout.write(`${result.path}\n${result.version}${known}\n`);
-      }
-      finish(exitCode ?? EXIT_OK);
-    });
+    .action(({ force, from }: Pick<InstallOptions, 'force' | 'from'>) =>
+      installed(finish, (signal) => installHyperd({ force, from, signal, onProgress: say })),
+    );
+  setup
+    .command('runtime')
+    .summary('install another runtime to measure on')
+    .description('Installs a JavaScript runtime, on which `run --runtime` measures.')
+    .argument('<name>', 'node, bun or deno, with a version such as node@22')
+    .option('--force', 'install it anew where it is installed already')
+    .addHelpText('after', ABOUT_RUNTIMES)
+    .action((name: string, { force }: { readonly force?: boolean }) =>
+      installed(finish, (signal) => installRuntime(name, { force, signal })),
+    );
+}
+
+/** What an installer leaves behind. */
+interface Installed {
+  readonly path: string;
+  readonly version: string;
+  readonly wasThere: boolean;
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+/** Installs, until it is interrupted, and prints the path and the version of what is there. */
+async function installed(finish: Finish, installer: (signal: AbortSignal) => Promise<Installed>): Promise<void> {
+  const install = async (signal: AbortSignal): Promise<Installed | undefined> => {
+    try {
+      return await installer(signal);
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      throw error;
+    }
+  };
+  const { result, exitCode } = await interruptible(install, () => say('Stopping; nothing is installed.'));
+  if (result !== undefined) {
+    const known = result.wasThere ? ', installed before (--force installs it anew)' : '';
+    process.stdout.write(`${result.path}\n${result.version}${known}\n`);
+  }
+  finish(exitCode ?? EXIT_OK);
 }

@@ -80,6 +80,8 @@ export interface PlannedCell {
   readonly isQuick?: boolean;
   /** The reason why the cell can't run here, if it is known before it is opened. */
   readonly skip?: string;
+  /** The program of the runtime that measures it, if it is another than that of the run. */
+  readonly program?: string;
 }
 
 /** What the processes of a run have in common. */

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
+
+import { cacheFolder } from './cache-folder.js';
 
 /** The path of a `hyperd`, or the instructions for getting one. */
 export type Hyperd = { readonly path: string } | { readonly missing: string };
@@ -58,12 +59,6 @@ export function useHyperd(path: string | undefined): Disposable {
 /** The folder that `boundary-bench setup hyperd` fills. */
 export function hyperdCache(): string {
   return join(cacheFolder(), 'hyperd');
-}
-
-function cacheFolder(): string {
-  const { BOUNDARY_BENCH_CACHE: own, XDG_CACHE_HOME: common } = process.env;
-  if (own !== undefined && own !== '') return own;
-  return join(common !== undefined && common !== '' ? common : join(homedir(), '.cache'), 'boundary-bench');
 }
 
 /** The result of asking Python, kept since starting it is slow, and its packages do not change in the meantime. */

@@ -1,12 +1,9 @@
-import { execFile } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 
 import { BoundaryError } from '../errors.js';
 import { HYPERD_BINARY, HYPERD_NPM, hyperdAt, hyperdCache, hyperdWheel } from './hyperd.js';
-
-const execute = promisify(execFile);
+import { npmInstall, runTool, versionOf } from './setup-tools.js';
 
 const PACKAGE = 'tableauhyperapi';
 
@@ -80,26 +77,7 @@ function fetcherByNpm(): Fetch {
   return async (workshop, { signal, onProgress }) => {
     onProgress?.(`Downloading ${HYPERD_NPM.name} ${HYPERD_NPM.version} (about 90 MB)`);
     // The binding itself may need a newer Node.js, which its server does not.
-    const quietly = [
-      '--no-save',
-      '--ignore-scripts',
-      '--no-engine-strict',
-      '--no-audit',
-      '--no-fund',
-      '--loglevel=error',
-    ];
-    const words = ['install', '--prefix', workshop, ...quietly, `${HYPERD_NPM.name}@${HYPERD_NPM.version}`];
-    await runTool('npm', words, signal, (why, cause, isMissing) => {
-      if (isMissing) throw new BoundaryError('BB_SETUP_NO_NPM', 'there is no npm on the PATH', { cause });
-      throw new BoundaryError(
-        'BB_SETUP_DOWNLOAD',
-        `npm can't install ${HYPERD_NPM.name} ${HYPERD_NPM.version}: ${why}`,
-        {
-          hint: 'Is this machine online?',
-          cause,
-        },
-      );
-    });
+    await npmInstall(`${HYPERD_NPM.name}@${HYPERD_NPM.version}`, workshop, signal);
     const unpacked = join(workshop, 'node_modules', HYPERD_NPM.name, HYPERD_BINARY);
     await chmod(unpacked, 0o755);
     return unpacked;
@@ -167,37 +145,4 @@ async function python(
       cause,
     });
   });
-}
-
-/** Runs a program; `fail` is told the last line of its errors, or that there is no such program. */
-async function runTool(
-  program: string,
-  args: readonly string[],
-  signal: AbortSignal | undefined,
-  fail: (why: string, cause: unknown, isMissing: boolean) => never,
-): Promise<void> {
-  try {
-    await execute(program, args, { signal });
-  } catch (error) {
-    if (signal?.aborted) throw error;
-    const { code, stderr } = error as { code?: unknown; stderr?: string };
-    fail(lastLineOf(stderr ?? '') || String(error), error, code === 'ENOENT');
-  }
-}
-
-async function versionOf(path: string): Promise<string> {
-  try {
-    const { stdout } = await execute(path, ['--version'], { timeout: 60_000 });
-    return stdout.trim().split('\n', 1)[0] ?? '';
-  } catch (cause) {
-    const { stderr = '' } = cause as { stderr?: string };
-    throw new BoundaryError('BB_SETUP_UNUSABLE', `${path} does not run here: ${lastLineOf(stderr) || String(cause)}`, {
-      hint: 'Install it anew with --force, if it is not of this machine.',
-      cause,
-    });
-  }
-}
-
-function lastLineOf(text: string): string {
-  return text.trim().split('\n').at(-1)?.trim() ?? '';
 }

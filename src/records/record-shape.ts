@@ -61,6 +61,7 @@ const cellOptional: OptionalChecks<Cell> = {
   bytes: count,
   queries: positiveCount,
   calls: positiveCount,
+  runtime: text,
 };
 
 const sample = objectOf<Sample>(

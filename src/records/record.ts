@@ -40,6 +40,8 @@ export interface Cell {
   readonly threads?: number;
   /** For request work in Rust: the driver of the connections; absent: threads for half of the cores. */
   readonly driver?: Driver;
+  /** The runtime, where it is not the one of the run: a name such as `node@22`, or a path. */
+  readonly runtime?: string;
   /** For an open loop: the requested rate, in requests per second of all threads together. */
   readonly rate?: number;
   /** The rows that one sample moves over the boundary. */

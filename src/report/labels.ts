@@ -2,8 +2,9 @@ import type { Cell, CompletedRecord } from '../records/record.js';
 import { UNKNOWN, formatMebibytes, formatRateOf } from './format.js';
 
 /** The variant of a cell: `RowInserter.addRow`, or `RowInserter.addRow × 2` for two workers. */
-export function variantOf(cell: Cell): string {
-  return cell.workers !== undefined && cell.workers > 1 ? `${cell.variant} × ${cell.workers}` : cell.variant;
+export function variantOf({ variant, workers, runtime }: Cell): string {
+  const several = workers !== undefined && workers > 1 ? `${variant} × ${workers}` : variant;
+  return runtime === undefined ? several : `${several}, on ${runtime}`;
 }
 
 /** The variant with its side: `napi · RowInserter.addRow`. */

@@ -20,6 +20,8 @@ export interface ForkWatch {
   readonly signal: AbortSignal;
   readonly timeoutSeconds: number;
   readonly onStep: (step: ForkStep) => void;
+  /** The program of another runtime; absent: that of this process. */
+  readonly program?: string | undefined;
 }
 
 /**
@@ -28,14 +30,16 @@ export interface ForkWatch {
  */
 export async function measureInFork(
   task: ForkTask,
-  { signal, timeoutSeconds, onStep }: ForkWatch,
+  { signal, timeoutSeconds, onStep, program }: ForkWatch,
 ): Promise<ForkResult> {
   signal.throwIfAborted();
   const child = fork(PROGRAM, [], {
-    serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    // Without the flags of a debugger, whose port is taken.
-    execArgv: process.execArgv.filter((flag) => !flag.startsWith('--inspect')),
+    ...(program === undefined
+      ? // Without the flags of a debugger, whose port is taken.
+        { serialization: 'advanced', execArgv: process.execArgv.filter((flag) => !flag.startsWith('--inspect')) }
+      : // What all runtimes understand.
+        { serialization: 'json', execArgv: [], execPath: program }),
   });
   let output = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-KEPT_OUTPUT)));

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 
 import type { AskedBy, Family, FamilyOptions, PlannedCell } from '../families/workload.js';
+import { findRuntime } from '../host/runtimes.js';
 import type { Cell } from '../records/record.js';
 import { type FilterName, filterCells, unknownWord, valuesNamedBy, wordsAreKnown } from './filters.js';
 import { type RunConfig, type RunRequest, configOf, knownOptions } from './run-config.js';
@@ -109,7 +110,7 @@ function expand(family: Family, config: RunConfig): FamilyPlan {
   // Request work has threads instead of workers.
   if (family.hasOperations === true) {
     const options = optionsFor(1);
-    return { family, options, cells: family.plan(options) };
+    return { family, options, cells: onRuntimes(family, family.plan(options), config) };
   }
   const counts = config.workers ?? [1, availableParallelism()];
   for (const workers of counts) {
@@ -118,5 +119,22 @@ function expand(family: Family, config: RunConfig): FamilyPlan {
       if (counts.includes(planned.cell.workers ?? 1)) cells.set(planned.cell.id, planned);
     }
   }
-  return { family, options: optionsFor(Math.max(...counts)), cells: [...cells.values()] };
+  const options = optionsFor(Math.max(...counts));
+  return { family, options, cells: onRuntimes(family, [...cells.values()], config) };
+}
+
+/** The cells, and those of the Node sides on each further runtime too, next to themselves. */
+function onRuntimes(family: Family, cells: readonly PlannedCell[], { runtimes = [] }: RunConfig): readonly PlannedCell[] {
+  // Without a module, no other process can open the family.
+  if (runtimes.length === 0 || family.module === undefined) return cells;
+  const found = runtimes.map((name) => [name, findRuntime(name)] as const);
+  return cells.flatMap((planned) => {
+    if (planned.cell.side === 'rust') return [planned];
+    const others = found.map(([name, runtime]): PlannedCell => {
+      const cell: Cell = { ...planned.cell, id: `${planned.cell.id}/${name.replaceAll('/', '_')}`, runtime: name };
+      if ('missing' in runtime) return { ...planned, cell, skip: planned.skip ?? runtime.missing };
+      return { ...planned, cell, program: runtime.program };
+    });
+    return [planned, ...others];
+  });
 }

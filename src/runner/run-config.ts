@@ -25,6 +25,11 @@ const CELL_OPTIONS = {
   engines: option('--engine-uri <name=uri>', uris, 'where an engine keeps its rows; may be repeated', URIS),
   all: option('--all', flag, ABOUT_ALL),
   peers: option('--peers', flag, ABOUT_PEERS),
+  runtimes: option(
+    '--runtime <list>',
+    words,
+    'measure the Node sides also on these: node@22,bun,deno as `setup runtime` installs them, or paths',
+  ),
 } satisfies OptionTable;
 
 /** The options of any run that say which cells it has. */

@@ -206,7 +206,8 @@ function measurer(session: Session, { family, options }: FamilyPlan, open: OpenF
     const shared = { ...options, ...(await open.shared?.()) };
     const leaveGarbage = config.leaveGarbage === true;
     const task = { module, family: name, options: shared, planned, policy, verify: fork === 1, leaveGarbage };
-    const result = await measureInFork(task, { signal, onStep, timeoutSeconds: config.timeoutSeconds });
+    const { program } = planned;
+    const result = await measureInFork(task, { signal, onStep, timeoutSeconds: config.timeoutSeconds, program });
     return { ...result, samples: result.samples.map((sample) => ({ fork, ...sample })) };
   };
 }

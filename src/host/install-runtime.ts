@@ -1,0 +1,48 @@
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+import { BoundaryError } from '../errors.js';
+import { findRuntime, runtimePackage } from './runtimes.js';
+import { npmInstall, versionOf } from './setup-tools.js';
+
+export interface InstalledRuntime {
+  /** The path of the program. */
+  readonly path: string;
+  /** The first line of its `--version`. */
+  readonly version: string;
+  /** Whether it was already installed, and was not changed. */
+  readonly wasThere: boolean;
+}
+
+/**
+ * Installs a runtime, such as `node@22`, `bun` or `deno`, from npm into the cache. Throws a `BoundaryError`: `BB_INVALID_ARGUMENT` for
+ * another name, `BB_SETUP_NO_NPM`, `BB_SETUP_DOWNLOAD`, or `BB_SETUP_UNUSABLE` if what was installed does not run here.
+ */
+export async function installRuntime(
+  name: string,
+  { force, signal }: { readonly force?: boolean | undefined; readonly signal?: AbortSignal | undefined } = {},
+): Promise<InstalledRuntime> {
+  const wanted = runtimePackage(name);
+  if (wanted === undefined) {
+    const what = 'it must be node, bun or deno, with a version such as node@22';
+    throw new BoundaryError('BB_INVALID_ARGUMENT', `${name} is no runtime that npm has: ${what}`);
+  }
+  const present = findRuntime(name);
+  if ('program' in present && force !== true) {
+    return { path: present.program, version: await versionOf(present.program), wasThere: true };
+  }
+  const { specification, folder } = wanted;
+  await mkdir(dirname(folder), { recursive: true });
+  // Beside its place, so that readers find all of it or nothing.
+  const workshop = await mkdtemp(`${folder}-setup-`);
+  try {
+    await npmInstall(specification, workshop, signal);
+    await rm(folder, { recursive: true, force: true });
+    await rename(workshop, folder);
+  } finally {
+    await rm(workshop, { recursive: true, force: true });
+  }
+  const installed = findRuntime(name);
+  if ('missing' in installed) throw new BoundaryError('BB_SETUP_UNUSABLE', `${specification} has no program for ${name}`);
+  return { path: installed.program, version: await versionOf(installed.program), wasThere: false };
+}

@@ -1,0 +1,67 @@
+/** What the commands of `boundary-bench setup` have in common. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+import { BoundaryError } from '../errors.js';
+
+const execute = promisify(execFile);
+
+/**
+ * Installs an npm package into a folder, without running its scripts. Throws a `BoundaryError`: `BB_SETUP_NO_NPM`, or
+ * `BB_SETUP_DOWNLOAD`.
+ */
+export async function npmInstall(
+  specification: string,
+  folder: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const quietly = [
+    '--no-save',
+    '--ignore-scripts',
+    '--no-engine-strict',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+  ];
+  await runTool('npm', ['install', '--prefix', folder, ...quietly, specification], signal, (why, cause, isMissing) => {
+    if (isMissing) throw new BoundaryError('BB_SETUP_NO_NPM', 'there is no npm on the PATH', { cause });
+    throw new BoundaryError('BB_SETUP_DOWNLOAD', `npm can't install ${specification}: ${why}`, {
+      hint: 'Is this machine online, and is there such a version?',
+      cause,
+    });
+  });
+}
+
+/** Runs a program; `fail` is told the last line of its errors, or that there is no such program. */
+export async function runTool(
+  program: string,
+  args: readonly string[],
+  signal: AbortSignal | undefined,
+  fail: (why: string, cause: unknown, isMissing: boolean) => never,
+): Promise<void> {
+  try {
+    await execute(program, args, { signal });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    const { code, stderr } = error as { code?: unknown; stderr?: string };
+    fail(lastLineOf(stderr ?? '') || String(error), error, code === 'ENOENT');
+  }
+}
+
+/** The first line of what a program prints with `--version`. Throws a `BoundaryError` with the code `BB_SETUP_UNUSABLE` if it does not run. */
+export async function versionOf(path: string): Promise<string> {
+  try {
+    const { stdout } = await execute(path, ['--version'], { timeout: 60_000 });
+    return stdout.trim().split('\n', 1)[0] ?? '';
+  } catch (cause) {
+    const { stderr = '' } = cause as { stderr?: string };
+    throw new BoundaryError('BB_SETUP_UNUSABLE', `${path} does not run here: ${lastLineOf(stderr) || String(cause)}`, {
+      hint: 'Install it anew with --force, if it is not of this machine.',
+      cause,
+    });
+  }
+}
+
+function lastLineOf(text: string): string {
+  return text.trim().split('\n').at(-1)?.trim() ?? '';
+}
