@@ -66,4 +66,6 @@ pub enum Flavor {
 pub enum Client {
     /// The crate `hyperdb-api`, a client of the server of the engine `hyper`.
     HyperdbApi,
+    /// The crate `arrow-flight`, a client of the servers of the engine `flight`.
+    ArrowFlight,
 }

@@ -29,7 +29,7 @@ use crate::tables::{check_rows, contents, table_names, unload, worker_ranges};
 use crate::workers::{Clock, Finished, as_tasks, cpu, on_threads, seconds};
 
 /// The number of rows of one batch, as the `u32` that `RowRange::chunks` takes.
-const BATCH_ROWS: u32 = 65_536;
+pub(crate) const BATCH_ROWS: u32 = 65_536;
 const _: () = assert!(BATCH_ROWS as usize == DEFAULT_BATCH_ROWS);
 
 /// The work of one worker.

@@ -13,6 +13,7 @@ pub mod boundary;
 mod dimensions;
 pub mod direct;
 mod expected;
+mod flight_client;
 mod hybrid;
 pub mod ingest;
 mod insert;
@@ -56,6 +57,7 @@ pub fn run_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample>
     spec.validate()?;
     match (spec.client, spec.workload) {
         (Some(Client::HyperdbApi), _) => direct::run(engine, spec, false),
+        (Some(Client::ArrowFlight), _) => flight_client::run(engine, spec, false),
         (None, Workload::InsertBulk) => insert::run(engine, spec, false),
         (None, _) => query::run(engine, spec),
     }
@@ -70,6 +72,7 @@ pub fn verify_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
     spec.validate()?;
     match (spec.client, spec.workload) {
         (Some(Client::HyperdbApi), _) => direct::verify(engine, spec),
+        (Some(Client::ArrowFlight), _) => flight_client::verify(engine, spec),
         (None, Workload::InsertBulk) => insert::run(engine, spec, true).map(drop),
         (None, _) => query::verify(engine, spec),
     }

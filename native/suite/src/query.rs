@@ -168,7 +168,7 @@ fn decode_ipc(mut bytes: Buffer) -> Result<(SchemaRef, Vec<RecordBatch>)> {
 }
 
 /// The consumer of a lane's batches.
-enum Consumer {
+pub(crate) enum Consumer {
     /// Keeps every row.
     Objects { rows: Vec<Measurement>, sums: MeasurementSums },
     /// Keeps every row of an aggregation.
@@ -180,7 +180,7 @@ enum Consumer {
 }
 
 impl Consumer {
-    fn new(lane: Lane, workload: Workload, schema: &Schema) -> Result<Self> {
+    pub(crate) fn new(lane: Lane, workload: Workload, schema: &Schema) -> Result<Self> {
         Ok(match (lane, workload) {
             (Lane::Objects, Workload::QueryAggregation) => {
                 Self::Aggregates { rows: Vec::new(), checksum: Checksum::new(schema)? }
@@ -194,7 +194,7 @@ impl Consumer {
         })
     }
 
-    fn consume(&mut self, batch: &RecordBatch) -> Result<()> {
+    pub(crate) fn consume(&mut self, batch: &RecordBatch) -> Result<()> {
         match self {
             Self::Objects { rows, sums } => {
                 let first = rows.len();
@@ -213,7 +213,7 @@ impl Consumer {
         Ok(())
     }
 
-    fn checksum(&self) -> Checksum {
+    pub(crate) fn checksum(&self) -> Checksum {
         match self {
             Self::Objects { sums, .. } | Self::Stream(sums) => (*sums).into(),
             Self::Aggregates { checksum, .. } | Self::Columnar(checksum) => checksum.clone(),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use boundary_bench_engine::Engine;
 use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
 use boundary_bench_engines::open;
+use boundary_bench_flight::Login;
 use boundary_bench_kernel::needs;
+use boundary_bench_server::{FlightOptions, Options, Server};
 use boundary_bench_suite::{
     CellSpec, Client, EngineLane, Flavor, Lane, Workload, expected, load, matrix, run_cell, verify_cell,
 };
@@ -92,6 +94,25 @@ fn every_cell_returns_its_checksum_on_hyper_over_grpc() {
     needs!("hyperd", boundary_bench_hyper::executable());
     for mode in ["sync", "adaptive", "async"] {
         check_every_cell(&format!("hyper:?transport=grpc-{mode}"));
+    }
+}
+
+#[test]
+fn every_cell_returns_its_checksum_on_flight_also_by_the_crate() {
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let options = Options { flight: Some(FlightOptions::default()), listen, ..Options::default() };
+    let server = Server::start(&options).unwrap();
+    check_every_cell(&server.url());
+    let login = Login { user: "me".to_owned(), password: "s3cret".to_owned() };
+    let options = Options { flight: Some(FlightOptions { login: Some(login), database: None }), ..options };
+    let server = Server::start(&options).unwrap();
+    let engine = open(&server.url().replace("flight://", "flight://me:s3cret@")).unwrap();
+    load(&engine, "loaded", ROWS, 1).unwrap();
+    let by_crate = |spec: &CellSpec| spec.client == Some(Client::ArrowFlight);
+    let cells: Vec<CellSpec> = cells_of(&*engine, 1).into_iter().filter(by_crate).collect();
+    assert_eq!(cells.len(), 6);
+    for spec in cells {
+        verify_cell(&engine, &spec).unwrap_or_else(|error| panic!("{spec:?}: {error}"));
     }
 }
 

@@ -1,0 +1,155 @@
+//! The lanes that use the client of the crate `arrow-flight` in place of our engine, over the same server. The engine still makes,
+//! reads back and drops the tables.
+//!
+//! The timed part is that of the other lanes, on a connection that is open: for an insert, from the beginning of the call of bulk
+//! ingestion to its answer; for a query, from sending it until its last value is consumed. The batches of an insert are made before:
+//! the client takes them as a stream, and nothing tells when it has sent one.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_flight::error::FlightError;
+use arrow_flight::sql::client::FlightSqlServiceClient;
+use arrow_flight::sql::{CommandStatementIngest, TableDefinitionOptions, TableExistsOption, TableNotExistOption};
+use arrow_schema::ArrowError;
+use boundary_bench_engine::Engine;
+use boundary_bench_flight::{CONNECTION_WINDOW, FlightEngine, FlightUrl, STREAM_WINDOW};
+use boundary_bench_kernel::url::bracketed;
+use boundary_bench_kernel::{Error, Result};
+use futures_util::{TryStreamExt, stream};
+use tonic::transport::{Channel, Endpoint};
+
+use crate::dimensions::{Lane, Workload};
+use crate::insert::{BATCH_ROWS, into_new_tables};
+use crate::measurements::matrix;
+use crate::query::{self, Consumer};
+use crate::row_check::RowCheck;
+use crate::sample::CellSample;
+use crate::spec::CellSpec;
+use crate::tables::{table_names, worker_ranges};
+use crate::workers::{as_tasks, runtime};
+
+/// A client with its connection.
+type Client = FlightSqlServiceClient<Channel>;
+
+pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Result<CellSample> {
+    let url = url_of(engine)?;
+    let lane = spec.lane;
+    match (spec.workload, lane) {
+        (Workload::InsertBulk, Lane::Columns) => {
+            let ranges = worker_ranges(0, spec.rows, spec.workers)?;
+            into_new_tables(engine, spec, spec.workers, verify, |names| {
+                let parts = names.iter().zip(ranges).map(|(name, range)| {
+                    let batches = range.chunks(BATCH_ROWS).map(|chunk| chunk.columns().into_batch());
+                    Ok((connect(url)?, name.clone(), batches.collect::<Result<Vec<_>>>()?))
+                });
+                as_tasks(parts.collect::<Result<Vec<_>>>()?, |(mut client, table, batches), clock| async move {
+                    insert(&mut client, table, batches).await?;
+                    Ok(clock.finish(None))
+                })
+            })
+        }
+        (Workload::InsertBulk, _) => Err(no_lane(lane)),
+        (workload, Lane::Stream | Lane::Columnar) => {
+            let queries = table_names(&spec.table, spec.workers).into_iter().map(|table| matrix()?.query(workload, &table));
+            let parts = queries.map(|sql| Ok((connect(url)?, sql?))).collect::<Result<Vec<_>>>()?;
+            let workers = as_tasks(parts, move |(mut client, sql), clock| async move {
+                let mut consumer = None;
+                each_batch(&mut client, sql, |batch| {
+                    if consumer.is_none() {
+                        consumer = Some(Consumer::new(lane, workload, &batch.schema())?);
+                    }
+                    consumer.as_mut().map_or(Ok(()), |consumer| consumer.consume(batch))
+                })
+                .await?;
+                let consumer = consumer.ok_or_else(|| error(&"the result has no batch"))?;
+                Ok(clock.finish(consumer.checksum().into()))
+            })?;
+            query::sample(workers)
+        }
+        _ => Err(no_lane(lane)),
+    }
+}
+
+/// Executes a cell once and checks each row.
+pub(crate) fn verify(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
+    if spec.workload == Workload::InsertBulk {
+        return run(engine, spec, true).map(drop);
+    }
+    let ranges = worker_ranges(0, spec.rows, spec.workers)?;
+    for (table, range) in table_names(&spec.table, spec.workers).into_iter().zip(ranges) {
+        let sql = matrix()?.query(spec.workload, &table)?;
+        let mut check = RowCheck::new(spec.workload, range);
+        let mut client = connect(url_of(engine)?)?;
+        runtime()?.block_on(each_batch(&mut client, sql, |batch| check.add_batch(batch)))?;
+        check.finish()?;
+    }
+    Ok(())
+}
+
+fn url_of(engine: &Arc<dyn Engine>) -> Result<&FlightUrl> {
+    let flight = (&**engine as &dyn Any).downcast_ref::<FlightEngine>();
+    flight.map(FlightEngine::url).ok_or_else(|| {
+        Error::Unsupported(format!("arrow-flight is a client of Flight SQL, which the engine {} is not", engine.name()))
+    })
+}
+
+/// Connects with the windows of our own client, and logs in.
+fn connect(url: &FlightUrl) -> Result<Client> {
+    if url.place.tls {
+        return Err(Error::Unsupported("the lanes of the crate arrow-flight do not use TLS".to_owned()));
+    }
+    let address = format!("http://{}:{}", bracketed(&url.place.host), url.place.port);
+    let endpoint = Endpoint::from_shared(address).map_err(|refused| error(&refused))?;
+    let endpoint = endpoint.initial_stream_window_size(STREAM_WINDOW).initial_connection_window_size(CONNECTION_WINDOW);
+    runtime()?.block_on(async {
+        let channel = endpoint.tcp_nodelay(true).connect().await.map_err(|refused| error(&refused))?;
+        let mut client = FlightSqlServiceClient::new(channel);
+        let inner = client.inner().clone().max_decoding_message_size(url.most_bytes);
+        *client.inner_mut() = inner.max_encoding_message_size(url.most_bytes);
+        if let Some((user, password)) = &url.login {
+            client.handshake(user, password).await.map_err(refused)?;
+        }
+        Ok(client)
+    })
+}
+
+async fn insert(client: &mut Client, table: String, batches: Vec<RecordBatch>) -> Result<()> {
+    let command = CommandStatementIngest {
+        table_definition_options: Some(TableDefinitionOptions {
+            if_not_exist: TableNotExistOption::Fail.into(),
+            if_exists: TableExistsOption::Append.into(),
+        }),
+        table,
+        ..CommandStatementIngest::default()
+    };
+    let batches = stream::iter(batches.into_iter().map(Ok::<_, FlightError>));
+    client.execute_ingest(command, batches).await.map(drop).map_err(refused)
+}
+
+/// Executes a query, and gives each batch of all its endpoints to `take`.
+async fn each_batch(client: &mut Client, sql: String, mut take: impl FnMut(&RecordBatch) -> Result<()>) -> Result<()> {
+    let info = client.execute(sql, None).await.map_err(refused)?;
+    for endpoint in info.endpoint {
+        let ticket = endpoint.ticket.ok_or_else(|| error(&"an endpoint of the result has no ticket"))?;
+        let mut batches = client.do_get(ticket).await.map_err(refused)?;
+        while let Some(batch) = batches.try_next().await.map_err(|refused| error(&refused))? {
+            take(&batch)?;
+        }
+    }
+    Ok(())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "map_err hands over the error")]
+fn refused(cause: ArrowError) -> Error {
+    error(&cause)
+}
+
+fn error(cause: &dyn std::fmt::Display) -> Error {
+    Error::Engine { engine: "arrow-flight", message: cause.to_string() }
+}
+
+fn no_lane(lane: Lane) -> Error {
+    Error::InvalidArgument(format!("{lane:?} is no lane of the crate arrow-flight"))
+}
