@@ -80,6 +80,26 @@ describe('a cell of a family that names its module', () => {
     for (const { engines } of await processes()) expect(engines).toEqual({ arrays: 'arrays://shared' });
   });
 
+  it('is measured on other runtimes too, each a cell of its own', async () => {
+    const { run: finished } = await start({}, { runtimes: [process.execPath, '/nowhere/bun', 'node@0', 'perl'] });
+    const ofTyped = finished.records.filter(({ id }) => id.startsWith(TYPED));
+    expect(ofTyped.map(({ runtime }) => runtime)).toEqual([
+      undefined,
+      process.execPath,
+      '/nowhere/bun',
+      'node@0',
+      'perl',
+    ]);
+    const [usual, other, ...missing] = ofTyped as (CompletedRecord & { reason?: string })[];
+    expect(other!.checksum).toEqual(usual!.checksum);
+    expect(other!.samples.map(({ fork }) => fork)).toEqual([1, 1, 1, 2, 2, 2]);
+    expect(missing.map(({ reason }) => reason)).toEqual([
+      'there is no runtime at /nowhere/bun',
+      'the runtime node@0 is not installed: run `boundary-bench setup runtime node@0`',
+      'perl is no runtime: it must be a path, or node, bun or deno, with a version such as node@22',
+    ]);
+  });
+
   it('tells its steps', async () => {
     const events: RunEvent[] = [];
     await start(
