@@ -7,11 +7,9 @@ use napi::{Env, sys};
 
 use crate::errors::{invalid, js};
 use crate::fast_call::FastCall;
+use crate::naive::safe_integer;
 use crate::shard_clients::Shared;
 use crate::typed_memory::{BYTES, slice_of, slice_of_mut};
-
-/// The largest safe integer, 2^53 - 1: up to it, JavaScript's numbers hold integers exactly.
-const SAFE: f64 = 9_007_199_254_740_991.0;
 
 /// The most rows of a store.
 pub const MOST_ROWS: u32 = u32::MAX - 1;
@@ -21,13 +19,8 @@ const ELSEWHERE: f64 = -1.0;
 
 /// Converts a JavaScript number to an integer; refuses numbers that are no safe integers.
 fn integer_of(number: f64) -> napi::Result<i64> {
-    #[expect(clippy::cast_possible_truncation, reason = "it is compared with the number")]
-    let integer = number as i64;
-    #[expect(clippy::float_cmp, reason = "what is a safe integer comes back as it was")]
-    if integer as f64 == number && number.abs() <= SAFE {
-        return Ok(integer);
-    }
-    Err(invalid(format!("{number} is no safe integer; give a bigint for a large one")))
+    safe_integer(number)
+        .ok_or_else(|| invalid(format!("{number} is no safe integer; give a bigint for a large one")))
 }
 
 /// Converts a number or a bigint to a key.

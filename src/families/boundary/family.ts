@@ -108,13 +108,19 @@ const FUNCTIONS: Readonly<Record<string, () => Promise<BoundaryFunctions> | Boun
 
 /** The additions of the lanes on which the caller waits for another thread or process. */
 const ADDERS: Readonly<Record<string, () => Promise<Adder<number | Promise<number>>>>> = {
-  'call-async': async () => asyncAdder((await import('./native-functions.js')).ASYNC_ADDITIONS['call-async']!),
-  'call-blocking': async () => asyncAdder((await import('./native-functions.js')).ASYNC_ADDITIONS['call-blocking']!),
+  ...Object.fromEntries(
+    ['call-async', 'call-blocking', 'call-loop'].map((lane) => [lane, () => openAsyncAdder(lane)]),
+  ),
   'call-thread': async () => asyncAdder((await import('./native-functions.js')).nextByThread()),
   message: async () => (await import('./adders.js')).openWorkerAdder(),
   'shared-memory': async () => (await import('./adders.js')).openSharedAdder(),
   socket: async () => (await import('./adders.js')).openProcessAdder(),
 };
+
+async function openAsyncAdder(lane: string): Promise<Adder<Promise<number>>> {
+  const { ASYNC_ADDITIONS } = await import('./native-functions.js');
+  return asyncAdder(ASYNC_ADDITIONS[lane]!);
+}
 
 function asyncAdder(add: (left: number, right: number) => Promise<number>): Adder<Promise<number>> {
   return { add, close: async () => {} };

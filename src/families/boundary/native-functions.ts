@@ -3,7 +3,7 @@ import { addon } from '../../addon.js';
 import { foreignFunctions } from '../../clients/koffi.js';
 import { type BoundaryFunctions, plainFunctions } from './functions.js';
 
-const { napiRs } = addon;
+const { eventLoop, napiRs } = addon;
 
 /** The functions by napi-rs. */
 export function napiRsFunctions(): BoundaryFunctions {
@@ -32,8 +32,9 @@ export function nextByThread(): (value: number) => Promise<number> {
   return (value) => caller.call(value);
 }
 
-/** The addition whose result is a promise: of tokio, or of libuv's pool. */
+/** The addition whose result is a promise: of tokio, of libuv's pool, or of the event loop's own tasks. */
 export const ASYNC_ADDITIONS: Readonly<Record<string, (left: number, right: number) => Promise<number>>> = {
   'call-async': (left, right) => napiRs.addAsync(left, right),
   'call-blocking': (left, right) => napiRs.addBlocking(left, right),
+  'call-loop': (left, right) => eventLoop.add(left, right),
 };
