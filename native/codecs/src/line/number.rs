@@ -1,7 +1,6 @@
 //! Writes numbers in line protocol.
 
-/// Floats hold every integer up to this one exactly.
-const EXACT_INTEGERS: u64 = 1 << 53;
+use super::scan::EXACT_INTEGERS;
 
 /// Bytes of a float and of an integer as text, at most.
 pub(super) const MOST_FLOAT: usize = 25;

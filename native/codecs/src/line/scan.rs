@@ -7,7 +7,7 @@ const EXACT_POWERS: [f64; 23] = [
 ];
 
 /// Floats hold every integer up to this one exactly.
-const EXACT_INTEGERS: u64 = 1 << 53;
+pub(super) const EXACT_INTEGERS: u64 = 1 << 53;
 
 /// The number of digits that always fits 64 bits.
 const SURE_DIGITS: usize = 19;
