@@ -16,7 +16,7 @@ It keeps the context, every record with its summary, its percentiles and its che
 It makes smaller:
   samples      only their fork, executions and seconds stay, those of encoding and decoding too; run.md has the medians of the rest
   numbers      6 significant digits, 5 of a sample, all of a checksum
-  histograms   one a cell, with 2 significant digits in place of 3; the percentiles stay as they were measured
+  histograms   one a cell, with 1 significant digit in place of 3; the percentiles stay as they were measured
   comparisons  those of the kind noise-floor are left out: the seconds of the samples give them again
   layout       one record or comparison a line, without indentation
 
@@ -27,7 +27,7 @@ compacted again. The file of bench/lab/hybrid-crossover.mjs is taken as well.
 /** What the tables print of a rate in mebibytes takes six. */
 const DIGITS = 6;
 const SAMPLE_DIGITS = 5;
-const HISTOGRAM_DIGITS = 2;
+const HISTOGRAM_DIGITS = 1;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
