@@ -84,6 +84,20 @@ test('the best of each side meet, by engine and workers', () => {
   ]);
 });
 
+test('the best of each side have a size of batches that both sides have', () => {
+  const ping = { family: 'sql', workload: 'ping', engine: 'mysql', threads: 4 } as const;
+  const of = (side: 'rust' | 'napi', batch: number, seconds: number) => {
+    const lane = batch === 1 ? 'call' : 'batch';
+    const record = completed({ ...ping, side, lane, variant: 'ping', batch }, around(seconds));
+    return { ...record, id: `${side}/b${batch}` };
+  };
+  const singles = [of('rust', 1, 0.4), of('napi', 1, 0.5)];
+  expect(pairs('best', [...singles, of('rust', 64, 0.1)])).toEqual(['rust/b1 / napi/b1 = 1.250 faster']);
+  expect(pairs('best', [...singles, of('rust', 64, 0.1), of('napi', 64, 0.2)])).toEqual([
+    'rust/b64 / napi/b64 = 2.000 faster',
+  ]);
+});
+
 test('cells meet over the same transport alone', () => {
   const over = (transport: string, side: 'rust' | 'napi', seconds: number): RunRecord => {
     const record = completed(

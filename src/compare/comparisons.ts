@@ -28,7 +28,7 @@ export interface ComparisonOptions {
  *   is compared with Rust on `memory`, or on `embedded` if `memory` doesn't do the workload. The comparison's engine is the Node
  *   cell's. If the lane was measured at the Node cell's own number of rows, only those cells count.
  * - `best`: the fastest Rust cell over the fastest Node cell of each workload, engine, transport, number of workers or threads:
- *   they then differ only in the boundary and, in request work, the batch. Of cells measured at several numbers of rows, only
+ *   they then differ only in the boundary and, in request work, the batch, among the sizes that both sides have. Of cells measured at several numbers of rows, only
  *   the largest competes.
  * - `batching`: for request work, each cell of batches over the fastest single operations on the same side with the same
  *   threads.
@@ -102,8 +102,11 @@ function rustEngineFor(node: CompletedRecord, records: readonly RunRecord[]): st
 }
 
 function bestComparison(contest: readonly CompletedRecord[]): Pair[] {
-  const rust = contest.filter((record) => record.side === 'rust');
-  const node = contest.filter((record) => isNodeSide(record.side));
+  const batches = new Set(contest.filter(({ side }) => side === 'rust').map(({ batch }) => batch));
+  const node = contest.filter(({ side, batch }) => isNodeSide(side) && batches.has(batch));
+  const sizes = new Set(node.map(({ batch }) => batch));
+  // Batches that one side alone has show what batching gains, and not what the boundary costs.
+  const rust = contest.filter(({ side, batch }) => side === 'rust' && sizes.has(batch));
   if (rust.length === 0 || node.length === 0) return [];
   const pair = contested(rust, node);
   return [{ kind: 'best', ...pair, subject: pair.denominator }];
