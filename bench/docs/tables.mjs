@@ -36,7 +36,7 @@ const TABLES = {
   'embedded-lanes': () => lanes(MAIN, 'embedded', 1),
   memory: () => best(MAIN, 'memory'),
   'memory-lanes': () => lanes(MAIN, 'memory', 1),
-  hyper: () => marked(['hyper-insert', 'hyper-full-scan', 'hyper-queries'].map(hyperTable).reduce(joined)),
+  hyper: () => best('hyper', 'hyper'),
   boundary: () => {
     if (!isCommitted('boundary')) return [paragraph('No run of it is committed yet.')];
     return tableBlock(callTable(newestRun('boundary').records.filter(({ outcome }) => outcome === 'completed')));
@@ -87,19 +87,6 @@ function requests(kind, engine) {
     ...marked(requestBestTable(comparisonsOn(run, engine), recordsById(run))),
     ...list(requestAdviceFor(run, engine)),
   ];
-}
-
-function hyperTable(kind) {
-  const run = newestRun(kind);
-  return bestTable(comparisonsOn(run, 'hyper'), recordsById(run));
-}
-
-/** Two tables of the same columns as one. */
-function joined(a, b) {
-  return {
-    table: { columns: a.table.columns, rows: [...a.table.rows, ...b.table.rows] },
-    notes: [...new Set([...a.notes, ...b.notes])],
-  };
 }
 
 function marked({ table, notes }) {
