@@ -868,6 +868,11 @@ export interface TableSpec {
 /** The CPU time of the calling thread since its start; null if the platform does not report it. */
 export declare function threadCpu(): CpuTime | null
 
+export declare namespace eventLoop {
+  /** The sum of two numbers, by a task of the event loop. */
+  export function add(left: number, right: number): Promise<number>
+}
+
 export declare namespace napiRs {
   /** An object that wraps a value of Rust's. */
   export class BoundaryCounter {
@@ -875,6 +880,13 @@ export declare namespace napiRs {
     constructor()
     /** Adds a number, and returns the sum so far. */
     add(number: number): number
+  }
+  /** A function of JavaScript that another thread calls. */
+  export class ThreadCaller {
+    /** Lets other threads call a function. It does not keep the process alive. */
+    constructor(callback: (arg: number) => number)
+    /** What the function returns for a number, called from a thread of tokio's. */
+    call(value: number): Promise<number>
   }
   /** The sum of two numbers. */
   export function add(left: number, right: number): number

@@ -19,8 +19,7 @@ const ELSEWHERE: f64 = -1.0;
 
 /// Converts a JavaScript number to an integer; refuses numbers that are no safe integers.
 fn integer_of(number: f64) -> napi::Result<i64> {
-    safe_integer(number)
-        .ok_or_else(|| invalid(format!("{number} is no safe integer; give a bigint for a large one")))
+    safe_integer(number).ok_or_else(|| invalid(format!("{number} is no safe integer; give a bigint for a large one")))
 }
 
 /// Converts a number or a bigint to a key.

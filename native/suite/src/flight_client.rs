@@ -12,7 +12,6 @@ use arrow_array::RecordBatch;
 use arrow_flight::error::FlightError;
 use arrow_flight::sql::client::FlightSqlServiceClient;
 use arrow_flight::sql::{CommandStatementIngest, TableDefinitionOptions, TableExistsOption, TableNotExistOption};
-use arrow_schema::ArrowError;
 use boundary_bench_engine::Engine;
 use boundary_bench_flight::{CONNECTION_WINDOW, FlightEngine, FlightUrl, STREAM_WINDOW};
 use boundary_bench_kernel::url::bracketed;
@@ -52,7 +51,8 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Re
         }
         (Workload::InsertBulk, _) => Err(no_lane(lane)),
         (workload, Lane::Stream | Lane::Columnar) => {
-            let queries = table_names(&spec.table, spec.workers).into_iter().map(|table| matrix()?.query(workload, &table));
+            let queries =
+                table_names(&spec.table, spec.workers).into_iter().map(|table| matrix()?.query(workload, &table));
             let parts = queries.map(|sql| Ok((connect(url)?, sql?))).collect::<Result<Vec<_>>>()?;
             let workers = as_tasks(parts, move |(mut client, sql), clock| async move {
                 let mut consumer = None;
@@ -134,7 +134,7 @@ async fn each_batch(client: &mut Client, sql: String, mut take: impl FnMut(&Reco
     for endpoint in info.endpoint {
         let ticket = endpoint.ticket.ok_or_else(|| error(&"an endpoint of the result has no ticket"))?;
         let mut batches = client.do_get(ticket).await.map_err(refused)?;
-        while let Some(batch) = batches.try_next().await.map_err(|refused| error(&refused))? {
+        while let Some(batch) = batches.try_next().await.map_err(refused)? {
             take(&batch)?;
         }
     }
@@ -142,7 +142,7 @@ async fn each_batch(client: &mut Client, sql: String, mut take: impl FnMut(&Reco
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "map_err hands over the error")]
-fn refused(cause: ArrowError) -> Error {
+fn refused(cause: FlightError) -> Error {
     error(&cause)
 }
 
