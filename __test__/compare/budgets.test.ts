@@ -103,15 +103,55 @@ describe('the report', () => {
   ];
 
   it('has a row a budget, and says what could not be decided', () => {
-    expect(renderBudgetsMarkdown(check(budgets))).toMatchInlineSnapshot();
-    expect(renderBudgetsTerminal(check([time(1)], { ...context.host, cpu: 'Another CPU' }))).toMatchInlineSnapshot();
+    expect(renderBudgetsMarkdown(check(budgets))).toMatchInlineSnapshot(`
+      "## Budgets
+
+      | Budget | Target | Maximum | Measured (95% interval) | Verdict |
+      | --- | ---: | ---: | ---: | --- |
+      | a row | 90 ns | 120 ns | 100 ns (98 ns–102 ns) | within the maximum |
+      | a "ratio", \\<50% more | — | 1.5× | 2.0× (1.9–2.1) | BROKEN |
+      | gone | — | 1.00 s | — | NOT MEASURED |
+      | a row | — | 100 ns | 100 ns (98 ns–102 ns) | not decided |
+
+      - gone: nowhere is not in the run
+      - a row: measurements/insert.bulk/row/rust/embedded/w1 takes 100 ns (98 ns–102 ns), and the maximum is 100 ns; more forks decide it
+
+      1 of 4 budgets broken, 1 not measured, 1 not decided.
+      "
+    `);
+    expect(renderBudgetsTerminal(check([time(1)], { ...context.host, cpu: 'Another CPU' }))).toMatchInlineSnapshot(`
+      "The times were set on other hardware, so only the ratios are checked:
+
+      - CPU: Another CPU and Example CPU @ 2.50GHz
+
+      Budget  Target  Maximum  Measured (95% interval)  Verdict
+      ──────  ──────  ───────  ───────────────────────  ────────────────
+      a row        —   1.00 s                        —  not checked here
+
+      0 of 1 budgets broken, 0 not measured, 0 not decided.
+      "
+    `);
   });
 
   it('annotates what is broken for GitHub, on one line each', () => {
-    expect(budgetAnnotations(check(budgets))).toMatchInlineSnapshot();
+    expect(budgetAnnotations(check(budgets))).toMatchInlineSnapshot(`
+      "::error title=a "ratio"%2C <50%25 more::measurements/insert.bulk/row/napi/embedded/w1 over measurements/insert.bulk/row/rust/embedded/w1 takes 2.0× (1.9–2.1), and the maximum is 1.5×
+      ::error title=gone::nowhere is not in the run
+      ::warning title=a row::measurements/insert.bulk/row/rust/embedded/w1 takes 100 ns (98 ns–102 ns), and the maximum is 100 ns; more forks decide it
+      "
+    `);
   });
 
   it('is JUnit XML', () => {
-    expect(renderBudgetsJunit(check(budgets))).toMatchInlineSnapshot();
+    expect(renderBudgetsJunit(check(budgets))).toMatchInlineSnapshot(`
+      "<?xml version="1.0" encoding="UTF-8"?>
+      <testsuite name="boundary-bench budgets" tests="4" failures="2" skipped="1">
+        <testcase name="a row" classname="measurements/insert.bulk/row/rust/embedded/w1"></testcase>
+        <testcase name="a &quot;ratio&quot;, &lt;50% more" classname="measurements/insert.bulk/row/napi/embedded/w1"><failure message="measurements/insert.bulk/row/napi/embedded/w1 over measurements/insert.bulk/row/rust/embedded/w1 takes 2.0× (1.9–2.1), and the maximum is 1.5×"/></testcase>
+        <testcase name="gone" classname="nowhere"><failure message="nowhere is not in the run"/></testcase>
+        <testcase name="a row" classname="measurements/insert.bulk/row/rust/embedded/w1"><skipped message="measurements/insert.bulk/row/rust/embedded/w1 takes 100 ns (98 ns–102 ns), and the maximum is 100 ns; more forks decide it"/></testcase>
+      </testsuite>
+      "
+    `);
   });
 });

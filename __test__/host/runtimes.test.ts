@@ -23,7 +23,9 @@ function stubNpm(program: string | undefined): string {
   mkdirSync(bin);
   const asked = join(folder, 'asked');
   const install =
-    program === undefined ? '' : `mkdir -p "$3/${join(program, '..')}"; printf '#!/bin/sh\\necho v22.1.0\\n' > "$3/${program}"; chmod 755 "$3/${program}"`;
+    program === undefined
+      ? ''
+      : `mkdir -p "$3/${join(program, '..')}"; printf '#!/bin/sh\\necho v22.1.0\\n' > "$3/${program}"; chmod 755 "$3/${program}"`;
   writeFileSync(join(bin, 'npm'), `#!/bin/sh\necho "$@" >> '${asked}'\n${install}\n`, { mode: 0o755 });
   vi.stubEnv('PATH', `${bin}${delimiter}${process.env['PATH'] ?? ''}`);
   return asked;

@@ -49,9 +49,16 @@ function smallRun(): Run {
     bytes: 240,
     queries: 1,
     calls: 1,
+    runtime: 'node@22',
     ...[...records, call].find(isKind)!,
   }));
-  const requestSample = { serverCpuUserSeconds: 1, serverCpuSystemSeconds: 0.5, latency: 'HIST', behind: 'HIST', heapBytesPerCall: 64 };
+  const requestSample = {
+    serverCpuUserSeconds: 1,
+    serverCpuSystemSeconds: 0.5,
+    latency: 'HIST',
+    behind: 'HIST',
+    heapBytesPerCall: 64,
+  };
   return {
     ...rest,
     context: { ...context, networks: { shards: network } },

@@ -80,7 +80,10 @@ export async function readBudgets(path: string): Promise<Budgets> {
   const { schemaVersion, host, budgets } = asObject(value, path);
   positiveCount(schemaVersion, `${path}.schemaVersion`);
   if (schemaVersion !== 1) {
-    throw new BoundaryError('BB_RESULT_FILE_VERSION', `${path} has schema version ${schemaVersion}; this version reads 1`);
+    throw new BoundaryError(
+      'BB_RESULT_FILE_VERSION',
+      `${path} has schema version ${schemaVersion}; this version reads 1`,
+    );
   }
   if (host !== undefined) hostShape(host, `${path}.host`);
   listOf((budget, where) => {

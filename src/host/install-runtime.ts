@@ -43,6 +43,7 @@ export async function installRuntime(
     await rm(workshop, { recursive: true, force: true });
   }
   const installed = findRuntime(name);
-  if ('missing' in installed) throw new BoundaryError('BB_SETUP_UNUSABLE', `${specification} has no program for ${name}`);
+  if ('missing' in installed)
+    throw new BoundaryError('BB_SETUP_UNUSABLE', `${specification} has no program for ${name}`);
   return { path: installed.program, version: await versionOf(installed.program), wasThere: false };
 }

@@ -15,8 +15,14 @@ export interface Runtime {
 /** The npm packages whose program a runtime is, by its name without a version; each is one platform's, without an install script. */
 const PACKAGES: Readonly<Record<string, { readonly name: string; readonly program: string }>> = {
   node: { name: `node-${process.platform}-${process.arch}`, program: 'bin/node' },
-  bun: { name: `@oven/bun-${process.platform}-${process.arch === 'arm64' ? 'aarch64' : process.arch}`, program: 'bin/bun' },
-  deno: { name: `@deno/${process.platform}-${process.arch}${process.platform === 'linux' ? '-glibc' : ''}`, program: 'deno' },
+  bun: {
+    name: `@oven/bun-${process.platform}-${process.arch === 'arm64' ? 'aarch64' : process.arch}`,
+    program: 'bin/bun',
+  },
+  deno: {
+    name: `@deno/${process.platform}-${process.arch}${process.platform === 'linux' ? '-glibc' : ''}`,
+    program: 'deno',
+  },
 };
 
 /** The package that `boundary-bench setup runtime` installs for a name such as `node@22`; `undefined` for a name that is none. */
@@ -35,7 +41,9 @@ export function findRuntime(name: string): Runtime | { readonly missing: string 
   const known = PACKAGES[name.split('@')[0] ?? ''];
   const wanted = runtimePackage(name);
   if (known === undefined || wanted === undefined) {
-    return { missing: `${name} is no runtime: it must be a path, or node, bun or deno, with a version such as node@22` };
+    return {
+      missing: `${name} is no runtime: it must be a path, or node, bun or deno, with a version such as node@22`,
+    };
   }
   const program = join(wanted.folder, 'node_modules', known.name, known.program);
   return existsSync(program)

@@ -1,4 +1,10 @@
-import { type Budget, type BudgetCheck, type BudgetOutcome, type BudgetVerdict, isRatioBudget } from '../compare/budgets.js';
+import {
+  type Budget,
+  type BudgetCheck,
+  type BudgetOutcome,
+  type BudgetVerdict,
+  isRatioBudget,
+} from '../compare/budgets.js';
 import type { RatioInterval } from '../stats/ratio-interval.js';
 import {
   type Block,

@@ -124,7 +124,11 @@ function expand(family: Family, config: RunConfig): FamilyPlan {
 }
 
 /** The cells, and those of the Node sides on each further runtime too, next to themselves. */
-function onRuntimes(family: Family, cells: readonly PlannedCell[], { runtimes = [] }: RunConfig): readonly PlannedCell[] {
+function onRuntimes(
+  family: Family,
+  cells: readonly PlannedCell[],
+  { runtimes = [] }: RunConfig,
+): readonly PlannedCell[] {
   // Without a module, no other process can open the family.
   if (runtimes.length === 0 || family.module === undefined) return cells;
   const found = runtimes.map((name) => [name, findRuntime(name)] as const);

@@ -108,9 +108,7 @@ const FUNCTIONS: Readonly<Record<string, () => Promise<BoundaryFunctions> | Boun
 
 /** The additions of the lanes on which the caller waits for another thread or process. */
 const ADDERS: Readonly<Record<string, () => Promise<Adder<number | Promise<number>>>>> = {
-  ...Object.fromEntries(
-    ['call-async', 'call-blocking', 'call-loop'].map((lane) => [lane, () => openAsyncAdder(lane)]),
-  ),
+  ...Object.fromEntries(['call-async', 'call-blocking', 'call-loop'].map((lane) => [lane, () => openAsyncAdder(lane)])),
   'call-thread': async () => asyncAdder((await import('./native-functions.js')).nextByThread()),
   message: async () => (await import('./adders.js')).openWorkerAdder(),
   'shared-memory': async () => (await import('./adders.js')).openSharedAdder(),
