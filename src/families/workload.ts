@@ -80,8 +80,9 @@ export interface PlannedCell {
   readonly isQuick?: boolean;
   /** The reason why the cell can't run here, if it is known before it is opened. */
   readonly skip?: string;
-  /** The program of the runtime that measures it, if it is another than that of the run. */
+  /** The program of the runtime that measures it, if it is another than that of the run, and what stands before a script there. */
   readonly program?: string;
+  readonly programArgs?: readonly string[];
 }
 
 /** What the processes of a run have in common. */

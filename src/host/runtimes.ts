@@ -1,6 +1,6 @@
 /** The JavaScript runtimes that cells may be measured on: this one, another version of Node.js, Bun and Deno. */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 import { cacheFolder } from './cache-folder.js';
 
@@ -10,6 +10,8 @@ export interface Runtime {
   readonly name: string;
   /** The path of its program. */
   readonly program: string;
+  /** What stands before the script on its command line. */
+  readonly args: readonly string[];
 }
 
 /** The npm packages whose program a runtime is, by its name without a version; each is one platform's, without an install script. */
@@ -36,7 +38,7 @@ export function runtimePackage(name: string): { readonly specification: string; 
 /** The program of a runtime: a path, or what `boundary-bench setup runtime` has installed. The reason why there is none, else. */
 export function findRuntime(name: string): Runtime | { readonly missing: string } {
   if (name.includes('/')) {
-    return existsSync(name) ? { name, program: name } : { missing: `there is no runtime at ${name}` };
+    return existsSync(name) ? runtimeAt(name, name) : { missing: `there is no runtime at ${name}` };
   }
   const known = PACKAGES[name.split('@')[0] ?? ''];
   const wanted = runtimePackage(name);
@@ -47,6 +49,11 @@ export function findRuntime(name: string): Runtime | { readonly missing: string 
   }
   const program = join(wanted.folder, 'node_modules', known.name, known.program);
   return existsSync(program)
-    ? { name, program }
+    ? runtimeAt(name, program)
     : { missing: `the runtime ${name} is not installed: run \`boundary-bench setup runtime ${name}\`` };
+}
+
+function runtimeAt(name: string, program: string): Runtime {
+  // Deno asks for leave to read a file, among others.
+  return { name, program, args: basename(program).startsWith('deno') ? ['run', '--allow-all'] : [] };
 }

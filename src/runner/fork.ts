@@ -22,6 +22,7 @@ export interface ForkWatch {
   readonly onStep: (step: ForkStep) => void;
   /** The program of another runtime; absent: that of this process. */
   readonly program?: string | undefined;
+  readonly programArgs?: readonly string[] | undefined;
 }
 
 /**
@@ -30,7 +31,7 @@ export interface ForkWatch {
  */
 export async function measureInFork(
   task: ForkTask,
-  { signal, timeoutSeconds, onStep, program }: ForkWatch,
+  { signal, timeoutSeconds, onStep, program, programArgs = [] }: ForkWatch,
 ): Promise<ForkResult> {
   signal.throwIfAborted();
   const child = fork(PROGRAM, [], {
@@ -39,7 +40,7 @@ export async function measureInFork(
       ? // Without the flags of a debugger, whose port is taken.
         { serialization: 'advanced', execArgv: process.execArgv.filter((flag) => !flag.startsWith('--inspect')) }
       : // What all runtimes understand.
-        { serialization: 'json', execArgv: [], execPath: program }),
+        { serialization: 'json', execArgv: [...programArgs], execPath: program }),
   });
   let output = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-KEPT_OUTPUT)));

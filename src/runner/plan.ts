@@ -137,7 +137,7 @@ function onRuntimes(
     const others = found.map(([name, runtime]): PlannedCell => {
       const cell: Cell = { ...planned.cell, id: `${planned.cell.id}/${name.replaceAll('/', '_')}`, runtime: name };
       if ('missing' in runtime) return { ...planned, cell, skip: planned.skip ?? runtime.missing };
-      return { ...planned, cell, program: runtime.program };
+      return { ...planned, cell, program: runtime.program, programArgs: runtime.args };
     });
     return [planned, ...others];
   });

@@ -206,8 +206,9 @@ function measurer(session: Session, { family, options }: FamilyPlan, open: OpenF
     const shared = { ...options, ...(await open.shared?.()) };
     const leaveGarbage = config.leaveGarbage === true;
     const task = { module, family: name, options: shared, planned, policy, verify: fork === 1, leaveGarbage };
-    const { program } = planned;
-    const result = await measureInFork(task, { signal, onStep, timeoutSeconds: config.timeoutSeconds, program });
+    const { program, programArgs } = planned;
+    const { timeoutSeconds } = config;
+    const result = await measureInFork(task, { signal, onStep, timeoutSeconds, program, programArgs });
     return { ...result, samples: result.samples.map((sample) => ({ fork, ...sample })) };
   };
 }
