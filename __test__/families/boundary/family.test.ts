@@ -15,7 +15,10 @@ test('each call returns what was passed to it, by each lane', async () => {
   const cells = planned
     .filter(({ skip }) => skip === undefined)
     .map((each) => ({ ...each, cell: { ...each.cell, rows: CALLS, calls: CALLS } }));
-  await sampleCells(await boundaryFamily.open({ rows: CALLS, workers: 1, engines: {} }, cells), cells);
+  const measured: string[] = [];
+  const open = await boundaryFamily.open({ rows: CALLS, workers: 1, engines: {} }, cells);
+  await sampleCells(open, cells, async (id) => void measured.push(id));
+  expect(measured).toHaveLength(cells.length);
 });
 
 test('each cell has an id of its own, and each lane a workload that there is', () => {

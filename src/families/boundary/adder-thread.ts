@@ -1,13 +1,14 @@
 /** The module of the worker thread that adds: numbers that come as messages, or through memory that both threads share. */
-import { parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 
 import { type SharedAddition, SharedNumbers } from './shared-numbers.js';
 
+const port = parentPort as MessagePort;
 const shared = workerData as SharedAddition | null;
 if (shared === null) {
-  parentPort!.on('message', ([left, right]: readonly [number, number]) => parentPort!.postMessage(left + right));
-  parentPort!.postMessage('ready');
+  port.on('message', ([left, right]: readonly [number, number]) => port.postMessage(left + right));
+  port.postMessage('ready');
 } else {
-  parentPort!.postMessage('ready');
+  port.postMessage('ready');
   new SharedNumbers(shared).serve();
 }

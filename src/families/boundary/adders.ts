@@ -44,6 +44,7 @@ export async function openWorkerAdder(): Promise<Adder<Promise<number>>> {
   worker.on('message', (sum: number) => waiting.answer(sum));
   return {
     add(left, right) {
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin.
       worker.postMessage([left, right]);
       return waiting.ask();
     },

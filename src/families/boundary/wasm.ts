@@ -54,10 +54,10 @@ const BRANCH_IF = 0x0d;
 const I32_EQZ = 0x45;
 
 /** The byte `distance` before the end of the bytes at the argument 0, of which the argument 1 is the number. */
-const byteBeforeEnd = (distance: number): number[] => [
-  ...[GET, 0, GET, 1, I32_ADD, I32_CONST, distance, I32_SUB],
-  ...I32_LOAD8_U,
-];
+const byteBeforeEnd = (distance: number): number[] => {
+  const place = [GET, 0, GET, 1, I32_ADD, I32_CONST, distance, I32_SUB];
+  return [...place, ...I32_LOAD8_U];
+};
 
 /** The parameters, results, locals and instructions of each function, in the order of their exports. */
 const FUNCTIONS: Readonly<Record<string, readonly [number[], number[], number[], number[]]>> = {
@@ -71,11 +71,11 @@ const FUNCTIONS: Readonly<Record<string, readonly [number[], number[], number[],
     [I32],
     [],
     [
-      ...[...byteBeforeEnd(1), I32_CONST, 0x80, 0x01, I32_LT_U, IF, I32],
-      ...[...byteBeforeEnd(1), ELSE],
-      ...[...byteBeforeEnd(2), I32_CONST, 0x1f, I32_AND, I32_CONST, 6, I32_SHL],
-      ...[...byteBeforeEnd(1), I32_CONST, 0x3f, I32_AND, I32_OR, END],
-    ],
+      [...byteBeforeEnd(1), I32_CONST, 0x80, 0x01, I32_LT_U, IF, I32],
+      [...byteBeforeEnd(1), ELSE],
+      [...byteBeforeEnd(2), I32_CONST, 0x1f, I32_AND, I32_CONST, 6, I32_SHL],
+      [...byteBeforeEnd(1), I32_CONST, 0x3f, I32_AND, I32_OR, END],
+    ].flat(),
   ],
   ends: [[I32, I32], [I32], [], [GET, 0, ...I32_LOAD8_U, ...byteBeforeEnd(1), I32_ADD]],
   sum: [
@@ -83,11 +83,11 @@ const FUNCTIONS: Readonly<Record<string, readonly [number[], number[], number[],
     [F64],
     [F64],
     [
-      ...[BLOCK, NO_RESULT, LOOP, NO_RESULT, GET, 1, I32_EQZ, BRANCH_IF, 1],
-      ...[GET, 2, GET, 0, ...F64_LOAD, F64_ADD, SET, 2],
-      ...[GET, 0, I32_CONST, 8, I32_ADD, SET, 0, GET, 1, I32_CONST, 1, I32_SUB, SET, 1, BRANCH, 0, END, END],
-      ...[GET, 2],
-    ],
+      [BLOCK, NO_RESULT, LOOP, NO_RESULT, GET, 1, I32_EQZ, BRANCH_IF, 1],
+      [GET, 2, GET, 0, ...F64_LOAD, F64_ADD, SET, 2],
+      [GET, 0, I32_CONST, 8, I32_ADD, SET, 0, GET, 1, I32_CONST, 1, I32_SUB, SET, 1, BRANCH, 0, END, END],
+      [GET, 2],
+    ].flat(),
   ],
 };
 
@@ -109,6 +109,9 @@ function nameBytes(name: string): number[] {
   return [...integer(name.length), ...Buffer.from(name, 'latin1')];
 }
 
+/** The name of the format, and its version. */
+const MAGIC = [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
+
 /** The module, in the binary format of WebAssembly 1.0, https://www.w3.org/TR/wasm-core-1/#binary-format. */
 function moduleBytes(pages: number): Uint8Array<ArrayBuffer> {
   const functions = Object.entries(FUNCTIONS);
@@ -121,7 +124,7 @@ function moduleBytes(pages: number): Uint8Array<ArrayBuffer> {
     return [...integer(body.length), ...body];
   });
   return Uint8Array.from([
-    ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+    ...MAGIC,
     ...section(1, vector(types)),
     ...section(3, vector(indices)),
     ...section(5, vector([[0, ...integer(pages)]])),
