@@ -47,11 +47,12 @@ pub const TURNS: usize = 4;
 
 /// The texts of a length: 26 letters over and over, from each of the first few on.
 fn texts_of(first: char, length: usize) -> [String; TURNS] {
-    let letter = |place: usize| char::from_u32(first as u32 + (place % 26) as u32).unwrap_or(first);
-    std::array::from_fn(|turn| (turn..turn + length).map(letter).collect())
+    let letters = (0..26).filter_map(|place| char::from_u32(u32::from(first) + place));
+    std::array::from_fn(|turn| letters.clone().cycle().skip(turn).take(length).collect())
 }
 
 /// The texts, made once.
+#[must_use]
 pub fn texts() -> &'static Texts {
     static TEXTS: LazyLock<Texts> = LazyLock::new(|| {
         let (short, long) = family().map_or((0, 0), |family| (family.short_characters, family.long_characters));
@@ -72,6 +73,7 @@ pub fn last_code(text: &str) -> u32 {
 }
 
 /// The bytes that cross out, made once: the byte `i` is `31 i + 7`, cut to eight bits.
+#[must_use]
 pub fn bytes() -> &'static [u8] {
     static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| {
         let most = family().map_or(0, |family| family.most_bytes + TURNS);
