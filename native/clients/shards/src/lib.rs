@@ -29,7 +29,9 @@ mod store;
 
 pub use aggregate::{Aggregate, Aggregation, Column, Comparison, Filter, Number, Sum};
 pub use block::{BLOCK_ROWS, Block, Columns, NULLABLE_SCHEMA, SCHEMA};
-pub use client::{ClientOptions, Connection, FoundRows, MultiGet, Place, Scan, ShardClient, ShardFailure, Transport};
+pub use client::{
+    ClientOptions, Connection, FoundRows, MOST_ROWS, MultiGet, Place, Scan, ShardClient, ShardFailure, Transport,
+};
 pub use convert::{aggregate as aggregate_of, row as row_of};
 pub use framing::with_binary_payloads;
 pub use ipc::ArrowMessage;
@@ -41,7 +43,7 @@ pub use options::{Limits, ShardOptions};
 pub use persistent::PersistentStore;
 pub use placing::{key_hash, shard_of};
 pub use row::{PAYLOAD_BYTES, ROW_BYTES, Row, SEED, made_hash};
-pub use server::ShardServer;
+pub use server::{CONNECTION_WINDOW, STREAM_WINDOW, ShardServer};
 pub use shard_batches::{SentBatches, ShardBatches};
 pub use store::{Blocks, EachRow, NextBatch, Population, Store, checksum};
 

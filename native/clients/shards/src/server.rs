@@ -19,10 +19,10 @@ use crate::service::Service;
 use crate::store::Store;
 
 /// The HTTP/2 window of a stream, in bytes: what may be sent before the receiver reads it.
-pub(crate) const STREAM_WINDOW: u32 = 4 << 20;
+pub const STREAM_WINDOW: u32 = 4 << 20;
 
 /// The HTTP/2 window of a connection, in bytes, for all its streams together.
-pub(crate) const CONNECTION_WINDOW: u32 = 16 << 20;
+pub const CONNECTION_WINDOW: u32 = 16 << 20;
 
 /// Bytes of an HTTP/2 frame, at most; large enough for a message of a scan to fit into few.
 pub(crate) const FRAME_BYTES: u32 = 1 << 20;

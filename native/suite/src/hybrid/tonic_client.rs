@@ -16,7 +16,8 @@ use boundary_bench_shards::proto::{
     ScanRequest, ScanResponse,
 };
 use boundary_bench_shards::{
-    Aggregate, ArrowMessage, Columns, ROW_BYTES, Row, ShardBatches, aggregate_of, row_of, shard_of,
+    Aggregate, ArrowMessage, CONNECTION_WINDOW, Columns, MOST_ROWS, ROW_BYTES, Row, STREAM_WINDOW, ShardBatches,
+    aggregate_of, row_of, shard_of,
 };
 use futures_util::future::try_join_all;
 use futures_util::stream::{self, FuturesUnordered, StreamExt, TryStreamExt};
@@ -27,15 +28,6 @@ use tonic::{Request, Status, Streaming};
 use super::connection::{Batches, Connection};
 use super::data::{AGGREGATED, aggregation};
 use super::reads::Reads;
-
-/// The flow control window of a stream, in bytes, as our own client and `@grpc/grpc-js` have it.
-const STREAM_WINDOW: u32 = 4 << 20;
-
-/// The flow control window of a connection, in bytes.
-const CONNECTION_WINDOW: u32 = 2 * STREAM_WINDOW;
-
-/// Rows of one message, at most: the shards take messages of up to 4 MiB.
-const MOST_ROWS: usize = 16_384;
 
 /// A shard, and the API key that it asks for.
 #[derive(Clone)]

@@ -29,6 +29,7 @@ use crate::placing::shard_of;
 use crate::row::{ROW_BYTES, Row};
 use crate::store::Store;
 pub use found_rows::FoundRows;
+pub use remote::MOST_ROWS;
 use remote::Remote;
 pub use scan::Scan;
 pub use transport::{Connection, Transport};

@@ -31,7 +31,7 @@ use crate::server::{CONNECTION_WINDOW, FRAME_BYTES, STREAM_WINDOW};
 use crate::{convert, status};
 
 /// Rows of one message, at most; larger requests are split.
-const MOST_ROWS: usize = 16_384;
+pub const MOST_ROWS: usize = 16_384;
 
 /// The path of the multi-get method.
 const MULTI_GET: &str = "/boundary_bench.shards.v1.ShardService/MultiGet";
