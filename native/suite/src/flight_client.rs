@@ -11,9 +11,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_flight::error::FlightError;
 use arrow_flight::sql::client::FlightSqlServiceClient;
-use arrow_flight::sql::{CommandStatementIngest, TableDefinitionOptions, TableExistsOption, TableNotExistOption};
 use boundary_bench_engine::Engine;
-use boundary_bench_flight::{CONNECTION_WINDOW, FlightEngine, FlightUrl, STREAM_WINDOW};
+use boundary_bench_flight::{CONNECTION_WINDOW, FlightEngine, FlightUrl, STREAM_WINDOW, append_to};
 use boundary_bench_kernel::url::bracketed;
 use boundary_bench_kernel::{Error, Result};
 use futures_util::{TryStreamExt, stream};
@@ -44,7 +43,7 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Re
                     Ok((connect(url)?, name.clone(), batches.collect::<Result<Vec<_>>>()?))
                 });
                 as_tasks(parts.collect::<Result<Vec<_>>>()?, |(mut client, table, batches), clock| async move {
-                    insert(&mut client, table, batches).await?;
+                    insert(&mut client, &table, batches).await?;
                     Ok(clock.finish(None))
                 })
             })
@@ -115,17 +114,9 @@ fn connect(url: &FlightUrl) -> Result<Client> {
     })
 }
 
-async fn insert(client: &mut Client, table: String, batches: Vec<RecordBatch>) -> Result<()> {
-    let command = CommandStatementIngest {
-        table_definition_options: Some(TableDefinitionOptions {
-            if_not_exist: TableNotExistOption::Fail.into(),
-            if_exists: TableExistsOption::Append.into(),
-        }),
-        table,
-        ..CommandStatementIngest::default()
-    };
+async fn insert(client: &mut Client, table: &str, batches: Vec<RecordBatch>) -> Result<()> {
     let batches = stream::iter(batches.into_iter().map(Ok::<_, FlightError>));
-    client.execute_ingest(command, batches).await.map(drop).map_err(refused)
+    client.execute_ingest(append_to(table), batches).await.map(drop).map_err(refused)
 }
 
 /// Executes a query, and gives each batch of all its endpoints to `take`.

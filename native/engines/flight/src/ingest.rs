@@ -22,6 +22,19 @@ use crate::{engine_error, runtime};
 /// Maximum number of batches that wait to be sent.
 const AHEAD: usize = 2;
 
+/// The command that appends rows to a table, which must be there.
+#[must_use]
+pub fn append_to(table: &str) -> CommandStatementIngest {
+    CommandStatementIngest {
+        table_definition_options: Some(TableDefinitionOptions {
+            if_not_exist: TableNotExistOption::Fail.into(),
+            if_exists: TableExistsOption::Append.into(),
+        }),
+        table: table.to_owned(),
+        ..CommandStatementIngest::default()
+    }
+}
+
 /// An insert under way.
 pub(crate) struct FlightIngest {
     /// The call of bulk ingestion; `None` once the insert has ended or failed.
@@ -41,14 +54,7 @@ impl FlightIngest {
     /// Begins an insert into a table, which must have the columns of `table`.
     pub(crate) fn begin(channel: &Arc<Channel>, table: &TableDefinition) -> Result<Self> {
         let schema = table.to_arrow();
-        let command = CommandStatementIngest {
-            table_definition_options: Some(TableDefinitionOptions {
-                if_not_exist: TableNotExistOption::Fail.into(),
-                if_exists: TableExistsOption::Append.into(),
-            }),
-            table: table.name.clone(),
-            ..CommandStatementIngest::default()
-        };
+        let command = append_to(&table.name);
         let (sender, receiver) = mpsc::channel(AHEAD);
         let _ = sender.try_send(Ok(schema_message(&schema, Some(&descriptor(&command)))));
         let channel = Arc::clone(channel);

@@ -23,6 +23,7 @@ pub(crate) use boundary_bench_kernel::runtime::runtime;
 
 pub use engine::{FlightEngine, open};
 pub use grpc::{CutOff, MessageBody};
+pub use ingest::append_to;
 pub use service::{FlightService, Login, ServiceLimits};
 pub use url::FlightUrl;
 
