@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { type InstallOptions, installHyperd } from '../host/install-hyperd.js';
 import { installRuntime } from '../host/install-runtime.js';
+import type { Installed } from '../host/setup-tools.js';
 import { EXIT_OK } from './exit-code.js';
 import { interruptible } from './interrupt.js';
 import type { Finish } from './services.js';
@@ -46,13 +47,6 @@ export function addSetupCommand(program: Command, finish: Finish): void {
     .action((name: string, { force }: { readonly force?: boolean }) =>
       installed(finish, (signal) => installRuntime(name, { force, signal })),
     );
-}
-
-/** What an installer leaves behind. */
-interface Installed {
-  readonly path: string;
-  readonly version: string;
-  readonly wasThere: boolean;
 }
 
 function say(line: string): void {

@@ -1,9 +1,9 @@
-import { chmod, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { chmod, mkdir, readdir, rename } from 'node:fs/promises';
+import { join } from 'node:path';
 
 import { BoundaryError } from '../errors.js';
 import { HYPERD_BINARY, HYPERD_NPM, hyperdAt, hyperdCache, hyperdWheel } from './hyperd.js';
-import { npmInstall, runTool, versionOf } from './setup-tools.js';
+import { type Installed, besideFolder, npmInstall, runTool, versionOf } from './setup-tools.js';
 
 const PACKAGE = 'tableauhyperapi';
 
@@ -34,39 +34,26 @@ export interface InstallOptions {
   readonly onProgress?: (step: string) => void;
 }
 
-export interface InstalledHyperd {
-  readonly path: string;
-  /** The first line of `hyperd --version`. */
-  readonly version: string;
-  /** Whether it was already installed, and was not changed. */
-  readonly wasThere: boolean;
-}
-
 /**
  * Installs `hyperd` into the cache, from its Python wheel or from an npm package. Throws a `BoundaryError`:
  * `BB_SETUP_UNSUPPORTED` if there is none for this platform, `BB_SETUP_NO_PYTHON`, `BB_SETUP_NO_PIP`, `BB_SETUP_NO_NPM`,
  * `BB_SETUP_DOWNLOAD`, `BB_SETUP_UNPACK`, `BB_SETUP_UNUSABLE` if the installed file does not run. When `signal` aborts, it
  * rejects as Node's own functions do.
  */
-export async function installHyperd(options: InstallOptions = {}): Promise<InstalledHyperd> {
+export async function installHyperd(options: InstallOptions = {}): Promise<Installed> {
   const { force = false, from = 'pip' } = options;
   const present = hyperdAt(hyperdCache());
   if (present !== undefined && !force) return { path: present, version: await versionOf(present), wasThere: true };
   const fetchHyperd = from === 'npm' ? fetcherByNpm() : await fetcherByPip(options);
   const folder = hyperdCache();
-  await mkdir(dirname(folder), { recursive: true });
-  // Beside the cache, so that the file can be renamed into place: readers find the complete hyperd or none.
-  const workshop = await mkdtemp(`${folder}-setup-`);
-  try {
+  return besideFolder(folder, async (workshop) => {
     const unpacked = await fetchHyperd(workshop, options);
     const version = await versionOf(unpacked);
     await mkdir(folder, { recursive: true });
     const path = join(folder, HYPERD_BINARY);
     await rename(unpacked, path);
     return { path, version, wasThere: false };
-  } finally {
-    await rm(workshop, { recursive: true, force: true });
-  }
+  });
 }
 
 /** Downloads `hyperd` into a folder, and gives its path there. */

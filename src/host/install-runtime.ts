@@ -1,18 +1,8 @@
-import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { rename, rm } from 'node:fs/promises';
 
 import { BoundaryError } from '../errors.js';
 import { findRuntime, runtimePackage } from './runtimes.js';
-import { npmInstall, versionOf } from './setup-tools.js';
-
-export interface InstalledRuntime {
-  /** The path of the program. */
-  readonly path: string;
-  /** The first line of its `--version`. */
-  readonly version: string;
-  /** Whether it was already installed, and was not changed. */
-  readonly wasThere: boolean;
-}
+import { type Installed, besideFolder, npmInstall, versionOf } from './setup-tools.js';
 
 /**
  * Installs a runtime, such as `node@22`, `bun` or `deno`, from npm into the cache. Throws a `BoundaryError`: `BB_INVALID_ARGUMENT` for
@@ -21,7 +11,7 @@ export interface InstalledRuntime {
 export async function installRuntime(
   name: string,
   { force, signal }: { readonly force?: boolean | undefined; readonly signal?: AbortSignal | undefined } = {},
-): Promise<InstalledRuntime> {
+): Promise<Installed> {
   const wanted = runtimePackage(name);
   if (wanted === undefined) {
     const what = 'it must be node, bun or deno, with a version such as node@22';
@@ -32,16 +22,11 @@ export async function installRuntime(
     return { path: present.program, version: await versionOf(present.program), wasThere: true };
   }
   const { specification, folder } = wanted;
-  await mkdir(dirname(folder), { recursive: true });
-  // Beside its place, so that readers find all of it or nothing.
-  const workshop = await mkdtemp(`${folder}-setup-`);
-  try {
+  await besideFolder(folder, async (workshop) => {
     await npmInstall(specification, workshop, signal);
     await rm(folder, { recursive: true, force: true });
     await rename(workshop, folder);
-  } finally {
-    await rm(workshop, { recursive: true, force: true });
-  }
+  });
   const installed = findRuntime(name);
   if ('missing' in installed)
     throw new BoundaryError('BB_SETUP_UNUSABLE', `${specification} has no program for ${name}`);

@@ -1,10 +1,36 @@
 /** What the commands of `boundary-bench setup` have in common. */
 import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 
 import { BoundaryError } from '../errors.js';
 
 const execute = promisify(execFile);
+
+/** A program that `setup` has installed. */
+export interface Installed {
+  /** The path of the program. */
+  readonly path: string;
+  /** The first line of its `--version`. */
+  readonly version: string;
+  /** Whether it was already installed, and was not changed. */
+  readonly wasThere: boolean;
+}
+
+/**
+ * Works in a new folder beside `folder`, and removes it afterwards: what is complete is renamed into its place, so that readers find
+ * all of it or nothing.
+ */
+export async function besideFolder<T>(folder: string, work: (workshop: string) => Promise<T>): Promise<T> {
+  await mkdir(dirname(folder), { recursive: true });
+  const workshop = await mkdtemp(`${folder}-setup-`);
+  try {
+    return await work(workshop);
+  } finally {
+    await rm(workshop, { recursive: true, force: true });
+  }
+}
 
 /**
  * Installs an npm package into a folder, without running its scripts. Throws a `BoundaryError`: `BB_SETUP_NO_NPM`, or
