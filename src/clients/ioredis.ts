@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 
 import { BoundaryError } from '../errors.js';
-import { type KvAddress, type JsKvClient, type JsKvConnection, parseKvUrl } from './js-kv-client.js';
+import { type KvAddress, type JsKvClient, type JsKvConnection, interleaved, parseKvUrl } from './js-kv-client.js';
 import { packageVersion } from './package-version.js';
 
 export const ioredis: JsKvClient = {
@@ -95,9 +95,7 @@ class IoredisConnection implements JsKvConnection {
 
   mset(keys: readonly string[], values: readonly string[]): Promise<unknown> {
     this.#assertSingle('MSET');
-    const entries: string[] = [];
-    for (let index = 0; index < keys.length; index += 1) entries.push(keys[index]!, values[index]!);
-    return this.#client.mset(entries);
+    return this.#client.mset(interleaved(keys, values));
   }
 
   async close(): Promise<void> {

@@ -35,6 +35,13 @@ export interface KvAddress {
   readonly cluster?: boolean;
 }
 
+/** Keys and values in turn, as MSET takes them. */
+export function interleaved(keys: readonly string[], values: readonly string[]): string[] {
+  const entries: string[] = [];
+  for (let index = 0; index < keys.length; index += 1) entries.push(keys[index]!, values[index]!);
+  return entries;
+}
+
 const DEFAULT_PORT = 6379;
 
 /** Parses a URL. The addon's client has already accepted it, so it is valid. */

@@ -8,7 +8,7 @@
 import { readFileSync } from 'node:fs';
 
 import { BoundaryError } from '../errors.js';
-import { type JsKvClient, type JsKvConnection, parseKvUrl } from './js-kv-client.js';
+import { type JsKvClient, type JsKvConnection, interleaved, parseKvUrl } from './js-kv-client.js';
 import { loadPackage, optionalVersion } from './optional-package.js';
 
 export const NODE_REDIS = '@redis/client';
@@ -103,9 +103,7 @@ class NodeRedisConnection implements JsKvConnection {
   }
 
   mset(keys: readonly string[], values: readonly string[]): Promise<unknown> {
-    const entries: string[] = [];
-    for (let index = 0; index < keys.length; index += 1) entries.push(keys[index]!, values[index]!);
-    return this.#client.mSet(entries);
+    return this.#client.mSet(interleaved(keys, values));
   }
 
   async close(): Promise<void> {
