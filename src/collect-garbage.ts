@@ -15,17 +15,13 @@ export function exposedCollector(): CollectGarbage | undefined {
 export function exposeCollector(): CollectGarbage | undefined {
   const exposed = exposedCollector();
   if (exposed !== undefined) return exposed;
-  // Another engine than V8 has no such flag.
-  if (process.versions['v8'] === undefined || process.versions['bun'] !== undefined) return bunCollector();
+  // Its engine is another than V8, and has no such flag.
+  const { Bun: bun } = globalThis as { readonly Bun?: { gc(force: boolean): void } };
+  if (bun !== undefined) return () => bun.gc(true);
   setFlagsFromString('--expose-gc');
   const collect: unknown = runInNewContext('globalThis.gc');
   setFlagsFromString('--no-expose-gc');
   return typeof collect === 'function' ? collectorOf(collect as NonNullable<typeof globalThis.gc>) : undefined;
-}
-
-function bunCollector(): CollectGarbage | undefined {
-  const { Bun: bun } = globalThis as { readonly Bun?: { gc(force: boolean): void } };
-  return bun === undefined ? undefined : () => bun.gc(true);
 }
 
 function collectorOf(collect: NonNullable<typeof globalThis.gc>): CollectGarbage {

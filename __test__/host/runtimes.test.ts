@@ -48,7 +48,7 @@ it('installs a runtime once, where it is found', async () => {
   });
   const path = join(folder, 'cache/runtimes/node@22', PROGRAM);
   expect(await installRuntime('node@22')).toEqual({ path, version: 'v22.1.0', wasThere: false });
-  expect(findRuntime('node@22')).toEqual({ name: 'node@22', program: path, args: [] });
+  expect(findRuntime('node@22')).toEqual({ program: path, args: [] });
   expect(await installRuntime('node@22')).toEqual({ path, version: 'v22.1.0', wasThere: true });
   expect(await installRuntime('node@22', { force: true })).toMatchObject({ wasThere: false });
   const lines = readFileSync(asked, 'utf8').trim().split('\n');

@@ -67,6 +67,14 @@ export type AskedBy = 'engine' | 'lane' | 'workers' | 'all';
 /** In which runs a lane is: also in quick ones, or only where it is named; absent: in usual ones. */
 export type LaneRuns = 'quick' | 'named';
 
+/** A JavaScript runtime that a process is started with. */
+export interface Runtime {
+  /** The path of its program. */
+  readonly program: string;
+  /** What stands before the script on its command line. */
+  readonly args: readonly string[];
+}
+
 /** A cell of the expanded matrix, with what the runner needs to know besides its identity. */
 export interface PlannedCell {
   readonly cell: Cell;
@@ -80,9 +88,8 @@ export interface PlannedCell {
   readonly isQuick?: boolean;
   /** The reason why the cell can't run here, if it is known before it is opened. */
   readonly skip?: string;
-  /** The program of the runtime that measures it, if it is another than that of the run, and what stands before a script there. */
-  readonly program?: string;
-  readonly programArgs?: readonly string[];
+  /** The runtime that measures it, if it is another than that of the run. */
+  readonly runtime?: Runtime;
 }
 
 /** What the processes of a run have in common. */

@@ -2,17 +2,8 @@
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
+import type { Runtime } from '../families/workload.js';
 import { cacheFolder } from './cache-folder.js';
-
-/** A runtime that a fork is started with. */
-export interface Runtime {
-  /** The name that a user gave it: `node@22`, `bun`, or a path. */
-  readonly name: string;
-  /** The path of its program. */
-  readonly program: string;
-  /** What stands before the script on its command line. */
-  readonly args: readonly string[];
-}
 
 /** The npm packages whose program a runtime is, by its name without a version; each is one platform's, without an install script. */
 const PACKAGES: Readonly<Record<string, { readonly name: string; readonly program: string }>> = {
@@ -27,33 +18,44 @@ const PACKAGES: Readonly<Record<string, { readonly name: string; readonly progra
   },
 };
 
+/** An npm package with a runtime. */
+export interface RuntimePackage {
+  /** Its name and version, as npm takes them. */
+  readonly specification: string;
+  /** The folder that it is installed into. */
+  readonly folder: string;
+  /** The path of its program there. */
+  readonly program: string;
+}
+
 /** The package that `boundary-bench setup runtime` installs for a name such as `node@22`; `undefined` for a name that is none. */
-export function runtimePackage(name: string): { readonly specification: string; readonly folder: string } | undefined {
+export function runtimePackage(name: string): RuntimePackage | undefined {
   const [kind = '', version = 'latest'] = name.split('@');
   const known = PACKAGES[kind];
   if (known === undefined || !/^[\w.-]+$/.test(version)) return undefined;
-  return { specification: `${known.name}@${version}`, folder: join(cacheFolder(), 'runtimes', name) };
+  const folder = join(cacheFolder(), 'runtimes', name);
+  const program = join(folder, 'node_modules', known.name, known.program);
+  return { specification: `${known.name}@${version}`, folder, program };
 }
 
 /** The program of a runtime: a path, or what `boundary-bench setup runtime` has installed. The reason why there is none, else. */
 export function findRuntime(name: string): Runtime | { readonly missing: string } {
   if (name.includes('/')) {
-    return existsSync(name) ? runtimeAt(name, name) : { missing: `there is no runtime at ${name}` };
+    return existsSync(name) ? runtimeAt(name) : { missing: `there is no runtime at ${name}` };
   }
-  const known = PACKAGES[name.split('@')[0] ?? ''];
   const wanted = runtimePackage(name);
-  if (known === undefined || wanted === undefined) {
+  if (wanted === undefined) {
     return {
       missing: `${name} is no runtime: it must be a path, or node, bun or deno, with a version such as node@22`,
     };
   }
-  const program = join(wanted.folder, 'node_modules', known.name, known.program);
+  const { program } = wanted;
   return existsSync(program)
-    ? runtimeAt(name, program)
+    ? runtimeAt(program)
     : { missing: `the runtime ${name} is not installed: run \`boundary-bench setup runtime ${name}\`` };
 }
 
-function runtimeAt(name: string, program: string): Runtime {
+function runtimeAt(program: string): Runtime {
   // Deno asks for leave to read a file, among others.
-  return { name, program, args: basename(program).startsWith('deno') ? ['run', '--allow-all'] : [] };
+  return { program, args: basename(program).startsWith('deno') ? ['run', '--allow-all'] : [] };
 }

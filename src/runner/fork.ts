@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 import { BoundaryError, TIMEOUT } from '../errors.js';
+import type { Runtime } from '../families/workload.js';
 import type { ForkAbort, ForkReport, ForkResult, ForkStep, ForkTask } from './fork-message.js';
 
 /** The program of a fork. Vitest runs the sources; a process of Node alone runs what is built of them. */
@@ -20,9 +21,8 @@ export interface ForkWatch {
   readonly signal: AbortSignal;
   readonly timeoutSeconds: number;
   readonly onStep: (step: ForkStep) => void;
-  /** The program of another runtime; absent: that of this process. */
-  readonly program?: string | undefined;
-  readonly programArgs?: readonly string[] | undefined;
+  /** Another runtime than that of this process. */
+  readonly runtime?: Runtime | undefined;
 }
 
 /**
@@ -31,16 +31,16 @@ export interface ForkWatch {
  */
 export async function measureInFork(
   task: ForkTask,
-  { signal, timeoutSeconds, onStep, program, programArgs = [] }: ForkWatch,
+  { signal, timeoutSeconds, onStep, runtime }: ForkWatch,
 ): Promise<ForkResult> {
   signal.throwIfAborted();
   const child = fork(PROGRAM, [], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    ...(program === undefined
+    ...(runtime === undefined
       ? // Without the flags of a debugger, whose port is taken.
         { serialization: 'advanced', execArgv: process.execArgv.filter((flag) => !flag.startsWith('--inspect')) }
       : // What all runtimes understand.
-        { serialization: 'json', execArgv: [...programArgs], execPath: program }),
+        { serialization: 'json', execArgv: [...runtime.args], execPath: runtime.program }),
   });
   let output = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-KEPT_OUTPUT)));

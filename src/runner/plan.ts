@@ -28,7 +28,7 @@ export function planRun(families: readonly Family[], request: RunRequest): RunPl
   const known = knownOptions(families);
   const planOf = (chosen: readonly Family[]): RunPlan => {
     const config = configOf(request, chosen, known);
-    return { config, plans: chosen.map((family) => expand(family, config)) };
+    return { config, plans: chosen.map((family) => onRuntimes(expand(family, config), config)) };
   };
   const named = familiesNamed(families, request.filters?.family ?? []);
   if (named !== undefined) return filterPlan(planOf(named));
@@ -110,7 +110,7 @@ function expand(family: Family, config: RunConfig): FamilyPlan {
   // Request work has threads instead of workers.
   if (family.hasOperations === true) {
     const options = optionsFor(1);
-    return { family, options, cells: onRuntimes(family, family.plan(options), config) };
+    return { family, options, cells: family.plan(options) };
   }
   const counts = config.workers ?? [1, availableParallelism()];
   for (const workers of counts) {
@@ -119,26 +119,23 @@ function expand(family: Family, config: RunConfig): FamilyPlan {
       if (counts.includes(planned.cell.workers ?? 1)) cells.set(planned.cell.id, planned);
     }
   }
-  const options = optionsFor(Math.max(...counts));
-  return { family, options, cells: onRuntimes(family, [...cells.values()], config) };
+  return { family, options: optionsFor(Math.max(...counts)), cells: [...cells.values()] };
 }
 
-/** The cells, and those of the Node sides on each further runtime too, next to themselves. */
-function onRuntimes(
-  family: Family,
-  cells: readonly PlannedCell[],
-  { runtimes = [] }: RunConfig,
-): readonly PlannedCell[] {
+/** The plan with the cells of the Node sides on each further runtime too, next to themselves. */
+function onRuntimes(plan: FamilyPlan, { runtimes = [] }: RunConfig): FamilyPlan {
   // Without a module, no other process can open the family.
-  if (runtimes.length === 0 || family.module === undefined) return cells;
+  if (runtimes.length === 0 || plan.family.module === undefined) return plan;
   const found = runtimes.map((name) => [name, findRuntime(name)] as const);
-  return cells.flatMap((planned) => {
+  const cells = plan.cells.flatMap((planned) => {
     if (planned.cell.side === 'rust') return [planned];
     const others = found.map(([name, runtime]): PlannedCell => {
       const cell: Cell = { ...planned.cell, id: `${planned.cell.id}/${name.replaceAll('/', '_')}`, runtime: name };
-      if ('missing' in runtime) return { ...planned, cell, skip: planned.skip ?? runtime.missing };
-      return { ...planned, cell, program: runtime.program, programArgs: runtime.args };
+      return 'missing' in runtime
+        ? { ...planned, cell, skip: planned.skip ?? runtime.missing }
+        : { ...planned, cell, runtime };
     });
     return [planned, ...others];
   });
+  return { ...plan, cells };
 }

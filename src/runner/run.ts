@@ -206,9 +206,8 @@ function measurer(session: Session, { family, options }: FamilyPlan, open: OpenF
     const shared = { ...options, ...(await open.shared?.()) };
     const leaveGarbage = config.leaveGarbage === true;
     const task = { module, family: name, options: shared, planned, policy, verify: fork === 1, leaveGarbage };
-    const { program, programArgs } = planned;
     const { timeoutSeconds } = config;
-    const result = await measureInFork(task, { signal, onStep, timeoutSeconds, program, programArgs });
+    const result = await measureInFork(task, { signal, onStep, timeoutSeconds, runtime: planned.runtime });
     return { ...result, samples: result.samples.map((sample) => ({ fork, ...sample })) };
   };
 }
