@@ -2,7 +2,8 @@ import { addon } from '../../addon.js';
 import { KOFFI } from '../../clients/koffi.js';
 import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
 import type { Cell, Checksum } from '../../records/record.js';
-import type { Family, FamilyOptions, NativeTiming, OpenCell, PlannedCell } from '../workload.js';
+import type { Family, FamilyOptions, NativeTiming, OpenCell } from '../workload.js';
+import { IN_PROCESS, type PlannedInProcess, plannedBy } from '../in-process.js';
 import type { Adder } from './adders.js';
 import { type BoundaryFunctions, plainFunctions } from './functions.js';
 import { heapBytesPerCall } from './heap-bytes.js';
@@ -10,14 +11,6 @@ import { asyncLoopOf, loopOf, resultOf } from './loops.js';
 import { BOUNDARY_MATRIX, type BoundaryLane } from './matrix.js';
 
 const FAMILY_NAME = 'boundary';
-
-/** The engine of a call, which has no rows and no server. */
-const ENGINE = 'in-process';
-
-/** A cell of this family. */
-interface PlannedCall extends PlannedCell {
-  readonly client?: string;
-}
 
 /** One crossing: what it costs by what is passed, how it is called and by what. */
 export const boundaryFamily: Family = {
@@ -28,13 +21,13 @@ export const boundaryFamily: Family = {
   onlyIfNamed: true,
   plan: planCalls,
   open: async (_options, cells) => ({
-    versions: async () => versionsOf(cells as readonly PlannedCall[]),
+    versions: async () => versionsOf(cells as readonly PlannedInProcess[]),
     openCell: async (planned) => openCall(planned),
     close: async () => {},
   }),
 };
 
-function planCalls({ rows }: FamilyOptions): PlannedCall[] {
+function planCalls({ rows }: FamilyOptions): PlannedInProcess[] {
   return Object.entries(BOUNDARY_MATRIX.workloads).flatMap(([workload, { weight }]) =>
     BOUNDARY_MATRIX.lanes
       .filter(({ workloads }) => workloads.includes(workload))
@@ -46,8 +39,13 @@ function planCalls({ rows }: FamilyOptions): PlannedCall[] {
   );
 }
 
-function plannedCall(lane: BoundaryLane, workload: string, calls: number, inFlight: number | undefined): PlannedCall {
-  const { side, client, variant, rustLane } = lane;
+function plannedCall(
+  lane: BoundaryLane,
+  workload: string,
+  calls: number,
+  inFlight: number | undefined,
+): PlannedInProcess {
+  const { side, client, variant } = lane;
   const place = [...(client === undefined ? [] : [client]), ...(inFlight === undefined ? [] : [`b${inFlight}`])];
   const cell: Cell = {
     id: [FAMILY_NAME, workload, lane.lane, side, ...place].join('/'),
@@ -56,31 +54,25 @@ function plannedCall(lane: BoundaryLane, workload: string, calls: number, inFlig
     lane: lane.lane,
     side,
     variant,
-    engine: ENGINE,
+    engine: IN_PROCESS,
     ...(inFlight === undefined ? {} : { batch: inFlight }),
     rows: calls,
     calls,
   };
-  return {
-    cell,
-    group: workload,
-    ...(rustLane === undefined ? {} : { rustLane }),
-    ...(client === undefined ? {} : { client }),
-    ...skipOf(client),
-  };
+  return { ...plannedBy(lane, cell), ...skipOf(client) };
 }
 
-function skipOf(client: string | undefined): Pick<PlannedCall, 'skip'> {
+function skipOf(client: string | undefined): Pick<PlannedInProcess, 'skip'> {
   const skip = client === KOFFI ? whyUnusable(KOFFI) : undefined;
   return skip === undefined ? {} : { skip };
 }
 
-function versionsOf(cells: readonly PlannedCall[]): Record<string, string> {
+function versionsOf(cells: readonly PlannedInProcess[]): Record<string, string> {
   const usesKoffi = cells.some(({ client, skip }) => client === KOFFI && skip === undefined);
   return usesKoffi ? { [KOFFI]: optionalVersion(KOFFI) } : {};
 }
 
-async function openCall({ cell, client }: PlannedCall): Promise<OpenCell> {
+async function openCall({ cell, client }: PlannedInProcess): Promise<OpenCell> {
   const { workload, side, lane, rows: calls, batch } = cell;
   const expected = checksumOf(calls, resultOf(workload, calls));
   if (side === 'rust') return openFloor(cell, expected);
@@ -89,7 +81,7 @@ async function openCall({ cell, client }: PlannedCall): Promise<OpenCell> {
     const functions = await FUNCTIONS[client ?? 'javascript']!();
     return openLoop(loopOf(workload, lane, functions), calls, expected, async () => {});
   }
-  const { add, close } = await openAdder();
+  const { add, close } = await openAdder(lane);
   const loop =
     batch === undefined
       ? loopOf(workload, lane, { ...plainFunctions(), add: add as BoundaryFunctions['add'] })
@@ -107,21 +99,19 @@ const FUNCTIONS: Readonly<Record<string, () => Promise<BoundaryFunctions> | Boun
 };
 
 /** The additions of the lanes on which the caller waits for another thread or process. */
-const ADDERS: Readonly<Record<string, () => Promise<Adder<number | Promise<number>>>>> = {
-  ...Object.fromEntries(['call-async', 'call-blocking', 'call-loop'].map((lane) => [lane, () => openAsyncAdder(lane)])),
-  'call-thread': async () => asyncAdder((await import('./native-functions.js')).nextByThread()),
+const ADDERS: Readonly<Record<string, (lane: string) => Promise<Adder<number | Promise<number>>>>> = {
+  'call-async': openNative,
+  'call-blocking': openNative,
+  'call-loop': openNative,
+  'call-thread': openNative,
   message: async () => (await import('./adders.js')).openWorkerAdder(),
   'shared-memory': async () => (await import('./adders.js')).openSharedAdder(),
   socket: async () => (await import('./adders.js')).openProcessAdder(),
 };
 
-async function openAsyncAdder(lane: string): Promise<Adder<Promise<number>>> {
-  const { ASYNC_ADDITIONS } = await import('./native-functions.js');
-  return asyncAdder(ASYNC_ADDITIONS[lane]!);
-}
-
-function asyncAdder(add: (left: number, right: number) => Promise<number>): Adder<Promise<number>> {
-  return { add, close: async () => {} };
+async function openNative(lane: string): Promise<Adder<Promise<number>>> {
+  const { asyncAddition } = await import('./native-functions.js');
+  return { add: asyncAddition(lane), close: async () => {} };
 }
 
 function openLoop(

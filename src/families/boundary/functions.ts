@@ -84,12 +84,17 @@ export const TEXTS = {
   long_wide: textsOf('а', longCharacters),
 } as const;
 
-/** The bytes that cross: byte `i` is `31 i + 7`, cut to eight bits. */
-export const BYTES = Uint8Array.from({ length: mostBytes + TURNS }, (_, place) => place * 31 + 7);
+let bytes: Uint8Array | undefined;
+
+/** The bytes that cross: byte `i` is `31 i + 7`, cut to eight bits. Made at their first use, since few cells need so many. */
+export function allBytes(): Uint8Array {
+  bytes ??= Uint8Array.from({ length: mostBytes + TURNS }, (_, place) => place * 31 + 7);
+  return bytes;
+}
 
 /** The arrays of a size that cross in, in turn. */
 export function bytesOf(size: number): readonly Uint8Array[] {
-  return Array.from({ length: TURNS }, (_, turn) => BYTES.slice(turn, turn + size));
+  return Array.from({ length: TURNS }, (_, turn) => allBytes().slice(turn, turn + size));
 }
 
 /** The numbers of the array that crosses. */
@@ -180,7 +185,7 @@ class Counter {
 export function plainFunctions(): BoundaryFunctions {
   let calls = 0;
   const frames = new RecordFrames();
-  const ofSize = (size: number): Uint8Array => BYTES.subarray(0, size);
+  const ofSize = (size: number): Uint8Array => allBytes().subarray(0, size);
   return {
     nothing() {
       calls += 1;

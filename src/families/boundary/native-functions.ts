@@ -27,14 +27,21 @@ export function koffiFunctions(): BoundaryFunctions {
 }
 
 /** The next number, by a function of JavaScript that a thread of tokio's calls. */
-export function nextByThread(): (value: number) => Promise<number> {
+function nextByThread(): (value: number) => Promise<number> {
   const caller = new napiRs.ThreadCaller((value) => value + 1);
   return (value) => caller.call(value);
 }
 
-/** The addition whose result is a promise: of tokio, of libuv's pool, or of the event loop's own tasks. */
-export const ASYNC_ADDITIONS: Readonly<Record<string, (left: number, right: number) => Promise<number>>> = {
-  'call-async': (left, right) => napiRs.addAsync(left, right),
-  'call-blocking': (left, right) => napiRs.addBlocking(left, right),
-  'call-loop': (left, right) => eventLoop.add(left, right),
-};
+/** The addition whose result is a promise, by the lane: of tokio, of libuv's pool, of the event loop's own tasks, or the next number. */
+export function asyncAddition(lane: string): (left: number, right: number) => Promise<number> {
+  switch (lane) {
+    case 'call-async':
+      return (left, right) => napiRs.addAsync(left, right);
+    case 'call-blocking':
+      return (left, right) => napiRs.addBlocking(left, right);
+    case 'call-loop':
+      return (left, right) => eventLoop.add(left, right);
+    default:
+      return nextByThread();
+  }
+}

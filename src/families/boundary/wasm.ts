@@ -1,5 +1,5 @@
 /** The functions in WebAssembly: the same module in every runtime, written by hand, as no compiler for it is among the tools. */
-import { type BoundaryFunctions, BYTES, NUMBERS, TEXTS, plainFunctions } from './functions.js';
+import { type BoundaryFunctions, NUMBERS, TEXTS, allBytes, plainFunctions } from './functions.js';
 
 /** The part of the runtime's interface that is used; the types of Node leave it out. */
 declare const WebAssembly: {
@@ -141,7 +141,8 @@ const IN = 0;
 
 /** The functions of an instance; those that it lacks are JavaScript's, and no lane of the matrix has them. */
 export async function wasmFunctions(): Promise<BoundaryFunctions> {
-  const pages = Math.ceil(BYTES.length / PAGE_BYTES);
+  const source = allBytes();
+  const pages = Math.ceil(source.length / PAGE_BYTES);
   const { instance } = await WebAssembly.instantiate(moduleBytes(2 * pages));
   const { memory, lastCode, ends, sum, ...functions } = instance.exports as Exports;
   const bytes = new Uint8Array(memory.buffer);
@@ -159,7 +160,7 @@ export async function wasmFunctions(): Promise<BoundaryFunctions> {
   };
   let isFilled = false;
   const bytesOut = (size: number): Uint8Array => {
-    if (!isFilled) bytes.set(BYTES, out);
+    if (!isFilled) bytes.set(source, out);
     isFilled = true;
     return bytes.subarray(out, out + size);
   };

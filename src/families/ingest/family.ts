@@ -3,6 +3,7 @@ import { dataViewColumns } from '../../clients/data-view-columns.js';
 import type { JsCodec } from '../../clients/js-codec.js';
 import { lineProtocol } from '../../clients/line-protocol.js';
 import { msgpackr } from '../../clients/msgpackr.js';
+import { IN_PROCESS, type PlannedInProcess, plannedBy } from '../in-process.js';
 import type { RequestValues } from '../requests/options.js';
 import type { Family, FamilyOptions, OpenCell, PlannedCell } from '../workload.js';
 import { matrix, type StageLane } from './matrix.js';
@@ -11,20 +12,12 @@ import { openNativeStage, openStageCell } from './stages.js';
 
 const FAMILY_NAME = 'ingest';
 
-/** The engine of a stage, which has no server. */
-const ENGINE = 'in-process';
-
 /** The codecs of the `js` side, by their names in the matrix. */
 const CODECS: Readonly<Record<string, JsCodec>> = {
   msgpackr,
   'data-view': dataViewColumns,
   'line-protocol': lineProtocol,
 };
-
-/** A cell of this family. */
-interface PlannedStage extends PlannedCell {
-  readonly client?: string;
-}
 
 /** The stages of time-series ingest in process, and the soak over HTTP. */
 export const ingestFamily: Family<RequestValues> = {
@@ -47,17 +40,17 @@ export const ingestFamily: Family<RequestValues> = {
   },
 };
 
-function isStage(planned: PlannedCell): planned is PlannedStage {
-  return planned.cell.engine === ENGINE;
+function isStage(planned: PlannedCell): planned is PlannedInProcess {
+  return planned.cell.engine === IN_PROCESS;
 }
 
-function openStage({ cell, client }: PlannedStage): Promise<OpenCell> {
+function openStage({ cell, client }: PlannedInProcess): Promise<OpenCell> {
   const batches = batchesOf(cell.rows);
   if (cell.side === 'rust') return openNativeStage(cell.workload, batches);
   return openStageCell(cell.workload, batches, client === undefined ? undefined : codecOf(client));
 }
 
-function planStages({ rows }: FamilyOptions): PlannedStage[] {
+function planStages({ rows }: FamilyOptions): PlannedInProcess[] {
   return Object.entries(matrix.workloads).flatMap(([workload, { mostRows = rows }]) =>
     matrix.lanes
       .filter(({ workloads }) => workloads.includes(workload))
@@ -65,9 +58,9 @@ function planStages({ rows }: FamilyOptions): PlannedStage[] {
   );
 }
 
-function plannedStage(lane: StageLane, workload: string, rows: number): PlannedStage {
-  const { side, client, rustLane, variant } = lane;
-  const place = [ENGINE, ...(client === undefined ? [] : [client])];
+function plannedStage(lane: StageLane, workload: string, rows: number): PlannedInProcess {
+  const { side, client, variant } = lane;
+  const place = [IN_PROCESS, ...(client === undefined ? [] : [client])];
   const cell: Cell = {
     id: [FAMILY_NAME, workload, lane.lane, side, ...place].join('/'),
     family: FAMILY_NAME,
@@ -76,17 +69,12 @@ function plannedStage(lane: StageLane, workload: string, rows: number): PlannedS
     side,
     flavor: 'sync',
     variant,
-    engine: ENGINE,
+    engine: IN_PROCESS,
     workers: 1,
     rows,
     bytes: rows * matrix.bytesPerRow,
   };
-  return {
-    cell,
-    group: workload,
-    ...(rustLane === undefined ? {} : { rustLane }),
-    ...(client === undefined ? {} : { client }),
-  };
+  return plannedBy(lane, cell);
 }
 
 function batchesOf(rows: number): number {
@@ -99,7 +87,7 @@ function codecOf(name: string): JsCodec {
   return codec;
 }
 
-function versionsOf(cells: readonly PlannedStage[]): Record<string, string> {
+function versionsOf(cells: readonly PlannedInProcess[]): Record<string, string> {
   const packages = new Set(cells.flatMap(({ client }) => client ?? []));
   return packages.has('msgpackr') ? { msgpackr: msgpackr.version() } : {};
 }
