@@ -119,7 +119,7 @@ describe('a pool', () => {
   });
 
   test('drops a connection that is discarded or no longer answers', async () => {
-    await using pool = createPool('embedded:', { max: 1 });
+    await using pool = createPool('embedded:', { max: 1, checkAfterMs: 0 });
     const first = await pool.acquire();
     await first.execute('CREATE TABLE t (x INT)');
     await first.discard();
@@ -135,6 +135,25 @@ describe('a pool', () => {
       vi.restoreAllMocks();
     }
     expect(state(pool)).toEqual({ size: 1, idle: 1, waiting: 0 });
+  });
+
+  test('checks a connection that has idled for long, or on which something has failed', async () => {
+    await using pool = createPool('embedded:', { max: 1, checkAfterMs: 50 });
+    const query = (sql: string): Promise<unknown> => pool.use((connection) => connection.executeQuery(sql));
+    await query('SELECT 1');
+    const check = vi.spyOn(addon.Engine.prototype, 'check');
+    try {
+      await query('SELECT 1');
+      expect(check).toHaveBeenCalledTimes(0);
+      await expect(query('SELECT nothing FROM nowhere')).rejects.toMatchObject({ code: 'BB_ENGINE' });
+      await query('SELECT 1');
+      expect(check).toHaveBeenCalledTimes(1);
+      await sleep(80);
+      await query('SELECT 1');
+      expect(check).toHaveBeenCalledTimes(2);
+    } finally {
+      vi.restoreAllMocks();
+    }
   });
 
   test('says why a connection can not be opened, to each who asks', async () => {
@@ -190,6 +209,7 @@ describe('a pool', () => {
     [{ acquireTimeoutMs: Infinity }],
     [{ idleTimeoutMs: Number.NaN }],
     [{ idleTimeoutMs: 2 ** 31 }],
+    [{ checkAfterMs: -1 }],
     [{ max: '3' as never }],
   ])('is not made of %j', (options) => {
     expect(() => createPool('embedded:', options)).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
@@ -216,7 +236,7 @@ test('many users with failures of all kinds: never more than max, all are served
   await fc.assert(
     fc.asyncProperty(users, fc.integer({ min: 1, max: 4 }), fc.nat(2), async (all, max, min) => {
       const engines = new Set<Engine>();
-      const pool = createPool('embedded:', { max, min: Math.min(min, max), idleTimeoutMs: 1 });
+      const pool = createPool('embedded:', { max, min: Math.min(min, max), idleTimeoutMs: 1, checkAfterMs: 0 });
       let lent = 0;
       const work = (name: Deed) => async (connection: PooledConnection) => {
         engines.add(engineOf(connection));

@@ -14,6 +14,11 @@ export interface PoolOptions {
   readonly acquireTimeoutMs?: number | undefined;
   /** The time after which an idle connection is closed, in milliseconds, or Infinity. Default: 60000. */
   readonly idleTimeoutMs?: number | undefined;
+  /**
+   * The time for which a connection may idle, in milliseconds, until it is checked before it is lent again; one on which something has
+   * failed in `use` is checked in any case. 0: each is, at the cost of a round trip. Default: 500.
+   */
+  readonly checkAfterMs?: number | undefined;
 }
 
 /**
@@ -25,7 +30,7 @@ export class PooledConnection extends Connection {
 
   /** @internal Use `ConnectionPool.acquire`. */
   constructor(raw: Engine, giveBack: (raw: Engine, lease: Lease) => Promise<void>) {
-    const lease: Lease = { isWanted: true };
+    const lease: Lease = { isWanted: true, isTrusted: true };
     super(raw, (engine) => giveBack(engine, lease));
     this.#lease = lease;
   }
@@ -35,11 +40,18 @@ export class PooledConnection extends Connection {
     this.#lease.isWanted = false;
     return this.close();
   }
+
+  /** @internal Has the pool check the connection before it is lent again, however soon. */
+  distrust(): void {
+    this.#lease.isTrusted = false;
+  }
 }
 
 interface Lease {
   /** Whether the pool is to keep the connection. */
   isWanted: boolean;
+  /** Whether nothing has failed on the connection. */
+  isTrusted: boolean;
 }
 
 interface Waiter {
@@ -51,11 +63,12 @@ interface Idle {
   readonly raw: Engine;
   /** The time at which the connection was returned, by `performance.now()`. */
   readonly since: number;
+  readonly isTrusted: boolean;
 }
 
 /**
  * Connections to one engine, opened on demand and lent to one user at a time, in the order of the requests. A connection that
- * was idle is checked before it is lent; one that no longer responds is closed and replaced.
+ * has idled for `checkAfterMs` is checked before it is lent; one that no longer responds is closed and replaced.
  */
 export class ConnectionPool implements AsyncDisposable {
   readonly #uri: string;
@@ -63,6 +76,7 @@ export class ConnectionPool implements AsyncDisposable {
   readonly #min: number;
   readonly #acquireTimeoutMs: number;
   readonly #idleTimeoutMs: number;
+  readonly #checkAfterMs: number;
   /** The engine that all connections share, for a URI that makes a new engine each time it is opened. */
   #root: Promise<Engine> | undefined;
   /** Idle connections, the longest idle first. */
@@ -79,17 +93,19 @@ export class ConnectionPool implements AsyncDisposable {
 
   /** @internal Use `createPool`. */
   constructor(uri: string, options: PoolOptions) {
-    const { max = 10, min = 0, acquireTimeoutMs = 30_000, idleTimeoutMs = 60_000 } = options;
+    const { max = 10, min = 0, acquireTimeoutMs = 30_000, idleTimeoutMs = 60_000, checkAfterMs = 500 } = options;
     if (typeof uri !== 'string') throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URI of a pool must be a string');
     checkCount('max', max, 1, MOST_CONNECTIONS);
     checkCount('min', min, 0, max);
     checkTimeout('acquireTimeoutMs', acquireTimeoutMs);
     if (idleTimeoutMs !== Infinity) checkTimeout('idleTimeoutMs', idleTimeoutMs);
+    if (checkAfterMs !== 0) checkTimeout('checkAfterMs', checkAfterMs);
     this.#uri = uri;
     this.#max = max;
     this.#min = min;
     this.#acquireTimeoutMs = acquireTimeoutMs;
     this.#idleTimeoutMs = idleTimeoutMs;
+    this.#checkAfterMs = checkAfterMs;
   }
 
   /** The number of connections: lent, idle, and being opened or closed. Never more than `max`. */
@@ -149,6 +165,9 @@ export class ConnectionPool implements AsyncDisposable {
     const connection = await this.acquire(options);
     try {
       return await work(connection);
+    } catch (thrown) {
+      connection.distrust();
+      throw thrown;
     } finally {
       await connection.close();
     }
@@ -195,19 +214,20 @@ export class ConnectionPool implements AsyncDisposable {
     let raw: Engine | undefined;
     let problem: unknown;
     try {
-      raw = idle !== undefined && (await this.#stillAnswers(idle.raw)) ? idle.raw : await this.#open();
+      raw = idle !== undefined && (await this.#stillAnswers(idle)) ? idle.raw : await this.#open();
     } catch (thrown) {
       problem = thrown;
     }
     this.#preparing--;
     const [waiter] = this.#waiting;
     if (raw === undefined) waiter?.fail(toBoundaryError(problem));
-    else if (waiter === undefined) this.#keep(raw);
+    else if (waiter === undefined) this.#keep(raw, true);
     else waiter.serve(this.#lend(raw));
     this.#settle();
   }
 
-  async #stillAnswers(raw: Engine): Promise<boolean> {
+  async #stillAnswers({ raw, since, isTrusted }: Idle): Promise<boolean> {
+    if (isTrusted && performance.now() - since < this.#checkAfterMs) return true;
     try {
       await raw.check();
       return true;
@@ -231,7 +251,7 @@ export class ConnectionPool implements AsyncDisposable {
   #lend(raw: Engine): PooledConnection {
     const connection = new PooledConnection(raw, async (given, lease) => {
       this.#lent.delete(connection);
-      if (lease.isWanted) this.#keep(given);
+      if (lease.isWanted) this.#keep(given, lease.isTrusted);
       else await this.#drop(given);
       this.#settle();
     });
@@ -239,12 +259,12 @@ export class ConnectionPool implements AsyncDisposable {
     return connection;
   }
 
-  #keep(raw: Engine): void {
+  #keep(raw: Engine, isTrusted: boolean): void {
     if (this.#closing !== undefined) {
       void this.#drop(raw);
       return;
     }
-    this.#idle.push({ raw, since: performance.now() });
+    this.#idle.push({ raw, since: performance.now(), isTrusted });
     this.#watchIdle();
   }
 
