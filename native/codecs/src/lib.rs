@@ -7,6 +7,8 @@
 //! - [`rules`]: which names and times can be stored, whatever their format was.
 //!
 //! Of JSON, [`json`]: values picked out by paths, without a tree.
+//!
+//! Of SQL, [`sql`]: statements as flat trees.
 
 pub mod arrow;
 pub mod error;
@@ -16,6 +18,7 @@ pub mod msgpack;
 pub mod points;
 pub mod precision;
 pub mod rules;
+pub mod sql;
 
 pub use error::{Error, Result};
 pub use points::{FieldKind, Points};
