@@ -4,9 +4,15 @@
 //! it can be handed to another language as it is and read there where it is asked for. Nothing of the text is copied: nodes refer to
 //! it by place and length.
 
+mod expressions;
+mod json;
 mod lexer;
 mod parser;
+mod places;
+mod run;
+mod statements;
 mod tree;
 
-pub use parser::Parser;
+pub use parser::{LONGEST, Parser};
+pub use places::Places;
 pub use tree::{Kind, NODE_WORDS, Node, Tree};

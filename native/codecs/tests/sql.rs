@@ -1,90 +1,102 @@
 //! The parser of SQL: what its trees say, and what it refuses.
 
-use boundary_bench_codecs::sql::{Kind, Parser, Tree};
+use boundary_bench_codecs::sql::{Kind, Node, Parser, Places, Tree};
 use proptest::prelude::*;
+use serde::Deserialize;
+use serde_json::Value;
 
-const COMPLEX: &str = "SELECT DISTINCT u.name, COUNT(*) AS orders, SUM(o.total) FROM users u LEFT JOIN orders o ON o.user_id = u.id \
-    WHERE u.age BETWEEN 18 AND 65 AND u.name LIKE 'A%' AND (u.city IS NOT NULL OR u.id IN (1, 2, 3)) \
-    GROUP BY u.name HAVING COUNT(*) > 2 ORDER BY orders DESC NULLS LAST, u.name LIMIT 10 OFFSET 5";
+/// A statement with its tree, which the tests in TypeScript read as well: `__test__/families/codec/sql-tree.test.ts` has the form.
+#[derive(Deserialize)]
+struct Example {
+    sql: String,
+    tree: Option<String>,
+    /// The tree of the first item of a SELECT without other parts.
+    expression: Option<String>,
+}
 
-/// The tree as text: the kind, the flags where there are any, and the children in parentheses; a leaf by its text.
-fn shown(sql: &str, tree: &Tree, node: usize) -> String {
-    let at = tree.nodes()[node];
-    let text = &sql[at.start as usize..(at.start + at.length) as usize];
-    let children: Vec<String> = tree.children(node).into_iter().map(|child| shown(sql, tree, child)).collect();
-    let is = |kind: Kind| at.kind() == kind as u16;
-    let name = if is(Kind::Absent) {
-        return "-".to_owned();
-    } else if is(Kind::Binary) || is(Kind::Unary) || is(Kind::Call) || is(Kind::Constraint) || is(Kind::Type) {
-        text.to_owned()
-    } else if children.is_empty() && !is(Kind::List) && !is(Kind::Statements) {
-        return text.to_owned();
-    } else {
-        format!("#{}", at.kind())
+fn examples() -> Vec<Example> {
+    serde_json::from_str(include_str!("../../../__test__/fixtures/sql-trees.json")).unwrap()
+}
+
+/// The tree as text: names and values by their text, other nodes by their text or their kind, with the flags where there are any, and
+/// with the children in parentheses.
+fn shown(sql: &str, tree: &Tree) -> String {
+    let node_shown = |node: Node, children: Vec<String>| {
+        let flags = if node.flags == 0 { String::new() } else { format!("!{}", node.flags) };
+        let name = if node.kind.has_text() { node.text(sql).to_owned() } else { format!("{:?}", node.kind) };
+        match node.kind {
+            Kind::Absent => "-".to_owned(),
+            Kind::Name | Kind::Number | Kind::Text | Kind::Word | Kind::Parameter => name,
+            _ => format!("{name}{flags}({})", children.join(" ")),
+        }
     };
-    let flags = if at.flags() == 0 { String::new() } else { format!("!{}", at.flags()) };
-    format!("{name}{flags}({})", children.join(" "))
+    tree.fold(node_shown).unwrap()
 }
 
-fn parsed(sql: &str) -> String {
+/// The tree of a text of JSON, in the same form as [`shown`]; `kinds` are their names.
+fn shown_json(node: &Value) -> String {
+    let children: Vec<String> = node["children"].as_array().unwrap().iter().map(shown_json).collect();
+    let text = node["text"].as_str().unwrap_or("");
+    format!("{}!{}{text}({})", node["kind"], node["flags"], children.join(" "))
+}
+
+#[test]
+fn each_example_has_its_tree() {
     let mut parser = Parser::new();
-    let tree = parser.parse(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
-    shown(sql, tree, tree.nodes().len() - 1)
-}
-
-fn expression(sql: &str) -> String {
-    let whole = parsed(&format!("SELECT {sql}"));
-    let item = whole.strip_prefix("#2(#3(#1(#4(").unwrap().strip_suffix(" -)) - - - - - - -))").unwrap();
-    item.to_owned()
-}
-
-#[test]
-fn operators_bind_as_in_sql() {
-    for (sql, tree) in [
-        ("1 + 2 * 3", "+(1 *(2 3))"),
-        ("1 - 2 - 3", "-(-(1 2) 3)"),
-        ("(1 - 2) * -3", "*(-(1 2) -(3))"),
-        ("a OR b AND NOT c = d", "OR(a AND(b NOT(=(c d))))"),
-        ("a = 1 AND b <> 2", "AND(=(a 1) <>(b 2))"),
-        ("NOT a IS NULL", "NOT(#26(a))"),
-        ("a IS NOT NULL", "#26!1(a)"),
-        ("a BETWEEN 1 AND 2 AND b", "AND(#27(a 1 2) b)"),
-        ("a NOT IN (1, 2)", "#28!1(a #1(1 2))"),
-        ("a + 1 LIKE 'x''y%'", "#29(+(a 1) 'x''y%')"),
-        ("count(DISTINCT t.a, ?)", "count!1(t.a ?)"),
-        ("count(*)", "count(#5(-))"),
-        ("CASE WHEN a THEN 1 ELSE 2 END", "#31(- a 1 2)"),
-        ("CASE a WHEN 1 THEN 'x' END", "#31(a 1 'x' -)"),
-        ("CAST(a AS DECIMAL(10, 2))", "#32(a DECIMAL(10 2))"),
-        ("left(name, 3)", "left(name 3)"),
-        ("\"a b\".`c`", "\"a b\".`c`"),
-        (".5e-3", ".5e-3"),
-    ] {
-        assert_eq!(expression(sql), tree, "{sql}");
+    for Example { sql, tree, expression } in examples() {
+        let expected = tree.unwrap_or_else(|| {
+            format!("Statements(Select(List(Item({} -)) - - - - - - -))", expression.expect("a tree or an expression"))
+        });
+        let parsed = parser.parse(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert_eq!(shown(&sql, parsed), expected, "{sql}");
     }
 }
 
 #[test]
-fn statements_have_their_parts_in_order() {
-    for (sql, tree) in [
-        ("select t.*, * from t", "#2(#3(#1(#5(t.) #5(-)) #1(#6(t -)) - - - - - -))"),
-        ("SELECT id, name FROM users WHERE id = 1", "#2(#3(#1(#4(id -) #4(name -)) #1(#6(users -)) =(id 1) - - - - -))"),
-        ("INSERT INTO t (a, b) VALUES (1, 'x'), (2, NULL)", "#2(#13(t #1(a b) #1(#14(1 'x') #14(2 NULL))))"),
-        ("UPDATE t SET a = a + 1, b = ? WHERE id = 3", "#2(#15(t #1(#17(a +(a 1)) #17(b ?)) =(id 3)))"),
-        ("DELETE FROM t; ; DELETE FROM u WHERE a", "#2(#18(t -) #18(u a))"),
-        (
-            "CREATE TABLE IF NOT EXISTS t (id INT NOT NULL PRIMARY KEY, v DOUBLE PRECISION DEFAULT -1.5, KEY by_v (v))",
-            "#2(#10!1(t #1(#11(id INT() #1(NOT() PRIMARY())) #11(v DOUBLE PRECISION() #1(DEFAULT(-(1.5)))) KEY(by_v #1(v)))))",
-        ),
-    ] {
-        let tree = tree.replace("#13(", &format!("#{}(", Kind::Insert as u16)).replace("#14(", &format!("#{}(", Kind::Row as u16));
-        let tree = tree.replace("#15(t #1(#17", &format!("#{}(t #1(#17", Kind::Update as u16));
-        assert_eq!(parsed(sql), tree, "{sql}");
+fn json_is_the_same_tree() {
+    let mut parser = Parser::new();
+    for Example { sql, .. } in examples() {
+        let tree = parser.parse(&sql).unwrap();
+        let json: Value = serde_json::from_str(&tree.to_json(&sql)).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let expected = tree.fold(|node, children: Vec<String>| {
+            let text = if node.kind.has_text() { node.text(&sql) } else { "" };
+            format!("{}!{}{text}({})", node.kind as u16, node.flags, children.join(" "))
+        });
+        assert_eq!(Some(shown_json(&json)), expected, "{sql}");
+        // Places are in units of UTF-16.
+        let units: Vec<u16> = sql.encode_utf16().collect();
+        let mut waiting = vec![&json];
+        while let Some(node) = waiting.pop() {
+            waiting.extend(node["children"].as_array().unwrap());
+            let Some(text) = node["text"].as_str() else { continue };
+            let place = |name: &str| usize::try_from(node[name].as_u64().unwrap()).unwrap();
+            let found = String::from_utf16(&units[place("start")..place("start") + place("length")]).unwrap();
+            assert_eq!(found, text, "{sql}");
+        }
     }
-    let complex = parsed(COMPLEX);
-    assert!(complex.starts_with("#2(#3!1(#1(#4(u.name -) #4(COUNT(#5(-)) orders)"), "{complex}");
-    assert!(complex.contains("#8!1(#6(orders o) =(o.user_id u.id) -)"), "{complex}");
-    assert!(complex.ends_with("#1(#9!5(orders) #9(u.name)) 10 5))"), "{complex}");
+    let odd = "SELECT '\u{1}\\\"\n\u{1f}\u{7f}'";
+    let json: Value = serde_json::from_str(&parser.parse(odd).unwrap().to_json(odd)).unwrap();
+    let text = &json["children"][0]["children"][0]["children"][0]["children"][0]["text"];
+    assert_eq!(text.as_str(), Some("'\u{1}\\\"\n\u{1f}\u{7f}'"));
+    assert_eq!(Tree::default().to_json(""), "null");
+}
+
+#[test]
+fn the_parts_of_a_statement_lie_where_their_text_does() {
+    let mut parser = Parser::new();
+    let sql = "  SELECT a AS b , c FROM t /* x */ WHERE d ; -- y";
+    let tree = parser.parse(sql).unwrap();
+    let texts = |kind: Kind| -> Vec<&str> {
+        tree.nodes().filter(|node| node.kind == kind).map(|node| node.text(sql)).collect()
+    };
+    assert_eq!(texts(Kind::Statements), ["SELECT a AS b , c FROM t /* x */ WHERE d ;"]);
+    assert_eq!(texts(Kind::Select), ["SELECT a AS b , c FROM t /* x */ WHERE d"]);
+    assert_eq!(texts(Kind::Item), ["a AS b", "c"]);
+    assert_eq!(texts(Kind::List), ["a AS b , c", "t"]);
+    let select = tree.child(tree.len() - 1, 0);
+    assert_eq!(tree.node(tree.child(select, 1)).text(sql), "t");
+    assert_eq!(tree.children_backwards(select).count(), 8);
+    assert_eq!(tree.depth(), 5);
 }
 
 #[test]
@@ -94,7 +106,14 @@ fn what_is_no_sql_is_refused_with_its_place() {
         ("SELECT 1 FROM", 13),
         ("SELECT 'open", 7),
         ("SELECT a FROM t WHERE a IN ()", 28),
+        ("SELECT CASE a END", 14),
+        ("SELECT t.* + 1", 11),
+        ("SELECT a. FROM t", 10),
+        ("SELECT 1 /* open", 10),
         ("INSERT INTO t VALUES 1", 21),
+        ("CREATE TABLE t ()", 16),
+        ("CREATE TABLE t (a DECIMAL(b))", 26),
+        ("UPDATE t SET a", 14),
         ("DROP TABLE t", 0),
         ("SELECT 1 SELECT 2", 9),
         ("SELECT \u{e4}", 7),
@@ -103,19 +122,41 @@ fn what_is_no_sql_is_refused_with_its_place() {
         assert_eq!(error.code(), "BB_INVALID_ARGUMENT");
         assert!(error.to_string().contains(&format!("SQL at byte {place}:")), "{sql}: {error}");
     }
-    let deep = format!("SELECT {}1{}", "(".repeat(100_000), ")".repeat(100_000));
-    assert!(Parser::new().parse(&deep).unwrap_err().to_string().contains("nested too deeply"));
+    for deep in ["(".repeat(100_000), "- ".repeat(100_000), "NOT ".repeat(100_000), "f(".repeat(100_000)] {
+        let error = Parser::new().parse(&format!("SELECT {deep}")).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("nested too deeply"), "{error}");
+    }
+    let long = " ".repeat((16 << 20) + 1);
+    assert_eq!(Parser::new().parse(&long).map(|_| ()).unwrap_err().code(), "BB_TOO_LARGE");
+}
+
+#[test]
+fn a_chain_of_operators_may_be_long() {
+    const TERMS: usize = 100_000;
+    let sql = format!("SELECT 1{}", "+1".repeat(TERMS));
+    let mut parser = Parser::new();
+    let tree = parser.parse(&sql).unwrap();
+    // The statements, the SELECT, the items, the item, and each operator above the number.
+    assert_eq!(tree.depth(), 4 + TERMS + 1);
+    assert_eq!(tree.to_json(&sql).matches("\"text\":\"+\"").count(), TERMS);
+    assert_eq!(tree.fold(|_, children: Vec<usize>| 1 + children.iter().sum::<usize>()), Some(tree.len()));
 }
 
 #[test]
 fn the_memory_is_used_again() {
+    let sql = "SELECT a FROM t";
     let mut parser = Parser::new();
-    let first = parser.parse(COMPLEX).unwrap().nodes().to_vec();
+    let first = parser.parse(sql).unwrap().clone();
     assert!(parser.parse("SELECT (").is_err());
-    assert_eq!(parser.parse(COMPLEX).unwrap().nodes(), first);
-    let mut words = vec![0; first.len() * 4];
-    assert_eq!(parser.parse(COMPLEX).unwrap().write_words(&mut words), Ok(words.len()));
-    assert_eq!(parser.parse(COMPLEX).unwrap().write_words(&mut words[1..]), Err(words.len()));
+    let again = parser.parse(sql).unwrap();
+    assert_eq!(again, &first);
+    let mut words = vec![0; first.words().len()];
+    let places = Places::of(sql);
+    assert_eq!(places.write(again, &mut words), Ok(words.len()));
+    assert_eq!(words, first.words());
+    assert_eq!(places.write(again, &mut words[1..]), Err(words.len()));
+    assert_eq!(Tree::default().fold(|_, _: Vec<()>| ()), None);
+    assert_eq!(Tree::default().depth(), 0);
 }
 
 proptest! {
@@ -129,18 +170,21 @@ proptest! {
     fn words_in_any_order_make_a_tree_or_an_error(words in prop::collection::vec(prop::sample::select(vec![
         "SELECT", "a", "t.b", "*", ",", "FROM", "(", ")", "WHERE", "=", "AND", "NOT", "IN", "1", "'x'", "GROUP", "BY", "JOIN", "LEFT",
         "ON", "IS", "NULL", "BETWEEN", "CASE", "WHEN", "THEN", "END", ";", "INSERT", "INTO", "VALUES", "UPDATE", "SET", "DELETE",
+        "'ä'", "t.", "LIMIT", "CREATE", "TABLE", "INT",
     ]), 0..30)) {
         let sql = words.join(" ");
         let mut parser = Parser::new();
         if let Ok(tree) = parser.parse(&sql) {
-            // Every node is in exactly one place of the tree.
-            let mut seen = vec![false; tree.nodes().len()];
-            let mut waiting = vec![tree.nodes().len() - 1];
+            // Each node is in exactly one place of the tree, and its text lies within its parent's source.
+            let mut seen = vec![false; tree.len()];
+            let mut waiting = vec![tree.len() - 1];
             while let Some(node) = waiting.pop() {
                 prop_assert!(!std::mem::replace(&mut seen[node], true));
-                waiting.extend(tree.children(node));
+                waiting.extend(tree.children_backwards(node));
             }
             prop_assert!(seen.into_iter().all(|seen| seen));
+            prop_assert!(tree.nodes().all(|node| sql.get(node.start as usize..).is_some_and(|rest| rest.len() >= node.length as usize)));
+            prop_assert!(serde_json::from_str::<Value>(&tree.to_json(&sql)).is_ok());
         }
     }
 }

@@ -4,7 +4,10 @@ use logos::Logos;
 
 /// A word, a sign or a value. Words of the language are read whatever their case.
 #[derive(Logos, Debug, Clone, Copy, PartialEq, Eq)]
-#[logos(skip r"[ \t\r\n]+", skip r"--[^\n]*", skip r"/\*([^*]|\*+[^*/])*\*+/")]
+#[logos(skip r"[ \t\r\n]+")]
+// A comment is read once, up to the end of its line.
+#[logos(skip(r"--[^\n]*", allow_greedy = true))]
+#[logos(skip r"/\*([^*]|\*+[^*/])*\*+/")]
 pub(super) enum Token {
     #[token("select", ignore(case))]
     Select,
@@ -193,7 +196,15 @@ impl Token {
     pub(super) fn may_be_name(self) -> bool {
         matches!(
             self,
-            Self::Name | Self::Key | Self::Index | Self::First | Self::Last | Self::Nulls | Self::If | Self::Offset | Self::AutoIncrement
+            Self::Name
+                | Self::Key
+                | Self::Index
+                | Self::First
+                | Self::Last
+                | Self::Nulls
+                | Self::If
+                | Self::Offset
+                | Self::AutoIncrement
         )
     }
 }
