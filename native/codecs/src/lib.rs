@@ -6,6 +6,8 @@
 //! - [`points`]: the points that every format is decoded to, and [`arrow`], their Arrow batch.
 //! - [`rules`]: which names and times can be stored, whatever their format was.
 //!
+//! Of tables, [`rows`]: rows as bytes, from structs or columns, and out of bytes.
+//!
 //! Of JSON, [`json`]: values picked out by paths, without a tree.
 //!
 //! Of SQL, [`sql`]: statements as flat trees.
@@ -17,6 +19,7 @@ pub mod line;
 pub mod msgpack;
 pub mod points;
 pub mod precision;
+pub mod rows;
 pub mod rules;
 pub mod sql;
 
