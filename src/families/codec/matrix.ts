@@ -9,6 +9,8 @@ export interface ParsedStatement {
   readonly table: string;
   /** The number of its items, columns or assignments. */
   readonly parts: number;
+  /** The number of the nodes of its tree and of the characters of their texts; only of the statement whose tree is walked. */
+  readonly walk?: number;
 }
 
 /** The family `codec` of `bench/matrix.json`. */
