@@ -44,4 +44,5 @@ mod sql_loop;
 mod statement;
 mod suite;
 mod table;
+mod text_memory;
 mod typed_memory;

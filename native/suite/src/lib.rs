@@ -40,9 +40,9 @@ use std::sync::Arc;
 use boundary_bench_engine::Engine;
 use boundary_bench_kernel::Result;
 
+pub use calls::InProcessSpec;
 pub use dimensions::{Client, Flavor, Lane, Workload};
 pub use expected::expected;
-pub use calls::InProcessSpec;
 pub use in_process::run_in_process;
 pub use measurements::{EngineEntry, EngineLane, Family, WorkerCount, WorkloadEntry, matrix};
 pub use sample::CellSample;

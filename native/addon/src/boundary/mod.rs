@@ -3,5 +3,5 @@
 
 mod by_event_loop;
 mod by_ffi;
-mod by_napi_rs;
+pub mod by_napi_rs;
 mod by_node_api;

@@ -2,7 +2,6 @@
 //! caller's.
 
 use std::cell::RefCell;
-use std::ptr;
 
 use boundary_bench_codecs::sql::{LONGEST, NODE_WORDS, Node, Parser, Places, Tree};
 use boundary_bench_kernel::Error;
@@ -12,6 +11,7 @@ use napi_derive::napi;
 
 use crate::errors::{invalid, js};
 use crate::fast_call::{FastCall, function};
+use crate::text_memory::read_text;
 use crate::typed_memory::slice_of_mut;
 
 /// The deepest tree that becomes objects: each level takes some of the stack.
@@ -94,7 +94,9 @@ impl FastCall<2> for WordsParser {
     fn call(&self, env: Env, [sql, words]: [sys::napi_value; 2]) -> napi::Result<f64> {
         // No JavaScript runs before the return, so that no other call can have borrowed it.
         let (parser, text) = &mut *self.state.borrow_mut();
-        let sql = read_text(env, sql, text)?;
+        // The parser refuses a longer text as well, but only once it is copied.
+        let sql = std::str::from_utf8(read_text(env, sql, text, "the SQL", LONGEST)?);
+        let sql = sql.map_err(|error| invalid(error.to_string()))?;
         let tree = parser.parse(sql).map_err(js)?;
         // SAFETY: no JavaScript runs before the return; the text and the tree lie in memory of Rust's.
         let words = unsafe { slice_of_mut::<u32>(env, words, WORDS.0, WORDS.1) }?;
@@ -103,34 +105,4 @@ impl FastCall<2> for WordsParser {
             Err(needed) => -(needed as f64),
         })
     }
-}
-
-/// Reads a text of JavaScript into memory that is used again; it grows where it is too small. A half of a pair of surrogates becomes
-/// U+FFFD.
-fn read_text(env: Env, value: sys::napi_value, memory: &mut Vec<u8>) -> napi::Result<&str> {
-    /// The bytes of the longest character.
-    const CHARACTER: usize = 4;
-    let mut length = read_utf8(env, value, memory)?;
-    // A character that did not fit may be missing at the end.
-    if length + CHARACTER >= memory.len() {
-        let needed = read_utf8(env, value, &mut [])?;
-        // The parser refuses it as well, but only once it is copied.
-        if needed > LONGEST {
-            return Err(js(Error::TooLarge(format!("the SQL has {needed} bytes; it may have {LONGEST} at most"))));
-        }
-        memory.resize((needed + CHARACTER + 1).next_power_of_two(), 0);
-        length = read_utf8(env, value, memory)?;
-    }
-    std::str::from_utf8(&memory[..length]).map_err(|error| invalid(error.to_string()))
-}
-
-/// Writes as many whole characters of a text as have room before a final zero, and returns their bytes; without memory, the bytes of the
-/// whole text.
-fn read_utf8(env: Env, value: sys::napi_value, memory: &mut [u8]) -> napi::Result<usize> {
-    let mut length = 0;
-    let into = if memory.is_empty() { ptr::null_mut() } else { memory.as_mut_ptr().cast() };
-    // SAFETY: the handles are those of the call under way; no more than the memory's size is written, and nothing without memory. A value
-    // that is no text is refused by the status.
-    let status = unsafe { sys::napi_get_value_string_utf8(env.raw(), value, into, memory.len(), &raw mut length) };
-    if status == sys::Status::napi_ok { Ok(length) } else { Err(invalid("the SQL must be a string")) }
 }
