@@ -37,10 +37,8 @@ const TABLES = {
   memory: () => best(MAIN, 'memory'),
   'memory-lanes': () => lanes(MAIN, 'memory', 1),
   hyper: () => best('hyper', 'hyper'),
-  boundary: () => {
-    if (!isCommitted('boundary')) return [paragraph('No run of it is committed yet.')];
-    return tableBlock(callTable(newestRun('boundary').records.filter(({ outcome }) => outcome === 'completed')));
-  },
+  boundary: () => calls('boundary'),
+  codec: () => calls('codec'),
   flight: () => best('flight', 'flight', 1),
   kv: () => requests('kv', 'redis'),
   sql: () => requests('sql', 'mysql'),
@@ -79,6 +77,17 @@ function best(kind, engine, workers) {
 function lanes(kind, engine, workers) {
   const run = newestRun(kind);
   return marked(laneTable(comparisonsOn(run, engine, workers), recordsById(run)));
+}
+
+function calls(kind) {
+  if (!isCommitted(kind)) return [paragraph('No run of it is committed yet.')];
+  const { records, comparisons } = newestRun(kind);
+  return tableBlock(
+    callTable(
+      records.filter(({ outcome }) => outcome === 'completed'),
+      comparisons,
+    ),
+  );
 }
 
 function requests(kind, engine) {

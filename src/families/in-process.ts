@@ -1,5 +1,8 @@
-import type { Cell } from '../records/record.js';
-import type { PlannedCell } from './workload.js';
+/** What the families have in common whose work needs neither a database nor a server. */
+import { addon } from '../addon.js';
+import type { Cell, Checksum, Side } from '../records/record.js';
+import { heapBytesPerCall } from './heap-bytes.js';
+import type { NativeTiming, OpenCell, PlannedCell } from './workload.js';
 
 /** The engine of work that needs neither a database nor a server. */
 export const IN_PROCESS = 'in-process';
@@ -7,6 +10,39 @@ export const IN_PROCESS = 'in-process';
 /** A cell of such work. */
 export interface PlannedInProcess extends PlannedCell {
   readonly client?: string;
+}
+
+/** A way to do the work, of `bench/matrix.json`. */
+export interface CallLane {
+  readonly side: Side;
+  /** How the values cross. */
+  readonly lane: string;
+  /** The lane within Rust that it is compared with; absent in Rust. */
+  readonly rustLane?: string;
+  /** What the calls go through; absent in Rust and JavaScript as they are. */
+  readonly client?: string;
+  readonly variant: string;
+  readonly workloads: readonly string[];
+  /** How many times longer a call takes than by other lanes, roughly; absent: once. */
+  readonly weight?: number;
+  /** How many at once: the calls in flight, of lanes that return promises, and else the operations of one call; absent: one. */
+  readonly batch?: readonly number[];
+}
+
+/** A workload whose calls are counted. */
+export interface CallWorkload {
+  readonly description: string;
+  /** How many calls of the lightest workload take about as long as one. */
+  readonly weight: number;
+}
+
+/** The matrix of a family whose calls are counted. */
+export interface CallMatrix {
+  readonly description: string;
+  /** The calls of a sample of the lightest workload. */
+  readonly defaultRows: number;
+  readonly workloads: Readonly<Record<string, CallWorkload>>;
+  readonly lanes: readonly CallLane[];
 }
 
 /** The cell as its lane plans it: the lanes of a workload take turns. */
@@ -20,4 +56,101 @@ export function plannedBy(
     ...(rustLane === undefined ? {} : { rustLane }),
     ...(client === undefined ? {} : { client }),
   };
+}
+
+/**
+ * The cells of a family whose calls are counted. `skipOf` says why a client can't run here, if it can't. A workload has so many calls
+ * that its sample takes about as long as one of the lightest workload with `rows` calls.
+ */
+export function planCalls(
+  family: string,
+  { workloads, lanes }: CallMatrix,
+  rows: number,
+  skipOf: (client: string) => string | undefined,
+): PlannedInProcess[] {
+  return Object.entries(workloads).flatMap(([workload, { weight }]) =>
+    lanes
+      .filter((lane) => lane.workloads.includes(workload))
+      .flatMap((lane) => {
+        const calls = Math.ceil(rows / weight / (lane.weight ?? 1));
+        const skip = lane.client === undefined ? undefined : skipOf(lane.client);
+        return (lane.batch ?? [undefined]).map((batch) => ({
+          ...plannedBy(lane, callCell(family, workload, lane, calls, batch)),
+          ...(skip === undefined ? {} : { skip }),
+        }));
+      }),
+  );
+}
+
+function callCell(
+  family: string,
+  workload: string,
+  { lane, side, client, variant }: CallLane,
+  calls: number,
+  batch: number | undefined,
+): Cell {
+  const place = [...(client === undefined ? [] : [client]), ...(batch === undefined ? [] : [`b${batch}`])];
+  // Whole batches.
+  const rows = Math.ceil(calls / (batch ?? 1)) * (batch ?? 1);
+  return {
+    id: [family, workload, lane, side, ...place].join('/'),
+    family,
+    workload,
+    lane,
+    side,
+    variant,
+    engine: IN_PROCESS,
+    ...(batch === undefined ? {} : { batch }),
+    rows,
+    calls: rows,
+  };
+}
+
+/** A cell whose sample is one execution of a loop over its calls. The loop returns the sum of the calls' results. */
+export function openLoop(
+  loop: (calls: number) => number | Promise<number>,
+  calls: number,
+  expected: Checksum,
+  close: () => Promise<void> = async () => {},
+): OpenCell {
+  return {
+    expected,
+    async sample(stopwatch) {
+      stopwatch.start();
+      const looped = loop(calls);
+      // A loop that waits for nothing must not wait for a turn of the event loop either.
+      const sum = typeof looped === 'number' ? looped : await looped;
+      stopwatch.stop();
+      stopwatch.addHeapBytes(await heapBytesPerCall(loop, calls));
+      return sumOfCalls(calls, sum);
+    },
+    close,
+  };
+}
+
+/** A cell of the side `rust`: each sample is taken within Rust. */
+export function openFloor({ cell, client }: PlannedInProcess, expected: Checksum): OpenCell {
+  const { family, workload, lane, batch = 1, rows: calls } = cell;
+  const spec = JSON.stringify({ family, workload, lane, client, batch, calls });
+  return {
+    expected,
+    async sample(stopwatch) {
+      const sample = JSON.parse(addon.runInProcess(spec)) as NativeTiming & { checksum: Checksum };
+      const { checksum, ...timing } = sample;
+      stopwatch.add(timing);
+      return checksum;
+    },
+    close: async () => {},
+  };
+}
+
+/** The checksum of so many calls whose results have this sum. */
+export function sumOfCalls(calls: number, result: number): Checksum {
+  return { rows: calls, sums: { result } };
+}
+
+/** The sum of values that come in turn. */
+export function sumOfTurns(values: readonly number[], calls: number): number {
+  const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, value) => sum + value, 0);
+  return Math.floor(calls / values.length) * sumOf(values) + sumOf(values.slice(0, calls % values.length));
 }

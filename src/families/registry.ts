@@ -21,6 +21,7 @@ const FAMILIES = [
   { load: async () => (await import('./ingest/family.js')).ingestFamily },
   { load: async () => (await import('./hybrid/family.js')).hybridFamily, options: HYBRID_OPTIONS },
   { load: async () => (await import('./boundary/family.js')).boundaryFamily },
+  { load: async () => (await import('./codec/family.js')).codecFamily },
 ] as const satisfies readonly Entry[];
 
 /** Every family of this package. */

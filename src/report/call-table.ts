@@ -1,30 +1,34 @@
-import { groupBy } from '../compare/cell-groups.js';
+import { fastestOf, groupBy } from '../compare/cell-groups.js';
 import { rateRatio } from '../compare/rate-ratio.js';
-import type { CompletedRecord } from '../records/record.js';
+import type { Comparison, CompletedRecord } from '../records/record.js';
 import { quantile } from '../stats/quantile.js';
 import { type Table, columns } from './document.js';
 import { UNKNOWN, formatCount, formatDuration, formatFactorInterval } from './format.js';
 import { sideAndVariantOf } from './labels.js';
 import { medianOf } from './resource-tables.js';
 
-/** Whether a cell's work is to cross, so that its calls are counted. */
+/** Whether a cell's calls are counted: its work is to cross, or is on values in process. */
 export function isCall({ calls }: Pick<CompletedRecord, 'calls'>): boolean {
   return calls !== undefined;
 }
 
 /**
- * What one crossing takes: a row a cell, by workload, with the time of a call in the median sample, half of the samples around it,
- * the bytes by which V8's heap grows, and how many times longer it takes than the same call without a crossing: within Rust, or within JavaScript.
+ * What calls take: a row a cell, by workload, with how many are made at once (calls in flight, or operations of one call), the time of
+ * each in the median sample, half of the samples around it, the bytes by which V8's heap grows, and how many times longer it takes than
+ * the same work without a crossing: within Rust, or within JavaScript.
+ *
+ * `comparisons` are those of the records' run, which know the lane of Rust that a cell is compared with.
  */
-export function callTable(records: readonly CompletedRecord[]): Table {
+export function callTable(records: readonly CompletedRecord[], comparisons: readonly Comparison[]): Table {
+  const floors = floorsOf(records, comparisons);
   return {
     columns: columns(
       'Workload',
       'Variant',
-      '>In flight',
-      '>A call',
+      '>At once',
+      '>Each',
       '>Half of the samples',
-      '>Heap a call',
+      '>Heap each',
       '>Over Rust alone',
       '>Over JavaScript alone',
     ),
@@ -36,8 +40,8 @@ export function callTable(records: readonly CompletedRecord[]): Table {
         formatDuration(record.summary.medianSeconds / record.rows),
         [0.25, 0.75].map((part) => formatDuration(quantile(secondsOf(record), part) / record.rows)).join('–'),
         heapText(record),
-        longerThan(record, cells, 'rust'),
-        longerThan(record, cells, 'js'),
+        longerThan(record, floors.rust(record)),
+        longerThan(record, floors.javaScript(record)),
       ]),
     ),
   };
@@ -53,11 +57,42 @@ function secondsOf({ samples }: CompletedRecord): number[] {
   return samples.map(({ seconds }) => seconds);
 }
 
-/** How many times longer a cell's call takes than the one of the same lane, or else the plain one, that does not cross. */
-function longerThan(record: CompletedRecord, cells: readonly CompletedRecord[], side: 'rust' | 'js'): string {
-  const floorOf = (lane: string): CompletedRecord | undefined =>
-    cells.find(({ id, family, workload }) => id === [family, workload, lane, side].join('/'));
-  const floor = floorOf(record.lane) ?? floorOf('call');
+/** How many times longer a cell's call takes than the one that does not cross. */
+function longerThan(record: CompletedRecord, floor: CompletedRecord | undefined): string {
   const interval = floor === undefined || floor === record ? undefined : rateRatio(floor, record);
   return interval === undefined ? UNKNOWN : formatFactorInterval(interval);
+}
+
+/** Finds the cell that does the work of another one within one side, if it was measured. */
+type FloorOf = (record: CompletedRecord) => CompletedRecord | undefined;
+
+/** The lane of a side that stands in where the side has no lane of its own for the work. */
+const PLAIN_LANE = 'call';
+
+function floorsOf(
+  records: readonly CompletedRecord[],
+  comparisons: readonly Comparison[],
+): { readonly rust: FloorOf; readonly javaScript: FloorOf } {
+  const byId = new Map(records.map((record) => [record.id, record]));
+  const rustIds = new Map(
+    comparisons.flatMap(({ kind, numerator, denominator }) => (kind === 'lane' ? [[numerator, denominator]] : [])),
+  );
+  // The first choice of a side has no client. Calls in flight are compared with one call where a side waits for nothing.
+  const firstOf = (record: CompletedRecord, lane: string, side: 'rust' | 'js'): CompletedRecord | undefined => {
+    const id = [record.family, record.workload, lane, side].join('/');
+    return (record.batch === undefined ? undefined : byId.get(`${id}/b${record.batch}`)) ?? byId.get(id);
+  };
+  const firstOfEither = (record: CompletedRecord, lane: string, side: 'rust' | 'js'): CompletedRecord | undefined =>
+    firstOf(record, lane, side) ?? firstOf(record, PLAIN_LANE, side);
+  return {
+    rust: (record) => firstOfEither(record, byId.get(rustIds.get(record.id) ?? '')?.lane ?? record.lane, 'rust'),
+    javaScript(record) {
+      const own = firstOfEither(record, record.lane, 'js');
+      if (own !== undefined) return own;
+      const ofWorkload = records.filter(
+        ({ family, workload, side }) => side === 'js' && family === record.family && workload === record.workload,
+      );
+      return fastestOf(ofWorkload.filter(({ batch }) => batch === record.batch)) ?? fastestOf(ofWorkload);
+    },
+  };
 }

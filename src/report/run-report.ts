@@ -54,7 +54,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
   const requests = requestTable(completed.filter(isRequestWork), run.context.host.logicalCores);
   return [
     heading(2, `Engine: ${engine}`),
-    ...tableBlock(callTable(completed.filter(isCall))),
+    ...tableBlock(callTable(completed.filter(isCall), run.comparisons)),
     ...tableBlock(resultsTable(completed.filter((record) => !isRequestWork(record) && !isCall(record)))),
     ...list(adviceFor(run, engine)),
     ...headToHeadBlocks('Rust vs Node.js, best against best', bestTable(rowWork, recordOf)),

@@ -98,7 +98,7 @@ fn is_absent(env: Env, value: sys::napi_value) -> bool {
 /// Whether two ranges of memory share a byte: then one must not be written while the other is read. Each range is the address of
 /// its first element and the number of elements, not a slice: no reference to written memory may exist before it is known that
 /// the ranges are apart.
-fn overlap<A, B>((one, ones): (*mut A, usize), (other, others): (*mut B, usize)) -> bool {
+pub fn overlap<A, B>((one, ones): (*mut A, usize), (other, others): (*mut B, usize)) -> bool {
     let (one_end, other_end) = (one.wrapping_add(ones), other.wrapping_add(others));
     ones > 0 && others > 0 && one.cast::<u8>() < other_end.cast() && other.cast::<u8>() < one_end.cast()
 }
@@ -107,7 +107,7 @@ fn overlap<A, B>((one, ones): (*mut A, usize), (other, others): (*mut B, usize))
 ///
 /// # Safety
 /// The same promise as for [`slice_of`].
-unsafe fn elements_at<'a, T>((data, length): (*mut T, usize)) -> &'a [T] {
+pub unsafe fn elements_at<'a, T>((data, length): (*mut T, usize)) -> &'a [T] {
     // SAFETY: Node-API says that so many elements are there, aligned as JavaScript aligns typed arrays; the rest is the
     // caller's promise.
     if length == 0 { &[] } else { unsafe { std::slice::from_raw_parts(data, length) } }
@@ -117,7 +117,7 @@ unsafe fn elements_at<'a, T>((data, length): (*mut T, usize)) -> &'a [T] {
 ///
 /// # Safety
 /// The same promise as for [`slice_of_mut`].
-unsafe fn elements_at_mut<'a, T>((data, length): (*mut T, usize)) -> &'a mut [T] {
+pub unsafe fn elements_at_mut<'a, T>((data, length): (*mut T, usize)) -> &'a mut [T] {
     // SAFETY: as in `elements_at`.
     if length == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(data, length) } }
 }

@@ -6,7 +6,11 @@
 //! - [`points`]: the points that every format is decoded to, and [`arrow`], their Arrow batch.
 //! - [`rules`]: which names and times can be stored, whatever their format was.
 //!
+//! Of tables, [`rows`]: rows as bytes, from structs or columns, and out of bytes.
+//!
 //! Of JSON, [`json`]: values picked out by paths, without a tree.
+//!
+//! Of SQL, [`sql`]: statements as flat trees.
 
 pub mod arrow;
 pub mod error;
@@ -15,7 +19,9 @@ pub mod line;
 pub mod msgpack;
 pub mod points;
 pub mod precision;
+pub mod rows;
 pub mod rules;
+pub mod sql;
 
 pub use error::{Error, Result};
 pub use points::{FieldKind, Points};

@@ -6,12 +6,11 @@
 use std::hint::black_box;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
-use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
 use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::calls::{InProcessSpec, checksum, timed};
 use crate::matrix::FamilyPart;
 use crate::sample::CellSample;
 
@@ -267,7 +266,8 @@ impl Counter {
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a workload without a floor in Rust.
-pub fn run_floor(workload: &str, lane: &str, calls: u32) -> Result<CellSample> {
+pub(crate) fn run_floor(spec: &InProcessSpec) -> Result<CellSample> {
+    let (workload, lane, calls) = (spec.workload.as_str(), spec.lane.as_str(), spec.calls);
     let turn = |call: u32| call as usize % TURNS;
     let low = |call: u32| f64::from(call & 1023);
     let read = |record: Result<Record>| record.map_or(f64::NAN, |record| record.sum());
@@ -325,8 +325,7 @@ pub fn run_floor(workload: &str, lane: &str, calls: u32) -> Result<CellSample> {
         }
         #[expect(clippy::cast_precision_loss, reason = "the message is short")]
         ("error", _) => timed(calls, |_| fail().map_or_else(|message| message.len() as f64, |()| f64::NAN)),
-        _ => run_memory(workload, lane, calls)
-            .ok_or_else(|| Error::InvalidArgument(format!("the family boundary has no workload {workload} in Rust")))?,
+        _ => run_memory(workload, lane, calls).ok_or_else(|| spec.unknown())?,
     })
 }
 
@@ -373,21 +372,6 @@ pub fn fail() -> std::result::Result<(), String> {
     Err("as wanted".to_owned())
 }
 
-/// Executes the calls one after the other. The sum of their results is used, so that no call can be left out.
-fn timed(calls: u32, mut call: impl FnMut(u32) -> f64) -> CellSample {
-    let start = Instant::now();
-    let mut sum = 0.0;
-    for number in 0..calls {
-        sum += call(number);
-    }
-    let sum = black_box(sum);
-    CellSample::new(start.elapsed().as_secs_f64(), None, checksum(calls, sum))
-}
-
-fn checksum(calls: u32, sum: f64) -> Checksum {
-    Checksum::from_sums(u64::from(calls), [("result", ChecksumSum::Float(sum))])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -407,6 +391,11 @@ mod tests {
         assert!(long.write_frame(&mut [0; 1024]).is_err());
     }
 
+    fn spec(workload: &str, lane: &str, calls: u32) -> InProcessSpec {
+        let [family, workload, lane] = ["boundary", workload, lane].map(str::to_owned);
+        InProcessSpec { family, workload, lane, client: None, batch: 1, calls }
+    }
+
     #[test]
     fn a_call_that_is_left_out_changes_the_checksum() {
         let of = |calls: u32, sample: CellSample| {
@@ -414,10 +403,10 @@ mod tests {
             sample.checksum
         };
         for (workload, lane) in [("nothing", "call"), ("numbers", "call"), ("bytes_in.16", "view"), ("error", "call")] {
-            let (all, fewer) = [10, 9].map(|calls| of(calls, run_floor(workload, lane, calls).unwrap())).into();
+            let (all, fewer) = [10, 9].map(|calls| of(calls, run_floor(&spec(workload, lane, calls)).unwrap())).into();
             assert_ne!(all, fewer, "{workload}");
         }
-        assert!(run_floor("other", "call", 1).is_err());
-        assert!(run_floor("bytes_in.x", "view", 1).is_err());
+        assert!(run_floor(&spec("other", "call", 1)).is_err());
+        assert!(run_floor(&spec("bytes_in.x", "view", 1)).is_err());
     }
 }

@@ -10,11 +10,14 @@
 
 mod batch_rows;
 pub mod boundary;
+mod calls;
+pub mod codec;
 mod dimensions;
 pub mod direct;
 mod expected;
 mod flight_client;
 mod hybrid;
+mod in_process;
 pub mod ingest;
 mod insert;
 mod kv;
@@ -37,8 +40,10 @@ use std::sync::Arc;
 use boundary_bench_engine::Engine;
 use boundary_bench_kernel::Result;
 
+pub use calls::InProcessSpec;
 pub use dimensions::{Client, Flavor, Lane, Workload};
 pub use expected::expected;
+pub use in_process::run_in_process;
 pub use measurements::{EngineEntry, EngineLane, Family, WorkerCount, WorkloadEntry, matrix};
 pub use sample::CellSample;
 pub use spec::CellSpec;

@@ -11,6 +11,7 @@ import {
   lastCode,
   sumOfRecord,
 } from './functions.js';
+import { sumOfTurns } from '../in-process.js';
 
 /** Calls a function so many times, and returns the sum of its results. */
 export type Loop = (calls: number) => number;
@@ -132,12 +133,6 @@ export function resultOf(workload: string, calls: number): number {
     default:
       return calls;
   }
-}
-
-/** The sum of values that come in turn. */
-function sumOfTurns(values: readonly number[], calls: number): number {
-  const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, value) => sum + value, 0);
-  return Math.floor(calls / values.length) * sumOf(values) + sumOf(values.slice(0, calls % values.length));
 }
 
 function repeated(call: (number: number) => number): Loop {

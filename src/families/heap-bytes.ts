@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
 
-import { median } from '../../stats/quantile.js';
+import { median } from '../stats/quantile.js';
 
 /** The calls and the turns after which the growth is looked at: so few that the young generation is hardly ever collected among them. */
 const MOST_CALLS = 1000;

@@ -1,0 +1,19 @@
+//! The families whose work is in process, and whose calls are counted. None depends on this module.
+
+use boundary_bench_kernel::Result;
+
+use crate::calls::InProcessSpec;
+use crate::sample::CellSample;
+use crate::{boundary, codec};
+
+/// Executes a cell once within Rust, and returns its time and the sum of the results of its calls.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for a cell without code in Rust.
+pub fn run_in_process(spec: &InProcessSpec) -> Result<CellSample> {
+    match spec.family.as_str() {
+        "boundary" => boundary::run_floor(spec),
+        "codec" => codec::run(spec),
+        _ => Err(spec.unknown()),
+    }
+}

@@ -1,0 +1,61 @@
+import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
+import { type PlannedInProcess, openFloor, openLoop, planCalls, sumOfCalls } from '../in-process.js';
+import type { Family, OpenCell } from '../workload.js';
+import { CODEC_MATRIX } from './matrix.js';
+import type { CodecCell, Topic } from './topic.js';
+
+const FAMILY_NAME = 'codec';
+
+/** The packages that this package does not bring along. */
+const PACKAGES: readonly string[] = ['node-sql-parser', 'pgsql-ast-parser', 'sorted-btree'];
+
+/** Work on values in process: where native code computes, and the boundary decides what is left of it. */
+export const codecFamily: Family = {
+  name: FAMILY_NAME,
+  module: import.meta.url,
+  description: CODEC_MATRIX.description,
+  defaultRows: CODEC_MATRIX.defaultRows,
+  onlyIfNamed: true,
+  plan: ({ rows }) => planCalls(FAMILY_NAME, CODEC_MATRIX, rows, skipOf),
+  open: async (_options, cells) => ({
+    versions: async () => versionsOf(cells as readonly PlannedInProcess[]),
+    openCell: async (planned) => openCell(planned),
+    close: async () => {},
+  }),
+};
+
+function skipOf(client: string): string | undefined {
+  return PACKAGES.includes(client) ? whyUnusable(client) : undefined;
+}
+
+function versionsOf(cells: readonly PlannedInProcess[]): Record<string, string> {
+  const used = PACKAGES.filter((name) => cells.some(({ client, skip }) => client === name && skip === undefined));
+  return Object.fromEntries(used.map((name) => [name, optionalVersion(name)]));
+}
+
+/** The topic of each workload, by the word before its first dot. Each is imported only where it is measured. */
+const TOPICS: Readonly<Record<string, () => Promise<Topic>>> = {
+  parse: async () => (await import('./parser.js')).parserTopic,
+  row_encode: async () => (await import('./rows.js')).rowTopic,
+  row_decode: async () => (await import('./rows.js')).rowTopic,
+  filter: async () => (await import('./filter.js')).filterTopic,
+  tree_get: async () => (await import('./tree.js')).treeTopic,
+  tree_range: async () => (await import('./tree.js')).treeTopic,
+  tree_insert: async () => (await import('./tree.js')).treeTopic,
+  json_parse: async () => (await import('./formats.js')).formatTopic,
+  msgpack_decode: async () => (await import('./formats.js')).formatTopic,
+  arrow_decode: async () => (await import('./formats.js')).formatTopic,
+  utf8_check: async () => (await import('./formats.js')).formatTopic,
+  base64_encode: async () => (await import('./formats.js')).formatTopic,
+  base64_decode: async () => (await import('./formats.js')).formatTopic,
+};
+
+async function openCell(planned: PlannedInProcess): Promise<OpenCell> {
+  const { workload, lane, side, batch = 1, rows } = planned.cell;
+  const topic = await TOPICS[workload.split('.')[0]!]!();
+  const cell: CodecCell = { workload, lane, client: planned.client, batch };
+  const expected = sumOfCalls(rows, topic.resultOf(cell, rows));
+  if (side === 'rust') return openFloor(planned, expected);
+  const open = openLoop(await topic.open(cell), rows, expected);
+  return { ...open, verify: async () => topic.verify(cell) };
+}
