@@ -7,6 +7,7 @@ import {
   type Checksum,
   type Comparison,
   type CompletedRecord,
+  type Crossing,
   DRIVERS,
   type Driver,
   type FailedRecord,
@@ -50,6 +51,18 @@ const cellRequired: RequiredChecks<Cell> = {
   rows: count,
 };
 
+const crossing = objectOf<Crossing>(
+  {
+    what: oneOf<Crossing['what']>('bytes', 'text', 'rows'),
+    direction: oneOf<Crossing['direction']>('in', 'out'),
+    rows: count,
+    numbers: count,
+    texts: count,
+    bytes: count,
+  },
+  { isHeldOut: flag },
+);
+
 const cellOptional: OptionalChecks<Cell> = {
   flavor: oneOf<NonNullable<Cell['flavor']>>('sync', 'async'),
   transport: text,
@@ -61,6 +74,7 @@ const cellOptional: OptionalChecks<Cell> = {
   bytes: count,
   queries: positiveCount,
   calls: positiveCount,
+  crossing,
   runtime: text,
 };
 

@@ -16,6 +16,23 @@ export type Driver = (typeof DRIVERS)[number];
 /** The version of the layout of the result files; it changes when a reader of the old one would misread the new one. */
 export const SCHEMA_VERSION = 3;
 
+/** What crosses the boundary in one call, which the cost model explains the time of the call by. */
+export interface Crossing {
+  /** The kind of what crosses. Bytes are an array of bytes, a text is one string, and rows are objects or their columns. */
+  readonly what: 'bytes' | 'text' | 'rows';
+  /** Whether it goes into the other side, or comes out of it. */
+  readonly direction: 'in' | 'out';
+  readonly rows: number;
+  /** The numbers of all rows. */
+  readonly numbers: number;
+  /** The texts of all rows; of a text, 1. */
+  readonly texts: number;
+  /** The bytes of values whose length varies: of texts, of one byte a character, and of arrays of bytes. */
+  readonly bytes: number;
+  /** Whether the cost model is compared with the cell, and not fitted to it. */
+  readonly isHeldOut?: boolean;
+}
+
 /**
  * The identity of one thing to measure: workload x lane x side x engine and the dimensions that apply to it. A dimension that
  * does not apply is absent.
@@ -52,6 +69,8 @@ export interface Cell {
   readonly queries?: number;
   /** The calls of one sample, where they are what the rate counts: the work is to cross. */
   readonly calls?: number;
+  /** What crosses in one call, where the cost model is fitted to the cell or compared with it. */
+  readonly crossing?: Crossing;
 }
 
 /**
