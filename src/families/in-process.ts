@@ -40,8 +40,8 @@ export interface CallWorkload {
   readonly weight: number;
   /** How many more take about as long as the size of what crosses; absent: none. */
   readonly sizeWeight?: number;
-  /** What crosses in one call, of workloads to which the cost model is fitted. */
-  readonly crossing?: Crossing;
+  /** What crosses in one call, of workloads to which the cost model is fitted or with which it is compared. */
+  readonly crossing?: Omit<Crossing, 'client'>;
   /** Whether the workload is measured only where it is named. */
   readonly runs?: 'named';
 }
@@ -85,7 +85,10 @@ export function planCalls(
         const calls = Math.ceil(rows / weightOf(workload, lane));
         const skip = lane.client === undefined ? undefined : skipOf(lane.client);
         const isNamed = workload.runs === 'named' || lane.runs === 'named';
-        const { crossing } = workload;
+        const crossing = workload.crossing && {
+          ...workload.crossing,
+          ...(lane.client === undefined ? {} : { client: lane.client }),
+        };
         return (lane.batch ?? [undefined]).map((batch) => ({
           ...plannedBy(lane, { ...callCell(family, name, lane, calls, batch), ...(crossing && { crossing }) }),
           ...(isNamed && { askedBy: ['workload'] satisfies AskedBy[] }),

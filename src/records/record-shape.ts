@@ -7,12 +7,19 @@ import {
   type Checksum,
   type Comparison,
   type CompletedRecord,
+  type Cost,
+  type CostModel,
   type Crossing,
   DRIVERS,
   type Driver,
   type FailedRecord,
   type HostContext,
   type Latency,
+  type Mechanism,
+  type MechanismCosts,
+  type ModelledCell,
+  PIECES,
+  type Piece,
   type RoundTrip,
   type Run,
   type RunContext,
@@ -21,6 +28,7 @@ import {
   type SimulatedNetwork,
   type SkippedRecord,
   type Summary,
+  type UnfittedMechanism,
   type Verdict,
 } from './record.js';
 import {
@@ -32,6 +40,7 @@ import {
   flag,
   listOf,
   mapOf,
+  number,
   objectOf,
   oneOf,
   positiveCount,
@@ -60,7 +69,7 @@ const crossing = objectOf<Crossing>(
     texts: count,
     bytes: count,
   },
-  { isHeldOut: flag },
+  { client: text, isHeldOut: flag },
 );
 
 const cellOptional: OptionalChecks<Cell> = {
@@ -176,8 +185,57 @@ export const contextShape = objectOf<RunContext>(
   { git: objectOf<NonNullable<RunContext['git']>>({ commit: text, dirty: flag }), networks: mapOf(network) },
 );
 
-export const runShape = objectOf<Omit<Run, 'schemaVersion'>>({
-  context: contextShape,
-  records: listOf(recordShape),
-  comparisons: listOf(comparison),
+const mechanismRequired: RequiredChecks<Mechanism> = {
+  what: oneOf<Mechanism['what']>('bytes', 'text', 'rows'),
+  direction: oneOf<Mechanism['direction']>('in', 'out'),
+  side: oneOf<Side>('rust', 'napi', 'js'),
+  lane: text,
+  variant: text,
+};
+
+const cost = objectOf<Cost>(
+  { of: oneOf<Piece>(...PIECES), seconds: amount, low: amount, high: amount },
+  { after: amount, until: amount },
+);
+
+const modelledCells = listOf(objectOf<ModelledCell>({ id: text, measured: amount, predicted: amount }));
+
+const amounts = objectOf<Record<Piece, number>>({
+  call: amount,
+  row: amount,
+  number: amount,
+  text: amount,
+  byte: amount,
 });
+
+const partsOfCosts = listOf(number);
+
+const mechanismCosts = objectOf<MechanismCosts>(
+  {
+    ...mechanismRequired,
+    costs: listOf(cost, 1),
+    covariance: listOf(listOf(number)),
+    inseparable: objectOf<MechanismCosts['inseparable']>(
+      {},
+      { call: partsOfCosts, row: partsOfCosts, number: partsOfCosts, text: partsOfCosts, byte: partsOfCosts },
+    ),
+    most: amounts,
+    mostPerRow: amounts,
+    deviation: amount,
+    degrees: positiveCount,
+    worst: amount,
+    fitted: modelledCells,
+    heldOut: modelledCells,
+  },
+  { client: text, batch: positiveCount, worstStraight: amount },
+);
+
+const model = objectOf<CostModel>({
+  mechanisms: listOf(mechanismCosts),
+  unfitted: listOf(objectOf<UnfittedMechanism>({ ...mechanismRequired, reason: text }, { client: text, batch: positiveCount })),
+});
+
+export const runShape = objectOf<Omit<Run, 'schemaVersion'>>(
+  { context: contextShape, records: listOf(recordShape), comparisons: listOf(comparison) },
+  { model },
+);

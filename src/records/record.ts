@@ -29,6 +29,8 @@ export interface Crossing {
   readonly texts: number;
   /** The bytes of values whose length varies: of texts, of one byte a character, and of arrays of bytes. */
   readonly bytes: number;
+  /** What it goes through, such as `napi-rs` or `worker`; absent: nothing, since it stays in one language and thread. */
+  readonly client?: string;
   /** Whether the cost model is compared with the cell, and not fitted to it. */
   readonly isHeldOut?: boolean;
 }
@@ -246,10 +248,87 @@ export interface RunContext {
   readonly config: Readonly<Record<string, unknown>>;
 }
 
+/** What a cost is paid for: each call, row, number, text, or byte of a value whose length varies. */
+export const PIECES = ['call', 'row', 'number', 'text', 'byte'] as const;
+
+export type Piece = (typeof PIECES)[number];
+
+/** A way to cross the boundary in one direction, which has costs of its own. */
+export interface Mechanism {
+  readonly what: Crossing['what'];
+  readonly direction: Crossing['direction'];
+  readonly side: Side;
+  readonly lane: string;
+  readonly variant: string;
+  /** What it goes through; absent: nothing, so that the mechanism is the floor of others. */
+  readonly client?: string;
+  /** The calls in flight at once, of lanes that return promises. */
+  readonly batch?: number;
+}
+
+/** The seconds of one piece, with the ends of their 95% bootstrap interval. */
+export interface Cost {
+  readonly of: Piece;
+  /** The pieces of a call after which the cost begins; absent: it begins with the first one. */
+  readonly after?: number;
+  /** The pieces of a call after which another cost follows; absent: it holds for all that are left. */
+  readonly until?: number;
+  readonly seconds: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** A cell to which costs were fitted, or with which they are compared. */
+export interface ModelledCell {
+  /** The id of the cell. */
+  readonly id: string;
+  /** The seconds of a call in the median sample. */
+  readonly measured: number;
+  /** The seconds of a call by the costs. */
+  readonly predicted: number;
+}
+
+/** The costs of a mechanism: the time of a call is the sum of its pieces times their costs. */
+export interface MechanismCosts extends Mechanism {
+  readonly costs: readonly Cost[];
+  /** The covariance of the costs in square seconds, by the bootstrap: a list for each cost, in their order. */
+  readonly covariance: readonly (readonly number[])[];
+  /**
+   * The pieces whose cost can't be told from that of others, since they were always so many for each piece of another cost: those
+   * numbers, in the order of the costs. What they cost is in the costs of the others.
+   */
+  readonly inseparable: Readonly<Partial<Record<Piece, readonly number[]>>>;
+  /** The most pieces of a call to which costs were fitted, and for `perRow` the most of a row. */
+  readonly most: Readonly<Record<Piece, number>>;
+  readonly mostPerRow: Readonly<Record<Piece, number>>;
+  /** The standard deviation of measured from predicted times, as a part of them, and its degrees of freedom. */
+  readonly deviation: number;
+  readonly degrees: number;
+  /** The largest distance of a fitted time from the measured one, as a part of it. */
+  readonly worst: number;
+  /** The same of costs that don't change with the size of a call, where they do. */
+  readonly worstStraight?: number;
+  readonly fitted: readonly ModelledCell[];
+  readonly heldOut: readonly ModelledCell[];
+}
+
+/** A mechanism that was measured, but has no costs. */
+export interface UnfittedMechanism extends Mechanism {
+  readonly reason: string;
+}
+
+/** What crossing costs on the machine of a run, by the mechanism. */
+export interface CostModel {
+  readonly mechanisms: readonly MechanismCosts[];
+  readonly unfitted: readonly UnfittedMechanism[];
+}
+
 /** The content of `run.json`. */
 export interface Run {
   readonly schemaVersion: typeof SCHEMA_VERSION;
   readonly context: RunContext;
   readonly records: readonly RunRecord[];
   readonly comparisons: readonly Comparison[];
+  /** The cost model, if cells were measured that it can be fitted to. */
+  readonly model?: CostModel;
 }

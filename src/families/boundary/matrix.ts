@@ -107,7 +107,7 @@ function descriptionOf({ what, direction }: Ladder, size: number, shape: RowShap
   return `${size} rows ${direction}, each ${shape!.description}`;
 }
 
-function crossingOf({ what, direction }: Ladder, size: number, shape: RowShape | undefined): Crossing {
+function crossingOf({ what, direction }: Ladder, size: number, shape: RowShape | undefined): Omit<Crossing, 'client'> {
   const nothing = { what, direction, rows: 0, numbers: 0, texts: 0, bytes: 0 };
   if (shape === undefined) return { ...nothing, texts: what === 'text' ? 1 : 0, bytes: size };
   const { numbers, characters } = shape;
