@@ -1,5 +1,5 @@
 /** Finds the run by whose cost model predictions are made. */
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { BoundaryError } from '../errors.js';
@@ -35,7 +35,7 @@ export async function findModelRun(path: string | undefined): Promise<ModelRun> 
     return found;
   }
   const committed = (await namesIn(COMMITTED)).filter((name) => /^\d{4}-\d\d-\d\d-boundary\.json$/.test(name));
-  const own = (await namesIn(OWN)).map((name) => join(OWN, name, 'run.json'));
+  const own = await newestFirst((await namesIn(OWN)).map((name) => join(OWN, name, 'run.json')));
   for (const candidate of [...committed.map((name) => join(COMMITTED, name)), ...own]) {
     const found = await modelRunAt(candidate).catch(() => undefined);
     if (found !== undefined) return found;
@@ -48,7 +48,23 @@ async function modelRunAt(path: string): Promise<ModelRun | undefined> {
   return run.model === undefined ? undefined : { path, run, model: run.model };
 }
 
-/** The names in a folder, which begin with their dates, the newest first; none if it can't be read. */
+/** The files that there are, the one that was written last first. */
+async function newestFirst(paths: readonly string[]): Promise<string[]> {
+  const times = await Promise.all(paths.map(async (path) => ({ path, time: await writtenAt(path) })));
+  const there = times.filter(({ time }) => time !== undefined);
+  return there.toSorted((a, b) => b.time! - a.time!).map(({ path }) => path);
+}
+
+/** The time at which a file was written, in milliseconds; `undefined` if there is none. */
+async function writtenAt(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).mtimeMs;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The names in a folder, backwards, so that of names that begin with dates the newest is first; none if it can't be read. */
 async function namesIn(folder: string): Promise<string[]> {
   try {
     return (await readdir(folder)).toSorted().toReversed();
