@@ -75,9 +75,9 @@ impl From<WideRow> for BoundaryWideRow {
     }
 }
 
-/// Converts rows without their memory being copied where the compiler sees that they are alike.
-fn converted<From, To: std::convert::From<From>>(rows: Vec<From>) -> Vec<To> {
-    rows.into_iter().map(To::from).collect()
+/// Rows of the suite as those of napi-rs, or the other way around. Both have the same fields, so that no row is copied.
+fn converted<Given, Wanted: From<Given>>(rows: Vec<Given>) -> Vec<Wanted> {
+    rows.into_iter().map(Wanted::from).collect()
 }
 
 /// The sum of the values of rows of an id, a number and a text.

@@ -172,7 +172,7 @@ fn no_rows(RowShape { numbers, .. }: RowShape) -> Error {
 /// # Errors
 /// [`Error::InvalidArgument`] for columns of different lengths, offsets beyond the bytes, or a text that is no UTF-8.
 pub fn sum_columns(ids: &[i32], numbers: &[f64], offsets: &[u32], bytes: &[u8]) -> Result<f64> {
-    if !ids.is_empty() && numbers.len() % ids.len() != 0 {
+    if !ids.is_empty() && !numbers.len().is_multiple_of(ids.len()) {
         return Err(Error::InvalidArgument("the columns have different lengths".to_owned()));
     }
     let mut sum = ids.iter().map(|id| f64::from(*id)).sum::<f64>() + numbers.iter().sum::<f64>();
@@ -206,7 +206,7 @@ pub fn fill_columns(
     let count = ids.len();
     let size = if offsets.is_empty() { 0 } else { count * characters };
     let fits = (offsets.is_empty() || offsets.len() == count + 1) && bytes.len() >= size;
-    if count == 0 || numbers.len() % count != 0 || !fits || u32::try_from(size).is_err() {
+    if count == 0 || !numbers.len().is_multiple_of(count) || !fits || u32::try_from(size).is_err() {
         return Err(Error::InvalidArgument("the columns have different lengths, or too little room".to_owned()));
     }
     for (row, id) in (0..).zip(&mut *ids) {
