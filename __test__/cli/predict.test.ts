@@ -21,7 +21,14 @@ beforeAll(async () => {
     const fields = { family: 'boundary', side: 'napi', lane: 'objects', variant: 'napi-rs, array of objects' } as const;
     const seconds = timeOf(crossing, COSTS);
     return completed(
-      { ...fields, id: `rung ${index}`, workload: `rows_in.${index}`, rows: 1, calls: 1, crossing: { ...crossing, client: 'napi-rs' } },
+      {
+        ...fields,
+        id: `rung ${index}`,
+        workload: `rows_in.${index}`,
+        rows: 1,
+        calls: 1,
+        crossing: { ...crossing, client: 'napi-rs' },
+      },
       [seconds, seconds, seconds],
     );
   });

@@ -27,7 +27,26 @@ test('a run has a model of the mechanisms whose ladders it has, and names the ot
     ...sampleRun().records,
   ])!;
   expect(model.mechanisms.map(({ lane }) => lane)).toEqual(['objects']);
-  expect(renderMarkdown(modelBlocks(model))).toMatchInlineSnapshot();
+  expect(renderMarkdown(modelBlocks(model))).toMatchInlineSnapshot(`
+    "## What crossing costs
+
+    | Crosses | Mechanism | A call | A row | A number | A text | A byte | Worst residual |
+    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
+    | rows in | napi · objects | 300 ns | 90 ns | 20 ns | 120 ns | 500 ps | 0.0% |
+
+    The time of a call is the sum of its pieces times their costs. A cost that changes stands for each range of sizes. A dash: the cost is in that of the pieces before it, since the ladder had always as many of both.
+
+    - rows in by json (napi): no costs, for 3 cells, too few to fit a cost of each piece.
+
+    ### Predicted and measured
+
+    | Cell that was not fitted | Measured | Predicted | Predicted / measured |
+    | --- | ---: | ---: | ---: |
+    | boundary/rows_in.14/objects | 8.40 µs | 8.40 µs | 1.00 |
+
+    1 of 1 predictions (100%) are within 25% of what was measured.
+    "
+  `);
 });
 
 test('a run without ladders has none', () => {

@@ -70,9 +70,12 @@ const ratios = compared.map(({ ratio }) => ratio);
 const right = ratios.filter((ratio) => Math.abs(ratio - 1) <= RIGHT).length;
 const worst = compared.toSorted((a, b) => Math.abs(Math.log(b.ratio)) - Math.abs(Math.log(a.ratio))).slice(0, 10);
 const percent = (part) => `${(part * 100).toFixed(0)}%`;
-console.log(`\n${right} of ${ratios.length} (${percent(right / ratios.length)}) within ${percent(RIGHT)}; the bar is ${percent(BAR)}.`);
+console.log(
+  `\n${right} of ${ratios.length} (${percent(right / ratios.length)}) within ${percent(RIGHT)}; the bar is ${percent(BAR)}.`,
+);
 console.log(`Worst: ${worst.map(({ id, ratio }) => `${id} ${ratio.toFixed(2)}`).join(', ')}`);
-for (const [reason, ids] of left) console.log(`\nNot compared, since ${reason}:\n${ids.map((id) => `- ${id}`).join('\n')}`);
+for (const [reason, ids] of left)
+  console.log(`\nNot compared, since ${reason}:\n${ids.map((id) => `- ${id}`).join('\n')}`);
 
 function read(path) {
   return parseRun(readFileSync(path, 'utf8'), path);
@@ -90,7 +93,9 @@ function leave(reason, id) {
 
 /** Compares the cells of Node of a run with the Rust cells that do the same. */
 function compareWith({ records, comparisons }) {
-  const completed = new Map(records.filter(({ outcome }) => outcome === 'completed').map((record) => [record.id, record]));
+  const completed = new Map(
+    records.filter(({ outcome }) => outcome === 'completed').map((record) => [record.id, record]),
+  );
   for (const { kind, numerator, denominator } of comparisons) {
     const [node, rust] = [completed.get(numerator), completed.get(denominator)];
     if (kind !== 'lane' || node === undefined || rust === undefined) continue;

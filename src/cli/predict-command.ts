@@ -105,7 +105,9 @@ function loadOf({ rows, columns, bytes, text }: PredictOptions): Load {
     return bytes === undefined ? loadOfText(text!) : loadOfBytes(bytes);
   }
   if (columns === undefined) {
-    throw new BoundaryError('BB_USAGE', '--rows needs --columns', { hint: 'For example: --columns id:int,name:text~12' });
+    throw new BoundaryError('BB_USAGE', '--rows needs --columns', {
+      hint: 'For example: --columns id:int,name:text~12',
+    });
   }
   return loadOfRows(rows, columns);
 }

@@ -30,7 +30,9 @@ export async function findModelRun(path: string | undefined): Promise<ModelRun> 
   if (path !== undefined) {
     const found = await modelRunAt(path);
     if (found === undefined) {
-      throw new BoundaryError('BB_MODEL_MISSING', `${path} has no cost model: its run measured no ladders`, { hint: HINT });
+      throw new BoundaryError('BB_MODEL_MISSING', `${path} has no cost model: its run measured no ladders`, {
+        hint: HINT,
+      });
     }
     return found;
   }

@@ -87,7 +87,11 @@ function cellOf({ id, crossing, seconds }: MeasuredCall): MedianCell {
   return { id, size: sizePieceOf(crossing.what), amounts: amountsOf(crossing), measured: median(seconds.flat()) };
 }
 
-function modelled({ id, amounts, measured }: MedianCell, paid: readonly Paid[], seconds: readonly number[]): ModelledCell {
+function modelled(
+  { id, amounts, measured }: MedianCell,
+  paid: readonly Paid[],
+  seconds: readonly number[],
+): ModelledCell {
   return { id, measured, predicted: dot(piecesOf(paid, amounts), seconds) };
 }
 
@@ -141,7 +145,13 @@ function tryPaid(cells: readonly MedianCell[], knees: readonly number[]): Attemp
     inseparable: Object.fromEntries(
       dependent.map(([of, parts]) => [of, paid.map((_, index) => parts[index] ?? 0)]),
     ) as MechanismCosts['inseparable'],
-    residuals: cells.map((_, row) => dot(seconds, weighted.map((column) => column[row]!)) - 1),
+    residuals: cells.map(
+      (_, row) =>
+        dot(
+          seconds,
+          weighted.map((column) => column[row]!),
+        ) - 1,
+    ),
   };
 }
 

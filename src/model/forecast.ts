@@ -54,7 +54,10 @@ export function forecastOf(model: CostModel, question: Question): Forecast {
   );
   const calls = asked.map((mechanism): ForecastCall => {
     const prediction = predictCall(mechanism, load);
-    return { ...prediction, ...(callsPerSecond === undefined ? {} : { shareOfCore: prediction.seconds * callsPerSecond }) };
+    return {
+      ...prediction,
+      ...(callsPerSecond === undefined ? {} : { shareOfCore: prediction.seconds * callsPerSecond }),
+    };
   });
   const piece = load.what === 'rows' ? 'row' : 'byte';
   const most = Math.min(...asked.map((mechanism) => mechanism.most[piece]), Number.MAX_SAFE_INTEGER);
@@ -65,7 +68,9 @@ export function forecastOf(model: CostModel, question: Question): Forecast {
       const ways = asked.filter((mechanism) => mechanism.direction === direction);
       return [...byCrossing(direction, ways, load, most), ...byWork(direction, ways, question, most)];
     }),
-    breakEvens: directions.flatMap((direction) => breakEvensOf(calls.filter((call) => call.mechanism.direction === direction))),
+    breakEvens: directions.flatMap((direction) =>
+      breakEvensOf(calls.filter((call) => call.mechanism.direction === direction)),
+    ),
   };
 }
 
@@ -101,7 +106,10 @@ function byCrossing(
   most: number,
 ): ForecastCrossover[] {
   const crossing = ways.filter((way) => !isFloor(way) && !isElsewhere(way));
-  const costOf = (way: MechanismCosts): CostOfRows => (size) => predictCall(way, scaled(load, size));
+  const costOf =
+    (way: MechanismCosts): CostOfRows =>
+    (size) =>
+      predictCall(way, scaled(load, size));
   const cheapestAt = (size: number): MechanismCosts | undefined =>
     crossing.reduce<MechanismCosts | undefined>((best, way) => {
       return best === undefined || costOf(way)(size).seconds < costOf(best)(size).seconds ? way : best;
@@ -130,11 +138,13 @@ function byWork(
   most: number,
 ): ForecastCrossover[] {
   if (jsWork === undefined) return [];
-  const withWork = (way: MechanismCosts, seconds: number): CostOfRows => (size) => {
-    const { seconds: crossing, low, high } = predictCall(way, scaled(load, size));
-    const work = seconds * (load.what === 'rows' ? size : 1);
-    return { seconds: crossing + work, low: low + work, high: high + work };
-  };
+  const withWork =
+    (way: MechanismCosts, seconds: number): CostOfRows =>
+    (size) => {
+      const { seconds: crossing, low, high } = predictCall(way, scaled(load, size));
+      const work = seconds * (load.what === 'rows' ? size : 1);
+      return { seconds: crossing + work, low: low + work, high: high + work };
+    };
   return ways
     .filter((way) => !isFloor(way) && (isElsewhere(way) || nativeWork !== undefined))
     .flatMap((way): ForecastCrossover[] => {

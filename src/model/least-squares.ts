@@ -116,7 +116,9 @@ export function dependenceOn(columns: Columns, further: readonly number[]): read
     unit.map((column) => unit.map((other) => dot(column, other))),
     unit.map((column) => dot(column, further)),
   );
-  const left = further.map((value, row) => value - parts.reduce((sum, part, index) => sum + part * unit[index]![row]!, 0));
+  const left = further.map(
+    (value, row) => value - parts.reduce((sum, part, index) => sum + part * unit[index]![row]!, 0),
+  );
   return Math.hypot(...left) > DEPENDENT * length ? undefined : parts.map((part, index) => part / lengths[index]!);
 }
 

@@ -52,7 +52,10 @@ export function predictCall(mechanism: MechanismCosts, load: Load): Prediction {
   const interval = { low: Math.max(0, seconds - spread), high: seconds + spread };
   const beyond = beyondTheLadder(mechanism, load, amounts, pieces);
   const width = seconds === 0 ? 0 : spread / seconds;
-  const doubts = [...beyond, ...(width > SURE ? [`the interval reaches ${Math.round(width * 100)}% to each side`] : [])];
+  const doubts = [
+    ...beyond,
+    ...(width > SURE ? [`the interval reaches ${Math.round(width * 100)}% to each side`] : []),
+  ];
   const certainty = beyond.length > 0 || width > ROUGH ? 'unknown' : width > SURE ? 'rough' : 'sure';
   return { mechanism, seconds, ...interval, certainty, doubts };
 }

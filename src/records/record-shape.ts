@@ -232,7 +232,9 @@ const mechanismCosts = objectOf<MechanismCosts>(
 
 const model = objectOf<CostModel>({
   mechanisms: listOf(mechanismCosts),
-  unfitted: listOf(objectOf<UnfittedMechanism>({ ...mechanismRequired, reason: text }, { client: text, batch: positiveCount })),
+  unfitted: listOf(
+    objectOf<UnfittedMechanism>({ ...mechanismRequired, reason: text }, { client: text, batch: positiveCount }),
+  ),
 });
 
 export const runShape = objectOf<Omit<Run, 'schemaVersion'>>(

@@ -62,9 +62,16 @@ function crossoverText(question: Question, crossover: ForecastCrossover, most: n
   const { direction, way, other, by, rows } = crossover;
   const subject = `${question.load.what} ${direction}`;
   const [name, rival] = [wayName(way), wayName(other)];
-  if (rows === undefined) return `${subject}: ${name} never beats ${rival}, up to ${sizeText(question, most)}.`;
   const range = rangeText(crossover);
-  if (by === 'crossing') return `${subject}: from ${sizeText(question, rows)} a call${range} on, ${name} is cheaper than ${rival}.`;
+  if (by === 'work' && way.batch !== undefined) {
+    // The work itself takes as long there as here.
+    if (rows === undefined)
+      return `${subject}: carrying by ${name} always takes longer than the work here, up to ${sizeText(question, most)}.`;
+    return `${subject}: below ${sizeText(question, rows)} a call${range}, ${name} never pays: carrying takes longer than the work here.`;
+  }
+  if (rows === undefined) return `${subject}: ${name} never beats ${rival}, up to ${sizeText(question, most)}.`;
+  if (by === 'crossing')
+    return `${subject}: from ${sizeText(question, rows)} a call${range} on, ${name} is cheaper than ${rival}.`;
   if (rows === 1) return `${subject}: ${name} beats ${rival} from the first on${range}.`;
   return `${subject}: below ${sizeText(question, rows)} a call${range}, ${name} never pays; from there on it beats ${rival}.`;
 }

@@ -27,16 +27,7 @@ export function modelBlocks(model: CostModel | undefined): Block[] {
 /** The costs of each mechanism. */
 export function modelTable({ mechanisms }: CostModel): Table {
   return {
-    columns: columns(
-      'Crosses',
-      'Mechanism',
-      '>A call',
-      '>A row',
-      '>A number',
-      '>A text',
-      '>A byte',
-      '>Worst residual',
-    ),
+    columns: columns('Crosses', 'Mechanism', '>A call', '>A row', '>A number', '>A text', '>A byte', '>Worst residual'),
     rows: mechanisms.map((mechanism) => [
       `${mechanism.what} ${mechanism.direction}`,
       `${mechanism.side} · ${mechanism.variant}`,

@@ -83,7 +83,7 @@ function withLadders({ ladders, lanes, workloads, ...others }: MatrixFile): Boun
 /** The workloads of a ladder, by their names. */
 function rungsOf(name: string, ladder: Ladder, shapes: MatrixFile['rowShapes']): Record<string, CallWorkload> {
   const { weight, perWeight, shape: own = '', sizes, usual = [], others = {}, heldOut } = ladder;
-  const held = Array.isArray(heldOut) ? { [own]: heldOut } : (heldOut as SizesByShape);
+  const held: SizesByShape = isList(heldOut) ? { [own]: heldOut } : heldOut;
   const rung = (shape: string, size: number, isHeldOut: boolean): [string, CallWorkload] => [
     [name, ...(shape === own ? [] : [shape]), size].join('.'),
     {
@@ -99,6 +99,10 @@ function rungsOf(name: string, ladder: Ladder, shapes: MatrixFile['rowShapes']):
     ...Object.entries(others).flatMap(([shape, of]) => of.map((size) => rung(shape, size, false))),
     ...Object.entries(held).flatMap(([shape, of]) => of.map((size) => rung(shape, size, true))),
   ]);
+}
+
+function isList(sizes: Ladder['heldOut']): sizes is readonly number[] {
+  return Array.isArray(sizes);
 }
 
 function descriptionOf({ what, direction }: Ladder, size: number, shape: RowShape | undefined): string {

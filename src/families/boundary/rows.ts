@@ -157,10 +157,16 @@ const WIDE: RowKind<WideRow> = {
   },
 };
 
+/** What JavaScript does with rows, by their numbers. */
+const KINDS: Readonly<Record<number, RowKind<NamedRow> | RowKind<FourRow> | RowKind<WideRow>>> = {
+  2: NAMED,
+  4: FOUR,
+  8: WIDE,
+};
+
 /** What JavaScript does with the rows of a shape. Its rows are opaque to the caller, and each process uses one kind. */
 export function kindOf({ numbers }: Pick<RowShape, 'numbers'>): RowKind<unknown> {
-  const kinds: Readonly<Record<number, RowKind<never>>> = { 2: NAMED, 4: FOUR, 8: WIDE };
-  return kinds[numbers] as RowKind<unknown>;
+  return KINDS[numbers] as RowKind<unknown>;
 }
 
 /** The sum of the values of so many rows of a shape, by closed form. */
