@@ -111,16 +111,14 @@ describe('costs', () => {
     }));
     const slower = ({ bytes }: Crossing): number => 2e-7 + bytes * 2e-11 + Math.max(0, bytes - 262_144) * 1e-10;
     const fit = fitted(ladder, slower);
-    expect(fit.costs.map(({ of, after, until }) => [of, after, until])).toEqual([
-      ['call', undefined, undefined],
-      ['byte', undefined, 262_144],
-      ['byte', 262_144, undefined],
-    ]);
-    expect(fit.costs[2]!.seconds / 1.2e-10).toBeCloseTo(1, 4);
+    expect(fit.knees).toHaveLength(1);
+    expect(fit.knees[0]!.after).toBe(262_144);
+    expect(fit.knees[0]!.factor).toBeCloseTo(6, 0);
+    expect(fit.worst).toBeLessThan(0.01);
     expect(fit.worstStraight).toBeGreaterThan(0.2);
     const straight = fitted(ladder, ({ bytes }) => 2e-7 + bytes * 2e-11, 0.02);
     expect(straight.worstStraight).toBeUndefined();
-    expect(straight.costs).toHaveLength(2);
+    expect([straight.costs.length, straight.knees]).toEqual([2, []]);
   });
 
   test('of too few cells are refused', () => {

@@ -171,7 +171,7 @@ test('a forecast names the ways, the share of a core, and who wins from where on
     - rows in: from 0 rows a call (0–0) on, napi · napi-rs, typed arrays of the caller is cheaper than napi · napi-rs, array of objects.
     - rows in: below 0 rows a call, napi · napi-rs, array of objects never pays; from there on it beats js · JavaScript, objects.
     - rows in: below 0 rows a call, napi · napi-rs, typed arrays of the caller never pays; from there on it beats js · JavaScript, objects.
-    - rows in: below 0 rows a call (0–0), js · worker thread, objects by structured clone never pays; from there on it beats js · JavaScript, objects.
+    - rows in: below 0 rows a call (0–0), js · worker thread, objects by structured clone never pays: carrying takes longer than the work here.
 
     - rows in: napi · napi-rs, array of objects pays where its work takes 0 s a row less than JavaScript's.
     - rows in: napi · napi-rs, typed arrays of the caller pays where its work takes 0 s a row less than JavaScript's.

@@ -1,10 +1,18 @@
 /** Fits the costs of one mechanism to the times of its calls. */
-import type { Cost, Crossing, MechanismCosts, ModelledCell, Piece } from '../records/record.js';
+import {
+  type Cost,
+  type Crossing,
+  type Knee,
+  type MechanismCosts,
+  type ModelledCell,
+  PIECES,
+  type Piece,
+} from '../records/record.js';
 import { median, quantileOfSorted } from '../stats/quantile.js';
 import { seededDraws } from '../stats/random.js';
 import { type Forks, Resampling, expandedTail } from '../stats/resampling.js';
 import { dependenceOn, dot, nonNegativeLeastSquares } from './least-squares.js';
-import { type Amounts, type Paid, amountsOf, mostOf, paidFor, paidPieces, perRow, sizePieceOf } from './pieces.js';
+import { type Amounts, amountsOf, mostOf, paidAmounts, perRow, sizePieceOf } from './pieces.js';
 
 /** A cell of a ladder: what crosses in a call, and the seconds of calls, an array for each process. */
 export interface MeasuredCall {
@@ -17,6 +25,7 @@ export interface MeasuredCall {
 export type FittedCosts = Pick<
   MechanismCosts,
   | 'costs'
+  | 'knees'
   | 'covariance'
   | 'inseparable'
   | 'most'
@@ -29,82 +38,99 @@ export type FittedCosts = Pick<
   | 'heldOut'
 >;
 
-/** The fewest cells beyond the number of costs: residuals of fewer say nothing. */
+/** The fewest cells beyond the number of unknowns: residuals of fewer say nothing. */
 const SPARE_CELLS = 2;
 
-/** The most sizes at which a cost changes. */
+/** The most knees of a mechanism, each of which has a size and a factor. */
 const MOST_KNEES = 2;
+const UNKNOWNS_OF_A_KNEE = 2;
 
-/** The largest residual of costs that don't change with the size up to which they stay so. */
+/** The largest residual of costs without knees up to which they stay so. */
 const STRAIGHT_ENOUGH = 0.05;
 
-const RESAMPLES = 1000;
+/** The factors that a knee may have, as a logarithm, and to which distance the best one is searched. */
+const MOST_FACTOR = Math.log(30);
+const FACTOR_STEP = 0.01;
+
+/** How often the factor of each of several knees is searched anew, given those of the others. */
+const TURNS = 3;
+
+const RESAMPLES = 500;
 const SEED = 0x5eed;
 
 /**
  * The costs of the pieces of a call, each 0 or more, with which the relative differences of predicted from measured times have the
  * least sum of squares. Relative ones, since the times of a ladder span several decades, and the largest would else be fitted alone.
  *
- * The cost of the size (a row, or a byte) changes at up to two sizes of the ladder, where that lowers Akaike's criterion with its
- * correction for few values (Hurvich and Tsai, "Regression and time series model selection in small samples", Biometrika 76, 1989).
+ * What is carried may cost more, or less, beyond up to two sizes of the ladder, its knees, where that lowers the criterion of Schwarz
+ * ("Estimating the dimension of a model", Annals of Statistics 6, 1978). Costs of 0 do not count as unknowns (Meyer and Woodroofe, "On
+ * the degrees of freedom in shape-restricted regression", Annals of Statistics 28, 2000).
  *
  * Returns the reason why there are no costs, if the cells are too few.
  */
 export function fitCosts(calls: readonly MeasuredCall[]): FittedCosts | string {
   const ladder = calls.filter(({ crossing }) => crossing.isHeldOut !== true);
   const cells = ladder.map((call) => cellOf(call));
-  const straight = tryPaid(cells, []);
+  const straight = attemptWith(cells, []);
   if (straight === undefined) return `${ladder.length} cells, too few to fit a cost of each piece`;
   const best = worstOf(straight) <= STRAIGHT_ENOUGH ? straight : withKnees(cells, straight);
-  const { paid, seconds, inseparable, knees } = best;
+  const { paid, seconds, inseparable, knees, residuals } = best;
   const amounts = cells.map((cell) => cell.amounts);
-  const degrees = cells.length - seconds.length - knees.length;
+  const degrees = cells.length - unknownsOf(best);
   return {
-    ...bootstrap(ladder, paid, seconds, amounts),
+    ...bootstrap(ladder, best),
+    knees,
     inseparable,
     most: mostOf(amounts),
     mostPerRow: mostOf(amounts.map(perRow)),
-    deviation: Math.sqrt(dot(best.residuals, best.residuals) / degrees),
+    deviation: Math.sqrt(dot(residuals, residuals) / degrees),
     degrees,
     worst: worstOf(best),
     ...(knees.length === 0 ? {} : { worstStraight: worstOf(straight) }),
-    fitted: cells.map((cell) => modelled(cell, paid, seconds)),
+    fitted: cells.map((cell) => modelled(cell, paid, seconds, knees)),
     heldOut: calls
       .filter(({ crossing }) => crossing.isHeldOut === true)
-      .map((call) => modelled(cellOf(call), paid, seconds)),
+      .map((call) => modelled(cellOf(call), paid, seconds, knees)),
   };
 }
 
 /** A cell with the median time of a call. */
 interface MedianCell {
   readonly id: string;
-  readonly size: Piece;
+  readonly what: Crossing['what'];
   readonly amounts: Amounts;
   readonly measured: number;
 }
 
 function cellOf({ id, crossing, seconds }: MeasuredCall): MedianCell {
-  return { id, size: sizePieceOf(crossing.what), amounts: amountsOf(crossing), measured: median(seconds.flat()) };
+  return { id, what: crossing.what, amounts: amountsOf(crossing), measured: median(seconds.flat()) };
 }
 
 function modelled(
-  { id, amounts, measured }: MedianCell,
-  paid: readonly Paid[],
+  { id, what, amounts, measured }: MedianCell,
+  paid: readonly Piece[],
   seconds: readonly number[],
+  knees: readonly Knee[],
 ): ModelledCell {
-  return { id, measured, predicted: dot(piecesOf(paid, amounts), seconds) };
+  const pieces = paidAmounts(what, amounts, knees);
+  return {
+    id,
+    measured,
+    predicted: dot(
+      paid.map((of) => pieces[of]),
+      seconds,
+    ),
+  };
 }
 
-function piecesOf(paid: readonly Paid[], amounts: Amounts): number[] {
-  return paid.map((range) => paidPieces(range, amounts));
-}
-
-/** A fit of certain costs. */
+/** A fit of the costs of certain pieces, with certain knees. */
 interface Attempt {
-  readonly knees: readonly number[];
-  readonly paid: readonly Paid[];
+  readonly knees: readonly Knee[];
+  readonly paid: readonly Piece[];
   readonly seconds: readonly number[];
   readonly inseparable: MechanismCosts['inseparable'];
+  /** For each of the costs, the pieces of each cell. */
+  readonly columns: readonly (readonly number[])[];
   /** The differences of predicted from measured times, as parts of the latter. */
   readonly residuals: readonly number[];
 }
@@ -113,83 +139,118 @@ function worstOf({ residuals }: Attempt): number {
   return Math.max(...residuals.map(Math.abs));
 }
 
-/** Fits costs that change at `knees`; `undefined` if there are too few cells, or the costs of a piece can't be told apart. */
-function tryPaid(cells: readonly MedianCell[], knees: readonly number[]): Attempt | undefined {
-  if (cells.length === 0) return undefined;
-  const wanted = paidFor(cells[0]!.size, knees);
-  const paid: Paid[] = [];
+function unknownsOf({ seconds, knees }: Attempt): number {
+  return seconds.filter((cost) => cost > 0).length + UNKNOWNS_OF_A_KNEE * knees.length;
+}
+
+/** Fits costs with knees; `undefined` if there are too few cells. */
+function attemptWith(cells: readonly MedianCell[], knees: readonly Knee[]): Attempt | undefined {
+  const amounts = cells.map((cell) => paidAmounts(cell.what, cell.amounts, knees));
+  const paid: Piece[] = [];
   const columns: number[][] = [];
   const dependent: [Piece, readonly number[]][] = [];
-  for (const range of wanted) {
-    const column = cells.map(({ amounts }) => paidPieces(range, amounts));
+  for (const of of PIECES) {
+    const column = amounts.map((each) => each[of]);
     const parts = dependenceOn(columns, column);
-    if (parts === undefined) {
-      paid.push(range);
-      columns.push(column);
-    } else if (range.after === undefined && range.until === undefined) {
-      dependent.push([range.of, parts]);
-    } else {
-      return undefined;
+    if (parts !== undefined) {
+      dependent.push([of, parts]);
+      continue;
     }
+    paid.push(of);
+    columns.push(column);
   }
-  if (cells.length < paid.length + knees.length + SPARE_CELLS) return undefined;
   const weighted = columns.map((column) => column.map((value, row) => value / cells[row]!.measured));
   const seconds = nonNegativeLeastSquares(
     weighted,
     cells.map(() => 1),
   );
-  return {
-    knees,
-    paid,
-    seconds,
-    inseparable: Object.fromEntries(
-      dependent.map(([of, parts]) => [of, paid.map((_, index) => parts[index] ?? 0)]),
-    ) as MechanismCosts['inseparable'],
-    residuals: cells.map(
-      (_, row) =>
-        dot(
-          seconds,
-          weighted.map((column) => column[row]!),
-        ) - 1,
-    ),
-  };
+  const inseparable = Object.fromEntries(
+    dependent.map(([of, parts]) => [of, paid.map((_, index) => parts[index] ?? 0)]),
+  ) as MechanismCosts['inseparable'];
+  const residuals = cells.map((_, row) => {
+    const pieces = weighted.map((column) => column[row]!);
+    return dot(seconds, pieces) - 1;
+  });
+  const attempt = { knees, paid, seconds, inseparable, columns, residuals };
+  return cells.length < unknownsOf(attempt) + SPARE_CELLS ? undefined : attempt;
 }
 
-/** The best of the fits with knees at sizes of the ladder, which the first and the last of them are not. */
+/** The best of the fits with knees at sizes of the ladder, of which the first and the last are none. A knee joins those there are. */
 function withKnees(cells: readonly MedianCell[], straight: Attempt): Attempt {
-  const sizes = [...new Set(cells.map(({ size, amounts }) => amounts[size]))].toSorted((a, b) => a - b).slice(1, -1);
-  const single = sizes.map((size) => [size]);
-  const double = sizes.flatMap((first) => sizes.filter((second) => second > first).map((second) => [first, second]));
-  const attempts = [...single, ...(MOST_KNEES > 1 ? double : [])].flatMap((knees) => tryPaid(cells, knees) ?? []);
-  return attempts.reduce((best, attempt) => (criterionOf(attempt) < criterionOf(best) ? attempt : best), straight);
+  const sizes = [...new Set(cells.map(({ what, amounts }) => amounts[sizePieceOf(what)]))].toSorted((a, b) => a - b);
+  let best = straight;
+  for (let count = 1; count <= MOST_KNEES; count += 1) {
+    const others = best.knees;
+    const free = sizes.slice(1, -1).filter((size) => others.every(({ after }) => after !== size));
+    const attempts = free.flatMap((after) => withFactors(cells, [...others.map((knee) => knee.after), after]) ?? []);
+    const next = attempts.reduce(
+      (found, attempt) => (criterionOf(attempt) < criterionOf(found) ? attempt : found),
+      best,
+    );
+    if (next === best) break;
+    best = next;
+  }
+  return best;
 }
+
+/** The fit with knees at these sizes whose factors are the best: each in turn, given the others. */
+function withFactors(cells: readonly MedianCell[], sizes: readonly number[]): Attempt | undefined {
+  const ascending = sizes.toSorted((a, b) => a - b);
+  const logs = ascending.map(() => 0);
+  const attempt = (): Attempt | undefined =>
+    attemptWith(
+      cells,
+      ascending.map((after, index) => ({ after, factor: Math.exp(logs[index]!) })),
+    );
+  const errorAt = (index: number, log: number): number => {
+    logs[index] = log;
+    const found = attempt();
+    return found === undefined ? Infinity : dot(found.residuals, found.residuals);
+  };
+  for (let turn = 0; turn < (ascending.length === 1 ? 1 : TURNS); turn += 1) {
+    for (const index of ascending.keys()) logs[index] = leastOf((log) => errorAt(index, log));
+  }
+  return attempt();
+}
+
+/** Where a function of one valley between the bounds of factors is least: by a coarse search, then by golden sections. */
+function leastOf(errorAt: (log: number) => number): number {
+  const coarse = Array.from({ length: 2 * COARSE_STEPS + 1 }, (_, step) => (step / COARSE_STEPS - 1) * MOST_FACTOR);
+  const errors = coarse.map(errorAt);
+  const place = errors.indexOf(Math.min(...errors));
+  let [low, high] = [coarse[Math.max(0, place - 1)]!, coarse[Math.min(coarse.length - 1, place + 1)]!];
+  while (high - low > FACTOR_STEP) {
+    const [left, right] = [high - GOLDEN * (high - low), low + GOLDEN * (high - low)];
+    if (errorAt(left) <= errorAt(right)) high = right;
+    else low = left;
+  }
+  return (low + high) / 2;
+}
+
+const COARSE_STEPS = 6;
+const GOLDEN = (Math.sqrt(5) - 1) / 2;
 
 /** The variance of residuals below which they are those of rounding. */
 const LEAST_VARIANCE = 1e-12;
 
-/** Akaike's criterion with the correction for few values; its unknowns are the costs, the knees and the variance. */
-function criterionOf({ residuals, seconds, knees }: Attempt): number {
+/** The criterion of Schwarz; the least is the best. */
+function criterionOf(attempt: Attempt): number {
+  const { residuals } = attempt;
   const count = residuals.length;
-  const unknowns = seconds.length + knees.length + 1;
-  const spare = count - unknowns - 1;
-  if (spare <= 0) return Infinity;
   const variance = Math.max(dot(residuals, residuals) / count, LEAST_VARIANCE);
-  return count * Math.log(variance) + 2 * unknowns + (2 * unknowns * (unknowns + 1)) / spare;
+  return count * Math.log(variance) + unknownsOf(attempt) * Math.log(count);
 }
 
 /**
  * The costs with their intervals and covariance, by the hierarchical bootstrap that ratios have: the times of each cell are drawn anew,
- * and the costs fitted to their medians.
+ * and the costs fitted to their medians, with the same knees.
  */
 function bootstrap(
   ladder: readonly MeasuredCall[],
-  paid: readonly Paid[],
-  seconds: readonly number[],
-  amounts: readonly Amounts[],
+  { paid, seconds, columns }: Attempt,
 ): Pick<FittedCosts, 'costs' | 'covariance'> {
   const draw = seededDraws(SEED);
   const cells = ladder.map((call) => new Resampling(call.seconds));
-  const columns = paid.map((range) => amounts.map((each) => paidPieces(range, each)));
   const ones = ladder.map(() => 1);
   const drawn = Array.from({ length: RESAMPLES }, () => {
     const times = cells.map((cell) => cell.median(draw));
@@ -201,11 +262,11 @@ function bootstrap(
   const forks = Math.min(...cells.map(({ count }) => count));
   const outside = expandedTail(forks, Math.max(1, forks - 1));
   return {
-    costs: paid.map((range, index): Cost => {
+    costs: paid.map((of, index): Cost => {
       const sorted = Float64Array.from(drawn, (each) => each[index]!).toSorted();
       const fitted = seconds[index]!;
       return {
-        ...range,
+        of,
         seconds: fitted,
         low: Math.min(fitted, quantileOfSorted(sorted, outside)),
         high: Math.max(fitted, quantileOfSorted(sorted, 1 - outside)),

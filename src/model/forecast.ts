@@ -1,5 +1,6 @@
 /** What `boundary-bench predict` says: the time of a call by each mechanism, and from which size on one is cheaper than another. */
 import type { CostModel, Crossing, MechanismCosts } from '../records/record.js';
+import { sizePieceOf } from './pieces.js';
 import { type Crossover, type CostOfRows, crossoverOf } from './crossover.js';
 import { type Load, type Prediction, predictCall } from './predict.js';
 
@@ -59,7 +60,7 @@ export function forecastOf(model: CostModel, question: Question): Forecast {
       ...(callsPerSecond === undefined ? {} : { shareOfCore: prediction.seconds * callsPerSecond }),
     };
   });
-  const piece = load.what === 'rows' ? 'row' : 'byte';
+  const piece = sizePieceOf(load.what);
   const most = Math.min(...asked.map((mechanism) => mechanism.most[piece]), Number.MAX_SAFE_INTEGER);
   return {
     calls,

@@ -1,4 +1,4 @@
-import { type Cost, type Crossing, PIECES, type Piece } from '../records/record.js';
+import { type Crossing, type Knee, PIECES, type Piece } from '../records/record.js';
 
 /** The pieces of a call or of several, by what they are. */
 export type Amounts = Readonly<Record<Piece, number>>;
@@ -13,38 +13,49 @@ export function amountsOf({
   return { call: 1, row: rows, number: numbers, text: texts, byte: bytes };
 }
 
-/** The range of pieces for which a cost is paid. */
-export type Paid = Pick<Cost, 'of' | 'after' | 'until'>;
-
-/** How many pieces of a call fall into the range of a cost. */
-export function paidPieces({ of, after = 0, until = Infinity }: Paid, amounts: Amounts): number {
-  return Math.max(0, Math.min(amounts[of], until) - after);
-}
-
-/** The pieces by which the size of a call is told: the rows of rows, and else the bytes. */
+/** The piece by which the size of a call is told: the rows of rows, and else the bytes. */
 export function sizePieceOf(what: Crossing['what']): Piece {
   return what === 'rows' ? 'row' : 'byte';
 }
 
-/** The costs that are to be fitted, one of each piece; that of the size changes at each of the `knees`, which ascend. */
-export function paidFor(size: Piece, knees: readonly number[]): Paid[] {
-  return PIECES.flatMap((of): Paid[] => {
-    if (of !== size || knees.length === 0) return [{ of }];
-    const ends = [undefined, ...knees, undefined];
-    return ends.slice(1).map((until, index) => {
-      const after = ends[index];
-      return { of, ...(after === undefined ? {} : { after }), ...(until === undefined ? {} : { until }) };
-    });
-  });
+/**
+ * The pieces that a call is paid for: beyond each knee, a further one counts as many times as the knee says. With a row, all that is in
+ * it counts so.
+ */
+export function paidAmounts(what: Crossing['what'], amounts: Amounts, knees: readonly Knee[]): Amounts {
+  if (knees.length === 0) return amounts;
+  const piece = sizePieceOf(what);
+  const size = amounts[piece];
+  const factor = size === 0 ? 1 : stretched(size, knees) / size;
+  return mapped((of) => amounts[of] * (isCarried(what, of) ? factor : 1));
+}
+
+/** Whether there is more of a piece in a larger call. */
+function isCarried(what: Crossing['what'], of: Piece): boolean {
+  return what === 'rows' ? of !== 'call' : of === 'byte';
+}
+
+/** A size of which the parts beyond the knees count with their factors. */
+function stretched(size: number, knees: readonly Knee[]): number {
+  let sum = Math.min(size, knees[0]!.after);
+  for (const [index, { after, factor }] of knees.entries()) {
+    const until = knees[index + 1]?.after ?? Infinity;
+    sum += Math.max(0, Math.min(size, until) - after) * factor;
+  }
+  return sum;
 }
 
 /** The largest amount of each piece. */
 export function mostOf(all: readonly Amounts[]): Amounts {
-  return Object.fromEntries(PIECES.map((of) => [of, Math.max(0, ...all.map((amounts) => amounts[of]))])) as Amounts;
+  return mapped((of) => Math.max(0, ...all.map((amounts) => amounts[of])));
 }
 
 /** The pieces of a row of a call in the mean; zeros without rows. */
 export function perRow(amounts: Amounts): Amounts {
   const { row } = amounts;
-  return Object.fromEntries(PIECES.map((of) => [of, row === 0 ? 0 : amounts[of] / row])) as Amounts;
+  return mapped((of) => (row === 0 ? 0 : amounts[of] / row));
+}
+
+function mapped(amountOf: (of: Piece) => number): Amounts {
+  return Object.fromEntries(PIECES.map((of) => [of, amountOf(of)])) as Amounts;
 }

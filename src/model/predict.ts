@@ -2,7 +2,7 @@
 import { type Crossing, type MechanismCosts, PIECES } from '../records/record.js';
 import { studentQuantile } from '../stats/student.js';
 import { dot } from './least-squares.js';
-import { type Amounts, amountsOf, paidPieces, perRow } from './pieces.js';
+import { type Amounts, amountsOf, paidAmounts, perRow, sizePieceOf } from './pieces.js';
 
 /** What crosses in one call, of whichever direction. */
 export type Load = Pick<Crossing, 'what' | 'rows' | 'numbers' | 'texts' | 'bytes'>;
@@ -38,8 +38,9 @@ const ROUNDING = 1e-6;
  */
 export function predictCall(mechanism: MechanismCosts, load: Load): Prediction {
   const amounts = amountsOf(load);
-  const { costs, covariance, deviation, degrees } = mechanism;
-  const pieces = costs.map((cost) => paidPieces(cost, amounts));
+  const { costs, covariance, deviation, degrees, knees, what } = mechanism;
+  const paid = paidAmounts(what, amounts, knees);
+  const pieces = costs.map(({ of }) => paid[of]);
   const seconds = dot(
     pieces,
     costs.map((cost) => cost.seconds),
@@ -50,7 +51,7 @@ export function predictCall(mechanism: MechanismCosts, load: Load): Prediction {
   );
   const spread = studentQuantile(UPPER_END, degrees) * Math.sqrt(Math.max(0, ofCosts) + (deviation * seconds) ** 2);
   const interval = { low: Math.max(0, seconds - spread), high: seconds + spread };
-  const beyond = beyondTheLadder(mechanism, load, amounts, pieces);
+  const beyond = beyondTheLadder(mechanism, load, amounts, paid);
   const width = seconds === 0 ? 0 : spread / seconds;
   const doubts = [
     ...beyond,
@@ -62,14 +63,14 @@ export function predictCall(mechanism: MechanismCosts, load: Load): Prediction {
 
 /** What of a load was not measured, one phrase each. */
 function beyondTheLadder(
-  { what, most, mostPerRow, inseparable }: MechanismCosts,
+  { what, most, mostPerRow, inseparable, costs }: MechanismCosts,
   load: Load,
   amounts: Amounts,
-  pieces: readonly number[],
+  paid: Amounts,
 ): string[] {
   if (load.what !== what) return [`the ladder is of ${what}, not of ${load.what}`];
   const ofRow = perRow(amounts);
-  const size = what === 'rows' ? 'row' : 'byte';
+  const size = sizePieceOf(what);
   return [
     ...(amounts[size] > most[size] ? [`calls of more than ${most[size]} ${size}s were not measured`] : []),
     ...PIECES.flatMap((of) => {
@@ -79,8 +80,11 @@ function beyondTheLadder(
     ...PIECES.flatMap((of) => {
       const parts = inseparable[of];
       if (parts === undefined) return [];
-      const usual = dot(parts, pieces);
-      const isUsual = Math.abs(amounts[of] - usual) <= ROUNDING * Math.max(amounts[of], usual);
+      const usual = dot(
+        parts,
+        costs.map((cost) => paid[cost.of]),
+      );
+      const isUsual = Math.abs(paid[of] - usual) <= ROUNDING * Math.max(paid[of], usual);
       return isUsual ? [] : [`the cost of a ${of} was not told apart from others, and the ladder had other ${of}s`];
     }),
   ];

@@ -14,6 +14,7 @@ import {
   type Driver,
   type FailedRecord,
   type HostContext,
+  type Knee,
   type Latency,
   type Mechanism,
   type MechanismCosts,
@@ -193,10 +194,7 @@ const mechanismRequired: RequiredChecks<Mechanism> = {
   variant: text,
 };
 
-const cost = objectOf<Cost>(
-  { of: oneOf<Piece>(...PIECES), seconds: amount, low: amount, high: amount },
-  { after: amount, until: amount },
-);
+const cost = objectOf<Cost>({ of: oneOf<Piece>(...PIECES), seconds: amount, low: amount, high: amount });
 
 const modelledCells = listOf(objectOf<ModelledCell>({ id: text, measured: amount, predicted: amount }));
 
@@ -214,6 +212,7 @@ const mechanismCosts = objectOf<MechanismCosts>(
   {
     ...mechanismRequired,
     costs: listOf(cost, 1),
+    knees: listOf(objectOf<Knee>({ after: amount, factor: amount })),
     covariance: listOf(listOf(number)),
     inseparable: objectOf<MechanismCosts['inseparable']>(
       {},

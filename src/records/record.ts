@@ -269,13 +269,17 @@ export interface Mechanism {
 /** The seconds of one piece, with the ends of their 95% bootstrap interval. */
 export interface Cost {
   readonly of: Piece;
-  /** The pieces of a call after which the cost begins; absent: it begins with the first one. */
-  readonly after?: number;
-  /** The pieces of a call after which another cost follows; absent: it holds for all that are left. */
-  readonly until?: number;
   readonly seconds: number;
   readonly low: number;
   readonly high: number;
+}
+
+/** A size of a call beyond which what is carried costs more, or less: memory falls out of a cache, say, or is collected. */
+export interface Knee {
+  /** The rows, or the bytes, of a call. */
+  readonly after: number;
+  /** How many times as much a further row costs, with all that is in it, or a further byte. */
+  readonly factor: number;
 }
 
 /** A cell to which costs were fitted, or with which they are compared. */
@@ -291,6 +295,8 @@ export interface ModelledCell {
 /** The costs of a mechanism: the time of a call is the sum of its pieces times their costs. */
 export interface MechanismCosts extends Mechanism {
   readonly costs: readonly Cost[];
+  /** The sizes at which costs change, ascending. Each factor is to the costs as they stand. */
+  readonly knees: readonly Knee[];
   /** The covariance of the costs in square seconds, by the bootstrap: a list for each cost, in their order. */
   readonly covariance: readonly (readonly number[])[];
   /**
@@ -306,7 +312,7 @@ export interface MechanismCosts extends Mechanism {
   readonly degrees: number;
   /** The largest distance of a fitted time from the measured one, as a part of it. */
   readonly worst: number;
-  /** The same of costs that don't change with the size of a call, where they do. */
+  /** The same of costs without knees, where there are some. */
   readonly worstStraight?: number;
   readonly fitted: readonly ModelledCell[];
   readonly heldOut: readonly ModelledCell[];

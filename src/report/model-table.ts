@@ -1,13 +1,13 @@
 /** The tables of the cost model: the costs of each mechanism, and predictions beside measurements of cells that were not fitted. */
-import type { Cost, CostModel, Mechanism, MechanismCosts, Piece } from '../records/record.js';
+import { type CostModel, type Mechanism, type MechanismCosts, PIECES, type Piece } from '../records/record.js';
 import { type Block, type Table, columns, heading, list, paragraph, tableBlock } from './document.js';
-import { UNKNOWN, formatDuration, formatPercent, formatRows } from './format.js';
+import { UNKNOWN, formatDuration, formatFactor, formatPercent, formatRows } from './format.js';
 
 /** The largest relative difference of a prediction that counts as right. */
 const RIGHT = 0.25;
 
 const NOTE =
-  'The time of a call is the sum of its pieces times their costs. A cost that changes stands for each range of sizes. A dash: the cost is in that of the pieces before it, since the ladder had always as many of both.';
+  'The time of a call is the sum of its pieces times their costs. Beyond a size that is named, what is carried costs so many times as much. A dash: the cost is in that of the pieces before it, since the ladder had always as many of both.';
 
 /** The section of a run's report about the model; nothing for a run without one. */
 export function modelBlocks(model: CostModel | undefined): Block[] {
@@ -27,11 +27,22 @@ export function modelBlocks(model: CostModel | undefined): Block[] {
 /** The costs of each mechanism. */
 export function modelTable({ mechanisms }: CostModel): Table {
   return {
-    columns: columns('Crosses', 'Mechanism', '>A call', '>A row', '>A number', '>A text', '>A byte', '>Worst residual'),
+    columns: columns(
+      'Crosses',
+      'Mechanism',
+      '>A call',
+      '>A row',
+      '>A number',
+      '>A text',
+      '>A byte',
+      'Beyond',
+      '>Worst residual',
+    ),
     rows: mechanisms.map((mechanism) => [
       `${mechanism.what} ${mechanism.direction}`,
       `${mechanism.side} · ${mechanism.variant}`,
-      ...(['call', 'row', 'number', 'text', 'byte'] as const).map((of) => costText(mechanism, of)),
+      ...PIECES.map((of) => costText(mechanism, of)),
+      kneeText(mechanism),
       formatPercent(mechanism.worst),
     ]),
   };
@@ -43,20 +54,17 @@ export function mechanismName({ what, direction, side, variant }: Mechanism): st
 }
 
 function costText({ costs }: MechanismCosts, of: Piece): string {
-  const own = costs.filter((cost) => cost.of === of);
-  if (own.length === 0) return UNKNOWN;
-  return own.map((cost) => rangeText(cost) + secondsText(cost)).join('; ');
-}
-
-function secondsText({ seconds }: Cost): string {
+  const own = costs.find((cost) => cost.of === of);
+  if (own === undefined) return UNKNOWN;
+  const { seconds } = own;
   // Bytes cost fractions of a nanosecond.
   return seconds === 0 ? '0' : seconds < 1e-9 ? `${(seconds * 1e12).toPrecision(3)} ps` : formatDuration(seconds);
 }
 
-/** The sizes for which a cost holds, if another one holds for others. */
-function rangeText({ after, until }: Cost): string {
-  if (until !== undefined) return `to ${formatRows(until)}: `;
-  return after === undefined ? '' : 'then ';
+/** The sizes beyond which what is carried costs more, or less. */
+function kneeText({ what, knees }: MechanismCosts): string {
+  const unit = what === 'rows' ? 'rows' : 'bytes';
+  return knees.map(({ after, factor }) => `${formatRows(after)} ${unit}: ${formatFactor(factor)}`).join('; ');
 }
 
 function heldOutTable({ mechanisms }: CostModel): Table {
