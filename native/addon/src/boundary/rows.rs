@@ -100,20 +100,20 @@ pub fn sum_wide_rows(rows: Vec<BoundaryWideRow>) -> f64 {
 
 /// Rows of an id, a number and a text of so many characters.
 #[napi(namespace = "napiRs")]
-pub fn make_named_rows(count: u32, characters: u32) -> Vec<BoundaryNamedRow> {
-    converted(rows::make::<NamedRow>(count, characters as usize))
+pub fn make_named_rows(count: u32, characters: u32) -> napi::Result<Vec<BoundaryNamedRow>> {
+    rows::make::<NamedRow>(count, characters as usize).map(converted).map_err(js)
 }
 
 /// Rows of an id and 3 numbers.
 #[napi(namespace = "napiRs")]
-pub fn make_four_rows(count: u32) -> Vec<BoundaryFourRow> {
-    converted(rows::make::<FourRow>(count, 0))
+pub fn make_four_rows(count: u32) -> napi::Result<Vec<BoundaryFourRow>> {
+    rows::make::<FourRow>(count, 0).map(converted).map_err(js)
 }
 
 /// Rows of an id and 7 numbers.
 #[napi(namespace = "napiRs")]
-pub fn make_wide_rows(count: u32) -> Vec<BoundaryWideRow> {
-    converted(rows::make::<WideRow>(count, 0))
+pub fn make_wide_rows(count: u32) -> napi::Result<Vec<BoundaryWideRow>> {
+    rows::make::<WideRow>(count, 0).map(converted).map_err(js)
 }
 
 /// The sum of the values of rows as JSON. The rows have so many numbers.

@@ -116,10 +116,19 @@ fn name_of(row: u32, characters: usize) -> String {
     (0..characters).map(|place| char::from(letter_of(row, place))).collect()
 }
 
+/// The most rows that are made at once, and the most characters of their texts together: a call that asks for more is a mistake.
+const MOST_ROWS: u32 = 1 << 20;
+const MOST_CHARACTERS: usize = 1 << 26;
+
 /// So many rows.
-#[must_use]
-pub fn make<R: Row>(count: u32, characters: usize) -> Vec<R> {
-    (0..count).map(|row| R::of(row, characters)).collect()
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for more rows than any workload has, or longer texts.
+pub fn make<R: Row>(count: u32, characters: usize) -> Result<Vec<R>> {
+    if count > MOST_ROWS || characters.saturating_mul(count as usize) > MOST_CHARACTERS {
+        return Err(Error::InvalidArgument(format!("{count} rows with {characters} characters each are too many")));
+    }
+    Ok((0..count).map(|row| R::of(row, characters)).collect())
 }
 
 /// The sum of all values of rows.
@@ -149,10 +158,10 @@ pub fn sum_json(text: &str, shape: RowShape) -> Result<f64> {
 /// So many rows of a shape as a JSON array of objects.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for a shape that no rows have, and [`Error::Internal`] if a number has no JSON.
+/// [`Error::InvalidArgument`] for a shape that no rows have or too many rows, and [`Error::Internal`] if a number has no JSON.
 pub fn make_json(count: u32, shape: RowShape) -> Result<String> {
     fn of<R: Row>(count: u32, characters: usize) -> Result<String> {
-        serde_json::to_string(&make::<R>(count, characters)).map_err(|error| Error::Internal(error.to_string()))
+        serde_json::to_string(&make::<R>(count, characters)?).map_err(|error| Error::Internal(error.to_string()))
     }
     match shape.numbers {
         2 => of::<NamedRow>(count, shape.characters),
@@ -244,40 +253,41 @@ fn rows_of(kind: &str) -> Option<(RowShape, u32)> {
 pub(super) fn run(direction: &str, kind: &str, lane: &str, calls: u32) -> Option<CellSample> {
     let (shape, count) = rows_of(kind)?;
     match (shape.numbers, lane) {
-        (_, "json") => Some(run_json(direction, shape, count, calls)),
+        (_, "json") => run_json(direction, shape, count, calls),
         (_, "columns") => Some(run_columns(direction, shape, count, calls)),
-        (2, _) => Some(run_structs::<NamedRow>(direction, shape, count, calls)),
-        (4, _) => Some(run_structs::<FourRow>(direction, shape, count, calls)),
-        (8, _) => Some(run_structs::<WideRow>(direction, shape, count, calls)),
+        (2, _) => run_structs::<NamedRow>(direction, shape, count, calls),
+        (4, _) => run_structs::<FourRow>(direction, shape, count, calls),
+        (8, _) => run_structs::<WideRow>(direction, shape, count, calls),
         _ => None,
     }
 }
 
-fn run_structs<R: Row>(direction: &str, shape: RowShape, count: u32, calls: u32) -> CellSample {
+fn run_structs<R: Row>(direction: &str, shape: RowShape, count: u32, calls: u32) -> Option<CellSample> {
+    let made = || make::<R>(black_box(count), shape.characters);
     if direction == "rows_out" {
-        return timed(calls, |_| sum::<R>(&black_box(make(count, shape.characters))));
+        return Some(timed(calls, |_| black_box(made()).map_or(f64::NAN, |rows| sum(&rows))));
     }
-    let rows: Vec<R> = make(count, shape.characters);
-    timed(calls, |_| sum(black_box(&rows)))
+    let rows = made().ok()?;
+    Some(timed(calls, |_| sum(black_box(&rows))))
 }
 
 /// The rows as JSON and back: into the other side from structs, or out of it with the making of the structs.
-fn run_json(direction: &str, shape: RowShape, count: u32, calls: u32) -> CellSample {
-    fn in_of<R: Row>(shape: RowShape, count: u32, calls: u32) -> CellSample {
-        let rows: Vec<R> = make(count, shape.characters);
-        timed(calls, |_| {
+fn run_json(direction: &str, shape: RowShape, count: u32, calls: u32) -> Option<CellSample> {
+    fn in_of<R: Row>(shape: RowShape, count: u32, calls: u32) -> Option<CellSample> {
+        let rows: Vec<R> = make(count, shape.characters).ok()?;
+        Some(timed(calls, |_| {
             serde_json::to_string(black_box(&rows))
                 .map_or(f64::NAN, |text| sum_json(&black_box(text), shape).unwrap_or(f64::NAN))
-        })
+        }))
     }
     match (direction, shape.numbers) {
         ("rows_in", 2) => in_of::<NamedRow>(shape, count, calls),
         ("rows_in", 4) => in_of::<FourRow>(shape, count, calls),
         ("rows_in", _) => in_of::<WideRow>(shape, count, calls),
-        _ => timed(calls, |_| {
+        _ => Some(timed(calls, |_| {
             let text = make_json(black_box(count), shape);
             text.and_then(|text| sum_json(&black_box(text), shape)).unwrap_or(f64::NAN)
-        }),
+        })),
     }
 }
 
@@ -317,9 +327,9 @@ mod tests {
 
     fn sum_of_structs(shape: RowShape, count: u32) -> f64 {
         match shape.numbers {
-            2 => sum(&make::<NamedRow>(count, shape.characters)),
-            4 => sum(&make::<FourRow>(count, 0)),
-            _ => sum(&make::<WideRow>(count, 0)),
+            2 => sum(&make::<NamedRow>(count, shape.characters).unwrap()),
+            4 => sum(&make::<FourRow>(count, 0).unwrap()),
+            _ => sum(&make::<WideRow>(count, 0).unwrap()),
         }
     }
 
@@ -359,5 +369,7 @@ mod tests {
         assert!(fill_columns(&mut [], &mut [], &mut [], &mut [], 4).is_err());
         assert!(sum_json("[{}]", SHAPES[0]).is_err());
         assert!(make_json(1, RowShape { numbers: 3, characters: 0 }).is_err());
+        assert!(make::<FourRow>(u32::MAX, 0).is_err());
+        assert!(make::<NamedRow>(2, usize::MAX).is_err());
     }
 }
