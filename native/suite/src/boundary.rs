@@ -340,8 +340,7 @@ pub(crate) fn run_floor(spec: &InProcessSpec) -> Result<CellSample> {
         }
         #[expect(clippy::cast_precision_loss, reason = "the message is short")]
         ("error", _) => timed(calls, |_| fail().map_or_else(|message| message.len() as f64, |()| f64::NAN)),
-        _ => run_memory(workload, lane, calls)
-            .ok_or_else(|| spec.unknown())?,
+        _ => run_memory(workload, lane, calls).ok_or_else(|| spec.unknown())?,
     })
 }
 

@@ -193,9 +193,8 @@ pub fn sum_columns(ids: &[i32], numbers: &[f64], offsets: &[u32], bytes: &[u8]) 
     }
     for ends in offsets.windows(2) {
         let text = bytes.get(ends[0] as usize..ends[1] as usize).and_then(|text| std::str::from_utf8(text).ok());
-        let text = text.ok_or_else(|| {
-            Error::InvalidArgument("a text lies beyond the bytes, or is no UTF-8".to_owned())
-        })?;
+        let text =
+            text.ok_or_else(|| Error::InvalidArgument("a text lies beyond the bytes, or is no UTF-8".to_owned()))?;
         sum += f64::from(last_code(text));
     }
     Ok(sum)
