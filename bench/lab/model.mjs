@@ -136,6 +136,9 @@ function crossingOf({ rows, queries }, { direction, lane }) {
     return mechanism && predictCall(mechanism, load);
   });
   if (there === undefined || here === undefined) return 'the model has no costs of its mechanism';
+  // The work on both sides is not the crossing's, and may hide it.
+  const doubt = Math.hypot(there.high - there.seconds, here.high - here.seconds);
+  if (doubt > there.seconds - here.seconds) return 'the model can’t tell the crossing from the work on both sides';
   if (there.certainty === 'unknown') return `the model can’t tell: ${there.doubts.join('; ')}`;
   return (there.seconds - here.seconds) / count;
 }
