@@ -824,8 +824,11 @@ export declare function releaseFrame(buffer: ArrayBuffer): void
  */
 export declare function rowsEncoder(measurement: string, tags: Array<string>, field: string): (values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number
 
-/** Executes the calls of a workload within Rust, and returns the sample as JSON. Blocks. */
-export declare function runBoundaryFloor(workload: string, lane: string, calls: number): string
+/**
+ * Executes a cell once within Rust. Takes `{family, workload, lane, client, batch, calls}` as JSON, and returns the sample as
+ * JSON. Blocks.
+ */
+export declare function runInProcess(spec: string): string
 
 /**
  * Posts batches of points for a while, with the native client on threads of its own. Takes `{url, path, measurement, encoding,
@@ -894,6 +897,19 @@ export declare namespace napiRs {
   export function addAsync(left: number, right: number): Promise<number>
   /** The sum of two numbers, from a thread of libuv's pool. */
   export function addBlocking(left: number, right: number): Promise<number>
+  /** A row of an id and 3 numbers. */
+  export interface BoundaryFourRow {
+    id: number
+    a: number
+    b: number
+    c: number
+  }
+  /** A row of an id, a number and a text. */
+  export interface BoundaryNamedRow {
+    id: number
+    score: number
+    name: string
+  }
   /** An object of ten fields. */
   export interface BoundaryRecord {
     id: number
@@ -906,6 +922,17 @@ export declare namespace napiRs {
     flagged: boolean
     name: string
     city: string
+  }
+  /** A row of an id and 7 numbers. */
+  export interface BoundaryWideRow {
+    id: number
+    a: number
+    b: number
+    c: number
+    d: number
+    e: number
+    f: number
+    g: number
   }
   /** What a function of JavaScript returns for a number. */
   export function callBack(callback: (arg: number) => number, value: number): number
@@ -921,18 +948,30 @@ export declare namespace napiRs {
   export function fail(): void
   /** Fills memory of the caller's; returns the number of bytes. */
   export function fillBytes(into: Uint8Array): number
+  /** Writes rows into columns of the caller's; returns the size of their texts in bytes. */
+  export function fillRowColumns(ids: Int32Array, numbers: Float64Array, offsets: Uint32Array, bytes: Uint8Array, characters: number): number
   /** The next integer. */
   export function increment(value: bigint): bigint
   /** A long text of one byte a character. */
   export function longText(): string
   /** A long text of two bytes a character. */
   export function longWideText(): string
+  /** Rows of an id and 3 numbers. */
+  export function makeFourRows(count: number): Array<napiRs.BoundaryFourRow>
+  /** Rows of an id, a number and a text of so many characters. */
+  export function makeNamedRows(count: number, characters: number): Array<napiRs.BoundaryNamedRow>
   /** An object. */
   export function makeRecord(): napiRs.BoundaryRecord
   /** Writes an object as a flat frame; returns the number of bytes. */
   export function makeRecordFrame(into: Uint8Array): number
   /** An object as JSON. */
   export function makeRecordJson(): string
+  /** Rows as JSON, of so many numbers and a text of so many characters. */
+  export function makeRowsJson(count: number, numbers: number, characters: number): string
+  /** A text of so many characters of one byte. */
+  export function makeText(characters: number): string
+  /** Rows of an id and 7 numbers. */
+  export function makeWideRows(count: number): Array<napiRs.BoundaryWideRow>
   /** A call that passes nothing. */
   export function nothing(): void
   /** The sum of the first and the last byte, where they lie. */
@@ -951,6 +990,16 @@ export declare namespace napiRs {
   export function shortWideText(): string
   /** The sum of the numbers of an array. */
   export function sumArray(values: Array<number>): number
+  /** The sum of the values of rows of an id and 3 numbers. */
+  export function sumFourRows(rows: Array<napiRs.BoundaryFourRow>): number
+  /** The sum of the values of rows of an id, a number and a text. */
+  export function sumNamedRows(rows: Array<napiRs.BoundaryNamedRow>): number
+  /** The sum of the values of rows in columns. */
+  export function sumRowColumns(ids: Int32Array, numbers: Float64Array, offsets: Uint32Array, bytes: Uint8Array): number
+  /** The sum of the values of rows as JSON. The rows have so many numbers. */
+  export function sumRowsJson(text: string, numbers: number): number
   /** The sum of the numbers of a typed array. */
   export function sumTyped(values: Float64Array): number
+  /** The sum of the values of rows of an id and 7 numbers. */
+  export function sumWideRows(rows: Array<napiRs.BoundaryWideRow>): number
 }

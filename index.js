@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, HttpAsyncCalls, HttpBlockingCalls, HttpBody, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, JsonRows, KvAsyncCalls, KvBlockingCalls, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateDelays, PrivateServer, PrivateShards, RawColumnsReader, RawInserter, RawLineParser, RawShardClient, RawShardFilling, RawShardScan, RawShardStore, SqlAsyncCalls, SqlBlockingCalls, SqlConnection, SqlLoop, SqlShapes, Statement, boundaryByHand, buildInfo, checkShardMemory, collectYoungBy, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, RawComparison, RawShardColumn, recycleFrame, releaseFrame, rowsEncoder, runBoundaryFloor, runSoak, ServerKind, threadCpu, eventLoop, napiRs } = nativeBinding
+const { Cancel, Engine, FrameReader, HttpAsyncCalls, HttpBlockingCalls, HttpBody, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, JsonRows, KvAsyncCalls, KvBlockingCalls, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateDelays, PrivateServer, PrivateShards, RawColumnsReader, RawInserter, RawLineParser, RawShardClient, RawShardFilling, RawShardScan, RawShardStore, SqlAsyncCalls, SqlBlockingCalls, SqlConnection, SqlLoop, SqlShapes, Statement, boundaryByHand, buildInfo, checkShardMemory, collectYoungBy, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, RawComparison, RawShardColumn, recycleFrame, releaseFrame, rowsEncoder, runInProcess, runSoak, ServerKind, threadCpu, eventLoop, napiRs } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
@@ -824,7 +824,7 @@ export { RawShardColumn }
 export { recycleFrame }
 export { releaseFrame }
 export { rowsEncoder }
-export { runBoundaryFloor }
+export { runInProcess }
 export { runSoak }
 export { ServerKind }
 export { threadCpu }

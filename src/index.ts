@@ -78,7 +78,18 @@ export type { ServerOptions, TlsMode } from './library/crossing/url-options.js';
 export { type RunOptions, run } from './run.js';
 export type { RunResult } from './runner/run.js';
 export type { RunEvent } from './runner/events.js';
-export type { Cell, Checksum, Comparison, CompletedRecord, Run, RunRecord, Sample, Side } from './records/record.js';
+export type {
+  Cell,
+  Checksum,
+  Comparison,
+  CompletedRecord,
+  CostModel,
+  Crossing,
+  Run,
+  RunRecord,
+  Sample,
+  Side,
+} from './records/record.js';
 export { renderRunMarkdown, renderRunTerminal } from './report/run-report.js';
 export {
   type LaneDefinition,

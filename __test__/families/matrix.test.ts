@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest';
 
 interface Part {
   workloads: Record<string, unknown>;
-  lanes: { side: string; lane: string; rustLane?: string; workloads: string[] }[];
+  lanes: { side: string; lane: string; rustLane?: string; workloads?: string[]; ladders?: string[] }[];
+  ladders?: Record<string, unknown>;
   engines?: Record<string, unknown>;
 }
 
@@ -39,10 +40,13 @@ describe('bench/matrix.json', () => {
     (_, part) => {
       const rust = part.lanes.filter(({ side }) => side === 'rust');
       for (const lane of part.lanes) {
-        for (const workload of lane.workloads) {
-          expect(Object.keys(part.workloads)).toContain(workload);
-          if (lane.rustLane === undefined) continue;
-          expect(rust.some((other) => other.lane === lane.rustLane && other.workloads.includes(workload))).toBe(true);
+        for (const kind of ['workloads', 'ladders'] as const) {
+          for (const name of lane[kind] ?? []) {
+            expect(Object.keys(part[kind] ?? {})).toContain(name);
+            if (lane.rustLane === undefined) continue;
+            const rustLanes = rust.filter((other) => other.lane === lane.rustLane);
+            expect(rustLanes.some((other) => other[kind]?.includes(name) === true)).toBe(true);
+          }
         }
         expect(lane.rustLane === undefined).toBe(lane.side === 'rust');
       }

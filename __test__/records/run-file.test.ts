@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Run, RunRecord } from '../../src/records/record.js';
+import type { CostModel, Run, RunRecord } from '../../src/records/record.js';
 import { BoundaryError } from '../../src/errors.js';
 import { parseRun, readRun, serializeRun } from '../../src/records/run-file.js';
 import { completed, network, sampleRun } from './sample-run.js';
@@ -49,6 +49,16 @@ function smallRun(): Run {
     bytes: 240,
     queries: 1,
     calls: 1,
+    crossing: {
+      what: 'rows' as const,
+      direction: 'in' as const,
+      rows: 1,
+      numbers: 2,
+      texts: 1,
+      bytes: 12,
+      client: 'napi-rs',
+      isHeldOut: true,
+    },
     runtime: 'node@22',
     ...[...records, call].find(isKind)!,
   }));
@@ -59,8 +69,40 @@ function smallRun(): Run {
     behind: 'HIST',
     heapBytesPerCall: 64,
   };
+  const pieces = { call: 1, row: 1000, number: 2000, text: 1000, byte: 12_000 };
+  const mechanism = {
+    what: 'rows',
+    direction: 'in',
+    side: 'napi',
+    lane: 'objects',
+    variant: 'napi-rs',
+    client: 'napi-rs',
+    batch: 1,
+  } as const;
+  const cell = { id: 'boundary/rows_in.1/objects/napi/napi-rs', measured: 1e-6, predicted: 1.1e-6 };
+  const model: CostModel = {
+    mechanisms: [
+      {
+        ...mechanism,
+        costs: [{ of: 'row', seconds: 1e-6, low: 0, high: 2e-6 }],
+        knees: [{ after: 10, factor: 2 }],
+        covariance: [[1e-12]],
+        inseparable: { call: [1], row: [1], number: [2], text: [1], byte: [-12.5] },
+        most: pieces,
+        mostPerRow: pieces,
+        deviation: 0.1,
+        degrees: 3,
+        worst: 0.2,
+        worstStraight: 0.5,
+        fitted: [cell],
+        heldOut: [cell],
+      },
+    ],
+    unfitted: [{ ...mechanism, reason: 'too few' }],
+  };
   return {
     ...rest,
+    model,
     context: { ...context, networks: { shards: network } },
     records: kept.map((record) =>
       record.outcome === 'completed'

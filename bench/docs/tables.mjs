@@ -2,6 +2,7 @@
 import { comparisonsOf } from '../../dist/compare/comparisons.js';
 import { adviceFor } from '../../dist/report/advice.js';
 import { callTable } from '../../dist/report/call-table.js';
+import { modelBlocks } from '../../dist/report/model-table.js';
 import { settingTable } from '../../dist/report/setting-table.js';
 import { list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
 import { formatRows } from '../../dist/report/format.js';
@@ -39,6 +40,11 @@ const TABLES = {
   hyper: () => best('hyper', 'hyper'),
   boundary: () => calls('boundary'),
   codec: () => calls('codec'),
+  model: () => {
+    if (!isCommitted('model')) return [paragraph('No run of it is committed yet.')];
+    // The page has a heading of its own.
+    return modelBlocks(newestRun('model').model).slice(1);
+  },
   flight: () => best('flight', 'flight', 1),
   kv: () => requests('kv', 'redis'),
   sql: () => requests('sql', 'mysql'),

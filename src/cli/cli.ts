@@ -4,6 +4,7 @@ import { addCompareCommand } from './compare-command.js';
 import { EXIT_OK, EXIT_USAGE, exitCodeOf, explain } from './exit-code.js';
 import { addHostCommand } from './host-command.js';
 import { addListCommand } from './list-command.js';
+import { addPredictCommand } from './predict-command.js';
 import { addRunCommand } from './run-command.js';
 import { addServeCommand } from './serve-command.js';
 import { addSoakCommand } from './soak-command.js';
@@ -32,6 +33,7 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
   addListCommand(program, services);
   addCompareCommand(program, finish);
   addCheckCommand(program, finish);
+  addPredictCommand(program);
   addHostCommand(program, services);
   addServeCommand(program, finish);
   addSetupCommand(program, finish);

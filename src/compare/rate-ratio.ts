@@ -1,5 +1,6 @@
 import type { Sample } from '../records/record.js';
-import { FORKS_FOR_INTERVAL, type Forks, type RatioInterval, ratioOfForks } from '../stats/ratio-interval.js';
+import { FORKS_FOR_INTERVAL, type RatioInterval, ratioOfForks } from '../stats/ratio-interval.js';
+import type { Forks } from '../stats/resampling.js';
 import { groupBy } from './cell-groups.js';
 import { CLOCK_TICK_SECONDS } from '../stats/summary.js';
 

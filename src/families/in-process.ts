@@ -1,8 +1,8 @@
 /** What the families have in common whose work needs neither a database nor a server. */
 import { addon } from '../addon.js';
-import type { Cell, Checksum, Side } from '../records/record.js';
+import type { Cell, Checksum, Crossing, Side } from '../records/record.js';
 import { heapBytesPerCall } from './heap-bytes.js';
-import type { NativeTiming, OpenCell, PlannedCell } from './workload.js';
+import type { AskedBy, NativeTiming, OpenCell, PlannedCell } from './workload.js';
 
 /** The engine of work that needs neither a database nor a server. */
 export const IN_PROCESS = 'in-process';
@@ -25,6 +25,10 @@ export interface CallLane {
   readonly workloads: readonly string[];
   /** How many times longer a call takes than by other lanes, roughly; absent: once. */
   readonly weight?: number;
+  /** How many times longer the size of a call takes than by other lanes, roughly; absent: once. */
+  readonly sizeWeight?: number;
+  /** Whether the lane is measured only where its workload is named. */
+  readonly runs?: 'named';
   /** How many at once: the calls in flight, of lanes that return promises, and else the operations of one call; absent: one. */
   readonly batch?: readonly number[];
 }
@@ -32,8 +36,14 @@ export interface CallLane {
 /** A workload whose calls are counted. */
 export interface CallWorkload {
   readonly description: string;
-  /** How many calls of the lightest workload take about as long as one. */
+  /** How many calls of the lightest workload take about as long as one, whatever the size of what crosses. */
   readonly weight: number;
+  /** How many more take about as long as the size of what crosses; absent: none. */
+  readonly sizeWeight?: number;
+  /** What crosses in one call, of workloads to which the cost model is fitted or with which it is compared. */
+  readonly crossing?: Omit<Crossing, 'client'>;
+  /** Whether the workload is measured only where it is named. */
+  readonly runs?: 'named';
 }
 
 /** The matrix of a family whose calls are counted. */
@@ -68,18 +78,29 @@ export function planCalls(
   rows: number,
   skipOf: (client: string) => string | undefined,
 ): PlannedInProcess[] {
-  return Object.entries(workloads).flatMap(([workload, { weight }]) =>
+  return Object.entries(workloads).flatMap(([name, workload]) =>
     lanes
-      .filter((lane) => lane.workloads.includes(workload))
+      .filter((lane) => lane.workloads.includes(name))
       .flatMap((lane) => {
-        const calls = Math.ceil(rows / weight / (lane.weight ?? 1));
+        const calls = Math.ceil(rows / weightOf(workload, lane));
         const skip = lane.client === undefined ? undefined : skipOf(lane.client);
+        const isNamed = workload.runs === 'named' || lane.runs === 'named';
+        const crossing = workload.crossing && {
+          ...workload.crossing,
+          ...(lane.client === undefined ? {} : { client: lane.client }),
+        };
         return (lane.batch ?? [undefined]).map((batch) => ({
-          ...plannedBy(lane, callCell(family, workload, lane, calls, batch)),
+          ...plannedBy(lane, { ...callCell(family, name, lane, calls, batch), ...(crossing && { crossing }) }),
+          ...(isNamed && { askedBy: ['workload'] satisfies AskedBy[] }),
           ...(skip === undefined ? {} : { skip }),
         }));
       }),
   );
+}
+
+/** How many calls of the lightest workload take about as long as a call of a workload by a lane. */
+function weightOf({ weight, sizeWeight = 0 }: CallWorkload, lane: CallLane): number {
+  return weight * (lane.weight ?? 1) + sizeWeight * (lane.sizeWeight ?? 1);
 }
 
 function callCell(
@@ -106,6 +127,9 @@ function callCell(
   };
 }
 
+/** The calls of a sample from which on the growth of the heap is looked at. */
+const FEWEST_CALLS_FOR_HEAP = 100;
+
 /** A cell whose sample is one execution of a loop over its calls. The loop returns the sum of the calls' results. */
 export function openLoop(
   loop: (calls: number) => number | Promise<number>,
@@ -121,7 +145,8 @@ export function openLoop(
       // A loop that waits for nothing must not wait for a turn of the event loop either.
       const sum = typeof looped === 'number' ? looped : await looped;
       stopwatch.stop();
-      stopwatch.addHeapBytes(await heapBytesPerCall(loop, calls));
+      // Looking at the heap makes some calls again, which would take longer than the few of the sample.
+      if (calls >= FEWEST_CALLS_FOR_HEAP) stopwatch.addHeapBytes(await heapBytesPerCall(loop, calls));
       return sumOfCalls(calls, sum);
     },
     close,

@@ -61,8 +61,8 @@ export interface OpenCell {
   close(): Promise<void>;
 }
 
-/** What a request names to get cells that a usual run leaves out: an engine, a lane, numbers of workers, or all cells. */
-export type AskedBy = 'engine' | 'lane' | 'workers' | 'all';
+/** What a request names to get cells that a usual run leaves out: an engine, a workload, a lane, numbers of workers, or all cells. */
+export type AskedBy = 'engine' | 'workload' | 'lane' | 'workers' | 'all';
 
 /** In which runs a lane is: also in quick ones, or only where it is named; absent: in usual ones. */
 export type LaneRuns = 'quick' | 'named';

@@ -7,11 +7,20 @@ import {
   type Checksum,
   type Comparison,
   type CompletedRecord,
+  type Cost,
+  type CostModel,
+  type Crossing,
   DRIVERS,
   type Driver,
   type FailedRecord,
   type HostContext,
+  type Knee,
   type Latency,
+  type Mechanism,
+  type MechanismCosts,
+  type ModelledCell,
+  PIECES,
+  type Piece,
   type RoundTrip,
   type Run,
   type RunContext,
@@ -20,6 +29,7 @@ import {
   type SimulatedNetwork,
   type SkippedRecord,
   type Summary,
+  type UnfittedMechanism,
   type Verdict,
 } from './record.js';
 import {
@@ -31,6 +41,7 @@ import {
   flag,
   listOf,
   mapOf,
+  number,
   objectOf,
   oneOf,
   positiveCount,
@@ -50,6 +61,18 @@ const cellRequired: RequiredChecks<Cell> = {
   rows: count,
 };
 
+const crossing = objectOf<Crossing>(
+  {
+    what: oneOf<Crossing['what']>('bytes', 'text', 'rows'),
+    direction: oneOf<Crossing['direction']>('in', 'out'),
+    rows: count,
+    numbers: count,
+    texts: count,
+    bytes: count,
+  },
+  { client: text, isHeldOut: flag },
+);
+
 const cellOptional: OptionalChecks<Cell> = {
   flavor: oneOf<NonNullable<Cell['flavor']>>('sync', 'async'),
   transport: text,
@@ -61,6 +84,7 @@ const cellOptional: OptionalChecks<Cell> = {
   bytes: count,
   queries: positiveCount,
   calls: positiveCount,
+  crossing,
   runtime: text,
 };
 
@@ -162,8 +186,57 @@ export const contextShape = objectOf<RunContext>(
   { git: objectOf<NonNullable<RunContext['git']>>({ commit: text, dirty: flag }), networks: mapOf(network) },
 );
 
-export const runShape = objectOf<Omit<Run, 'schemaVersion'>>({
-  context: contextShape,
-  records: listOf(recordShape),
-  comparisons: listOf(comparison),
+const mechanismRequired: RequiredChecks<Mechanism> = {
+  what: oneOf<Mechanism['what']>('bytes', 'text', 'rows'),
+  direction: oneOf<Mechanism['direction']>('in', 'out'),
+  side: oneOf<Side>('rust', 'napi', 'js'),
+  lane: text,
+  variant: text,
+};
+
+const cost = objectOf<Cost>({ of: oneOf<Piece>(...PIECES), seconds: amount, low: amount, high: amount });
+
+const modelledCells = listOf(objectOf<ModelledCell>({ id: text, measured: amount, predicted: amount }));
+
+const amounts = objectOf<Record<Piece, number>>({
+  call: amount,
+  row: amount,
+  number: amount,
+  text: amount,
+  byte: amount,
 });
+
+const partsOfCosts = listOf(number);
+
+const mechanismCosts = objectOf<MechanismCosts>(
+  {
+    ...mechanismRequired,
+    costs: listOf(cost, 1),
+    knees: listOf(objectOf<Knee>({ after: amount, factor: amount })),
+    covariance: listOf(listOf(number)),
+    inseparable: objectOf<MechanismCosts['inseparable']>(
+      {},
+      { call: partsOfCosts, row: partsOfCosts, number: partsOfCosts, text: partsOfCosts, byte: partsOfCosts },
+    ),
+    most: amounts,
+    mostPerRow: amounts,
+    deviation: amount,
+    degrees: positiveCount,
+    worst: amount,
+    fitted: modelledCells,
+    heldOut: modelledCells,
+  },
+  { client: text, batch: positiveCount, worstStraight: amount },
+);
+
+const model = objectOf<CostModel>({
+  mechanisms: listOf(mechanismCosts),
+  unfitted: listOf(
+    objectOf<UnfittedMechanism>({ ...mechanismRequired, reason: text }, { client: text, batch: positiveCount }),
+  ),
+});
+
+export const runShape = objectOf<Omit<Run, 'schemaVersion'>>(
+  { context: contextShape, records: listOf(recordShape), comparisons: listOf(comparison) },
+  { model },
+);

@@ -16,6 +16,25 @@ export type Driver = (typeof DRIVERS)[number];
 /** The version of the layout of the result files; it changes when a reader of the old one would misread the new one. */
 export const SCHEMA_VERSION = 3;
 
+/** What crosses the boundary in one call, which the cost model explains the time of the call by. */
+export interface Crossing {
+  /** The kind of what crosses. Bytes are an array of bytes, a text is one string, and rows are objects or their columns. */
+  readonly what: 'bytes' | 'text' | 'rows';
+  /** Whether it goes into the other side, or comes out of it. */
+  readonly direction: 'in' | 'out';
+  readonly rows: number;
+  /** The numbers of all rows. */
+  readonly numbers: number;
+  /** The texts of all rows; of a text, 1. */
+  readonly texts: number;
+  /** The bytes of values whose length varies: of texts, of one byte a character, and of arrays of bytes. */
+  readonly bytes: number;
+  /** What it goes through, such as `napi-rs` or `worker`; absent: nothing, since it stays in one language and thread. */
+  readonly client?: string;
+  /** Whether the cost model is compared with the cell, and not fitted to it. */
+  readonly isHeldOut?: boolean;
+}
+
 /**
  * The identity of one thing to measure: workload x lane x side x engine and the dimensions that apply to it. A dimension that
  * does not apply is absent.
@@ -52,6 +71,8 @@ export interface Cell {
   readonly queries?: number;
   /** The calls of one sample, where they are what the rate counts: the work is to cross. */
   readonly calls?: number;
+  /** What crosses in one call, where the cost model is fitted to the cell or compared with it. */
+  readonly crossing?: Crossing;
 }
 
 /**
@@ -227,10 +248,93 @@ export interface RunContext {
   readonly config: Readonly<Record<string, unknown>>;
 }
 
+/** What a cost is paid for: each call, row, number, text, or byte of a value whose length varies. */
+export const PIECES = ['call', 'row', 'number', 'text', 'byte'] as const;
+
+export type Piece = (typeof PIECES)[number];
+
+/** A way to cross the boundary in one direction, which has costs of its own. */
+export interface Mechanism {
+  readonly what: Crossing['what'];
+  readonly direction: Crossing['direction'];
+  readonly side: Side;
+  readonly lane: string;
+  readonly variant: string;
+  /** What it goes through; absent: nothing, so that the mechanism is the floor of others. */
+  readonly client?: string;
+  /** The calls in flight at once, of lanes that return promises. */
+  readonly batch?: number;
+}
+
+/** The seconds of one piece, with the ends of their 95% bootstrap interval. */
+export interface Cost {
+  readonly of: Piece;
+  readonly seconds: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** A size of a call beyond which what is carried costs more, or less: memory falls out of a cache, say, or is collected. */
+export interface Knee {
+  /** The rows, or the bytes, of a call. */
+  readonly after: number;
+  /** How many times as much a further row costs, with all that is in it, or a further byte. */
+  readonly factor: number;
+}
+
+/** A cell to which costs were fitted, or with which they are compared. */
+export interface ModelledCell {
+  /** The id of the cell. */
+  readonly id: string;
+  /** The seconds of a call in the median sample. */
+  readonly measured: number;
+  /** The seconds of a call by the costs. */
+  readonly predicted: number;
+}
+
+/** The costs of a mechanism: the time of a call is the sum of its pieces times their costs. */
+export interface MechanismCosts extends Mechanism {
+  readonly costs: readonly Cost[];
+  /** The sizes at which costs change, ascending. Each factor is to the costs as they stand. */
+  readonly knees: readonly Knee[];
+  /** The covariance of the costs in square seconds, by the bootstrap: a list for each cost, in their order. */
+  readonly covariance: readonly (readonly number[])[];
+  /**
+   * The pieces whose cost can't be told from that of others, since they were always so many for each piece of another cost: those
+   * numbers, in the order of the costs. What they cost is in the costs of the others.
+   */
+  readonly inseparable: Readonly<Partial<Record<Piece, readonly number[]>>>;
+  /** The most pieces of a call to which costs were fitted, and for `perRow` the most of a row. */
+  readonly most: Readonly<Record<Piece, number>>;
+  readonly mostPerRow: Readonly<Record<Piece, number>>;
+  /** The standard deviation of measured from predicted times, as a part of them, and its degrees of freedom. */
+  readonly deviation: number;
+  readonly degrees: number;
+  /** The largest distance of a fitted time from the measured one, as a part of it. */
+  readonly worst: number;
+  /** The same of costs without knees, where there are some. */
+  readonly worstStraight?: number;
+  readonly fitted: readonly ModelledCell[];
+  readonly heldOut: readonly ModelledCell[];
+}
+
+/** A mechanism that was measured, but has no costs. */
+export interface UnfittedMechanism extends Mechanism {
+  readonly reason: string;
+}
+
+/** What crossing costs on the machine of a run, by the mechanism. */
+export interface CostModel {
+  readonly mechanisms: readonly MechanismCosts[];
+  readonly unfitted: readonly UnfittedMechanism[];
+}
+
 /** The content of `run.json`. */
 export interface Run {
   readonly schemaVersion: typeof SCHEMA_VERSION;
   readonly context: RunContext;
   readonly records: readonly RunRecord[];
   readonly comparisons: readonly Comparison[];
+  /** The cost model, if cells were measured that it can be fitted to. */
+  readonly model?: CostModel;
 }

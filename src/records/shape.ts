@@ -14,6 +14,10 @@ export const flag: Check = (value, path) => {
   if (typeof value !== 'boolean') wrong(path, 'true or false', value);
 };
 
+export const number: Check = (value, path) => {
+  if (typeof value !== 'number') wrong(path, 'a number', value);
+};
+
 /** A number of 0 or more. JSON numbers are finite, and only sums are negative in the files. */
 export const amount: Check = (value, path) => {
   if (typeof value !== 'number' || value < 0) wrong(path, 'a number of 0 or more', value);

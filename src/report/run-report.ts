@@ -6,6 +6,7 @@ import { settingTable } from './setting-table.js';
 import { type Block, heading, list, paragraph, renderMarkdown, renderTerminal, tableBlock } from './document.js';
 import { type MarkedTable, bestTable, laneTable } from './head-to-head.js';
 import { hostLines } from './host-block.js';
+import { modelBlocks } from './model-table.js';
 import { requestAdviceFor } from './request-advice.js';
 import { requestBestTable, requestLaneTable, requestTable } from './request-tables.js';
 import { noiseText } from './noise.js';
@@ -33,6 +34,7 @@ function runDocument(run: Run, extent: Extent = { withResources: true }): Block[
     heading(2, 'Hardware / software'),
     ...list(hostLines(run.context)),
     ...engines.flatMap((records) => engineBlocks(run, records, extent)),
+    ...modelBlocks(run.model),
     ...unfinishedBlocks(run.records),
     ...noiseBlocks(run.comparisons),
   ];

@@ -90,8 +90,9 @@ function isNamed(what: AskedBy, { engine }: Cell, { filters, engines, workers }:
   switch (what) {
     case 'engine':
       return engines[engine] !== undefined || hasWords('engine') || hasWords('transport');
+    case 'workload':
     case 'lane':
-      return hasWords('lane');
+      return hasWords(what);
     case 'workers':
       return workers !== undefined;
     case 'all':

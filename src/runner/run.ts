@@ -1,5 +1,6 @@
 import { groupBy } from '../compare/cell-groups.js';
 import { comparisonsOf } from '../compare/comparisons.js';
+import { costModelOf } from '../model/cost-model.js';
 import { type Run, type RunContext, type RunRecord, SCHEMA_VERSION } from '../records/record.js';
 import type { ForkRecord } from '../records/run-log.js';
 import { type NativeBuild, runContext } from '../host/provenance.js';
@@ -276,11 +277,13 @@ async function writeResults({ directory, planned, signal, config }: Session): Pr
   const rustLanes = new Map(planned.map(({ cell, rustLane }) => [cell.id, rustLane]));
   // In the order of the matrix, not in the order in which the cells finished.
   const records = planned.flatMap(({ cell }) => directory.records.get(cell.id) ?? []);
+  const model = costModelOf(records);
   const run: Run = {
     schemaVersion: SCHEMA_VERSION,
     context: directory.context,
     records,
     comparisons: comparisonsOf(records, { rustLaneOf: (id) => rustLanes.get(id), margin: config.margin }),
+    ...(model && { model }),
   };
   await directory.writeResults(run);
   const unmeasured = planned.filter(({ cell }) => !directory.records.has(cell.id)).map(({ cell }) => cell.id);

@@ -1,8 +1,7 @@
 import type { Verdict } from '../records/record.js';
-import { medianInPlace } from './median-in-place.js';
 import { median, quantileOfSorted } from './quantile.js';
-import { type DrawIndex, seededDraws } from './random.js';
-import { normalBelow, studentQuantile } from './student.js';
+import { seededDraws } from './random.js';
+import { type Forks, Resampling, expandedTail } from './resampling.js';
 
 /** A ratio with the ends of its 95% interval. */
 export interface RatioInterval {
@@ -10,9 +9,6 @@ export interface RatioInterval {
   readonly low: number;
   readonly high: number;
 }
-
-/** The values of one cell, an array for each process that measured it. */
-export type Forks = readonly (readonly number[])[];
 
 /**
  * The fewest forks of a cell whose interval holds what it says. Of fewer, the differences between processes are hardly known.
@@ -25,31 +21,24 @@ export const DEFAULT_MARGIN = 0.05;
 
 const RESAMPLES = 4000;
 const SEED = 0x5eed;
-const OUTSIDE = 0.025;
 
 /**
  * The ratio of two cells' positive values, with its 95% interval. The figure of a cell is the median of all its values.
  *
  * The interval is by the hierarchical bootstrap (Kalibera and Jones, "Rigorous Benchmarking in Reasonable Time", 2013): forks
- * are resampled with replacement, then the values within each. Since percentiles of so few forks are too narrow, they are
- * expanded as by Hesterberg ("What Teachers Should Know About the Bootstrap", 2015, section 4.5): from 2.5% to the part of a
- * normal distribution beyond the quantile of Student's t, times the root of n / (n - 1).
+ * are resampled with replacement, then the values within each. The percentiles of so few forks are expanded (`expandedTail`).
  *
  * The values of a cell with one fork count as forks of one value each; the interval then knows nothing of the differences
  * between processes. Deterministic: the same values always give the same interval. Throws a `RangeError` if a cell has no value.
  */
 export function ratioOfForks(numerators: Forks, denominators: Forks): RatioInterval {
-  const over = unitsOf(numerators);
-  const under = unitsOf(denominators);
+  const over = new Resampling(numerators);
+  const under = new Resampling(denominators);
   const draw = seededDraws(SEED);
   const ratios = new Float64Array(RESAMPLES);
-  const overScratch = scratchOf(over);
-  const underScratch = scratchOf(under);
-  for (let i = 0; i < RESAMPLES; i++) {
-    ratios[i] = resampled(over, overScratch, draw) / resampled(under, underScratch, draw);
-  }
+  for (let i = 0; i < RESAMPLES; i++) ratios[i] = over.median(draw) / under.median(draw);
   ratios.sort();
-  const outside = expandedTail(over.length, under.length);
+  const outside = tailOf(over.count, under.count);
   return {
     ratio: median(numerators.flat()) / median(denominators.flat()),
     low: quantileOfSorted(ratios, outside),
@@ -74,31 +63,9 @@ export function verdictOf(
   return 'inconclusive';
 }
 
-function unitsOf(forks: Forks): readonly Float64Array[] {
-  const filled = forks.filter((values) => values.length > 0);
-  if (filled.length === 0) throw new RangeError('a ratio needs at least one value of each cell');
-  const units = filled.length === 1 ? filled[0]!.map((value) => [value]) : filled;
-  return units.map((values) => Float64Array.from(values));
-}
-
-/** Room for as many values as can be drawn. */
-function scratchOf(units: readonly Float64Array[]): Float64Array {
-  return new Float64Array(units.length * Math.max(...units.map(({ length }) => length)));
-}
-
-function resampled(units: readonly Float64Array[], scratch: Float64Array, draw: DrawIndex): number {
-  let count = 0;
-  for (let unit = 0; unit < units.length; unit++) {
-    const values = units[draw(units.length)]!;
-    for (let i = 0; i < values.length; i++) scratch[count++] = values[draw(values.length)]!;
-  }
-  return medianInPlace(scratch.subarray(0, count));
-}
-
-/** The part of the resampled ratios to leave out at each end, for 95% between them. */
-function expandedTail(over: number, under: number): number {
+/** The part of the resampled ratios to leave out at each end, by the numbers of forks. */
+function tailOf(over: number, under: number): number {
   if (over === 1 || under === 1) return 0;
   // The harmonic mean, since variances of means add up.
-  const count = 2 / (1 / over + 1 / under);
-  return normalBelow(-Math.sqrt(count / (count - 1)) * studentQuantile(1 - OUTSIDE, over + under - 2));
+  return expandedTail(2 / (1 / over + 1 / under), over + under - 2);
 }

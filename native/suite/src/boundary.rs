@@ -3,6 +3,9 @@
 //! Each function returns a number that depends on what it was passed, so that the sum of the numbers has a closed form and no
 //! call can be left out. `src/families/boundary/functions.ts` describes the functions for the other sides.
 
+pub mod rows;
+
+use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +24,9 @@ struct Family {
     short_characters: usize,
     long_characters: usize,
     most_bytes: usize,
+    most_characters: usize,
     array_length: usize,
+    row_shapes: HashMap<String, rows::RowShape>,
 }
 
 fn family() -> Result<&'static Family> {
@@ -63,6 +68,16 @@ pub fn texts() -> &'static Texts {
         }
     });
     &TEXTS
+}
+
+/// A text of so many characters of one byte each; as long as the longest one, if it is to be longer.
+#[must_use]
+pub fn text(characters: usize) -> &'static str {
+    static LONGEST: LazyLock<String> = LazyLock::new(|| {
+        let [longest, ..] = texts_of('a', family().map_or(0, |family| family.most_characters));
+        longest
+    });
+    LONGEST.get(..characters).unwrap_or(&LONGEST)
 }
 
 /// The code of the last character of a text; 0 of an empty one.
@@ -329,38 +344,51 @@ pub(crate) fn run_floor(spec: &InProcessSpec) -> Result<CellSample> {
     })
 }
 
-/// Executes the calls of a workload that passes texts or bytes.
+/// Executes the calls of a workload that passes rows, texts or bytes.
 fn run_memory(workload: &str, lane: &str, calls: u32) -> Option<CellSample> {
-    let turn = |call: u32| call as usize % TURNS;
     let (direction, kind) = workload.split_once('.')?;
+    if direction.starts_with("rows_") {
+        return rows::run(direction, kind, lane, calls);
+    }
+    if let Ok(size) = kind.parse::<usize>() {
+        return match direction {
+            "text_in" | "text_out" => run_texts(direction, &texts_of('a', size), calls),
+            _ => run_bytes(direction, size, lane, calls),
+        };
+    }
     let Texts { short, long, short_wide, long_wide } = texts();
-    let text = match kind {
+    let texts = match kind {
         "short" => short,
         "long" => long,
         "short_wide" => short_wide,
         "long_wide" => long_wide,
-        _ => {
-            let size = kind.parse::<usize>().ok()?;
-            let source = |turn: usize| bytes().get(turn..turn + size);
-            let all: Vec<&[u8]> = (0..TURNS).map(source).collect::<Option<_>>()?;
-            let mut into = vec![0; size];
-            return Some(match (direction, lane) {
-                ("bytes_in", "view") => timed(calls, |call| f64::from(ends(black_box(all[turn(call)])))),
-                ("bytes_in", _) => timed(calls, |call| f64::from(ends(&black_box(all[turn(call)].to_vec())))),
-                ("bytes_out", "pooled") => timed(calls, |_| {
-                    into.copy_from_slice(black_box(all[0]));
-                    f64::from(ends(black_box(&into)))
-                }),
-                ("bytes_out", _) => timed(calls, |_| f64::from(ends(&black_box(all[0].to_vec())))),
-                _ => return None,
-            });
-        }
-    };
-    Some(match direction {
-        "text_in" => timed(calls, |call| f64::from(last_code(black_box(&text[turn(call)])))),
-        "text_out" => timed(calls, |_| f64::from(last_code(&black_box(text[0].clone())))),
         _ => return None,
-    })
+    };
+    run_texts(direction, texts, calls)
+}
+
+fn run_texts(direction: &str, texts: &[String; TURNS], calls: u32) -> Option<CellSample> {
+    match direction {
+        "text_in" => Some(timed(calls, |call| f64::from(last_code(black_box(&texts[call as usize % TURNS]))))),
+        "text_out" => Some(timed(calls, |_| f64::from(last_code(&black_box(texts[0].clone()))))),
+        _ => None,
+    }
+}
+
+fn run_bytes(direction: &str, size: usize, lane: &str, calls: u32) -> Option<CellSample> {
+    let turn = |call: u32| call as usize % TURNS;
+    let all: Vec<&[u8]> = (0..TURNS).map(|turn| bytes().get(turn..turn + size)).collect::<Option<_>>()?;
+    let mut into = vec![0; size];
+    match (direction, lane) {
+        ("bytes_in", "view") => Some(timed(calls, |call| f64::from(ends(black_box(all[turn(call)]))))),
+        ("bytes_in", _) => Some(timed(calls, |call| f64::from(ends(&black_box(all[turn(call)].to_vec()))))),
+        ("bytes_out", "pooled") => Some(timed(calls, |_| {
+            into.copy_from_slice(black_box(all[0]));
+            f64::from(ends(black_box(&into)))
+        })),
+        ("bytes_out", _) => Some(timed(calls, |_| f64::from(ends(&black_box(all[0].to_vec()))))),
+        _ => None,
+    }
 }
 
 /// The error of the function that always fails.

@@ -5,7 +5,9 @@ export const ANSWER_BYTES = 8;
 /** Cuts what a socket receives into records of one size. */
 export class Records {
   readonly #size: number;
-  #rest: Buffer = Buffer.alloc(0);
+  /** The pieces of a record that is not whole yet, and their size together. */
+  #pieces: Buffer[] = [];
+  #held = 0;
 
   constructor(size: number) {
     this.#size = size;
@@ -14,9 +16,14 @@ export class Records {
   /** Gives each record that is whole to `take`. */
   add(piece: Buffer, take: (record: Buffer) => void): void {
     const size = this.#size;
-    const bytes = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece]);
+    this.#pieces.push(piece);
+    this.#held += piece.length;
+    // Large records come in many pieces, which are put together once.
+    if (this.#held < size) return;
+    const bytes = this.#pieces.length === 1 ? piece : Buffer.concat(this.#pieces, this.#held);
     let at = 0;
     for (; at + size <= bytes.length; at += size) take(bytes.subarray(at, at + size));
-    this.#rest = bytes.subarray(at);
+    this.#pieces = at === bytes.length ? [] : [bytes.subarray(at)];
+    this.#held = bytes.length - at;
   }
 }

@@ -18,29 +18,29 @@ export interface Adder<Sum extends number | Promise<number>> {
 }
 
 /** Answers in the order in which they were asked for. */
-class Waiting {
-  readonly #takers: ((sum: number) => void)[] = [];
+export class Waiting<Answer> {
+  readonly #takers: ((answer: Answer) => void)[] = [];
   #next = 0;
 
-  ask(): Promise<number> {
+  ask(): Promise<Answer> {
     return new Promise((resolve) => this.#takers.push(resolve));
   }
 
-  answer(sum: number): void {
+  answer(answer: Answer): void {
     const take = this.#takers[this.#next];
     this.#next += 1;
     if (this.#next === this.#takers.length) {
       this.#takers.length = 0;
       this.#next = 0;
     }
-    take?.(sum);
+    take?.(answer);
   }
 }
 
 /** A worker thread that gets the numbers as messages. */
 export async function openWorkerAdder(): Promise<Adder<Promise<number>>> {
-  const worker = await startWorker(null);
-  const waiting = new Waiting();
+  const worker = await startWorker('adder-thread', null);
+  const waiting = new Waiting<number>();
   worker.on('message', (sum: number) => waiting.answer(sum));
   return {
     add(left, right) {
@@ -55,7 +55,7 @@ export async function openWorkerAdder(): Promise<Adder<Promise<number>>> {
 /** A worker thread that shares memory with this one, which waits for it. */
 export async function openSharedAdder(): Promise<Adder<number>> {
   const shared = new SharedNumbers();
-  const worker = await startWorker(shared.memory);
+  const worker = await startWorker('adder-thread', shared.memory);
   return {
     add: (left, right) => shared.add(left, right),
     async close() {
@@ -65,14 +65,39 @@ export async function openSharedAdder(): Promise<Adder<number>> {
   };
 }
 
-async function startWorker(data: SharedArrayBuffer | null): Promise<Worker> {
-  const worker = new Worker(moduleOf('adder-thread'), { workerData: data });
+/** Starts a module of this folder in a worker thread, and waits for its first message. */
+export async function startWorker(module: string, data: unknown): Promise<Worker> {
+  const worker = new Worker(moduleOf(module), { workerData: data });
   await once(worker, 'message');
   return worker;
 }
 
 /** A child process behind a Unix socket. */
 export async function openProcessAdder(): Promise<Adder<Promise<number>>> {
+  const { socket, close } = await startProcess('adder-process', []);
+  const waiting = new Waiting<number>();
+  const answers = new Records(ANSWER_BYTES);
+  socket.on('data', (piece) => answers.add(piece, (answer) => waiting.answer(answer.readDoubleLE(0))));
+  return {
+    add(left, right) {
+      const request = Buffer.allocUnsafe(REQUEST_BYTES);
+      request.writeDoubleLE(left, 0);
+      request.writeDoubleLE(right, 8);
+      socket.write(request);
+      return waiting.ask();
+    },
+    close,
+  };
+}
+
+/** A child process that has connected to this one. */
+export interface ConnectedProcess {
+  readonly socket: Socket;
+  close(): Promise<void>;
+}
+
+/** Starts a module of this folder in a child process, which connects to the socket whose path is its first argument. */
+export async function startProcess(module: string, args: readonly string[]): Promise<ConnectedProcess> {
   const folder = await mkdtemp(join(tmpdir(), 'boundary-bench-'));
   const server = createServer();
   let child: ChildProcess | undefined;
@@ -85,19 +110,10 @@ export async function openProcessAdder(): Promise<Adder<Promise<number>>> {
     const path = join(folder, 'adder.sock');
     server.listen(path);
     await once(server, 'listening');
-    child = spawn(process.execPath, [fileURLToPath(moduleOf('adder-process')), path], { stdio: 'ignore' });
+    child = spawn(process.execPath, [fileURLToPath(moduleOf(module)), path, ...args], { stdio: 'ignore' });
     const socket = await accepted(server, child);
-    const waiting = new Waiting();
-    const answers = new Records(ANSWER_BYTES);
-    socket.on('data', (piece) => answers.add(piece, (answer) => waiting.answer(answer.readDoubleLE(0))));
     return {
-      add(left, right) {
-        const request = Buffer.allocUnsafe(REQUEST_BYTES);
-        request.writeDoubleLE(left, 0);
-        request.writeDoubleLE(right, 8);
-        socket.write(request);
-        return waiting.ask();
-      },
+      socket,
       async close() {
         socket.destroy();
         await close();

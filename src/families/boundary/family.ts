@@ -4,8 +4,9 @@ import { type PlannedInProcess, openFloor, openLoop, planCalls, sumOfCalls } fro
 import type { Family, OpenCell } from '../workload.js';
 import type { Adder } from './adders.js';
 import { type BoundaryFunctions, plainFunctions } from './functions.js';
-import { asyncLoopOf, loopOf, resultOf } from './loops.js';
-import { BOUNDARY_MATRIX } from './matrix.js';
+import { asyncLoopOf, loopOf, promisesOf, resultOf, rowLoopOf } from './loops.js';
+import { BOUNDARY_MATRIX, rowsOf } from './matrix.js';
+import type { Payload, PayloadTask } from './payloads.js';
 
 const FAMILY_NAME = 'boundary';
 
@@ -38,6 +39,19 @@ async function openCall(planned: PlannedInProcess): Promise<OpenCell> {
   const { workload, side, lane, rows: calls, batch } = cell;
   const expected = sumOfCalls(calls, resultOf(workload, calls));
   if (side === 'rust') return openFloor(planned, expected);
+  const openPayload = workload.startsWith('numbers') ? undefined : PAYLOADS[lane];
+  if (openPayload !== undefined) {
+    const { carry, close } = await openPayload({ workload, lane });
+    return openLoop(promisesOf(carry, batch ?? 1), calls, expected, close);
+  }
+  if (workload.startsWith('rows_')) {
+    const { shape, count } = rowsOf(workload);
+    const functions =
+      client === undefined
+        ? (await import('./rows.js')).plainRows(shape, count)
+        : (await import('./native-rows.js')).nativeRows(lane, shape, count);
+    return openLoop(rowLoopOf(workload, functions), calls, expected);
+  }
   const openAdder = ADDERS[lane];
   if (openAdder === undefined) {
     const functions = await FUNCTIONS[client ?? 'javascript']!();
@@ -58,6 +72,13 @@ const FUNCTIONS: Readonly<Record<string, () => Promise<BoundaryFunctions> | Boun
   'node-api': async () => (await import('./native-functions.js')).nodeApiFunctions(),
   [KOFFI]: async () => (await import('./native-functions.js')).koffiFunctions(),
   wasm: async () => (await import('./wasm.js')).wasmFunctions(),
+};
+
+/** What carries bytes or rows to another thread or process, by the lane. */
+const PAYLOADS: Readonly<Record<string, (task: PayloadTask) => Promise<Payload>>> = {
+  clone: async (task) => (await import('./payloads.js')).openWorkerPayload(task),
+  transfer: async (task) => (await import('./payloads.js')).openWorkerPayload(task),
+  socket: async (task) => (await import('./payloads.js')).openProcessPayload(task),
 };
 
 /** The additions of the lanes on which the caller waits for another thread or process. */

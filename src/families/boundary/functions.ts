@@ -32,6 +32,8 @@ export interface BoundaryFunctions {
   longText(): string;
   shortWideText(): string;
   longWideText(): string;
+  /** A text of so many characters of one byte. */
+  makeText(characters: number): string;
   /** The sum of the first and the last byte, where they lie. */
   readBytes(bytes: Uint8Array): number;
   /** The sum of the first and the last byte of a copy. */
@@ -69,7 +71,7 @@ export const TURNS = 4;
  * The texts of a length that cross, in turn: 26 letters over and over, from each of the first few on. A text out of `Buffer` is flat,
  * as one that comes from another side.
  */
-function textsOf(first: string, length: number): readonly string[] {
+export function textsOf(first: string, length: number): readonly string[] {
   return Array.from({ length: TURNS }, (_turn, turn) => {
     const codes = Uint16Array.from({ length }, (_, place) => first.charCodeAt(0) + ((turn + place) % 26));
     return first < '\u0100' ? Buffer.from(codes).toString('latin1') : Buffer.from(codes.buffer).toString('utf16le');
@@ -84,12 +86,22 @@ export const TEXTS = {
   long_wide: textsOf('а', longCharacters),
 } as const;
 
+/** The values after which the bytes begin again. */
+const BYTES_PERIOD = 256;
+
 let bytes: Uint8Array | undefined;
 
 /** The bytes that cross: byte `i` is `31 i + 7`, cut to eight bits. Made at their first use, since few cells need so many. */
 export function allBytes(): Uint8Array {
-  bytes ??= Uint8Array.from({ length: mostBytes + TURNS }, (_, place) => place * 31 + 7);
+  bytes ??= madeBytes(mostBytes + TURNS);
   return bytes;
+}
+
+function madeBytes(size: number): Uint8Array {
+  const made = Uint8Array.from({ length: size < BYTES_PERIOD ? size : BYTES_PERIOD }, (_, place) => place * 31 + 7);
+  const all = new Uint8Array(size);
+  for (let at = 0; at < size; at += BYTES_PERIOD) all.set(made.subarray(0, size - at), at);
+  return all;
 }
 
 /** The arrays of a size that cross in, in turn. */
@@ -184,6 +196,7 @@ class Counter {
 /** The functions in plain JavaScript, the floor of a call. */
 export function plainFunctions(): BoundaryFunctions {
   let calls = 0;
+  let text = '';
   const frames = new RecordFrames();
   const ofSize = (size: number): Uint8Array => allBytes().subarray(0, size);
   return {
@@ -198,6 +211,10 @@ export function plainFunctions(): BoundaryFunctions {
     longText: () => TEXTS.long[0]!,
     shortWideText: () => TEXTS.short_wide[0]!,
     longWideText: () => TEXTS.long_wide[0]!,
+    makeText(characters) {
+      if (text.length !== characters) [text] = textsOf('a', characters) as [string];
+      return text;
+    },
     readBytes: endsOf,
     copyBytes: (bytes) => endsOf(bytes.slice()),
     copiedBytes: (size) => ofSize(size).slice(),

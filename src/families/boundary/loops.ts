@@ -10,8 +10,11 @@ import {
   endsOf,
   lastCode,
   sumOfRecord,
+  textsOf,
 } from './functions.js';
 import { sumOfTurns } from '../in-process.js';
+import { rowsOf } from './matrix.js';
+import { type RowFunctions, sumOfRows } from './rows.js';
 
 /** Calls a function so many times, and returns the sum of its results. */
 export type Loop = (calls: number) => number;
@@ -43,9 +46,12 @@ export function loopOf(workload: string, lane: string, functions: BoundaryFuncti
       return bigintLoop(functions);
     case 'text_in': {
       const { readText } = functions;
-      return inTurn(TEXTS[what as TextKind], readText);
+      return inTurn(textsNamed(what), readText);
     }
     case 'text_out': {
+      const { makeText } = functions;
+      const characters = Number(what);
+      if (characters > 0) return repeated(() => lastCode(makeText(characters)));
       const make = functions[TEXT_MAKERS[what as TextKind]];
       return repeated(() => lastCode(make()));
     }
@@ -87,15 +93,31 @@ export function loopOf(workload: string, lane: string, functions: BoundaryFuncti
   }
 }
 
+/** The texts that cross in by a workload, in turn, by its word after the dot. */
+function textsNamed(what: string): readonly string[] {
+  const characters = Number(what);
+  return characters > 0 ? textsOf('a', characters) : TEXTS[what as TextKind];
+}
+
+/** The loop of a workload that passes rows. */
+export function rowLoopOf(workload: string, { readRows, makeRows }: RowFunctions): Loop {
+  return repeated(workload.startsWith('rows_in.') ? readRows : makeRows);
+}
+
 /** The loop of calls that return promises, of which so many are in flight at once. */
 export function asyncLoopOf(add: (left: number, right: number) => Promise<number>, inFlight: number): AsyncLoop {
+  return promisesOf((call) => add(call & 1023, 1), inFlight);
+}
+
+/** The same of any calls, which are numbered from 0. */
+export function promisesOf(call: (number: number) => Promise<number>, inFlight: number): AsyncLoop {
   return async (calls) => {
     let next = 0;
     const caller = async (): Promise<number> => {
       let sum = 0;
       while (next < calls) {
         next += 1;
-        sum += await add((next - 1) & 1023, 1);
+        sum += await call(next - 1);
       }
       return sum;
     };
@@ -115,13 +137,18 @@ export function resultOf(workload: string, calls: number): number {
         calls,
       );
     case 'text_in':
-      return sumOfTurns(TEXTS[what as TextKind].map(lastCode), calls);
+      return sumOfTurns(textsNamed(what).map(lastCode), calls);
     case 'text_out':
-      return lastCode(TEXTS[what as TextKind][0]!) * calls;
+      return lastCode(textsNamed(what)[0]!) * calls;
     case 'bytes_in':
       return sumOfTurns(bytesOf(Number(what)).map(endsOf), calls);
     case 'bytes_out':
       return endsOf(bytesOf(Number(what))[0]!) * calls;
+    case 'rows_in':
+    case 'rows_out': {
+      const { shape, count } = rowsOf(workload);
+      return sumOfRows(shape, count) * calls;
+    }
     case 'record_in':
       return sumOfTurns(RECORDS.map(sumOfRecord), calls);
     case 'record_out':

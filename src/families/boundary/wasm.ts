@@ -1,5 +1,5 @@
 /** The functions in WebAssembly: the same module in every runtime, written by hand, as no compiler for it is among the tools. */
-import { type BoundaryFunctions, NUMBERS, TEXTS, allBytes, plainFunctions } from './functions.js';
+import { type BoundaryFunctions, NUMBERS, TEXTS, allBytes, plainFunctions, textsOf } from './functions.js';
 
 /** The part of the runtime's interface that is used; the types of Node leave it out. */
 declare const WebAssembly: {
@@ -158,6 +158,8 @@ export async function wasmFunctions(): Promise<BoundaryFunctions> {
       return decoder.decode(bytes.subarray(out, out + length));
     };
   };
+  let text = '';
+  let made: (() => string) | undefined;
   let isFilled = false;
   const bytesOut = (size: number): Uint8Array => {
     if (!isFilled) bytes.set(source, out);
@@ -172,6 +174,11 @@ export async function wasmFunctions(): Promise<BoundaryFunctions> {
     longText: textOut(TEXTS.long[0]!),
     shortWideText: textOut(TEXTS.short_wide[0]!),
     longWideText: textOut(TEXTS.long_wide[0]!),
+    makeText(characters) {
+      if (text.length !== characters) [text] = textsOf('a', characters) as [string];
+      made ??= textOut(text);
+      return made();
+    },
     copyBytes(from) {
       bytes.set(from, IN);
       return ends(IN, from.length);

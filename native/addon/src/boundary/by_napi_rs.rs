@@ -65,6 +65,12 @@ pub fn long_wide_text() -> String {
     boundary::texts().long_wide[0].clone()
 }
 
+/// A text of so many characters of one byte.
+#[napi(namespace = "napiRs")]
+pub fn make_text(characters: u32) -> String {
+    boundary::text(characters as usize).to_owned()
+}
+
 /// The sum of the first and the last byte, where they lie.
 #[napi(namespace = "napiRs")]
 pub fn read_bytes(bytes: Uint8ArraySlice<'_>) -> u32 {

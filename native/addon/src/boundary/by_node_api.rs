@@ -14,7 +14,7 @@ type Callback = unsafe extern "C" fn(sys::napi_env, sys::napi_callback_info) -> 
 /// An object with the functions that Node-API is called in by hand.
 #[napi(ts_return_type = "Record<string, Function>")]
 pub fn boundary_by_hand(env: Env) -> napi::Result<Unknown<'static>> {
-    let functions: [(&std::ffi::CStr, Callback); 15] = [
+    let functions: [(&std::ffi::CStr, Callback); 16] = [
         (c"nothing", nothing),
         (c"add", add),
         (c"increment", increment),
@@ -23,6 +23,7 @@ pub fn boundary_by_hand(env: Env) -> napi::Result<Unknown<'static>> {
         (c"longText", long_text),
         (c"shortWideText", short_wide_text),
         (c"longWideText", long_wide_text),
+        (c"makeText", make_text),
         (c"readBytes", read_bytes),
         (c"copiedBytes", copied_bytes),
         (c"sumTyped", sum_typed),
@@ -176,6 +177,16 @@ unsafe extern "C" fn short_wide_text(env: sys::napi_env, _: sys::napi_callback_i
 unsafe extern "C" fn long_wide_text(env: sys::napi_env, _: sys::napi_callback_info) -> sys::napi_value {
     // SAFETY: Node-API passes the environment of the call under way.
     unsafe { text_of(env, &boundary::texts().long_wide[0]) }
+}
+
+unsafe extern "C" fn make_text(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
+    let mut characters = 0;
+    // SAFETY: Node-API passes the handles of the call under way; a value that is no number leaves 0.
+    unsafe {
+        let [wanted] = arguments(env, info);
+        sys::napi_get_value_uint32(env, wanted, &raw mut characters);
+        text_of(env, boundary::text(characters as usize))
+    }
 }
 
 /// The memory of a typed array as elements of `T`; none for a value that is no typed array of the kind, or whose memory is shared.

@@ -5,3 +5,4 @@ mod by_event_loop;
 mod by_ffi;
 pub mod by_napi_rs;
 mod by_node_api;
+mod rows;

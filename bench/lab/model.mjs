@@ -1,0 +1,153 @@
+// Whether the cost model predicts cells that it was not fitted to. Prints predicted over measured, the share within 25%, and the worst.
+//
+//   node bench/lab/model.mjs MODEL.json [RUN.json ...]
+//
+// MODEL.json is a run of the ladders (docs/model.md). Its held-out cells are compared first. Of other runs, what is compared is the time
+// by which a cell of Node takes longer than the Rust cell that does the same work: the model predicts crossings alone, and knows nothing
+// of an engine's work. Where it has no mechanism for what a lane does, or the run can't tell the difference, that is said.
+import { readFileSync } from 'node:fs';
+
+import { predictCall } from '../../dist/model/predict.js';
+import { secondsPerRow } from '../../dist/compare/rate-ratio.js';
+import { parseRun } from '../../dist/records/run-file.js';
+import { formatDuration } from '../../dist/report/format.js';
+import { quantile } from '../../dist/stats/quantile.js';
+import { seededDraws } from '../../dist/stats/random.js';
+import { Resampling } from '../../dist/stats/resampling.js';
+
+/** The largest relative difference of a prediction that counts as right. */
+const RIGHT = 0.25;
+/** The share of predictions that should be right. */
+const BAR = 0.9;
+const RESAMPLES = 1000;
+
+/** The rows that cross at once in the lanes of `measurements`. */
+const BATCH_ROWS = JSON.parse(readFileSync(new URL('../matrix.json', import.meta.url), 'utf8')).families.measurements
+  .batchRows;
+
+/**
+ * What the lanes of other families carry across, by family and lane: the direction, the lane of the family `boundary` that does the same,
+ * and the load of one crossing. A text says why the model can't predict a lane.
+ */
+const CARRIED = {
+  measurements: {
+    'staged-row': { direction: 'in', lane: 'columns' },
+    columnar: { direction: 'out', lane: 'columns' },
+    'naive-objects': { direction: 'out', lane: 'objects' },
+    'naive-row': 'each value crosses in a call of its own, out of an array',
+    columns: 'the engine copies the columns, which is its own work',
+    objects: 'objects are made of columns and kept, which is work of JavaScript',
+    'objects-number': 'objects are made of columns and kept, which is work of JavaScript',
+    stream: 'objects are made of columns one by one, which is work of JavaScript',
+    chunks: 'objects are made of columns one by one, which is work of JavaScript',
+    'arrow-ipc': 'encoding and decoding are most of it',
+    row: 'another client has another way of its own',
+  },
+};
+
+const [modelPath, ...paths] = process.argv.slice(2);
+if (modelPath === undefined) {
+  console.error('usage: node bench/lab/model.mjs MODEL.json [RUN.json ...]');
+  process.exit(2);
+}
+const modelRun = read(modelPath);
+if (modelRun.model === undefined) {
+  console.error(`${modelPath} has no model: it measured no ladders`);
+  process.exit(2);
+}
+const { mechanisms } = modelRun.model;
+const compared = [];
+const left = new Map();
+
+console.log('| Cell | Measured | Predicted | Predicted / measured |');
+console.log('| --- | ---: | ---: | ---: |');
+for (const { heldOut } of mechanisms) {
+  for (const { id, measured, predicted } of heldOut) show(id, measured, predicted);
+}
+for (const path of paths) compareWith(read(path));
+
+const ratios = compared.map(({ ratio }) => ratio);
+const right = ratios.filter((ratio) => Math.abs(ratio - 1) <= RIGHT).length;
+const worst = compared.toSorted((a, b) => Math.abs(Math.log(b.ratio)) - Math.abs(Math.log(a.ratio))).slice(0, 10);
+const percent = (part) => `${(part * 100).toFixed(0)}%`;
+console.log(
+  `\n${right} of ${ratios.length} (${percent(right / ratios.length)}) within ${percent(RIGHT)}; the bar is ${percent(BAR)}.`,
+);
+console.log(`Worst: ${worst.map(({ id, ratio }) => `${id} ${ratio.toFixed(2)}`).join(', ')}`);
+for (const [reason, ids] of left)
+  console.log(`\nNot compared, since ${reason}:\n${ids.map((id) => `- ${id}`).join('\n')}`);
+
+function read(path) {
+  return parseRun(readFileSync(path, 'utf8'), path);
+}
+
+function show(id, measured, predicted) {
+  const ratio = predicted / measured;
+  compared.push({ id, ratio });
+  console.log(`| ${id} | ${formatDuration(measured)} | ${formatDuration(predicted)} | ${ratio.toFixed(2)} |`);
+}
+
+function leave(reason, id) {
+  left.set(reason, [...(left.get(reason) ?? []), id]);
+}
+
+/** Compares the cells of Node of a run with the Rust cells that do the same. */
+function compareWith({ records, comparisons }) {
+  const completed = new Map(
+    records.filter(({ outcome }) => outcome === 'completed').map((record) => [record.id, record]),
+  );
+  for (const { kind, numerator, denominator } of comparisons) {
+    const [node, rust] = [completed.get(numerator), completed.get(denominator)];
+    if (kind !== 'lane' || node === undefined || rust === undefined) continue;
+    const carried = carriedBy(node);
+    if (typeof carried === 'string') {
+      leave(carried, node.id);
+      continue;
+    }
+    const difference = differenceOf(node, rust);
+    if (difference.width > RIGHT) {
+      leave('the run can’t tell the difference from Rust within 25%', node.id);
+      continue;
+    }
+    const predicted = crossingOf(node, carried);
+    if (typeof predicted === 'string') leave(predicted, node.id);
+    else show(`${node.id} − ${rust.lane} of Rust, a row`, difference.seconds, predicted);
+  }
+}
+
+/** What a cell carries across, or why the model can't say. */
+function carriedBy({ family, lane, side, workers = 1, threads }) {
+  if (threads !== undefined) return 'requests wait for a server, and sides differ in their clients and sockets';
+  if (side !== 'napi') return 'its side crosses by other means than those of the model';
+  if (workers > 1) return 'several workers share the cores';
+  return CARRIED[family]?.[lane] ?? `the model has no mechanism for the lanes of ${family}`;
+}
+
+/** The predicted seconds of a row by which crossing takes longer than the same within Rust. */
+function crossingOf({ rows, queries }, { direction, lane }) {
+  if (queries !== undefined) return 'few rows come out';
+  const count = Math.min(rows, BATCH_ROWS);
+  // A row of `measurements` has four numbers.
+  const load = { what: 'rows', rows: count, numbers: 4 * count, texts: 0, bytes: 0 };
+  const [there, here] = ['napi', 'rust'].map((side) => {
+    const mechanism = mechanisms.find(
+      (each) => each.what === 'rows' && each.direction === direction && each.lane === lane && each.side === side,
+    );
+    return mechanism && predictCall(mechanism, load);
+  });
+  if (there === undefined || here === undefined) return 'the model has no costs of its mechanism';
+  // The work on both sides is not the crossing's, and may hide it.
+  const doubt = Math.hypot(there.high - there.seconds, here.high - here.seconds);
+  if (doubt > there.seconds - here.seconds) return 'the model can’t tell the crossing from the work on both sides';
+  if (there.certainty === 'unknown') return `the model can’t tell: ${there.doubts.join('; ')}`;
+  return (there.seconds - here.seconds) / count;
+}
+
+/** The measured seconds of a row by which one cell takes longer than the other, with half of the interval's width, as a part of it. */
+function differenceOf(node, rust) {
+  const draw = seededDraws(1);
+  const [over, under] = [node, rust].map((record) => new Resampling(secondsPerRow(record)));
+  const drawn = Array.from({ length: RESAMPLES }, () => over.median(draw) - under.median(draw));
+  const [low, middle, high] = [0.025, 0.5, 0.975].map((part) => quantile(drawn, part));
+  return { seconds: middle, width: middle > 0 ? (high - low) / 2 / middle : Infinity };
+}

@@ -1,0 +1,39 @@
+/** The cost model of a run: the costs of each mechanism whose ladder was measured. */
+import { completedOf, groupBy } from '../compare/cell-groups.js';
+import { secondsPerRow } from '../compare/rate-ratio.js';
+import type { CompletedRecord, CostModel, Crossing, Mechanism, RunRecord } from '../records/record.js';
+import { type MeasuredCall, fitCosts } from './fit.js';
+
+/** A cell whose calls cross as the cost model describes. */
+type CrossingRecord = CompletedRecord & { readonly crossing: Crossing };
+
+/** The costs of the mechanisms of a run; `undefined` if it has no cells to fit them to. */
+export function costModelOf(records: readonly RunRecord[]): CostModel | undefined {
+  const crossing = completedOf(records).filter(
+    (record): record is CrossingRecord => record.crossing !== undefined && record.runtime === undefined,
+  );
+  const groups = groupBy(crossing, (record) => JSON.stringify(mechanismOf(record)));
+  const fits = groups.map((group) => ({ mechanism: mechanismOf(group[0]!), fit: fitCosts(group.map(callOf)) }));
+  if (!fits.some(({ fit }) => typeof fit !== 'string')) return undefined;
+  return {
+    mechanisms: fits.flatMap(({ mechanism, fit }) => (typeof fit === 'string' ? [] : [{ ...mechanism, ...fit }])),
+    unfitted: fits.flatMap(({ mechanism, fit }) => (typeof fit === 'string' ? [{ ...mechanism, reason: fit }] : [])),
+  };
+}
+
+function mechanismOf({ crossing, side, lane, variant, batch }: CrossingRecord): Mechanism {
+  const { what, direction, client } = crossing;
+  return {
+    what,
+    direction,
+    side,
+    lane,
+    variant,
+    ...(client === undefined ? {} : { client }),
+    ...(batch === undefined ? {} : { batch }),
+  };
+}
+
+function callOf(record: CrossingRecord): MeasuredCall {
+  return { id: record.id, crossing: record.crossing, seconds: secondsPerRow(record) };
+}

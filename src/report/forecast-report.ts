@@ -1,0 +1,104 @@
+/** The output of `boundary-bench predict` for a terminal. */
+import type { BreakEven, Forecast, ForecastCall, ForecastCrossover, Question } from '../model/forecast.js';
+import type { MechanismCosts } from '../records/record.js';
+import { type Block, type Table, columns, list, paragraph, renderTerminal, tableBlock } from './document.js';
+import { UNKNOWN, formatDuration, formatPercent, formatRows } from './format.js';
+
+/** A forecast with where it comes from: the sentences about the run, before all else. */
+export function renderForecast(question: Question, forecast: Forecast, origin: readonly string[]): string {
+  return renderTerminal([
+    ...origin.map(paragraph),
+    ...tableBlock(callsTable(question, forecast.calls)),
+    ...list(forecast.crossovers.map((crossover) => crossoverText(question, crossover, forecast.most))),
+    ...list(forecast.breakEvens.map((breakEven) => breakEvenText(question, breakEven))),
+    ...advice(question),
+  ]);
+}
+
+function callsTable({ load, callsPerSecond }: Question, calls: readonly ForecastCall[]): Table {
+  const [hasRows, hasRate] = [load.what === 'rows', callsPerSecond !== undefined];
+  return {
+    columns: columns(
+      'Crosses',
+      'Way',
+      '>A call',
+      '>95% interval',
+      ...(hasRows ? ['>A row'] : []),
+      ...(hasRate ? ['>Of one core'] : []),
+      'How sure',
+    ),
+    rows: calls.map((call) => {
+      const { mechanism, seconds, low, high, certainty, shareOfCore } = call;
+      const isKnown = certainty !== 'unknown';
+      return [
+        `${mechanism.what} ${mechanism.direction}`,
+        wayName(mechanism),
+        isKnown ? formatDuration(seconds) : UNKNOWN,
+        isKnown ? `${formatDuration(low)}–${formatDuration(high)}` : UNKNOWN,
+        ...(hasRows ? [isKnown ? formatDuration(seconds / load.rows) : UNKNOWN] : []),
+        ...(hasRate ? [isKnown ? formatPercent(shareOfCore) : UNKNOWN] : []),
+        certaintyText(call),
+      ];
+    }),
+  };
+}
+
+function wayName({ side, variant }: MechanismCosts): string {
+  return `${side} · ${variant}`;
+}
+
+function certaintyText({ certainty, doubts }: ForecastCall): string {
+  switch (certainty) {
+    case 'sure':
+      return 'sure';
+    case 'rough':
+      return `rough: ${doubts.join('; ')}`;
+    case 'unknown':
+      return `can't tell: ${doubts.join('; ')}`;
+  }
+}
+
+function crossoverText(question: Question, crossover: ForecastCrossover, most: number): string {
+  const { direction, way, other, by, rows } = crossover;
+  const subject = `${question.load.what} ${direction}`;
+  const [name, rival] = [wayName(way), wayName(other)];
+  const range = rangeText(crossover);
+  if (by === 'work' && way.batch !== undefined) {
+    // The work itself takes as long there as here.
+    if (rows === undefined)
+      return `${subject}: carrying by ${name} always takes longer than the work here, up to ${sizeText(question, most)}.`;
+    return `${subject}: below ${sizeText(question, rows)} a call${range}, ${name} never pays: carrying takes longer than the work here.`;
+  }
+  if (rows === undefined) return `${subject}: ${name} never beats ${rival}, up to ${sizeText(question, most)}.`;
+  if (by === 'crossing')
+    return `${subject}: from ${sizeText(question, rows)} a call${range} on, ${name} is cheaper than ${rival}.`;
+  if (rows === 1) return `${subject}: ${name} beats ${rival} from the first on${range}.`;
+  return `${subject}: below ${sizeText(question, rows)} a call${range}, ${name} never pays; from there on it beats ${rival}.`;
+}
+
+function rangeText({ rows, earliest, latest }: ForecastCrossover): string {
+  if (earliest === rows && latest === rows) return '';
+  const until = latest === undefined ? 'this run can’t tell until when' : formatRows(latest);
+  return ` (${formatRows(earliest ?? rows!)}–${until})`;
+}
+
+function sizeText({ load }: Question, size: number): string {
+  const unit = load.what === 'rows' ? 'row' : load.what === 'text' ? 'character' : 'byte';
+  return `${formatRows(size)} ${unit}${size === 1 ? '' : 's'}`;
+}
+
+function breakEvenText({ load }: Question, { way, seconds }: BreakEven): string {
+  const { rows, what } = load;
+  const saving = what === 'rows' ? `${formatDuration(seconds / rows)} a row` : `${formatDuration(seconds)} a call`;
+  return `${what} ${way.direction}: ${wayName(way)} pays where its work takes ${saving} less than JavaScript's.`;
+}
+
+/** What else could be asked, where the question leaves it out. */
+function advice({ jsWork }: Question): Block[] {
+  if (jsWork !== undefined) return [];
+  return [
+    paragraph(
+      'With --js-work and --native-work, the times of your own work on a row, it says from how many rows on native code or another thread pays.',
+    ),
+  ];
+}

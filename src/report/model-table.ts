@@ -1,0 +1,88 @@
+/** The tables of the cost model: the costs of each mechanism, and predictions beside measurements of cells that were not fitted. */
+import { type CostModel, type Mechanism, type MechanismCosts, PIECES, type Piece } from '../records/record.js';
+import { type Block, type Table, columns, heading, list, paragraph, tableBlock } from './document.js';
+import { UNKNOWN, formatDuration, formatFactor, formatPercent, formatRows } from './format.js';
+
+/** The largest relative difference of a prediction that counts as right. */
+const RIGHT = 0.25;
+
+const NOTE =
+  'The time of a call is the sum of its pieces times their costs. Beyond a size that is named, what is carried costs so many times as much. A dash: the cost is in that of the pieces before it, since the ladder had always as many of both.';
+
+/** The section of a run's report about the model; nothing for a run without one. */
+export function modelBlocks(model: CostModel | undefined): Block[] {
+  if (model === undefined) return [];
+  const comparison = heldOutTable(model);
+  return [
+    heading(2, 'What crossing costs'),
+    ...tableBlock(modelTable(model)),
+    paragraph(NOTE),
+    ...list(model.unfitted.map((mechanism) => `${mechanismName(mechanism)}: no costs, for ${mechanism.reason}.`)),
+    ...(comparison.rows.length === 0
+      ? []
+      : [heading(3, 'Predicted and measured'), ...tableBlock(comparison), paragraph(shareText(model))]),
+  ];
+}
+
+/** The costs of each mechanism. */
+export function modelTable({ mechanisms }: CostModel): Table {
+  return {
+    columns: columns(
+      'Crosses',
+      'Mechanism',
+      '>A call',
+      '>A row',
+      '>A number',
+      '>A text',
+      '>A byte',
+      'Beyond',
+      '>Worst residual',
+    ),
+    rows: mechanisms.map((mechanism) => [
+      `${mechanism.what} ${mechanism.direction}`,
+      `${mechanism.side} · ${mechanism.variant}`,
+      ...PIECES.map((of) => costText(mechanism, of)),
+      kneeText(mechanism),
+      formatPercent(mechanism.worst),
+    ]),
+  };
+}
+
+/** A mechanism in a sentence, such as `rows in by napi-rs, array of objects (napi)`. */
+export function mechanismName({ what, direction, side, variant }: Mechanism): string {
+  return `${what} ${direction} by ${variant} (${side})`;
+}
+
+function costText({ costs }: MechanismCosts, of: Piece): string {
+  const own = costs.find((cost) => cost.of === of);
+  if (own === undefined) return UNKNOWN;
+  const { seconds } = own;
+  // Bytes cost fractions of a nanosecond.
+  return seconds === 0 ? '0' : seconds < 1e-9 ? `${(seconds * 1e12).toPrecision(3)} ps` : formatDuration(seconds);
+}
+
+/** The sizes beyond which what is carried costs more, or less. */
+function kneeText({ what, knees }: MechanismCosts): string {
+  const unit = what === 'rows' ? 'rows' : 'bytes';
+  return knees.map(({ after, factor }) => `${formatRows(after)} ${unit}: ${formatFactor(factor)}`).join('; ');
+}
+
+function heldOutTable({ mechanisms }: CostModel): Table {
+  return {
+    columns: columns('Cell that was not fitted', '>Measured', '>Predicted', '>Predicted / measured'),
+    rows: mechanisms.flatMap(({ heldOut }) =>
+      heldOut.map(({ id, measured, predicted }) => [
+        id,
+        formatDuration(measured),
+        formatDuration(predicted),
+        (predicted / measured).toFixed(2),
+      ]),
+    ),
+  };
+}
+
+function shareText({ mechanisms }: CostModel): string {
+  const ratios = mechanisms.flatMap(({ heldOut }) => heldOut.map(({ measured, predicted }) => predicted / measured));
+  const right = ratios.filter((ratio) => Math.abs(ratio - 1) <= RIGHT).length;
+  return `${right} of ${ratios.length} predictions (${formatPercent(right / ratios.length)}) are within ${formatPercent(RIGHT)} of what was measured.`;
+}

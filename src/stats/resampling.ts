@@ -1,0 +1,51 @@
+import { medianInPlace } from './median-in-place.js';
+import type { DrawIndex } from './random.js';
+import { normalBelow, studentQuantile } from './student.js';
+
+/** The values of one cell, an array for each process that measured it. */
+export type Forks = readonly (readonly number[])[];
+
+/** The part of a distribution that a 95% interval leaves out at each end. */
+const OUTSIDE = 0.025;
+
+/** The draws of the median of a cell's values by the hierarchical bootstrap: forks with replacement, then the values within each. */
+export class Resampling {
+  /** The number of forks; of a cell with one fork, that of its values, which then count as forks of one value each. */
+  readonly count: number;
+  readonly #units: readonly Float64Array[];
+  readonly #scratch: Float64Array;
+
+  /** Throws a `RangeError` if there is no value. */
+  constructor(forks: Forks) {
+    const filled = forks.filter((values) => values.length > 0);
+    if (filled.length === 0) throw new RangeError('a ratio needs at least one value of each cell');
+    const units = filled.length === 1 ? filled[0]!.map((value) => [value]) : filled;
+    this.#units = units.map((values) => Float64Array.from(values));
+    this.count = units.length;
+    // Room for as many values as can be drawn.
+    this.#scratch = new Float64Array(units.length * Math.max(...units.map(({ length }) => length)));
+  }
+
+  /** The median of values that are drawn anew. */
+  median(draw: DrawIndex): number {
+    const units = this.#units;
+    const scratch = this.#scratch;
+    let count = 0;
+    for (let unit = 0; unit < units.length; unit++) {
+      const values = units[draw(units.length)]!;
+      for (let i = 0; i < values.length; i++) scratch[count++] = values[draw(values.length)]!;
+    }
+    return medianInPlace(scratch.subarray(0, count));
+  }
+}
+
+/**
+ * The part of resampled values to leave out at each end, for 95% between them. Since percentiles of so few forks are too narrow, they
+ * are expanded as by Hesterberg ("What Teachers Should Know About the Bootstrap", 2015, section 4.5): from 2.5% to the part of a
+ * normal distribution beyond the quantile of Student's t with so many `degrees` of freedom, times the root of n / (n - 1) for
+ * `count` forks, which need not be whole. 0 of a single fork.
+ */
+export function expandedTail(count: number, degrees: number): number {
+  if (count <= 1) return 0;
+  return normalBelow(-Math.sqrt(count / (count - 1)) * studentQuantile(1 - OUTSIDE, degrees));
+}
