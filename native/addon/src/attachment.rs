@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::rc::Rc;
 
-use boundary_bench_event_loop::{CHECK, Handle, Handles, POLL, PREPARE, Watcher, panic_in_next};
+use boundary_bench_event_loop::{Handle, Handles, Phase, Watcher, panic_in_next};
 use boundary_bench_kernel::Error;
 use boundary_bench_kernel::error::contained;
 use napi::bindgen_prelude::{Function, JsValue, Unknown};
@@ -15,6 +15,7 @@ use napi_derive::napi;
 
 use crate::errors::js;
 use crate::handle_scope::scoped;
+use crate::host_loop;
 
 /// An object that is attached to an event loop.
 pub trait Attached: 'static {
@@ -82,9 +83,9 @@ unsafe extern "C" fn on_thread_end<A: Attached>(hook: sys::napi_async_cleanup_ho
 #[napi(skip_typescript, catch_unwind)]
 pub fn panic_in_callback(kind: String) {
     panic_in_next(match kind.as_str() {
-        "poll" => POLL,
-        "check" => CHECK,
-        _ => PREPARE,
+        "poll" => Phase::Poll,
+        "check" => Phase::Check,
+        _ => Phase::Prepare,
     });
 }
 
@@ -108,14 +109,7 @@ pub fn detach(attached: &impl Attached) {
 impl Attachment {
     /// Makes an attachment to the event loop of the calling thread, with no handles yet.
     pub fn new(env: Env) -> napi::Result<Self> {
-        let mut uv_loop = ptr::null_mut();
-        // SAFETY: the environment is that of the call under way, and the out-pointer is valid.
-        let status = unsafe { sys::napi_get_uv_event_loop(env.raw(), &raw mut uv_loop) };
-        if status != sys::Status::napi_ok {
-            return Err(js(Error::Unsupported("this host has no event loop of libuv".to_owned())));
-        }
-        // SAFETY: the loop is this thread's, as Node says.
-        let handles = unsafe { Handles::new(uv_loop.cast()) };
+        let handles = Handles::new(host_loop::of_thread(env)?);
         Ok(Self { env: env.raw(), handles, open: RefCell::default() })
     }
 
