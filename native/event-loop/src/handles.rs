@@ -26,6 +26,12 @@ impl Handles {
         Self { event_loop, open: Cell::new(0), then: RefCell::default() }
     }
 
+    /// Whether the loop is libuv's.
+    #[must_use]
+    pub fn is_libuv(&self) -> bool {
+        matches!(self.event_loop, EventLoop::Libuv(_))
+    }
+
     /// Watches a socket for being readable.
     ///
     /// # Safety
