@@ -11,11 +11,20 @@ export interface Ending {
   readonly stderr: string;
 }
 
+/** The program that runs a script: this one, unless it is named, with flags and with variables in place of those of this process. */
+export interface Runner {
+  readonly program?: string;
+  readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** Runs a script of `scripts/`. A script that hangs is killed, and so ends by SIGKILL. */
-export async function endingOf(script: string, args: readonly string[] = [], flags: readonly string[] = []) {
+export async function endingOf(script: string, args: readonly string[] = [], runner: Runner = {}) {
+  const { program = process.execPath, flags = [], env = {} } = runner;
   const path = fileURLToPath(new URL(`scripts/${script}`, import.meta.url));
-  const child = spawn(process.execPath, [...flags, path, ...args], {
+  const child = spawn(program, [...flags, path, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
     timeout: 100_000,
     killSignal: 'SIGKILL',
   });
@@ -31,9 +40,9 @@ export async function endingOf(script: string, args: readonly string[] = [], fla
 export async function resultOf(
   script: string,
   args: readonly string[] = [],
-  flags: readonly string[] = [],
+  runner: Runner = {},
 ): Promise<unknown> {
-  const { code, signal, stdout, stderr } = await endingOf(script, args, flags);
+  const { code, signal, stdout, stderr } = await endingOf(script, args, runner);
   if (code !== 0) throw new Error(`${script} ${args.join(' ')} ended with ${signal ?? code}: ${stderr.slice(-2000)}`);
   return JSON.parse(stdout);
 }

@@ -34,7 +34,7 @@ test.each([
 });
 
 test('work under way is not collected with the objects that began it, and what is dropped is', async () => {
-  expect(await resultOf('collect.mjs', [], ['--expose-gc'])).toEqual({
+  expect(await resultOf('collect.mjs', [], { flags: ['--expose-gc'] })).toEqual({
     counted: true,
     ipc: true,
     inserted: 1 << 20,

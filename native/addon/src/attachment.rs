@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::rc::Rc;
 
-use boundary_bench_event_loop::{CHECK, Handle, Handles, POLL, PREPARE, Watcher, panic_in_next};
+use boundary_bench_event_loop::{Handle, Handles, Phase, Watcher, panic_in_next};
 use boundary_bench_kernel::Error;
 use boundary_bench_kernel::error::contained;
 use napi::bindgen_prelude::{Function, JsValue, Unknown};
@@ -15,6 +15,7 @@ use napi_derive::napi;
 
 use crate::errors::js;
 use crate::handle_scope::scoped;
+use crate::host_loop;
 
 /// An object that is attached to an event loop.
 pub trait Attached: 'static {
@@ -42,6 +43,7 @@ struct Open {
     check: Handle,
     /// The JavaScript function that gets the results; null if the object delivers them in another way.
     callback: sys::napi_ref,
+    /// The context of calls of JavaScript from libuv's loop; null on a loop of ours, whose turns have one of their own.
     context: sys::napi_async_context,
 }
 
@@ -62,18 +64,32 @@ impl<A: Attached> Watcher for CheckWatcher<A> {
     }
 }
 
-/// The cleanup hook of the thread. Node calls it when the thread ends, and waits until the hook is removed.
-unsafe extern "C" fn on_thread_end<A: Attached>(hook: sys::napi_async_cleanup_hook_handle, data: *mut c_void) {
+/// The cleanup hook of a thread with libuv's loop. Node calls it when the thread ends, and waits until the hook is removed.
+unsafe extern "C" fn on_libuv_end<A: Attached>(hook: sys::napi_async_cleanup_hook_handle, data: *mut c_void) {
+    let removed = move || {
+        // SAFETY: it is the hook that Node gave, and it is removed once.
+        unsafe { sys::napi_remove_async_cleanup_hook(hook) };
+    };
     // SAFETY: the pointer is that of `Attachment::attach`, and Node calls once.
+    unsafe { end::<A>(data, Box::new(removed)) };
+}
+
+/// The cleanup hook of a thread with a loop of ours, whose handles are closed without waiting.
+unsafe extern "C" fn on_polled_end<A: Attached>(data: *mut c_void) {
+    // SAFETY: the pointer is that of `Attachment::attach`, and the runtime calls once.
+    unsafe { end::<A>(data, Box::new(|| {})) };
+}
+
+/// Ends the attachment of an object at the end of its thread, and calls `then` once its handles are closed.
+///
+/// # Safety
+/// The pointer owns a count of an `Rc<A>`, which this takes.
+unsafe fn end<A: Attached>(data: *mut c_void, then: Box<dyn FnOnce()>) {
+    // SAFETY: the caller's promise.
     let attached = unsafe { Rc::from_raw(data.cast::<A>().cast_const()) };
     contained(|| detach(&*attached));
     // Runs also after a panic above: else the thread would wait for ever.
-    contained(|| {
-        attached.attachment().handles.when_closed(Box::new(move || {
-            // SAFETY: it is the hook that Node gave, and it is removed once.
-            unsafe { sys::napi_remove_async_cleanup_hook(hook) };
-        }));
-    });
+    contained(|| attached.attachment().handles.when_closed(then));
     contained(|| drop(attached));
 }
 
@@ -82,9 +98,9 @@ unsafe extern "C" fn on_thread_end<A: Attached>(hook: sys::napi_async_cleanup_ho
 #[napi(skip_typescript, catch_unwind)]
 pub fn panic_in_callback(kind: String) {
     panic_in_next(match kind.as_str() {
-        "poll" => POLL,
-        "check" => CHECK,
-        _ => PREPARE,
+        "poll" => Phase::Poll,
+        "check" => Phase::Check,
+        _ => Phase::Prepare,
     });
 }
 
@@ -100,7 +116,9 @@ pub fn detach(attached: &impl Attached) {
             if !open.callback.is_null() {
                 sys::napi_delete_reference(attachment.env, open.callback);
             }
-            sys::napi_async_destroy(attachment.env, open.context);
+            if !open.context.is_null() {
+                sys::napi_async_destroy(attachment.env, open.context);
+            }
         }
     }
 }
@@ -108,14 +126,7 @@ pub fn detach(attached: &impl Attached) {
 impl Attachment {
     /// Makes an attachment to the event loop of the calling thread, with no handles yet.
     pub fn new(env: Env) -> napi::Result<Self> {
-        let mut uv_loop = ptr::null_mut();
-        // SAFETY: the environment is that of the call under way, and the out-pointer is valid.
-        let status = unsafe { sys::napi_get_uv_event_loop(env.raw(), &raw mut uv_loop) };
-        if status != sys::Status::napi_ok {
-            return Err(js(Error::Unsupported("this host has no event loop of libuv".to_owned())));
-        }
-        // SAFETY: the loop is this thread's, as Node says.
-        let handles = unsafe { Handles::new(uv_loop.cast()) };
+        let handles = Handles::new(host_loop::of_thread(env)?);
         Ok(Self { env: env.raw(), handles, open: RefCell::default() })
     }
 
@@ -130,15 +141,19 @@ impl Attachment {
         let check = attachment.handles.check(watcher).map_err(js)?;
         let name = env.create_string("boundary-bench")?;
         let (mut reference, mut context, mut hook) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the handles are those of the call under way; the pointer that Node keeps owns a count of the `Rc`,
-        // which `on_thread_end` takes back.
+        // SAFETY: the handles are those of the call under way; the pointer that the runtime keeps owns a count of the `Rc`, which
+        // the hook takes back.
         unsafe {
             if let Some(callback) = callback {
                 sys::napi_create_reference(attachment.env, callback.raw(), 1, &raw mut reference);
             }
-            sys::napi_async_init(attachment.env, ptr::null_mut(), name.raw(), &raw mut context);
             let data = Rc::into_raw(Rc::clone(attached)).cast_mut().cast();
-            sys::napi_add_async_cleanup_hook(attachment.env, Some(on_thread_end::<A>), data, &raw mut hook);
+            if attachment.handles.is_libuv() {
+                sys::napi_async_init(attachment.env, ptr::null_mut(), name.raw(), &raw mut context);
+                sys::napi_add_async_cleanup_hook(attachment.env, Some(on_libuv_end::<A>), data, &raw mut hook);
+            } else {
+                sys::napi_add_env_cleanup_hook(attachment.env, Some(on_polled_end::<A>), data);
+            }
         }
         *attachment.open.borrow_mut() = Some(Open { check, callback: reference, context });
         Ok(())
@@ -168,9 +183,13 @@ impl Attachment {
             unsafe {
                 sys::napi_get_reference_value(self.env, callback, &raw mut function);
                 sys::napi_get_global(self.env, &raw mut receiver);
-                let result = ptr::null_mut();
-                let status =
-                    sys::napi_make_callback(self.env, context, receiver, function, N, arguments.as_ptr(), result);
+                let (arguments, mut result) = (arguments.as_ptr(), ptr::null_mut());
+                let result = &raw mut result;
+                let status = if context.is_null() {
+                    sys::napi_call_function(self.env, receiver, function, N, arguments, result)
+                } else {
+                    sys::napi_make_callback(self.env, context, receiver, function, N, arguments, result)
+                };
                 if status == sys::Status::napi_pending_exception {
                     let mut exception = ptr::null_mut();
                     sys::napi_get_and_clear_last_exception(self.env, &raw mut exception);
@@ -181,12 +200,15 @@ impl Attachment {
     }
 
     /// Runs work within a scope of handles and a callback scope; when that closes, JavaScript runs the microtasks that the work
-    /// has queued, such as reactions to settled promises.
+    /// has queued, such as reactions to settled promises. On a loop of ours, it is the scope of the whole turn.
     ///
     /// No `RefCell` may be borrowed while JavaScript runs, and the work may not panic.
     pub fn enter(&self, work: impl FnOnce(sys::napi_env)) {
         let context = self.open.borrow().as_ref().map(|open| open.context);
         let Some(context) = context else { return };
+        if context.is_null() {
+            return scoped(self.env, || work(self.env));
+        }
         scoped(self.env, || {
             let mut scope = ptr::null_mut();
             // SAFETY: this is the thread of the environment, which lives as long as `open` does; the scope is closed below.

@@ -4,7 +4,6 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use boundary_bench_event_loop::is_available;
 use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_redis::{Connection, KvClient, KvOptions, Url, run_submission};
 use napi::Env;
@@ -45,7 +44,7 @@ impl KvConnection {
             let options = KvOptions { timeout: timeout_ms.map(|time| Duration::from_millis(time.into())) };
             let url: Url = url.parse().map_err(js)?;
             let mut client = Some(KvClient::connect(url, options).await.map_err(js)?);
-            let drivable = is_available() && client.as_ref().is_some_and(KvClient::is_drivable);
+            let drivable = client.as_ref().is_some_and(KvClient::is_drivable);
             let socket = if drivable { client.take().and_then(KvClient::into_connection) } else { None };
             Ok(Self { socket: Mutex::new(socket), caller: Caller::new(client), drivable })
         })

@@ -13,6 +13,7 @@ mod errors;
 mod fast_call;
 mod frame_release;
 mod handle_scope;
+mod host_loop;
 mod http;
 mod http_loop;
 mod in_flight;

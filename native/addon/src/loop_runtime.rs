@@ -51,9 +51,11 @@ impl LoopRuntime {
     }
 
     fn new(env: Env) -> napi::Result<Self> {
+        let attachment = Attachment::new(env)?;
+        let tasks = Tasks::new(attachment.handles()).map_err(js)?;
         let inner = Rc::new(Inner {
-            attachment: Attachment::new(env)?,
-            tasks: Tasks::new().map_err(js)?,
+            attachment,
+            tasks,
             promises: RefCell::default(),
             last_promise: Cell::default(),
             answers: RefCell::default(),

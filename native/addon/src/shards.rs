@@ -4,11 +4,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use boundary_bench_event_loop::is_available;
 use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_shards::{
-    ClientOptions, LocalStore, MemoryStore, PersistentStore, ROW_BYTES, Row, ShardClient, Store, Transport, check_rows,
-    place_of,
+    ClientOptions, LocalStore, MemoryStore, PersistentStore, ROW_BYTES, Row, ShardClient, Store, check_rows, place_of,
 };
 use napi::bindgen_prelude::{AsyncBlock, ToNapiValue, Unknown};
 use napi::tokio::sync::watch;
@@ -119,14 +117,13 @@ impl RawShardClient {
         let options = ClientOptions {
             deadline: timeout_ms.map(|time| Duration::from_millis(time.into())),
             connections: connections.unwrap_or(1) as usize,
-            transport: is_available().then(|| Arc::new(LoopTransport) as Arc<dyn Transport>),
+            transport: Some(Arc::new(LoopTransport)),
             api_key,
             tls_ca: tls_ca.map(Into::into),
             ..ClientOptions::default()
         };
         let places = places.iter().map(|place| place_of(place)).collect::<Result<Vec<_>>>().map_err(js)?;
-        let is_driven = options.transport.is_some();
-        answer(env, is_driven, async move {
+        LoopRuntime::of_thread(env)?.promise(env, async move {
             let clients = Clients::connect(places, options).await?;
             Ok(Self { clients: Arc::new(Mutex::new(Some(clients))), closed: watch::Sender::new(false) })
         })
@@ -317,7 +314,7 @@ impl RawShardClient {
     {
         match self.clients() {
             Ok(clients) if clients.is_driven && rows <= MOST_DRIVEN_ROWS => {
-                answer(env, true, self.until_ended(cancel, work(clients.few)))
+                LoopRuntime::of_thread(env)?.promise(env, self.until_ended(cancel, work(clients.few)))
             }
             _ => self.run_bulk(env, cancel, work),
         }
@@ -336,7 +333,10 @@ impl RawShardClient {
     {
         let clients = self.clients().ok();
         let work = async move { work(clients.ok_or(Error::Closed("the client"))?.bulk).await };
-        answer(env, false, self.until_ended(cancel, work))
+        let work = self.until_ended(cancel, work);
+        let block = promise(env, async { work.await.map_err(js) })?;
+        // SAFETY: the environment is that of the call under way, from which the value is returned.
+        unsafe { Ok(Unknown::from_raw_unchecked(env.raw(), ToNapiValue::to_napi_value(env.raw(), block)?)) }
     }
 
     /// Runs work until it ends, the client is closed or dropped, or the work is cancelled.
@@ -354,20 +354,6 @@ impl RawShardClient {
             }
         }
     }
-}
-
-/// Returns a promise of the output of `work`, driven by the event loop of this thread or by tokio's threads.
-fn answer<T: ToNapiValue + Send + 'static>(
-    env: Env,
-    is_driven: bool,
-    work: impl Future<Output = Result<T>> + Send + 'static,
-) -> napi::Result<Unknown<'static>> {
-    if is_driven {
-        return LoopRuntime::of_thread(env)?.promise(env, work);
-    }
-    let block = promise(env, async { work.await.map_err(js) })?;
-    // SAFETY: the environment is that of the call under way, from which the value is returned.
-    unsafe { Ok(Unknown::from_raw_unchecked(env.raw(), ToNapiValue::to_napi_value(env.raw(), block)?)) }
 }
 
 /// Throws `BB_NOT_ENOUGH_MEMORY` if the machine, or the limit set for this process, has too little memory for `rows` rows.

@@ -1,16 +1,18 @@
 //! The handles that one owner has on the event loop of a thread.
 
 use std::cell::{Cell, RefCell};
-use std::ffi::c_void;
 use std::os::fd::RawFd;
 
 use boundary_bench_kernel::Result;
 
-use crate::uv::{Handle, READABLE, Watcher};
+use crate::handle::{EventLoop, Handle};
+use crate::poller::Turns;
+use crate::uv;
+use crate::watcher::{Phase, Watcher};
 
 /// The handles of one owner, on the loop's thread.
 pub struct Handles {
-    uv_loop: *mut c_void,
+    event_loop: EventLoop,
     /// The number of handles that the loop has not closed yet.
     open: Cell<usize>,
     /// The work to do once the last handle is closed.
@@ -19,12 +21,15 @@ pub struct Handles {
 
 impl Handles {
     /// No handles yet.
-    ///
-    /// # Safety
-    /// `uv_loop` is libuv's loop of this thread, and lives until all handles are closed.
     #[must_use]
-    pub unsafe fn new(uv_loop: *mut c_void) -> Self {
-        Self { uv_loop, open: Cell::new(0), then: RefCell::default() }
+    pub fn new(event_loop: EventLoop) -> Self {
+        Self { event_loop, open: Cell::new(0), then: RefCell::default() }
+    }
+
+    /// Whether the loop is libuv's.
+    #[must_use]
+    pub fn is_libuv(&self) -> bool {
+        matches!(self.event_loop, EventLoop::Libuv(_))
     }
 
     /// Watches a socket for being readable.
@@ -35,10 +40,11 @@ impl Handles {
     /// # Errors
     /// [`boundary_bench_kernel::Error::Internal`] where the loop refuses.
     pub unsafe fn poll(&self, socket: RawFd, watcher: Box<dyn Watcher>) -> Result<Handle> {
-        // SAFETY: the loop is this thread's, and the caller's promise.
-        let handle = unsafe { Handle::poll(self.uv_loop, socket, watcher) }?;
-        handle.watch(READABLE);
-        Ok(self.counted(handle))
+        Ok(self.counted(match &self.event_loop {
+            // SAFETY: the caller's promise.
+            EventLoop::Libuv(uv_loop) => Handle::Libuv(unsafe { uv::Handle::poll(*uv_loop, socket, watcher) }?),
+            EventLoop::Polled(polled) => Handle::Polled(polled.poll(socket, watcher)?),
+        }))
     }
 
     /// Calls a watcher in every iteration, after all ready sockets have been handled. It calls [`Handles::on_closed`].
@@ -46,8 +52,10 @@ impl Handles {
     /// # Errors
     /// [`boundary_bench_kernel::Error::Internal`] where the loop refuses.
     pub fn check(&self, watcher: Box<dyn Watcher>) -> Result<Handle> {
-        // SAFETY: the loop is this thread's.
-        unsafe { Handle::check(self.uv_loop, watcher) }.map(|handle| self.counted(handle))
+        Ok(self.counted(match &self.event_loop {
+            EventLoop::Libuv(uv_loop) => Handle::Libuv(uv::Handle::check(*uv_loop, watcher)?),
+            EventLoop::Polled(polled) => Handle::Polled(polled.every_turn(Phase::Check, watcher)?),
+        }))
     }
 
     /// Calls a watcher in every iteration, before the loop waits for sockets. It calls [`Handles::on_closed`].
@@ -55,8 +63,20 @@ impl Handles {
     /// # Errors
     /// [`boundary_bench_kernel::Error::Internal`] where the loop refuses.
     pub fn prepare(&self, watcher: Box<dyn Watcher>) -> Result<Handle> {
-        // SAFETY: the loop is this thread's.
-        unsafe { Handle::prepare(self.uv_loop, watcher) }.map(|handle| self.counted(handle))
+        Ok(self.counted(match &self.event_loop {
+            EventLoop::Libuv(uv_loop) => Handle::Libuv(uv::Handle::prepare(*uv_loop, watcher)?),
+            EventLoop::Polled(polled) => Handle::Polled(polled.every_turn(Phase::Prepare, watcher)?),
+        }))
+    }
+
+    /// The requests of iterations, where the loop has one only on request; `None` for libuv's loop, which has one after each call of
+    /// JavaScript.
+    #[must_use]
+    pub(crate) fn turns(&self) -> Option<Turns> {
+        match &self.event_loop {
+            EventLoop::Libuv(_) => None,
+            EventLoop::Polled(polled) => Some(polled.turns()),
+        }
     }
 
     /// Counts a handle, which does not keep the process alive by itself.
@@ -72,9 +92,13 @@ impl Handles {
         self.end_if_closed();
     }
 
-    /// Does work once the last handle is closed; at once, if none is open.
+    /// Does work once the last handle is closed; at once, if none is open. For the end of the thread, when all handles are being closed.
     pub fn when_closed(&self, then: Box<dyn FnOnce()>) {
         *self.then.borrow_mut() = Some(then);
+        if let EventLoop::Polled(polled) = &self.event_loop {
+            // The runtime takes no more turns for it, while it runs libuv's loop to the end.
+            polled.close_now();
+        }
         self.end_if_closed();
     }
 

@@ -1,16 +1,25 @@
-//! The event loop of one of Node's threads as the driver of sockets and futures: requests are sent and replies received on that
+//! The event loop of one of a runtime's threads as the driver of sockets and futures: requests are sent and replies received on that
 //! thread itself, since going through another thread costs two wake-ups a request, which take longer than all the rest.
+//!
+//! In Node the loop is libuv's. A runtime that does not share its loop gets one of ours beside it, which pays one wake-up a turn.
 //!
 //! Only this crate knows libuv. It knows nothing of JavaScript: who owns sockets or tasks delivers their results.
 
+mod handle;
 mod handles;
+mod polled;
+mod poller;
 mod sockets;
 mod task_socket;
 mod tasks;
 mod uv;
+mod watcher;
 
+pub use handle::{EventLoop, Handle};
 pub use handles::Handles;
+pub use polled::PolledLoop;
 pub use sockets::{Protocol, Socket, SocketOwner, Sockets, add};
 pub use task_socket::TaskSocket;
 pub use tasks::{TaskOwner, Tasks, sent, watch};
-pub use uv::{CHECK, Handle, POLL, PREPARE, Watcher, is_available, panic_in_next};
+pub use uv::{LibuvLoop, exports_libuv};
+pub use watcher::{Phase, READABLE, WRITABLE, Watcher, panic_in_next};

@@ -10,8 +10,9 @@ use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
 
+use crate::handle::Handle;
 use crate::handles::Handles;
-use crate::uv::{Handle, READABLE, WRITABLE, Watcher};
+use crate::watcher::{READABLE, WRITABLE, Watcher};
 
 /// The most reads from one socket before the other sockets get their turn.
 const MOST_READS: usize = 8;

@@ -15,7 +15,8 @@ use std::task::{Context, Poll, Waker};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::uv::{Handle, READABLE, WRITABLE};
+use crate::handle::Handle;
+use crate::watcher::{READABLE, WRITABLE};
 
 /// The number of written or unsent bytes from which output is sent at once; less is sent together with the tasks' next writes.
 const MUCH: usize = 16 << 10;

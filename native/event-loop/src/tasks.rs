@@ -17,9 +17,11 @@ use std::thread::{self, ThreadId};
 use boundary_bench_kernel::{Error, Result};
 use tokio::task::LocalSet;
 
+use crate::handle::Handle;
 use crate::handles::Handles;
+use crate::poller::Turns;
 use crate::task_socket::{Events, SocketWatcher, TaskSocket, close_all, send_written};
-use crate::uv::{Handle, Watcher};
+use crate::watcher::Watcher;
 
 /// The most rounds of polling tasks that woke each other before JavaScript and other sockets get their turn.
 const MOST_ROUNDS: usize = 64;
@@ -52,7 +54,7 @@ pub struct Tasks {
     /// The tasks; `None` once they have ended.
     set: RefCell<Option<LocalSet>>,
     alarm: Arc<Alarm>,
-    /// The read end of the socket pair by which other threads wake the loop, until the loop watches it.
+    /// The read end of the socket pair by which other threads wake libuv's loop, until the loop watches it.
     reader: RefCell<Option<UnixStream>>,
     open: RefCell<Option<Open>>,
     /// Wakers to call once everything written has been sent.
@@ -61,8 +63,8 @@ pub struct Tasks {
 
 /// The handles of the tasks themselves, open until they end.
 struct Open {
-    /// The handle of the read end of the socket pair by which other threads wake the loop.
-    bell: Handle,
+    /// The handle of the read end of the socket pair by which other threads wake libuv's loop.
+    reader: Option<Handle>,
     prepare: Handle,
 }
 
@@ -73,18 +75,39 @@ const RUNNING: u8 = 1;
 /// [`Alarm::state`]: a task is awake and must be polled.
 const WOKEN: u8 = 2;
 
-/// The waker of all tasks: notes that a task is awake, and wakes the loop from other threads.
+/// The waker of all tasks: notes that a task is awake, and has the loop call the watcher that polls it.
 struct Alarm {
     state: AtomicU8,
-    /// The loop's thread. It needs no byte on `bell`, since it checks `state` before it waits.
+    /// The loop's thread.
     thread: ThreadId,
-    bell: UnixStream,
+    bell: Bell,
+}
+
+/// The means by which any thread makes the loop have an iteration soon.
+enum Bell {
+    /// The write end of a socket pair whose read end libuv's loop watches.
+    Libuv(UnixStream),
+    /// The requests of turns of a loop of ours.
+    Polled(Turns),
 }
 
 impl Alarm {
+    /// Makes the loop have an iteration soon.
     fn ring(&self) {
-        // A full socket has already woken the loop; an error means that the loop has ended, and there is nothing to wake.
-        let _ = (&self.bell).write(&[1]);
+        match &self.bell {
+            Bell::Libuv(writer) => {
+                let mut writer = writer;
+                // A full socket has already woken the loop; an error means that the loop has ended, and there is nothing to wake.
+                let _ = writer.write(&[1]);
+            }
+            Bell::Polled(turns) => turns.request(),
+        }
+    }
+
+    /// Whether the loop, woken by the calling thread, may wait without checking `state` before.
+    fn may_be_missed(&self) -> bool {
+        // libuv's loop calls the watcher of the prepare phase after all that runs on its own thread.
+        matches!(self.bell, Bell::Polled(_)) || thread::current().id() != self.thread
     }
 }
 
@@ -94,25 +117,29 @@ impl Wake for Alarm {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if self.state.swap(WOKEN, Ordering::AcqRel) == IDLE && thread::current().id() != self.thread {
+        if self.state.swap(WOKEN, Ordering::AcqRel) == IDLE && self.may_be_missed() {
             self.ring();
         }
     }
 }
 
 impl Tasks {
-    /// No tasks yet, on this thread.
+    /// No tasks yet, on this thread, whose owner has `handles`.
     ///
     /// # Errors
     /// [`Error::Internal`] where the system gives no sockets.
-    pub fn new() -> Result<Self> {
-        let failed = |error: std::io::Error| Error::Internal(format!("the event loop can't be woken: {error}"));
-        let (bell, reader) = UnixStream::pair().map_err(failed)?;
-        bell.set_nonblocking(true).and_then(|()| reader.set_nonblocking(true)).map_err(failed)?;
+    pub fn new(handles: &Handles) -> Result<Self> {
+        let (bell, reader) = if let Some(turns) = handles.turns() {
+            (Bell::Polled(turns), None)
+        } else {
+            let failed = |error| Error::Internal(format!("the event loop can't be woken: {error}"));
+            let (writer, reader) = libuv_bell().map_err(failed)?;
+            (Bell::Libuv(writer), Some(reader))
+        };
         Ok(Self {
             set: RefCell::new(Some(LocalSet::new())),
             alarm: Arc::new(Alarm { state: AtomicU8::new(IDLE), thread: thread::current().id(), bell }),
-            reader: RefCell::new(Some(reader)),
+            reader: RefCell::new(reader),
             open: RefCell::default(),
             sending: RefCell::default(),
         })
@@ -124,13 +151,15 @@ impl Tasks {
     /// [`Error::Internal`] where the loop refuses.
     pub fn attach(owner: &Rc<impl TaskOwner>) -> Result<()> {
         let (owner, tasks): (Rc<dyn TaskOwner>, _) = (Rc::clone(owner) as _, owner.tasks());
-        let reader = tasks.reader.take().ok_or_else(|| Error::Internal("the tasks are attached".to_owned()))?;
-        let descriptor = reader.as_raw_fd();
-        let watcher = Box::new(BellWatcher { owner: Rc::clone(&owner), reader });
-        // SAFETY: the watcher keeps the socket, and tells the handles.
-        let bell = unsafe { owner.handles().poll(descriptor, watcher) }?;
+        let watched = |reader: UnixStream| {
+            let descriptor = reader.as_raw_fd();
+            let watcher = Box::new(BellWatcher { owner: Rc::clone(&owner), reader });
+            // SAFETY: the watcher keeps the socket, and tells the handles.
+            unsafe { owner.handles().poll(descriptor, watcher) }
+        };
+        let reader = tasks.reader.take().map(watched).transpose()?;
         let prepare = owner.handles().prepare(Box::new(PrepareWatcher(Rc::clone(&owner))))?;
-        *tasks.open.borrow_mut() = Some(Open { bell, prepare });
+        *tasks.open.borrow_mut() = Some(Open { reader, prepare });
         OWNER.set(Some(owner));
         Ok(())
     }
@@ -151,7 +180,7 @@ impl Tasks {
     /// Sets whether the tasks keep the process alive.
     pub fn keep_alive(&self, keep: bool) {
         if let Some(open) = &*self.open.borrow() {
-            open.bell.keep_alive(keep);
+            open.prepare.keep_alive(keep);
         }
     }
 
@@ -169,8 +198,8 @@ impl Tasks {
         drop(set);
         close_all();
         self.sending.take();
-        if let Some(Open { bell, prepare }) = self.open.take() {
-            bell.close();
+        if let Some(Open { reader, prepare }) = self.open.take() {
+            reader.into_iter().for_each(Handle::close);
             prepare.close();
         }
     }
@@ -215,6 +244,14 @@ impl Tasks {
             self.alarm.ring();
         }
     }
+}
+
+/// The two ends of a socket pair by which any thread wakes libuv's loop, the one to write to first.
+fn libuv_bell() -> std::io::Result<(UnixStream, UnixStream)> {
+    let (writer, reader) = UnixStream::pair()?;
+    writer.set_nonblocking(true)?;
+    reader.set_nonblocking(true)?;
+    Ok((writer, reader))
 }
 
 /// Registers a socket with the loop of this thread.
@@ -271,7 +308,7 @@ impl Watcher for TaskWatcher {
     }
 }
 
-/// The watcher of the socket pair by which other threads wake the loop.
+/// The watcher of the socket pair by which other threads wake libuv's loop.
 struct BellWatcher {
     owner: Rc<dyn TaskOwner>,
     reader: UnixStream,

@@ -1,9 +1,8 @@
 //! The part of libuv's event loop that we use ourselves: handles that watch sockets.
 //!
 //! Node exports libuv's functions, whose signatures have not changed since version 1.0. They are looked up at their first use:
-//! a host without them can still load the addon, which then does without.
+//! a host without them can still load the addon, whose event loop is then a [`crate::PolledLoop`].
 
-use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -12,20 +11,16 @@ use std::sync::LazyLock;
 use boundary_bench_kernel::error::contained;
 use boundary_bench_kernel::{Error, Result};
 
-/// Event flag (`UV_READABLE`): there are bytes to read, or the peer has closed the connection.
-pub const READABLE: c_int = 1;
+use crate::watcher::{Phase, READABLE, Watcher, call};
 
-/// Event flag (`UV_WRITABLE`): the socket has room for bytes.
-pub const WRITABLE: c_int = 2;
+/// The number of handles that watch sockets in `uv_handle_type`.
+const POLL: c_int = 8;
 
-/// The kind of handles whose watchers are called after the sockets, by its number in `uv_handle_type`.
-pub const CHECK: c_int = 2;
+/// The number of handles of the check phase in `uv_handle_type`.
+const CHECK: c_int = 2;
 
-/// The kind of handles that watch sockets.
-pub const POLL: c_int = 8;
-
-/// The kind of handles whose watchers are called before the loop waits.
-pub const PREPARE: c_int = 9;
+/// The number of handles of the prepare phase in `uv_handle_type`.
+const PREPARE: c_int = 9;
 
 type PollCallback = unsafe extern "C" fn(*mut c_void, c_int, c_int);
 type HandleCallback = unsafe extern "C" fn(*mut c_void);
@@ -80,45 +75,24 @@ static FUNCTIONS: LazyLock<Option<Functions>> = LazyLock::new(|| {
     }
 });
 
-/// Whether this host exports libuv's functions.
-pub fn is_available() -> bool {
+/// Whether this host exports libuv's functions. It may do so only to end the process when one is called.
+#[must_use]
+pub fn exports_libuv() -> bool {
     FUNCTIONS.is_some()
 }
 
-/// The callbacks of a handle, called on the loop's thread. They may close the handle.
-pub trait Watcher: 'static {
-    /// The socket is ready, or the loop's iteration has reached this kind of handle. A negative status is an error number.
-    fn on_event(&self, status: c_int, events: c_int);
+/// libuv's event loop of a thread.
+#[derive(Clone, Copy)]
+pub struct LibuvLoop(*mut c_void);
 
-    /// `on_event` has panicked: the work of this watcher fails with the error.
-    fn on_panic(&self, error: &Error);
-
-    /// The handle is closed for good.
-    fn on_closed(&self);
-}
-
-thread_local! {
-    /// The kind of handle whose next callback on this thread panics, for tests of the error handling.
-    static PANICKING: Cell<c_int> = const { Cell::new(0) };
-}
-
-/// Makes the next callback of a kind of handle panic on this thread.
-pub fn panic_in_next(kind: c_int) {
-    PANICKING.set(kind);
-}
-
-/// Calls a watcher, and catches its panics.
-fn call(kind: c_int, watcher: &dyn Watcher, status: c_int, events: c_int) {
-    let panicked = contained(|| {
-        if PANICKING.get() == kind {
-            PANICKING.set(0);
-            panic!("a test asked for it");
-        }
-        watcher.on_event(status, events);
-    });
-    if let Some(error) = panicked {
-        // If `on_panic` panics too, nothing is left to call.
-        contained(|| watcher.on_panic(&error));
+impl LibuvLoop {
+    /// The loop at a pointer.
+    ///
+    /// # Safety
+    /// `uv_loop` is libuv's loop of the calling thread, and lives until all handles on it are closed.
+    #[must_use]
+    pub unsafe fn new(uv_loop: *mut c_void) -> Self {
+        Self(uv_loop)
     }
 }
 
@@ -155,46 +129,42 @@ impl Handle {
         }
     }
 
-    /// A handle that watches a socket, for no events yet; see [`Handle::watch`].
+    /// A handle that watches a socket for being readable.
     ///
     /// # Safety
-    /// `uv_loop` is the loop of this thread, and the socket stays open until the handle is closed.
-    pub(crate) unsafe fn poll(uv_loop: *mut c_void, socket: c_int, watcher: Box<dyn Watcher>) -> Result<Self> {
+    /// The socket stays open until the handle is closed.
+    pub unsafe fn poll(uv_loop: LibuvLoop, socket: c_int, watcher: Box<dyn Watcher>) -> Result<Self> {
         let handle = Self::allocate(POLL, watcher)?;
-        // SAFETY: the caller's promise, and the handle's memory is as big as libuv wants it.
-        let status = unsafe { (handle.functions.poll_init_socket)(uv_loop, handle.raw.as_ptr(), socket) };
-        handle.checked(status)
+        // SAFETY: the loop is this thread's; the caller's promise, and the handle's memory is as big as libuv wants it.
+        let status = unsafe { (handle.functions.poll_init_socket)(uv_loop.0, handle.raw.as_ptr(), socket) };
+        let handle = handle.checked(status)?;
+        handle.watch(READABLE);
+        Ok(handle)
     }
 
-    /// A started handle whose watcher is called in every iteration of the loop, after the sockets are polled.
-    ///
-    /// # Safety
-    /// `uv_loop` is the loop of this thread.
-    pub(crate) unsafe fn check(uv_loop: *mut c_void, watcher: Box<dyn Watcher>) -> Result<Self> {
+    /// A handle whose watcher is called in every iteration of the loop, after the sockets are polled.
+    pub fn check(uv_loop: LibuvLoop, watcher: Box<dyn Watcher>) -> Result<Self> {
         let handle = Self::allocate(CHECK, watcher)?;
         let Functions { check_init, check_start, .. } = handle.functions;
-        // SAFETY: the caller's promise.
+        // SAFETY: the functions are those of a check handle.
         unsafe { handle.started(uv_loop, *check_init, *check_start, on_check) }
     }
 
-    /// A started handle whose watcher is called in every iteration of the loop, before the sockets are polled.
-    ///
-    /// # Safety
-    /// `uv_loop` is the loop of this thread.
-    pub(crate) unsafe fn prepare(uv_loop: *mut c_void, watcher: Box<dyn Watcher>) -> Result<Self> {
+    /// A handle whose watcher is called in every iteration of the loop, before the sockets are polled.
+    pub fn prepare(uv_loop: LibuvLoop, watcher: Box<dyn Watcher>) -> Result<Self> {
         let handle = Self::allocate(PREPARE, watcher)?;
         let Functions { prepare_init, prepare_start, .. } = handle.functions;
-        // SAFETY: the caller's promise.
+        // SAFETY: the functions are those of a prepare handle.
         unsafe { handle.started(uv_loop, *prepare_init, *prepare_start, on_prepare) }
     }
 
     /// Initialises and starts a check or prepare handle.
     ///
     /// # Safety
-    /// `uv_loop` is the loop of this thread, and the functions are those of the handle's kind.
-    unsafe fn started(self, uv_loop: *mut c_void, init: Init, start: Start, callback: HandleCallback) -> Result<Self> {
-        // SAFETY: the caller's promise, and the handle's memory is as big as libuv wants it.
-        let status = unsafe { init(uv_loop, self.raw.as_ptr()) };
+    /// The functions are those of the handle's kind.
+    unsafe fn started(self, uv_loop: LibuvLoop, init: Init, start: Start, callback: HandleCallback) -> Result<Self> {
+        // SAFETY: the loop is this thread's; the caller's promise, and the handle's memory is as big as libuv wants it.
+        let status = unsafe { init(uv_loop.0, self.raw.as_ptr()) };
         let handle = self.checked(status)?;
         // SAFETY: the handle is initialised.
         unsafe { start(handle.raw.as_ptr(), callback) };
@@ -250,21 +220,21 @@ unsafe extern "C" fn on_poll(handle: *mut c_void, status: c_int, events: c_int) 
     // SAFETY: libuv calls with handles of ours that are not closed; the memory lasts until `on_close`, which the loop
     // calls in an iteration's end, never from within this call.
     if let Some(watcher) = unsafe { watcher_of(handle) } {
-        call(POLL, watcher, status, events);
+        call(Phase::Poll, watcher, status, events);
     }
 }
 
 unsafe extern "C" fn on_check(handle: *mut c_void) {
     // SAFETY: as in `on_poll`.
     if let Some(watcher) = unsafe { watcher_of(handle) } {
-        call(CHECK, watcher, 0, 0);
+        call(Phase::Check, watcher, 0, 0);
     }
 }
 
 unsafe extern "C" fn on_prepare(handle: *mut c_void) {
     // SAFETY: as in `on_poll`.
     if let Some(watcher) = unsafe { watcher_of(handle) } {
-        call(PREPARE, watcher, 0, 0);
+        call(Phase::Prepare, watcher, 0, 0);
     }
 }
 

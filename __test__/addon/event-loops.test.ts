@@ -1,0 +1,103 @@
+/** The clients on each event loop that can drive them: libuv's, and that of the addon, which other runtimes than Node get. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { addon, type PrivateServer, type PrivateShards } from '../../src/addon.js';
+import { findRuntime } from '../../src/host/runtimes.js';
+import { ShardClient, SqlClient } from '../../src/index.js';
+import { type RawServer, startRawServer } from '../library/http/http-server.js';
+import { inDatabase, startMysql } from '../mysql-server.js';
+import { isLeftOut, lacks } from '../needs.js';
+import { startRedis } from '../redis-server.js';
+import { endingOf, resultOf, type Runner } from './run-script.js';
+
+/** The environment in which Node uses the addon's own loop. */
+const THREADS = { BOUNDARY_BENCH_EVENT_LOOP: 'threads' };
+
+/** A runtime that is installed. */
+function installed(name: 'bun' | 'deno'): Runner {
+  const found = findRuntime(name);
+  return 'missing' in found ? {} : { program: found.program, flags: found.args };
+}
+
+function isMissing(name: 'bun' | 'deno'): boolean {
+  const found = findRuntime(name);
+  return isLeftOut(name, 'missing' in found ? found.missing : undefined);
+}
+
+const much = 3 << 20;
+
+/** The answers of `clients.mjs`. */
+const ANSWERS = {
+  tasks: [200, 125_250],
+  http: [4950, much, 'BB_CONNECTION', '7', 'BB_CLOSED'],
+  shards: [44_850, 2000, 'BB_CLOSED', 'BB_CLOSED'],
+  threads: 9,
+  last: 5,
+};
+const KV_ANSWERS = { kv: [44_850, much, 'BB_ENGINE', 'BB_CLOSED', 'BB_CLOSED'] };
+const SQL_ANSWERS = { sql: [4950, much, 'BB_ENGINE', 'BB_TIMEOUT', 'BB_CLOSED', 'BB_CLOSED'] };
+
+describe('the clients', () => {
+  const hasRedis = !lacks('redis');
+  const hasMysql = !lacks('mysql');
+  const servers: PrivateServer[] = [];
+  let shards: PrivateShards;
+  let web: RawServer;
+  let urls: Record<string, unknown>;
+
+  beforeAll(async () => {
+    shards = await addon.PrivateShards.start(2);
+    {
+      await using client = await ShardClient.connect(shards.urls);
+      await client.populate(10_000);
+    }
+    web = await startRawServer(({ socket, path, head, answer }) => {
+      if (path === '/cut') socket.destroy();
+      else if (path === '/much') answer('x'.repeat(Number(/content-length: (\d+)/i.exec(head)![1])));
+      else if (path !== '/never') answer(path.slice('/echo/'.length));
+    });
+    urls = { shards: shards.urls, http: web.url };
+    if (hasRedis) {
+      const redis = await startRedis();
+      servers.push(redis);
+      urls['kv'] = redis.url;
+    }
+    if (hasMysql) {
+      const mysql = await startMysql();
+      servers.push(mysql);
+      await using admin = await SqlClient.connect(mysql.url);
+      await admin.query('CREATE DATABASE test');
+      urls['sql'] = inDatabase(mysql.url, 'test');
+    }
+  }, 120_000);
+
+  afterAll(async () => {
+    await Promise.all(servers.map((server) => server.stop()));
+    await shards.stop();
+    await web[Symbol.asyncDispose]();
+  });
+
+  const answersOf = (runner: Runner): Promise<unknown> => resultOf('clients.mjs', [JSON.stringify(urls)], runner);
+  const answers = { ...ANSWERS, ...(hasRedis ? KV_ANSWERS : {}), ...(hasMysql ? SQL_ANSWERS : {}) };
+
+  it("answer on libuv's loop in Node", async () => {
+    expect(await answersOf({})).toEqual(answers);
+  });
+
+  it("answer on the addon's loop in Node", async () => {
+    expect(await answersOf({ env: THREADS })).toEqual(answers);
+  });
+
+  it.skipIf(isMissing('bun'))("answer on the addon's loop in Bun", async () => {
+    expect(await answersOf(installed('bun'))).toEqual(answers);
+  });
+
+  it.skipIf(isMissing('deno'))("answer on the addon's loop in Deno", async () => {
+    expect(await answersOf(installed('deno'))).toEqual(answers);
+  });
+});
+
+it('says what a wrong choice of a loop may be', async () => {
+  const { stderr } = await endingOf('clients.mjs', ['{}'], { env: { BOUNDARY_BENCH_EVENT_LOOP: 'thread' } });
+  expect(stderr).toContain('BOUNDARY_BENCH_EVENT_LOOP is `thread`; it must be `threads` or nothing');
+});

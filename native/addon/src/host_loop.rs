@@ -1,0 +1,159 @@
+//! The event loop that drives the sockets and futures of one of the runtime's threads: libuv's in Node, and one of our own where the
+//! runtime does not share its loop. `BOUNDARY_BENCH_EVENT_LOOP=threads` asks for our own in Node too.
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::ptr;
+use std::rc::Rc;
+use std::sync::OnceLock;
+
+use boundary_bench_event_loop::{EventLoop, LibuvLoop, PolledLoop, exports_libuv};
+use boundary_bench_kernel::Error;
+use boundary_bench_kernel::error::contained;
+use napi::bindgen_prelude::{JsObjectValue, JsValue, Object};
+use napi::{Env, sys};
+
+use crate::errors::{invalid, js};
+
+/// The environment variable that chooses the loop, read at its first use. Its only value is [`THREADS`].
+const VARIABLE: &str = "BOUNDARY_BENCH_EVENT_LOOP";
+
+/// The value of [`VARIABLE`] for a loop of our own, whose sockets a thread waits for.
+const THREADS: &str = "threads";
+
+thread_local! {
+    /// The loop of our own that this thread has, made at its first use.
+    static POLLED: RefCell<Option<Rc<PolledLoop>>> = const { RefCell::new(None) };
+}
+
+/// The event loop of the calling thread.
+pub fn of_thread(env: Env) -> napi::Result<EventLoop> {
+    if !shares_libuv(env)? {
+        return polled_loop(env).map(EventLoop::Polled);
+    }
+    let mut uv_loop = ptr::null_mut();
+    // SAFETY: the environment is that of the call under way, and the out-pointer is valid.
+    let status = unsafe { sys::napi_get_uv_event_loop(env.raw(), &raw mut uv_loop) };
+    if status != sys::Status::napi_ok {
+        return Err(js(Error::Unsupported("this thread has no event loop of libuv".to_owned())));
+    }
+    // SAFETY: the loop is this thread's, as Node says; Node runs it until the handles of the thread are closed.
+    Ok(EventLoop::Libuv(unsafe { LibuvLoop::new(uv_loop.cast()) }))
+}
+
+/// Whether the sockets of this process are driven by libuv's loop: the runtime shares it, and the user asks for no other.
+fn shares_libuv(env: Env) -> napi::Result<bool> {
+    static SHARED: OnceLock<bool> = OnceLock::new();
+    if let Some(shared) = SHARED.get() {
+        return Ok(*shared);
+    }
+    let wanted = std::env::var(VARIABLE).unwrap_or_default();
+    let shared = match wanted.as_str() {
+        "" => exports_libuv() && !is_bun(env)?,
+        THREADS => false,
+        _ => return Err(invalid(format!("{VARIABLE} is `{wanted}`; it must be `{THREADS}` or nothing"))),
+    };
+    Ok(*SHARED.get_or_init(|| shared))
+}
+
+/// Whether the runtime is Bun, which exports libuv's functions but ends the process when one is called.
+fn is_bun(env: Env) -> napi::Result<bool> {
+    let process: Object<'_> = env.get_global()?.get_named_property("process")?;
+    let versions: Object<'_> = process.get_named_property("versions")?;
+    versions.has_named_property("bun")
+}
+
+/// A function of Node-API that takes a turn of this thread's loop, called from any thread.
+#[derive(Clone, Copy)]
+struct Turn(sys::napi_threadsafe_function);
+
+// SAFETY: functions of this kind may be called from any thread until they are released, which `on_thread_end` does last.
+unsafe impl Send for Turn {}
+// SAFETY: as above.
+unsafe impl Sync for Turn {}
+
+impl Turn {
+    /// Makes the function, which does not keep the process alive.
+    fn new(env: Env) -> napi::Result<Self> {
+        let name = env.create_string("boundary-bench")?;
+        let mut function = ptr::null_mut();
+        // SAFETY: the environment is that of the call under way, and the out-pointer is valid. There is no function of JavaScript to
+        // call, since `on_turn` is called in its place, and no limit to the calls waiting, of which there is one at most.
+        let status = unsafe {
+            sys::napi_create_threadsafe_function(
+                env.raw(),
+                ptr::null_mut(),
+                ptr::null_mut(),
+                name.raw(),
+                0,
+                1,
+                ptr::null_mut(),
+                None,
+                ptr::null_mut(),
+                Some(on_turn),
+                &raw mut function,
+            )
+        };
+        if status != sys::Status::napi_ok {
+            return Err(js(Error::Unsupported("this runtime can't be called from other threads".to_owned())));
+        }
+        let made = Self(function);
+        made.keep_alive(env.raw(), false);
+        Ok(made)
+    }
+
+    /// Asks for a turn, from any thread.
+    fn ask(self) {
+        let nonblocking = sys::ThreadsafeFunctionCallMode::nonblocking;
+        // SAFETY: the function is released after the loop has ended, which calls this no more. An error means that the thread ends.
+        unsafe { sys::napi_call_threadsafe_function(self.0, ptr::null_mut(), nonblocking) };
+    }
+
+    /// Sets whether the function keeps the process alive.
+    fn keep_alive(self, env: sys::napi_env, keep: bool) {
+        // SAFETY: this is the thread of the environment, and the function is not released.
+        unsafe {
+            if keep {
+                sys::napi_ref_threadsafe_function(env, self.0);
+            } else {
+                sys::napi_unref_threadsafe_function(env, self.0);
+            }
+        }
+    }
+}
+
+/// The loop of our own of the calling thread, made at its first use.
+fn polled_loop(env: Env) -> napi::Result<Rc<PolledLoop>> {
+    let known = POLLED.with_borrow(Clone::clone);
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let (turn, raw) = (Turn::new(env)?, env.raw());
+    let made = PolledLoop::new(move || turn.ask(), move |keep| turn.keep_alive(raw, keep)).map_err(js)?;
+    // SAFETY: the environment is that of the call under way. Hooks run in the reverse order of their making, so this one runs after
+    // those of the objects that are attached to the loop.
+    unsafe { sys::napi_add_env_cleanup_hook(raw, Some(on_thread_end), turn.0.cast()) };
+    POLLED.set(Some(Rc::clone(&made)));
+    Ok(made)
+}
+
+/// Takes a turn of this thread's loop. The environment is null once the thread ends.
+unsafe extern "C" fn on_turn(env: sys::napi_env, _: sys::napi_value, _: *mut c_void, _: *mut c_void) {
+    if env.is_null() {
+        return;
+    }
+    contained(|| {
+        let polled = POLLED.with_borrow(Clone::clone);
+        polled.into_iter().for_each(|polled| polled.turn());
+    });
+}
+
+/// Ends the loop of this thread, and releases the function that takes its turns.
+unsafe extern "C" fn on_thread_end(turn: *mut c_void) {
+    contained(|| {
+        let polled = POLLED.take();
+        polled.into_iter().for_each(|polled| polled.end());
+    });
+    // SAFETY: the pointer is that of `polled_loop`; no thread calls the function any more, since the loop has ended.
+    unsafe { sys::napi_release_threadsafe_function(turn.cast(), sys::ThreadsafeFunctionReleaseMode::abort) };
+}
