@@ -871,6 +871,182 @@ export interface TableSpec {
 /** The CPU time of the calling thread since its start; null if the platform does not report it. */
 export declare function threadCpu(): CpuTime | null
 
+export declare namespace codec {
+  /** A tree of keys of eight bytes and values. */
+  export class KeyTree {
+    /** Makes an empty tree. */
+    constructor()
+    /** The number of keys. */
+    get size(): number
+    /** The value of a key; null if the tree does not have it. */
+    get(key: string): number | null
+    /** Puts a key and its value in, in place of an older value; returns whether the tree did not have the key. */
+    put(key: string, value: number): boolean
+    /** The values of at most `count` consecutive keys, from `first` on. */
+    range(first: string, count: number): Array<number>
+    /**
+     * Returns a function that looks up keys, eight bytes each, and writes their values, one for each key; NaN for a key that the tree does
+     * not have. It returns the number of keys found.
+     */
+    getter(): (keys: Uint8Array, values: Float64Array) => number
+    /**
+     * Returns a function that puts in keys, eight bytes each, with their values, one for each key. It returns the number of keys that the
+     * tree did not have.
+     */
+    putter(): (keys: Uint8Array, values: Float64Array) => number
+    /**
+     * Returns a function that writes the values of consecutive keys, from the key `first` of eight bytes on. It returns the number of
+     * values written: fewer than there is room for if the keys end before.
+     */
+    ranger(): (first: Uint8Array, values: Float64Array) => number
+  }
+  /** An Arrow IPC stream of a thousand rows, one of four streams. */
+  export function arrowDocument(turn: number): Uint8Array
+  /**
+   * Returns a function that copies the columns of an Arrow IPC stream into the caller's memory, and returns the number of rows. `offsets`
+   * gets the place in `texts` at which the text of each row begins, and the end of the last one. The function throws where there is too
+   * little room.
+   */
+  export function arrowReader(): (stream: Uint8Array, ids: Int32Array, scores: Float64Array, offsets: Int32Array, texts: Uint8Array) => number
+  /** Returns a function that writes the bytes of a text in base64 over the beginning of `into`, and returns their number. */
+  export function base64Reader(): (text: string, into: Uint8Array) => number
+  /** Returns a function that writes bytes as base64 over the beginning of `into`, and returns the number of characters. */
+  export function base64Writer(): (bytes: Uint8Array, into: Uint8Array) => number
+  /** Returns a function that returns the number of rows that match, of columns of the same length. Each byte of `active` but 0 is TRUE. */
+  export function columnFilter(): (ages: Int32Array, active: Uint8Array) => number
+  /** The number of rows that match. */
+  export function countMatchingRows(rows: ReadonlyArray<codec.FilterRow>): number
+  /** The bytes of a text in base64. */
+  export function decodeBase64(text: string): Buffer
+  /** The rows of ten types that a batch has. */
+  export function decodeTenTypes(bytes: Uint8Array): Array<codec.TenTypesRow>
+  /** The row of the table `users` that a batch of one row has. */
+  export function decodeUser(bytes: Uint8Array): codec.UserRow
+  /** The rows of the table `users` that a batch has. */
+  export function decodeUsers(bytes: Uint8Array): Array<codec.UserRow>
+  /** Bytes as base64. */
+  export function encodeBase64(bytes: Uint8Array): string
+  /** A batch of rows of ten types as bytes. */
+  export function encodeTenTypes(rows: ReadonlyArray<codec.TenTypesRow>): Buffer
+  /** A row of the table `users` as a batch of one row. */
+  export function encodeUser(row: codec.UserRow): Buffer
+  /** A batch of rows of the table `users` as bytes. */
+  export function encodeUsers(rows: ReadonlyArray<codec.UserRow>): Buffer
+  /** The columns of a row that the expression names. */
+  export interface FilterRow {
+    age: number
+    active: boolean
+  }
+  /** Whether bytes are UTF-8. */
+  export function isUtf8(bytes: Uint8Array): boolean
+  /** The JSON of ten records, one of four texts. */
+  export function jsonDocument(turn: number): string
+  /**
+   * Returns a function that reads the records of a JSON array into the caller's memory, and returns their number. `numbers` gets the size
+   * of all texts in bytes, then twelve numbers a record: its six numbers, two truth values, the sizes of its two texts in bytes, and their
+   * lengths. `texts` gets the name and the city of each record. The function throws where there is too little room.
+   */
+  export function jsonReader(): (json: string, numbers: Float64Array, texts: Uint8Array) => number
+  /** The records of a JSON array, as objects. */
+  export function jsonRecords(json: string): Array<napiRs.BoundaryRecord>
+  /** The `MessagePack` of the same ten records. */
+  export function messagePackDocument(turn: number): Uint8Array
+  /** Returns a function that reads the records of an array in `MessagePack` as that of `jsonReader` reads them. */
+  export function messagePackReader(): (bytes: Uint8Array, numbers: Float64Array, texts: Uint8Array) => number
+  /** The records of an array in `MessagePack`, as objects. */
+  export function messagePackRecords(bytes: Uint8Array): Array<napiRs.BoundaryRecord>
+  /**
+   * Returns a function that decodes a batch, the first `size` bytes of an array, into columns of these types, and returns the number of
+   * rows. The columns lie as [`row_encoder`] tells.
+   */
+  export function rowDecoder(kinds: ReadonlyArray<`${codec.RowKind}`>, rows: number, textBytes: number): (bytes: Uint8Array, size: number, block: Uint8Array) => number
+  /**
+   * Returns a function that encodes the first rows of columns of these types as a batch over the beginning of `out`, and returns the size
+   * of the batch. The block of the columns has room for `rows` rows, and for `textBytes` bytes in each column of texts or bytes;
+   * `native/codecs/src/rows/columns.rs` tells where the columns lie.
+   */
+  export function rowEncoder(kinds: ReadonlyArray<`${codec.RowKind}`>, rows: number, textBytes: number): (block: Uint8Array, rows: number, out: Uint8Array) => number
+  /** The type of a column of rows. */
+  export const enum RowKind {
+    /** A byte, 0 or 1. */
+    Truth = 'truth',
+    /** 8 bits. */
+    Int8 = 'int8',
+    /** 16 bits. */
+    Int16 = 'int16',
+    /** 32 bits. */
+    Int32 = 'int32',
+    /** 64 bits. */
+    Int64 = 'int64',
+    /** 32 bits. */
+    Float32 = 'float32',
+    /** 64 bits. */
+    Float64 = 'float64',
+    /** UTF-8. */
+    Text = 'text',
+    /** Any bytes. */
+    Bytes = 'bytes',
+    /** A double: milliseconds since 1970. */
+    Timestamp = 'timestamp',
+  }
+  /** Whether a row matches. */
+  export function rowMatches(age: number, active: boolean): boolean
+  /** Whether a text is SQL of the parser's grammar. */
+  export function sqlIsValid(sql: string): boolean
+  /** The tree of SQL as JSON: of each node the same as `SqlNode` has. Throws an error with the place for a text that is no SQL. */
+  export function sqlJson(sql: string): string
+  /** A node of a tree. */
+  export interface SqlNode {
+    /** The number of the kind. */
+    kind: number
+    /** The flags of the kind. */
+    flags: number
+    /** The place of the node in the SQL, in characters. */
+    start: number
+    /** The length of the node in the SQL, in characters. */
+    length: number
+    /** The text of a name, a value, an operator or a word; absent for other nodes. */
+    text?: string
+    /** The children in their order. */
+    children: Array<codec.SqlNode>
+  }
+  /** The tree of SQL as objects. Throws an error with the place for a text that is no SQL, and for a tree of more than 1000 levels. */
+  export function sqlObjects(sql: string): codec.SqlNode
+  /**
+   * Makes a function that parses SQL into memory of the caller's: it writes the words of all nodes, children before their parents, and
+   * returns the number of nodes; where the memory is too small it writes nothing, and returns the negative number of words that it
+   * needs. Throws an error with the place for a text that is no SQL.
+   */
+  export function sqlWordsParser(): (sql: string, words: Uint32Array) => number
+  /** A row of ten types, each of which may be null. */
+  export interface TenTypesRow {
+    truth: boolean | null
+    int8: number | null
+    int16: number | null
+    int32: number | null
+    int64: bigint | null
+    float32: number | null
+    float64: number | null
+    text: string | null
+    bytes: Buffer | null
+    /** Milliseconds since 1970. */
+    timestamp: number | null
+  }
+  /** A row of the table `users`. */
+  export interface UserRow {
+    id: bigint
+    name: string
+    email: string
+    age: number
+    score: number
+    active: boolean
+    /** Milliseconds since 1970. */
+    created: number
+  }
+  /** Returns a function that returns 1 for bytes that are UTF-8, and 0 for others. */
+  export function utf8Checker(): (bytes: Uint8Array) => number
+}
+
 export declare namespace eventLoop {
   /** The sum of two numbers, by a task of the event loop. */
   export function add(left: number, right: number): Promise<number>

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, HttpAsyncCalls, HttpBlockingCalls, HttpBody, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, JsonRows, KvAsyncCalls, KvBlockingCalls, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateDelays, PrivateServer, PrivateShards, RawColumnsReader, RawInserter, RawLineParser, RawShardClient, RawShardFilling, RawShardScan, RawShardStore, SqlAsyncCalls, SqlBlockingCalls, SqlConnection, SqlLoop, SqlShapes, Statement, boundaryByHand, buildInfo, checkShardMemory, collectYoungBy, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, RawComparison, RawShardColumn, recycleFrame, releaseFrame, rowsEncoder, runInProcess, runSoak, ServerKind, threadCpu, eventLoop, napiRs } = nativeBinding
+const { Cancel, Engine, FrameReader, HttpAsyncCalls, HttpBlockingCalls, HttpBody, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, JsonRows, KvAsyncCalls, KvBlockingCalls, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateDelays, PrivateServer, PrivateShards, RawColumnsReader, RawInserter, RawLineParser, RawShardClient, RawShardFilling, RawShardScan, RawShardStore, SqlAsyncCalls, SqlBlockingCalls, SqlConnection, SqlLoop, SqlShapes, Statement, boundaryByHand, buildInfo, checkShardMemory, collectYoungBy, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, RawComparison, RawShardColumn, recycleFrame, releaseFrame, rowsEncoder, runInProcess, runSoak, ServerKind, threadCpu, codec, eventLoop, napiRs } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
@@ -828,6 +828,7 @@ export { runInProcess }
 export { runSoak }
 export { ServerKind }
 export { threadCpu }
+export { codec }
 export { eventLoop }
 export { napiRs }
 export const __napiBindingTarget = __napiLoadedBindingTarget

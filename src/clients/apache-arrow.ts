@@ -1,7 +1,21 @@
-import { type Data, Float64, Int32, Int64, RecordBatch, Schema, Struct, Field, Table, makeData } from 'apache-arrow';
+import {
+  type Data,
+  Field,
+  Float64,
+  Int32,
+  Int64,
+  RecordBatch,
+  Schema,
+  Struct,
+  Table,
+  type Utf8,
+  makeData,
+  tableFromIPC,
+} from 'apache-arrow';
 
 import type { JsTableClient, MeasurementColumns, MeasurementObject } from './measurement-table.js';
 import { packageVersion } from './package-version.js';
+import type { StreamColumns } from './stream-columns.js';
 
 type Columns = { id: Int32; sensor_id: Int32; value: Float64; timestamp: Int64 };
 
@@ -48,6 +62,13 @@ export const apacheArrow: JsTableClient<Table<Columns>> = {
     return (index) => batch.get(index) as unknown as MeasurementObject;
   },
 };
+
+/** Decodes an IPC stream of an `Int32`, a `Float64` and a `Utf8`. Texts are left as bytes, since `vector.get(i)` makes a string of each. */
+export function columnsOfStream(stream: Uint8Array): StreamColumns {
+  const [batch] = tableFromIPC<{ id: Int32; score: Float64; name: Utf8 }>(stream).batches;
+  const [ids, scores, names] = batch!.data.children as [Data<Int32>, Data<Float64>, Data<Utf8>];
+  return { ids: ids.values, scores: scores.values, offsets: names.valueOffsets, texts: names.values };
+}
 
 function recordBatch(columns: MeasurementColumns): RecordBatch<Columns> {
   const children: Data[] = [

@@ -1,7 +1,8 @@
-import { Column, type Table, columnFromArray, tableFromColumns } from '@uwdata/flechette';
+import { Column, type Table, columnFromArray, tableFromColumns, tableFromIPC } from '@uwdata/flechette';
 
 import type { JsTableClient, MeasurementColumns, MeasurementObject } from './measurement-table.js';
 import { packageVersion } from './package-version.js';
+import type { StreamColumns } from './stream-columns.js';
 
 const NAMES = ['id', 'sensor_id', 'value', 'timestamp'] as const;
 
@@ -40,6 +41,17 @@ export const flechette: JsTableClient<Table> = {
     return (index) => batch.at(index) as unknown as MeasurementObject;
   },
 };
+
+/** Decodes an IPC stream of an `Int32`, a `Float64` and a `Utf8`. Texts are left as bytes, since `column.at(i)` makes a string of each. */
+export function columnsOfStream(stream: Uint8Array): StreamColumns {
+  const [ids, scores, names] = tableFromIPC(stream).children.map((column) => column.data[0]!);
+  return {
+    ids: ids!.values as Int32Array,
+    scores: scores!.values as Float64Array,
+    offsets: names!.offsets as Int32Array,
+    texts: names!.values as Uint8Array,
+  };
+}
 
 function columnOf(batches: readonly MeasurementColumns[], name: keyof MeasurementColumns): Column<unknown> {
   return new Column(batches.flatMap((batch) => columnFromArray(batch[name], undefined, { useBigInt: true }).data));

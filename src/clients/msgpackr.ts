@@ -52,6 +52,12 @@ export function packRows(
   return packr.pack(rows);
 }
 
+/** Makes a function that decodes a value. Integers of 64 bits become numbers. */
+export function unpacker(): (bytes: Uint8Array) => unknown {
+  const unpackr = new Unpackr({ useRecords: false, int64AsType: 'number' });
+  return (bytes) => unpackr.unpack(bytes) as unknown;
+}
+
 export const msgpackr: JsCodec = {
   version: () => packageVersion('msgpackr'),
   encoder: ({ measurement, tags = {}, field }, { values, timestamps }: ColumnBatch) => {
@@ -64,8 +70,5 @@ export const msgpackr: JsCodec = {
     };
     return () => packr.pack(batch);
   },
-  decoder: () => {
-    const unpackr = new Unpackr({ useRecords: false, int64AsType: 'number' });
-    return (body) => unpackr.unpack(body) as { values: number[]; timestamps: number[] };
-  },
+  decoder: () => unpacker() as (body: Uint8Array) => { values: number[]; timestamps: number[] },
 };

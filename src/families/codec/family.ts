@@ -1,4 +1,5 @@
 import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
+import { packageVersion } from '../../clients/package-version.js';
 import { type PlannedInProcess, openFloor, openLoop, planCalls, sumOfCalls } from '../in-process.js';
 import type { Family, OpenCell } from '../workload.js';
 import { CODEC_MATRIX } from './matrix.js';
@@ -8,6 +9,13 @@ const FAMILY_NAME = 'codec';
 
 /** The packages that this package does not bring along. */
 const PACKAGES: readonly string[] = ['node-sql-parser', 'pgsql-ast-parser', 'sorted-btree'];
+
+/** The packages of the clients that it brings along. */
+const DEPENDENCIES: Readonly<Record<string, string>> = {
+  msgpackr: 'msgpackr',
+  'apache-arrow': 'apache-arrow',
+  flechette: '@uwdata/flechette',
+};
 
 /** Work on values in process: where native code computes, and the boundary decides what is left of it. */
 export const codecFamily: Family = {
@@ -29,8 +37,12 @@ function skipOf(client: string): string | undefined {
 }
 
 function versionsOf(cells: readonly PlannedInProcess[]): Record<string, string> {
-  const used = PACKAGES.filter((name) => cells.some(({ client, skip }) => client === name && skip === undefined));
-  return Object.fromEntries(used.map((name) => [name, optionalVersion(name)]));
+  const isUsed = (name: string): boolean => cells.some(({ client, skip }) => client === name && skip === undefined);
+  const dependencies = Object.entries(DEPENDENCIES).filter(([client]) => isUsed(client));
+  return Object.fromEntries([
+    ...PACKAGES.filter(isUsed).map((name) => [name, optionalVersion(name)]),
+    ...dependencies.map(([client, name]) => [client, packageVersion(name)]),
+  ]);
 }
 
 /** The topic of each workload, by the word before its first dot. Each is imported only where it is measured. */
@@ -50,9 +62,14 @@ const TOPICS: Readonly<Record<string, () => Promise<Topic>>> = {
   base64_decode: async () => (await import('./formats.js')).formatTopic,
 };
 
+/** The work of a workload; `undefined` if there is no code for it. */
+export async function topicOf(workload: string): Promise<Topic | undefined> {
+  return TOPICS[workload.split('.')[0]!]?.();
+}
+
 async function openCell(planned: PlannedInProcess): Promise<OpenCell> {
   const { workload, lane, side, batch = 1, rows } = planned.cell;
-  const topic = await TOPICS[workload.split('.')[0]!]!();
+  const topic = (await topicOf(workload))!;
   const cell: CodecCell = { workload, lane, client: planned.client, batch };
   const expected = sumOfCalls(rows, topic.resultOf(cell, rows));
   if (side === 'rust') return openFloor(planned, expected);

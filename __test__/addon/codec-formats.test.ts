@@ -1,0 +1,192 @@
+import { describe, expect, it } from 'vitest';
+import { addon } from '../../src/addon.js';
+import { oddValues } from './odd-values.js';
+
+type Call = (...values: unknown[]) => unknown;
+
+const { codec } = addon;
+const [json, bytes, stream] = [codec.jsonDocument(0), codec.messagePackDocument(0), codec.arrowDocument(0)];
+
+/** Values that no reader of formats expects. */
+const unreadable = (): unknown[] => [
+  ...oddValues(),
+  '['.repeat(1_000_000),
+  Uint8Array.from([0xdd, 0xff, 0xff, 0xff, 0xff]),
+  new Int32Array(4),
+];
+
+/** The code of the error of a call, of its message where it has none of its own; `undefined` of a call that returns. */
+function codeOf(call: () => unknown): string | undefined {
+  try {
+    call();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof Error)) return 'no error';
+    const { code, message } = error as Error & { code?: string };
+    return /^\[(BB_\w+)\]/.exec(message)?.[1] ?? code ?? 'no code';
+  }
+}
+
+const reading = {
+  readJson: [codec.jsonReader(), [json, new Float64Array(200), new Uint8Array(1000)]],
+  readMessagePack: [codec.messagePackReader(), [bytes, new Float64Array(200), new Uint8Array(1000)]],
+  readArrow: [
+    codec.arrowReader(),
+    [stream, new Int32Array(1000), new Float64Array(1000), new Int32Array(1001), new Uint8Array(20_000)],
+  ],
+  isUtf8: [codec.utf8Checker(), [bytes]],
+  writeBase64: [codec.base64Writer(), [bytes, new Uint8Array(8192)]],
+  readBase64: [codec.base64Reader(), ['QUJD', new Uint8Array(8)]],
+} as unknown as Record<string, [Call, unknown[]]>;
+
+describe.each(Object.entries(reading))('%s', (_, [call, good]) => {
+  it('takes what it is for', () => {
+    expect(call(...good)).toEqual(expect.any(Number));
+  });
+
+  it('refuses any other value in each place', () => {
+    for (const place of good.keys()) {
+      for (const odd of unreadable()) {
+        const isRightKind = (odd as object | null | undefined)?.constructor === (good[place] as object).constructor;
+        const code = codeOf(() => call(...good.with(place, odd)));
+        const isEmptyAnswer = isRightKind && code === undefined;
+        expect(
+          isEmptyAnswer || /^BB_(INVALID_ARGUMENT|TOO_LARGE|INVALID_IPC)$/.test(String(code)),
+          `${place}: ${String(code)}`,
+        ).toBe(true);
+      }
+    }
+    expect(codeOf(() => call())).toBe('BB_INVALID_ARGUMENT');
+  });
+
+  it('works again after an error', () => {
+    expect(call(...good)).toEqual(expect.any(Number));
+  });
+});
+
+describe('memory that is one element too small', () => {
+  const text = '[]';
+  const [numbers, texts] = [1 + 12 * 10, 190];
+
+  it.each([
+    ['numbers', () => codec.jsonReader()(json, new Float64Array(numbers - 1), new Uint8Array(texts))],
+    ['texts', () => codec.jsonReader()(json, new Float64Array(numbers), new Uint8Array(texts - 1))],
+    ['numbers of no records', () => codec.jsonReader()(text, new Float64Array(0), new Uint8Array(0))],
+    [
+      'numbers, MessagePack',
+      () => codec.messagePackReader()(bytes, new Float64Array(numbers - 1), new Uint8Array(texts)),
+    ],
+    ['base64', () => codec.base64Writer()(new Uint8Array(4), new Uint8Array(7))],
+    ['bytes', () => codec.base64Reader()('QUJD', new Uint8Array(2))],
+    ...[0, 1, 2, 3].map((place): [string, () => number] => [
+      `column ${place}`,
+      () => {
+        const length = (column: number, needed: number): number => needed - (column === place ? 1 : 0);
+        const textBytes = Array.from({ length: 1000 }, (_, id) => `reading_${id}`).join('').length;
+        return codec.arrowReader()(
+          stream,
+          new Int32Array(length(0, 1000)),
+          new Float64Array(length(1, 1000)),
+          new Int32Array(length(2, 1001)),
+          new Uint8Array(length(3, textBytes)),
+        );
+      },
+    ]),
+  ])('is refused: %s', (_, call) => {
+    expect(codeOf(call)).toBe('BB_TOO_LARGE');
+  });
+
+  it('is not memory of just the size', () => {
+    expect(codec.jsonReader()(json, new Float64Array(numbers), new Uint8Array(texts))).toBe(10);
+    expect(codec.jsonReader()(text, new Float64Array(1), new Uint8Array(0))).toBe(0);
+    expect(codec.base64Writer()(new Uint8Array(4), new Uint8Array(8))).toBe(8);
+    expect(codec.base64Reader()('QUJD', new Uint8Array(3))).toBe(3);
+  });
+});
+
+it('memory that is read is not written', () => {
+  const memory = new ArrayBuffer(64 * 1024);
+  const at = 8 * 1024;
+  const source = new Uint8Array(memory, at, bytes.length);
+  source.set(bytes);
+  const elsewhere = [new Float64Array(200), new Uint8Array(1000)] as const;
+  const read = codec.messagePackReader();
+  expect(codeOf(() => read(source, new Float64Array(memory, at, 200), elsewhere[1]))).toBe('BB_INVALID_ARGUMENT');
+  expect(codeOf(() => read(source, elsewhere[0], new Uint8Array(memory, at + bytes.length - 1, 1000)))).toBe(
+    'BB_INVALID_ARGUMENT',
+  );
+  expect(read(source, elsewhere[0], new Uint8Array(memory, at + bytes.length, 1000))).toBe(10);
+  const one = new ArrayBuffer(8 * 200);
+  expect(codeOf(() => read(source, new Float64Array(one), new Uint8Array(one)))).toBe('BB_INVALID_ARGUMENT');
+  expect(codeOf(() => codec.jsonReader()(json, new Float64Array(one), new Uint8Array(one, 8)))).toBe(
+    'BB_INVALID_ARGUMENT',
+  );
+  expect(codeOf(() => codec.base64Writer()(source, new Uint8Array(memory)))).toBe('BB_INVALID_ARGUMENT');
+  const rows = new Uint8Array(memory, 0, stream.length);
+  rows.set(stream);
+  const columns = [new Int32Array(1000), new Float64Array(1000), new Int32Array(1001), new Uint8Array(20_000)] as const;
+  const readArrow = codec.arrowReader();
+  expect(readArrow(rows, ...columns)).toBe(1000);
+  expect(codeOf(() => readArrow(rows, new Int32Array(memory), columns[1], columns[2], columns[3]))).toBe(
+    'BB_INVALID_ARGUMENT',
+  );
+  expect(codeOf(() => readArrow(rows, columns[0], columns[1], columns[2], new Uint8Array(memory)))).toBe(
+    'BB_INVALID_ARGUMENT',
+  );
+});
+
+it('an Arrow stream that is changed or cut anywhere is read or refused', () => {
+  const read = codec.arrowReader();
+  const columns = [new Int32Array(1000), new Float64Array(1000), new Int32Array(1001), new Uint8Array(20_000)] as const;
+  const codes = new Set<string | undefined>();
+  for (let at = 0; at < stream.length; at += at < 1000 ? 1 : 97) {
+    codes.add(codeOf(() => read(stream.slice(0, at), ...columns)));
+    for (const byte of [0, 0x7f, 0xff])
+      codes.add(codeOf(() => read(Uint8Array.from(stream).fill(byte, at, at + 1), ...columns)));
+  }
+  codes.delete(undefined);
+  codes.delete('BB_TOO_LARGE');
+  codes.delete('BB_SCHEMA_MISMATCH');
+  expect([...codes]).toEqual(['BB_INVALID_IPC']);
+});
+
+describe('a string', () => {
+  const read = codec.jsonReader();
+  const [numbers, texts] = [new Float64Array(13), new Uint8Array(1 << 20)];
+  const record = JSON.parse(json) as [{ name: string }];
+
+  it.each([0, 1, 60, 63, 64, 65, 127, 250, 251, 252, 253, 254, 255, 256, 257, 100_000])(
+    'with a text of %i characters is read to its end, after longer and shorter ones',
+    (length) => {
+      for (const letter of ['a', 'ä', '\u20ac', '\u{1f600}']) {
+        const name = letter.repeat(length);
+        expect(read(JSON.stringify([{ ...record[0], name, city: '' }]), numbers, texts)).toBe(1);
+        const size = numbers[0]!;
+        expect(Buffer.from(texts.buffer, 0, size).toString()).toBe(name);
+        expect([...numbers.subarray(9)]).toEqual([size, 0, name.length, 0]);
+      }
+    },
+  );
+
+  it('that is very long is refused', () => {
+    expect(codeOf(() => read(' '.repeat((64 << 20) + 1), numbers, texts))).toBe('BB_TOO_LARGE');
+  });
+});
+
+it.each([
+  'jsonRecords',
+  'messagePackRecords',
+  'isUtf8',
+  'encodeBase64',
+  'decodeBase64',
+  'jsonDocument',
+  'messagePackDocument',
+  'arrowDocument',
+] as const)('%s throws or returns for any values', (name) => {
+  const call = codec[name] as Call;
+  for (const odd of [...unreadable(), 'QUJ', '{}', '[{}]', '[1]', 4]) codeOf(() => call(odd));
+  codeOf(() => call());
+  expect(codeOf(() => codec.jsonRecords('[{}]'))).toBe('BB_INVALID_ARGUMENT');
+  expect(codeOf(() => codec.decodeBase64('QUJ'))).toBe('BB_INVALID_ARGUMENT');
+  expect(codeOf(() => codec.arrowDocument(4))).toBe('BB_INVALID_ARGUMENT');
+});

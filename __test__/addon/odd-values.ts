@@ -1,0 +1,52 @@
+/** Values that no function expects, for tests of what functions do with them. */
+
+/** A `Uint8Array` of this length whose memory is gone. */
+export function detached(length: number): Uint8Array {
+  const array = new Uint8Array(length);
+  structuredClone(array.buffer, { transfer: [array.buffer] });
+  return array;
+}
+
+/** Odd values, made anew. */
+export function oddValues(): unknown[] {
+  return [
+    undefined,
+    null,
+    Number.NaN,
+    -1,
+    0.5,
+    2 ** 31,
+    2 ** 53,
+    Infinity,
+    '',
+    'ä'.repeat(300),
+    '\uD800',
+    2n ** 80n,
+    Symbol('odd'),
+    true,
+    {},
+    [],
+    [undefined],
+    { length: 2 ** 32 },
+    detached(8),
+    new Uint8Array(0),
+    new Uint8Array(new SharedArrayBuffer(8)),
+    new Float64Array(1),
+    new DataView(new ArrayBuffer(8)),
+    new Proxy(new Uint8Array(8), {}),
+    Object.create(null),
+    () => {
+      throw new Error('from a callback');
+    },
+  ];
+}
+
+/** What a call throws that is no error; undefined for a call that throws an error, or returns. */
+export function noError(call: () => unknown): unknown {
+  try {
+    call();
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? undefined : (error ?? 'nothing was thrown');
+  }
+}

@@ -1,0 +1,152 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { addon } from '../../../src/addon.js';
+import { unpacker } from '../../../src/clients/msgpackr.js';
+import { type BoundaryRecord, TURNS } from '../../../src/families/boundary/functions.js';
+import {
+  base64Texts,
+  columnsOf,
+  eachTurn,
+  jsonOf,
+  messagePackOf,
+  plainBytes,
+  recordsOf,
+  streamOf,
+  utf8Of,
+} from '../../../src/families/codec/documents.js';
+import { codecFamily } from '../../../src/families/codec/family.js';
+import { formatTopic, sumOfColumns, sumOfRecords, verifyWay } from '../../../src/families/codec/formats.js';
+import { RecordColumns } from '../../../src/families/codec/record-columns.js';
+import { sampleCells } from '../sampled-cells.js';
+
+const OPTIONS = { rows: 1000, workers: 1, engines: {} };
+
+/** Not a multiple of the turns of the inputs, so that a wrong turn shows. */
+const OPERATIONS = 7;
+
+const FORMATS = ['json_parse', 'msgpack_decode', 'arrow_decode', 'utf8_check', 'base64_encode', 'base64_decode'];
+
+const planned = codecFamily
+  .plan(OPTIONS)
+  .filter(({ cell }) => FORMATS.includes(cell.workload))
+  .map((each) => ({ ...each, cell: { ...each.cell, rows: OPERATIONS, calls: OPERATIONS } }));
+
+it('each lane of each format reads what is in the inputs', async () => {
+  const measured: string[] = [];
+  await sampleCells(await codecFamily.open(OPTIONS, planned), planned, async (id) => void measured.push(id));
+  expect(measured).toHaveLength(planned.length);
+  expect(planned.length).toBeGreaterThan(20);
+});
+
+describe('the documents', () => {
+  it.each(eachTurn((turn) => turn))(
+    'of the turn %i are what JavaScript writes of the same records and rows',
+    (turn) => {
+      expect(jsonOf(turn)).toBe(JSON.stringify(recordsOf(turn)));
+      expect(unpacker()(messagePackOf(turn))).toEqual(recordsOf(turn));
+      expect(messagePackOf(turn).length).toBeLessThan(jsonOf(turn).length);
+      expect(streamOf(turn).length % 8).toBe(0);
+      expect(utf8Of(turn)).toHaveLength(4096);
+      expect([...new TextDecoder().decode(utf8Of(turn))].filter((letter) => letter > '\u007f')).toHaveLength(1024);
+      expect(Buffer.from(base64Texts()[turn]!, 'base64')).toEqual(plainBytes()[turn]);
+    },
+  );
+
+  it('differ from turn to turn', () => {
+    const all = [eachTurn(jsonOf), eachTurn(messagePackOf), eachTurn(streamOf), eachTurn(utf8Of), plainBytes()];
+    for (const documents of all)
+      expect(new Set(documents.map((each) => Buffer.from(each as never).toString('hex'))).size).toBe(TURNS);
+  });
+});
+
+describe('a wrong result is noticed', () => {
+  const cell = { workload: 'json_parse', lane: 'call' };
+  const wrong = expect.objectContaining({ code: 'BB_CHECKSUM_MISMATCH' }) as Error;
+  const inputs = (): readonly string[] => eachTurn(jsonOf);
+  const parsed = (json: string): BoundaryRecord[] => JSON.parse(json) as BoundaryRecord[];
+  const records = { inputs, values: () => eachTurn(recordsOf), read: sumOfRecords };
+  const verify = (valueOf: (json: string) => BoundaryRecord[], use = (json: string) => sumOfRecords(parsed(json))) =>
+    verifyWay(cell, records, { use, valueOf });
+
+  it('of records', () => {
+    expect(() => verify(parsed)).not.toThrow();
+    expect(() => verify((json) => parsed(json).toReversed())).toThrow(wrong);
+    expect(() => verify((json) => parsed(json).slice(1))).toThrow(wrong);
+    expect(() => verify((json) => [...parsed(json), recordsOf(0)[0]!])).toThrow(wrong);
+    expect(() => verify((json) => parsed(json).map((record) => ({ ...record, name: record.city })))).toThrow(/item 0/);
+    expect(() => verify(() => recordsOf(0))).toThrow('result 1');
+    expect(() => verify(() => undefined as never)).toThrow(wrong);
+    expect(() => verify(parsed, () => 0)).toThrow(/what is read/);
+  });
+
+  it('of columns, bytes, texts and truths', () => {
+    const columns = { inputs: () => eachTurn((turn) => turn), values: () => eachTurn(columnsOf), read: sumOfColumns };
+    const use = (turn: number): number => sumOfColumns(columnsOf(turn));
+    const other = (turn: number): ReturnType<typeof columnsOf> => ({
+      ...columnsOf(turn),
+      scores: columnsOf(turn).scores.with(7, 0),
+    });
+    const cell = { workload: 'arrow_decode', lane: 'columns' };
+    expect(() => verifyWay(cell, columns, { use, valueOf: columnsOf })).not.toThrow();
+    expect(() => verifyWay(cell, columns, { use, valueOf: other })).toThrow(/scores has other bytes/);
+    expect(() => verifyWay(cell, columns, { use, valueOf: () => undefined as never })).toThrow(wrong);
+    const valid = { inputs: () => [1], values: () => [true], read: Number, others: () => [{ input: 2, value: false }] };
+    expect(() => verifyWay(cell, valid, { use: (input) => 2 - input, valueOf: (input) => input === 1 })).not.toThrow();
+    // A check that calls everything valid.
+    expect(() => verifyWay(cell, valid, { use: () => 1, valueOf: () => true })).toThrow('result 1 is true');
+  });
+});
+
+it('a workload or lane that there is not is an error', async () => {
+  const cell = { workload: 'json_parse', lane: 'call', client: 'other', batch: 1 };
+  await expect((async () => formatTopic.open(cell))()).rejects.toThrow('no lane call by other');
+  await expect((async () => formatTopic.open({ ...cell, workload: 'yaml' }))()).rejects.toThrow('no format yaml');
+});
+
+describe('records in columns', () => {
+  // Rust and JavaScript may read the last bit of a number with many digits differently.
+  const fraction = fc.integer().map((number) => number / 8);
+  const record = fc.record({
+    id: fc.integer({ min: 0 }),
+    sensor: fc.integer(),
+    value: fraction,
+    timestamp: fc.integer(),
+    score: fraction,
+    count: fc.integer(),
+    active: fc.boolean(),
+    flagged: fc.boolean(),
+    name: fc.string({ unit: 'grapheme' }),
+    city: fc.string({ unit: 'binary' }),
+  });
+
+  it('are those that JSON.parse reads', () => {
+    const columns = new RecordColumns(16, 4096);
+    const read = addon.codec.jsonReader();
+    fc.assert(
+      fc.property(fc.array(record, { maxLength: 8 }), (records) => {
+        const json = JSON.stringify(records);
+        const count = read(json, columns.numbers, columns.texts);
+        const expected = JSON.parse(json) as BoundaryRecord[];
+        expect(columns.records(count)).toEqual(expected);
+        expect(columns.sum(count)).toBeCloseTo(sumOfRecords(expected), 0);
+        expect(addon.codec.jsonRecords(json)).toEqual(expected);
+      }),
+    );
+  });
+});
+
+describe('base64', () => {
+  it('is what Buffer writes, and becomes the same bytes again', () => {
+    const [write, read] = [addon.codec.base64Writer(), addon.codec.base64Reader()];
+    const into = Buffer.alloc(2048);
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 1000 }), (bytes) => {
+        const text = Buffer.from(bytes).toString('base64');
+        expect(addon.codec.encodeBase64(bytes)).toBe(text);
+        expect(into.toString('latin1', 0, write(bytes, into))).toBe(text);
+        expect(new Uint8Array(addon.codec.decodeBase64(text))).toEqual(bytes);
+        expect(new Uint8Array(into.subarray(0, read(text, into)))).toEqual(bytes);
+      }),
+    );
+  });
+});

@@ -1,0 +1,47 @@
+/** Trees of `sorted-btree`, whose keys are strings. */
+import { type SortedTree, sortedTree } from '../../clients/sorted-btree.js';
+import { type KeyTable, RANGE_KEYS, keyTable } from './tree-keys.js';
+import type { OpenTrees, TreeWay } from './tree-ways.js';
+
+const loadedTrees = new Map<number, SortedTree<string, number>>();
+
+export const sortedTrees: OpenTrees = (keys) => ({
+  fresh: () => wayOf(sortedTree(), keys),
+  loaded() {
+    const tree = loadedTrees.get(keys.count) ?? sortedTree<number>();
+    loadedTrees.set(keys.count, tree);
+    const way = wayOf(tree, keys);
+    if (tree.size === 0) way.put(0, keys.count);
+    return way;
+  },
+});
+
+function wayOf(tree: SortedTree<string, number>, { texts, values }: KeyTable): TreeWay {
+  return {
+    size: () => tree.size,
+    get(start, count) {
+      let sum = 0;
+      for (let place = start; place < start + count; place += 1) sum += tree.get(texts[place]!) ?? Number.NaN;
+      return sum;
+    },
+    put(start, count) {
+      let added = 0;
+      for (let place = start; place < start + count; place += 1) {
+        if (tree.set(texts[place]!, values[place]!)) added += 1;
+      }
+      return added;
+    },
+    ranger(count) {
+      const { texts: sorted } = keyTable(RANGE_KEYS, 'sorted');
+      let sum = 0;
+      const take = (_key: string, value: number): void => {
+        sum += value;
+      };
+      return (first) => {
+        sum = 0;
+        tree.forRange(sorted[first]!, sorted[first + count - 1]!, true, take);
+        return sum;
+      };
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import type { KeyTable } from './tree-keys.js';
+
+/** A tree as a way of a lane reaches it. Its keys are those of a table, at the places of which they are put in and looked up. */
+export interface TreeWay {
+  /** The number of keys. */
+  size(): number;
+  /** The sum of the values of `count` keys of the table, from a place on; NaN if the tree lacks one. */
+  get(start: number, count: number): number;
+  /** Puts `count` keys of the table in, from a place on, with their values; returns the number of keys that the tree did not have. */
+  put(start: number, count: number): number;
+  /** A function that returns the sum of the values of `count` consecutive keys, from the key of a number on. */
+  ranger(count: number): (first: number) => number;
+}
+
+/** The trees of a way. */
+export interface Trees {
+  /** An empty tree. */
+  fresh(): TreeWay;
+  /** A tree with all keys of the table, made at its first use in the process. It must not be changed. */
+  loaded(): TreeWay;
+}
+
+/** Opens trees for the keys of a table, of which `batch` at most are put in or looked up at once. */
+export type OpenTrees = (keys: KeyTable, batch: number) => Trees;
