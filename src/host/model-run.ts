@@ -36,7 +36,9 @@ export async function findModelRun(path: string | undefined): Promise<ModelRun> 
     }
     return found;
   }
-  const committed = (await namesIn(COMMITTED)).filter((name) => /^\d{4}-\d\d-\d\d-(?:boundary|model)\.json$/.test(name));
+  const committed = (await namesIn(COMMITTED)).filter((name) =>
+    /^\d{4}-\d\d-\d\d-(?:boundary|model)\.json$/.test(name),
+  );
   const own = await newestFirst((await namesIn(OWN)).map((name) => join(OWN, name, 'run.json')));
   for (const candidate of [...committed.map((name) => join(COMMITTED, name)), ...own]) {
     const found = await modelRunAt(candidate).catch(() => undefined);

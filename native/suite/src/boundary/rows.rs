@@ -87,8 +87,17 @@ impl Row for FourRow {
 
 impl Row for WideRow {
     fn of(row: u32, _: usize) -> Self {
-        let [a, b, c, d, e, f, g] = [0, 1, 2, 3, 4, 5, 6].map(|number| number_of(row, number));
-        Self { id: id_of(row), a, b, c, d, e, f, g }
+        let number = |number| number_of(row, number);
+        Self {
+            id: id_of(row),
+            a: number(0),
+            b: number(1),
+            c: number(2),
+            d: number(3),
+            e: number(4),
+            f: number(5),
+            g: number(6),
+        }
     }
 
     fn sum(&self) -> f64 {
