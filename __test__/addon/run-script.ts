@@ -37,11 +37,7 @@ export async function endingOf(script: string, args: readonly string[] = [], run
 }
 
 /** The output of a script of `scripts/`, parsed as JSON. */
-export async function resultOf(
-  script: string,
-  args: readonly string[] = [],
-  runner: Runner = {},
-): Promise<unknown> {
+export async function resultOf(script: string, args: readonly string[] = [], runner: Runner = {}): Promise<unknown> {
   const { code, signal, stdout, stderr } = await endingOf(script, args, runner);
   if (code !== 0) throw new Error(`${script} ${args.join(' ')} ended with ${signal ?? code}: ${stderr.slice(-2000)}`);
   return JSON.parse(stdout);
