@@ -68,11 +68,11 @@ describe('a wrong answer is noticed', () => {
     ['no statements', () => 0],
   ])('%s', (_, read) => {
     expect(() => verifyReader(cell, ours)).not.toThrow();
-    expect(() => verifyReader(cell, read)).toThrow(expect.objectContaining({ code: 'BB_WRONG_ROWS' }));
+    expect(() => verifyReader(cell, read)).toThrow(expect.objectContaining({ code: 'BB_CHECKSUM_MISMATCH' }));
   });
 
   it('of work that takes everything, or visits too little', () => {
-    const wrong = expect.objectContaining({ code: 'BB_WRONG_ROWS' });
+    const wrong = expect.objectContaining({ code: 'BB_CHECKSUM_MISMATCH' });
     const valid = { ...cell, workload: 'parse.delete', lane: 'valid', batch: 1 };
     expect(() => verifyWork(valid, (sql) => (sql.endsWith('(') ? 0 : 1))).not.toThrow();
     expect(() => verifyWork(valid, () => 1)).toThrow(wrong);

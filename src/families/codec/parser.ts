@@ -7,7 +7,7 @@ import { addon } from '../../addon.js';
 import type { ReadSql, TakeStatement } from '../../clients/js-sql-parser.js';
 import { NODE_SQL_PARSER, nodeSqlParser } from '../../clients/node-sql-parser.js';
 import { PGSQL_AST_PARSER, pgsqlAstParser } from '../../clients/pgsql-ast-parser.js';
-import { BoundaryError } from '../../errors.js';
+import { checksumMismatch } from '../../errors.js';
 import { KIND, SqlTree } from './sql-tree.js';
 import { TURNS, resultOfParsing, resultOfStatement, statementsOf, textOf } from './statements.js';
 import type { CodecCell, Loop, Topic } from './topic.js';
@@ -169,7 +169,7 @@ export function verifyReader({ workload, batch }: CodecCell, read: ReadSql): voi
     const wrong = expected.findIndex((statement, place) => statement !== found[place]);
     if (wrong >= 0 || found.length !== expected.length) {
       const place = Math.max(wrong, 0);
-      throw wrongRows(
+      throw checksumMismatch(
         `${workload}: expected "${expected[place]}", got "${found[place]}", of ${found.length} statements`,
       );
     }
@@ -181,11 +181,7 @@ export function verifyWork({ workload, lane, batch }: CodecCell, work: Work): vo
   const expected = resultOfParsing(workload, lane, batch, 1);
   for (const text of statementsOf(workload, batch).map(textOf)) {
     const found = work(text);
-    if (found !== expected) throw wrongRows(`${workload}: expected ${expected}, got ${found}, of "${text}"`);
-    if (lane === 'valid' && work(`${text} (`) !== 0) throw wrongRows(`${workload}: "${text} (" is taken as SQL`);
+    if (found !== expected) throw checksumMismatch(`${workload}: expected ${expected}, got ${found}, of "${text}"`);
+    if (lane === 'valid' && work(`${text} (`) !== 0) throw checksumMismatch(`${workload}: "${text} (" is taken as SQL`);
   }
-}
-
-function wrongRows(problem: string): BoundaryError {
-  return new BoundaryError('BB_WRONG_ROWS', problem);
 }
