@@ -33,7 +33,7 @@ fn shown(sql: &str, tree: &Tree) -> String {
     tree.fold(node_shown).unwrap()
 }
 
-/// The tree of a text of JSON, in the same form as [`shown`]; `kinds` are their names.
+/// The tree that JSON has, as text: of each node the number of its kind, its flags, its text and its children.
 fn shown_json(node: &Value) -> String {
     let children: Vec<String> = node["children"].as_array().unwrap().iter().map(shown_json).collect();
     let text = node["text"].as_str().unwrap_or("");
