@@ -9,12 +9,16 @@ const TURNS = 5;
 /** The part of a sample's calls that is made again for it, at most. */
 const PART = 0.01;
 
-/** The bytes by which V8's heap grows in one call of a loop; a turn in which garbage is collected is one of several. */
+/**
+ * The bytes by which V8's heap grows in one call of a loop, which is executed with multiples of `batch` calls; a turn in which garbage is
+ * collected is one of several.
+ */
 export async function heapBytesPerCall(
   loop: (calls: number) => number | Promise<number>,
   calls: number,
+  batch: number,
 ): Promise<number> {
-  const few = Math.max(1, Math.min(MOST_CALLS, Math.floor(calls * PART)));
+  const few = Math.max(1, Math.floor(Math.min(MOST_CALLS, calls * PART) / batch)) * batch;
   const grown: number[] = [];
   // What looking at the heap allocates is not of the calls.
   const own = heapBytes() - heapBytes();

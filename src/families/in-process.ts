@@ -130,12 +130,16 @@ function callCell(
 /** The calls of a sample from which on the growth of the heap is looked at. */
 const FEWEST_CALLS_FOR_HEAP = 100;
 
-/** A cell whose sample is one execution of a loop over its calls. The loop returns the sum of the calls' results. */
+/**
+ * A cell whose sample is one execution of a loop over its calls. The loop returns the sum of the calls' results, and is executed with
+ * multiples of `batch` calls.
+ */
 export function openLoop(
   loop: (calls: number) => number | Promise<number>,
   calls: number,
   expected: Checksum,
   close: () => Promise<void> = async () => {},
+  batch = 1,
 ): OpenCell {
   return {
     expected,
@@ -146,7 +150,7 @@ export function openLoop(
       const sum = typeof looped === 'number' ? looped : await looped;
       stopwatch.stop();
       // Looking at the heap makes some calls again, which would take longer than the few of the sample.
-      if (calls >= FEWEST_CALLS_FOR_HEAP) stopwatch.addHeapBytes(await heapBytesPerCall(loop, calls));
+      if (calls >= FEWEST_CALLS_FOR_HEAP) stopwatch.addHeapBytes(await heapBytesPerCall(loop, calls, batch));
       return sumOfCalls(calls, sum);
     },
     close,
