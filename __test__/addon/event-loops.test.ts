@@ -93,7 +93,8 @@ describe('the clients', () => {
   });
 
   it.skipIf(isMissing('deno'))("answer on the addon's loop in Deno", async () => {
-    expect(await answersOf(installed('deno'))).toEqual(answers);
+    const { threads: _, ...others } = answers;
+    expect(await answersOf(installed('deno'))).toEqual(others);
   });
 });
 
