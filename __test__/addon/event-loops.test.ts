@@ -14,12 +14,12 @@ import { endingOf, resultOf, type Runner } from './run-script.js';
 const THREADS = { BOUNDARY_BENCH_EVENT_LOOP: 'threads' };
 
 /** A runtime that is installed. */
-function installed(name: 'bun' | 'deno'): Runner {
+function installed(name: 'bun'): Runner {
   const found = findRuntime(name);
   return 'missing' in found ? {} : { program: found.program, flags: found.args };
 }
 
-function isMissing(name: 'bun' | 'deno'): boolean {
+function isMissing(name: 'bun'): boolean {
   const found = findRuntime(name);
   return isLeftOut(name, 'missing' in found ? found.missing : undefined);
 }
@@ -90,10 +90,6 @@ describe('the clients', () => {
 
   it.skipIf(isMissing('bun'))("answer on the addon's loop in Bun", async () => {
     expect(await answersOf(installed('bun'))).toEqual(answers);
-  });
-
-  it.skipIf(isMissing('deno'))("answer on the addon's loop in Deno", async () => {
-    expect(await answersOf(installed('deno'))).toEqual(answers);
   });
 });
 

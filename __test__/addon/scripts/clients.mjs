@@ -100,8 +100,6 @@ if (isMainThread) {
   const open = await ShardClient.connect(urls.shards);
   void open.get(5).then(({ key }) => {
     console.log(JSON.stringify({ ...answers, last: Number(key) }));
-    // Deno may panic when it frees what an addon holds at the end of a process that ends by itself.
-    if ('Deno' in globalThis) process.exit();
   });
 } else {
   const shards = await ShardClient.connect(urls.shards);

@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 use std::ptr;
 use std::rc::Rc;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use boundary_bench_event_loop::{EventLoop, LibuvLoop, PolledLoop, exports_libuv};
 use boundary_bench_kernel::Error;
@@ -22,8 +23,8 @@ const VARIABLE: &str = "BOUNDARY_BENCH_EVENT_LOOP";
 const THREADS: &str = "threads";
 
 thread_local! {
-    /// The loop of our own that this thread has, made at its first use.
-    static POLLED: RefCell<Option<Rc<PolledLoop>>> = const { RefCell::new(None) };
+    /// The loop of our own that this thread has, made at its first use, and what asks for its turns.
+    static POLLED: RefCell<Option<(Rc<PolledLoop>, Arc<Turns>)>> = const { RefCell::new(None) };
 }
 
 /// The event loop of the calling thread.
@@ -63,77 +64,91 @@ fn is_bun(env: Env) -> napi::Result<bool> {
     versions.has_named_property("bun")
 }
 
-/// A function of Node-API that takes a turn of this thread's loop, called from any thread.
-#[derive(Clone, Copy)]
-struct Turn(sys::napi_threadsafe_function);
+/// The functions of Node-API that take a turn of a thread's loop, called from any thread.
+///
+/// There are two, since Node calls one again and again for as long as it is asked meanwhile, and nothing else of the thread runs. What
+/// is asked during a turn is asked of the other one, which waits until the runtime comes to it.
+struct Turns {
+    functions: [sys::napi_threadsafe_function; 2],
+    /// The number of turns so far.
+    taken: AtomicUsize,
+}
 
 // SAFETY: functions of this kind may be called from any thread until they are released, which `on_thread_end` does last.
-unsafe impl Send for Turn {}
+unsafe impl Send for Turns {}
 // SAFETY: as above.
-unsafe impl Sync for Turn {}
+unsafe impl Sync for Turns {}
 
-impl Turn {
-    /// Makes the function, which does not keep the process alive.
+impl Turns {
+    /// Makes the functions, which do not keep the process alive.
     fn new(env: Env) -> napi::Result<Self> {
-        let name = env.create_string("boundary-bench")?;
-        let mut function = ptr::null_mut();
-        // SAFETY: the environment is that of the call under way, and the out-pointer is valid. There is no function of JavaScript to
-        // call, since `on_turn` is called in its place, and no limit to the calls waiting, of which there is one at most.
-        let status = unsafe {
-            sys::napi_create_threadsafe_function(
-                env.raw(),
-                ptr::null_mut(),
-                ptr::null_mut(),
-                name.raw(),
-                0,
-                1,
-                ptr::null_mut(),
-                None,
-                ptr::null_mut(),
-                Some(on_turn),
-                &raw mut function,
-            )
-        };
-        if status != sys::Status::napi_ok {
-            return Err(js(Error::Unsupported("this runtime can't be called from other threads".to_owned())));
-        }
-        let made = Self(function);
-        made.keep_alive(env.raw(), false);
-        Ok(made)
+        let functions = [turn_function(env)?, turn_function(env)?];
+        Ok(Self { functions, taken: AtomicUsize::new(0) })
     }
 
     /// Asks for a turn, from any thread.
-    fn ask(self) {
+    fn ask(&self) {
+        let function = self.functions[self.taken.load(Ordering::Relaxed) % 2];
         let nonblocking = sys::ThreadsafeFunctionCallMode::nonblocking;
         // SAFETY: the function is released after the loop has ended, which calls this no more. An error means that the thread ends.
-        unsafe { sys::napi_call_threadsafe_function(self.0, ptr::null_mut(), nonblocking) };
+        unsafe { sys::napi_call_threadsafe_function(function, ptr::null_mut(), nonblocking) };
     }
 
-    /// Sets whether the function keeps the process alive.
-    fn keep_alive(self, env: sys::napi_env, keep: bool) {
+    /// Sets whether the loop keeps the process alive.
+    fn keep_alive(&self, env: sys::napi_env, keep: bool) {
         // SAFETY: this is the thread of the environment, and the function is not released.
         unsafe {
             if keep {
-                sys::napi_ref_threadsafe_function(env, self.0);
+                sys::napi_ref_threadsafe_function(env, self.functions[0]);
             } else {
-                sys::napi_unref_threadsafe_function(env, self.0);
+                sys::napi_unref_threadsafe_function(env, self.functions[0]);
             }
         }
     }
 }
 
+/// A function that takes a turn of this thread's loop, and does not keep the process alive.
+fn turn_function(env: Env) -> napi::Result<sys::napi_threadsafe_function> {
+    let name = env.create_string("boundary-bench")?;
+    let mut function = ptr::null_mut();
+    // SAFETY: the environment is that of the call under way, and the out-pointer is valid. There is no function of JavaScript to call,
+    // since `on_turn` is called in its place, and no limit to the calls waiting, of which there is one at most.
+    let status = unsafe {
+        sys::napi_create_threadsafe_function(
+            env.raw(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            name.raw(),
+            0,
+            1,
+            ptr::null_mut(),
+            None,
+            ptr::null_mut(),
+            Some(on_turn),
+            &raw mut function,
+        )
+    };
+    if status != sys::Status::napi_ok {
+        return Err(js(Error::Unsupported("this runtime can't be called from other threads".to_owned())));
+    }
+    // SAFETY: this is the thread of the environment, and the function is new.
+    unsafe { sys::napi_unref_threadsafe_function(env.raw(), function) };
+    Ok(function)
+}
+
 /// The loop of our own of the calling thread, made at its first use.
 fn polled_loop(env: Env) -> napi::Result<Rc<PolledLoop>> {
     let known = POLLED.with_borrow(Clone::clone);
-    if let Some(known) = known {
+    if let Some((known, _)) = known {
         return Ok(known);
     }
-    let (turn, raw) = (Turn::new(env)?, env.raw());
-    let made = PolledLoop::new(move || turn.ask(), move |keep| turn.keep_alive(raw, keep)).map_err(js)?;
+    let (turns, raw) = (Arc::new(Turns::new(env)?), env.raw());
+    let (asked, kept) = (Arc::clone(&turns), Arc::clone(&turns));
+    let made = PolledLoop::new(move || asked.ask(), move |keep| kept.keep_alive(raw, keep)).map_err(js)?;
     // SAFETY: the environment is that of the call under way. Hooks run in the reverse order of their making, so this one runs after
     // those of the objects that are attached to the loop.
-    unsafe { sys::napi_add_env_cleanup_hook(raw, Some(on_thread_end), turn.0.cast()) };
-    POLLED.set(Some(Rc::clone(&made)));
+    unsafe { sys::napi_add_env_cleanup_hook(raw, Some(on_thread_end), ptr::null_mut()) };
+    POLLED.set(Some((Rc::clone(&made), turns)));
     Ok(made)
 }
 
@@ -144,16 +159,21 @@ unsafe extern "C" fn on_turn(env: sys::napi_env, _: sys::napi_value, _: *mut c_v
     }
     contained(|| {
         let polled = POLLED.with_borrow(Clone::clone);
-        polled.into_iter().for_each(|polled| polled.turn());
+        if let Some((polled, turns)) = polled {
+            turns.taken.fetch_add(1, Ordering::Relaxed);
+            polled.turn();
+        }
     });
 }
 
-/// Ends the loop of this thread, and releases the function that takes its turns.
-unsafe extern "C" fn on_thread_end(turn: *mut c_void) {
+/// Ends the loop of this thread, and releases the functions that take its turns.
+unsafe extern "C" fn on_thread_end(_: *mut c_void) {
     contained(|| {
-        let polled = POLLED.take();
-        polled.into_iter().for_each(|polled| polled.end());
+        let Some((polled, turns)) = POLLED.take() else { return };
+        polled.end();
+        for function in turns.functions {
+            // SAFETY: no thread calls the function any more, since the loop has ended.
+            unsafe { sys::napi_release_threadsafe_function(function, sys::ThreadsafeFunctionReleaseMode::abort) };
+        }
     });
-    // SAFETY: the pointer is that of `polled_loop`; no thread calls the function any more, since the loop has ended.
-    unsafe { sys::napi_release_threadsafe_function(turn.cast(), sys::ThreadsafeFunctionReleaseMode::abort) };
 }
