@@ -3,9 +3,10 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 
+import { ColumnCodec } from '../../../src/families/codec/column-codec.js';
 import { codecFamily } from '../../../src/families/codec/family.js';
 import { type RowKind, RowReader, RowWriter } from '../../../src/families/codec/row-codec.js';
-import { ColumnCodec, RowColumns } from '../../../src/families/codec/row-columns.js';
+import { RowColumns } from '../../../src/families/codec/row-columns.js';
 import { firstBytes, inputsOf } from '../../../src/families/codec/row-inputs.js';
 import {
   type RowShape,
@@ -58,13 +59,13 @@ function decoded<Row>(shape: RowShape<Row>, batch: Uint8Array): Row[] {
 /** Decodes into columns, and encodes the columns again. */
 function throughColumns<Row>(shape: RowShape<Row>, batch: Uint8Array, rows = 64): { rows: Row[]; bytes: Uint8Array } {
   const kinds = kindsOf(shape);
-  const codec = new ColumnCodec(kinds, rows);
+  const codec = new ColumnCodec(kinds);
   const columns = new RowColumns(kinds, rows, batch.length);
   // What lay there before must not show.
   columns.block.fill(0xff);
-  const count = codec.decode(batch, columns);
+  const count = codec.decoder(columns)(batch);
   const out = new Uint8Array(batch.length);
-  expect(codec.encode(columns, count, out)).toBe(batch.length);
+  expect(codec.encoder(columns)(count, out)).toBe(batch.length);
   return { rows: rowsOfColumns(shape, columns, count), bytes: out };
 }
 
@@ -176,11 +177,18 @@ describe('bytes that are no batch', () => {
     expect(() => throughColumns(shape, Buffer.concat([good, good]), 1)).toThrow('row 1: the columns have no more room');
     const kinds = kindsOf(shape);
     const columns = new RowColumns(kinds, 1, 17);
-    expect(() => new ColumnCodec(kinds, 1).decode(good, columns)).toThrow('row 0: the columns have no more room');
-    const codec = new ColumnCodec(kinds, 1);
+    const codec = new ColumnCodec(kinds);
+    expect(() => codec.decoder(columns)(good)).toThrow('row 0: the columns have no more room');
     const roomy = new RowColumns(kinds, 1, 18);
-    codec.decode(good, roomy);
-    expect(() => codec.encode(roomy, 1, new Uint8Array(good.length - 1))).toThrow(RangeError);
+    codec.decoder(roomy)(good);
+    // What lies behind the memory must not change.
+    const memory = new Uint8Array(200).fill(7);
+    for (let room = 0; room < good.length; room += 1) {
+      expect(() => codec.encoder(roomy)(1, memory.subarray(0, room)), `${room} bytes`).toThrow(RangeError);
+      expect(memory.subarray(room).every((byte) => byte === 7)).toBe(true);
+    }
+    expect(codec.encoder(roomy)(1, memory.subarray(0, good.length))).toBe(good.length);
+    expect(memory.subarray(good.length).every((byte) => byte === 7)).toBe(true);
   });
 
   it('a null where there must be none: refused', () => {
@@ -227,7 +235,7 @@ test('what is read of columns is what is read of rows', () => {
     const { encoded: batches, rows, mostBytes } = inputsOf(shape, 50);
     const columns = new RowColumns(kinds, 50, mostBytes);
     const sum = shape.columnSum(columns);
-    const count = new ColumnCodec(kinds, 50).decode(batches[1]!, columns);
+    const count = new ColumnCodec(kinds).decoder(columns)(batches[1]!);
     const expected = rows[1]!.reduce<number>((all, row) => all + shape.sum(row), 0);
     expect(sum(count)).toBeCloseTo(expected, 3);
     expect(sum(0)).toBe(0);

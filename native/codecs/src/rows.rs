@@ -36,6 +36,7 @@ const fn bitmap_bytes(columns: usize) -> usize {
 }
 
 /// The bytes of a bitmap as an integer, in whose bits the columns count from the lowest one.
+#[inline]
 fn bits_of(bitmap: &[u8]) -> u64 {
     bitmap.iter().rev().fold(0, |bits, byte| (bits << 8) | u64::from(*byte))
 }
@@ -68,6 +69,7 @@ pub enum RowProblem {
 
 impl RowProblem {
     /// The error for the row at this index.
+    #[cold]
     fn at(self, row: usize) -> Error {
         Error::Parse { format: "rows", place: format!("row {row}"), problem: self.to_string() }
     }

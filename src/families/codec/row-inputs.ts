@@ -1,6 +1,7 @@
 /** What the row codec works on, the same for each way to do the work, and what is read of its results. */
+import { ColumnCodec } from './column-codec.js';
 import { LENGTH, RowWriter } from './row-codec.js';
-import { ColumnCodec, RowColumns } from './row-columns.js';
+import { RowColumns } from './row-columns.js';
 import { type RowShape, kindsOf } from './row-shapes.js';
 
 /** The number of different batches. */
@@ -68,10 +69,10 @@ export function firstBytes({ encoded, batch }: RowInputs<unknown>, turn: number,
 /** Columns with the rows of each turn. */
 export function columnsOf<Row>({ shape, batch, encoded, mostBytes }: RowInputs<Row>): readonly RowColumns[] {
   const kinds = kindsOf(shape);
-  const codec = new ColumnCodec(kinds, batch);
+  const codec = new ColumnCodec(kinds);
   return encoded.map((bytes) => {
     const columns = new RowColumns(kinds, batch, mostBytes);
-    codec.decode(bytes, columns);
+    codec.decoder(columns)(bytes);
     return columns;
   });
 }

@@ -8,8 +8,9 @@
  */
 import { checksumMismatch } from '../../errors.js';
 import { sumOfTurns } from '../in-process.js';
+import { ColumnCodec } from './column-codec.js';
 import { LENGTH, RowReader, RowWriter } from './row-codec.js';
-import { ColumnCodec, RowColumns } from './row-columns.js';
+import { RowColumns } from './row-columns.js';
 import {
   type DecodeWay,
   type EncodeWay,
@@ -126,24 +127,24 @@ function rowDecoder<Row>(inputs: RowInputs<Row>): DecodeWay<Row> {
 
 function columnEncoder<Row>(inputs: RowInputs<Row>): EncodeWay {
   const { shape, batch, mostBytes } = inputs;
-  const codec = new ColumnCodec(kindsOf(shape), batch);
-  const columns = columnsOf(inputs);
+  const codec = new ColumnCodec(kindsOf(shape));
+  const encoders = columnsOf(inputs).map((columns) => codec.encoder(columns));
   const out = new Uint8Array(mostBytes);
   return {
-    use: (turn, rows) => endsOfBytes(out, codec.encode(columns[turn]!, rows, out)),
-    resultOf: (turn) => out.slice(0, codec.encode(columns[turn]!, batch, out)),
+    use: (turn, rows) => endsOfBytes(out, encoders[turn]!(rows, out)),
+    resultOf: (turn) => out.slice(0, encoders[turn]!(batch, out)),
   };
 }
 
 function columnDecoder<Row>(inputs: RowInputs<Row>): DecodeWay<Row> {
   const { shape, batch, encoded, mostBytes } = inputs;
   const kinds = kindsOf(shape);
-  const codec = new ColumnCodec(kinds, batch);
   const columns = new RowColumns(kinds, batch, mostBytes);
+  const decode = new ColumnCodec(kinds).decoder(columns);
   const sum = shape.columnSum(columns);
   return {
-    use: (turn, rows) => sum(codec.decode(firstBytes(inputs, turn, rows), columns)),
-    resultOf: (turn) => rowsOfColumns(shape, columns, codec.decode(encoded[turn]!, columns)),
+    use: (turn, rows) => sum(decode(firstBytes(inputs, turn, rows))),
+    resultOf: (turn) => rowsOfColumns(shape, columns, decode(encoded[turn]!)),
   };
 }
 

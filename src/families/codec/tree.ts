@@ -98,15 +98,16 @@ export function verifyTrees(cell: CodecCell, open: OpenTrees): void {
   const { batch } = cell;
   const keys = keysOf(operation, size);
   const trees = open(keys, batch);
-  const check = (what: string, found: number, expected: number): void => {
-    if (found !== expected) throw checksumMismatch(`${what}: ${found} instead of ${expected}`);
+  const check = (what: () => string, found: number, expected: number): void => {
+    if (found !== expected) throw checksumMismatch(`${what()}: ${found} instead of ${expected}`);
   };
   if (operation === 'tree_range') {
     for (const count of [1, size]) {
       const sumFrom = trees.loaded().ranger(count);
       const last = RANGE_KEYS - count;
       const starts = [0, last, ...Array.from({ length: 1000 }, (_, place) => startOf(place, count))];
-      for (const first of starts) check(`${count} values from ${first} on`, sumFrom(first), rangeSum(first, count));
+      for (const first of starts)
+        check(() => `${count} values from ${first} on`, sumFrom(first), rangeSum(first, count));
     }
     return;
   }
@@ -114,17 +115,17 @@ export function verifyTrees(cell: CodecCell, open: OpenTrees): void {
   if (operation === 'tree_insert') {
     for (const again of [1, 0]) {
       for (let place = 0; place < size; place += batch) {
-        check(`the keys put in from the place ${place} on`, tree.put(place, batch), again * batch);
+        check(() => `the keys put in from the place ${place} on`, tree.put(place, batch), again * batch);
       }
     }
   }
-  check('the keys of the tree', tree.size(), size);
+  check(() => 'the keys of the tree', tree.size(), size);
   for (let place = 0; place < size; place += 1) {
-    check(`the value of the key ${keys.texts[place]}`, tree.get(place, 1), keys.values[place]!);
+    check(() => `the value of the key ${keys.texts[place]}`, tree.get(place, 1), keys.values[place]!);
   }
   const values = keys.values.subarray(0, batch);
   check(
-    `the values of ${batch} keys`,
+    () => `the values of ${batch} keys`,
     tree.get(0, batch),
     values.reduce((sum, value) => sum + value, 0),
   );

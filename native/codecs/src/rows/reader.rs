@@ -21,7 +21,8 @@ const MOST_RESERVED: usize = 1 << 16;
 /// A value, or the reason why there is none.
 type Read<T> = std::result::Result<T, RowProblem>;
 
-/// The reader of one row. Each of its functions fails with a [`RowProblem`] where the row has no such value.
+/// The reader of one row. Each of its functions fails with a [`RowProblem`] where the row has no such value. They are inlined into other
+/// crates as well, since each takes a few instructions.
 #[derive(Debug)]
 pub struct RowReader<'bytes> {
     /// What is not read yet.
@@ -33,6 +34,7 @@ pub struct RowReader<'bytes> {
 #[expect(clippy::missing_errors_doc, reason = "the type tells it once for all")]
 impl<'bytes> RowReader<'bytes> {
     /// A reader of a row without its length.
+    #[inline]
     fn new(row: &'bytes [u8], columns: usize) -> Read<Self> {
         let (bitmap, rest) = row.split_at_checked(bitmap_bytes(columns)).ok_or(RowProblem::EndsEarly)?;
         let nulls = bits_of(bitmap);
@@ -42,16 +44,19 @@ impl<'bytes> RowReader<'bytes> {
         Ok(Self { rest, nulls })
     }
 
+    #[inline]
     fn is_next_null(&mut self) -> bool {
         let is_null = self.nulls & 1 == 1;
         self.nulls >>= 1;
         is_null
     }
 
+    #[inline]
     fn take<const N: usize>(&mut self) -> Read<[u8; N]> {
         if self.is_next_null() { Err(RowProblem::Null) } else { self.first() }
     }
 
+    #[inline]
     fn first<const N: usize>(&mut self) -> Read<[u8; N]> {
         let (value, rest) = self.rest.split_first_chunk().ok_or(RowProblem::EndsEarly)?;
         self.rest = rest;
@@ -59,6 +64,7 @@ impl<'bytes> RowReader<'bytes> {
     }
 
     /// Reads a truth value.
+    #[inline]
     pub fn truth(&mut self) -> Read<bool> {
         match self.take()? {
             [0] => Ok(false),
@@ -68,41 +74,49 @@ impl<'bytes> RowReader<'bytes> {
     }
 
     /// Reads an integer of 8 bits.
+    #[inline]
     pub fn int8(&mut self) -> Read<i8> {
         self.take().map(i8::from_le_bytes)
     }
 
     /// Reads an integer of 16 bits.
+    #[inline]
     pub fn int16(&mut self) -> Read<i16> {
         self.take().map(i16::from_le_bytes)
     }
 
     /// Reads an integer of 32 bits.
+    #[inline]
     pub fn int32(&mut self) -> Read<i32> {
         self.take().map(i32::from_le_bytes)
     }
 
     /// Reads an integer of 64 bits.
+    #[inline]
     pub fn int64(&mut self) -> Read<i64> {
         self.take().map(i64::from_le_bytes)
     }
 
     /// Reads a float of 32 bits.
+    #[inline]
     pub fn float32(&mut self) -> Read<f32> {
         self.take().map(f32::from_le_bytes)
     }
 
     /// Reads a float of 64 bits.
+    #[inline]
     pub fn float64(&mut self) -> Read<f64> {
         self.take().map(f64::from_le_bytes)
     }
 
     /// Reads a text.
+    #[inline]
     pub fn text(&mut self) -> Read<&'bytes str> {
         std::str::from_utf8(self.bytes()?).map_err(|_| RowProblem::Utf8)
     }
 
     /// Reads bytes.
+    #[inline]
     pub fn bytes(&mut self) -> Read<&'bytes [u8]> {
         let length = u32::from_le_bytes(self.take()?) as usize;
         let (value, rest) = self.rest.split_at_checked(length).ok_or(RowProblem::EndsEarly)?;
@@ -111,11 +125,13 @@ impl<'bytes> RowReader<'bytes> {
     }
 
     /// Reads a timestamp: milliseconds since 1970.
+    #[inline]
     pub fn timestamp(&mut self) -> Read<f64> {
         self.float64()
     }
 
     /// Reads a value by `read`; `None` for a null.
+    #[inline]
     pub fn nullable<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<Option<T>> {
         if self.nulls & 1 == 1 {
             self.nulls >>= 1;
@@ -142,6 +158,7 @@ pub fn decode_rows<'bytes, R: ReadRow<'bytes>>(bytes: &'bytes [u8]) -> Result<Ve
     Ok(rows)
 }
 
+#[inline]
 fn read_row<'bytes, R: ReadRow<'bytes>>(rest: &mut &'bytes [u8]) -> Read<R> {
     let (row, behind) = split_row(rest).ok_or(RowProblem::EndsEarly)?;
     *rest = behind;
@@ -151,6 +168,7 @@ fn read_row<'bytes, R: ReadRow<'bytes>>(rest: &mut &'bytes [u8]) -> Read<R> {
 }
 
 /// The first row of a batch without its length, and what is behind it; `None` if it ends too early.
+#[inline]
 pub(super) fn split_row(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk()?;
     rest.split_at_checked(u32::from_le_bytes(*length) as usize)

@@ -12,7 +12,7 @@ pub trait WriteRow {
     fn write(&self, row: &mut RowWriter<'_>);
 }
 
-/// The writer of one row.
+/// The writer of one row. Its functions are inlined into other crates as well, since each takes a few instructions.
 #[derive(Debug)]
 pub struct RowWriter<'out> {
     out: &'out mut Vec<u8>,
@@ -23,52 +23,62 @@ pub struct RowWriter<'out> {
 }
 
 impl RowWriter<'_> {
+    #[inline]
     fn put<const N: usize>(&mut self, bytes: [u8; N]) {
         self.next <<= 1;
         self.out.extend_from_slice(&bytes);
     }
 
     /// Writes a truth value.
+    #[inline]
     pub fn truth(&mut self, value: bool) {
         self.put([u8::from(value)]);
     }
 
     /// Writes an integer of 8 bits.
+    #[inline]
     pub fn int8(&mut self, value: i8) {
         self.put(value.to_le_bytes());
     }
 
     /// Writes an integer of 16 bits.
+    #[inline]
     pub fn int16(&mut self, value: i16) {
         self.put(value.to_le_bytes());
     }
 
     /// Writes an integer of 32 bits.
+    #[inline]
     pub fn int32(&mut self, value: i32) {
         self.put(value.to_le_bytes());
     }
 
     /// Writes an integer of 64 bits.
+    #[inline]
     pub fn int64(&mut self, value: i64) {
         self.put(value.to_le_bytes());
     }
 
     /// Writes a float of 32 bits.
+    #[inline]
     pub fn float32(&mut self, value: f32) {
         self.put(value.to_le_bytes());
     }
 
     /// Writes a float of 64 bits.
+    #[inline]
     pub fn float64(&mut self, value: f64) {
         self.put(value.to_le_bytes());
     }
 
     /// Writes a text.
+    #[inline]
     pub fn text(&mut self, value: &str) {
         self.bytes(value.as_bytes());
     }
 
     /// Writes bytes.
+    #[inline]
     pub fn bytes(&mut self, value: &[u8]) {
         #[expect(clippy::cast_possible_truncation, reason = "a longer row is refused as a whole")]
         self.put((value.len() as u32).to_le_bytes());
@@ -76,11 +86,13 @@ impl RowWriter<'_> {
     }
 
     /// Writes a timestamp: milliseconds since 1970.
+    #[inline]
     pub fn timestamp(&mut self, milliseconds: f64) {
         self.float64(milliseconds);
     }
 
     /// Writes a value by `write`, or a null.
+    #[inline]
     pub fn nullable<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
         if let Some(value) = value {
             write(self, value);

@@ -131,12 +131,21 @@ impl Expression {
     #[must_use]
     pub fn evaluate(&self, row: &[Value]) -> Value {
         match self {
-            Self::Column(column) => row.get(*column).copied().unwrap_or(Value::Truth(false)),
-            Self::Constant(value) => *value,
+            Self::Column(_) | Self::Constant(_) => self.operand(row),
             Self::Compare(comparison, left, right) => {
-                Value::Truth(comparison.holds(left.evaluate(row).integer(), right.evaluate(row).integer()))
+                Value::Truth(comparison.holds(left.operand(row).integer(), right.operand(row).integer()))
             }
             Self::And(left, right) => Value::Truth(left.matches(row) && right.matches(row)),
+        }
+    }
+
+    /// The same as [`Self::evaluate`], without a call where the expression is a leaf, as most operands are.
+    #[inline]
+    fn operand(&self, row: &[Value]) -> Value {
+        match self {
+            Self::Column(column) => row.get(*column).copied().unwrap_or(Value::Truth(false)),
+            Self::Constant(value) => *value,
+            _ => self.evaluate(row),
         }
     }
 
