@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64 } from 'hdr-histogram-js';
 
 import { parseJson, parseRun } from '../../dist/records/run-file.js';
+import { medianOf } from '../../dist/report/resource-tables.js';
 
 const USAGE = `Usage: node bench/lab/compact-run.mjs RUN.json [--out FILE]
 
@@ -15,6 +16,7 @@ Writes RUN.json in the compact form of the committed results to FILE, or to stan
 It keeps the context, every record with its summary, its percentiles and its checksum, and the comparisons.
 It makes smaller:
   samples      only their fork, executions and seconds stay, those of encoding and decoding too; run.md has the medians of the rest
+  heap         the bytes a call are those of the median, at the first sample of a cell
   numbers      6 significant digits, 5 of a sample, all of a checksum
   histograms   one a cell, with 1 significant digit in place of 3; the percentiles stay as they were measured
   comparisons  those of the kind noise-floor are left out: the seconds of the samples give them again
@@ -58,15 +60,16 @@ function compact(file) {
 function compactRecord(record) {
   if (record.outcome !== 'completed') return record;
   const { samples, latency, behind } = record;
+  const heapBytesPerCall = medianOf(record, (sample) => sample.heapBytesPerCall);
   return {
     ...record,
-    samples: samples.map(({ fork, executions, seconds, encodeSeconds, decodeSeconds, heapBytesPerCall }) => ({
+    samples: samples.map(({ fork, executions, seconds, encodeSeconds, decodeSeconds }, place) => ({
       fork,
       executions,
       seconds,
       encodeSeconds,
       decodeSeconds,
-      heapBytesPerCall,
+      heapBytesPerCall: place === 0 ? heapBytesPerCall : undefined,
     })),
     ...(latency && { latency: compactLatency(latency) }),
     ...(behind && { behind: compactLatency(behind) }),
