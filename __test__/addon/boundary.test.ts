@@ -1,50 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { addon } from '../../src/addon.js';
+import { noErrorAwaited, oddValues } from './odd-values.js';
 
 type Call = (...values: unknown[]) => unknown;
 
 const { BoundaryCounter, ThreadCaller, ...napiRs } = addon.napiRs;
 const byHand = addon.boundaryByHand() as unknown as Record<string, Call>;
 
-/** Values that no function expects. */
-function oddValues(): unknown[] {
-  const detached = new Uint8Array(8);
-  structuredClone(detached.buffer, { transfer: [detached.buffer] });
-  return [
-    undefined,
-    null,
-    Number.NaN,
-    -1,
-    2 ** 53,
-    Infinity,
-    '',
-    'ä'.repeat(300),
-    '\uD800',
-    2n ** 80n,
-    Symbol('odd'),
-    {},
-    [undefined],
-    { length: 2 ** 32 },
-    detached,
-    new Uint8Array(new SharedArrayBuffer(8)),
-    new Float64Array(0),
-    new BoundaryCounter(),
-    byHand['makeCounter']!(),
-    Object.create(BoundaryCounter.prototype),
-    () => {
-      throw new Error('from the callback');
-    },
-  ];
-}
-
-/** What a call throws or rejects with, that is no error; a call that returns is as good. */
-async function noError(call: () => unknown): Promise<unknown> {
-  try {
-    await call();
-    return undefined;
-  } catch (error) {
-    return error instanceof Error ? undefined : error;
-  }
+/** Odd values, among them counters that are whole, and one that is not. */
+function oddArguments(): unknown[] {
+  const counters = [new BoundaryCounter(), byHand['makeCounter']!(), Object.create(BoundaryCounter.prototype)];
+  return [...oddValues(), ...counters, new Float64Array(0)];
 }
 
 describe.each([
@@ -54,10 +20,10 @@ describe.each([
 ])('the functions by %s', (_, functions) => {
   it.each(Object.keys(functions))('%s throws or returns for any values', async (name) => {
     const call = functions[name]!;
-    const thrown = [await noError(() => call())];
-    for (const value of oddValues()) {
-      thrown.push(await noError(() => call(value)), await noError(() => call(value, value)));
-      thrown.push(await noError(() => call.call(value, 1, value)));
+    const thrown = [await noErrorAwaited(() => call())];
+    for (const value of oddArguments()) {
+      thrown.push(await noErrorAwaited(() => call(value)), await noErrorAwaited(() => call(value, value)));
+      thrown.push(await noErrorAwaited(() => call.call(value, 1, value)));
     }
     expect(thrown.filter((value) => value !== undefined)).toEqual([]);
   });

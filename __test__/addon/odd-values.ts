@@ -47,6 +47,20 @@ export function noError(call: () => unknown): unknown {
     call();
     return undefined;
   } catch (error) {
-    return error instanceof Error ? undefined : (error ?? 'nothing was thrown');
+    return unlessError(error);
   }
+}
+
+/** The same of a call that may return a promise: what that rejects with counts as thrown. */
+export async function noErrorAwaited(call: () => unknown): Promise<unknown> {
+  try {
+    await call();
+    return undefined;
+  } catch (error) {
+    return unlessError(error);
+  }
+}
+
+function unlessError(thrown: unknown): unknown {
+  return thrown instanceof Error ? undefined : (thrown ?? 'nothing was thrown');
 }
