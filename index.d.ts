@@ -881,7 +881,7 @@ export declare namespace codec {
     /** The value of a key; null if the tree does not have it. */
     get(key: string): number | null
     /** Puts a key and its value in, in place of an older value; returns whether the tree did not have the key. */
-    put(key: string, value: number): boolean
+    set(key: string, value: number): boolean
     /** The values of at most `count` consecutive keys, from `first` on. */
     range(first: string, count: number): Array<number>
     /**

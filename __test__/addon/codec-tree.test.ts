@@ -12,7 +12,7 @@ const bytes = (...keys: string[]): Uint8Array => new Uint8Array(Buffer.from(keys
 
 test('a tree has what was put in, by each way', () => {
   const tree = new KeyTree();
-  expect([tree.put('00000002', 2), tree.put('00000002', 2.5), tree.size]).toEqual([true, false, 1]);
+  expect([tree.set('00000002', 2), tree.set('00000002', 2.5), tree.size]).toEqual([true, false, 1]);
   const putAll = tree.putter();
   expect(putAll(bytes('00000001', '00000002', '00000003'), Float64Array.of(1, 2, 3))).toBe(2);
   expect([tree.get('00000001'), tree.get('00000002'), tree.get('00000004')]).toEqual([1, 2, null]);
@@ -39,7 +39,7 @@ test('a function has the tree for as long as it lives', () => {
 
 test('keys are compared by their bytes', () => {
   const tree = new KeyTree();
-  for (const [place, key] of ['ÿÿÿÿ', '00000000', 'zzzzzzzz', '\0\0\0\0\0\0\0\0'].entries()) tree.put(key, place);
+  for (const [place, key] of ['ÿÿÿÿ', '00000000', 'zzzzzzzz', '\0\0\0\0\0\0\0\0'].entries()) tree.set(key, place);
   expect(tree.range('\0\0\0\0\0\0\0\0', 10)).toEqual([3, 1, 2, 0]);
 });
 
@@ -50,7 +50,7 @@ describe('refused are', () => {
   it('keys that have not eight bytes', () => {
     for (const key of ['', '0000000', '000000000', 'äääää']) {
       expect(() => tree.get(key), key).toThrow(invalid);
-      expect(() => tree.put(key, 1), key).toThrow(invalid);
+      expect(() => tree.set(key, 1), key).toThrow(invalid);
       expect(() => tree.range(key, 1), key).toThrow(invalid);
       const odd = new Uint8Array(Buffer.from(key));
       expect(() => range(odd, new Float64Array(1)), key).toThrow(invalid);
@@ -95,13 +95,13 @@ it('throws errors alone for odd values', () => {
   const tree = new KeyTree();
   const calls: ((...values: unknown[]) => unknown)[] = [
     (key) => tree.get(key as never),
-    (key, value) => tree.put(key as never, value as never),
+    (key, value) => tree.set(key as never, value as never),
     (key, value) => tree.range(key as never, value as never),
     (key, value) => tree.get.call(key as never, value as never),
     tree.getter() as never,
     tree.putter() as never,
     tree.ranger() as never,
-    (values) => KeyTree.prototype.put.call(values as never, '00000000', 1),
+    (values) => KeyTree.prototype.set.call(values as never, '00000000', 1),
     (values) => KeyTree.prototype.getter.call(values as never),
     (values) => (KeyTree as unknown as (values: unknown) => unknown)(values),
   ];

@@ -1,7 +1,7 @@
 /** Trees of the addon: an object with methods by napi-rs, and functions whose keys and values are in memory that is made once. */
 import { addon } from '../../addon.js';
 import { KEY_BYTES, type KeyTable, RANGE_KEYS, keyTable } from './tree-keys.js';
-import type { OpenTrees, TreeWay } from './tree-ways.js';
+import { type OpenTrees, type TreeWay, stringWay } from './tree-ways.js';
 
 const { KeyTree } = addon.codec;
 type KeyTree = InstanceType<typeof KeyTree>;
@@ -22,31 +22,16 @@ export const objectTrees: OpenTrees = (keys) => ({
   loaded: () => objectWay(loadedTree(keys), keys),
 });
 
-function objectWay(tree: KeyTree, { texts, values }: KeyTable): TreeWay {
-  return {
-    size: () => tree.size,
-    get(start, count) {
+function objectWay(tree: KeyTree, keys: KeyTable): TreeWay {
+  return stringWay(tree, keys, (count) => {
+    const { texts } = keyTable(RANGE_KEYS, 'sorted');
+    return (first) => {
+      const found = tree.range(texts[first]!, count);
       let sum = 0;
-      for (let place = start; place < start + count; place += 1) sum += tree.get(texts[place]!) ?? Number.NaN;
+      for (let place = 0; place < found.length; place += 1) sum += found[place]!;
       return sum;
-    },
-    put(start, count) {
-      let added = 0;
-      for (let place = start; place < start + count; place += 1) {
-        if (tree.put(texts[place]!, values[place]!)) added += 1;
-      }
-      return added;
-    },
-    ranger(count) {
-      const { texts: sorted } = keyTable(RANGE_KEYS, 'sorted');
-      return (first) => {
-        const found = tree.range(sorted[first]!, count);
-        let sum = 0;
-        for (let place = 0; place < found.length; place += 1) sum += found[place]!;
-        return sum;
-      };
-    },
-  };
+    };
+  });
 }
 
 /** Trees whose keys and values cross in memory that is made once, a batch a call. */

@@ -1,7 +1,7 @@
 /** Trees of `sorted-btree`, whose keys are strings. */
 import { type SortedTree, sortedTree } from '../../clients/sorted-btree.js';
 import { type KeyTable, RANGE_KEYS, keyTable } from './tree-keys.js';
-import type { OpenTrees, TreeWay } from './tree-ways.js';
+import { type OpenTrees, type TreeWay, stringWay } from './tree-ways.js';
 
 const loadedTrees = new Map<number, SortedTree<string, number>>();
 
@@ -16,32 +16,17 @@ export const sortedTrees: OpenTrees = (keys) => ({
   },
 });
 
-function wayOf(tree: SortedTree<string, number>, { texts, values }: KeyTable): TreeWay {
-  return {
-    size: () => tree.size,
-    get(start, count) {
-      let sum = 0;
-      for (let place = start; place < start + count; place += 1) sum += tree.get(texts[place]!) ?? Number.NaN;
+function wayOf(tree: SortedTree<string, number>, keys: KeyTable): TreeWay {
+  return stringWay(tree, keys, (count) => {
+    const { texts } = keyTable(RANGE_KEYS, 'sorted');
+    let sum = 0;
+    const take = (_key: string, value: number): void => {
+      sum += value;
+    };
+    return (first) => {
+      sum = 0;
+      tree.forRange(texts[first]!, texts[first + count - 1]!, true, take);
       return sum;
-    },
-    put(start, count) {
-      let added = 0;
-      for (let place = start; place < start + count; place += 1) {
-        if (tree.set(texts[place]!, values[place]!)) added += 1;
-      }
-      return added;
-    },
-    ranger(count) {
-      const { texts: sorted } = keyTable(RANGE_KEYS, 'sorted');
-      let sum = 0;
-      const take = (_key: string, value: number): void => {
-        sum += value;
-      };
-      return (first) => {
-        sum = 0;
-        tree.forRange(sorted[first]!, sorted[first + count - 1]!, true, take);
-        return sum;
-      };
-    },
-  };
+    };
+  });
 }

@@ -12,6 +12,38 @@ export interface TreeWay {
   ranger(count: number): (first: number) => number;
 }
 
+/** A tree whose keys are strings, one a call. */
+interface StringTree {
+  readonly size: number;
+  /** The value of a key; none if the tree does not have it. */
+  get(key: string): number | null | undefined;
+  /** Puts a key and its value in; returns whether the tree did not have the key. */
+  set(key: string, value: number): boolean;
+}
+
+/**
+ * A tree by its methods, whose ranges `ranger` reads. The loops are shared by trees of different packages, of which a process measures
+ * one, so that V8 knows what they call.
+ */
+export function stringWay(tree: StringTree, { texts, values }: KeyTable, ranger: TreeWay['ranger']): TreeWay {
+  return {
+    size: () => tree.size,
+    get(start, count) {
+      let sum = 0;
+      for (let place = start; place < start + count; place += 1) sum += tree.get(texts[place]!) ?? Number.NaN;
+      return sum;
+    },
+    put(start, count) {
+      let added = 0;
+      for (let place = start; place < start + count; place += 1) {
+        if (tree.set(texts[place]!, values[place]!)) added += 1;
+      }
+      return added;
+    },
+    ranger,
+  };
+}
+
 /** The trees of a way. */
 export interface Trees {
   /** An empty tree. */

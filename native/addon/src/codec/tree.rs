@@ -51,7 +51,7 @@ impl KeyTree {
 
     /// Puts a key and its value in, in place of an older value; returns whether the tree did not have the key.
     #[napi(catch_unwind)]
-    pub fn put(&self, key: String, value: f64) -> napi::Result<bool> {
+    pub fn set(&self, key: String, value: f64) -> napi::Result<bool> {
         Ok(put(&mut self.0.borrow_mut(), key_of(&key)?, value))
     }
 
