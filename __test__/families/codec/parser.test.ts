@@ -3,31 +3,20 @@ import { describe, expect, it, test } from 'vitest';
 import type { ReadSql } from '../../../src/clients/js-sql-parser.js';
 import { nodeSqlParser } from '../../../src/clients/node-sql-parser.js';
 import { pgsqlAstParser } from '../../../src/clients/pgsql-ast-parser.js';
-import { codecFamily } from '../../../src/families/codec/family.js';
 import { CODEC_MATRIX } from '../../../src/families/codec/matrix.js';
 import { loopOf, parserTopic, verifyReader, verifyWork } from '../../../src/families/codec/parser.js';
 import { resultOfParsing, resultOfStatement, statementsOf, textOf } from '../../../src/families/codec/statements.js';
-import { sampleCells } from '../sampled-cells.js';
+import { codecCells, sampleCodecCells } from './codec-cells.js';
 
 /** Not a multiple of the turns of the texts, so that a wrong turn shows. */
 const BATCHES = 7;
 
-const planned = codecFamily
-  .plan({ rows: 1, workers: 1, engines: {} })
-  .filter(({ cell, skip }) => skip === undefined && cell.workload.startsWith('parse.'));
+const planned = codecCells('parse.');
 
 test('each cell reads of each statement what it must', async () => {
-  const cells = planned.map((each) => {
-    // A parser in JavaScript takes a second for the largest batches.
-    const { batch = 1 } = each.cell;
-    const rows = batch > 100 ? batch : BATCHES * batch;
-    return { ...each, cell: { ...each.cell, rows, calls: rows } };
-  });
-  const measured: string[] = [];
-  const open = await codecFamily.open({ rows: BATCHES, workers: 1, engines: {} }, cells);
-  await sampleCells(open, cells, async (id) => void measured.push(id));
-  expect(measured).toHaveLength(cells.length);
-  expect(measured.length).toBeGreaterThan(60);
+  expect(planned.length).toBeGreaterThan(60);
+  // A parser in JavaScript takes a second for the largest batches.
+  await sampleCodecCells(planned, ({ batch = 1 }) => (batch > 100 ? batch : BATCHES * batch));
 }, 120_000);
 
 describe('the texts', () => {

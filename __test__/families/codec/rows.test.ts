@@ -4,7 +4,6 @@ import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 
 import { ColumnCodec } from '../../../src/families/codec/column-codec.js';
-import { codecFamily } from '../../../src/families/codec/family.js';
 import { type RowKind, RowReader, RowWriter } from '../../../src/families/codec/row-codec.js';
 import { RowColumns } from '../../../src/families/codec/row-columns.js';
 import { firstBytes, inputsOf } from '../../../src/families/codec/row-inputs.js';
@@ -18,25 +17,16 @@ import {
   sizeOf,
 } from '../../../src/families/codec/row-shapes.js';
 import { rowTopic, verifyDecoding, verifyEncoding } from '../../../src/families/codec/rows.js';
-import { sampleCells } from '../sampled-cells.js';
+import { codecCells, sampleCodecCells } from './codec-cells.js';
 
 /** Not a multiple of the turns of the batches, so that a wrong turn shows. */
 const BATCHES = 7;
 
-const planned = codecFamily
-  .plan({ rows: 1, workers: 1, engines: {} })
-  .filter(({ cell, skip }) => skip === undefined && cell.workload.startsWith('row_'));
+const planned = codecCells('row_');
 
 test('each cell reads of each row what it must', async () => {
-  const cells = planned.map((each) => {
-    const rows = BATCHES * (each.cell.batch ?? 1);
-    return { ...each, cell: { ...each.cell, rows, calls: rows } };
-  });
-  const measured: string[] = [];
-  const open = await codecFamily.open({ rows: BATCHES, workers: 1, engines: {} }, cells);
-  await sampleCells(open, cells, async (id) => void measured.push(id));
-  expect(measured).toHaveLength(cells.length);
-  expect(measured.length).toBeGreaterThan(60);
+  expect(planned.length).toBeGreaterThan(60);
+  await sampleCodecCells(planned, ({ batch = 1 }) => BATCHES * batch);
 });
 
 const NAMES = Object.keys(SHAPES) as (keyof typeof SHAPES)[];
@@ -243,8 +233,7 @@ test('what is read of columns is what is read of rows', () => {
 });
 
 test('a part of a batch is worked on as well', async () => {
-  for (const { cell } of planned.filter(({ cell: { batch, side } }) => batch === 100 && side !== 'rust')) {
-    const { client } = planned.find((each) => each.cell.id === cell.id) as { client?: string };
+  for (const { cell, client } of planned.filter(({ cell: { batch, side } }) => batch === 100 && side !== 'rust')) {
     const loop = await rowTopic.open({ ...cell, client, batch: 100 });
     expect(loop(30), cell.id).toBeGreaterThan(0);
     expect(loop(30), cell.id).toBeLessThan(loop(100));
