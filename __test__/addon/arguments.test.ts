@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { addon } from '../../src/addon.js';
+import { detached } from '../detached.js';
 
 type Call = (...args: unknown[]) => unknown;
 type Methods = Record<string, Call>;
@@ -239,7 +240,7 @@ describe('where something else is expected', () => {
     const detaching = {
       kind: 'date',
       get value() {
-        structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+        detached(bytes);
         return 1;
       },
     };

@@ -2,7 +2,8 @@
 import { expect, it, test } from 'vitest';
 
 import { addon } from '../../src/addon.js';
-import { detached, noError, oddValues } from './odd-values.js';
+import { detached } from '../detached.js';
+import { noError, oddValues } from './odd-values.js';
 
 const { columnFilter, countMatchingRows, rowMatches } = addon.codec;
 
@@ -34,7 +35,7 @@ test('columns are counted up to their end', () => {
 test('columns of different lengths, or whose memory is gone, are refused', () => {
   const count = columnFilter();
   expect(() => count(new Int32Array(2), new Uint8Array(3))).toThrow(invalid);
-  expect(() => count(new Int32Array(8), detached(8))).toThrow(invalid);
+  expect(() => count(new Int32Array(8), detached(new Uint8Array(8)))).toThrow(invalid);
   expect(() => count(new Int32Array(8), new Uint8Array(new SharedArrayBuffer(8)))).toThrow(invalid);
   expect(() => count(new Uint32Array(8) as never, new Uint8Array(8))).toThrow(invalid);
 });

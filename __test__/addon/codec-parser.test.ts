@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { addon } from '../../src/addon.js';
+import { detached } from '../detached.js';
 
 type Call = (...values: unknown[]) => unknown;
 
@@ -12,12 +13,6 @@ const functions: Record<string, Call> = {
   sqlObjects: sqlObjects as Call,
   parse,
 };
-
-function detached(): Uint32Array {
-  const words = new Uint32Array(64);
-  structuredClone(words.buffer, { transfer: [words.buffer] });
-  return words;
-}
 
 /** Values that no function expects. */
 const ODD: readonly unknown[] = [
@@ -31,7 +26,7 @@ const ODD: readonly unknown[] = [
   ['SELECT 1'],
   new String('SELECT 1'),
   new Uint8Array(8),
-  detached(),
+  detached(new Uint32Array(64)),
   () => 'SELECT 1',
   {
     toString() {
@@ -118,7 +113,8 @@ describe('the memory of the words', () => {
     const needed = 4 * (parse('SELECT 1', new Uint32Array(256)) as number);
     expect(needed).toBe(4 * NODES);
     const short = new Uint32Array(needed - 1).fill(7);
-    for (const words of [new Uint32Array(0), short, detached()]) expect(parse('SELECT 1', words)).toBe(-needed);
+    for (const words of [new Uint32Array(0), short, detached(new Uint32Array(64))])
+      expect(parse('SELECT 1', words)).toBe(-needed);
     expect(short.every((word) => word === 7)).toBe(true);
   });
 

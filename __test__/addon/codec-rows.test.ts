@@ -4,7 +4,8 @@ import { describe, expect, it, test } from 'vitest';
 import { addon } from '../../src/addon.js';
 import { SHAPES, kindsOf } from '../../src/families/codec/row-shapes.js';
 import { inputsOf } from '../../src/families/codec/row-inputs.js';
-import { detached, noError, oddValues } from './odd-values.js';
+import { detached } from '../detached.js';
+import { noError, oddValues } from './odd-values.js';
 
 const { codec } = addon;
 
@@ -132,12 +133,12 @@ describe('columns', () => {
 
   it('in memory that is gone or shared are refused', () => {
     const shared = new Uint8Array(new SharedArrayBuffer(block.length));
-    for (const odd of [shared, detached(block.length)]) {
+    for (const odd of [shared, detached(new Uint8Array(block.length))]) {
       expect(() => encode(odd, 1, new Uint8Array(1000))).toThrow(invalid);
       expect(() => decode(encoded[0]!, encoded[0]!.length, odd)).toThrow(invalid);
     }
-    expect(() => encode(block, 10, detached(1000))).toThrow(invalid);
-    expect(() => decode(detached(1000), 1, block)).toThrow(invalid);
+    expect(() => encode(block, 10, detached(new Uint8Array(1000)))).toThrow(invalid);
+    expect(() => decode(detached(new Uint8Array(1000)), 1, block)).toThrow(invalid);
   });
 
   it('of offsets that lead elsewhere are refused', () => {

@@ -1,11 +1,5 @@
 /** Values that no function expects, for tests of what functions do with them. */
-
-/** A `Uint8Array` of this length whose memory is gone. */
-export function detached(length: number): Uint8Array {
-  const array = new Uint8Array(length);
-  structuredClone(array.buffer, { transfer: [array.buffer] });
-  return array;
-}
+import { detached } from '../detached.js';
 
 /** Odd values, made anew. */
 export function oddValues(): unknown[] {
@@ -28,7 +22,7 @@ export function oddValues(): unknown[] {
     [],
     [undefined],
     { length: 2 ** 32 },
-    detached(8),
+    detached(new Uint8Array(8)),
     new Uint8Array(0),
     new Uint8Array(new SharedArrayBuffer(8)),
     new Float64Array(1),

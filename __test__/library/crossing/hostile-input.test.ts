@@ -13,6 +13,7 @@ import {
 } from '../../../src/index.js';
 import type { ColumnsInput } from '../../../src/library/engine/column-sources.js';
 import type { QueryOptions } from '../../../src/library/engine/query-run.js';
+import { detached } from '../../detached.js';
 
 const table = new TableDefinition('t', [
   { name: 'id', type: SqlType.int(), nullable: false },
@@ -35,11 +36,6 @@ const good = (): Record<string, unknown> => ({
   price: BigInt64Array.of(5n, 0n, -5n, -1n),
   note: { offsets: Int32Array.of(0, 1, 3), values: text('abb') },
 });
-
-function detached<T extends NodeJS.TypedArray>(array: T): T {
-  structuredClone(array.buffer, { transfer: [array.buffer as ArrayBuffer] });
-  return array;
-}
 
 describe('addColumns', () => {
   test.each<[string, Record<string, unknown>, string, string]>([

@@ -17,6 +17,7 @@ import {
   SqlType,
   TableDefinition,
 } from '../../../src/index.js';
+import { detached } from '../../detached.js';
 import { takesCodeOfItsCaller, text } from '../callers-code.js';
 import type { Watch } from '../watched-values.js';
 
@@ -57,8 +58,7 @@ describe('ShardClient', () => {
     const values = { key: 1n, quantity: 2, price: 3, updatedAt: 4n, payload: text('p') };
     const row = ShardRow.of(values);
     const before = row.bytes.slice();
-    const gone = new Uint8Array(3);
-    structuredClone(gone.buffer, { transfer: [gone.buffer] });
+    const gone = detached(new Uint8Array(3));
     for (const [change, problem] of [
       [{ key: 'x' }, 'BigInt'],
       [{ quantity: 5n }, 'BigInt'],

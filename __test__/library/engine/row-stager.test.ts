@@ -6,6 +6,7 @@ import { RowReader } from '../../../src/library/engine/row-reader.js';
 import { type RowInput, RowStager } from '../../../src/library/engine/row-stager.js';
 import { SqlType } from '../../../src/library/engine/sql-type.js';
 import { type Column, TableDefinition } from '../../../src/library/engine/table-definition.js';
+import { detached } from '../../detached.js';
 import { columns, givenArray, givenObject, returnedObject, rowsOfSamples } from '../all-types.js';
 import { encodeFrame } from '../frame-encoder.js';
 
@@ -127,9 +128,7 @@ describe.each([
 
   test('a detached Uint8Array is refused', () => {
     const stager = new RowStager(tableOf(SqlType.bytes()), 10, generate);
-    const detached = new Uint8Array(4);
-    structuredClone(detached.buffer, { transfer: [detached.buffer] });
-    expect(() => stager.add([detached])).toThrow('the memory of the Uint8Array is detached');
+    expect(() => stager.add([detached(new Uint8Array(4))])).toThrow('the memory of the Uint8Array is detached');
     expect(stager.add([new Uint8Array(0)])).toBe(false);
   });
 

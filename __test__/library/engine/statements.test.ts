@@ -14,6 +14,7 @@ import {
   typed,
 } from '../../../src/index.js';
 import { handlesOf } from '../../../src/library/engine/connection.js';
+import { detached } from '../../detached.js';
 
 /** A query that runs for long before its first row. */
 const SILENT = 'SELECT count(*) AS n FROM range(100000000000) a WHERE hash(range) = $1';
@@ -309,8 +310,3 @@ describe('prepared statements', () => {
     });
   });
 });
-
-function detached(bytes: Uint8Array<ArrayBuffer>): Uint8Array {
-  structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
-  return bytes;
-}
