@@ -138,8 +138,7 @@ export function openLoop(
   loop: (calls: number) => number | Promise<number>,
   calls: number,
   expected: Checksum,
-  close: () => Promise<void> = async () => {},
-  batch = 1,
+  { batch = 1, close = async () => {} }: { readonly batch?: number; readonly close?: () => Promise<void> } = {},
 ): OpenCell {
   return {
     expected,

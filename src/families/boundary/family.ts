@@ -42,7 +42,7 @@ async function openCall(planned: PlannedInProcess): Promise<OpenCell> {
   const openPayload = workload.startsWith('numbers') ? undefined : PAYLOADS[lane];
   if (openPayload !== undefined) {
     const { carry, close } = await openPayload({ workload, lane });
-    return openLoop(promisesOf(carry, batch ?? 1), calls, expected, close);
+    return openLoop(promisesOf(carry, batch ?? 1), calls, expected, { close });
   }
   if (workload.startsWith('rows_')) {
     const { shape, count } = rowsOf(workload);
@@ -62,7 +62,7 @@ async function openCall(planned: PlannedInProcess): Promise<OpenCell> {
     batch === undefined
       ? loopOf(workload, lane, { ...plainFunctions(), add: add as BoundaryFunctions['add'] })
       : asyncLoopOf(add as (left: number, right: number) => Promise<number>, batch);
-  return openLoop(loop, calls, expected, close);
+  return openLoop(loop, calls, expected, { close });
 }
 
 /** The functions of each client. Each is imported only where it is measured. */

@@ -73,6 +73,6 @@ async function openCell(planned: PlannedInProcess): Promise<OpenCell> {
   const cell: CodecCell = { workload, lane, client: planned.client, batch };
   const expected = sumOfCalls(rows, topic.resultOf(cell, rows));
   if (side === 'rust') return openFloor(planned, expected);
-  const open = openLoop(await topic.open(cell), rows, expected, async () => {}, batch);
+  const open = openLoop(await topic.open(cell), rows, expected, { batch });
   return { ...open, verify: async () => topic.verify(cell) };
 }
