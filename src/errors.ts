@@ -52,6 +52,24 @@ export function toBoundaryError(thrown: unknown): BoundaryError {
   return new BoundaryError(UNEXPECTED, message, options);
 }
 
+/** Does work, and throws its errors as `BoundaryError`s. */
+export function explained<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}
+
+/** Does work that may return a promise, and rejects with its errors as `BoundaryError`s. */
+export async function explainedAsync<T>(work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}
+
 interface ErrorFields {
   readonly name?: string | undefined;
   readonly code?: string | undefined;

@@ -1,5 +1,5 @@
 import { addon } from '../../addon.js';
-import { toBoundaryError } from '../../errors.js';
+import { explained } from '../../errors.js';
 import { abortedBy } from '../../library/crossing/cancellation.js';
 import type { ShardClient } from '../../library/shards/shard-client.js';
 import type { ShardBatches } from '../../library/shards/shard-filling.js';
@@ -67,11 +67,7 @@ export class HybridInput {
 
 /** Throws if there is too little memory for so many rows. */
 export function checkMemory(rows: number): void {
-  try {
-    addon.checkShardMemory(rows);
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
-  }
+  explained(() => addon.checkShardMemory(rows));
 }
 
 /** Rewrites the rows that an interrupted run left blank, since the next run may use them if they persist. */

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 
 import { type PrivateShards, addon } from '../../addon.js';
-import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { BoundaryError, explainedAsync } from '../../errors.js';
 import { ShardClient } from '../../library/shards/shard-client.js';
 import { ShardStore } from '../../library/shards/shard-store.js';
 import type { SimulatedNetwork } from '../../records/record.js';
@@ -73,12 +73,8 @@ export async function openHybridServer(
   }
 }
 
-async function startShards({ dataDir }: HybridValues, ownNamespaces: boolean): Promise<PrivateShards> {
-  try {
-    return await addon.PrivateShards.start(HYBRID_MATRIX.shards, dataDir, null, ownNamespaces);
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
-  }
+function startShards({ dataDir }: HybridValues, ownNamespaces: boolean): Promise<PrivateShards> {
+  return explainedAsync(() => addon.PrivateShards.start(HYBRID_MATRIX.shards, dataDir, null, ownNamespaces));
 }
 
 function openStore({ dataDir }: HybridValues, shard: number, shards: number): Promise<ShardStore> {

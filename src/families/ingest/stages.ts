@@ -5,11 +5,12 @@
 import { Bench } from 'tinybench';
 
 import { addon, type IngestStage } from '../../addon.js';
+import { explainedAsync } from '../../errors.js';
 import { ColumnsDecoder, ColumnsEncoder, type SeriesNames } from '../../library/codecs/columns-codec.js';
 import { LineEncoder, LineParser, type ParsedLines } from '../../library/codecs/line-codec.js';
 import type { Checksum } from '../../records/record.js';
 import type { ColumnBatch, JsCodec } from '../../clients/js-codec.js';
-import { cancellable, ours } from '../native-call.js';
+import { cancellable } from '../native-call.js';
 import type { OpenCell, NativeTiming, Stopwatch } from '../workload.js';
 import { bodyOf, expectedOf, inputBatches, PointCheck, type PointReader, StageSums } from './input.js';
 import { matrix } from './matrix.js';
@@ -193,7 +194,7 @@ function encodersOf(
 
 /** A stage of the suite, called through the addon. */
 async function addonStage(workload: string, batches: number, bodies: readonly Uint8Array[]): Promise<StageRun> {
-  const stage = await ours<IngestStage>(addon.IngestStage.open(stageSpec(workload, batches)));
+  const stage = await explainedAsync<IngestStage>(() => addon.IngestStage.open(stageSpec(workload, batches)));
   const points = matrix.batchRows;
   return {
     begin: (isCheck) => (isCheck ? stage.beginCheck() : stage.begin()),
@@ -202,13 +203,13 @@ async function addonStage(workload: string, batches: number, bodies: readonly Ui
     },
     consume: () => stage.consume(),
     finish: () => JSON.parse(stage.finish()) as Checksum,
-    close: () => ours(stage.close()),
+    close: () => explainedAsync(() => stage.close()),
   };
 }
 
 /** Opens a cell of the `rust` side. The event loop is idle while it runs. */
 export async function openNativeStage(workload: string, batches: number): Promise<OpenCell> {
-  const native = await ours(addon.NativeIngest.open(stageSpec(workload, batches)));
+  const native = await explainedAsync(() => addon.NativeIngest.open(stageSpec(workload, batches)));
   return {
     expected: expectedOf(batches),
     sample: async (stopwatch, signal) => {
@@ -218,7 +219,7 @@ export async function openNativeStage(workload: string, batches: number): Promis
       return checksum;
     },
     verify: (_stopwatch, signal) => cancellable(signal, (cancel) => native.verify(cancel)),
-    close: () => ours(native.close()),
+    close: () => explainedAsync(() => native.close()),
   };
 }
 

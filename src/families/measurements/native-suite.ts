@@ -1,5 +1,5 @@
 import { engineOf, type Connection } from '../../library/engine/connection.js';
-import { toBoundaryError } from '../../errors.js';
+import { explainedAsync } from '../../errors.js';
 import type { Checksum } from '../../records/record.js';
 import type { NativeTiming } from '../workload.js';
 
@@ -28,28 +28,20 @@ export interface NativeSample extends NativeTiming {
 
 /** Executes a cell once in Rust, on its own thread while the event loop is idle. */
 export async function runNative(connection: Connection, spec: NativeSpec): Promise<NativeSample> {
-  return JSON.parse(await call(() => engineOf(connection).runNative(JSON.stringify(spec)))) as NativeSample;
+  return JSON.parse(await explainedAsync(() => engineOf(connection).runNative(JSON.stringify(spec)))) as NativeSample;
 }
 
 /** Executes a cell once in Rust, untimed, and checks each row that it read or stored. */
 export async function verifyNative(connection: Connection, spec: NativeSpec): Promise<void> {
-  await call(() => engineOf(connection).verifyNative(JSON.stringify(spec)));
+  await explainedAsync(() => engineOf(connection).verifyNative(JSON.stringify(spec)));
 }
 
 /** Makes the tables that queries read, for all sides, in Rust, which is fastest. */
 export async function loadTables(connection: Connection, tables: NativeTables): Promise<void> {
-  await call(() => engineOf(connection).loadNative(JSON.stringify(tables)));
+  await explainedAsync(() => engineOf(connection).loadNative(JSON.stringify(tables)));
 }
 
 /** Drops the tables of `loadTables`. */
 export async function unloadTables(connection: Connection, tables: NativeTables): Promise<void> {
-  await call(() => engineOf(connection).unloadNative(JSON.stringify(tables)));
-}
-
-async function call<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw toBoundaryError(error);
-  }
+  await explainedAsync(() => engineOf(connection).unloadNative(JSON.stringify(tables)));
 }

@@ -1,6 +1,7 @@
 import { addon } from '../../addon.js';
+import { explainedAsync } from '../../errors.js';
 import type { Checksum } from '../../records/record.js';
-import { cancellable, ours } from '../native-call.js';
+import { cancellable } from '../native-call.js';
 import type { NativeTiming, OpenCell, RequestMeasures } from '../workload.js';
 import type { PlannedRequests } from './grid.js';
 import type { TargetServer } from './target-server.js';
@@ -22,7 +23,7 @@ interface NativeSample extends NativeTiming, RequestMeasures {
 
 /** Opens a cell of the `rust` side. The addon only starts it, and the event loop is idle in the meantime. */
 export async function openNativeRequests(requests: NativeRequests): Promise<OpenCell> {
-  const native = await ours(addon.NativeRequests.open(specOf(requests)));
+  const native = await explainedAsync(() => addon.NativeRequests.open(specOf(requests)));
   return {
     expected: requests.expected,
     sample: async (stopwatch, signal) => {
@@ -38,7 +39,7 @@ export async function openNativeRequests(requests: NativeRequests): Promise<Open
       return checksum;
     },
     verify: (_stopwatch, signal) => cancellable(signal, (cancel) => native.verify(cancel)),
-    close: () => ours(native.close()),
+    close: () => explainedAsync(() => native.close()),
   };
 }
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 
 import { type PrivateServer, addon } from '../../addon.js';
-import { toBoundaryError } from '../../errors.js';
+import { explained, explainedAsync, toBoundaryError } from '../../errors.js';
 import type { SimulatedNetwork } from '../../records/record.js';
 import type { FamilyOptions, SharedServer } from '../workload.js';
 import { serverUrlOf } from './http-address.js';
@@ -76,11 +76,7 @@ export function targetSkip(kind: ServerKind, engines: Readonly<Record<string, st
 
 /** The path of the program that private servers of a kind run. Throws `BB_NOT_INSTALLED`, with what to do, if there is none. */
 export function serverProgram(kind: ServerKind): string {
-  try {
-    return addon.PrivateServer.find(addonKind(kind));
-  } catch (error) {
-    throw toBoundaryError(error);
-  }
+  return explained(() => addon.PrivateServer.find(addonKind(kind)));
 }
 
 /**
@@ -98,12 +94,7 @@ export async function openTarget(
     const target = await describedTarget(kind, url);
     return { ...target, ...shared };
   }
-  let server: PrivateServer;
-  try {
-    server = await addon.PrivateServer.start(addonKind(kind), [...serverOptions]);
-  } catch (error) {
-    throw toBoundaryError(error);
-  }
+  const server = await explainedAsync(() => addon.PrivateServer.start(addonKind(kind), [...serverOptions]));
   try {
     return await describedTarget(kind, server.url, server);
   } catch (error) {
@@ -113,12 +104,7 @@ export async function openTarget(
 }
 
 async function describedTarget(kind: ServerKind, url: string, server?: PrivateServer): Promise<TargetServer> {
-  let described: string;
-  try {
-    described = await addon.PrivateServer.describe(addonKind(kind), url);
-  } catch (error) {
-    throw toBoundaryError(error);
-  }
+  const described = await explainedAsync(() => addon.PrivateServer.describe(addonKind(kind), url));
   const info = JSON.parse(described) as { readonly version: string; readonly processId?: number };
   const processId = server?.processId ?? info.processId;
   const run = randomBytes(4).toString('hex');

@@ -1,6 +1,6 @@
 /** Codec of HyperbyteDB's columnar MessagePack: columns of one series and one field, encoded and decoded in Rust. */
 import { addon, type RawColumnsReader } from '../../addon.js';
-import { toBoundaryError } from '../../errors.js';
+import { explained, toBoundaryError } from '../../errors.js';
 import { lengthOf } from '../crossing/typed-memory.js';
 
 /** The names that all points of a batch share. */
@@ -128,12 +128,4 @@ function namesOf(head: string): Required<SeriesNames> {
 /** Tag names and values, alternating, as the addon takes them. */
 export function flatTags(tags: SeriesNames['tags'] = {}): string[] {
   return Object.entries(tags).flatMap((tag) => tag);
-}
-
-function explained<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
-  }
 }

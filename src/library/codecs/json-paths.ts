@@ -1,5 +1,5 @@
 import { addon, type JsonPaths as RawJsonPaths, type JsonRows as RawJsonRows } from '../../addon.js';
-import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { BoundaryError, explained } from '../../errors.js';
 
 /** Header words before the values of a path. */
 const HEAD_WORDS = 4;
@@ -21,7 +21,7 @@ export class JsonPaths {
 
   constructor(...paths: readonly JsonPath[]) {
     this.#count = paths.length;
-    this.#raw = native(() => new addon.JsonPaths(...rawPaths(paths)));
+    this.#raw = explained(() => new addon.JsonPaths(...rawPaths(paths)));
   }
 
   /**
@@ -29,7 +29,7 @@ export class JsonPaths {
    */
   pick(json: Uint8Array): JsonValues[] {
     return valuesOf(
-      native(() => this.#raw.pick(json)),
+      explained(() => this.#raw.pick(json)),
       this.#count,
     );
   }
@@ -47,7 +47,7 @@ export class JsonRows {
   constructor(array: string, ...paths: readonly JsonPath[]) {
     if (typeof array !== 'string') throw new BoundaryError('BB_INVALID_ARGUMENT', 'the entry must be a string');
     this.#count = paths.length;
-    this.#raw = native(() => new addon.JsonRows(array, ...rawPaths(paths)));
+    this.#raw = explained(() => new addon.JsonRows(array, ...rawPaths(paths)));
   }
 
   /**
@@ -55,14 +55,14 @@ export class JsonRows {
    */
   feed(json: Uint8Array): JsonValues[] {
     return valuesOf(
-      native(() => this.#raw.feed(json)),
+      explained(() => this.#raw.feed(json)),
       this.#count,
     );
   }
 
   /** Throws if the JSON is not complete. */
   finish(): void {
-    native(() => this.#raw.finish());
+    explained(() => this.#raw.finish());
   }
 }
 
@@ -171,12 +171,4 @@ function valuesOf(buffer: ArrayBuffer, count: number): JsonValues[] {
     word = ofPath.next;
   }
   return values;
-}
-
-function native<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
-  }
 }

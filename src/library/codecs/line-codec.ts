@@ -1,6 +1,6 @@
 /** Line protocol, encoded and parsed in Rust. */
 import { addon, type RawLineParser } from '../../addon.js';
-import { toBoundaryError } from '../../errors.js';
+import { explained, toBoundaryError } from '../../errors.js';
 import { flatTags, type SeriesNames } from './columns-codec.js';
 import { lengthOf } from '../crossing/typed-memory.js';
 
@@ -236,12 +236,4 @@ function headOf(json: string): LineHead {
     series: series.map(({ measurement, tags }) => ({ measurement, tags: Object.fromEntries(tags) })),
     tables,
   };
-}
-
-function explained<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
-  }
 }

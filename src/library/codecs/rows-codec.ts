@@ -1,6 +1,6 @@
 /** Codec of HyperbyteDB's row MessagePack: points of one series and one field, each with all its names. */
 import { addon } from '../../addon.js';
-import { toBoundaryError } from '../../errors.js';
+import { explained, toBoundaryError } from '../../errors.js';
 import { flatTags, type SeriesNames } from './columns-codec.js';
 
 /** The `Content-Type` of a body of rows. */
@@ -12,11 +12,7 @@ export class RowsEncoder {
 
   /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for an empty measurement or field. */
   constructor({ measurement, tags, field }: SeriesNames) {
-    try {
-      this.#encode = addon.rowsEncoder(measurement, flatTags(tags), field);
-    } catch (thrown) {
-      throw toBoundaryError(thrown);
-    }
+    this.#encode = explained(() => addon.rowsEncoder(measurement, flatTags(tags), field));
   }
 
   /**

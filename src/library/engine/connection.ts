@@ -1,5 +1,5 @@
 import { addon, type Engine, type RawCreateMode } from '../../addon.js';
-import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { BoundaryError, explained, explainedAsync } from '../../errors.js';
 import { cancellable, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
 import { collectRows } from './collect-rows.js';
 import { ColumnarStream } from './columnar-stream.js';
@@ -137,11 +137,7 @@ export class Connection implements AsyncDisposable {
 
   /** A handle by which worker threads of this process use the same engine: `attach(handle)`. */
   share(): string {
-    try {
-      return this.#open().share();
-    } catch (thrown) {
-      throw toBoundaryError(thrown);
-    }
+    return explained(() => this.#open().share());
   }
 
   /** Cancels running work, aborts open inserters, and releases the engine. Does nothing the second time. */
@@ -174,12 +170,8 @@ export class Connection implements AsyncDisposable {
     };
   }
 
-  async #call<T>(work: (engine: Engine) => Promise<T>): Promise<T> {
-    try {
-      return await work(this.#open());
-    } catch (thrown) {
-      throw toBoundaryError(thrown);
-    }
+  #call<T>(work: (engine: Engine) => Promise<T>): Promise<T> {
+    return explainedAsync(() => work(this.#open()));
   }
 }
 
@@ -188,19 +180,11 @@ export class Connection implements AsyncDisposable {
  * whole tables; or to a server: `hyper:...`, `mysql:...`, or any Arrow Flight SQL server, `flight://host:port` and
  * `flight+tls://user:password@host:port`. `flight:` alone starts a private server.
  */
-export async function connect(uri = 'embedded:'): Promise<Connection> {
-  try {
-    return new Connection(await addon.Engine.open(uri));
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
-  }
+export function connect(uri = 'embedded:'): Promise<Connection> {
+  return explainedAsync(async () => new Connection(await addon.Engine.open(uri)));
 }
 
 /** Connects to the engine that another thread of this process shared: `handle` is the value that `share()` returned there. */
 export function attach(handle: string): Connection {
-  try {
-    return new Connection(addon.Engine.attach(handle));
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
-  }
+  return explained(() => new Connection(addon.Engine.attach(handle)));
 }

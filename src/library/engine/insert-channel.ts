@@ -1,5 +1,5 @@
 import type { RawInserter } from '../../addon.js';
-import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { BoundaryError, explained, toBoundaryError } from '../../errors.js';
 import type { Connection } from './connection.js';
 import { engineOf, handlesOf } from './connection.js';
 import type { OpenHandle } from '../crossing/open-handles.js';
@@ -17,11 +17,7 @@ export class InsertChannel implements OpenHandle {
 
   constructor(connection: Connection, definition: TableDefinition) {
     this.#connection = connection;
-    try {
-      this.#raw = engineOf(connection).inserter(toTableSpec(definition));
-    } catch (error) {
-      throw toBoundaryError(error);
-    }
+    this.#raw = explained(() => engineOf(connection).inserter(toTableSpec(definition)));
     handlesOf(connection).add(this);
   }
 

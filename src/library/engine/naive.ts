@@ -3,7 +3,7 @@
  * no use for them, so they are not part of the public library.
  */
 import type { NaiveInserter } from '../../addon.js';
-import { toBoundaryError } from '../../errors.js';
+import { explained, toBoundaryError } from '../../errors.js';
 import { type Connection, engineOf } from './connection.js';
 import type { Row } from './row-reader.js';
 import { type TableDefinition, toTableSpec } from './table-definition.js';
@@ -60,14 +60,6 @@ export async function executeQueryNaive(connection: Connection, sql: string, bat
     for (const row of rows) all.push(row);
   }
   return all;
-}
-
-function explained<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
-  }
 }
 
 function rethrow(thrown: unknown): never {

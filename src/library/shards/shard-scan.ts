@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import type { RawShardClient, RawShardScan } from '../../addon.js';
-import { type BoundaryError, toBoundaryError } from '../../errors.js';
+import { type BoundaryError, explained, toBoundaryError } from '../../errors.js';
 import { abortedBy } from '../crossing/cancellation.js';
 import { ColumnarChunk } from '../engine/columnar-chunk.js';
 import { Frame } from '../engine/frame.js';
@@ -33,7 +33,7 @@ export class ShardScan implements AsyncIterable<ColumnarChunk> {
   async *#chunks(): AsyncGenerator<ColumnarChunk, void, undefined> {
     const signal = this.#signal;
     if (signal?.aborted) throw abortedBy(signal);
-    const scan = this.#start();
+    const scan = explained(() => this.#client.scan());
     // Weak, since a long-lived signal must not keep alive a scan that its user has dropped.
     const held = new WeakRef(scan);
     const onAbort = (): void => held.deref()?.cancel();
@@ -60,14 +60,6 @@ export class ShardScan implements AsyncIterable<ColumnarChunk> {
       scan.cancel();
     }
     if (failure !== undefined) throw failure;
-  }
-
-  #start(): RawShardScan {
-    try {
-      return this.#client.scan();
-    } catch (thrown) {
-      throw toBoundaryError(thrown);
-    }
   }
 }
 

@@ -1,5 +1,5 @@
 import { addon, type RawShardStore } from '../../addon.js';
-import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { BoundaryError, explained, explainedAsync } from '../../errors.js';
 
 /**
  * The rows of one shard in this process. Clients that are given the store in place of an address reach its rows without gRPC. It
@@ -28,20 +28,12 @@ export class ShardStore implements Disposable {
     if (!(Number.isInteger(shards) && shards >= 1 && Number.isInteger(shard) && shard >= 0 && shard < shards)) {
       throw new BoundaryError('BB_INVALID_ARGUMENT', `there is no shard ${shard} of ${shards}: the first is 0`);
     }
-    try {
-      return new ShardStore(await addon.RawShardStore.open(folder, shard, shards), true);
-    } catch (thrown) {
-      throw toBoundaryError(thrown);
-    }
+    return explainedAsync(async () => new ShardStore(await addon.RawShardStore.open(folder, shard, shards), true));
   }
 
   /** The number of rows in the store. */
   get rows(): number {
-    try {
-      return this.#raw.rows;
-    } catch (thrown) {
-      throw toBoundaryError(thrown);
-    }
+    return explained(() => this.#raw.rows);
   }
 
   /** Releases the store; clients that use it keep it until they are closed. Does nothing the second time. */
