@@ -420,8 +420,7 @@ mod tests {
     }
 
     fn spec(workload: &str, lane: &str, calls: u32) -> InProcessSpec {
-        let [family, workload, lane] = ["boundary", workload, lane].map(str::to_owned);
-        InProcessSpec { family, workload, lane, client: None, batch: 1, calls }
+        InProcessSpec::of(["boundary", workload, lane], 1, calls)
     }
 
     #[test]

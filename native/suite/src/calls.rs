@@ -34,6 +34,22 @@ impl InProcessSpec {
     }
 }
 
+#[cfg(test)]
+impl InProcessSpec {
+    /// A cell of a family, by its workload and its lane.
+    pub(crate) fn of([family, workload, lane]: [&str; 3], batch: u32, calls: u32) -> Self {
+        let [family, workload, lane] = [family, workload, lane].map(str::to_owned);
+        Self { family, workload, lane, client: None, batch, calls }
+    }
+}
+
+/// The sum of the results of a sample's calls.
+#[cfg(test)]
+pub(crate) fn result_of(sample: &CellSample) -> f64 {
+    let Some(ChecksumSum::Float(sum)) = sample.checksum.sums.get("result") else { panic!("no sum") };
+    sum
+}
+
 /// Executes so many calls one after the other. The sum of their results is used, so that no call can be left out.
 pub(crate) fn timed(calls: u32, mut call: impl FnMut(u32) -> f64) -> CellSample {
     timed_once(calls, || (0..calls).map(&mut call).sum())

@@ -35,6 +35,20 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All types, in their order.
+    pub const ALL: [Self; 10] = [
+        Self::Truth,
+        Self::Int8,
+        Self::Int16,
+        Self::Int32,
+        Self::Int64,
+        Self::Float32,
+        Self::Float64,
+        Self::Text,
+        Self::Bytes,
+        Self::Timestamp,
+    ];
+
     /// The size of a value in bytes; `None` for texts and bytes, whose values differ in size.
     #[must_use]
     pub fn width(self) -> Option<usize> {

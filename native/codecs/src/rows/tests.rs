@@ -19,21 +19,8 @@ struct Row {
     timestamp: Option<u64>,
 }
 
-const KINDS: [Kind; 10] = [
-    Kind::Truth,
-    Kind::Int8,
-    Kind::Int16,
-    Kind::Int32,
-    Kind::Int64,
-    Kind::Float32,
-    Kind::Float64,
-    Kind::Text,
-    Kind::Bytes,
-    Kind::Timestamp,
-];
-
 impl WriteRow for Row {
-    const COLUMNS: usize = KINDS.len();
+    const COLUMNS: usize = Kind::ALL.len();
 
     fn write(&self, row: &mut RowWriter<'_>) {
         row.nullable(self.truth, RowWriter::truth);
@@ -50,7 +37,7 @@ impl WriteRow for Row {
 }
 
 impl ReadRow<'_> for Row {
-    const COLUMNS: usize = KINDS.len();
+    const COLUMNS: usize = Kind::ALL.len();
 
     fn read(row: &mut RowReader<'_>) -> std::result::Result<Self, RowProblem> {
         Ok(Self {
@@ -102,7 +89,7 @@ fn encoded(rows: &[Row]) -> Vec<u8> {
 
 /// Decodes into columns with room for just what is asked for, and encodes the columns again into just as much room.
 fn through_columns(bytes: &[u8], rows: u32, texts: u32) -> Result<Vec<u8>> {
-    let layout = Layout::new(&KINDS, rows, texts)?;
+    let layout = Layout::new(&Kind::ALL, rows, texts)?;
     let mut block = vec![0xff; layout.size()];
     let rows = layout.decode(bytes, &mut block)?;
     let mut out = vec![0; bytes.len()];
@@ -153,7 +140,7 @@ fn a_row_has_the_bytes_that_are_documented() {
 #[test]
 fn values_lie_in_their_columns() {
     let rows = [row("one"), Row { int32: None, text: None, ..row("") }, row("three")];
-    let layout = Layout::new(&KINDS, 3, 9).unwrap();
+    let layout = Layout::new(&Kind::ALL, 3, 9).unwrap();
     let mut block = vec![0xff; layout.size()];
     assert_eq!(layout.decode(&encoded(&rows), &mut block).unwrap(), 3);
     assert_eq!(layout.bitmaps(&block, 3).unwrap(), [0b0010_0100, 0b10, 0b1010_1100, 0b10, 0b0010_0100, 0b10]);
@@ -175,7 +162,7 @@ fn there_may_be_just_enough_room() {
     for (rows, texts) in [(1, 41), (2, 40), (0, 0)] {
         assert!(problem(through_columns(&bytes, rows, texts)).contains("the columns have no more room"));
     }
-    let layout = Layout::new(&KINDS, 2, 41).unwrap();
+    let layout = Layout::new(&Kind::ALL, 2, 41).unwrap();
     let mut block = vec![0; layout.size()];
     assert!(layout.decode(&bytes, &mut block[1..]).is_err());
     layout.decode(&bytes, &mut block).unwrap();

@@ -300,9 +300,7 @@ mod tests {
     #[test]
     fn each_lane_counts_the_same_rows() {
         let sum = |lane: &str, batch: u32, calls: u32| {
-            let [family, workload, lane] = ["codec", "filter", lane].map(str::to_owned);
-            let sample = run(&InProcessSpec { family, workload, lane, client: None, batch, calls }).unwrap();
-            sample.checksum.sums.get("result")
+            run(&InProcessSpec::of(["codec", "filter", lane], batch, calls)).unwrap().checksum.sums.get("result")
         };
         let of = |matches: u32| Some(ChecksumSum::Float(f64::from(matches)));
         assert_eq!([sum("call", 1, 3000), sum("call", 1000, 3000), sum("columns", 1000, 3000)], [of(1110); 3]);

@@ -97,10 +97,7 @@ mod tests {
 
     #[test]
     fn a_call_that_is_left_out_changes_the_checksum() {
-        let spec = |workload: &str, lane: &str, calls| {
-            let [family, workload, lane] = ["codec", workload, lane].map(str::to_owned);
-            InProcessSpec { family, workload, lane, client: None, batch: 1, calls }
-        };
+        let spec = |workload: &str, lane: &str, calls| InProcessSpec::of(["codec", workload, lane], 1, calls);
         for (workload, lane) in [
             ("json_parse", "call"),
             ("json_parse", "frame"),

@@ -65,7 +65,8 @@ impl<'bytes> ReadRow<'bytes> for UserRow<&'bytes str> {
     }
 }
 
-/// A row of ten types, each of which may be null. The texts and bytes are of the types `T` and `B`: where they lie, or owned.
+/// A row of all types in the order of [`Kind::ALL`], each of which may be null. The texts and bytes are of the types `T` and `B`: where
+/// they lie, or owned.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the fields stand for those of any table")]
 pub struct TenTypesRow<T, B> {
@@ -82,22 +83,8 @@ pub struct TenTypesRow<T, B> {
     pub timestamp: Option<f64>,
 }
 
-/// The types of the columns of [`TenTypesRow`].
-const TEN_TYPES: [Kind; 10] = [
-    Kind::Truth,
-    Kind::Int8,
-    Kind::Int16,
-    Kind::Int32,
-    Kind::Int64,
-    Kind::Float32,
-    Kind::Float64,
-    Kind::Text,
-    Kind::Bytes,
-    Kind::Timestamp,
-];
-
 impl<T: AsRef<str>, B: AsRef<[u8]>> WriteRow for TenTypesRow<T, B> {
-    const COLUMNS: usize = TEN_TYPES.len();
+    const COLUMNS: usize = Kind::ALL.len();
 
     fn write(&self, row: &mut RowWriter<'_>) {
         row.nullable(self.truth, RowWriter::truth);
@@ -114,7 +101,7 @@ impl<T: AsRef<str>, B: AsRef<[u8]>> WriteRow for TenTypesRow<T, B> {
 }
 
 impl<'bytes> ReadRow<'bytes> for TenTypesRow<&'bytes str, &'bytes [u8]> {
-    const COLUMNS: usize = TEN_TYPES.len();
+    const COLUMNS: usize = Kind::ALL.len();
 
     fn read(row: &mut RowReader<'bytes>) -> std::result::Result<Self, RowProblem> {
         Ok(Self {
@@ -277,7 +264,7 @@ pub(crate) fn run(spec: &InProcessSpec) -> Result<CellSample> {
         "row_encode.ten_types" | "row_decode.ten_types" | "row_encode.half_nulls" | "row_decode.half_nulls" => {
             let nulls = spec.workload.ends_with("half_nulls");
             let row = |number| ten_types(number, nulls);
-            by_lane(spec, &TEN_TYPES, row, |bytes| Ok(sum(&decode_rows::<TenTypesRow<&str, &[u8]>>(bytes)?)))
+            by_lane(spec, &Kind::ALL, row, |bytes| Ok(sum(&decode_rows::<TenTypesRow<&str, &[u8]>>(bytes)?)))
         }
         _ => Err(spec.unknown()),
     }
@@ -352,14 +339,14 @@ fn sample(spec: &InProcessSpec, mut execute: impl FnMut(usize) -> Result<f64>) -
 
 #[cfg(test)]
 mod tests {
-    use boundary_bench_engine::checksum::{ChecksumSum, FLOAT_TOLERANCE};
+    use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
     use serde_json::{Value, from_str};
 
     use super::*;
+    use crate::calls::result_of;
 
     fn spec(workload: &str, lane: &str, batch: u32, calls: u32) -> InProcessSpec {
-        let [family, workload, lane] = ["codec", workload, lane].map(str::to_owned);
-        InProcessSpec { family, workload, lane, client: None, batch, calls }
+        InProcessSpec::of(["codec", workload, lane], batch, calls)
     }
 
     #[test]
@@ -367,11 +354,7 @@ mod tests {
         for shape in ["user", "ten_types", "half_nulls"] {
             for direction in ["row_encode", "row_decode"] {
                 let workload = format!("{direction}.{shape}");
-                let of = |lane: &str, calls: u32| {
-                    let sums = run(&spec(&workload, lane, 100, calls)).unwrap().checksum.sums;
-                    let Some(ChecksumSum::Float(sum)) = sums.get("result") else { panic!("no sum") };
-                    sum
-                };
+                let of = |lane: &str, calls: u32| result_of(&run(&spec(&workload, lane, 100, calls)).unwrap());
                 let (call, columns) = (of("call", 500), of("columns", 500));
                 assert!((call - columns).abs() <= call.abs() * FLOAT_TOLERANCE, "{workload}: {call}, {columns}");
                 assert!((call - of("call", 400)).abs() > 1.0, "{workload}");

@@ -183,16 +183,13 @@ fn insert(spec: &InProcessSpec, size: u32) -> Result<CellSample> {
 #[cfg(test)]
 #[expect(clippy::float_cmp, reason = "sums of few integers are exact")]
 mod tests {
-    use boundary_bench_engine::checksum::ChecksumSum;
-
     use super::*;
+    use crate::calls::result_of;
 
     fn sum(workload: &str, batch: u32, calls: u32) -> f64 {
-        let [family, workload, lane] = ["codec", workload, "call"].map(str::to_owned);
-        let sample = run(&InProcessSpec { family, workload, lane, client: None, batch, calls }).unwrap();
+        let sample = run(&InProcessSpec::of(["codec", workload, "call"], batch, calls)).unwrap();
         assert_eq!(sample.checksum.rows, u64::from(calls));
-        let Some(ChecksumSum::Float(sum)) = sample.checksum.sums.get("result") else { panic!("no sum") };
-        sum
+        result_of(&sample)
     }
 
     #[test]
@@ -254,8 +251,7 @@ mod tests {
         for workload in
             ["tree_get", "tree_get.x", "tree_get.0", "tree_get.1000001", "tree_range.100001", "tree_other.10"]
         {
-            let [family, workload, lane] = ["codec", workload, "call"].map(str::to_owned);
-            assert!(run(&InProcessSpec { family, workload, lane, client: None, batch: 1, calls: 1 }).is_err());
+            assert!(run(&InProcessSpec::of(["codec", workload, "call"], 1, 1)).is_err());
         }
     }
 }
