@@ -12,6 +12,8 @@ use std::time::Duration;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 
+use crate::Error;
+
 /// The default time-out of connecting and logging in.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -82,6 +84,19 @@ pub fn unreachable_server(place: &dyn Display, error: &io::Error) -> String {
         _ => "",
     };
     format!("can't connect to {place}: {error}{advice}")
+}
+
+/// The error for all requests in flight on a connection that is lost.
+#[must_use]
+pub fn lost(place: &str, error: &io::Error) -> Error {
+    let how = if error.kind() == io::ErrorKind::UnexpectedEof {
+        "the server closed it".to_owned()
+    } else {
+        error.to_string()
+    };
+    Error::Connection(format!(
+        "the connection to {place} was lost: {how}; what was in flight may have been executed or not, and is not sent again"
+    ))
 }
 
 #[cfg(test)]

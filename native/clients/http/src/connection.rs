@@ -5,13 +5,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use boundary_bench_kernel::socket::lost;
 use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::{Error, Result};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::place::Place;
 use crate::response::Response;
-use crate::session::{Session, lost};
+use crate::session::Session;
 
 /// A connection that was answered this recently is not probed before its next use.
 const FRESH: Duration = Duration::from_millis(1);

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use boundary_bench_kernel::frame::{Frame, word};
+use boundary_bench_kernel::socket::lost;
 use boundary_bench_kernel::{Error, Result};
 
 use crate::place::Place;
 use crate::request::Method;
 use crate::response::Response;
-use crate::session::{Session, lost};
+use crate::session::Session;
 use crate::submission::{Group, Responses, finish_one};
 
 /// The group of a request and the request's position in it. The serial tells a group from an earlier one with the same

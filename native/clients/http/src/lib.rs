@@ -36,7 +36,7 @@ pub use limits::MOST_BYTES;
 pub use place::{HttpOptions, Place};
 pub use request::{Head, Method, Request};
 pub use response::Response;
-pub use session::{Arrived, Session, lost};
+pub use session::{Arrived, Session};
 pub use shared::SharedClient;
 pub use stream::{Version, open_stream, tls_connector};
 pub use streamed::StreamedResponse;

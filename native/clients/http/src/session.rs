@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
+use boundary_bench_kernel::Result;
 use boundary_bench_kernel::outbox::Outbox;
-use boundary_bench_kernel::{Error, Result};
 
 use crate::request::{Head, Method, Request};
 use crate::response::{Response, ResponseReader, Whole};
@@ -94,8 +94,8 @@ impl<T> Session<T> {
     /// The next whole response. Call it until it returns `None`.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the server does not speak the protocol, or a response is too large; the session is
-    /// unusable then.
+    /// [`Error::Engine`](boundary_bench_kernel::Error::Engine) where the server does not speak the protocol, or a response is too
+    /// large; the session is unusable then.
     pub fn next_response(&mut self) -> Result<Option<Arrived<T>>> {
         let Some(waiting) = self.waiting.front() else {
             // Before it closes an idle connection, a server may send a reason, which answers no request.
@@ -132,19 +132,6 @@ impl<T> Session<T> {
     pub fn tickets(&self) -> impl Iterator<Item = &T> {
         self.waiting.iter().map(|waiting| &waiting.ticket)
     }
-}
-
-/// The error for all requests in flight on a connection that is lost.
-#[must_use]
-pub fn lost(place: &str, error: &std::io::Error) -> Error {
-    let how = if error.kind() == std::io::ErrorKind::UnexpectedEof {
-        "the server closed it".to_owned()
-    } else {
-        error.to_string()
-    };
-    Error::Connection(format!(
-        "the connection to {place} was lost: {how}; what was in flight may have been executed or not, and is not sent again"
-    ))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use boundary_bench_kernel::socket::lost;
 use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result};
@@ -12,7 +13,6 @@ use crate::head::{Begun, Framing, head_end, parse_head, too_long};
 use crate::limits::MOST_HEAD;
 use crate::place::Place;
 use crate::request::{Method, Request};
-use crate::session::lost;
 use crate::stream::Version;
 use crate::{http_error, no_answer};
 

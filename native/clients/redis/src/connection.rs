@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use boundary_bench_kernel::driven_stream::DrivenStream;
-use boundary_bench_kernel::socket::{self, CONNECT_TIMEOUT};
+use boundary_bench_kernel::socket::{self, CONNECT_TIMEOUT, lost};
 use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result, tls};
@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::resp::{Commands, Reply, ReplyBuffer};
 use crate::session::Session;
 use crate::url::{Place, Url};
-use crate::{engine_error, lost, no_answer, server_error};
+use crate::{engine_error, no_answer, server_error};
 
 /// A connection that one caller at a time uses.
 #[derive(Debug)]

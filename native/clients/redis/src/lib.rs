@@ -46,15 +46,3 @@ fn no_answer(time: Duration) -> Error {
 pub fn server_error(text: &[u8]) -> Error {
     engine_error(String::from_utf8_lossy(text).into_owned())
 }
-
-/// The error for all requests in flight on a connection that is lost.
-fn lost(place: &str, error: &std::io::Error) -> Error {
-    let how = if error.kind() == std::io::ErrorKind::UnexpectedEof {
-        "the server closed it".to_owned()
-    } else {
-        error.to_string()
-    };
-    Error::Connection(format!(
-        "the connection to {place} was lost: {how}; what was in flight may have been executed or not, and is not sent again"
-    ))
-}

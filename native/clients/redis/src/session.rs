@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 
 use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::outbox::Outbox;
+use boundary_bench_kernel::socket::lost;
 use boundary_bench_kernel::{Error, Result};
 
 use crate::groups::Groups;
 use crate::resp::{Commands, Reply, ReplyBuffer};
+use crate::server_error;
 use crate::submission::{Entered, Entries, Request, RequestKind};
-use crate::{lost, server_error};
 
 /// The requests in flight on one connection.
 #[derive(Debug)]
