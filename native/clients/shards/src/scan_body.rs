@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use boundary_bench_kernel::Error;
 use boundary_bench_kernel::api_key::ApiKey;
+use boundary_bench_kernel::timeout::grpc_time;
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
@@ -24,7 +25,7 @@ use tonic::{Code, Status};
 use crate::proto::ScanResponse;
 use crate::proto::shard_service_server::ShardServiceServer;
 use crate::service::{ScanMessages, Service};
-use crate::status::{TIMEOUT, status_of, time_of};
+use crate::status::{TIMEOUT, status_of};
 
 /// The path of the Scan method.
 pub(crate) const PATH: &str = "/boundary_bench.shards.v1.ShardService/Scan";
@@ -76,7 +77,7 @@ impl tonic::codegen::Service<Request<Body>> for WithScan {
             return Box::pin(std::future::ready(Ok(refused)));
         }
         if request.uri().path() != PATH {
-            let time = request.headers().get(TIMEOUT).and_then(|time| time.to_str().ok().and_then(time_of));
+            let time = request.headers().get(TIMEOUT).and_then(|time| time.to_str().ok().and_then(grpc_time));
             let answer = self.others.call(request);
             return match time {
                 None => answer,

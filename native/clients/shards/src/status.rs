@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use boundary_bench_kernel::Error;
+use boundary_bench_kernel::timeout::grpc_time;
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
 
@@ -77,22 +78,7 @@ fn is_of_transport(status: &Status) -> bool {
 
 /// The caller's time-out in the metadata (`grpc-timeout`).
 pub(crate) fn deadline(metadata: &tonic::metadata::MetadataMap) -> Option<Duration> {
-    metadata.get(TIMEOUT)?.to_str().ok().and_then(time_of)
-}
-
-/// Parses a `grpc-timeout`: at most eight digits and a unit.
-pub(crate) fn time_of(text: &str) -> Option<Duration> {
-    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    let count: u64 = digits.parse().ok().filter(|_| digits.len() <= 8)?;
-    Some(match unit {
-        "H" => Duration::from_secs(count * 3600),
-        "M" => Duration::from_secs(count * 60),
-        "S" => Duration::from_secs(count),
-        "m" => Duration::from_millis(count),
-        "u" => Duration::from_micros(count),
-        "n" => Duration::from_nanos(count),
-        _ => return None,
-    })
+    metadata.get(TIMEOUT)?.to_str().ok().and_then(grpc_time)
 }
 
 #[cfg(test)]

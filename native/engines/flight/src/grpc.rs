@@ -18,6 +18,7 @@ use arrow_buffer::Buffer;
 use boundary_bench_engine::arriving::{ArrivingBytes, BELIEVED};
 use boundary_bench_kernel::Error;
 use boundary_bench_kernel::response_limit::OPTION;
+use boundary_bench_kernel::timeout::grpc_time;
 use bytes::{BufMut, Bytes, BytesMut};
 use hyper::body::{Body, Frame};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -368,16 +369,5 @@ pub(crate) fn status_of(head: &hyper::http::response::Parts) -> Option<Status> {
 
 /// The time-out of a call in its `grpc-timeout` header.
 pub(crate) fn timeout(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get("grpc-timeout")?.to_str().ok()?;
-    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    let number: u64 = number.parse().ok().filter(|_| number.len() <= 8)?;
-    Some(match unit {
-        "H" => Duration::from_secs(number * 3600),
-        "M" => Duration::from_secs(number * 60),
-        "S" => Duration::from_secs(number),
-        "m" => Duration::from_millis(number),
-        "u" => Duration::from_micros(number),
-        "n" => Duration::from_nanos(number),
-        _ => return None,
-    })
+    headers.get("grpc-timeout")?.to_str().ok().and_then(grpc_time)
 }
