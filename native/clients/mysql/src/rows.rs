@@ -278,6 +278,7 @@ fn decoder_of(field: &Field, capacity: usize) -> Option<(SqlType, Decoder)> {
     let unsigned = field.is_unsigned();
     let wide = SqlType::Decimal { precision: UNSIGNED_DIGITS, scale: 0 };
     let decimals = |sql_type: SqlType| Decimal128Builder::with_capacity(capacity).with_data_type(sql_type.to_arrow());
+    let texts = || (SqlType::Text, Decoder::Text(StringBuilder::with_capacity(capacity, 16 * capacity)));
     Some(match field.type_id {
         type_id::TINY if field.length == 1 && !unsigned => {
             (SqlType::Bool, Decoder::Bool(BooleanBuilder::with_capacity(capacity)))
@@ -311,9 +312,7 @@ fn decoder_of(field: &Field, capacity: usize) -> Option<(SqlType, Decoder)> {
         type_id::BIT if field.length == 1 => (SqlType::Bool, Decoder::BitBool(BooleanBuilder::with_capacity(capacity))),
         type_id::BIT if field.length < 64 => (SqlType::BigInt, Decoder::Bit(Int64Builder::with_capacity(capacity))),
         type_id::BIT => (wide, Decoder::Bit64(decimals(wide))),
-        type_id::NULL | type_id::JSON | type_id::ENUM | type_id::SET => {
-            (SqlType::Text, Decoder::Text(StringBuilder::with_capacity(capacity, 16 * capacity)))
-        }
+        type_id::NULL | type_id::JSON | type_id::ENUM | type_id::SET => texts(),
         type_id::VARCHAR
         | type_id::VAR_STRING
         | type_id::STRING
@@ -321,18 +320,13 @@ fn decoder_of(field: &Field, capacity: usize) -> Option<(SqlType, Decoder)> {
         | type_id::MEDIUM_BLOB
         | type_id::LONG_BLOB
         | type_id::BLOB
-            if field.charset != BINARY_CHARSET =>
-        {
-            (SqlType::Text, Decoder::Text(StringBuilder::with_capacity(capacity, 16 * capacity)))
+        | type_id::GEOMETRY => {
+            if field.charset == BINARY_CHARSET || field.type_id == type_id::GEOMETRY {
+                (SqlType::Bytes, Decoder::Bytes(BinaryBuilder::with_capacity(capacity, 16 * capacity)))
+            } else {
+                texts()
+            }
         }
-        type_id::VARCHAR
-        | type_id::VAR_STRING
-        | type_id::STRING
-        | type_id::TINY_BLOB
-        | type_id::MEDIUM_BLOB
-        | type_id::LONG_BLOB
-        | type_id::BLOB
-        | type_id::GEOMETRY => (SqlType::Bytes, Decoder::Bytes(BinaryBuilder::with_capacity(capacity, 16 * capacity))),
         _ => return None,
     })
 }
