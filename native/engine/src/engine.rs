@@ -1,6 +1,7 @@
 //! Engines, which hold the rows. An engine is one implementation of [`Engine`]; every lane is written over it.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -231,6 +232,25 @@ pub trait BatchStream: Send {
     /// # Errors
     /// [`Error::Engine`], [`Error::Cancelled`]. After an error the stream is at its end.
     fn next_batch(&mut self) -> Result<Option<RecordBatch>>;
+}
+
+/// Takes the first rows of gathered batches, `most` at most, in the parts in which they lie.
+#[must_use]
+pub fn take_rows(gathered: &mut VecDeque<RecordBatch>, most: usize) -> Vec<RecordBatch> {
+    let (mut parts, mut wanted) = (Vec::new(), most);
+    while wanted > 0
+        && let Some(batch) = gathered.pop_front()
+    {
+        let taken = batch.num_rows().min(wanted);
+        wanted -= taken;
+        if taken < batch.num_rows() {
+            gathered.push_front(batch.slice(taken, batch.num_rows() - taken));
+            parts.push(batch.slice(0, taken));
+        } else {
+            parts.push(batch);
+        }
+    }
+    parts
 }
 
 /// Checks that `batch` has the columns of `schema` and no null in a NOT NULL column.

@@ -8,7 +8,7 @@ use arrow_flight::{FlightEndpoint, FlightInfo};
 use arrow_schema::{Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use boundary_bench_engine::table::{Column, arrow_schema_of};
-use boundary_bench_engine::{BatchStream, QueryOptions, not_a_query};
+use boundary_bench_engine::{BatchStream, QueryOptions, not_a_query, take_rows};
 use boundary_bench_kernel::{Error, Result};
 
 use crate::channel::{Channel, Reply, Waiter};
@@ -137,10 +137,8 @@ impl FlightStream {
 
     fn gather(&mut self) -> Result<Option<RecordBatch>> {
         let enough = self.batch_rows.min(ENOUGH_ROWS);
-        let (mut rows, mut bytes) = (0, 0);
-        for batch in &self.gathered {
-            rows += batch.num_rows();
-        }
+        let mut rows: usize = self.gathered.iter().map(RecordBatch::num_rows).sum();
+        let mut bytes = 0;
         while rows < enough
             && bytes < MAX_GATHERED_BYTES
             && let Some(endpoints) = &mut self.endpoints
@@ -155,25 +153,7 @@ impl FlightStream {
                 self.gathered.push_back(adapted(&batch, &self.schema)?);
             }
         }
-        self.take()
-    }
-
-    /// Takes the rows of one batch, at most, from the gathered batches.
-    fn take(&mut self) -> Result<Option<RecordBatch>> {
-        let mut parts = Vec::new();
-        let mut wanted = self.batch_rows;
-        while wanted > 0
-            && let Some(batch) = self.gathered.pop_front()
-        {
-            let taken = batch.num_rows().min(wanted);
-            wanted -= taken;
-            if taken < batch.num_rows() {
-                self.gathered.push_front(batch.slice(taken, batch.num_rows() - taken));
-                parts.push(batch.slice(0, taken));
-            } else {
-                parts.push(batch);
-            }
-        }
+        let mut parts = take_rows(&mut self.gathered, self.batch_rows);
         match parts.len() {
             0 | 1 => Ok(parts.pop()),
             _ => concat_batches(&self.schema, &parts).map(Some).map_err(engine_error),

@@ -14,7 +14,7 @@ use arrow_schema::{DataType, SchemaRef, TimeUnit};
 use arrow_select::concat::concat;
 use boundary_bench_engine::slab::SlabBuffer;
 use boundary_bench_engine::table::{Column, SqlType, arrow_schema_of, unique_names};
-use boundary_bench_engine::{BatchStream, QueryOptions};
+use boundary_bench_engine::{BatchStream, QueryOptions, take_rows};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
@@ -40,8 +40,6 @@ pub(crate) struct Batches<S> {
     schema: SchemaRef,
     batch_rows: usize,
     gathered: VecDeque<RecordBatch>,
-    gathered_rows: usize,
-    gathered_bytes: usize,
     cancel: CancelToken,
 }
 
@@ -71,16 +69,16 @@ impl<S: Source> Batches<S> {
             columns,
             batch_rows: options.batch_rows.max(1),
             gathered: VecDeque::new(),
-            gathered_rows: 0,
-            gathered_bytes: 0,
             cancel: options.cancel.clone(),
         })
     }
 
     fn gather(&mut self) -> Result<()> {
         self.cancel.check()?;
-        while self.gathered_rows < self.batch_rows
-            && self.gathered_bytes < MAX_GATHERED_BYTES
+        let mut rows: usize = self.gathered.iter().map(RecordBatch::num_rows).sum();
+        let mut bytes: usize = self.gathered.iter().map(RecordBatch::get_array_memory_size).sum();
+        while rows < self.batch_rows
+            && bytes < MAX_GATHERED_BYTES
             && let Some(source) = &mut self.source
         {
             match source.next_batch()? {
@@ -89,8 +87,8 @@ impl<S: Source> Batches<S> {
                 Some(batch) => {
                     let arrays = batch.columns().iter().map(converted).collect();
                     let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(engine_error)?;
-                    self.gathered_rows += batch.num_rows();
-                    self.gathered_bytes += batch.get_array_memory_size();
+                    rows += batch.num_rows();
+                    bytes += batch.get_array_memory_size();
                     self.gathered.push_back(batch);
                 }
             }
@@ -100,21 +98,7 @@ impl<S: Source> Batches<S> {
 
     /// Takes the rows of one batch, at most, from the gathered rows.
     fn take(&mut self) -> Result<Option<RecordBatch>> {
-        let mut parts = Vec::new();
-        let mut wanted = self.batch_rows;
-        while wanted > 0
-            && let Some(batch) = self.gathered.pop_front()
-        {
-            let taken = batch.num_rows().min(wanted);
-            if taken < batch.num_rows() {
-                self.gathered.push_front(batch.slice(taken, batch.num_rows() - taken));
-            } else {
-                self.gathered_bytes -= batch.get_array_memory_size().min(self.gathered_bytes);
-            }
-            parts.push(batch.slice(0, taken));
-            wanted -= taken;
-        }
-        self.gathered_rows -= self.batch_rows - wanted;
+        let mut parts = take_rows(&mut self.gathered, self.batch_rows);
         match parts.len() {
             0 | 1 => Ok(parts.pop()),
             _ => joined(&self.schema, &parts).map(Some),
@@ -136,7 +120,6 @@ impl<S: Source> BatchStream for Batches<S> {
         batch.map_err(|error| {
             self.source = None;
             self.gathered.clear();
-            self.gathered_rows = 0;
             if self.cancel.is_cancelled() { Error::Cancelled } else { error }
         })
     }
