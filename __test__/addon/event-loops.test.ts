@@ -2,27 +2,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { addon, type PrivateServer, type PrivateShards } from '../../src/addon.js';
-import { findRuntime } from '../../src/host/runtimes.js';
 import { ShardClient, SqlClient } from '../../src/index.js';
 import { type RawServer, startRawServer } from '../library/http/http-server.js';
 import { inDatabase, startMysql } from '../mysql-server.js';
-import { isLeftOut, lacks } from '../needs.js';
+import { lacks } from '../needs.js';
 import { startRedis } from '../redis-server.js';
 import { endingOf, resultOf, type Runner } from './run-script.js';
+import { installed, isMissing } from './runtimes.js';
 
 /** The environment in which Node uses the addon's own loop. */
 const THREADS = { BOUNDARY_BENCH_EVENT_LOOP: 'threads' };
-
-/** A runtime that is installed. */
-function installed(name: 'bun'): Runner {
-  const found = findRuntime(name);
-  return 'missing' in found ? {} : { program: found.program, flags: found.args };
-}
-
-function isMissing(name: 'bun'): boolean {
-  const found = findRuntime(name);
-  return isLeftOut(name, 'missing' in found ? found.missing : undefined);
-}
 
 const much = 3 << 20;
 

@@ -11,6 +11,7 @@ import { hostLines } from '../../dist/report/host-block.js';
 import { noiseText } from '../../dist/report/noise.js';
 import { networkText } from '../../dist/report/network-text.js';
 import { requestAdviceFor } from '../../dist/report/request-advice.js';
+import { runtimeTable } from '../../dist/report/runtime-table.js';
 import { requestBestTable } from '../../dist/report/request-tables.js';
 import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
 import { offeredLoadFindings, offeredLoadTable } from '../lab/offered-load-table.mjs';
@@ -40,6 +41,12 @@ const TABLES = {
   hyper: () => best('hyper', 'hyper'),
   boundary: () => calls('boundary'),
   codec: () => calls('codec'),
+  runtimes: () => {
+    if (!isCommitted('runtimes')) return [paragraph('No run of it is committed yet.')];
+    const { records, context } = newestRun('runtimes');
+    const completed = records.filter(({ outcome }) => outcome === 'completed');
+    return tableBlock(runtimeTable(completed, context.versions.node));
+  },
   model: () => {
     if (!isCommitted('model')) return [paragraph('No run of it is committed yet.')];
     // The page has a heading of its own.

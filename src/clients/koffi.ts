@@ -1,5 +1,6 @@
 /** `koffi`, the fastest interface to foreign functions for Node: it calls the C functions that the addon exports. */
 import { addonPath } from '../addon.js';
+import type { ForeignFunctions } from './foreign-functions.js';
 import { loadPackage } from './optional-package.js';
 
 export const KOFFI = 'koffi';
@@ -10,18 +11,8 @@ interface Koffi {
   load(path: string): { func(prototype: string): Foreign };
 }
 
-/** The functions by the calling convention of C. */
-export interface ForeignFunctions {
-  nothing(): void;
-  add(left: number, right: number): number;
-  increment(value: bigint): bigint;
-  readText(text: string): number;
-  readBytes(bytes: Uint8Array): number;
-  sumTyped(values: Float64Array): number;
-}
-
 /** Loads the addon as a library. */
-export function foreignFunctions(): ForeignFunctions {
+export function koffiFunctions(): ForeignFunctions {
   const library = loadPackage<Koffi>(KOFFI).load(addonPath);
   const of = <Call extends (...values: never[]) => unknown>(prototype: string): Call => library.func(prototype) as Call;
   const increment = of<(value: bigint) => number | bigint>('int64_t boundary_bench_increment(int64_t value)');

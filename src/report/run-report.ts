@@ -10,6 +10,7 @@ import { modelBlocks } from './model-table.js';
 import { requestAdviceFor } from './request-advice.js';
 import { requestBestTable, requestLaneTable, requestTable } from './request-tables.js';
 import { noiseText } from './noise.js';
+import { runtimeTable } from './runtime-table.js';
 import { resourcesTable } from './resource-tables.js';
 import { resultsTable, unfinishedTable } from './results-table.js';
 
@@ -57,6 +58,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
   return [
     heading(2, `Engine: ${engine}`),
     ...tableBlock(callTable(completed.filter(isCall), run.comparisons)),
+    ...runtimeBlocks(completed.filter(isCall), run),
     ...tableBlock(resultsTable(completed.filter((record) => !isRequestWork(record) && !isCall(record)))),
     ...list(adviceFor(run, engine)),
     ...headToHeadBlocks('Rust vs Node.js, best against best', bestTable(rowWork, recordOf)),
@@ -72,6 +74,11 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
     ...headToHeadBlocks('Requests, lane by lane', requestLaneTable(requestWork, recordOf)),
     ...(withResources ? [heading(3, 'Where the time went'), ...tableBlock(resourcesTable(completed))] : []),
   ];
+}
+
+function runtimeBlocks(calls: readonly CompletedRecord[], { context }: Run): Block[] {
+  const blocks = tableBlock(runtimeTable(calls, context.versions['node'] ?? ''));
+  return blocks.length === 0 ? [] : [heading(3, 'The same call on each runtime'), ...blocks];
 }
 
 function headToHeadBlocks(title: string, { table, notes }: MarkedTable): Block[] {

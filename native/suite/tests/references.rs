@@ -89,6 +89,25 @@ fn the_crate_redis_and_all_drivers_do_what_they_must() {
 }
 
 #[test]
+fn one_connection_of_the_crate_redis_serves_all_threads_where_the_cell_says_so() {
+    needs!("redis", boundary_bench_redis::executable(None));
+    let server = RedisServer::start(None, &CancelToken::default()).unwrap();
+    let mut admin = Client::open(server.url()).unwrap().get_connection().unwrap();
+    for (setting, connections) in [(Value::Null, u64::from(THREADS)), (json!("shared"), 1)] {
+        let before = info(&mut admin, "total_connections_received");
+        let cell = open("kv", &server.url(), "get", &json!({ "lane": "call", "client": "redis", "setting": setting }))
+            .unwrap();
+        sample(&*cell);
+        // One more is that of untimed work.
+        assert_eq!(info(&mut admin, "total_connections_received") - before, connections + 1, "{setting}");
+        cell.close().unwrap();
+    }
+    let more = json!({ "lane": "call", "setting": "shared" });
+    let refused = open("kv", &server.url(), "get", &more).err().unwrap();
+    assert_eq!(refused.code(), "BB_UNSUPPORTED");
+}
+
+#[test]
 fn the_crate_redis_sends_a_pipeline_at_once() {
     needs!("redis", boundary_bench_redis::executable(None));
     let server = RedisServer::start(None, &CancelToken::default()).unwrap();

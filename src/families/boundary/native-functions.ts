@@ -1,6 +1,6 @@
 /** The functions of the addon: by napi-rs as everyone uses it, by Node-API called by hand, and by the calling convention of C. */
 import { addon } from '../../addon.js';
-import { foreignFunctions } from '../../clients/koffi.js';
+import type { ForeignFunctions } from '../../clients/foreign-functions.js';
 import { type BoundaryFunctions, plainFunctions } from './functions.js';
 
 const { eventLoop, napiRs } = addon;
@@ -22,8 +22,8 @@ export function nodeApiFunctions(): BoundaryFunctions {
 }
 
 /** The functions by C's calling convention; those that it lacks are JavaScript's, and no lane of the matrix has them. */
-export function koffiFunctions(): BoundaryFunctions {
-  return { ...plainFunctions(), ...foreignFunctions(), calls: napiRs.calls };
+export function byC(functions: ForeignFunctions): BoundaryFunctions {
+  return { ...plainFunctions(), ...functions, calls: napiRs.calls };
 }
 
 /** The next number, by a function of JavaScript that a thread of tokio's calls. */

@@ -131,6 +131,9 @@ export class ConnectionPool implements AsyncDisposable {
     const { signal, timeoutMs = this.#acquireTimeoutMs } = readWorkOptions(options);
     this.#assertOpen();
     if (signal?.aborted) throw abortedBy(signal);
+    const idle = this.#idle.at(-1);
+    // Without the timer and the turns of those that must wait.
+    if (this.#waiting.size === 0 && idle !== undefined && this.#isFresh(idle)) return this.#lend(this.#idle.pop()!.raw);
     return await new Promise((resolve, reject) => {
       const leave = (): void => {
         this.#waiting.delete(waiter);
@@ -226,8 +229,14 @@ export class ConnectionPool implements AsyncDisposable {
     this.#settle();
   }
 
-  async #stillAnswers({ raw, since, isTrusted }: Idle): Promise<boolean> {
-    if (isTrusted && performance.now() - since < this.#checkAfterMs) return true;
+  /** Whether a connection need not be checked before it is lent. */
+  #isFresh({ since, isTrusted }: Idle): boolean {
+    return isTrusted && performance.now() - since < this.#checkAfterMs;
+  }
+
+  async #stillAnswers(idle: Idle): Promise<boolean> {
+    if (this.#isFresh(idle)) return true;
+    const { raw } = idle;
     try {
       await raw.check();
       return true;

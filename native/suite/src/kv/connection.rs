@@ -1,15 +1,23 @@
 //! What a client must do to be measured.
 
-use boundary_bench_kernel::Result;
+use boundary_bench_kernel::{Error, Result};
 use boundary_bench_redis::Url;
 
 use super::reader::Reader;
 
-/// A connection of a client, with one caller. What reads hands every value to the reader, in the order of the
+/// A connection of a client, of one caller. What reads hands every value to the reader, in the order of the
 /// keys.
 pub(crate) trait Connection: Send + Sized + 'static {
     /// Connects to a server.
     fn connect(url: &Url) -> impl Future<Output = Result<Self>> + Send;
+
+    /// Another caller of the same connection.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a client whose connections have one caller each.
+    fn share(&self) -> Result<Self> {
+        Err(Error::Unsupported("the client has a caller for each connection".to_owned()))
+    }
 
     fn get(&mut self, key: &[u8], reader: &mut impl Reader) -> impl Future<Output = Result<()>> + Send;
 

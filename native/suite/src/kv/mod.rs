@@ -204,12 +204,21 @@ pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> R
 }
 
 impl<C: Connection> KvCell<C> {
+    /// Whether one connection serves all threads.
+    fn is_shared(&self) -> bool {
+        self.spec.setting.as_deref() == Some("shared")
+    }
+
     fn connect(&self) -> Result<Vec<KvRequester<C, Sums>>> {
         self.spec.runtime()?.block_on(async {
-            let mut connections = Vec::new();
+            let mut connections: Vec<KvRequester<C, Sums>> = Vec::new();
             for _ in 0..self.spec.threads {
+                let connection = match connections.first() {
+                    Some(first) if self.is_shared() => first.connection.share()?,
+                    _ => C::connect(&self.url).await?,
+                };
                 connections.push(KvRequester {
-                    connection: C::connect(&self.url).await?,
+                    connection,
                     spec: Arc::clone(&self.spec),
                     input: Arc::clone(&self.input),
                     work: self.work,

@@ -1,7 +1,7 @@
 //! The crate `redis`, as its documentation has it fastest.
 //!
-//! Its asynchronous connection is the multiplexed one, here one for each thread of the load
-//! (<https://docs.rs/redis/latest/redis/aio/struct.MultiplexedConnection.html>). `TCP_NODELAY` is on and calls have no time-out,
+//! Its asynchronous connection is the multiplexed one, here one for each thread of the load, or with the setting `shared` one for all of
+//! them, which it is made for (<https://docs.rs/redis/latest/redis/aio/struct.MultiplexedConnection.html>). `TCP_NODELAY` is on and calls have no time-out,
 //! which are both otherwise by default
 //! (<https://docs.rs/redis/latest/redis/io/tcp/struct.TcpSettings.html>,
 //! <https://docs.rs/redis/latest/redis/struct.AsyncConnectionConfig.html>). A pipeline is sent whole, and its memory is used again, as
@@ -48,6 +48,10 @@ fn add(value: &Value, reader: &mut impl Reader) -> Result<()> {
 }
 
 impl RedisCrate {
+    fn over(connection: MultiplexedConnection) -> Self {
+        Self { connection, command: Cmd::new(), pipeline: Pipeline::new() }
+    }
+
     /// Makes a command of a name and arguments.
     fn command<'a>(&mut self, name: &str, arguments: impl IntoIterator<Item = &'a [u8]>) {
         self.command.clear();
@@ -87,7 +91,11 @@ impl Connection for RedisCrate {
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
         let connection = client.get_multiplexed_async_connection_with_config(&config).await;
         let connection = connection.map_err(|error| ours(&error))?;
-        Ok(Self { connection, command: Cmd::new(), pipeline: Pipeline::new() })
+        Ok(Self::over(connection))
+    }
+
+    fn share(&self) -> Result<Self> {
+        Ok(Self::over(self.connection.clone()))
     }
 
     async fn get(&mut self, key: &[u8], reader: &mut impl Reader) -> Result<()> {
