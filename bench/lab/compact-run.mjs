@@ -9,11 +9,12 @@ import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64 } from 'h
 import { parseJson, parseRun } from '../../dist/records/run-file.js';
 import { medianOf } from '../../dist/report/resource-tables.js';
 
-const USAGE = `Usage: node bench/lab/compact-run.mjs RUN.json [--out FILE]
+const USAGE = `Usage: node bench/lab/compact-run.mjs RUN.json [--family NAME] [--out FILE]
 
 Writes RUN.json in the compact form of the committed results to FILE, or to standard output.
 
-It keeps the context, every record with its summary, its percentiles and its checksum, and the comparisons.
+It keeps the context, every record with its summary, its percentiles and its checksum, and the comparisons; of a run of several families
+those of one with --family.
 It makes smaller:
   samples      only their fork, executions and seconds stay, those of encoding and decoding too; run.md has the medians of the rest
   heap         the bytes a call are those of the median, at the first sample of a cell
@@ -33,7 +34,7 @@ const HISTOGRAM_DIGITS = 1;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { out: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+  options: { family: { type: 'string' }, out: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
 });
 if (values.help) {
   process.stdout.write(USAGE);
@@ -51,10 +52,18 @@ if (values.help) {
 function compact(file) {
   return rounded({
     ...file,
-    ...(file.records && { records: file.records.map(compactRecord) }),
-    ...(file.comparisons && { comparisons: file.comparisons.filter(({ kind }) => kind !== 'noise-floor') }),
+    ...(file.records && { records: file.records.filter(({ family }) => isKept(family)).map(compactRecord) }),
+    ...(file.comparisons && { comparisons: file.comparisons.filter(isKeptComparison) }),
     ...(file.runs && { runs: file.runs.map((run) => ({ ...run, records: run.records.map(compactRecord) })) }),
   });
+}
+
+function isKept(family) {
+  return values.family === undefined || values.family === family;
+}
+
+function isKeptComparison({ kind, numerator }) {
+  return kind !== 'noise-floor' && isKept(numerator.split('/')[0]);
 }
 
 function compactRecord(record) {

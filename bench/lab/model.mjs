@@ -7,6 +7,7 @@
 // of an engine's work. Where it has no mechanism for what a lane does, or the run can't tell the difference, that is said.
 import { readFileSync } from 'node:fs';
 
+import { loadOfBytes, loadOfText } from '../../dist/model/load.js';
 import { predictCall } from '../../dist/model/predict.js';
 import { secondsPerRow } from '../../dist/compare/rate-ratio.js';
 import { parseRun } from '../../dist/records/run-file.js';
@@ -25,15 +26,36 @@ const RESAMPLES = 1000;
 const BATCH_ROWS = JSON.parse(readFileSync(new URL('../matrix.json', import.meta.url), 'utf8')).families.measurements
   .batchRows;
 
+/** The bytes that the family `codec` checks and codes, and the length of their base64. */
+const CODED_BYTES = 4096;
+const CODED_CHARACTERS = Math.ceil(CODED_BYTES / 3) * 4;
+
+const bytesIn = (client) => ({ direction: 'in', lane: 'view', client, load: loadOfBytes(CODED_BYTES) });
+const bytesOut = (client, lane) => ({ direction: 'out', lane, client, load: loadOfBytes(CODED_BYTES) });
+const text = (direction, client) => ({ direction, lane: 'call', client, load: loadOfText(CODED_CHARACTERS) });
+
+const OTHER_OBJECTS = 'its objects have more fields than the rows of the ladders';
+
 /**
- * What the lanes of other families carry across, by family and lane: the direction, the lane of the family `boundary` that does the same,
- * and the load of one crossing. A text says why the model can't predict a lane.
+ * What the lanes of other families carry across in one call, by family, and by lane or by workload and client: the direction, the lane and
+ * client of the family `boundary` that do the same, and the load, which is that of the cell's rows where it is left out. A text says why
+ * the model can't predict a lane.
  */
 const CARRIED = {
+  codec: {
+    'utf8_check napi-rs': [bytesIn('napi-rs')],
+    'utf8_check node-api': [bytesIn('node-api')],
+    'base64_encode napi-rs': [bytesIn('napi-rs'), text('out', 'napi-rs')],
+    'base64_encode node-api': 'it makes its text by a function of Node',
+    'base64_decode napi-rs': [text('in', 'napi-rs'), bytesOut('napi-rs', 'external')],
+    'base64_decode node-api': [text('in', 'node-api'), bytesOut('node-api', 'pooled')],
+    'json_parse napi-rs': OTHER_OBJECTS,
+    'msgpack_decode napi-rs': OTHER_OBJECTS,
+  },
   measurements: {
-    'staged-row': { direction: 'in', lane: 'columns' },
-    columnar: { direction: 'out', lane: 'columns' },
-    'naive-objects': { direction: 'out', lane: 'objects' },
+    'staged-row': [{ direction: 'in', lane: 'columns' }],
+    columnar: [{ direction: 'out', lane: 'columns' }],
+    'naive-objects': [{ direction: 'out', lane: 'objects' }],
     'naive-row': 'each value crosses in a call of its own, out of an array',
     columns: 'the engine copies the columns, which is its own work',
     objects: 'objects are made of columns and kept, which is work of JavaScript',
@@ -111,36 +133,58 @@ function compareWith({ records, comparisons }) {
     }
     const predicted = crossingOf(node, carried);
     if (typeof predicted === 'string') leave(predicted, node.id);
-    else show(`${node.id} − ${rust.lane} of Rust, a row`, difference.seconds, predicted);
+    else show(`${node.id} − ${rust.lane} of Rust`, difference.seconds, predicted);
   }
 }
 
 /** What a cell carries across, or why the model can't say. */
-function carriedBy({ family, lane, side, workers = 1, threads }) {
+function carriedBy({ id, family, workload, lane, side, workers = 1, threads }) {
   if (threads !== undefined) return 'requests wait for a server, and sides differ in their clients and sockets';
   if (side !== 'napi') return 'its side crosses by other means than those of the model';
   if (workers > 1) return 'several workers share the cores';
-  return CARRIED[family]?.[lane] ?? `the model has no mechanism for the lanes of ${family}`;
+  const lanes = CARRIED[family];
+  return (
+    lanes?.[lane] ??
+    lanes?.[`${workload} ${id.split('/')[4]}`] ??
+    `the model has no mechanism for the lanes of ${family}`
+  );
 }
 
-/** The predicted seconds of a row by which crossing takes longer than the same within Rust. */
-function crossingOf({ rows, queries }, { direction, lane }) {
+/** The predicted seconds by which a row, or a call, takes longer than the same within Rust. */
+function crossingOf({ rows, calls, queries }, carried) {
   if (queries !== undefined) return 'few rows come out';
-  const count = Math.min(rows, BATCH_ROWS);
   // A row of `measurements` has four numbers.
-  const load = { what: 'rows', rows: count, numbers: 4 * count, texts: 0, bytes: 0 };
-  const [there, here] = ['napi', 'rust'].map((side) => {
-    const mechanism = mechanisms.find(
-      (each) => each.what === 'rows' && each.direction === direction && each.lane === lane && each.side === side,
-    );
-    return mechanism && predictCall(mechanism, load);
-  });
-  if (there === undefined || here === undefined) return 'the model has no costs of its mechanism';
-  // The work on both sides is not the crossing's, and may hide it.
-  const doubt = Math.hypot(there.high - there.seconds, here.high - here.seconds);
-  if (doubt > there.seconds - here.seconds) return 'the model can’t tell the crossing from the work on both sides';
-  if (there.certainty === 'unknown') return `the model can’t tell: ${there.doubts.join('; ')}`;
-  return (there.seconds - here.seconds) / count;
+  const count = calls === undefined ? Math.min(rows, BATCH_ROWS) : 1;
+  const ownLoad = { what: 'rows', rows: count, numbers: 4 * count, texts: 0, bytes: 0 };
+  let [seconds, doubt] = [0, 0];
+  for (const { direction, lane, client, load = ownLoad } of carried) {
+    const [there, here] = ['napi', 'rust'].map((side) => {
+      const mechanism = mechanisms.find(
+        (each) =>
+          each.what === load.what &&
+          each.direction === direction &&
+          each.lane === lane &&
+          each.side === side &&
+          (side === 'rust' || client === undefined || each.client === client),
+      );
+      return mechanism && predictCall(mechanism, load);
+    });
+    if (there === undefined || here === undefined) return 'the model has no costs of its mechanism';
+    if (there.certainty === 'unknown') return `the model can’t tell: ${there.doubts.join('; ')}`;
+    seconds += there.seconds - here.seconds;
+    // The work on both sides is not the crossing's, and may hide it.
+    doubt = Math.hypot(doubt, there.high - there.seconds, here.high - here.seconds);
+  }
+  // What two values carry in one call pays for one call.
+  seconds -= (carried.length - 1) * emptyCall(carried[0].client);
+  if (doubt > seconds) return 'the model can’t tell the crossing from the work on both sides';
+  return seconds / count;
+}
+
+/** The seconds of a call with nothing, by the cheapest mechanism of a client. */
+function emptyCall(client) {
+  const costs = mechanisms.filter((each) => each.client === client).flatMap((each) => each.costs);
+  return Math.min(...costs.filter(({ of }) => of === 'call').map(({ seconds }) => seconds));
 }
 
 /** The measured seconds of a row by which one cell takes longer than the other, with half of the interval's width, as a part of it. */
