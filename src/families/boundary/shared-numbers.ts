@@ -28,7 +28,8 @@ export class SharedNumbers {
     numbers[1] = right;
     Atomics.store(state, 0, ASKED);
     Atomics.notify(state, 0);
-    Atomics.wait(state, 0, ASKED);
+    // A wake-up may be one of the call before, which comes late.
+    while (Atomics.load(state, 0) === ASKED) Atomics.wait(state, 0, ASKED);
     return numbers[2]!;
   }
 
@@ -36,7 +37,7 @@ export class SharedNumbers {
   serve(): void {
     const [state, numbers] = [this.#state, this.#numbers];
     for (;;) {
-      Atomics.wait(state, 0, IDLE);
+      while (Atomics.load(state, 0) === IDLE) Atomics.wait(state, 0, IDLE);
       if (Atomics.load(state, 0) === CLOSED) return;
       numbers[2] = numbers[0]! + numbers[1]!;
       Atomics.store(state, 0, IDLE);
