@@ -158,7 +158,7 @@ export declare class HttpLoop {
 
 /**
  * A server and the options of connections to it. If it is `drivable`, an `HttpLoop` drives its sockets; otherwise `run` sends
- * submissions by itself.
+ * submissions, as tasks of the event loop.
  */
 export declare class HttpPlace {
   /** Checks a URL and options; does not connect yet. */
@@ -171,7 +171,10 @@ export declare class HttpPlace {
   connect(): Promise<void>
   /** Runs a submission of one group by itself and resolves to the frame of its result. */
   run(submission: Uint8Array, cancel: Cancel): Promise<ArrayBuffer>
-  /** Sends the single request of a submission; resolves once the head of its response has been received. */
+  /**
+   * Sends the single request of a submission; resolves once the head of its response has been received.
+   * Tokio's threads receive the response: its next piece comes while JavaScript reads the last one.
+   */
   stream(submission: Uint8Array, cancel: Cancel): Promise<HttpBody>
 }
 
@@ -242,8 +245,8 @@ export declare class KvBlockingCalls {
 }
 
 /**
- * A connection to a server, or the connections to a cluster. A `KvLoop` drives a `drivable` connection; any other runs
- * submissions by itself.
+ * A connection to a server, or the connections to a cluster. A `KvLoop` drives a `drivable` connection; those to a cluster run
+ * submissions as tasks of the event loop.
  */
 export declare class KvConnection {
   /** Connects to the server and logs in. */

@@ -1,9 +1,13 @@
 /** The clients on each event loop that can drive them: libuv's, and that of the addon, which other runtimes than Node get. */
+import { createServer, type Http2Server } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { addon, type PrivateServer, type PrivateShards } from '../../src/addon.js';
 import { ShardClient, SqlClient } from '../../src/index.js';
 import { type RawServer, startRawServer } from '../library/http/http-server.js';
+import { type ScriptedRedis, startScriptedRedis } from '../library/kv/scripted-redis.js';
 import { inDatabase, startMysql } from '../mysql-server.js';
 import { lacks } from '../needs.js';
 import { startRedis } from '../redis-server.js';
@@ -15,10 +19,54 @@ const THREADS = { BOUNDARY_BENCH_EVENT_LOOP: 'threads' };
 
 const much = 3 << 20;
 
+/** Starts a server of HTTP/2 with the paths that `clients.mjs` asks for. */
+async function startHttp2(): Promise<Http2Server> {
+  const server = createServer();
+  server.on('stream', (stream, { ':path': path = '' }) => {
+    stream.on('error', () => {});
+    if (path === '/cut') stream.session?.destroy();
+    else if (path === '/never') return;
+    else if (path !== '/much') stream.end(path.slice('/echo/'.length));
+    else {
+      let length = 0;
+      stream.on('data', (data: Buffer) => (length += data.length));
+      stream.on('end', () => stream.end('x'.repeat(length)));
+    }
+  });
+  await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
+  return server;
+}
+
+/** Starts two servers that share the slots of a cluster. */
+async function startCluster(): Promise<readonly ScriptedRedis[]> {
+  const values = new Map<string, string>();
+  const servers: ScriptedRedis[] = [];
+  const start = (): Promise<ScriptedRedis> =>
+    startScriptedRedis(([name, key, value], socket) => {
+      if (name === 'CLUSTER') {
+        const ranges = servers.map(({ url }, index) => {
+          const half = index * 8192;
+          return `*3\r\n:${half}\r\n:${half + 8191}\r\n*2\r\n$9\r\n127.0.0.1\r\n:${new URL(url).port}\r\n`;
+        });
+        socket.write(`*2\r\n${ranges.join('')}`);
+      } else if (name === 'SET') {
+        values.set(key!, value!);
+        socket.write('+OK\r\n');
+      } else if (name === 'LPUSH') socket.write(':1\r\n');
+      else if (key === 'list') socket.write('-WRONGTYPE it is a list\r\n');
+      else if (name === 'GET') socket.write(`$${values.get(key!)!.length}\r\n${values.get(key!)!}\r\n`);
+    });
+  servers.push(await start(), await start());
+  return servers;
+}
+
 /** The answers of `clients.mjs`. */
 const ANSWERS = {
   tasks: [200, 125_250],
   http: [4950, much, 'BB_CONNECTION', '7', 'BB_CLOSED'],
+  http2: [4950, much, 'BB_CONNECTION', '7', 'BB_CLOSED'],
+  cluster: [44_850, much, 'BB_ENGINE', 'BB_CLOSED', 'BB_CLOSED'],
+  alone: true,
   shards: [44_850, 2000, 'BB_CLOSED', 'BB_CLOSED'],
   threads: 9,
   last: 5,
@@ -32,6 +80,8 @@ describe('the clients', () => {
   const servers: PrivateServer[] = [];
   let shards: PrivateShards;
   let web: RawServer;
+  let http2: Http2Server;
+  let cluster: readonly ScriptedRedis[];
   let urls: Record<string, unknown>;
 
   beforeAll(async () => {
@@ -45,7 +95,14 @@ describe('the clients', () => {
       else if (path === '/much') answer('x'.repeat(Number(/content-length: (\d+)/i.exec(head)![1])));
       else if (path !== '/never') answer(path.slice('/echo/'.length));
     });
-    urls = { shards: shards.urls, http: web.url };
+    http2 = await startHttp2();
+    cluster = await startCluster();
+    urls = {
+      shards: shards.urls,
+      http: web.url,
+      http2: `http://127.0.0.1:${(http2.address() as AddressInfo).port}`,
+      cluster: cluster[0]!.url,
+    };
     if (hasRedis) {
       const redis = await startRedis();
       servers.push(redis);
@@ -64,6 +121,8 @@ describe('the clients', () => {
     await Promise.all(servers.map((server) => server.stop()));
     await shards.stop();
     await web[Symbol.asyncDispose]();
+    http2.close();
+    cluster.forEach((server) => server.close());
   });
 
   const answersOf = (runner: Runner): Promise<unknown> => resultOf('clients.mjs', [JSON.stringify(urls)], runner);

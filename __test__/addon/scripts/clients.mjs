@@ -2,6 +2,7 @@
  * The clients' answers on the event loop that this process has, as JSON: each client's calls alone and together, more bytes than a
  * socket takes, calls when the connection ends, and threads that end in the middle of their calls.
  */
+import { readdirSync, readFileSync } from 'node:fs';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 
 import { addon } from '../../../dist/addon.js';
@@ -22,6 +23,14 @@ const all = (count, call) => Promise.all(Array.from({ length: count }, (_, index
 
 /** The sum of numbers. */
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+
+/** How often the threads of tokio have waited so far; 0 where the platform does not tell. */
+function waits() {
+  if (process.platform !== 'linux') return 0;
+  const read = (thread, file) => readFileSync(`/proc/self/task/${thread}/${file}`, 'utf8');
+  const threads = readdirSync('/proc/self/task').filter((thread) => read(thread, 'comm').startsWith('tokio'));
+  return sum(threads.map((thread) => Number(/^voluntary_ctxt_switches:\s*(\d+)/m.exec(read(thread, 'status'))[1])));
+}
 
 const checks = {
   async tasks() {
@@ -55,8 +64,8 @@ const checks = {
     return [sum(rows.map(Number)), much, refused, late, await waiting, await codeOf(client.ping())];
   },
 
-  async http(url) {
-    const client = await HttpClient.connect(url, { connections: 2 });
+  async http(url, options = { connections: 2 }) {
+    const client = await HttpClient.connect(url, options);
     const texts = await all(100, async (index) => (await client.request({ path: `/echo/${index}` })).text());
     const body = new Uint8Array(MUCH).fill(120);
     const much = (await (await client.request({ method: 'POST', path: '/much', body })).text()).length;
@@ -74,6 +83,25 @@ const checks = {
     const waiting = codeOf(client.multiGet(Float64Array.from({ length: 4000 }, (_, key) => key)));
     await client.close();
     return [sum(keys), found, await waiting, await codeOf(client.get(1))];
+  },
+
+  http2: (url) => checks.http(url, { http2: true }),
+
+  cluster: (url) => checks.kv(url),
+
+  /** The waits of tokio's threads, which only connect, during calls one after another: none, but for what connecting leaves. */
+  async alone() {
+    const http2 = await HttpClient.connect(urls.http2, { http2: true });
+    const cluster = await KvClient.connect(urls.cluster);
+    await cluster.set('k', '1');
+    const before = waits();
+    for (let round = 0; round < 200; round += 1) {
+      await http2.request({ path: '/echo/1' });
+      await cluster.getText('k');
+    }
+    const after = waits();
+    await Promise.all([http2.close(), cluster.close()]);
+    return after - before < 40;
   },
 
   /** Threads are terminated while their calls are under way; the calls of this thread go on. */
@@ -104,6 +132,8 @@ if (isMainThread) {
 } else {
   const shards = await ShardClient.connect(urls.shards);
   const http = await HttpClient.connect(urls.http);
+  const http2 = await HttpClient.connect(urls.http2, { http2: true });
+  const cluster = await KvClient.connect(urls.cluster);
   const kv = 'kv' in urls ? await KvClient.connect(urls.kv) : undefined;
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
   parentPort.postMessage('ready');
@@ -111,7 +141,14 @@ if (isMainThread) {
     await all(
       50,
       (index) =>
-        [shards.get(index), http.request({ path: '/echo/1' }), kv?.getText('k1'), addon.eventLoop.add(1, 2)][index % 4],
+        [
+          shards.get(index),
+          http.request({ path: '/echo/1' }),
+          http2.request({ path: '/echo/1' }),
+          cluster.getText('k1'),
+          kv?.getText('k1'),
+          addon.eventLoop.add(1, 2),
+        ][index % 6],
     );
   }
 }

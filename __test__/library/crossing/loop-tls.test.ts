@@ -1,11 +1,14 @@
 /** Connections over TLS that the event loop drives. */
+import { createSecureServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+
 import { describe, expect, test } from 'vitest';
 
 import { type BoundaryError, HttpClient, KvClient, SqlClient } from '../../../src/index.js';
 import { startRawServer } from '../http/http-server.js';
 import { startScriptedRedis } from '../kv/scripted-redis.js';
 import { greeting, okPacket, oneText, packet, startScriptedMysql, WITH_TLS } from '../sql/scripted-mysql.js';
-import { AUTHORITY } from './tls-server.js';
+import { AUTHORITY, identity } from './tls-server.js';
 
 const MANY = 500;
 const LARGE = 3_000_000;
@@ -30,6 +33,23 @@ describe('Redis', () => {
     const both = await Promise.all([client.getText('large'), client.getText('7'), client.getText('large')]);
     expect(both[0] === large && both[2] === large).toBe(true);
     expect(both[1]).toBe('value 7');
+    server.close();
+  });
+
+  test('a cluster, whose connections are tasks', async () => {
+    const values = new Map<string, string>();
+    const server = await startScriptedRedis(([name, key, value], socket) => {
+      const { port } = new URL(server.url);
+      if (name === 'CLUSTER') socket.write(`*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$0\r\n\r\n:${port}\r\n`);
+      else if (name === 'SET') socket.write('+OK\r\n', () => values.set(key!, value!));
+      else socket.write(`$${values.get(key!)!.length}\r\n${values.get(key!)!}\r\n`);
+    }, true);
+    await using client = await KvClient.connect(server.url, options);
+    const large = 'x'.repeat(LARGE);
+    await Promise.all([client.set('large', large), client.set('small', '1')]);
+    const read = await Promise.all(Array.from({ length: MANY }, () => client.getText('small')));
+    expect(new Set(read)).toEqual(new Set(['1']));
+    expect((await client.getText('large')) === large).toBe(true);
     server.close();
   });
 
@@ -61,6 +81,24 @@ describe('HTTP', () => {
     expect((await client.request({ path: '/large' })).text() === large).toBe(true);
     expect((await client.request({ path: '/echo', body: large })).text()).toBe('/echo');
     expect(server.connections).toBe(2);
+  });
+
+  test('requests and responses of HTTP/2, of any size and many at once', async () => {
+    const large = 'x'.repeat(LARGE);
+    const server = createSecureServer(identity, ({ url }, response) => response.end(url === '/large' ? large : url));
+    await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
+    const { port } = server.address() as AddressInfo;
+    await using client = await HttpClient.connect(`https://127.0.0.1:${port}`, { ...options, http2: true });
+    const paths = Array.from({ length: MANY }, (_, index) => ({ path: `/${index}` }));
+    const [responses, ...single] = await Promise.all([
+      client.requestMany(paths),
+      ...paths.map((request) => client.request(request)),
+    ]);
+    expect([...responses].map((response) => response.text())).toEqual(paths.map(({ path }) => path));
+    expect(single.map((response) => response.text())).toEqual(paths.map(({ path }) => path));
+    expect((await client.request({ path: '/large' })).text() === large).toBe(true);
+    expect((await client.request({ path: '/echo', body: large })).text()).toBe('/echo');
+    server.close();
   });
 
   test('an idle connection is used again, unless the server has closed it', async () => {

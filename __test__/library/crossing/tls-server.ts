@@ -8,7 +8,8 @@ const file = (name: string): string => fileURLToPath(new URL(`../../fixtures/tls
 /** The certificate of the servers, which is its own authority. */
 export const AUTHORITY: string = file('loopback.pem');
 
-const identity = { cert: readFileSync(AUTHORITY), key: readFileSync(file('loopback.key')) };
+/** The servers' certificate and its key. */
+export const identity = { cert: readFileSync(AUTHORITY), key: readFileSync(file('loopback.key')) };
 
 /** A server of sockets, over TLS if it is secure. */
 export function socketServer(isSecure: boolean, onSocket: (socket: Socket) => void): Server {

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use boundary_bench_event_loop::LoopDriver;
 use boundary_bench_http::{HttpOptions, Place, SharedClient, StreamedResponse, Submission, Url, Version};
 use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::tls::Trust;
@@ -15,6 +16,7 @@ use napi_derive::napi;
 use crate::buffers::{Handover, bytes_of};
 use crate::errors::{invalid, js, promise};
 use crate::in_flight::{InFlight, unless_cancelled};
+use crate::loop_runtime::LoopRuntime;
 use crate::reader::Cancel;
 
 /// The options of a client beside the URL.
@@ -39,12 +41,12 @@ pub struct HttpPlaceOptions {
 }
 
 /// A server and the options of connections to it. If it is `drivable`, an `HttpLoop` drives its sockets; otherwise `run` sends
-/// submissions by itself.
+/// submissions, as tasks of the event loop.
 #[napi]
 pub struct HttpPlace {
     pub(crate) place: Arc<Place>,
     client: Option<Arc<SharedClient>>,
-    /// The submissions and streams of this object that are still running.
+    /// The streams of this object that are still running.
     in_flight: Arc<InFlight>,
 }
 
@@ -67,7 +69,7 @@ impl HttpPlace {
             trust,
         };
         let place = Arc::new(Place::new(url, options).map_err(js)?);
-        let client = (!place.is_drivable()).then(|| Arc::new(SharedClient::new(Arc::clone(&place))));
+        let client = (!place.is_drivable()).then(|| Arc::new(SharedClient::new(Arc::clone(&place), &LoopDriver)));
         Ok(Self { place, client, in_flight: Arc::default() })
     }
 
@@ -89,12 +91,9 @@ impl HttpPlace {
 
     /// Connects to the server, to check that it can be reached; for servers that are not `drivable`.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn connect(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
-        let client = self.client.clone();
-        promise(env, async move {
-            let client = client.ok_or(Error::Closed("the client")).map_err(js)?;
-            client.connect().await.map_err(js)
-        })
+    pub fn connect(&self, env: Env) -> napi::Result<Unknown<'static>> {
+        let client = self.client.clone().ok_or(Error::Closed("the client")).map_err(js)?;
+        LoopRuntime::of_thread(env)?.promise(env, async move { client.connect().await })
     }
 
     /// Runs a submission of one group by itself and resolves to the frame of its result.
@@ -103,25 +102,17 @@ impl HttpPlace {
         ts_args_type = "submission: Uint8Array, cancel: Cancel",
         ts_return_type = "Promise<ArrayBuffer>"
     )]
-    pub fn run(
-        &self,
-        env: Env,
-        submission: Unknown<'_>,
-        cancel: &Cancel,
-    ) -> napi::Result<AsyncBlock<Handover<Vec<u8>>>> {
+    pub fn run(&self, env: Env, submission: Unknown<'_>, cancel: &Cancel) -> napi::Result<Unknown<'static>> {
         // SAFETY: the bytes are copied before any JavaScript runs.
         let submission = unsafe { bytes_of(env, &submission) }?.to_vec();
-        let (client, token) = (self.client.clone(), cancel.token.clone());
-        // The end of this Node thread cancels the work too.
-        let entry = self.in_flight.enter(token.clone());
-        promise(env, async move {
-            let _entry = entry;
-            let client = client.ok_or(Error::Closed("the client")).map_err(js)?;
-            unless_cancelled(&token, client.run(&submission)).await.map(Handover).map_err(js)
-        })
+        let client = self.client.clone().ok_or(Error::Closed("the client")).map_err(js)?;
+        let token = cancel.token.clone();
+        LoopRuntime::of_thread(env)?
+            .promise(env, async move { unless_cancelled(&token, client.run(&submission)).await.map(Handover) })
     }
 
     /// Sends the single request of a submission; resolves once the head of its response has been received.
+    /// Tokio's threads receive the response: its next piece comes while JavaScript reads the last one.
     #[napi(catch_unwind, ts_args_type = "submission: Uint8Array, cancel: Cancel")]
     pub fn stream(&self, env: Env, submission: Unknown<'_>, cancel: &Cancel) -> napi::Result<AsyncBlock<HttpBody>> {
         // SAFETY: the bytes are copied before any JavaScript runs.

@@ -4,6 +4,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use boundary_bench_event_loop::LoopDriver;
 use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_redis::{Connection, KvClient, KvOptions, Url, run_submission};
 use napi::Env;
@@ -13,6 +14,7 @@ use napi_derive::napi;
 use crate::buffers::{Handover, bytes_of};
 use crate::caller::{Caller, Request};
 use crate::errors::{js, promise};
+use crate::loop_runtime::LoopRuntime;
 
 /// The requests of a submission.
 struct Run(Vec<u8>);
@@ -26,8 +28,8 @@ impl Request for Run {
     }
 }
 
-/// A connection to a server, or the connections to a cluster. A `KvLoop` drives a `drivable` connection; any other runs
-/// submissions by itself.
+/// A connection to a server, or the connections to a cluster. A `KvLoop` drives a `drivable` connection; those to a cluster run
+/// submissions as tasks of the event loop.
 #[napi]
 pub struct KvConnection {
     socket: Mutex<Option<Connection>>,
@@ -43,7 +45,7 @@ impl KvConnection {
         promise(env, async move {
             let options = KvOptions { timeout: timeout_ms.map(|time| Duration::from_millis(time.into())) };
             let url: Url = url.parse().map_err(js)?;
-            let mut client = Some(KvClient::connect(url, options).await.map_err(js)?);
+            let mut client = Some(KvClient::connect(url, options).await.map_err(js)?.driven_by(&LoopDriver));
             let drivable = client.as_ref().is_some_and(KvClient::is_drivable);
             let socket = if drivable { client.take().and_then(KvClient::into_connection) } else { None };
             Ok(Self { socket: Mutex::new(socket), caller: Caller::new(client), drivable })
@@ -59,11 +61,11 @@ impl KvConnection {
     /// Runs a submission and resolves to the frame of its results. Submissions run one after the other, in the order of the
     /// calls.
     #[napi(catch_unwind, ts_args_type = "submission: Uint8Array", ts_return_type = "Promise<ArrayBuffer>")]
-    pub fn run(&self, env: Env, submission: Unknown<'_>) -> napi::Result<AsyncBlock<Handover<Vec<u8>>>> {
+    pub fn run(&self, env: Env, submission: Unknown<'_>) -> napi::Result<Unknown<'static>> {
         // SAFETY: the bytes are copied before any JavaScript runs.
         let submission = unsafe { bytes_of(env, &submission) }?.to_vec();
         let frame = self.caller.run(Run(submission));
-        promise(env, async move { frame.await.map(Handover).map_err(js) })
+        LoopRuntime::of_thread(env)?.promise(env, async move { frame.await.map(Handover) })
     }
 
     /// Closes the connection. A submission under way ends with `BB_CLOSED`; the requests already sent may have been executed or

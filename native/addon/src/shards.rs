@@ -23,7 +23,7 @@ use crate::shard_answers::{
     RawAggregate, RawComparison, RawShardColumn, RawShardRows, RawShardScan, aggregation_of, multi_get, multi_get_now,
 };
 use crate::shard_calls::{Calls, MOST_ROWS, ReadRow, WriteRow, key_of, keys_of, packed_of, row_of};
-use crate::shard_clients::{Clients, LoopTransport, Shared, unless_closed};
+use crate::shard_clients::{Clients, Shared, unless_closed};
 use crate::shard_filling::RawShardFilling;
 
 /// The rows of one shard in this process.
@@ -117,7 +117,6 @@ impl RawShardClient {
         let options = ClientOptions {
             deadline: timeout_ms.map(|time| Duration::from_millis(time.into())),
             connections: connections.unwrap_or(1) as usize,
-            transport: Some(Arc::new(LoopTransport)),
             api_key,
             tls_ca: tls_ca.map(Into::into),
             ..ClientOptions::default()

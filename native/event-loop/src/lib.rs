@@ -7,6 +7,7 @@
 
 mod handle;
 mod handles;
+mod loop_driver;
 mod polled;
 mod poller;
 mod sockets;
@@ -17,9 +18,10 @@ mod watcher;
 
 pub use handle::{EventLoop, Handle};
 pub use handles::Handles;
+pub use loop_driver::LoopDriver;
 pub use polled::PolledLoop;
 pub use sockets::{Protocol, Socket, SocketOwner, Sockets, add};
 pub use task_socket::TaskSocket;
-pub use tasks::{TaskOwner, Tasks, sent, watch};
+pub use tasks::{TaskOwner, Tasks, watch};
 pub use uv::{LibuvLoop, exports_libuv};
 pub use watcher::{Phase, READABLE, WRITABLE, Watcher, panic_in_next};

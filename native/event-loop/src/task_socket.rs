@@ -1,17 +1,18 @@
 //! A socket that a task reads and writes and that the event loop watches.
 
 use std::cell::RefCell;
-
-use boundary_bench_kernel::lock;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
+use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
+use boundary_bench_kernel::driver::Socket;
+use boundary_bench_kernel::lock;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -201,6 +202,26 @@ impl Drop for TaskSocket {
         // The last bytes may tell the peer why the connection ends.
         self.0.send();
         forget(self.0.number);
+    }
+}
+
+impl fmt::Debug for TaskSocket {
+    /// Shows the socket without its output, which may hold a password.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0.stream, formatter)
+    }
+}
+
+impl AsFd for TaskSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.stream.as_fd()
+    }
+}
+
+impl Socket for TaskSocket {
+    fn into_std(self: Box<Self>) -> io::Result<TcpStream> {
+        // The loop has the other descriptor until its handle is closed.
+        self.0.stream.try_clone()
     }
 }
 

@@ -5,6 +5,7 @@ pub mod api_key;
 pub mod bind;
 pub mod cancel;
 pub mod driven_stream;
+pub mod driver;
 pub mod error;
 pub mod frame;
 pub mod latency;

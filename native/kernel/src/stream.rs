@@ -1,38 +1,36 @@
-//! The byte stream to a server on the async runtime: TCP, a Unix domain socket, or TLS over TCP.
+//! The byte stream to a server, whoever drives its socket: TCP, a Unix domain socket, or TLS over one of them.
 
+use std::future::poll_fn;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::driven_stream::{DrivenStream, has_news};
+use crate::driver::{Driver, Socket};
 use crate::socket;
 
 /// A byte stream to a server.
 #[derive(Debug)]
 pub enum Stream {
-    /// A stream of TCP.
-    Tcp(TcpStream),
-    /// A stream of a Unix domain socket.
-    Unix(UnixStream),
+    /// A stream of TCP or of a Unix domain socket.
+    Plain(Box<dyn Socket>),
     /// A stream of TLS.
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsStream<Box<dyn Socket>>>),
 }
 
 /// Calls a method of the stream, whichever it is.
 macro_rules! on {
     ($stream:expr, $method:ident($($argument:expr),*)) => {
         match $stream {
-            Stream::Tcp(stream) => Pin::new(stream).$method($($argument),*),
-            Stream::Unix(stream) => Pin::new(stream).$method($($argument),*),
+            Stream::Plain(stream) => Pin::new(stream).$method($($argument),*),
             Stream::Tls(stream) => Pin::new(stream).$method($($argument),*),
         }
     };
@@ -42,29 +40,27 @@ impl Stream {
     /// Connects to a port of a host, without a time-out of its own: the caller must set one.
     ///
     /// # Errors
-    /// The errors of [`socket::connect`].
-    pub async fn connect(host: &str, port: u16) -> io::Result<Self> {
-        socket::connect(host, port).await.map(Self::Tcp)
+    /// The errors of [`socket::connect`] and of the driver.
+    pub async fn connect(driver: &dyn Driver, host: &str, port: u16) -> io::Result<Self> {
+        driver.drive(Box::new(socket::connect(host, port).await?)).map(Self::Plain)
     }
 
     /// Connects to a Unix domain socket.
     ///
     /// # Errors
     /// The error of the system.
-    pub async fn connect_unix(path: &Path) -> io::Result<Self> {
-        UnixStream::connect(path).await.map(Self::Unix)
+    pub async fn connect_unix(driver: &dyn Driver, path: &Path) -> io::Result<Self> {
+        driver.drive(Box::new(UnixStream::connect(path).await?)).map(Self::Plain)
     }
 
-    /// Begins TLS over TCP, with a server whose certificate must be valid for this name.
+    /// Begins TLS, with a server whose certificate must be valid for this name.
     ///
     /// # Errors
-    /// The errors of TLS and of the socket, and [`io::ErrorKind::Unsupported`] for a stream that is no TCP.
+    /// The errors of TLS and of the socket, and [`io::ErrorKind::Unsupported`] for a stream that is of TLS already.
     pub async fn encrypt(self, connector: &TlsConnector, name: ServerName<'static>) -> io::Result<Self> {
         match self {
-            Self::Tcp(stream) => connector.connect(name, stream).await.map(|stream| Self::Tls(Box::new(stream))),
-            Self::Unix(_) | Self::Tls(_) => {
-                Err(io::Error::new(io::ErrorKind::Unsupported, "only TCP can be encrypted"))
-            }
+            Self::Plain(socket) => connector.connect(name, socket).await.map(|stream| Self::Tls(Box::new(stream))),
+            Self::Tls(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "the stream is encrypted already")),
         }
     }
 
@@ -73,44 +69,45 @@ impl Stream {
     pub fn negotiated(&self) -> Option<&[u8]> {
         match self {
             Self::Tls(stream) => stream.get_ref().1.alpn_protocol(),
-            Self::Tcp(_) | Self::Unix(_) => None,
+            Self::Plain(_) => None,
         }
     }
 
-    /// Takes the stream off the async runtime, for a driver of its own.
+    /// Takes the stream from its driver, for another one.
     ///
     /// # Errors
     /// The error of the system.
     pub fn into_driven(self) -> io::Result<DrivenStream> {
         match self {
-            Self::Tcp(stream) => Ok(DrivenStream::plain(stream.into_std()?)),
-            Self::Unix(stream) => Ok(DrivenStream::plain(OwnedFd::from(stream.into_std()?).into())),
+            Self::Plain(socket) => Ok(DrivenStream::plain(socket.into_std()?)),
             Self::Tls(stream) => {
-                let (stream, connection) = stream.into_inner();
-                Ok(DrivenStream::secure(stream.into_std()?, connection))
+                let (socket, connection) = stream.into_inner();
+                Ok(DrivenStream::secure(socket.into_std()?, connection))
             }
         }
     }
 
     /// Whether an idle stream is still open, and has no data to read.
     pub async fn is_quiet(&mut self) -> bool {
-        match self {
-            Self::Tcp(stream) => !has_news(&SockRef::from(&*stream)),
-            Self::Unix(stream) => !has_news(&SockRef::from(&*stream)),
-            Self::Tls(stream) => {
-                if !has_news(&SockRef::from(stream.get_ref().0)) {
-                    return true;
-                }
-                // The bytes may be a TLS record without application data.
-                if stream.get_ref().0.readable().await.is_err() {
-                    return false;
-                }
-                let mut byte = [0];
-                let read = Pin::new(&mut **stream)
-                    .poll_read(&mut Context::from_waker(Waker::noop()), &mut ReadBuf::new(&mut byte));
-                read.is_pending()
+        poll_fn(|context| {
+            if !self.has_news() {
+                return Poll::Ready(true);
             }
-        }
+            let Self::Tls(stream) = &mut *self else { return Poll::Ready(false) };
+            // The bytes may be a TLS record without application data.
+            let read = Pin::new(stream).poll_read(context, &mut ReadBuf::new(&mut [0]));
+            // Where there are more bytes, the driver has not noticed them yet, and will wake this task.
+            if read.is_pending() && !self.has_news() { Poll::Ready(true) } else { read.map(|_| false) }
+        })
+        .await
+    }
+
+    /// Whether the socket has something to read.
+    fn has_news(&self) -> bool {
+        has_news(&SockRef::from(match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(stream) => stream.get_ref().0,
+        }))
     }
 }
 

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use boundary_bench_kernel::driven_stream::DrivenStream;
+use boundary_bench_kernel::driver::Tokio;
 use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::testing::certificate;
 use boundary_bench_kernel::tls::{Trust, server_name};
@@ -40,7 +41,7 @@ fn connected(talk: impl FnOnce(Served) + Send + 'static) -> DrivenStream {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
     runtime.block_on(async {
         let connector = Trust::Authorities(files.certificate).connector(None).unwrap();
-        let stream = Stream::connect("127.0.0.1", port).await.unwrap();
+        let stream = Stream::connect(&Tokio, "127.0.0.1", port).await.unwrap();
         let stream = stream.encrypt(&connector, server_name("localhost").unwrap()).await.unwrap();
         stream.into_driven().unwrap()
     })

@@ -269,7 +269,7 @@ class DrivenPool implements HttpTransport {
   }
 }
 
-/** The transport of a client whose connection the addon drives itself: that of HTTP/2. */
+/** The transport of a client of HTTP/2, whose calls are tasks of the event loop that share one connection. */
 class RemoteTransport implements HttpTransport {
   readonly #place: HttpPlace;
   readonly #writer = new HttpSubmissionWriter();

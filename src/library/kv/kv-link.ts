@@ -252,7 +252,7 @@ class DrivenLink extends KvLink {
   }
 }
 
-/** Connections that the addon drives itself: those to clusters. */
+/** The connections to a cluster, whose submissions are tasks of the event loop. */
 class RemoteLink extends KvLink {
   readonly #raw: KvConnection;
   readonly #writer = new SubmissionWriter();

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
+use boundary_bench_kernel::driver::Tokio;
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result};
 
@@ -32,17 +33,18 @@ impl HttpClient {
     /// A client that connects at its first request.
     #[must_use]
     pub fn new(place: Arc<Place>) -> Self {
-        let connections = match place.options.version {
-            Version::Http1 => (0..place.options.connections).map(|_| None).collect(),
-            Version::Http2 => Vec::new(),
-        };
-        let http2 = (place.options.version == Version::Http2).then(|| Arc::new(Http2::new(Arc::clone(&place))));
-        Self { place, connections, http2 }
+        match place.options.version {
+            Version::Http1 => {
+                let connections = (0..place.options.connections).map(|_| None).collect();
+                Self { place, connections, http2: None }
+            }
+            Version::Http2 => Self::of_http2(Arc::new(Http2::new(place, &Tokio))),
+        }
     }
 
     /// A client on an HTTP/2 connection that other clients use, too.
-    pub(crate) fn of_http2(place: Arc<Place>, http2: Arc<Http2>) -> Self {
-        Self { place, connections: Vec::new(), http2: Some(http2) }
+    pub(crate) fn of_http2(http2: Arc<Http2>) -> Self {
+        Self { place: Arc::clone(&http2.place), connections: Vec::new(), http2: Some(http2) }
     }
 
     /// Opens all connections.

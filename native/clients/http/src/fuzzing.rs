@@ -65,7 +65,7 @@ pub async fn streamed(socket: UnixStream, is_head: bool) -> Result<(u16, Vec<u8>
     let place = Place::new("http://127.0.0.1:1".parse()?, HttpOptions::default())?;
     let failed = |error: std::io::Error| Error::Internal(error.to_string());
     socket.set_nonblocking(true).map_err(failed)?;
-    let stream = Stream::Unix(tokio::net::UnixStream::from_std(socket).map_err(failed)?);
+    let stream = Stream::Plain(Box::new(tokio::net::UnixStream::from_std(socket).map_err(failed)?));
     let method = if is_head { Method::Head } else { Method::Get };
     let mut response = StreamedResponse::over(stream, &place, &Request { method, ..Request::get("/") }).await?;
     let mut body = Vec::new();

@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
+use boundary_bench_kernel::driver::Driver;
 use boundary_bench_kernel::socket::{CONNECT_TIMEOUT, KEEP_ALIVE_IDLE};
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result, response_limit};
 use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::client::conn::http2;
 use hyper::header::{HeaderName, HeaderValue};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper::rt::Executor;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::Mutex;
-use tokio::task::JoinSet;
 
 use crate::answers::{Answer, Answers};
 use crate::place::Place;
@@ -21,6 +24,16 @@ use crate::stream::open_stream;
 use crate::{http_error, no_answer};
 
 type Sender = http2::SendRequest<Full<Bytes>>;
+
+/// A driver as hyper's executor of tasks.
+#[derive(Debug, Clone, Copy)]
+pub struct DriverExecutor(pub &'static dyn Driver);
+
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for DriverExecutor {
+    fn execute(&self, task: F) {
+        self.0.spawn(Box::pin(task));
+    }
+}
 
 /// A response that owns its memory.
 #[derive(Debug, Clone, Default)]
@@ -39,13 +52,14 @@ impl OwnedResponse {
 /// The connection, opened at its first use.
 #[derive(Debug)]
 pub(crate) struct Http2 {
-    place: Arc<Place>,
+    pub(crate) place: Arc<Place>,
+    driver: &'static dyn Driver,
     sender: Mutex<Option<Sender>>,
 }
 
 impl Http2 {
-    pub(crate) fn new(place: Arc<Place>) -> Self {
-        Self { place, sender: Mutex::default() }
+    pub(crate) fn new(place: Arc<Place>, driver: &'static dyn Driver) -> Self {
+        Self { place, driver, sender: Mutex::default() }
     }
 
     pub(crate) async fn connect(&self) -> Result<()> {
@@ -61,12 +75,12 @@ impl Http2 {
         }
         let place = &self.place;
         let connect = async {
-            let stream = open_stream(&place.url, place.tls.as_ref()).await?;
+            let stream = open_stream(self.driver, &place.url, place.tls.as_ref()).await?;
             if place.url.tls && stream.negotiated() != Some(b"h2") {
                 return Err(Error::Unsupported(format!("the server at {} does not offer HTTP/2", place.url)));
             }
             // Pings a server that is silent while a request waits: its kernel may acknowledge for a process that hangs.
-            let mut builder = http2::Builder::new(TokioExecutor::new());
+            let mut builder = http2::Builder::new(DriverExecutor(self.driver));
             builder.timer(TokioTimer::new()).keep_alive_interval(KEEP_ALIVE_IDLE);
             let handshake = builder.handshake(TokioIo::new(stream)).await;
             handshake.map_err(|error| http_error(format!("{} does not speak HTTP/2: {error}", place.url)))
@@ -74,7 +88,7 @@ impl Http2 {
         let timeout = place.options.timeout.unwrap_or(CONNECT_TIMEOUT);
         let (sender, connection) = within(Some(timeout), connect, no_answer).await?;
         // The task ends with the last sender; errors of the connection are reported to its requests.
-        tokio::spawn(async move { drop(connection.await) });
+        self.driver.spawn(Box::pin(async move { drop(connection.await) }));
         *slot = Some(sender.clone());
         Ok(sender)
     }
@@ -84,16 +98,15 @@ impl Http2 {
         requests: &[Request<'_>],
         answers: &mut Answers<impl FnMut(usize, Answer<'_, '_>)>,
     ) -> Result<()> {
-        let mut tasks = JoinSet::new();
+        let mut under_way = FuturesUnordered::new();
         for (index, request) in requests.iter().enumerate() {
             if !answers.is_answered(index) {
                 let message = self.message(request)?;
-                let (sender, place) = (self.sender().await?, Arc::clone(&self.place));
-                tasks.spawn(async move { (index, send(sender, message, &place).await) });
+                let sender = self.sender().await?;
+                under_way.push(async move { (index, send(sender, message, &self.place).await) });
             }
         }
-        while let Some(ended) = tasks.join_next().await {
-            let (index, result) = ended.map_err(|error| Error::Internal(error.to_string()))?;
+        while let Some((index, result)) = under_way.next().await {
             match &result {
                 Ok(response) => answers.give(index, Ok(response.response())),
                 Err(error) => answers.give(index, Err(error)),

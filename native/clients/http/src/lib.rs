@@ -32,6 +32,7 @@ pub use answers::Answer;
 pub use boundary_bench_kernel::frame::Frame;
 pub use client::HttpClient;
 pub use dispatch::{Dispatch, DrivenSession, Sessions};
+pub use http2::DriverExecutor;
 pub use limits::MOST_BYTES;
 pub use place::{HttpOptions, Place};
 pub use request::{Head, Method, Request};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use boundary_bench_kernel::driven_stream::DrivenStream;
+use boundary_bench_kernel::driver::Tokio;
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::timeout::within;
@@ -79,7 +80,7 @@ impl Place {
         Ok(Self { url, options, head, tls })
     }
 
-    /// Whether an event loop can drive connections to it: those of HTTP/1.1.
+    /// Whether an event loop can drive connections to it without tasks: those of HTTP/1.1.
     #[must_use]
     pub fn is_drivable(&self) -> bool {
         self.options.version == Version::Http1
@@ -114,6 +115,6 @@ impl Place {
     /// A new stream to the server, opened within the time-out of a call, or else within [`CONNECT_TIMEOUT`].
     pub(crate) async fn open_stream(&self) -> Result<Stream> {
         let timeout = self.options.timeout.unwrap_or(CONNECT_TIMEOUT);
-        within(Some(timeout), open_stream(&self.url, self.tls.as_ref()), no_answer).await
+        within(Some(timeout), open_stream(&Tokio, &self.url, self.tls.as_ref()), no_answer).await
     }
 }

@@ -1,8 +1,9 @@
-//! A client that many callers share, for connections that no event loop can drive by itself: those of HTTP/2.
+//! A client of HTTP/2, whose one connection many callers share.
 
 use std::sync::Arc;
 
 use boundary_bench_kernel::Result;
+use boundary_bench_kernel::driver::Driver;
 use boundary_bench_kernel::frame::Frame;
 
 use crate::client::HttpClient;
@@ -12,16 +13,13 @@ use crate::submission::{Responses, Submission};
 
 /// The HTTP/2 connection to one server.
 #[derive(Debug)]
-pub struct SharedClient {
-    place: Arc<Place>,
-    http2: Arc<Http2>,
-}
+pub struct SharedClient(Arc<Http2>);
 
 impl SharedClient {
-    /// A client that connects at its first request.
+    /// A client that connects at its first request, by a connection that `driver` drives.
     #[must_use]
-    pub fn new(place: Arc<Place>) -> Self {
-        Self { http2: Arc::new(Http2::new(Arc::clone(&place))), place }
+    pub fn new(place: Arc<Place>, driver: &'static dyn Driver) -> Self {
+        Self(Arc::new(Http2::new(place, driver)))
     }
 
     /// Connects, to check that the server can be reached.
@@ -29,7 +27,7 @@ impl SharedClient {
     /// # Errors
     /// The errors of [`HttpClient::connect`].
     pub async fn connect(&self) -> Result<()> {
-        self.http2.connect().await
+        self.0.connect().await
     }
 
     /// Runs a submission and returns the frame of its results.
@@ -55,7 +53,7 @@ impl SharedClient {
                     }
                 }
             }
-            let mut client = HttpClient::of_http2(Arc::clone(&self.place), Arc::clone(&self.http2));
+            let mut client = HttpClient::of_http2(Arc::clone(&self.0));
             client
                 .batch(&requests, |index, answer| {
                     responses.add(places[index], answer);

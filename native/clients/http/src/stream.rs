@@ -1,5 +1,6 @@
 //! Connecting to a server over TCP, or over TLS.
 
+use boundary_bench_kernel::driver::Driver;
 use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Result, socket, tls};
@@ -23,9 +24,9 @@ pub enum Version {
 /// # Errors
 /// [`boundary_bench_kernel::Error::Engine`] where the server can't be reached,
 /// [`boundary_bench_kernel::Error::InvalidArgument`] for a host that TLS can't check.
-pub async fn open_stream(url: &Url, tls: Option<&TlsConnector>) -> Result<Stream> {
+pub async fn open_stream(driver: &dyn Driver, url: &Url, tls: Option<&TlsConnector>) -> Result<Stream> {
     let failed = |error: std::io::Error| http_error(socket::unreachable_server(url, &error));
-    let stream = Stream::connect(&url.host, url.port).await.map_err(failed)?;
+    let stream = Stream::connect(driver, &url.host, url.port).await.map_err(failed)?;
     let Some(connector) = tls else { return Ok(stream) };
     stream.encrypt(connector, tls::server_name(&url.host)?).await.map_err(failed)
 }

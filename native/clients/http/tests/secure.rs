@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use boundary_bench_http::{HttpClient, HttpOptions, Place, Request, SharedClient, Version};
+use boundary_bench_kernel::driver::Tokio;
 use boundary_bench_kernel::testing::certificate;
 use boundary_bench_kernel::tls::{TlsFiles, Trust};
 use bytes::Bytes;
@@ -96,7 +97,7 @@ async fn check(place: Arc<Place>, version: &str) {
         return;
     }
     // A submission as the addon sends it: `pool, id, count`, then a GET of `/abc` without headers and a body.
-    let shared = Arc::new(SharedClient::new(place));
+    let shared = Arc::new(SharedClient::new(place, &Tokio));
     let words = [0, 7, 1, 0, 4, 0, boundary_bench_http::NO_BODY];
     let submission: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_ne_bytes()).chain(*b"/abc").collect();
     let calls = (0..10).map(|_| {

@@ -5,9 +5,10 @@ use std::io;
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use boundary_bench_kernel::driven_stream::DrivenStream;
+use boundary_bench_kernel::driver::Tokio;
 use boundary_bench_kernel::outbox::Outbox;
 use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::tls::Trust;
@@ -144,26 +145,20 @@ impl Transport {
     pub(crate) async fn connect(url: &Url) -> Result<Self> {
         let failed = |error: io::Error| engine_error(socket::unreachable_server(url, &error));
         let stream = if let Some(socket) = &url.socket {
-            Stream::connect_unix(socket).await
+            Stream::connect_unix(&Tokio, socket).await
         } else {
-            Stream::connect(&url.host, url.port).await
+            Stream::connect(&Tokio, &url.host, url.port).await
         };
-        Ok(Self::over(stream.map_err(failed)?))
+        Ok(Self::over(stream.map_err(failed)?, url.socket.is_some()))
     }
 
     /// A transport over a connected socket.
     pub(crate) fn over_unix(stream: UnixStream) -> Self {
-        Self::over(Stream::Unix(stream))
+        Self::over(Stream::Plain(Box::new(stream)), true)
     }
 
-    fn over(stream: Stream) -> Self {
-        Self {
-            is_private: matches!(stream, Stream::Unix(_)),
-            way: Way::Own(stream),
-            buffers: Buffers::default(),
-            sequence: 0,
-            most_bytes: LOGIN_PACKET,
-        }
+    fn over(stream: Stream, is_private: bool) -> Self {
+        Self { is_private, way: Way::Own(stream), buffers: Buffers::default(), sequence: 0, most_bytes: LOGIN_PACKET }
     }
 
     /// Whether a secret can be sent in plain: over a Unix socket, or over TLS to a server whose certificate was
@@ -185,14 +180,14 @@ impl Transport {
     /// Whether the server has closed the connection, or sent bytes that answer no command, as servers do before they
     /// close. False over TLS, where the bytes may concern TLS only, and where a driver reads.
     pub(crate) fn has_ended(&mut self) -> bool {
-        let mut byte = [0];
-        let read = match &self.way {
-            Way::Own(Stream::Tcp(stream)) => stream.try_read(&mut byte),
-            Way::Own(Stream::Unix(stream)) => stream.try_read(&mut byte),
-            Way::Own(Stream::Tls(_)) | Way::Driven(_) => return false,
-            Way::Closed => return true,
-        };
-        read.map_or_else(|error| error.kind() != io::ErrorKind::WouldBlock, |_| true)
+        match &mut self.way {
+            Way::Own(Stream::Plain(socket)) => {
+                let (mut context, mut byte) = (Context::from_waker(Waker::noop()), [0]);
+                Pin::new(socket).poll_read(&mut context, &mut ReadBuf::new(&mut byte)).is_ready()
+            }
+            Way::Own(Stream::Tls(_)) | Way::Driven(_) => false,
+            Way::Closed => true,
+        }
     }
 
     /// Takes the stream out for a driver, who finds the buffers in the exchange.
@@ -263,7 +258,7 @@ impl Transport {
         }
         let (name, connector) = (tls::server_name(&url.host)?, trust.connector(None)?);
         match std::mem::replace(&mut self.way, Way::Closed) {
-            Way::Own(stream @ Stream::Tcp(_)) => {
+            Way::Own(stream @ Stream::Plain(_)) if !self.is_private => {
                 let refused = |error: io::Error| engine_error(socket::unreachable_server(url, &error));
                 self.way = Way::Own(stream.encrypt(&connector, name).await.map_err(refused)?);
                 self.is_private = trust.verifies();

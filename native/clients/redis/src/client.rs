@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use boundary_bench_kernel::driver::{Driver, Tokio};
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result};
@@ -47,7 +48,7 @@ impl KvClient {
     pub async fn connect(url: Url, options: KvOptions) -> Result<Self> {
         let timeout = options.timeout.unwrap_or(CONNECT_TIMEOUT);
         let route = async {
-            let mut connection = Connection::open_untimed(&url.place, &url).await?;
+            let mut connection = Connection::open_untimed(&url.place, &url, &Tokio).await?;
             if url.cluster == Some(false) {
                 return Ok(Route::Single(Some(connection)));
             }
@@ -63,13 +64,22 @@ impl KvClient {
         Ok(Self { url, options, route, scratch: Commands::new() })
     }
 
+    /// The same client, whose connections to a cluster `driver` drives; they are opened when they are needed.
+    #[must_use]
+    pub fn driven_by(mut self, driver: &'static dyn Driver) -> Self {
+        if let Route::Cluster(cluster) = &mut self.route {
+            cluster.driver = driver;
+        }
+        self
+    }
+
     /// Whether this is a client of a cluster.
     #[must_use]
     pub fn is_cluster(&self) -> bool {
         matches!(self.route, Route::Cluster(_))
     }
 
-    /// Whether an event loop can drive its connection.
+    /// Whether an event loop can drive its connection without tasks.
     #[must_use]
     pub fn is_drivable(&self) -> bool {
         matches!(&self.route, Route::Single(Some(_)))

@@ -1,11 +1,11 @@
 //! A Redis Cluster: every key has a slot, every slot a server.
 
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::task::Poll;
 use std::time::Duration;
 
+use boundary_bench_kernel::driver::{Driver, Tokio};
 use boundary_bench_kernel::{Error, Result};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 
 use crate::connection::Connection;
 use crate::engine_error;
@@ -23,6 +23,8 @@ const TRY_AGAIN: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(crate) struct Cluster {
     url: Url,
+    /// The driver of the connections that are opened from now on.
+    pub(crate) driver: &'static dyn Driver,
     nodes: Vec<Node>,
     /// The index in `nodes` of every slot's server.
     slots: Vec<u16>,
@@ -63,8 +65,8 @@ struct Return {
 impl Cluster {
     /// The cluster that a server belongs to; `None` where it belongs to none.
     pub(crate) async fn ask(connection: &mut Connection, url: &Url) -> Result<Option<Self>> {
-        let mut cluster =
-            Self { url: url.clone(), nodes: Vec::new(), slots: vec![NOWHERE; SLOTS.into()], is_stale: false };
+        let (url, slots) = (url.clone(), vec![NOWHERE; SLOTS.into()]);
+        let mut cluster = Self { url, driver: &Tokio, nodes: Vec::new(), slots, is_stale: false };
         Ok(cluster.read_slots(connection).await?.then_some(cluster))
     }
 
@@ -105,7 +107,7 @@ impl Cluster {
         let mut places = self.nodes.iter().map(|node| node.place.clone()).collect::<Vec<_>>();
         places.push(self.url.place.clone());
         for place in places {
-            if let Ok(mut connection) = Connection::open_at(&place, &self.url).await
+            if let Ok(mut connection) = Connection::open_at(&place, &self.url, self.driver).await
                 && matches!(self.read_slots(&mut connection).await, Ok(true))
             {
                 return;
@@ -221,8 +223,8 @@ impl Cluster {
                 each(errand.command, Err(&engine_error("no server of the cluster has the slot of the key".to_owned())));
             }
         }
-        let url = &self.url;
-        let mut trips = Vec::new();
+        let (url, driver) = (&self.url, self.driver);
+        let trips = FuturesUnordered::new();
         for ((position, node), errands) in self.nodes.iter_mut().enumerate().zip(by_node) {
             if errands.is_empty() {
                 continue;
@@ -231,11 +233,9 @@ impl Cluster {
             // The connection moves into the trip: if this call is dropped, connections with outstanding replies are
             // dropped, too.
             let connection = node.connection.take();
-            let trip = trip(position, &node.place, connection, errands, url, commands);
-            trips.push(Some(Box::pin(trip)));
+            trips.push(trip(position, &node.place, connection, errands, url, driver, commands));
         }
-        let mut returns: Vec<Return> = join(&mut trips).await;
-        drop(trips);
+        let mut returns: Vec<Return> = trips.collect().await;
         for came in &mut returns {
             self.nodes[usize::from(came.node)].connection = came.connection.take();
         }
@@ -250,12 +250,13 @@ async fn trip(
     connection: Option<Connection>,
     errands: Vec<Errand>,
     url: &Url,
+    driver: &dyn Driver,
     commands: &Commands,
 ) -> Return {
     let mut came = Return { node, connection: None, errands, bytes: Vec::new(), ends: Vec::new(), failure: None };
     let mut connection = match connection.filter(Connection::is_usable) {
         Some(connection) => connection,
-        None => match Connection::open_at(place, url).await {
+        None => match Connection::open_at(place, url, driver).await {
             Ok(connection) => connection,
             Err(error) => {
                 came.failure = Some((error, false));
@@ -285,24 +286,6 @@ async fn trip(
         Err(error) => came.failure = Some((error, true)),
     }
     came
-}
-
-/// Waits for all futures, and returns their outputs in the order in which they end.
-async fn join<F: Future>(futures: &mut [Option<Pin<Box<F>>>]) -> Vec<F::Output> {
-    let mut outputs = Vec::with_capacity(futures.len());
-    poll_fn(|context| {
-        for slot in futures.iter_mut() {
-            if let Some(future) = slot
-                && let Poll::Ready(output) = future.as_mut().poll(context)
-            {
-                outputs.push(output);
-                *slot = None;
-            }
-        }
-        if futures.iter().all(Option::is_none) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    outputs
 }
 
 /// A range of slots and the place of its first server, from an entry of `CLUSTER SLOTS`.

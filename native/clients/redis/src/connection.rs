@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use boundary_bench_kernel::driven_stream::DrivenStream;
+use boundary_bench_kernel::driver::{Driver, Tokio};
 use boundary_bench_kernel::socket::{self, CONNECT_TIMEOUT, lost};
 use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::timeout::within;
@@ -35,17 +36,17 @@ impl Connection {
     /// # Errors
     /// [`Error::Engine`] where the server can't be reached or refuses the login, [`Error::Timeout`].
     pub async fn open(url: &Url) -> Result<Self> {
-        Self::open_at(&url.place, url).await
+        Self::open_at(&url.place, url, &Tokio).await
     }
 
     /// Connects as [`Connection::open`] does, to another place than the URL's: another server of its cluster.
-    pub(crate) async fn open_at(place: &Place, url: &Url) -> Result<Self> {
-        within(Some(CONNECT_TIMEOUT), Self::open_untimed(place, url), no_answer).await
+    pub(crate) async fn open_at(place: &Place, url: &Url, driver: &dyn Driver) -> Result<Self> {
+        within(Some(CONNECT_TIMEOUT), Self::open_untimed(place, url, driver), no_answer).await
     }
 
     /// Connects as [`Connection::open_at`] does, for a caller who sets the time-out.
-    pub(crate) async fn open_untimed(place: &Place, url: &Url) -> Result<Self> {
-        let stream = open_stream(place, url).await?;
+    pub(crate) async fn open_untimed(place: &Place, url: &Url, driver: &dyn Driver) -> Result<Self> {
+        let stream = open_stream(place, url, driver).await?;
         let replies = ReplyBuffer::new(url.most_bytes);
         let mut connection = Self { stream, replies, place: place.clone(), most_bytes: url.most_bytes, busy: false };
         let mut commands = Commands::new();
@@ -189,13 +190,13 @@ impl Connection {
 }
 
 /// Connects to a server at `place`, with the trust that the URL states.
-async fn open_stream(place: &Place, url: &Url) -> Result<Stream> {
+async fn open_stream(place: &Place, url: &Url, driver: &dyn Driver) -> Result<Stream> {
     let failed = |error: io::Error| engine_error(socket::unreachable_server(place, &error));
     match place {
-        Place::Unix(path) => Stream::connect_unix(path).await.map_err(failed),
-        Place::Tcp { host, port, tls: false } => Stream::connect(host, *port).await.map_err(failed),
+        Place::Unix(path) => Stream::connect_unix(driver, path).await.map_err(failed),
+        Place::Tcp { host, port, tls: false } => Stream::connect(driver, host, *port).await.map_err(failed),
         Place::Tcp { host, port, tls: true } => {
-            let stream = Stream::connect(host, *port).await.map_err(failed)?;
+            let stream = Stream::connect(driver, host, *port).await.map_err(failed)?;
             stream.encrypt(&url.trust.connector(None)?, tls::server_name(host)?).await.map_err(failed)
         }
     }

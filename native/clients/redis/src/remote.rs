@@ -1,4 +1,4 @@
-//! Submissions run by a [`KvClient`], for clusters, whose connections no event loop can drive by themselves.
+//! Submissions run by a [`KvClient`], for clusters, where one submission may take several connections and rounds.
 
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::frame::Frame;

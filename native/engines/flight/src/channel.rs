@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use boundary_bench_http::{Version, open_stream, tls_connector};
 use boundary_bench_kernel::cancel::{CancelGuard, CancelToken};
+use boundary_bench_kernel::driver::Tokio;
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result, lock};
@@ -147,7 +148,7 @@ impl Channel {
     async fn open(&self) -> Result<http2::SendRequest<MessageBody>> {
         let place = &self.url.place;
         let tls = tls_connector(place, &self.url.trust, Version::Http2)?;
-        let stream = open_stream(place, tls.as_ref()).await.map_err(named)?;
+        let stream = open_stream(&Tokio, place, tls.as_ref()).await.map_err(named)?;
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder
             .initial_stream_window_size(STREAM_WINDOW)

@@ -1,12 +1,12 @@
 //! A client of all shards, each in this process or behind gRPC. It selects the shard of each key, calls several shards at once,
 //! and merges their responses.
 
+mod connector;
 mod found_rows;
 mod frames;
 mod populate;
 mod remote;
 mod scan;
-mod transport;
 
 use std::future::poll_fn;
 use std::path::PathBuf;
@@ -15,6 +15,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use boundary_bench_kernel::cancel::{CancelOnDrop, CancelToken};
+use boundary_bench_kernel::driver::{Driver, Tokio};
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
 use futures_util::StreamExt;
@@ -32,7 +33,6 @@ pub use found_rows::FoundRows;
 pub use remote::MOST_ROWS;
 use remote::Remote;
 pub use scan::Scan;
-pub use transport::{Connection, Transport};
 
 /// The number of keys above which a multi-get checks the available memory first; the check takes longer than a small multi-get.
 const MANY_KEYS: usize = 100_000;
@@ -58,8 +58,8 @@ pub struct ClientOptions {
     pub connections: usize,
     /// The most bytes that a server may announce as its largest message.
     pub most_bytes: usize,
-    /// The transport that makes the connections and drives them; `None`: tokio.
-    pub transport: Option<Arc<dyn Transport>>,
+    /// The driver of the connections.
+    pub driver: &'static dyn Driver,
     /// The API key of shards whose URL holds none.
     pub api_key: Option<String>,
     /// A file of CA certificates to trust instead of the system's, for `https` URLs that name none.
@@ -68,7 +68,7 @@ pub struct ClientOptions {
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self { deadline: None, connections: 1, most_bytes: MOST_BYTES, transport: None, api_key: None, tls_ca: None }
+        Self { deadline: None, connections: 1, most_bytes: MOST_BYTES, driver: &Tokio, api_key: None, tls_ca: None }
     }
 }
 
@@ -94,7 +94,7 @@ pub struct MultiGet {
 pub struct ShardClient {
     shards: Arc<[Shard]>,
     deadline: Option<Duration>,
-    transport: Option<Arc<dyn Transport>>,
+    driver: &'static dyn Driver,
 }
 
 /// A shard as the client reaches it.
@@ -130,7 +130,7 @@ impl ShardClient {
             })
         });
         let shards: Result<Arc<[Shard]>> = join_all(connecting).await.into_iter().collect();
-        Ok(Self { shards: shards?, deadline: options.deadline, transport: options.transport.clone() })
+        Ok(Self { shards: shards?, deadline: options.deadline, driver: options.driver })
     }
 
     /// A client of the same shards over its own connections, which tokio makes at their first use and drives. Call it within a
@@ -141,7 +141,7 @@ impl ShardClient {
             Shard::Direct(store) => Shard::Direct(Arc::clone(store)),
             Shard::Remote(remote) => Shard::Remote(Box::new(remote.apart())),
         });
-        Self { shards: apart.collect(), deadline: self.deadline, transport: None }
+        Self { shards: apart.collect(), deadline: self.deadline, driver: &Tokio }
     }
 
     /// The number of shards.
@@ -248,16 +248,9 @@ impl ShardClient {
         });
         let answer = answer.await;
         if !asked.is_empty() {
-            self.sent().await;
+            self.driver.sent().await;
         }
         answer
-    }
-
-    /// Waits until the transport has sent the started requests.
-    async fn sent(&self) {
-        if let Some(transport) = &self.transport {
-            transport.sent().await;
-        }
     }
 
     /// Writes a row, replacing the one with its key if there is one.
@@ -293,7 +286,7 @@ impl ShardClient {
         let is_remote = !asked.is_empty();
         let direct = async {
             if is_remote {
-                self.sent().await;
+                self.driver.sent().await;
             }
             let stores = self.direct_shards(&groups).map(|(index, store, group)| {
                 let rows = unpack(&gathered(rows, group))?;

@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use boundary_bench_http::Address;
-use boundary_bench_kernel::socket::{CONNECT_TIMEOUT, KEEP_ALIVE_IDLE, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_PROBES};
+use boundary_bench_http::{Address, DriverExecutor};
+use boundary_bench_kernel::driver::Tokio;
+use boundary_bench_kernel::socket::{CONNECT_TIMEOUT, KEEP_ALIVE_IDLE};
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result, api_key, response_limit};
 use futures_util::Stream;
@@ -17,8 +17,8 @@ use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 use tonic::{Request, Response, Status};
 
 use super::ClientOptions;
+use super::connector::Connector;
 use super::frames::{self, Frames};
-use super::transport::Through;
 use crate::aggregate::{Aggregate, Aggregation};
 use crate::proto::shard_service_client::ShardServiceClient;
 use crate::proto::{
@@ -137,10 +137,6 @@ impl Remote {
         })?;
         let endpoint = endpoint
             .connect_timeout(CONNECT_TIMEOUT)
-            .tcp_nodelay(true)
-            .tcp_keepalive(Some(KEEP_ALIVE_IDLE))
-            .tcp_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
-            .tcp_keepalive_retries(Some(KEEP_ALIVE_PROBES))
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_frame_size(FRAME_BYTES);
@@ -148,14 +144,9 @@ impl Remote {
         // hangs, and packets that are never acknowledged are noticed too.
         let endpoint = endpoint.http2_keep_alive_interval(KEEP_ALIVE_IDLE);
         let mut channels = Vec::new();
+        let driven = endpoint.clone().executor(DriverExecutor(options.driver));
         for _ in 0..options.connections.max(1) {
-            let connected = match &options.transport {
-                None => endpoint.connect().await,
-                Some(transport) => {
-                    let through = Through(Arc::clone(transport));
-                    endpoint.clone().executor(through.clone()).connect_with_connector(through).await
-                }
-            };
+            let connected = driven.connect_with_connector(Connector(options.driver)).await;
             let channel = connected.map_err(|error| {
                 let cause = std::error::Error::source(&error).map(|source| format!(" ({source})")).unwrap_or_default();
                 Error::Connection(format!("{name}: {error}{cause}; check that it runs"))
@@ -190,11 +181,12 @@ impl Remote {
 
     /// A client of the same shard over as many other connections, which tokio makes at their first use.
     pub(super) fn apart(&self) -> Self {
+        let channel = |_| self.endpoint.connect_with_connector_lazy(Connector(&Tokio));
         Self {
             name: self.name.clone(),
             key: self.key.clone(),
             endpoint: self.endpoint.clone(),
-            channels: self.channels.iter().map(|_| self.endpoint.connect_lazy()).collect(),
+            channels: self.channels.iter().map(channel).collect(),
             next: AtomicUsize::new(0),
             most_keys: self.most_keys,
             most_bytes: self.most_bytes,
