@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type FittedCosts, fitCosts } from '../../src/model/fit.js';
+import { BOUNDARY_MATRIX } from '../../src/families/boundary/matrix.js';
+import { predictCall } from '../../src/model/predict.js';
 import { dependenceOn, nonNegativeLeastSquares } from '../../src/model/least-squares.js';
 import { PIECES, type Crossing, type Piece } from '../../src/records/record.js';
 import { COSTS, LADDER, NAMED, SIZES, type TrueCosts, measured, rowsOf, timeOf } from './synthetic.js';
@@ -9,6 +11,15 @@ function fitted(...args: Parameters<typeof measured>): FittedCosts {
   const fit = fitCosts(measured(...args));
   if (typeof fit === 'string') throw new Error(fit);
   return fit;
+}
+
+/** The sizes of the ladders of bytes. */
+const BYTE_SIZES = Object.values(BOUNDARY_MATRIX.workloads)
+  .filter(({ crossing }) => crossing?.what === 'bytes' && crossing.direction === 'in' && crossing.isHeldOut !== true)
+  .map(({ crossing }) => crossing!.bytes);
+
+function bytesOf(bytes: number): Crossing {
+  return { what: 'bytes', direction: 'in', rows: 0, numbers: 0, texts: 0, bytes };
 }
 
 function costOf({ costs }: FittedCosts, of: Piece): { seconds: number; low: number; high: number } {
@@ -101,14 +112,7 @@ describe('costs', () => {
   });
 
   test('change with the size where the times do, and not where they don’t', () => {
-    const ladder = [8, 16, 256, 4096, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216].map((bytes): Crossing => ({
-      what: 'bytes',
-      direction: 'in',
-      rows: 0,
-      numbers: 0,
-      texts: 0,
-      bytes,
-    }));
+    const ladder = [8, 16, 256, 4096, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216].map((bytes) => bytesOf(bytes));
     const slower = ({ bytes }: Crossing): number => 2e-7 + bytes * 2e-11 + Math.max(0, bytes - 262_144) * 1e-10;
     const fit = fitted(ladder, slower);
     expect(fit.knees).toHaveLength(1);
@@ -119,6 +123,30 @@ describe('costs', () => {
     const straight = fitted(ladder, ({ bytes }) => 2e-7 + bytes * 2e-11, 0.02);
     expect(straight.worstStraight).toBeUndefined();
     expect([straight.costs.length, straight.knees]).toEqual([2, []]);
+  });
+
+  const MECHANISM = { what: 'bytes', direction: 'in', side: 'napi', lane: 'copy', variant: 'copied' } as const;
+
+  test('jump beyond a size from which on each call costs more', () => {
+    const ladder = BYTE_SIZES.map((bytes) => bytesOf(bytes));
+    const later = ({ bytes }: Crossing): number =>
+      5e-8 + bytes * 1e-11 + (bytes > 64 ? 4e-7 : 0) + (bytes > 262_144 ? 6e-5 : 0);
+    const fit = fitted(ladder, later);
+    const jumps = fit.costs.filter(({ after }) => after !== undefined);
+    expect(jumps.map(({ of, after }) => [of, after])).toEqual(
+      expect.arrayContaining([
+        ['call', 64],
+        ['call', 262_144],
+      ]),
+    );
+    expect(jumps.map(({ seconds }) => seconds).toSorted((a, b) => a - b)[0]! / 4e-7).toBeCloseTo(1, 3);
+    expect(fit.worst).toBeLessThan(0.01);
+    expect(fit.worstStraight).toBeGreaterThan(0.2);
+    // Between the sizes of the ladder, and with each jump paid once.
+    for (const bytes of [32, 100, 200_000, 300_000, 3_000_000]) {
+      const { seconds } = predictCall({ ...MECHANISM, ...fit }, bytesOf(bytes));
+      expect(seconds / later(bytesOf(bytes)), `${bytes}`).toBeCloseTo(1, 2);
+    }
   });
 
   test('of too few cells are refused', () => {

@@ -84,9 +84,15 @@ function smallRun(): Run {
     mechanisms: [
       {
         ...mechanism,
-        costs: [{ of: 'row', seconds: 1e-6, low: 0, high: 2e-6 }],
+        costs: [
+          { of: 'row', seconds: 1e-6, low: 0, high: 2e-6 },
+          { of: 'call', after: 10, seconds: 1e-6, low: 0, high: 2e-6 },
+        ],
         knees: [{ after: 10, factor: 2 }],
-        covariance: [[1e-12]],
+        covariance: [
+          [1e-12, 0],
+          [0, 1e-12],
+        ],
         inseparable: { call: [1], row: [1], number: [2], text: [1], byte: [-12.5] },
         most: pieces,
         mostPerRow: pieces,

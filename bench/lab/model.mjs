@@ -55,7 +55,7 @@ const CARRIED = {
   measurements: {
     'staged-row': [{ direction: 'in', lane: 'columns' }],
     columnar: [{ direction: 'out', lane: 'columns' }],
-    'naive-objects': [{ direction: 'out', lane: 'objects' }],
+    'naive-objects': 'its rows have a bigint, of which there is no ladder',
     'naive-row': 'each value crosses in a call of its own, out of an array',
     columns: 'the engine copies the columns, which is its own work',
     objects: 'objects are made of columns and kept, which is work of JavaScript',

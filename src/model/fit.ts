@@ -12,7 +12,7 @@ import { median, quantileOfSorted } from '../stats/quantile.js';
 import { seededDraws } from '../stats/random.js';
 import { type Forks, Resampling, expandedTail } from '../stats/resampling.js';
 import { dependenceOn, dot, nonNegativeLeastSquares } from './least-squares.js';
-import { type Amounts, amountsOf, mostOf, paidAmounts, perRow, sizePieceOf } from './pieces.js';
+import { type Amounts, type Term, amountsOf, mostOf, paidAmounts, perRow, sizePieceOf, timesPaid } from './pieces.js';
 
 /** A cell of a ladder: what crosses in a call, and the seconds of calls, an array for each process. */
 export interface MeasuredCall {
@@ -41,9 +41,13 @@ export type FittedCosts = Pick<
 /** The fewest cells beyond the number of unknowns: residuals of fewer say nothing. */
 const SPARE_CELLS = 2;
 
-/** The most knees of a mechanism, each of which has a size and a factor. */
-const MOST_KNEES = 2;
+/**
+ * The most knees and jumps of a mechanism. A knee has a size and a factor, a jump a size beside its cost. Rows have no jumps: the sizes of
+ * their ladders are ten times apart, so that it could be anywhere between two of them.
+ */
+const MOST_BENDS = { bytes: 4, text: 4, rows: 2 } as const;
 const UNKNOWNS_OF_A_KNEE = 2;
+const UNKNOWNS_OF_A_JUMP = 1;
 
 /** The largest residual of costs without knees up to which they stay so. */
 const STRAIGHT_ENOUGH = 0.05;
@@ -62,8 +66,8 @@ const SEED = 0x5eed;
  * The costs of the pieces of a call, each 0 or more, with which the relative differences of predicted from measured times have the
  * least sum of squares. Relative ones, since the times of a ladder span several decades, and the largest would else be fitted alone.
  *
- * What is carried may cost more, or less, beyond up to two sizes of the ladder, its knees, where that lowers the criterion of Schwarz
- * ("Estimating the dimension of a model", Annals of Statistics 6, 1978). Costs of 0 do not count as unknowns (Meyer and Woodroofe, "On
+ * Beyond a size of the ladder, what is carried may cost more, or less (a knee), or each call may cost more (a jump), where that lowers
+ * the criterion of Schwarz ("Estimating the dimension of a model", Annals of Statistics 6, 1978). Costs of 0 do not count as unknowns (Meyer and Woodroofe, "On
  * the degrees of freedom in shape-restricted regression", Annals of Statistics 28, 2000).
  *
  * Returns the reason why there are no costs, if the cells are too few.
@@ -71,10 +75,10 @@ const SEED = 0x5eed;
 export function fitCosts(calls: readonly MeasuredCall[]): FittedCosts | string {
   const ladder = calls.filter(({ crossing }) => crossing.isHeldOut !== true);
   const cells = ladder.map((call) => cellOf(call));
-  const straight = attemptWith(cells, []);
+  const straight = attemptWith(cells, [], []);
   if (straight === undefined) return `${ladder.length} cells, too few to fit a cost of each piece`;
-  const best = worstOf(straight) <= STRAIGHT_ENOUGH ? straight : withKnees(cells, straight);
-  const { paid, seconds, inseparable, knees, residuals } = best;
+  const best = worstOf(straight) <= STRAIGHT_ENOUGH ? straight : withBends(cells, straight);
+  const { inseparable, knees, residuals } = best;
   const amounts = cells.map((cell) => cell.amounts);
   const degrees = cells.length - unknownsOf(best);
   return {
@@ -86,11 +90,9 @@ export function fitCosts(calls: readonly MeasuredCall[]): FittedCosts | string {
     deviation: Math.sqrt(dot(residuals, residuals) / degrees),
     degrees,
     worst: worstOf(best),
-    ...(knees.length === 0 ? {} : { worstStraight: worstOf(straight) }),
-    fitted: cells.map((cell) => modelled(cell, paid, seconds, knees)),
-    heldOut: calls
-      .filter(({ crossing }) => crossing.isHeldOut === true)
-      .map((call) => modelled(cellOf(call), paid, seconds, knees)),
+    ...(best === straight ? {} : { worstStraight: worstOf(straight) }),
+    fitted: cells.map((cell) => modelled(cell, best)),
+    heldOut: calls.filter(({ crossing }) => crossing.isHeldOut === true).map((call) => modelled(cellOf(call), best)),
   };
 }
 
@@ -106,27 +108,16 @@ function cellOf({ id, crossing, seconds }: MeasuredCall): MedianCell {
   return { id, what: crossing.what, amounts: amountsOf(crossing), measured: median(seconds.flat()) };
 }
 
-function modelled(
-  { id, what, amounts, measured }: MedianCell,
-  paid: readonly Piece[],
-  seconds: readonly number[],
-  knees: readonly Knee[],
-): ModelledCell {
-  const pieces = paidAmounts(what, amounts, knees);
-  return {
-    id,
-    measured,
-    predicted: dot(
-      paid.map((of) => pieces[of]),
-      seconds,
-    ),
-  };
+function modelled({ id, what, amounts, measured }: MedianCell, { terms, seconds, knees }: Attempt): ModelledCell {
+  const paid = paidAmounts(what, amounts, knees);
+  const times = terms.map((term) => timesPaid(what, term, amounts, paid));
+  return { id, measured, predicted: dot(times, seconds) };
 }
 
-/** A fit of the costs of certain pieces, with certain knees. */
+/** A fit of certain costs, with certain knees. */
 interface Attempt {
   readonly knees: readonly Knee[];
-  readonly paid: readonly Piece[];
+  readonly terms: readonly Term[];
   readonly seconds: readonly number[];
   readonly inseparable: MechanismCosts['inseparable'];
   /** For each of the costs, the pieces of each cell. */
@@ -139,14 +130,23 @@ function worstOf({ residuals }: Attempt): number {
   return Math.max(...residuals.map(Math.abs));
 }
 
-function unknownsOf({ seconds, knees }: Attempt): number {
-  return seconds.filter((cost) => cost > 0).length + UNKNOWNS_OF_A_KNEE * knees.length;
+function unknownsOf({ terms, seconds, knees }: Attempt): number {
+  const bends = UNKNOWNS_OF_A_KNEE * knees.length + UNKNOWNS_OF_A_JUMP * jumpsOf(terms).length;
+  return seconds.filter((cost) => cost > 0).length + bends;
 }
 
-/** Fits costs with knees; `undefined` if there are too few cells. */
-function attemptWith(cells: readonly MedianCell[], knees: readonly Knee[]): Attempt | undefined {
+function jumpsOf(terms: readonly Term[]): number[] {
+  return terms.flatMap(({ after }) => after ?? []);
+}
+
+/** Fits costs with knees and with jumps beyond these sizes; `undefined` if there are too few cells. */
+function attemptWith(
+  cells: readonly MedianCell[],
+  knees: readonly Knee[],
+  jumps: readonly number[],
+): Attempt | undefined {
   const amounts = cells.map((cell) => paidAmounts(cell.what, cell.amounts, knees));
-  const paid: Piece[] = [];
+  const terms: Term[] = [];
   const columns: number[][] = [];
   const dependent: [Piece, readonly number[]][] = [];
   for (const of of PIECES) {
@@ -156,8 +156,13 @@ function attemptWith(cells: readonly MedianCell[], knees: readonly Knee[]): Atte
       dependent.push([of, parts]);
       continue;
     }
-    paid.push(of);
+    terms.push({ of });
     columns.push(column);
+  }
+  for (const after of jumps) {
+    const term: Term = { of: 'call', after };
+    terms.push(term);
+    columns.push(cells.map((cell, row) => timesPaid(cell.what, term, cell.amounts, amounts[row]!)));
   }
   const weighted = columns.map((column) => column.map((value, row) => value / cells[row]!.measured));
   const seconds = nonNegativeLeastSquares(
@@ -165,24 +170,33 @@ function attemptWith(cells: readonly MedianCell[], knees: readonly Knee[]): Atte
     cells.map(() => 1),
   );
   const inseparable = Object.fromEntries(
-    dependent.map(([of, parts]) => [of, paid.map((_, index) => parts[index] ?? 0)]),
+    dependent.map(([of, parts]) => [of, terms.map((_, index) => parts[index] ?? 0)]),
   ) as MechanismCosts['inseparable'];
   const residuals = cells.map((_, row) => {
     const pieces = weighted.map((column) => column[row]!);
     return dot(seconds, pieces) - 1;
   });
-  const attempt = { knees, paid, seconds, inseparable, columns, residuals };
+  const attempt = { knees, terms, seconds, inseparable, columns, residuals };
   return cells.length < unknownsOf(attempt) + SPARE_CELLS ? undefined : attempt;
 }
 
-/** The best of the fits with knees at sizes of the ladder, of which the first and the last are none. A knee joins those there are. */
-function withKnees(cells: readonly MedianCell[], straight: Attempt): Attempt {
+/**
+ * The best of the fits with knees and jumps at sizes of the ladder. One joins those there are, as long as that makes the fit better. The last
+ * size is neither, and the first one no knee.
+ */
+function withBends(cells: readonly MedianCell[], straight: Attempt): Attempt {
   const sizes = [...new Set(cells.map(({ what, amounts }) => amounts[sizePieceOf(what)]))].toSorted((a, b) => a - b);
+  const { what } = cells[0]!;
   let best = straight;
-  for (let count = 1; count <= MOST_KNEES; count += 1) {
-    const others = best.knees;
-    const free = sizes.slice(1, -1).filter((size) => others.every(({ after }) => after !== size));
-    const attempts = free.flatMap((after) => withFactors(cells, [...others.map((knee) => knee.after), after]) ?? []);
+  for (let count = 1; count <= MOST_BENDS[what]; count += 1) {
+    const knees = best.knees.map(({ after }) => after);
+    const jumps = jumpsOf(best.terms);
+    const free = (taken: readonly number[], first: number): number[] =>
+      sizes.slice(first, -1).filter((size) => !taken.includes(size));
+    const attempts = [
+      ...free(knees, 1).flatMap((after) => withFactors(cells, [...knees, after], jumps) ?? []),
+      ...(what === 'rows' ? [] : free(jumps, 0)).flatMap((after) => withFactors(cells, knees, [...jumps, after]) ?? []),
+    ];
     const next = attempts.reduce(
       (found, attempt) => (criterionOf(attempt) < criterionOf(found) ? attempt : found),
       best,
@@ -193,14 +207,19 @@ function withKnees(cells: readonly MedianCell[], straight: Attempt): Attempt {
   return best;
 }
 
-/** The fit with knees at these sizes whose factors are the best: each in turn, given the others. */
-function withFactors(cells: readonly MedianCell[], sizes: readonly number[]): Attempt | undefined {
+/** The fit with knees and jumps at these sizes, the factors of the knees being the best: each in turn, given the others. */
+function withFactors(
+  cells: readonly MedianCell[],
+  sizes: readonly number[],
+  jumps: readonly number[],
+): Attempt | undefined {
   const ascending = sizes.toSorted((a, b) => a - b);
   const logs = ascending.map(() => 0);
   const attempt = (): Attempt | undefined =>
     attemptWith(
       cells,
       ascending.map((after, index) => ({ after, factor: Math.exp(logs[index]!) })),
+      jumps,
     );
   const errorAt = (index: number, log: number): number => {
     logs[index] = log;
@@ -247,7 +266,7 @@ function criterionOf(attempt: Attempt): number {
  */
 function bootstrap(
   ladder: readonly MeasuredCall[],
-  { paid, seconds, columns }: Attempt,
+  { terms, seconds, columns }: Attempt,
 ): Pick<FittedCosts, 'costs' | 'covariance'> {
   const draw = seededDraws(SEED);
   const cells = ladder.map((call) => new Resampling(call.seconds));
@@ -262,11 +281,11 @@ function bootstrap(
   const forks = Math.min(...cells.map(({ count }) => count));
   const outside = expandedTail(forks, Math.max(1, forks - 1));
   return {
-    costs: paid.map((of, index): Cost => {
+    costs: terms.map((term, index): Cost => {
       const sorted = Float64Array.from(drawn, (each) => each[index]!).toSorted();
       const fitted = seconds[index]!;
       return {
-        of,
+        ...term,
         seconds: fitted,
         low: Math.min(fitted, quantileOfSorted(sorted, outside)),
         high: Math.max(fitted, quantileOfSorted(sorted, 1 - outside)),

@@ -1,4 +1,4 @@
-import { type Crossing, type Knee, PIECES, type Piece } from '../records/record.js';
+import { type Cost, type Crossing, type Knee, PIECES, type Piece } from '../records/record.js';
 
 /** The pieces of a call or of several, by what they are. */
 export type Amounts = Readonly<Record<Piece, number>>;
@@ -43,6 +43,15 @@ function stretched(size: number, knees: readonly Knee[]): number {
     sum += Math.max(0, Math.min(size, until) - after) * factor;
   }
   return sum;
+}
+
+/** What one cost is of: each of certain pieces, or with `after`, once, a call that is larger. */
+export type Term = Pick<Cost, 'of' | 'after'>;
+
+/** How many times a call pays a cost. */
+export function timesPaid(what: Crossing['what'], { of, after }: Term, amounts: Amounts, paid: Amounts): number {
+  if (after === undefined) return paid[of];
+  return amounts[sizePieceOf(what)] > after ? 1 : 0;
 }
 
 /** The largest amount of each piece. */

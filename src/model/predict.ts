@@ -2,7 +2,7 @@
 import { type Crossing, type MechanismCosts, PIECES } from '../records/record.js';
 import { studentQuantile } from '../stats/student.js';
 import { dot } from './least-squares.js';
-import { type Amounts, amountsOf, paidAmounts, perRow, sizePieceOf } from './pieces.js';
+import { type Amounts, amountsOf, paidAmounts, perRow, sizePieceOf, timesPaid } from './pieces.js';
 
 /** What crosses in one call, of whichever direction. */
 export type Load = Pick<Crossing, 'what' | 'rows' | 'numbers' | 'texts' | 'bytes'>;
@@ -40,7 +40,7 @@ export function predictCall(mechanism: MechanismCosts, load: Load): Prediction {
   const amounts = amountsOf(load);
   const { costs, covariance, deviation, degrees, knees, what } = mechanism;
   const paid = paidAmounts(what, amounts, knees);
-  const pieces = costs.map(({ of }) => paid[of]);
+  const pieces = costs.map((cost) => timesPaid(what, cost, amounts, paid));
   const seconds = dot(
     pieces,
     costs.map((cost) => cost.seconds),

@@ -194,7 +194,10 @@ const mechanismRequired: RequiredChecks<Mechanism> = {
   variant: text,
 };
 
-const cost = objectOf<Cost>({ of: oneOf<Piece>(...PIECES), seconds: amount, low: amount, high: amount });
+const cost = objectOf<Cost>(
+  { of: oneOf<Piece>(...PIECES), seconds: amount, low: amount, high: amount },
+  { after: amount },
+);
 
 const modelledCells = listOf(objectOf<ModelledCell>({ id: text, measured: amount, predicted: amount }));
 

@@ -269,6 +269,8 @@ export interface Mechanism {
 /** The seconds of one piece, with the ends of their 95% bootstrap interval. */
 export interface Cost {
   readonly of: Piece;
+  /** The rows, or the bytes, beyond which a call costs this more; absent: the cost is of every piece. */
+  readonly after?: number;
   readonly seconds: number;
   readonly low: number;
   readonly high: number;
@@ -312,7 +314,7 @@ export interface MechanismCosts extends Mechanism {
   readonly degrees: number;
   /** The largest distance of a fitted time from the measured one, as a part of it. */
   readonly worst: number;
-  /** The same of costs without knees, where there are some. */
+  /** The same of costs without knees and jumps, where there are some. */
   readonly worstStraight?: number;
   readonly fitted: readonly ModelledCell[];
   readonly heldOut: readonly ModelledCell[];

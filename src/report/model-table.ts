@@ -7,7 +7,7 @@ import { UNKNOWN, formatDuration, formatFactor, formatPercent, formatRows } from
 const RIGHT = 0.25;
 
 const NOTE =
-  'The time of a call is the sum of its pieces times their costs. Beyond a size that is named, what is carried costs so many times as much. A dash: the cost is in that of the pieces before it, since the ladder had always as many of both.';
+  'The time of a call is the sum of its pieces times their costs. Beyond a size that is named, what is carried costs so many times as much, or a call so much more. A dash: the cost is in that of the pieces before it, since the ladder had always as many of both.';
 
 /** The section of a run's report about the model; nothing for a run without one. */
 export function modelBlocks(model: CostModel | undefined): Block[] {
@@ -42,7 +42,7 @@ export function modelTable({ mechanisms }: CostModel): Table {
       `${mechanism.what} ${mechanism.direction}`,
       `${mechanism.side} · ${mechanism.variant}`,
       ...PIECES.map((of) => costText(mechanism, of)),
-      kneeText(mechanism),
+      beyondText(mechanism),
       formatPercent(mechanism.worst),
     ]),
   };
@@ -54,17 +54,28 @@ export function mechanismName({ what, direction, side, variant }: Mechanism): st
 }
 
 function costText({ costs }: MechanismCosts, of: Piece): string {
-  const own = costs.find((cost) => cost.of === of);
-  if (own === undefined) return UNKNOWN;
-  const { seconds } = own;
+  const own = costs.find((cost) => cost.of === of && cost.after === undefined);
+  return own === undefined ? UNKNOWN : secondsText(own.seconds);
+}
+
+function secondsText(seconds: number): string {
   // Bytes cost fractions of a nanosecond.
   return seconds === 0 ? '0' : seconds < 1e-9 ? `${(seconds * 1e12).toPrecision(3)} ps` : formatDuration(seconds);
 }
 
-/** The sizes beyond which what is carried costs more, or less. */
-function kneeText({ what, knees }: MechanismCosts): string {
+/** The sizes beyond which what is carried costs more, or less, or a call costs more. */
+function beyondText({ what, knees, costs }: MechanismCosts): string {
   const unit = what === 'rows' ? 'rows' : 'bytes';
-  return knees.map(({ after, factor }) => `${formatRows(after)} ${unit}: ${formatFactor(factor)}`).join('; ');
+  const texts = [
+    ...knees.map(({ after, factor }) => ({ after, text: formatFactor(factor) })),
+    ...costs.flatMap(({ after, seconds }) =>
+      after === undefined ? [] : [{ after, text: `+ ${secondsText(seconds)}` }],
+    ),
+  ];
+  return texts
+    .toSorted((left, right) => left.after - right.after)
+    .map(({ after, text }) => `${formatRows(after)} ${unit}: ${text}`)
+    .join('; ');
 }
 
 function heldOutTable({ mechanisms }: CostModel): Table {
