@@ -37,7 +37,7 @@ describe('LatencyHistogram', () => {
   it('has the percentiles of the result files', () => {
     const { histogram, ...percentiles } = of(Array.from({ length: 1000 }, (_, index) => index + 1)).summary();
     expect(percentiles).toEqual({ p50: 500, p90: 900, p95: 950, p99: 990, p999: 999, max: 1000 });
-    expect(LatencyHistogram.fromBase64(histogram).count).toBe(1000);
+    expect(LatencyHistogram.fromBase64(histogram!).count).toBe(1000);
   });
 
   it('survives its text', () => {

@@ -4,22 +4,21 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64 } from 'hdr-histogram-js';
 
 import { parseJson, parseRun } from '../../dist/records/run-file.js';
 import { medianOf } from '../../dist/report/resource-tables.js';
 
-const USAGE = `Usage: node bench/lab/compact-run.mjs RUN.json [--family NAME] [--out FILE]
+const USAGE = `Usage: node bench/lab/compact-run.mjs RUN.json [--family NAME | --model] [--out FILE]
 
 Writes RUN.json in the compact form of the committed results to FILE, or to standard output.
 
 It keeps the context, every record with its summary, its percentiles and its checksum, and the comparisons; of a run of several families
-those of one with --family.
+those of one with --family. With --model it keeps the cost model alone, which has the medians of the cells that it was fitted to.
 It makes smaller:
   samples      only their fork, executions and seconds stay, those of encoding and decoding too; run.md has the medians of the rest
   heap         the bytes a call are those of the median, at the first sample of a cell
   numbers      6 significant digits, 5 of a sample, all of a checksum
-  histograms   one a cell, with 1 significant digit in place of 3; the percentiles stay as they were measured
+  histograms   left out; the percentiles stay
   comparisons  those of the kind noise-floor are left out: the seconds of the samples give them again
   layout       one record or comparison a line, without indentation
 
@@ -30,11 +29,15 @@ compacted again. The file of bench/lab/hybrid-crossover.mjs is taken as well.
 /** What the tables print of a rate in mebibytes takes six. */
 const DIGITS = 6;
 const SAMPLE_DIGITS = 5;
-const HISTOGRAM_DIGITS = 1;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { family: { type: 'string' }, out: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+  options: {
+    family: { type: 'string' },
+    model: { type: 'boolean' },
+    out: { type: 'string' },
+    help: { type: 'boolean', short: 'h' },
+  },
 });
 if (values.help) {
   process.stdout.write(USAGE);
@@ -59,6 +62,7 @@ function compact(file) {
 }
 
 function isKept(family) {
+  if (values.model) return false;
   return values.family === undefined || values.family === family;
 }
 
@@ -85,17 +89,9 @@ function compactRecord(record) {
   };
 }
 
-function compactLatency({ histogram, ...percentiles }) {
-  const whole = decodeFromCompressedBase64(histogram);
-  if (whole.numberOfSignificantValueDigits <= HISTOGRAM_DIGITS) return { ...percentiles, histogram };
-  const small = build({
-    lowestDiscernibleValue: whole.lowestDiscernibleValue,
-    highestTrackableValue: whole.highestTrackableValue,
-    numberOfSignificantValueDigits: HISTOGRAM_DIGITS,
-    bitBucketSize: 64,
-  });
-  small.add(whole);
-  return { ...percentiles, histogram: encodeIntoCompressedBase64(small) };
+/** The percentiles. */
+function compactLatency(latency) {
+  return { ...latency, histogram: undefined };
 }
 
 /** The value with its fractions rounded; the numbers of a checksum stay exact. */

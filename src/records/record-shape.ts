@@ -114,15 +114,10 @@ const summary = objectOf<Summary>(
   { rowsPerSecond: amount, mebibytesPerSecond: amount, queriesPerSecond: amount, callsPerSecond: amount },
 );
 
-const latency = objectOf<Latency>({
-  p50: amount,
-  p90: amount,
-  p95: amount,
-  p99: amount,
-  p999: amount,
-  max: amount,
-  histogram: text,
-});
+const latency = objectOf<Latency>(
+  { p50: amount, p90: amount, p95: amount, p99: amount, p999: amount, max: amount },
+  { histogram: text },
+);
 
 const checksum = objectOf<Checksum>({ rows: count, sums: mapOf(sum) });
 

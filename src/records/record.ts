@@ -135,7 +135,7 @@ export interface Summary extends Rates {
   readonly spread: number;
 }
 
-/** Latencies in nanoseconds. `histogram` is the whole HDR histogram, V2 compressed, base64. */
+/** Latencies in nanoseconds. `histogram` is the whole HDR histogram, V2 compressed, base64; the committed results leave it out. */
 export interface Latency {
   readonly p50: number;
   readonly p90: number;
@@ -143,7 +143,7 @@ export interface Latency {
   readonly p99: number;
   readonly p999: number;
   readonly max: number;
-  readonly histogram: string;
+  readonly histogram?: string;
 }
 
 export interface CompletedRecord extends Cell {
