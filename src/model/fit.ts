@@ -42,10 +42,10 @@ export type FittedCosts = Pick<
 const SPARE_CELLS = 2;
 
 /**
- * The most knees and jumps of a mechanism. A knee has a size and a factor, a jump a size beside its cost. Rows have no jumps: the sizes of
- * their ladders are ten times apart, so that it could be anywhere between two of them.
+ * The most knees and jumps of a mechanism: more of them follow the noise of single cells. A knee has a size and a factor, a jump a size beside
+ * its cost.
  */
-const MOST_BENDS = { bytes: 4, text: 4, rows: 2 } as const;
+const MOST_BENDS = 2;
 const UNKNOWNS_OF_A_KNEE = 2;
 const UNKNOWNS_OF_A_JUMP = 1;
 
@@ -182,13 +182,14 @@ function attemptWith(
 
 /**
  * The best of the fits with knees and jumps at sizes of the ladder. One joins those there are, as long as that makes the fit better. The last
- * size is neither, and the first one no knee.
+ * size is neither, and the first one no knee. Rows have no jumps: the sizes of their ladders are ten times apart, so that one could be
+ * anywhere between two of them.
  */
 function withBends(cells: readonly MedianCell[], straight: Attempt): Attempt {
   const sizes = [...new Set(cells.map(({ what, amounts }) => amounts[sizePieceOf(what)]))].toSorted((a, b) => a - b);
   const { what } = cells[0]!;
   let best = straight;
-  for (let count = 1; count <= MOST_BENDS[what]; count += 1) {
+  for (let count = 1; count <= MOST_BENDS; count += 1) {
     const knees = best.knees.map(({ after }) => after);
     const jumps = jumpsOf(best.terms);
     const free = (taken: readonly number[], first: number): number[] =>
