@@ -19,7 +19,7 @@ It makes smaller:
   heap         the bytes a call are those of the median, at the first sample of a cell
   numbers      6 significant digits, 5 of a sample, all of a checksum
   histograms   left out; the percentiles stay
-  comparisons  those of the kind noise-floor are left out: the seconds of the samples give them again
+  comparisons  those of the kind noise-floor, and of a run with --aa, are left out: the seconds of the samples give them again
   layout       one record or comparison a line, without indentation
 
 The result follows schema/run.schema.json, and \`boundary-bench compare\` reads it. A compact file stays as it is when it is
@@ -56,7 +56,7 @@ function compact(file) {
   return rounded({
     ...file,
     ...(file.records && { records: file.records.filter(({ family }) => isKept(family)).map(compactRecord) }),
-    ...(file.comparisons && { comparisons: file.comparisons.filter(isKeptComparison) }),
+    ...(file.comparisons && { comparisons: file.context.config.aa ? [] : file.comparisons.filter(isKeptComparison) }),
     ...(file.runs && { runs: file.runs.map((run) => ({ ...run, records: run.records.map(compactRecord) })) }),
   });
 }
