@@ -19,7 +19,7 @@ It makes smaller:
   heap         the bytes a call are those of the median, at the first sample of a cell
   numbers      6 significant digits, 5 of a sample, all of a checksum
   histograms   left out; the percentiles stay
-  comparisons  those of the kind noise-floor, and of a run with --aa, are left out: the seconds of the samples give them again
+  comparisons  those of the kind noise-floor, and of a run with --aa or --runtime, are left out: the seconds of the samples give them again
   layout       one record or comparison a line, without indentation
 
 The result follows schema/run.schema.json, and \`boundary-bench compare\` reads it. A compact file stays as it is when it is
@@ -56,7 +56,9 @@ function compact(file) {
   return rounded({
     ...file,
     ...(file.records && { records: file.records.filter(({ family }) => isKept(family)).map(compactRecord) }),
-    ...(file.comparisons && { comparisons: file.context.config.aa ? [] : file.comparisons.filter(isKeptComparison) }),
+    ...(file.comparisons && {
+      comparisons: file.comparisons.filter((each) => isKeptComparison(each, file.context.config)),
+    }),
     ...(file.runs && { runs: file.runs.map((run) => ({ ...run, records: run.records.map(compactRecord) })) }),
   });
 }
@@ -66,8 +68,8 @@ function isKept(family) {
   return values.family === undefined || values.family === family;
 }
 
-function isKeptComparison({ kind, numerator }) {
-  return kind !== 'noise-floor' && isKept(numerator.split('/')[0]);
+function isKeptComparison({ kind, numerator }, { aa, runtimes }) {
+  return aa !== true && runtimes === undefined && kind !== 'noise-floor' && isKept(numerator.split('/')[0]);
 }
 
 function compactRecord(record) {
