@@ -1,5 +1,5 @@
-import { KOFFI } from '../../clients/koffi.js';
-import { RUNTIME_FFI } from '../../clients/runtime-ffi.js';
+import { KOFFI, koffiFunctions } from '../../clients/koffi.js';
+import { RUNTIME_FFI, runtimeFunctions } from '../../clients/runtime-ffi.js';
 import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
 import { type PlannedInProcess, openFloor, openLoop, planCalls, sumOfCalls } from '../in-process.js';
 import type { Family, OpenCell } from '../workload.js';
@@ -71,10 +71,8 @@ const FUNCTIONS: Readonly<Record<string, () => Promise<BoundaryFunctions> | Boun
   javascript: plainFunctions,
   'napi-rs': async () => (await import('./native-functions.js')).napiRsFunctions(),
   'node-api': async () => (await import('./native-functions.js')).nodeApiFunctions(),
-  [KOFFI]: async () =>
-    (await import('./native-functions.js')).byC((await import('../../clients/koffi.js')).koffiFunctions()),
-  [RUNTIME_FFI]: async () =>
-    (await import('./native-functions.js')).byC((await import('../../clients/runtime-ffi.js')).runtimeFunctions()),
+  [KOFFI]: async () => (await import('./native-functions.js')).byC(koffiFunctions()),
+  [RUNTIME_FFI]: async () => (await import('./native-functions.js')).byC(runtimeFunctions()),
   wasm: async () => (await import('./wasm.js')).wasmFunctions(),
 };
 
