@@ -94,8 +94,8 @@ pub struct LoadOutcome {
 struct Thread<R> {
     number: usize,
     requester: R,
-    /// The time from which the latency of the first request counts, and the time of the last answer; `None` without requests.
-    span: Option<(Instant, Instant)>,
+    /// The time of the last answer; `None` without requests.
+    last_answer: Option<Instant>,
     latency: LatencyHistogram,
     behind: Option<LatencyHistogram>,
 }
@@ -149,7 +149,7 @@ pub async fn run_load<R: Requester>(
     finished.sort_unstable_by_key(|thread| thread.number);
     let since = |before: Option<CpuTime>, after: Option<CpuTime>| Some(after? - before?);
     let outcome = LoadOutcome {
-        seconds: seconds(&finished),
+        seconds: seconds(course.start(), &finished),
         latency: merged(finished.iter().map(|thread| &thread.latency)),
         behind: load.rate.map(|_| merged(finished.iter().filter_map(|thread| thread.behind.as_ref()))),
         unsent: course.due.iter().map(|due| due.available_permits() as u64).sum(),
@@ -239,8 +239,9 @@ impl Course {
 /// Sends the requests of one thread.
 async fn send<R: Requester>(requester: R, number: usize, course: &Course) -> Result<Thread<R>> {
     let (latency, behind) = (LatencyHistogram::new(), course.rate.map(|_| LatencyHistogram::new()));
-    let mut thread = Thread { number, requester, span: None, latency, behind };
-    let end = course.duration.and_then(|duration| course.start().checked_add(duration));
+    let mut thread = Thread { number, requester, last_answer: None, latency, behind };
+    let start = course.start();
+    let end = course.duration.and_then(|duration| start.checked_add(duration));
     let mut ready = Instant::now();
     for index in (number as u64..course.requests).step_by(course.due.len()) {
         if course.is_stopped() || end.is_some_and(|end| ready >= end) {
@@ -258,7 +259,7 @@ async fn send<R: Requester>(requester: R, number: usize, course: &Course) -> Res
         };
         let outcome = thread.requester.request(index).await;
         let answered = Instant::now();
-        thread.span = Some((thread.span.map_or(from, |(first, _)| first), answered));
+        thread.last_answer = Some(answered);
         ready = match outcome {
             Ok(()) => {
                 thread.latency.record(answered.saturating_duration_since(from));
@@ -332,11 +333,9 @@ fn ending(error: &tokio::task::JoinError) -> Error {
     if error.is_cancelled() { Error::Cancelled } else { Error::Internal(error.to_string()) }
 }
 
-fn seconds<R>(threads: &[Thread<R>]) -> f64 {
-    let spans = || threads.iter().filter_map(|thread| thread.span);
-    let first = spans().map(|(started, _)| started).min();
-    let last = spans().map(|(_, ended)| ended).max();
-    first.zip(last).map_or(0.0, |(first, last)| (last - first).as_secs_f64())
+fn seconds<R>(start: Instant, threads: &[Thread<R>]) -> f64 {
+    let last = threads.iter().filter_map(|thread| thread.last_answer).max();
+    last.map_or(0.0, |last| last.saturating_duration_since(start).as_secs_f64())
 }
 
 fn merged<'a>(histograms: impl Iterator<Item = &'a LatencyHistogram>) -> LatencyHistogram {
