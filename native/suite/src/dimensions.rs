@@ -68,4 +68,6 @@ pub enum Client {
     HyperdbApi,
     /// The crate `arrow-flight`, a client of the servers of the engine `flight`.
     ArrowFlight,
+    /// The crate `duckdb`, another binding of the library of the engine `embedded`.
+    Duckdb,
 }

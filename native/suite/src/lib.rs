@@ -14,6 +14,7 @@ mod calls;
 pub mod codec;
 mod dimensions;
 pub mod direct;
+mod duckdb_crate;
 mod expected;
 mod flight_client;
 mod hybrid;
@@ -63,6 +64,7 @@ pub fn run_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample>
     match (spec.client, spec.workload) {
         (Some(Client::HyperdbApi), _) => direct::run(engine, spec, false),
         (Some(Client::ArrowFlight), _) => flight_client::run(engine, spec, false),
+        (Some(Client::Duckdb), _) => duckdb_crate::run(engine, spec, false),
         (None, Workload::InsertBulk) => insert::run(engine, spec, false),
         (None, _) => query::run(engine, spec),
     }
@@ -78,6 +80,7 @@ pub fn verify_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
     match (spec.client, spec.workload) {
         (Some(Client::HyperdbApi), _) => direct::verify(engine, spec),
         (Some(Client::ArrowFlight), _) => flight_client::verify(engine, spec),
+        (Some(Client::Duckdb), _) => duckdb_crate::verify(engine, spec),
         (None, Workload::InsertBulk) => insert::run(engine, spec, true).map(drop),
         (None, _) => query::verify(engine, spec),
     }

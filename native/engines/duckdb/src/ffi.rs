@@ -105,6 +105,10 @@ impl Database {
         Err(engine_error(message))
     }
 
+    pub(super) fn raw(&self) -> duckdb::duckdb_database {
+        self.0
+    }
+
     /// Opens a connection, which keeps the database alive.
     pub(super) fn connect(self: &Arc<Self>) -> Result<Connection> {
         let mut raw = ptr::null_mut();

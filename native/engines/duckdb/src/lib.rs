@@ -78,6 +78,12 @@ impl EmbeddedEngine {
         Ok(Arc::new(Self { database }))
     }
 
+    /// The handle of the database, for another binding of the same library. It is valid while this engine lives.
+    #[must_use]
+    pub fn database(&self) -> duckdb::duckdb_database {
+        self.database.raw()
+    }
+
     /// Runs a table definition command in a transaction of its own.
     fn command(&self, sql: &str) -> Result<()> {
         self.database.connect()?.run(&c_string(sql, "the definition")?)
