@@ -51,6 +51,12 @@ describe('the number of samples', () => {
     expect([0, 0.5, 1, 1.3, 100].map(ofBudget)).toEqual([1, 2, 5, 6, 10]);
     expect(samplesOf(policy, { seconds: 0, elapsedSeconds: 0 })).toBe(10);
   });
+
+  it('is three at least where samples are short, however long their input takes to make', () => {
+    const ofSample = (seconds: number): number => samplesOf({ budgetSeconds: 0.3 }, { seconds, elapsedSeconds: 1 });
+    expect([0.02, 0.1, 0.11, 2].map(ofSample)).toEqual([3, 3, 1, 1]);
+    expect(samplesOf({ budgetSeconds: 0.3, samples: 1 }, { seconds: 0.02, elapsedSeconds: 1 })).toBe(1);
+  });
 });
 
 describe('the executions of a sample of requests', () => {

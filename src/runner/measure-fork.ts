@@ -76,8 +76,8 @@ class ForkMeasurement {
     const samples: Sample[] = [];
     const last = warmUps.at(-1)!;
     const executions = this.#planned.cell.threads === undefined ? 1 : executionsOf(last);
-    const elapsedSeconds = last.elapsedSeconds * executions;
-    for (const count = samplesOf(policy, { ...last, elapsedSeconds }); samples.length < count;) {
+    const asLong = { seconds: last.seconds * executions, elapsedSeconds: last.elapsedSeconds * executions };
+    for (const count = samplesOf(policy, asLong); samples.length < count;) {
       const parts: Sample[] = [];
       while (parts.length < executions) {
         signal.throwIfAborted();

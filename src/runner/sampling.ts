@@ -33,6 +33,11 @@ export function forksOf({ forks, slowForks }: ForkPolicy, first: readonly Pick<S
 const FEWEST_SAMPLES = 1;
 const MOST_SAMPLES = 10;
 
+/** The seconds of a sample up to which one of them says little: a pause of the garbage collector is large beside it. */
+const SHORT_SAMPLE_SECONDS = 0.1;
+/** The fewest samples where they are short, though making their input may take longer than the budget. */
+const FEWEST_SHORT_SAMPLES = 3;
+
 /** The most executions of one sample. */
 const MOST_EXECUTIONS = 100;
 
@@ -68,7 +73,8 @@ export function isWarm(executions: readonly Execution[], { budgetSeconds }: Samp
 export function samplesOf({ samples, budgetSeconds }: SamplingPolicy, last: Execution): number {
   if (samples !== undefined) return samples;
   const room = Math.floor(budgetSeconds / Math.max(last.elapsedSeconds, Number.EPSILON));
-  return Math.min(Math.max(room, FEWEST_SAMPLES), MOST_SAMPLES);
+  const fewest = last.seconds <= SHORT_SAMPLE_SECONDS ? FEWEST_SHORT_SAMPLES : FEWEST_SAMPLES;
+  return Math.min(Math.max(room, fewest), MOST_SAMPLES);
 }
 
 /** The shortest sample of request work in seconds: a pause of a server or of the scheduler is large beside shorter ones. */
