@@ -139,6 +139,10 @@ describe('the clients', () => {
   it.skipIf(isMissing('bun'))("answer on the addon's loop in Bun", async () => {
     expect(await answersOf(installed('bun'))).toEqual(answers);
   });
+
+  it.skipIf(isMissing('deno'))("answer on the addon's loop in Deno", async () => {
+    expect(await answersOf(installed('deno'))).toEqual(answers);
+  });
 });
 
 it('says what a wrong choice of a loop may be', async () => {

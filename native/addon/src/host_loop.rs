@@ -11,10 +11,11 @@ use std::sync::{Arc, OnceLock};
 use boundary_bench_event_loop::{EventLoop, LibuvLoop, PolledLoop, exports_libuv};
 use boundary_bench_kernel::Error;
 use boundary_bench_kernel::error::contained;
-use napi::bindgen_prelude::{JsObjectValue, JsValue, Object};
+use napi::bindgen_prelude::JsValue;
 use napi::{Env, sys};
 
 use crate::errors::{invalid, js};
+use crate::runtime::is_bun;
 
 /// The environment variable that chooses the loop, read at its first use. Its only value is [`THREADS`].
 const VARIABLE: &str = "BOUNDARY_BENCH_EVENT_LOOP";
@@ -55,13 +56,6 @@ fn shares_libuv(env: Env) -> napi::Result<bool> {
         _ => return Err(invalid(format!("{VARIABLE} is `{wanted}`; it must be `{THREADS}` or nothing"))),
     };
     Ok(*SHARED.get_or_init(|| shared))
-}
-
-/// Whether the runtime is Bun, which exports libuv's functions but ends the process when one is called.
-fn is_bun(env: Env) -> napi::Result<bool> {
-    let process: Object<'_> = env.get_global()?.get_named_property("process")?;
-    let versions: Object<'_> = process.get_named_property("versions")?;
-    versions.has_named_property("bun")
 }
 
 /// The functions of Node-API that take a turn of a thread's loop, called from any thread.

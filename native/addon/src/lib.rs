@@ -32,6 +32,7 @@ mod naive;
 mod parameters;
 mod reader;
 mod requests;
+mod runtime;
 mod shard_answers;
 mod shard_calls;
 mod shard_clients;

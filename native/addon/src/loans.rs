@@ -34,6 +34,7 @@ use napi::{Env, sys};
 use crate::array_buffer::{FixedMemory, copy_of};
 use crate::errors::js;
 use crate::handle_scope::scoped;
+use crate::runtime::finalizes_on_own_thread;
 
 /// The bytes of waiting loans, beyond those that survived the last collection, above which the young generation is collected:
 /// enough that the collections take about a hundredth of the time in which JavaScript sums a result.
@@ -140,7 +141,8 @@ impl Drop for Loans {
     }
 }
 
-/// Hands memory to JavaScript as an `ArrayBuffer`, without a copy where the host allows that.
+/// Hands memory to JavaScript as an `ArrayBuffer`, without a copy where the host allows that and ends loans on the thread that they
+/// were made on.
 ///
 /// # Safety
 /// `env` is the environment of this thread, and a scope of handles is open.
@@ -148,6 +150,10 @@ pub unsafe fn lend(env: sys::napi_env, mut owner: impl FixedMemory) -> napi::Res
     // SAFETY: the caller's promise.
     unsafe { take_back(env, false) };
     let (place, bytes) = owner.parts();
+    if !finalizes_on_own_thread(Env::from_raw(env)) {
+        // SAFETY: the caller's promise; the memory is valid while its owner lives.
+        return unsafe { copy_of(env, std::slice::from_raw_parts(place, bytes)) };
+    }
     let number = LOANS.with_borrow_mut(|loans| {
         loans.last += 1;
         if !std::mem::replace(&mut loans.has_hook, true) {
