@@ -1,0 +1,131 @@
+/** Lines over a size, a load or a row of runs: one a series, named at its end. */
+import type { Canvas } from './canvas.js';
+import type { Markup } from './markup.js';
+import { logDomain, logTicks } from './ticks.js';
+
+export interface LinePoint {
+  readonly x: number;
+  readonly y: number;
+  /** What the pointer over the point shows. */
+  readonly title: string;
+  /** Whether the point is drawn as a ring, as what could not be decided is everywhere. */
+  readonly isHollow?: boolean;
+}
+
+export interface Series {
+  readonly name: string;
+  readonly color: string;
+  readonly symbol: 'diamond' | 'circle' | 'square';
+  readonly isDashed?: boolean;
+  readonly points: readonly LinePoint[];
+}
+
+export interface LinePlot {
+  readonly label: string;
+  readonly xAxis: string;
+  readonly yAxis: string;
+  /** The ticks of the x axis; absent: round values of a log scale. A `run` has equal steps. */
+  readonly xTicks?: readonly number[];
+  readonly xScale?: 'log' | 'point';
+  readonly formatX: (value: number) => string;
+  readonly formatY: (value: number) => string;
+  readonly series: readonly Series[];
+}
+
+const HEIGHT = 300;
+const MARGINS = { top: 24, bottom: 42, left: 50, right: 150 };
+
+/** The least distance of two names. */
+const NAME_HEIGHT = 14;
+
+export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
+  const { Plot } = canvas;
+  const { label, xAxis, yAxis, formatX, formatY, series, xScale = 'log' } = plot;
+  const height = Math.max(HEIGHT, series.length * NAME_HEIGHT + MARGINS.top + MARGINS.bottom);
+  const points = series.flatMap(({ points, ...rest }) => points.map((point) => ({ ...rest, ...point })));
+  const yDomain = logDomain(
+    points.map(({ y }) => y),
+    [1, 1.0001].map((factor) => factor * points[0]!.y) as [number, number],
+  );
+  const xDomain = xScale === 'log' ? logDomain(points.map(({ x }) => x)) : extentOf(points.map(({ x }) => x));
+  const xTicks = plot.xTicks ?? logTicks(xDomain, 5);
+  const names = namesApart(plot.series, yDomain, height);
+  return canvas.draw({
+    label,
+    options: {
+      height,
+      marginTop: MARGINS.top,
+      marginBottom: MARGINS.bottom,
+      marginLeft: MARGINS.left,
+      marginRight: MARGINS.right,
+      x: { type: xScale === 'log' ? 'log' : 'linear', domain: xDomain },
+      y: { type: 'log', domain: yDomain },
+      marks: [
+        Plot.gridY(logTicks(yDomain), { stroke: 'var(--grid)', strokeOpacity: 1 }),
+        Plot.axisY(logTicks(yDomain), {
+          tickFormat: formatY,
+          label: yAxis,
+          labelArrow: 'none',
+          labelAnchor: 'top',
+          tickSize: 0,
+        }),
+        Plot.axisX(xTicks, { tickFormat: formatX, label: xAxis, labelAnchor: 'center', labelArrow: 'none' }),
+        series.map(({ points, color, isDashed = false }) =>
+          Plot.line(points, {
+            x: 'x',
+            y: 'y',
+            stroke: color,
+            strokeWidth: 1.75,
+            ...(isDashed ? { strokeDasharray: '5 3' } : {}),
+          }),
+        ),
+        Plot.dot(points, {
+          x: 'x',
+          y: 'y',
+          symbol: 'symbol',
+          r: 3.5,
+          stroke: 'color',
+          fill: ({ isHollow, color }) => (isHollow === true ? 'var(--card)' : color),
+          title: 'title',
+        }),
+        names.map(({ name, color, last, dy }) =>
+          Plot.text([last], {
+            x: 'x',
+            y: 'y',
+            text: () => name,
+            fill: color,
+            textAnchor: 'start',
+            dx: 8,
+            dy,
+            fontSize: 11,
+            textOverflow: 'ellipsis',
+            lineWidth: 13,
+          }),
+        ),
+      ],
+    },
+  });
+}
+
+function extentOf(values: readonly number[]): [number, number] {
+  return [Math.min(...values), Math.max(...values)];
+}
+
+/** The names at the ends of the lines, moved up and down from there so far that none covers another. */
+function namesApart(series: readonly Series[], [low, high]: readonly [number, number], height: number) {
+  const [top, bottom] = [MARGINS.top, height - MARGINS.bottom];
+  const placeOf = (y: number): number => bottom - ((bottom - top) * Math.log(y / low)) / Math.log(high / low);
+  const names = series
+    .map(({ name, color, points }) => {
+      const last = points.at(-1)!;
+      return { name, color, last, wanted: placeOf(last.y) };
+    })
+    .toSorted((a, b) => a.wanted - b.wanted);
+  let lowest = top - NAME_HEIGHT;
+  const down = names.map(({ wanted }) => (lowest = Math.max(wanted, lowest + NAME_HEIGHT)));
+  // What was pushed out below goes up again, with those above it.
+  let highest = bottom + NAME_HEIGHT;
+  const places = down.toReversed().map((place) => (highest = Math.min(place, highest - NAME_HEIGHT)));
+  places.reverse();
+  return names.map((name, index) => ({ ...name, dy: places[index]! - name.wanted }));
+}
