@@ -1,5 +1,6 @@
 /** Lines over a size, a load or a row of runs: one a series, named at its end. */
 import type { Canvas } from './canvas.js';
+import { axisX, axisY } from './frame.js';
 import type { Markup } from './markup.js';
 import { logDomain, logTicks } from './ticks.js';
 
@@ -33,7 +34,7 @@ export interface LinePlot {
 }
 
 const HEIGHT = 300;
-const MARGINS = { top: 24, bottom: 42, left: 50, right: 150 };
+const MARGINS = { top: 24, bottom: 42, left: 50, right: 160 };
 
 /** The least distance of two names. */
 const NAME_HEIGHT = 14;
@@ -62,14 +63,8 @@ export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
       y: { type: 'log', domain: yDomain },
       marks: [
         Plot.gridY(logTicks(yDomain), { stroke: 'var(--grid)', strokeOpacity: 1 }),
-        Plot.axisY(logTicks(yDomain), {
-          tickFormat: formatY,
-          label: yAxis,
-          labelArrow: 'none',
-          labelAnchor: 'top',
-          tickSize: 0,
-        }),
-        Plot.axisX(xTicks, { tickFormat: formatX, label: xAxis, labelAnchor: 'center', labelArrow: 'none' }),
+        axisY(Plot, logTicks(yDomain), formatY, yAxis),
+        axisX(Plot, xTicks, formatX, xAxis),
         series.map(({ points, color, isDashed = false }) =>
           Plot.line(points, {
             x: 'x',
@@ -99,7 +94,7 @@ export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
             dy,
             fontSize: 11,
             textOverflow: 'ellipsis',
-            lineWidth: 13,
+            lineWidth: 13.5,
           }),
         ),
       ],

@@ -3,6 +3,7 @@ import { groupBy } from '../../compare/cell-groups.js';
 import type { CostModel, MechanismCosts } from '../../records/record.js';
 import { formatDuration } from '../format.js';
 import type { Canvas } from './canvas.js';
+import { axisX, axisY } from './frame.js';
 import type { Figure } from './page.js';
 import { SIDE_STYLES } from './side-style.js';
 import { logDomain, logTicks } from './ticks.js';
@@ -39,20 +40,8 @@ function predictedPlot(canvas: Canvas, mechanisms: readonly MechanismCosts[], la
       marks: [
         Plot.gridX(ticks, { stroke: 'var(--grid)', strokeOpacity: 1 }),
         Plot.gridY(ticks, { stroke: 'var(--grid)', strokeOpacity: 1 }),
-        Plot.axisX(ticks, {
-          tickFormat: formatDuration,
-          label: 'measured',
-          labelAnchor: 'center',
-          labelArrow: 'none',
-          tickSize: 0,
-        }),
-        Plot.axisY(ticks, {
-          tickFormat: formatDuration,
-          label: 'predicted',
-          labelArrow: 'none',
-          labelAnchor: 'top',
-          tickSize: 0,
-        }),
+        axisX(Plot, ticks, formatDuration, 'measured'),
+        axisY(Plot, ticks, formatDuration, 'predicted'),
         Plot.link([domain], { x1: domain[0], y1: domain[0], x2: domain[1], y2: domain[1], stroke: 'var(--quiet)' }),
         Plot.dot(cells, {
           x: 'measured',

@@ -87,12 +87,12 @@ const SHAPES = {
   square: 'M1 1H9V9H1Z',
 } as const;
 
-/** What the colours and the forms of dots mean. */
-export function sideLegend(): Markup {
+/** What the colours and the forms of dots mean; `hollow`: what a hollow one means, if there are some. */
+export function sideLegend(hollow?: string): Markup {
   const sides = (Object.keys(SIDE_NAMES) as Side[]).map((side) => {
     const { color, symbol } = SIDE_STYLES[side];
     return { name: SIDE_NAMES[side], symbol: markup`<path d="${SHAPES[symbol]}" fill="${color}"/>` };
   });
-  const hollow = markup`<path d="${SHAPES.circle}" fill="none" stroke="currentColor" stroke-width="1.5"/>`;
-  return legend([...sides, { name: 'hollow: inconclusive', symbol: hollow }]);
+  const ring = markup`<path d="${SHAPES.circle}" fill="none" stroke="currentColor" stroke-width="1.5"/>`;
+  return legend([...sides, ...(hollow === undefined ? [] : [{ name: `hollow: ${hollow}`, symbol: ring }])]);
 }

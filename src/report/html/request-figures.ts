@@ -66,7 +66,7 @@ function throughputFigure(
   const picture = linePlot(canvas, {
     label: `${title}, ${where}`,
     xAxis: AXES[by],
-    yAxis: 'operations',
+    yAxis: 'operations a second',
     xTicks: ticks,
     formatX: String,
     formatY: formatShortRate,

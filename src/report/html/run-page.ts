@@ -18,7 +18,7 @@ import { ratioPlot } from './ratio-plot.js';
 import { anchorsOf, recordsTable, unfinishedList } from './records-table.js';
 import { requestFigures } from './request-figures.js';
 import { stripPlot } from './strip-plot.js';
-import { hasParts, partsOf, timePlot } from './time-plot.js';
+import { garbageOf, hasParts, partsOf, timePlot } from './time-plot.js';
 
 /** The text of `run.html`. */
 export async function renderRunHtml(run: Run): Promise<string> {
@@ -42,7 +42,7 @@ export async function renderRunHtml(run: Run): Promise<string> {
           'model',
           'The cost model beside the measurements',
           modelFigures(canvas, run.model),
-          sideLegend(),
+          sideLegend('fitted'),
         )),
     ...trustSection(canvas, run, contests),
     { id: 'all', title: 'All records', content: recordsTable(run.records, anchorOf) },
@@ -75,7 +75,6 @@ function lanesSection(
     return anchor === undefined ? undefined : `#${anchor}`;
   };
   const compared = contests
-    .filter(({ records }) => records.length > 1)
     .map((contest) => comparedContest(run, contest, hrefOf))
     .filter(({ rows }) => rows.length > 1);
   if (compared.length === 0) return [];
@@ -94,7 +93,7 @@ function lanesSection(
   });
   const marks = notesOf(compared.flatMap(({ rows }) => rows.map(({ marks }) => marks)));
   const notes = [RUST_FACTOR_NOTE, 'A bar is the 95% interval. A name leads to its record.', ...marks];
-  const content = markup`${sideLegend()}${notes.map((note) => markup`<p class="quiet">${note}</p>`)}${byEngine}`;
+  const content = markup`${sideLegend('inconclusive')}<p class="quiet">${notes.join(' ')}</p>${byEngine}`;
   return [{ id: 'lanes', title: 'Lane by lane', content }];
 }
 
@@ -109,8 +108,9 @@ function timeSection(canvas: Canvas, contests: readonly Contest[]): Section[] {
   const entries = partsOf(told.flatMap(({ records }) => records)).map(({ name, color }) => {
     return { name, symbol: bar(color) };
   });
+  const hasGarbage = told.some(({ records }) => records.some((record) => garbageOf(record) > 0));
   const marks = [
-    { name: 'of which collecting garbage', symbol: bar('var(--bad)') },
+    ...(hasGarbage ? [{ name: 'of which collecting garbage', symbol: bar('var(--bad)') }] : []),
     { name: 'elapsed', symbol: markup`<path d="M5 0V10" stroke="currentColor" stroke-width="3"/>` },
   ];
   const note =

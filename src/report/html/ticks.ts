@@ -43,3 +43,10 @@ export function logDomain(values: readonly number[], least?: readonly [number, n
   const margin = Math.max((high / low) ** 0.05, 1.02);
   return [low / margin, high * margin];
 }
+
+/** Round values from 0 up to the end of a linear domain, at most six. */
+export function linearTicks([, high]: readonly [number, number]): number[] {
+  const power = 10 ** Math.floor(Math.log10(high));
+  const step = [0.2, 0.5, 1, 2].map((factor) => factor * power).find((step) => high / step < MOST)!;
+  return Array.from({ length: Math.floor(high / step) + 1 }, (_, index) => Number((index * step).toPrecision(6)));
+}

@@ -37,6 +37,11 @@ export function hasParts(record: CompletedRecord): boolean {
   return medianOf(record, processCpu) !== undefined && record.rows > 0;
 }
 
+/** The seconds that a sample spent on collecting garbage: pauses of JavaScript's thread. */
+export function garbageOf(record: CompletedRecord): number {
+  return medianOf(record, ({ gcSeconds }) => gcSeconds) ?? 0;
+}
+
 export function timePlot(
   canvas: Canvas,
   records: readonly CompletedRecord[],
@@ -46,7 +51,7 @@ export function timePlot(
   const { Plot } = canvas;
   const bars = records.map((record, index) => {
     const segments = segmentsOf(record, index);
-    const gc = (medianOf(record, ({ gcSeconds }) => gcSeconds) ?? 0) / record.rows;
+    const gc = garbageOf(record) / record.rows;
     const javaScript = segments.find(({ name }) => name === PARTS[1]!.name);
     const elapsed = record.summary.medianSeconds / record.rows;
     const title = [
