@@ -58,7 +58,7 @@ describe('run', () => {
       longestStallMs: expect.any(Number),
     });
 
-    expect((await readdir(directory)).toSorted()).toEqual(['run.json', 'run.jsonl', 'run.md']);
+    expect((await readdir(directory)).toSorted()).toEqual(['run.html', 'run.json', 'run.jsonl', 'run.md']);
     expect(await readRun(join(directory, 'run.json'))).toEqual(result.run);
     expect((await readLog(join(directory, 'run.jsonl'))).records).toHaveLength(5);
     expect(await readFile(join(directory, 'run.md'), 'utf8')).toContain('sum.typed');

@@ -1,9 +1,8 @@
 /** A page that stands alone: its style and its script are within it, and it may load nothing. */
 import { createHash } from 'node:crypto';
-import type { Side } from '../../records/record.js';
 import { Markup, markup } from './markup.js';
 import { PAGE_SCRIPT } from './script.js';
-import { SIDE_STYLES } from './side-style.js';
+import { SHAPES, SIDE_STYLES } from './side-style.js';
 import { PAGE_STYLE } from './style.js';
 
 export interface Section {
@@ -62,7 +61,7 @@ export function figures(all: readonly Figure[]): Markup {
   return markup`<div class="figures">
 ${all.map(
   ({ title, note, picture }) =>
-    markup`<figure><figcaption>${title}${note === undefined ? undefined : markup`<small>${note}</small>`}</figcaption>${picture}</figure>\n`,
+    markup`<figure><figcaption>${title}${note === undefined || note === '' ? undefined : markup`<small>${note}</small>`}</figcaption>${picture}</figure>\n`,
 )}</div>`;
 }
 
@@ -75,23 +74,10 @@ export function legend(entries: readonly { readonly name: string; readonly symbo
   return markup`<ul class="legend">${entries.map(({ name, symbol }) => markup`<li><svg viewBox="0 0 10 10" aria-hidden="true">${symbol}</svg>${name}</li>`)}</ul>`;
 }
 
-const SIDE_NAMES: Readonly<Record<Side, string>> = {
-  rust: 'rust: in Rust alone',
-  napi: 'napi: from Node through the addon',
-  js: 'js: in JavaScript',
-};
-
-const SHAPES = {
-  diamond: 'M5 0L10 5L5 10L0 5Z',
-  circle: 'M5 1A4 4 0 1 1 5 9A4 4 0 1 1 5 1Z',
-  square: 'M1 1H9V9H1Z',
-} as const;
-
 /** What the colours and the forms of dots mean; `hollow`: what a hollow one means, if there are some. */
 export function sideLegend(hollow?: string): Markup {
-  const sides = (Object.keys(SIDE_NAMES) as Side[]).map((side) => {
-    const { color, symbol } = SIDE_STYLES[side];
-    return { name: SIDE_NAMES[side], symbol: markup`<path d="${SHAPES[symbol]}" fill="${color}"/>` };
+  const sides = Object.values(SIDE_STYLES).map(({ meaning: name, color, symbol }) => {
+    return { name, symbol: markup`<path d="${SHAPES[symbol]}" fill="${color}"/>` };
   });
   const ring = markup`<path d="${SHAPES.circle}" fill="none" stroke="currentColor" stroke-width="1.5"/>`;
   return legend([...sides, ...(hollow === undefined ? [] : [{ name: `hollow: ${hollow}`, symbol: ring }])]);

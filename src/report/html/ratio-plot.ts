@@ -28,6 +28,8 @@ export interface RatioPlot {
   /** What the picture shows, for those who do not see it. */
   readonly label: string;
   readonly axis: string;
+  /** The colour of the line at 1. */
+  readonly reference: string;
   readonly rows: readonly RatioRow[];
 }
 
@@ -40,7 +42,7 @@ const LEAST_DOMAIN = [0.8, 1.25] as const;
 const NAME_AT = 0.3;
 const DOT_AT = 0.74;
 
-export function ratioPlot(canvas: Canvas, { label, axis, rows }: RatioPlot): Markup {
+export function ratioPlot(canvas: Canvas, { label, axis, reference, rows }: RatioPlot): Markup {
   const { Plot } = canvas;
   const domain = logDomain(
     rows.flatMap(({ ratio, low, high }) => [ratio, low, high]),
@@ -58,7 +60,7 @@ export function ratioPlot(canvas: Canvas, { label, axis, rows }: RatioPlot): Mar
     label,
     hasLinks: rows.some(({ href }) => href !== undefined),
     options: framed(canvas, frame, [
-      Plot.ruleX([1], { stroke: 'var(--rust)', strokeWidth: 1.5 }),
+      Plot.ruleX([1], { stroke: reference, strokeWidth: 1.5 }),
       Plot.link(placed, { x1: 'low', x2: 'high', y1: 'at', y2: 'at', stroke: 'color', strokeWidth: 2, title: 'title' }),
       Plot.dot(placed, {
         x: 'ratio',

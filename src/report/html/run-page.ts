@@ -9,7 +9,7 @@ import { notesOf } from '../marks.js';
 import { noiseText } from '../noise.js';
 import { answersOf } from './answers.js';
 import { type Canvas, loadCanvas } from './canvas.js';
-import { type Contest, comparedContest, contestsOf, namesOf } from './contests.js';
+import { type ComparedContest, type Contest, comparedContest, contestsOf, namesOf } from './contests.js';
 import { type Markup, markup } from './markup.js';
 import { modelFigures } from './model-figures.js';
 import { noisePlot } from './noise-plot.js';
@@ -79,22 +79,26 @@ function lanesSection(
     .filter(({ rows }) => rows.length > 1);
   if (compared.length === 0) return [];
   const byEngine = groupBy(compared, ({ engine }) => engine).map((ofEngine) => {
-    const all = ofEngine.map(({ title, reference, rows }): Figure => {
-      const to = rows.find(({ isReference }) => isReference === true)!.name;
-      const what = reference.side === 'rust' ? 'Rust factor' : 'factor';
-      const axis = `time beside that of ${reference.side === 'rust' ? "Rust's best" : 'the fastest'}`;
-      return {
-        title,
-        note: `1 is ${to}`,
-        picture: ratioPlot(canvas, { label: `${title}: the ${what} of each lane`, axis, rows }),
-      };
-    });
+    const all = ofEngine.map((contest) => laneFigure(canvas, contest));
     return markup`${compared.length === ofEngine.length ? undefined : markup`<h3>${ofEngine[0]!.engine}</h3>`}${figures(all)}`;
   });
   const marks = notesOf(compared.flatMap(({ rows }) => rows.map(({ marks }) => marks)));
   const notes = [RUST_FACTOR_NOTE, 'A bar is the 95% interval. A name leads to its record.', ...marks];
   const content = markup`${sideLegend('inconclusive')}<p class="quiet">${notes.join(' ')}</p>${byEngine}`;
   return [{ id: 'lanes', title: 'Lane by lane', content }];
+}
+
+/** The dot plot of a contest. */
+export function laneFigure(canvas: Canvas, { title, reference, rows }: ComparedContest): Figure {
+  const isRust = reference.side === 'rust';
+  const to = rows.find(({ isReference }) => isReference === true)!.name;
+  const picture = ratioPlot(canvas, {
+    label: `${title}: the ${isRust ? 'Rust factor' : 'factor'} of each lane`,
+    axis: `time beside that of ${isRust ? "Rust's best" : 'the fastest'}`,
+    reference: isRust ? 'var(--rust)' : 'var(--ink)',
+    rows,
+  });
+  return { title, note: `1 is ${to}`, picture };
 }
 
 function timeSection(canvas: Canvas, contests: readonly Contest[]): Section[] {

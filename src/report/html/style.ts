@@ -9,12 +9,10 @@ const DARK = `--paper:#16181c;--ink:#e6e8eb;--quiet:#a3a9b2;--grid:#30343b;--car
 const COLORS = `:root{color-scheme:light dark;${LIGHT}}
 @media screen and (prefers-color-scheme:dark){:root{${DARK}}}`;
 
-/** The style within a picture that stands alone. */
+/** The style within a picture that stands alone: it has its own background, since a page shows it in either scheme. */
 export const PICTURE_STYLE = `${COLORS}
 text{white-space:pre}
-svg{font-family:system-ui,-apple-system,"Segoe UI",sans-serif}
-.paper{fill:var(--paper)}
-svg>svg,svg>text{color:var(--ink);fill:var(--ink)}`;
+svg{color:var(--ink)}`;
 
 export const PAGE_STYLE = `${COLORS}
 *{box-sizing:border-box}
@@ -38,7 +36,7 @@ figcaption small{display:block;font-weight:400;color:var(--quiet)}
 .filters{display:flex;flex-wrap:wrap;gap:.6rem 1rem;align-items:end;margin:.6rem 0}
 .filters label{display:flex;flex-direction:column;font-size:.85rem;color:var(--quiet)}
 input,select,button{font:inherit;color:inherit;background:var(--paper);border:1px solid var(--quiet);border-radius:5px;padding:.25rem .5rem;max-width:100%}
-.scroll{overflow-x:auto;max-width:100%}
+.scroll{overflow-x:auto;max-width:100%;margin:.6rem 0}
 table{border-collapse:collapse;font-size:.85rem;width:100%}
 th,td{text-align:left;vertical-align:top;padding:.25rem .5rem;border-bottom:1px solid var(--grid);overflow-wrap:normal}
 td.number,th.number{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
