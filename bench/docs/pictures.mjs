@@ -64,7 +64,7 @@ const PICTURES = {
     const noise = noiseFloorsOf(records, margin);
     const title = 'Each cell beside itself';
     const note = `${formatRows(rows.measurements)} rows`;
-    return { title, figures: [{ title, note, picture: noisePlot(canvas, noise, margin) }], columns: 1 };
+    return { title, figures: [{ title, note, picture: noisePlot(canvas, noise, margin) }], columns: 1, hollow: null };
   },
 };
 

@@ -34,7 +34,7 @@ export interface LinePlot {
 }
 
 const HEIGHT = 300;
-const MARGINS = { top: 24, bottom: 42, left: 50, right: 160 };
+const MARGINS = { top: 24, bottom: 42, left: 62, right: 155 };
 
 /** The least distance of two names. */
 const NAME_HEIGHT = 14;
@@ -49,8 +49,11 @@ export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
     [1, 1.0001].map((factor) => factor * points[0]!.y) as [number, number],
   );
   const xDomain = xScale === 'log' ? logDomain(points.map(({ x }) => x)) : extentOf(points.map(({ x }) => x));
-  const xTicks = plot.xTicks ?? logTicks(xDomain, 5);
+  const xTicks = plot.xTicks ?? logTicks(xDomain, 3);
   const names = namesApart(plot.series, yDomain, height);
+  const rightmost = Math.max(...points.map(({ x }) => x));
+  // A line that ends on the right has its name beyond all points; one that ends before keeps it at its end.
+  const nameAt = (x: number): number => (x * 2 >= rightmost ? rightmost : x);
   return canvas.draw({
     label,
     options: {
@@ -85,10 +88,12 @@ export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
         }),
         names.map(({ name, color, last, dy }) =>
           Plot.text([last], {
-            x: 'x',
+            x: ({ x }) => nameAt(x),
             y: 'y',
             text: () => name,
             fill: color,
+            stroke: 'var(--card)',
+            strokeWidth: 3,
             textAnchor: 'start',
             dx: 8,
             dy,

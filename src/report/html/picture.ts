@@ -2,7 +2,7 @@
 import { FIGURE_WIDTH } from './canvas.js';
 import { Markup, markup } from './markup.js';
 import type { Figure } from './page.js';
-import { SHAPES, SIDE_STYLES } from './side-style.js';
+import { SIDE_STYLES, type SideStyle } from './side-style.js';
 import { PICTURE_STYLE } from './style.js';
 
 export interface Picture {
@@ -11,9 +11,11 @@ export interface Picture {
   readonly figures: readonly Figure[];
   /** The figures beside each other. */
   readonly columns: number;
-  /** What a hollow dot means, if there are some. */
-  readonly hollow?: string;
+  /** What a hollow dot means, if there are some; `null`: the picture has no dots of sides. */
+  readonly hollow?: string | null;
 }
+
+const GLYPHS: Readonly<Record<SideStyle['symbol'], string>> = { diamond: '◆', circle: '●', square: '■' };
 
 const GAP = 20;
 const LEGEND_HEIGHT = 34;
@@ -21,7 +23,7 @@ const HEAD_HEIGHT = 44;
 
 /** The text of an SVG file. */
 export function pictureText({ title, figures, columns, hollow }: Picture): string {
-  const tops = Array.from({ length: columns }, () => LEGEND_HEIGHT);
+  const tops = Array.from({ length: columns }, (): number => (hollow === null ? GAP : LEGEND_HEIGHT));
   const placed = figures.map(({ title: name, note, picture }) => {
     // Each figure goes below the shortest column.
     const column = tops.indexOf(Math.min(...tops));
@@ -39,25 +41,18 @@ export function pictureText({ title, figures, columns, hollow }: Picture): strin
 <title>${title}</title>
 <style>${new Markup(PICTURE_STYLE)}</style>
 <rect width="100%" height="100%" rx="8" fill="var(--card)"/>
-${legendMarkup(hollow)}
+${hollow === null ? undefined : legendMarkup(hollow)}
 ${placed}</svg>
 `.text;
 }
 
+/** The legend as one text, since nobody measures texts here. */
 function legendMarkup(hollow: string | undefined): Markup {
-  const ring = { meaning: `hollow: ${hollow}`, color: 'var(--quiet)', symbol: 'circle', isRing: true } as const;
-  const entries = [
-    ...Object.values(SIDE_STYLES).map((style) => ({ ...style, isRing: false })),
-    ...(hollow === undefined ? [] : [ring]),
-  ];
-  let x = GAP;
-  return markup`${entries.map(({ meaning: name, color, symbol, isRing }) => {
-    const at = x;
-    // The width of a letter in the mean, since nobody measures texts here.
-    x += 28 + name.length * 6.4;
-    const paint = isRing ? markup`fill="none" stroke="${color}" stroke-width="1.5"` : markup`fill="${color}"`;
-    return markup`<g transform="translate(${at} 12)"><path d="${SHAPES[symbol]}" ${paint}/><text x="15" y="9" fill="var(--ink)">${name}</text></g>`;
-  })}`;
+  const sides = Object.values(SIDE_STYLES).map(({ meaning, color, symbol }) => {
+    return markup`<tspan fill="${color}">${GLYPHS[symbol]}</tspan> ${meaning}    `;
+  });
+  const ring = hollow === undefined ? undefined : markup`<tspan fill="var(--quiet)">○</tspan> hollow: ${hollow}`;
+  return markup`<text x="${GAP}" y="22" fill="var(--ink)">${sides}${ring}</text>`;
 }
 
 function heightOf({ text }: Markup): number {
