@@ -92,8 +92,8 @@ function printResult({ run: finished, directory, aborted, unmeasured }: RunResul
   }
   const left = unmeasured.length === 0 ? '' : `, ${unmeasured.length} cells not measured`;
   const ending = aborted ? `Interrupted${left}; what is done is in` : 'Results:';
+  if (!json) process.stderr.write(`Report: ${join(directory, 'run.html')}\n`);
   process.stderr.write(`${ending} ${resultFile}\n`);
-  process.stderr.write(`Report: ${join(directory, 'run.html')}\n`);
   if (aborted) process.stderr.write(`Go on with: boundary-bench run --resume ${directory}\n`);
 }
 

@@ -61,7 +61,7 @@ export function figures(all: readonly Figure[]): Markup {
   return markup`<div class="figures">
 ${all.map(
   ({ title, note, picture }) =>
-    markup`<figure><figcaption>${title}${note === undefined || note === '' ? undefined : markup`<small>${note}</small>`}</figcaption>${picture}</figure>\n`,
+    markup`<figure aria-label="${title}"><figcaption>${title}${note === undefined || note === '' ? undefined : markup`<small>${note}</small>`}</figcaption>${picture}</figure>\n`,
 )}</div>`;
 }
 

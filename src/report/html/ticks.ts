@@ -35,9 +35,12 @@ function ticksOf(mantissas: readonly number[], low: number, high: number): numbe
   return ticks;
 }
 
+/** Values that are less, or greater than its inverse, are no measurements, and have no place on an axis. */
+const TINIEST = 1e-18;
+
 /** The domain of positive values with a margin at each end, and at least as wide as `least`. */
 export function logDomain(values: readonly number[], least?: readonly [number, number]): [number, number] {
-  const all = [...values, ...(least ?? [])].filter((value) => value > 0 && Number.isFinite(value));
+  const all = [...values, ...(least ?? [])].filter((value) => value > TINIEST && value < 1 / TINIEST);
   if (all.length === 0) return [0.5, 2];
   const [low, high] = [all.reduce((a, b) => Math.min(a, b)), all.reduce((a, b) => Math.max(a, b))];
   const margin = Math.max((high / low) ** 0.05, 1.02);
