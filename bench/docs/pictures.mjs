@@ -12,6 +12,13 @@ import { MAIN, newestRun, newestText } from './runs.mjs';
 
 const canvas = await loadCanvas();
 
+/** Those that show how the model fits, and what it is for. */
+const MODEL_FIGURES = new Set([
+  'rows in: predicted beside measured',
+  'rows in: a call by its size',
+  'bytes in: a call by its size',
+]);
+
 const PICTURES = {
   main: () => ({
     title: 'Each lane of each side beside the best of Rust on the embedded engine',
@@ -53,8 +60,8 @@ const PICTURES = {
     return { title: 'Latency of each client against the load that it was offered', figures, columns: 2 };
   },
   model: () => ({
-    title: 'The time of a call by the cost model beside the measured time',
-    figures: modelFigures(canvas, newestRun('model').model).filter(({ title }) => title.startsWith('rows ')),
+    title: 'The time of a call by the cost model, beside the measured time and by its size',
+    figures: modelFigures(canvas, newestRun('model').model, []).filter(({ title }) => MODEL_FIGURES.has(title)),
     columns: 2,
     hollow: 'fitted',
   }),

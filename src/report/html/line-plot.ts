@@ -18,7 +18,10 @@ export interface Series {
   readonly color: string;
   readonly symbol: 'diamond' | 'circle' | 'square';
   readonly isDashed?: boolean;
+  /** What the line goes through, from left to right. */
   readonly points: readonly LinePoint[];
+  /** The dots, where they are other than the points of the line. */
+  readonly dots?: readonly LinePoint[];
 }
 
 export interface LinePlot {
@@ -31,6 +34,8 @@ export interface LinePlot {
   readonly formatX: (value: number) => string;
   readonly formatY: (value: number) => string;
   readonly series: readonly Series[];
+  /** Places on the x axis that stand out. */
+  readonly rules?: readonly { readonly x: number; readonly title: string }[];
 }
 
 const HEIGHT = 300;
@@ -41,9 +46,12 @@ const NAME_HEIGHT = 14;
 
 export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
   const { Plot } = canvas;
-  const { label, xAxis, yAxis, formatX, formatY, series, xScale = 'log' } = plot;
+  const { label, xAxis, yAxis, formatX, formatY, series, xScale = 'log', rules = [] } = plot;
   const height = Math.max(HEIGHT, series.length * NAME_HEIGHT + MARGINS.top + MARGINS.bottom);
-  const points = series.flatMap(({ points, ...rest }) => points.map((point) => ({ ...rest, ...point })));
+  const points = series.flatMap(({ points, dots }) => [...points, ...(dots ?? [])]);
+  const dots = series.flatMap(({ points, dots = points, color, symbol }) =>
+    dots.map((dot) => ({ color, symbol, ...dot })),
+  );
   const yDomain = logDomain(
     points.map(({ y }) => y),
     [1, 1.0001].map((factor) => factor * points[0]!.y) as [number, number],
@@ -68,16 +76,18 @@ export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
         Plot.gridY(logTicks(yDomain), { stroke: 'var(--grid)', strokeOpacity: 1 }),
         axisY(Plot, logTicks(yDomain), formatY, yAxis),
         axisX(Plot, xTicks, formatX, xAxis),
-        series.map(({ points, color, isDashed = false }) =>
+        series.map(({ name, points, color, isDashed = false }) =>
           Plot.line(points, {
             x: 'x',
             y: 'y',
             stroke: color,
             strokeWidth: 1.75,
+            title: () => name,
             ...(isDashed ? { strokeDasharray: '5 3' } : {}),
           }),
         ),
-        Plot.dot(points, {
+        Plot.ruleX(rules, { x: 'x', stroke: 'var(--ink)', strokeDasharray: '2 3', title: 'title' }),
+        Plot.dot(dots, {
           x: 'x',
           y: 'y',
           symbol: 'symbol',

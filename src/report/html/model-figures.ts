@@ -1,7 +1,10 @@
 /** The figures of the cost model: what it says beside what was measured, and which way is the cheapest by size. */
 import { groupBy } from '../../compare/cell-groups.js';
-import type { CostModel, MechanismCosts } from '../../records/record.js';
-import { formatDuration } from '../format.js';
+import { forecastOf, scaled } from '../../model/forecast.js';
+import { type Load, predictCall } from '../../model/predict.js';
+import type { CostModel, Crossing, MechanismCosts, RunRecord } from '../../records/record.js';
+import { formatDuration, formatRows } from '../format.js';
+import { type LinePoint, type Series, linePlot } from './line-plot.js';
 import type { Canvas } from './canvas.js';
 import { axisX, axisY } from './frame.js';
 import type { Figure } from './page.js';
@@ -10,14 +13,77 @@ import { logDomain, logTicks } from './ticks.js';
 
 const HEIGHT = 320;
 
-/** For each kind of load and direction, the predicted over the measured time of a call of every cell. */
-export function modelFigures(canvas: Canvas, { mechanisms }: CostModel): Figure[] {
-  const kinds = groupBy(mechanisms, ({ what, direction }) => `${what} ${direction}`);
-  return kinds.map((ofKind) => {
+/**
+ * For each kind of load and direction: the predicted over the measured time of a call of every cell, and the time by the size. `records`
+ * are those of the run, which know the sizes of cells.
+ */
+export function modelFigures(canvas: Canvas, model: CostModel, records: readonly RunRecord[]): Figure[] {
+  const kinds = groupBy(model.mechanisms, ({ what, direction }) => `${what} ${direction}`);
+  return kinds.flatMap((ofKind) => {
     const { what, direction } = ofKind[0]!;
     const title = `${what} ${direction}: predicted beside measured`;
-    return { title, note: 'a call; filled: cells that were not fitted', picture: predictedPlot(canvas, ofKind, title) };
+    return [
+      { title, note: 'a call; filled: cells that were not fitted', picture: predictedPlot(canvas, ofKind, title) },
+      ...bySizeFigure(canvas, ofKind, records),
+    ];
   });
+}
+
+/** The points of a line in a power of ten. */
+const STEPS = 6;
+
+/** The time of a call by its size: lines by the model, dots as measured, and where one way becomes cheaper than another. */
+function bySizeFigure(canvas: Canvas, mechanisms: readonly MechanismCosts[], records: readonly RunRecord[]): Figure[] {
+  const { what, direction, mostPerRow } = mechanisms[0]!;
+  const piece = what === 'rows' ? 'row' : 'byte';
+  const most = Math.min(...mechanisms.map((mechanism) => mechanism.most[piece]));
+  if (most <= 1) return [];
+  const one: Load = {
+    what,
+    rows: what === 'rows' ? 1 : 0,
+    numbers: mostPerRow.number,
+    texts: what === 'text' ? 1 : mostPerRow.text,
+    bytes: what === 'rows' ? mostPerRow.byte : 1,
+  };
+  const steps = Math.ceil(Math.log10(most) * STEPS);
+  const sizes = [...new Set(Array.from({ length: steps + 1 }, (_, step) => Math.round(most ** (step / steps))))];
+  const crossings = new Map(records.map(({ id, crossing }) => [id, crossing]));
+  const series = mechanisms.map((mechanism): Series => {
+    const points = sizes.map((size) => ({ x: size, y: predictCall(mechanism, scaled(one, size)).seconds, title: '' }));
+    const dots = [...mechanism.fitted, ...mechanism.heldOut].flatMap(({ id, measured }): LinePoint[] => {
+      const crossing = crossings.get(id);
+      if (crossing === undefined || !isOfShape(crossing, one)) return [];
+      const title = `${id}\nmeasured ${formatDuration(measured)}`;
+      return [{ x: what === 'rows' ? crossing.rows : crossing.bytes, y: measured, title }];
+    });
+    return { name: `${mechanism.side} · ${mechanism.variant}`, ...SIDE_STYLES[mechanism.side], points, dots };
+  });
+  const unit = what === 'rows' ? 'rows' : what === 'text' ? 'characters' : 'bytes';
+  const { crossovers } = forecastOf({ mechanisms, unfitted: [] }, { load: one, directions: [direction] });
+  const rules = crossovers.flatMap(({ way, other, rows }) => {
+    if (rows === undefined) return [];
+    return [{ x: rows, title: `from ${formatRows(rows)} ${unit} on, ${way.variant} is cheaper than ${other.variant}` }];
+  });
+  const title = `${what} ${direction}: a call by its size`;
+  const picture = linePlot(canvas, {
+    label: [title, ...rules.map((rule) => rule.title)].join('; '),
+    xAxis: `${unit} of a call`,
+    yAxis: 'time of a call',
+    formatX: formatRows,
+    formatY: formatDuration,
+    series,
+    rules,
+  });
+  const drawn = series.some(({ dots = [] }) => dots.length > 0) ? 'lines: predicted, dots: measured' : 'predicted';
+  const note = [drawn, ...rules.map((rule) => `dashed: ${rule.title}`)].join('; ');
+  return [{ title, note, picture }];
+}
+
+/** Whether a cell carries rows of the same columns. */
+function isOfShape(crossing: Crossing, one: Load): boolean {
+  if (one.what !== 'rows') return true;
+  const { rows, numbers, texts } = crossing;
+  return rows > 0 && numbers === rows * one.numbers && texts === rows * one.texts;
 }
 
 function predictedPlot(canvas: Canvas, mechanisms: readonly MechanismCosts[], label: string): Figure['picture'] {

@@ -41,7 +41,7 @@ export async function renderRunHtml(run: Run): Promise<string> {
       : figuresSection(
           'model',
           'The cost model beside the measurements',
-          modelFigures(canvas, run.model),
+          modelFigures(canvas, run.model, run.records),
           sideLegend('fitted'),
         )),
     ...trustSection(canvas, run, contests),
