@@ -4,9 +4,13 @@ import fc from 'fast-check';
 import { parseHTML } from 'linkedom';
 import { describe, expect, it } from 'vitest';
 
-import type { CompletedRecord } from '../../../src/records/record.js';
+import { noiseFloorsOf } from '../../../src/compare/comparisons.js';
+import type { CompletedRecord, MechanismCosts } from '../../../src/records/record.js';
 import { loadCanvas } from '../../../src/report/html/canvas.js';
+import { linePlot } from '../../../src/report/html/line-plot.js';
 import { markup } from '../../../src/report/html/markup.js';
+import { modelFigures } from '../../../src/report/html/model-figures.js';
+import { noisePlot } from '../../../src/report/html/noise-plot.js';
 import { pictureText } from '../../../src/report/html/picture.js';
 import { loadFigure, requestFigures } from '../../../src/report/html/request-figures.js';
 import { linearTicks, logDomain, logTicks } from '../../../src/report/html/ticks.js';
@@ -156,6 +160,25 @@ describe('requests', () => {
     expect(requestFigures(canvas, runOf(records.slice(0, 1)))).toEqual([]);
   });
 
+  it('draw any rates', () => {
+    const rate = fc.oneof(fc.double({ min: 1e-3, max: 1e12, noNaN: true }), fc.constantFrom(0, Infinity));
+    fc.assert(
+      fc.property(fc.array(fc.record({ x: fc.constantFrom(1, 8, 64), y: rate }), { minLength: 1 }), (points) => {
+        const { text } = linePlot(canvas, {
+          label: 'rates',
+          xAxis: 'x',
+          yAxis: 'y',
+          formatX: String,
+          formatY: String,
+          series: [
+            { name: 'a', color: 'red', symbol: 'circle', points: points.map((point) => ({ ...point, title: '' })) },
+          ],
+        });
+        expect(text).not.toMatch(/NaN|="[^"]*Infinity/);
+      }),
+    );
+  });
+
   it('in an open loop show the median and the p99 of each client by the load', () => {
     const step = (offered: number, p50: number, p99: number) =>
       ({ side: 'js', name: 'ioredis', offered, p50, p99 }) as const;
@@ -170,6 +193,76 @@ describe('requests', () => {
       'js · ioredis\n2.00 K/s offered: p99 500 ns',
     ]);
     expect(loadFigure(canvas, 'kv get', [step(1000, 80, 300)])).toEqual([]);
+  });
+});
+
+describe('the noise', () => {
+  it('stands out where a cell looks faster or slower than itself', () => {
+    const quiet = completed({ side: 'rust', lane: 'row', variant: 'a' }, [1, 1.01, 1, 1.01, 1, 1.01]);
+    const noisy = completed({ side: 'js', lane: 'row', variant: 'b' }, [1, 2, 1.01, 2.01, 1, 2]);
+    const rough = completed({ side: 'js', lane: 'columns', variant: 'c' }, [1, 2, 3]);
+    const noise = noiseFloorsOf([quiet, noisy, rough], 0.05);
+    expect(noise.map(({ numerator, denominator, verdict }) => [numerator, denominator, verdict])).toEqual([
+      [quiet.id, quiet.id, 'equivalent'],
+      [noisy.id, noisy.id, 'faster'],
+    ]);
+    const { document } = parseHTML(noisePlot(canvas, noise, 0.05).text);
+    expect(document.querySelector('svg')?.getAttribute('aria-label')).toBe(
+      '2 cells beside themselves; 1 look faster or slower than themselves',
+    );
+    const dots = [...document.querySelectorAll('g[aria-label="dot"] path')];
+    expect(dots.map((dot) => dot.getAttribute('stroke'))).toEqual(['var(--quiet)', 'var(--bad)']);
+  });
+});
+
+describe('the cost model', () => {
+  /** A way whose call costs so much, and each byte so much. */
+  const way = (variant: string, call: number, byte: number): MechanismCosts => ({
+    what: 'bytes',
+    direction: 'in',
+    side: 'napi',
+    lane: 'copy',
+    variant,
+    client: variant,
+    costs: [
+      { of: 'call', seconds: call, low: call, high: call },
+      { of: 'byte', seconds: byte, low: byte, high: byte },
+    ],
+    knees: [],
+    covariance: [
+      [0, 0],
+      [0, 0],
+    ],
+    inseparable: {},
+    most: { call: 1, row: 0, number: 0, text: 0, byte: 1e6 },
+    mostPerRow: { call: 0, row: 0, number: 0, text: 0, byte: 0 },
+    deviation: 0,
+    degrees: 3,
+    worst: 0,
+    fitted: [{ id: `${variant}/100`, measured: call + 100 * byte, predicted: call + 100 * byte }],
+    heldOut: [{ id: `${variant}/1000`, measured: 2 * call, predicted: call + 1000 * byte }],
+  });
+  const model = { mechanisms: [way('copied', 1e-7, 1e-9), way('shared', 1e-6, 1e-11)], unfitted: [] };
+
+  it('stands beside what was measured, and says from which size on a way is cheaper', () => {
+    const [beside, bySize, ...others] = modelFigures(canvas, model, []);
+    expect(others).toEqual([]);
+    const cells = parseHTML(beside!.picture.text).document;
+    const titles = [...cells.querySelectorAll('g[aria-label="dot"] title')].map(({ textContent }) => textContent);
+    expect(titles).toContain('copied/1000\nmeasured 200 ns, predicted 1.10 µs');
+    expect(titles.length).toBe(4);
+    // 0.9 µs more a call are paid by 0.99 ns less a byte.
+    expect(bySize!.note).toBe('predicted; dashed: from 910 bytes on, shared is cheaper than copied');
+  });
+
+  it('has the measured times on its lines, where the records know the sizes', () => {
+    const crossing = { what: 'bytes', direction: 'in', rows: 0, numbers: 0, texts: 0, bytes: 100 } as const;
+    const record = { ...completed({ side: 'napi', lane: 'copy', variant: 'copied' }, [1]), id: 'copied/100', crossing };
+    const [, bySize] = modelFigures(canvas, model, [record]);
+    const { document } = parseHTML(bySize!.picture.text);
+    const titles = [...document.querySelectorAll('g[aria-label="dot"] title')].map(({ textContent }) => textContent);
+    expect(titles).toEqual(['copied/100\nmeasured 200 ns']);
+    expect(bySize!.note).toContain('lines: predicted, dots: measured; dashed: from 910 bytes on');
   });
 });
 

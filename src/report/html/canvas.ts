@@ -8,8 +8,6 @@ import { Markup } from './markup.js';
 /** The width of a figure in its own units, which a phone shows as they are; wider pages have several beside each other. */
 export const FIGURE_WIDTH = 400;
 
-export type Marks = readonly Plot.Markish[];
-
 /** What is drawn: the options of Plot, with what a reader who does not see it is told. */
 export interface Drawing {
   readonly label: string;

@@ -3,10 +3,9 @@ import { completedOf, contestOf, fastestOf, groupBy, isRequestWork } from '../..
 import { judgeOf } from '../../compare/judge.js';
 import type { Cell, Comparison, CompletedRecord, Run } from '../../records/record.js';
 import { isCall } from '../call-table.js';
-import { formatDuration, formatFactorInterval, formatRateOf, formatRows } from '../format.js';
+import { UNKNOWN, formatDuration, formatFactorInterval, formatRateOf, formatRows, formatShortRate } from '../format.js';
 import { variantOf } from '../labels.js';
 import { marksOf } from '../marks.js';
-import { UNKNOWN, formatShortRate } from '../format.js';
 import { percentileText } from '../percentile.js';
 import type { RatioRow } from './ratio-plot.js';
 

@@ -46,19 +46,17 @@ const NAME_HEIGHT = 14;
 
 export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
   const { Plot } = canvas;
-  const { label, xAxis, yAxis, formatX, formatY, series, xScale = 'log', rules = [] } = plot;
+  const { label, xAxis, yAxis, formatX, formatY, xScale = 'log', rules = [] } = plot;
+  const series = plot.series.map(onScale).filter(({ points }) => points.length > 0);
   const height = Math.max(HEIGHT, series.length * NAME_HEIGHT + MARGINS.top + MARGINS.bottom);
   const points = series.flatMap(({ points, dots }) => [...points, ...(dots ?? [])]);
   const dots = series.flatMap(({ points, dots = points, color, symbol }) =>
     dots.map((dot) => ({ color, symbol, ...dot })),
   );
-  const yDomain = logDomain(
-    points.map(({ y }) => y),
-    [1, 1.0001].map((factor) => factor * points[0]!.y) as [number, number],
-  );
+  const yDomain = logDomain(points.map(({ y }) => y));
   const xDomain = xScale === 'log' ? logDomain(points.map(({ x }) => x)) : extentOf(points.map(({ x }) => x));
   const xTicks = plot.xTicks ?? logTicks(xDomain, 3);
-  const names = namesApart(plot.series, yDomain, height);
+  const names = namesApart(series, yDomain, height);
   const rightmost = Math.max(...points.map(({ x }) => x));
   // A line that ends on the right has its name beyond all points; one that ends before keeps it at its end.
   const nameAt = (x: number): number => (x * 2 >= rightmost ? rightmost : x);
@@ -115,6 +113,12 @@ export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
       ],
     },
   });
+}
+
+/** A series without what has no place on a log scale. */
+function onScale({ points, dots, ...rest }: Series): Series {
+  const isPositive = ({ y }: LinePoint): boolean => y > 0 && Number.isFinite(y);
+  return { ...rest, points: points.filter(isPositive), ...(dots && { dots: dots.filter(isPositive) }) };
 }
 
 function extentOf(values: readonly number[]): [number, number] {

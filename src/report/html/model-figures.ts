@@ -1,6 +1,8 @@
 /** The figures of the cost model: what it says beside what was measured, and which way is the cheapest by size. */
 import { groupBy } from '../../compare/cell-groups.js';
 import { forecastOf, scaled } from '../../model/forecast.js';
+import { loadOfBytes, loadOfText } from '../../model/load.js';
+import { sizePieceOf } from '../../model/pieces.js';
 import { type Load, predictCall } from '../../model/predict.js';
 import type { CostModel, Crossing, MechanismCosts, RunRecord } from '../../records/record.js';
 import { formatDuration, formatRows } from '../format.js';
@@ -34,20 +36,14 @@ const STEPS = 6;
 
 /** The time of a call by its size: lines by the model, dots as measured, and where one way becomes cheaper than another. */
 function bySizeFigure(canvas: Canvas, mechanisms: readonly MechanismCosts[], records: readonly RunRecord[]): Figure[] {
-  const { what, direction, mostPerRow } = mechanisms[0]!;
-  const piece = what === 'rows' ? 'row' : 'byte';
+  const { what, direction } = mechanisms[0]!;
+  const piece = sizePieceOf(what);
   const most = Math.min(...mechanisms.map((mechanism) => mechanism.most[piece]));
   if (most <= 1) return [];
-  const one: Load = {
-    what,
-    rows: what === 'rows' ? 1 : 0,
-    numbers: mostPerRow.number,
-    texts: what === 'text' ? 1 : mostPerRow.text,
-    bytes: what === 'rows' ? mostPerRow.byte : 1,
-  };
+  const crossings = new Map(records.map(({ id, crossing }) => [id, crossing]));
+  const one = loadOfOne(mechanisms, crossings);
   const steps = Math.ceil(Math.log10(most) * STEPS);
   const sizes = [...new Set(Array.from({ length: steps + 1 }, (_, step) => Math.round(most ** (step / steps))))];
-  const crossings = new Map(records.map(({ id, crossing }) => [id, crossing]));
   const series = mechanisms.map((mechanism): Series => {
     const points = sizes.map((size) => ({ x: size, y: predictCall(mechanism, scaled(one, size)).seconds, title: '' }));
     const dots = [...mechanism.fitted, ...mechanism.heldOut].flatMap(({ id, measured }): LinePoint[] => {
@@ -79,11 +75,24 @@ function bySizeFigure(canvas: Canvas, mechanisms: readonly MechanismCosts[], rec
   return [{ title, note, picture }];
 }
 
+/** A load of size 1: of rows, one of the columns that most cells carry, or of the largest call where those are not known. */
+function loadOfOne(mechanisms: readonly MechanismCosts[], crossings: ReadonlyMap<string, Crossing | undefined>): Load {
+  const { what, most, fitted } = mechanisms[0]!;
+  if (what === 'bytes') return loadOfBytes(1);
+  if (what === 'text') return loadOfText(1);
+  const rows = fitted.flatMap(({ id }) => crossings.get(id) ?? []).map((crossing) => scaled(crossing, 1));
+  const [usual] = groupBy(rows, ({ numbers, texts }) => JSON.stringify([numbers, texts])).toSorted(
+    (a, b) => b.length - a.length,
+  );
+  const largest = { what, rows: most.row, numbers: most.number, texts: most.text, bytes: most.byte };
+  return usual?.at(-1) ?? scaled(largest, 1);
+}
+
 /** Whether a cell carries rows of the same columns. */
 function isOfShape(crossing: Crossing, one: Load): boolean {
   if (one.what !== 'rows') return true;
-  const { rows, numbers, texts } = crossing;
-  return rows > 0 && numbers === rows * one.numbers && texts === rows * one.texts;
+  const { numbers, texts } = scaled(crossing, 1);
+  return numbers === one.numbers && texts === one.texts;
 }
 
 function predictedPlot(canvas: Canvas, mechanisms: readonly MechanismCosts[], label: string): Figure['picture'] {

@@ -107,7 +107,7 @@ function timeSection(canvas: Canvas, contests: readonly Contest[]): Section[] {
     .filter(({ records }) => records.length > 0);
   if (told.length === 0) return [];
   const all = told.map(({ title, records }): Figure => {
-    return { title, picture: timePlot(canvas, records, namesOf(records), `${title}: where the time of a row goes`) };
+    return { title, picture: timePlot(canvas, records, namesOf(records), `${title}: where the time goes`) };
   });
   const entries = partsOf(told.flatMap(({ records }) => records)).map(({ name, color }) => {
     return { name, symbol: bar(color) };
@@ -118,7 +118,7 @@ function timeSection(canvas: Canvas, contests: readonly Contest[]): Section[] {
     { name: 'elapsed', symbol: markup`<path d="M5 0V10" stroke="currentColor" stroke-width="3"/>` },
   ];
   const note =
-    'Medians of what the samples measured, a row. CPU time counts all cores, so it may exceed the elapsed time; where it is less, the cell waited. What crosses and what the engine does within a thread was not measured apart.';
+    'Medians of what the samples measured, of a row, an operation or a call. CPU time counts all cores, so it may exceed the elapsed time; where it is less, the cell waited. What crosses and what the engine does within a thread was not measured apart.';
   const content = markup`${legend([...entries, ...marks])}<p class="quiet">${note}</p>${figures(all)}`;
   return [{ id: 'time', title: 'Where the time goes', content }];
 }

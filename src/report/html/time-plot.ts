@@ -1,5 +1,7 @@
-/** Where the time of a row goes: stacked bars of what the samples measured, and of nothing else. */
+/** Where the time of a row, an operation or a call goes: stacked bars of what the samples measured, and of nothing else. */
+import { isRequestWork } from '../../compare/cell-groups.js';
 import type { CompletedRecord, Sample } from '../../records/record.js';
+import { isCall } from '../call-table.js';
 import { formatDuration } from '../format.js';
 import { medianOf } from '../resource-tables.js';
 import type { Canvas } from './canvas.js';
@@ -56,7 +58,7 @@ export function timePlot(
     const elapsed = record.summary.medianSeconds / record.rows;
     const title = [
       record.id,
-      `elapsed ${formatDuration(elapsed)} a row`,
+      `elapsed: ${formatDuration(elapsed)}`,
       ...segments.map(({ name, from, until }) => `${name}: ${formatDuration(until - from)}`),
       ...(gc > 0 ? [`collecting garbage: ${formatDuration(gc)}`] : []),
     ].join('\n');
@@ -71,7 +73,7 @@ export function timePlot(
   const frame = {
     rows: records.length,
     rowHeight: ROW_HEIGHT,
-    axis: 'time a row',
+    axis: `time of ${unitOf(records[0]!)}`,
     tickFormat: (seconds: number) => (seconds === 0 ? '0' : formatDuration(seconds)),
     x: { type: 'linear', domain: [0, most * 1.02] },
   } as const;
@@ -109,6 +111,12 @@ export function timePlot(
       figuresAt(canvas, bars, NAME_AT, ({ elapsed }) => formatDuration(elapsed)),
     ]),
   });
+}
+
+/** What the time is of. */
+function unitOf(record: CompletedRecord): string {
+  if (isCall(record)) return 'a call';
+  return isRequestWork(record) ? 'an operation' : 'a row';
 }
 
 /** The parts of a bar one after the other, in seconds a row. */
