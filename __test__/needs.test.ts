@@ -54,7 +54,7 @@ it('leaves nothing out that is there', () => {
 
 it('refuses words that nobody knows, whether or not anything is missing', () => {
   vi.stubEnv('BOUNDARY_BENCH_REQUIRE', 'redis,hyprd');
-  const unknown = /names hyprd, which is none of bun, deno, git, hyperd, mysql/;
+  const unknown = /names hyprd, which is none of bun, chromium, deno, git, hyperd, mysql/;
   expect(() => isLeftOut('netem', undefined)).toThrow(unknown);
   expect(() => lacks('hyperd')).toThrow(unknown);
   vi.stubEnv('BOUNDARY_BENCH_REQUIRE', '');

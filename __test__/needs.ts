@@ -28,7 +28,13 @@ const FINDERS = {
   mysql: () => whyNoServer('mysql'),
   python: () => whyNoProgram('python3', '-m', 'pip', '--version'),
   git: () => whyNoProgram('git', '--version'),
+  chromium: () => whyNoProgram('chromium', '--version'),
 } satisfies Partial<Record<Need, () => Why>>;
+
+/** Whether `lacks` finds out by itself whether a need is there. */
+export function isFound(need: string): need is keyof typeof FINDERS {
+  return Object.hasOwn(FINDERS, need);
+}
 
 /**
  * Whether tests with this need are to be skipped: `describe.skipIf(lacks('redis'))`. It throws if the need is required but

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
 import { addon } from '../src/addon.js';
-import { isLeftOut, lacks } from './needs.js';
+import { isFound, isLeftOut, lacks } from './needs.js';
 import { requiredNeeds } from './needs.mjs';
 import { pythonClients } from './python-clients.js';
 
@@ -12,7 +12,7 @@ it('is there, whatever BOUNDARY_BENCH_REQUIRE names', async () => {
     try {
       if (need === 'python') await pythonClients();
       else if (need === 'netem') isLeftOut(need, await addon.PrivateShards.whyNoNamespaces());
-      else if (need === 'hyperd' || need === 'redis' || need === 'mysql' || need === 'git') lacks(need);
+      else if (isFound(need)) lacks(need);
       // The other needs are looked for by the tests in Rust that have them.
     } catch (error) {
       missing.push((error as Error).message);

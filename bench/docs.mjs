@@ -3,6 +3,7 @@
  * Writes what README.md and docs/*.md have from the newest committed runs of `results/linux-x64`: `node bench/docs.mjs`. With
  * `--check` it changes nothing and fails where something is stale.
  *
+ * - The pictures in docs/pictures; bench/docs/pictures.mjs has their names.
  * - A table, or another block: `<!-- table: NAME -->` ... `<!-- /table -->`; bench/docs/tables.mjs has the names.
  * - A figure in a sentence: `<!-- figure: KIND | RUN | CELL -->0.98× (0.97–0.99)<!-- /figure -->`. RUN is the name of a file in
  *   results/linux-x64 without its date, or `main` of the file without a name. CELL is the id of a cell. KIND is
@@ -15,24 +16,30 @@
  * It always fails where a figure stands in prose without a marker, README.md is too long, or a relative link of a page leads
  * nowhere.
  */
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
 import { figureText, figuresByHand } from './docs/figures.mjs';
 import { brokenLinks } from './docs/links.mjs';
+import { pictureFiles } from './docs/pictures.mjs';
 import { tableText } from './docs/tables.mjs';
 
 const ROOT = join(import.meta.dirname, '..');
 const README = join(ROOT, 'README.md');
 const DOCS = join(ROOT, 'docs');
+const PICTURES = join(DOCS, 'pictures');
 const MOST_LINES_OF_README = 200;
+const MOST_BYTES_OF_PICTURE = 60_000;
 
 const docs = readdirSync(DOCS).map((name) => join(DOCS, name));
 const pages = [README, ...docs.filter((path) => path.endsWith('.md'))];
 const linking = [...pages, join(ROOT, 'CONTRIBUTING.md'), join(ROOT, 'CHANGELOG.md')];
 const isCheck = process.argv.includes('--check');
 
+const pictures = pictureFiles();
 const complaints = [
+  ...pictures.flatMap(([name, text]) => drawnAnew(name, text)),
+  ...picturesWithout(pictures.map(([name]) => name)),
   ...pages.flatMap((path) => writtenAnew(path).map((complaint) => `${relative(ROOT, path)}: ${complaint}`)),
   ...linking.flatMap((path) => brokenLinks(path).map((complaint) => `${relative(ROOT, path)}: ${complaint}`)),
 ];
@@ -64,4 +71,26 @@ function writtenAnew(path) {
     ...figuresByHand(after).map((line) => `a figure without a marker: ${line.trim()}`),
     ...[...after.matchAll(/^\s*(?:[-*] )?<!-- figure: .*/gm)].map(([line]) => `a line begins with a marker: ${line}`),
   ];
+}
+
+/** Writes a picture where it is stale, and says what else is wrong with it. */
+function drawnAnew(name, text) {
+  const path = join(PICTURES, name);
+  const isStale = !existsSync(path) || readFileSync(path, 'utf8') !== text;
+  if (isStale && !isCheck) writeFileSync(path, text);
+  const size = Buffer.byteLength(text);
+  return [
+    ...(isStale && isCheck ? [`docs/pictures/${name}: stale: run node bench/docs.mjs`] : []),
+    ...(size > MOST_BYTES_OF_PICTURE ? [`docs/pictures/${name}: ${size} bytes, over ${MOST_BYTES_OF_PICTURE}`] : []),
+    ...(pages.some((page) => readFileSync(page, 'utf8').includes(`pictures/${name})`))
+      ? []
+      : [`docs/pictures/${name}: on no page`]),
+  ];
+}
+
+/** The files in the folder of pictures that nothing makes. */
+function picturesWithout(names) {
+  return readdirSync(PICTURES).flatMap((file) =>
+    names.includes(file) ? [] : [`docs/pictures/${file}: nothing makes it`],
+  );
 }

@@ -58,7 +58,7 @@ describe('run', () => {
       longestStallMs: expect.any(Number),
     });
 
-    expect((await readdir(directory)).toSorted()).toEqual(['run.json', 'run.jsonl', 'run.md']);
+    expect((await readdir(directory)).toSorted()).toEqual(['run.html', 'run.json', 'run.jsonl', 'run.md']);
     expect(await readRun(join(directory, 'run.json'))).toEqual(result.run);
     expect((await readLog(join(directory, 'run.jsonl'))).records).toHaveLength(5);
     expect(await readFile(join(directory, 'run.md'), 'utf8')).toContain('sum.typed');
@@ -193,7 +193,9 @@ describe('run', () => {
     const collectGarbage = (which: string) => void collections.push(which);
     await start({ families: [sumFamily({ log })], collectGarbage });
     const executions = log.filter((entry) => entry.startsWith('sample')).length;
-    expect(collections.filter((which) => which === 'young')).toHaveLength(executions);
+    const countOf = (which: string): number => collections.filter((each) => each === which).length;
+    // Where other tests of this process have left much, all is collected too, and the young generation once more.
+    expect(countOf('young') - countOf('all')).toBe(executions);
   });
 
   it('runs a short cell once more, not measured, where collecting all garbage threw its code away', async () => {

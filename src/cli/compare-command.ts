@@ -6,11 +6,13 @@ import type { Finish } from './services.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { parseFraction } from '../families/option-values.js';
 import { parserOf } from './flags.js';
+import { runFileOf, writeReport } from './report-files.js';
 
 interface CompareOptions {
   readonly force?: boolean;
   readonly threshold: number;
   readonly json?: boolean;
+  readonly html?: string;
 }
 
 const EXAMPLES = `
@@ -26,14 +28,20 @@ export function addCompareCommand(program: Command, finish: Finish): void {
     .description(
       'Compares two runs cell by cell: the rows per second of AFTER over those of BEFORE, with the interval of the ratio.',
     )
-    .argument('<before>', 'the run.json that is the baseline')
-    .argument('<after>', 'the run.json to judge')
+    .argument('<before>', 'the run that is the baseline: its run.json or its directory')
+    .argument('<after>', 'the run to judge')
     .option('--force', 'compare though the hardware differs')
     .option('--threshold <part>', 'the part of its speed a cell may lose', parserOf(parseFraction), DEFAULT_THRESHOLD)
     .option('--json', 'print JSON')
+    .option('--html <file>', 'also write a page with pictures')
     .addHelpText('after', EXAMPLES)
-    .action(async (before: string, after: string, { force, threshold, json }: CompareOptions) => {
-      const comparison = compareRuns(await readRun(before), await readRun(after), { force: force ?? false, threshold });
+    .action(async (before: string, after: string, { force, threshold, json, html }: CompareOptions) => {
+      const runs = [await readRun(await runFileOf(before)), await readRun(await runFileOf(after))] as const;
+      const comparison = compareRuns(...runs, { force: force ?? false, threshold });
+      if (html !== undefined) {
+        const { renderComparisonHtml } = await import('../report/html/compare-page.js');
+        await writeReport(html, await renderComparisonHtml(comparison, ...runs));
+      }
       process.stdout.write(json ? `${JSON.stringify(comparison, null, 2)}\n` : renderComparisonTerminal(comparison));
       finish(comparison.regressed ? EXIT_FAILED : EXIT_OK);
     });

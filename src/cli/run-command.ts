@@ -21,7 +21,7 @@ interface RunCommandOptions extends Flags {
 
 const EXAMPLES = `
 The tables go to standard output, the progress to standard error. The directory receives run.jsonl as the run goes,
-and run.json and run.md at its end; \`boundary-bench compare\` reads run.json.
+and run.json, run.md and run.html, the report, at its end; \`boundary-bench compare\` reads run.json.
 
 Ctrl-C writes what is done; --resume goes on with it: what the command line leaves out is as the run was started, and
 cells that failed are tried again.
@@ -92,6 +92,7 @@ function printResult({ run: finished, directory, aborted, unmeasured }: RunResul
   }
   const left = unmeasured.length === 0 ? '' : `, ${unmeasured.length} cells not measured`;
   const ending = aborted ? `Interrupted${left}; what is done is in` : 'Results:';
+  if (!json) process.stderr.write(`Report: ${join(directory, 'run.html')}\n`);
   process.stderr.write(`${ending} ${resultFile}\n`);
   if (aborted) process.stderr.write(`Go on with: boundary-bench run --resume ${directory}\n`);
 }

@@ -153,6 +153,13 @@ function batchingComparison(batched: CompletedRecord, completed: readonly Comple
   return [{ kind: 'batching', ...contested([batched], singles), subject: batched }];
 }
 
+/** The comparisons of cells with themselves alone, which compact files leave out. */
+export function noiseFloorsOf(records: readonly RunRecord[], margin: number): Comparison[] {
+  return completedOf(records)
+    .flatMap(noiseFloor)
+    .flatMap((pair) => compared(pair, margin));
+}
+
 function noiseFloor(record: CompletedRecord): Pair[] {
   if (forkCount(record) < FORKS_FOR_NOISE_FLOOR) return [];
   const [numerator, denominator] = [halfOf(record, 'odd'), halfOf(record, 'even')];

@@ -8,13 +8,17 @@ export type Judge = (
   denominator: CompletedRecord,
 ) => (RatioInterval & { readonly verdict: Verdict }) | undefined;
 
-/** Judges by the margin of a run. */
-export function judgeOf({ context }: Pick<Run, 'context'>): Judge {
+/** The margin of a run: the relative difference that is too small to count. */
+export function marginOf({ context }: Pick<Run, 'context'>): number {
   const { margin } = context.config;
+  return typeof margin === 'number' ? margin : DEFAULT_MARGIN;
+}
+
+/** Judges by the margin of a run. */
+export function judgeOf(run: Pick<Run, 'context'>): Judge {
+  const margin = marginOf(run);
   return (numerator, denominator) => {
     const interval = rateRatio(numerator, denominator);
-    return (
-      interval && { ...interval, verdict: verdictOf(interval, typeof margin === 'number' ? margin : DEFAULT_MARGIN) }
-    );
+    return interval && { ...interval, verdict: verdictOf(interval, margin) };
   };
 }

@@ -23,7 +23,8 @@ export function renderComparisonTerminal(comparison: RunComparison): string {
   return renderTerminal(comparisonDocument(comparison));
 }
 
-function comparisonDocument(comparison: RunComparison): Block[] {
+/** What a comparison says, also beside pictures. */
+export function comparisonDocument(comparison: RunComparison): Block[] {
   return [
     ...section('The runs are from different hardware:', comparison.hardwareDifferences),
     ...tableBlock(cellsTable(comparison)),

@@ -13,7 +13,7 @@ import {
 import { renderRunMarkdown } from '../report/run-report.js';
 import { BoundaryError } from '../errors.js';
 
-/** The files of a run: `run.jsonl` during the run, `run.json` and `run.md` at its end. */
+/** The files of a run: `run.jsonl` during the run, `run.json`, `run.md` and `run.html` at its end. */
 export class RunDirectory {
   readonly path: string;
   #context: RunContext;
@@ -92,6 +92,13 @@ export class RunDirectory {
     await writeAtomically(this.#pathOf('run.md'), renderRunMarkdown(run));
   }
 
+  /** Writes `run.html` atomically, after the other results, which can make it anew. */
+  async writePage(run: Run): Promise<void> {
+    // Loaded with its charts when there is something to draw, not when a run starts.
+    const { renderRunHtml } = await import('../report/html/run-page.js');
+    await writeAtomically(this.#pathOf('run.html'), await renderRunHtml(run));
+  }
+
   async close(): Promise<void> {
     await this.#log?.close();
     this.#log = undefined;
@@ -127,7 +134,7 @@ export function defaultDirectory(startedAt: Date): string {
 }
 
 /** Replaces a file so that a reader sees the old or the new content, also after a crash. */
-async function writeAtomically(path: string, content: string): Promise<void> {
+export async function writeAtomically(path: string, content: string): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`;
   try {
     const file = await open(temporary, 'w');

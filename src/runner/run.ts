@@ -47,7 +47,7 @@ export interface RunOptions extends RunRequest {
 
 export interface RunResult {
   readonly run: Run;
-  /** The directory with `run.jsonl`, `run.json` and `run.md`. */
+  /** The directory with `run.jsonl`, `run.json`, `run.md` and `run.html`. */
   readonly directory: string;
   readonly aborted: boolean;
   /** The ids of cells without a record; only an aborted run has such cells. */
@@ -273,7 +273,7 @@ async function deliver({ directory, done, planned, emit }: Session, record: RunR
   emit({ type: 'record', record, doneCells, totalCells: planned.length });
 }
 
-async function writeResults({ directory, planned, signal, config }: Session): Promise<RunResult> {
+async function writeResults({ directory, planned, signal, config, emit }: Session): Promise<RunResult> {
   const rustLanes = new Map(planned.map(({ cell, rustLane }) => [cell.id, rustLane]));
   // In the order of the matrix, not in the order in which the cells finished.
   const records = planned.flatMap(({ cell }) => directory.records.get(cell.id) ?? []);
@@ -286,6 +286,16 @@ async function writeResults({ directory, planned, signal, config }: Session): Pr
     ...(model && { model }),
   };
   await directory.writeResults(run);
+  try {
+    await directory.writePage(run);
+  } catch (error) {
+    const { code, message } = toBoundaryError(error);
+    const again = `boundary-bench report ${directory.path}`;
+    emit({
+      type: 'warning',
+      message: `run.html could not be made, which \`${again}\` tries again: ${code}: ${message}`,
+    });
+  }
   const unmeasured = planned.filter(({ cell }) => !directory.records.has(cell.id)).map(({ cell }) => cell.id);
   return { run, directory: directory.path, aborted: signal.aborted, unmeasured };
 }

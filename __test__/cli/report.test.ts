@@ -1,0 +1,99 @@
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { openFile } from '../../src/cli/report-files.js';
+import { serializeRun } from '../../src/records/run-file.js';
+import { renderRunMarkdown } from '../../src/report/run-report.js';
+import { around, completed, context, runOf, sampleRun } from '../records/sample-run.js';
+import { type Ended, spawnCli } from './spawn-cli.js';
+
+let cwd: string;
+
+beforeEach(async () => {
+  cwd = await mkdtemp(join(tmpdir(), 'boundary-bench-report-'));
+});
+
+afterEach(async () => {
+  await rm(cwd, { recursive: true, force: true });
+});
+
+const cli = (...args: readonly string[]): Promise<Ended> => spawnCli(args, { cwd });
+const read = (...names: readonly string[]): Promise<string> => readFile(join(cwd, ...names), 'utf8');
+
+async function writeRun(directory: string, seconds: number, startedAt = context.startedAt): Promise<void> {
+  const run = runOf([completed({ side: 'napi', lane: 'row', variant: 'rows' }, around(seconds))]);
+  await mkdir(join(cwd, directory), { recursive: true });
+  await writeFile(join(cwd, directory, 'run.json'), serializeRun({ ...run, context: { ...run.context, startedAt } }));
+}
+
+describe('report', () => {
+  it('makes both reports of a directory anew', async () => {
+    await mkdir(join(cwd, 'out'));
+    await writeFile(join(cwd, 'out', 'run.json'), serializeRun(sampleRun()));
+    await writeFile(join(cwd, 'out', 'run.html'), 'an old one');
+    const { exitCode, stdout, stderr } = await cli('report', 'out');
+    expect([exitCode, stdout, stderr]).toEqual([0, `${join('out', 'run.html')}\n`, '']);
+    expect(await read('out', 'run.md')).toBe(renderRunMarkdown(sampleRun()));
+    expect(await read('out', 'run.html')).toMatch(/^<!doctype html>[^]*<\/html>\n$/);
+  });
+
+  it('names reports after a file, and writes them where it is told', async () => {
+    await writeFile(join(cwd, '2026-05-02.json'), serializeRun(sampleRun()));
+    expect((await cli('report', '2026-05-02.json', '--out', 'deep/er')).exitCode).toBe(0);
+    expect(await readdir(join(cwd, 'deep/er'))).toEqual(['2026-05-02.html', '2026-05-02.md']);
+    expect(await readdir(cwd)).toEqual(['2026-05-02.json', 'deep']);
+  });
+
+  it('says what is wrong', async () => {
+    await mkdir(join(cwd, 'started'));
+    await writeFile(join(cwd, 'started', 'run.jsonl'), '');
+    await writeRun('done', 1);
+    await writeFile(join(cwd, 'file'), '');
+    const wrong: readonly (readonly [args: readonly string[], message: string])[] = [
+      [['report', 'nowhere'], "can't read nowhere"],
+      [['report', 'started'], 'Go on with: boundary-bench run --resume started'],
+      [['report', '.'], 'there is no run.json in .'],
+      [['report', 'done', '--out', 'file'], "can't write file"],
+    ];
+    for (const [args, message] of wrong) {
+      const { exitCode, stderr } = await cli(...args);
+      expect([exitCode, stderr]).toEqual([2, expect.stringContaining(message)]);
+    }
+  });
+
+  it('opens the page by a program, or says that none does', async () => {
+    const by = (...words: [string, ...string[]]) => openFile('run.html', { [process.platform]: words });
+    await expect(by('/no/such/program')).rejects.toMatchObject({
+      code: 'BB_OPEN_FAILED',
+      hint: 'Open the file in a browser yourself; it needs no network.',
+    });
+    await expect(by(process.execPath, '-e', 'process.exit(3)')).rejects.toThrow('run.html: it ended with 3');
+    await by(process.execPath, '-e', '0');
+  });
+});
+
+it('compare writes a page of two runs', async () => {
+  await writeRun('before', 1);
+  await writeRun('after', 2);
+  const { exitCode, stdout } = await cli('compare', 'before', 'after/run.json', '--html', 'both.html');
+  expect([exitCode, stdout]).toEqual([1, expect.stringContaining('1 of 1 cells slower by more than 5.0%.')]);
+  const page = await read('both.html');
+  expect(page).toContain('0.50× (0.49–0.52) ▼');
+  expect(page).toContain('▼ a regression');
+});
+
+it('history shows the runs in a directory', async () => {
+  await writeRun('runs/later', 0.5, '2026-06-01T00:00:00.000Z');
+  await writeRun('runs/earlier', 1, '2026-05-01T00:00:00.000Z');
+  const { exitCode, stdout } = await cli('history', 'runs', '--html', 'history.html');
+  expect([exitCode, stdout]).toEqual([
+    0,
+    expect.stringMatching(/ 2 .*10\.0 M\/s  20\.0 M\/s  2\.0× \(1\.9–2\.1\)  faster/),
+  ]);
+  expect(stdout.indexOf('earlier')).toBeLessThan(stdout.indexOf('later'));
+  expect(await read('history.html')).toContain('2.0× (1.9–2.1)');
+  const one = await cli('history', 'runs/later');
+  expect([one.exitCode, one.stderr]).toEqual([2, expect.stringContaining('a history needs two runs or more')]);
+});

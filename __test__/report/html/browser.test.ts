@@ -1,0 +1,182 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import puppeteer, { type Browser, type Page } from 'puppeteer-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { readRun } from '../../../src/records/run-file.js';
+import { compareRuns } from '../../../src/compare/compare-runs.js';
+import { historyOf } from '../../../src/compare/history.js';
+import type { Run } from '../../../src/records/record.js';
+import { renderComparisonHtml } from '../../../src/report/html/compare-page.js';
+import { renderHistoryHtml } from '../../../src/report/html/history-page.js';
+import { renderRunHtml } from '../../../src/report/html/run-page.js';
+import { lacks } from '../../needs.js';
+import { sampleRun } from '../../records/sample-run.js';
+import { areShown, contrastsOf, focusFirstLink, isTargetSeen, measurePage, paperColor } from './page-probes.mjs';
+
+/** The widths of a phone and of a large screen. */
+const WIDTHS = [400, 1400];
+
+const COMMITTED = join(import.meta.dirname, '../../../results/linux-x64');
+
+describe.skipIf(lacks('chromium'))('in a browser', () => {
+  let browser: Browser;
+  let folder: string;
+  /** The pages by their names: a small run, a committed one with figures of requests, and the pages of several runs. */
+  let addresses: Readonly<Record<string, string>>;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'boundary-bench-browser-'));
+    const run = sampleRun();
+    const later: Run = { ...run, context: { ...run.context, startedAt: '2026-06-01T00:00:00.000Z' } };
+    const pages = {
+      run: await renderRunHtml(run),
+      requests: await renderRunHtml(await readRun(newestRun('kv'))),
+      model: await renderRunHtml(await readRun(newestRun('model'))),
+      comparison: await renderComparisonHtml(compareRuns(run, later), run, later),
+      history: await renderHistoryHtml(historyOf([run, later].map((each, index) => ({ name: `${index}`, run: each })))),
+    };
+    addresses = Object.fromEntries(
+      Object.entries(pages).map(([name, text]) => {
+        const file = join(folder, `${name}.html`);
+        writeFileSync(file, text);
+        return [name, pathToFileURL(file).href];
+      }),
+    );
+    const executablePath = execFileSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' }).trim();
+    // Root has no sandbox; the pages are ours.
+    browser = await puppeteer.launch({ executablePath, args: ['--no-sandbox'] });
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** Opens a page, lets it be used, and returns what it complained of and asked the network for. */
+  async function visit(name: string, width: number, use: (page: Page) => Promise<void>): Promise<string[]> {
+    const page = await browser.newPage();
+    const wrong: string[] = [];
+    page.on('console', (message) => wrong.push(`console: ${message.text()}`));
+    page.on('pageerror', (error) => wrong.push(`error: ${String(error)}`));
+    page.on('request', (request) => {
+      if (request.url().split('#')[0] !== addresses[name]) wrong.push(`request: ${request.url()}`);
+    });
+    await page.setViewport({ width, height: 800 });
+    await page.goto(addresses[name]!);
+    await use(page);
+    await page.close();
+    return wrong;
+  }
+
+  const names = ['run', 'requests', 'model', 'comparison', 'history'];
+
+  it.each(names.flatMap((name) => WIDTHS.map((width) => [name, width] as const)))(
+    '%s at %i px is drawn, without complaint, network or scrolling sideways',
+    async (name, width) => {
+      const wrong = await visit(name, width, async (page) => {
+        const { content, pictures, outside } = await page.evaluate(measurePage);
+        expect(content).toBeLessThanOrEqual(width);
+        expect(pictures.length).toBeGreaterThan(0);
+        for (const picture of pictures) {
+          expect(picture.marks).toBeGreaterThan(1);
+          expect(picture.width).toBeGreaterThan(300);
+          expect(picture.width).toBeLessThanOrEqual(480);
+        }
+        expect(outside).toEqual([]);
+      });
+      expect(wrong).toEqual([]);
+    },
+  );
+
+  it.each(['light', 'dark'])('is readable in the %s scheme', async (scheme) => {
+    await visit('run', 1400, async (page) => {
+      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
+      const contrasts = await page.evaluate(contrastsOf);
+      expect(contrasts.length).toBeGreaterThan(20);
+      for (const { text, contrast } of contrasts) expect(contrast, text).toBeGreaterThan(4.5);
+    });
+  });
+
+  it('gives screen readers names: of pictures, tables, fields and links', async () => {
+    await visit('run', 1400, async (page) => {
+      const roles = new Map<string, string[]>();
+      const add = (node: { role: string; name?: string; children?: readonly unknown[] }): void => {
+        roles.set(node.role, [...(roles.get(node.role) ?? []), node.name ?? '']);
+        for (const child of node.children ?? []) add(child as typeof node);
+      };
+      add((await page.accessibility.snapshot({ interestingOnly: false }))!);
+      expect(roles.get('heading')).toEqual(expect.arrayContaining(['Boundary Bench', 'The answer', 'All records']));
+      expect(roles.get('searchbox')).toEqual(['Filter by words']);
+      expect(roles.get('combobox')).toEqual(['Side']);
+      expect(roles.get('columnheader')).toEqual(expect.arrayContaining(['Workload', 'Median', 'Rate']));
+      for (const role of ['image', 'link', 'button', 'region', 'figure']) {
+        expect(roles.get(role)?.length, role).toBeGreaterThan(0);
+        expect(roles.get(role), role).not.toContain('');
+      }
+    });
+  });
+
+  it('sorts and filters the records, by the keyboard too', async () => {
+    const wrong = await visit('run', 1400, async (page) => {
+      const shown = (): Promise<number> => page.$$eval('#records tbody tr:not([hidden])', (rows) => rows.length);
+      const all = await shown();
+      await page.focus('#filter-words');
+      await page.keyboard.type('insert columns');
+      expect(await shown()).toBe(4);
+      expect(await page.$eval('#filter-count', ({ textContent }) => textContent)).toBe(`4 of ${all} records`);
+      await page.select('#filter-side', 'napi');
+      expect(await shown()).toBe(2);
+      // A link of a picture shows its record, though it was filtered out.
+      await page.evaluate(focusFirstLink);
+      await page.keyboard.press('Enter');
+      await page.waitForFunction(areShown, {}, all);
+      expect(await page.evaluate(isTargetSeen)).toBe(true);
+      const header = await page.$$eval('#records th', (heads) =>
+        heads.findIndex((head) => head.textContent === 'Median'),
+      );
+      expect(header).toBeGreaterThan(0);
+      const button = await page.$(`#records th:nth-child(${header + 1}) button`);
+      const values = (): Promise<number[]> =>
+        page.$$eval(`#records tbody td:nth-child(${header + 1})`, (cells) =>
+          cells.map((cell) => Number(cell.getAttribute('data-value'))),
+        );
+      for (const sign of [1, -1]) {
+        await button!.focus();
+        await page.keyboard.press('Enter');
+        const sorted = await values();
+        expect(sorted).toEqual(sorted.toSorted((a, b) => sign * (a - b)));
+      }
+      expect(await button!.evaluate((element) => element.closest('th')!.getAttribute('aria-sort'))).toBe('descending');
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('shows its records without the script', async () => {
+    const page = await browser.newPage();
+    await page.setJavaScriptEnabled(false);
+    await page.goto(addresses['run']!);
+    expect(await page.$$eval('#records tbody tr', (rows) => rows.length)).toBe(13);
+    expect(await page.$eval('form.filters', (form) => (form as { hidden: boolean }).hidden)).toBe(true);
+    await page.close();
+  });
+
+  it('prints in light colours, with the pictures of samples', async () => {
+    await visit('run', 1400, async (page) => {
+      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }]);
+      const pdf = await page.pdf({ format: 'A4' });
+      expect(Buffer.from(pdf.subarray(0, 5)).toString()).toBe('%PDF-');
+      expect(await page.$eval('details.print', (details) => (details as { open: boolean }).open)).toBe(true);
+      await page.emulateMediaType('print');
+      expect(await page.evaluate(paperColor)).toBe('#fff');
+    });
+  });
+});
+
+function newestRun(kind: string): string {
+  const found = execFileSync('sh', ['-c', 'ls "$0" | grep -- "-$1.json"', COMMITTED, kind], { encoding: 'utf8' });
+  return join(COMMITTED, found.trim().split('\n').at(-1)!);
+}

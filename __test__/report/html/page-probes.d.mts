@@ -1,0 +1,10 @@
+export function measurePage(): {
+  readonly content: number;
+  readonly pictures: readonly { readonly width: number; readonly marks: number }[];
+  readonly outside: readonly string[];
+};
+export function contrastsOf(): readonly { readonly text: string; readonly contrast: number }[];
+export function isTargetSeen(): boolean;
+export function areShown(count: number): boolean;
+export function focusFirstLink(): void;
+export function paperColor(): string;

@@ -1,0 +1,59 @@
+/* global document, getComputedStyle, innerHeight */
+// What the tests ask of a page, within the browser; in JavaScript, since the types of the tests are those of Node.
+
+/** In the browser: the width of the content, the pictures with the number of their marks, and texts that reach out of their cards. */
+export function measurePage() {
+  for (const details of document.querySelectorAll('details')) details.open = true;
+  const pictures = [...document.querySelectorAll('figure > svg')].map((svg) => ({
+    width: svg.getBoundingClientRect().width,
+    marks: svg.querySelectorAll('path, circle, rect, line').length,
+  }));
+  const outside = [...document.querySelectorAll('figure svg text')].flatMap((text) => {
+    const [inner, card] = [text.getBoundingClientRect(), text.closest('figure').getBoundingClientRect()];
+    return inner.left < card.left || inner.right > card.right + 1 ? [text.textContent] : [];
+  });
+  return { content: document.documentElement.scrollWidth, pictures, outside };
+}
+
+/** In the browser: the contrast of each text with its background, as WCAG 2 defines it. */
+export function contrastsOf() {
+  const luminance = (color) => {
+    const [red = 0, green = 0, blue = 0] = (color.match(/[\d.]+/g) ?? []).map((part) => {
+      const value = Number(part) / 255;
+      return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const backgroundOf = (element) => {
+    if (element === null) return 'rgb(255, 255, 255)';
+    const { backgroundColor } = getComputedStyle(element);
+    return backgroundColor === 'rgba(0, 0, 0, 0)' ? backgroundOf(element.parentElement) : backgroundColor;
+  };
+  return [...document.querySelectorAll('p, li, h1, h2, h3, td, th, a, figcaption, figure svg text')].map((element) => {
+    const style = getComputedStyle(element);
+    const color = element.closest('svg') === null ? style.color : style.fill;
+    const [a, b] = [luminance(color), luminance(backgroundOf(element.closest('svg') ?? element))];
+    return { text: element.textContent, contrast: (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) };
+  });
+}
+
+/** Whether the row that the address names is in view. */
+export function isTargetSeen() {
+  const { top, bottom } = document.querySelector('tr:target').getBoundingClientRect();
+  // Scrolling stops at whole pixels.
+  return top > -1 && bottom < innerHeight + 1;
+}
+
+/** Whether so many records are shown. */
+export function areShown(count) {
+  return document.querySelectorAll('#records tbody tr:not([hidden])').length === count;
+}
+
+export function focusFirstLink() {
+  document.querySelector('#lanes svg a').focus();
+}
+
+/** The colour of the paper. */
+export function paperColor() {
+  return getComputedStyle(document.documentElement).getPropertyValue('--paper');
+}

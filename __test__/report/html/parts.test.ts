@@ -1,0 +1,297 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import fc from 'fast-check';
+import { parseHTML } from 'linkedom';
+import { describe, expect, it } from 'vitest';
+
+import { noiseFloorsOf } from '../../../src/compare/comparisons.js';
+import type { CompletedRecord, MechanismCosts } from '../../../src/records/record.js';
+import { loadCanvas } from '../../../src/report/html/canvas.js';
+import { linePlot } from '../../../src/report/html/line-plot.js';
+import { markup } from '../../../src/report/html/markup.js';
+import { modelFigures } from '../../../src/report/html/model-figures.js';
+import { noisePlot } from '../../../src/report/html/noise-plot.js';
+import { pictureText } from '../../../src/report/html/picture.js';
+import { loadFigure, requestFigures } from '../../../src/report/html/request-figures.js';
+import { linearTicks, logDomain, logTicks } from '../../../src/report/html/ticks.js';
+import { hasParts, timePlot } from '../../../src/report/html/time-plot.js';
+import { around, completed, runOf } from '../../records/sample-run.js';
+
+const canvas = await loadCanvas();
+
+interface Mark {
+  readonly parentElement: Mark | null;
+  getAttribute(name: string): string | null;
+}
+
+/** A mark of one colour has it at its group. */
+const fillOf = (mark: Mark): string | null => mark.getAttribute('fill') ?? mark.parentElement!.getAttribute('fill');
+
+describe('a template of HTML', () => {
+  it('shows any text as it is', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const { document } = parseHTML(`<!doctype html><body>${markup`<p title="${text}">${text}</p>`.text}</body>`);
+        const paragraph = document.querySelector('p')!;
+        const shown = text.replaceAll(/\p{Cc}+/gu, ' ');
+        expect(document.querySelectorAll('body *').length).toBe(1);
+        expect(paragraph.textContent).toBe(shown);
+        expect(paragraph.getAttribute('title')).toBe(shown);
+      }),
+    );
+  });
+
+  it('keeps its own kind, and joins lists', () => {
+    expect(markup`<ul>${['a', '<'].map((item) => markup`<li>${item}</li>`)}</ul>${undefined}${1}`.text).toBe(
+      '<ul><li>a</li><li>&lt;</li></ul>1',
+    );
+  });
+});
+
+describe('ticks', () => {
+  it('are few, round and within the domain', () => {
+    const positive = fc.double({ min: 1e-9, max: 1e9, noNaN: true });
+    fc.assert(
+      fc.property(positive, fc.double({ min: 1.5, max: 1e12, noNaN: true }), (low, factor) => {
+        const ticks = logTicks([low, low * factor]);
+        expect(ticks.length).toBeGreaterThan(0);
+        expect(ticks.length).toBeLessThanOrEqual(6);
+        expect(ticks).toEqual(ticks.toSorted((a, b) => a - b));
+        for (const tick of ticks) expect(tick >= low && tick <= low * factor).toBe(true);
+      }),
+    );
+    expect(logTicks([0.8, 1.25])).toEqual([0.8, 0.9, 1, 1.2]);
+    expect(logTicks([0.9, 400])).toEqual([1, 3, 10, 30, 100, 300]);
+  });
+
+  it('of a linear axis begin at 0', () => {
+    expect(linearTicks([0, 350])).toEqual([0, 100, 200, 300]);
+    fc.assert(
+      fc.property(fc.double({ min: 1e-12, max: 1e12, noNaN: true }), (high) => {
+        const ticks = linearTicks([0, high]);
+        expect(ticks[0]).toBe(0);
+        expect(ticks.length).toBeGreaterThan(1);
+        expect(ticks.length).toBeLessThanOrEqual(6);
+        expect(ticks.at(-1)).toBeLessThanOrEqual(high * 1.00001);
+      }),
+    );
+  });
+
+  it('have a domain around all values', () => {
+    fc.assert(
+      fc.property(fc.array(fc.double({ min: 1e-12, max: 1e12, noNaN: true }), { minLength: 1 }), (values) => {
+        const [low, high] = logDomain(values);
+        for (const value of values) expect(value > low && value < high).toBe(true);
+      }),
+    );
+    expect(logDomain([])).toEqual([0.5, 2]);
+  });
+});
+
+describe('where the time goes', () => {
+  it('is shown of samples that tell it, as long as they tell', () => {
+    const record = completed({ side: 'napi', lane: 'row', variant: 'a', rows: 100 }, [1, 1, 1]);
+    const { document } = parseHTML(timePlot(canvas, [record], () => 'a', 'times').text);
+    const bars = [...document.querySelectorAll('g[aria-label="rect"] rect')];
+    const widths = bars.map((bar) => [fillOf(bar), Number(bar.getAttribute('width'))] as const);
+    const [encode, thread, others, decode, garbage] = widths.map(([, width]) => width);
+    expect(widths.map(([fill]) => fill)).toEqual(
+      ['encode', 'thread', 'others', 'decode', 'bad'].map((name) => `var(--${name})`),
+    );
+    // A tenth, a half, the rest of the whole process, a twentieth, and of the second an eighth.
+    for (const [width, part] of [
+      [thread, 0.5],
+      [others, 0.5],
+      [decode, 0.05],
+      [garbage, 0.125],
+    ] as const) {
+      expect(width! / encode!).toBeCloseTo(part / 0.1, 1);
+    }
+  });
+
+  it('is not shown of compact samples', () => {
+    const record = completed({ side: 'napi', lane: 'row', variant: 'a' }, [1]);
+    expect(hasParts(record)).toBe(true);
+    expect(hasParts({ ...record, samples: [{ fork: 1, seconds: 1 }] })).toBe(false);
+  });
+});
+
+describe('requests', () => {
+  const client = (
+    side: 'rust' | 'napi' | 'js',
+    variant: string,
+    threads: number,
+    batch: number,
+    seconds: number,
+  ): CompletedRecord => {
+    const lane = batch === 1 ? 'call' : 'batch';
+    const fields = { family: 'kv', workload: 'get', engine: 'redis', side, lane, variant, rows: 1000, threads, batch };
+    return completed({ ...fields, id: `${side} ${variant} ${threads} ${batch}` }, around(seconds));
+  };
+  const records = [
+    client('rust', 'KvClient', 32, 1, 0.5),
+    client('rust', 'KvClient.execute (pipeline)', 32, 64, 0.1),
+    client('js', 'ioredis', 1, 1, 1),
+    client('js', 'ioredis', 32, 1, 0.9),
+    client('js', 'ioredis, one with auto-pipelining', 32, 1, 0.6),
+    client('js', 'ioredis pipeline', 32, 64, 0.3),
+  ];
+
+  it('have one line a client, of its fastest setting', () => {
+    const figures = requestFigures(canvas, runOf(records));
+    expect(figures.map(({ title, note }) => [title, note])).toEqual([
+      ['get on redis: throughput against batch', "32 connections; of a client's settings the fastest"],
+      ['get on redis: throughput against connections', "1 a request; of a client's settings the fastest"],
+    ]);
+    const { document } = parseHTML(figures[0]!.picture.text);
+    const titles = [...document.querySelectorAll('g[aria-label="dot"] title')].map(({ textContent }) => textContent!);
+    expect(titles.map((title) => title.split('\n')[0])).toEqual([
+      'rust KvClient 32 1',
+      'rust KvClient.execute (pipeline) 32 64',
+      'js ioredis, one with auto-pipelining 32 1',
+      'js ioredis pipeline 32 64',
+    ]);
+    expect(document.querySelectorAll('g[aria-label="line"] path').length).toBe(2);
+    const texts = [...document.querySelectorAll('text')].map(({ textContent }) => textContent!);
+    expect(texts).toEqual(expect.arrayContaining(['rust · KvClient', 'js · ioredis', '64']));
+  });
+
+  it('have no figure of one batch and one number of connections', () => {
+    expect(requestFigures(canvas, runOf(records.slice(0, 1)))).toEqual([]);
+  });
+
+  it('draw any rates', () => {
+    const rate = fc.oneof(fc.double({ min: 1e-3, max: 1e12, noNaN: true }), fc.constantFrom(0, Infinity));
+    fc.assert(
+      fc.property(fc.array(fc.record({ x: fc.constantFrom(1, 8, 64), y: rate }), { minLength: 1 }), (points) => {
+        const { text } = linePlot(canvas, {
+          label: 'rates',
+          xAxis: 'x',
+          yAxis: 'y',
+          formatX: String,
+          formatY: String,
+          series: [
+            { name: 'a', color: 'red', symbol: 'circle', points: points.map((point) => ({ ...point, title: '' })) },
+          ],
+        });
+        expect(text).not.toMatch(/NaN|="[^"]*Infinity/);
+      }),
+    );
+  });
+
+  it('in an open loop show the median and the p99 of each client by the load', () => {
+    const step = (offered: number, p50: number, p99: number) =>
+      ({ side: 'js', name: 'ioredis', offered, p50, p99 }) as const;
+    const [figure, ...others] = loadFigure(canvas, 'kv get', [step(2000, 90, 500), step(1000, 80, 300)]);
+    expect(others).toEqual([]);
+    const { document } = parseHTML(figure!.picture.text);
+    const titles = [...document.querySelectorAll('g[aria-label="dot"] title')].map(({ textContent }) => textContent);
+    expect(titles).toEqual([
+      'js · ioredis\n1.00 K/s offered: p50 80 ns',
+      'js · ioredis\n2.00 K/s offered: p50 90 ns',
+      'js · ioredis\n1.00 K/s offered: p99 300 ns',
+      'js · ioredis\n2.00 K/s offered: p99 500 ns',
+    ]);
+    expect(loadFigure(canvas, 'kv get', [step(1000, 80, 300)])).toEqual([]);
+  });
+});
+
+describe('the noise', () => {
+  it('stands out where a cell looks faster or slower than itself', () => {
+    const quiet = completed({ side: 'rust', lane: 'row', variant: 'a' }, [1, 1.01, 1, 1.01, 1, 1.01]);
+    const noisy = completed({ side: 'js', lane: 'row', variant: 'b' }, [1, 2, 1.01, 2.01, 1, 2]);
+    const rough = completed({ side: 'js', lane: 'columns', variant: 'c' }, [1, 2, 3]);
+    const noise = noiseFloorsOf([quiet, noisy, rough], 0.05);
+    expect(noise.map(({ numerator, denominator, verdict }) => [numerator, denominator, verdict])).toEqual([
+      [quiet.id, quiet.id, 'equivalent'],
+      [noisy.id, noisy.id, 'faster'],
+    ]);
+    const { document } = parseHTML(noisePlot(canvas, noise, 0.05).text);
+    expect(document.querySelector('svg')?.getAttribute('aria-label')).toBe(
+      '2 cells beside themselves; 1 look faster or slower than themselves',
+    );
+    const dots = [...document.querySelectorAll('g[aria-label="dot"] path')];
+    expect(dots.map((dot) => dot.getAttribute('stroke'))).toEqual(['var(--quiet)', 'var(--bad)']);
+  });
+});
+
+describe('the cost model', () => {
+  /** A way whose call costs so much, and each byte so much. */
+  const way = (variant: string, call: number, byte: number): MechanismCosts => ({
+    what: 'bytes',
+    direction: 'in',
+    side: 'napi',
+    lane: 'copy',
+    variant,
+    client: variant,
+    costs: [
+      { of: 'call', seconds: call, low: call, high: call },
+      { of: 'byte', seconds: byte, low: byte, high: byte },
+    ],
+    knees: [],
+    covariance: [
+      [0, 0],
+      [0, 0],
+    ],
+    inseparable: {},
+    most: { call: 1, row: 0, number: 0, text: 0, byte: 1e6 },
+    mostPerRow: { call: 0, row: 0, number: 0, text: 0, byte: 0 },
+    deviation: 0,
+    degrees: 3,
+    worst: 0,
+    fitted: [{ id: `${variant}/100`, measured: call + 100 * byte, predicted: call + 100 * byte }],
+    heldOut: [{ id: `${variant}/1000`, measured: 2 * call, predicted: call + 1000 * byte }],
+  });
+  const model = { mechanisms: [way('copied', 1e-7, 1e-9), way('shared', 1e-6, 1e-11)], unfitted: [] };
+
+  it('stands beside what was measured, and says from which size on a way is cheaper', () => {
+    const [beside, bySize, ...others] = modelFigures(canvas, model, []);
+    expect(others).toEqual([]);
+    const cells = parseHTML(beside!.picture.text).document;
+    const titles = [...cells.querySelectorAll('g[aria-label="dot"] title')].map(({ textContent }) => textContent);
+    expect(titles).toContain('copied/1000\nmeasured 200 ns, predicted 1.10 µs');
+    expect(titles.length).toBe(4);
+    // 0.9 µs more a call are paid by 0.99 ns less a byte.
+    expect(bySize!.note).toBe('predicted; dashed: from 910 bytes on, shared is cheaper than copied');
+  });
+
+  it('has the measured times on its lines, where the records know the sizes', () => {
+    const crossing = { what: 'bytes', direction: 'in', rows: 0, numbers: 0, texts: 0, bytes: 100 } as const;
+    const record = { ...completed({ side: 'napi', lane: 'copy', variant: 'copied' }, [1]), id: 'copied/100', crossing };
+    const [, bySize] = modelFigures(canvas, model, [record]);
+    const { document } = parseHTML(bySize!.picture.text);
+    const titles = [...document.querySelectorAll('g[aria-label="dot"] title')].map(({ textContent }) => textContent);
+    expect(titles).toEqual(['copied/100\nmeasured 200 ns']);
+    expect(bySize!.note).toContain('lines: predicted, dots: measured; dashed: from 910 bytes on');
+  });
+});
+
+it('a picture stands alone: no address, no link, its own colours', () => {
+  const record = completed({ side: 'napi', lane: 'row', variant: '<b>&' }, [1, 2]);
+  const picture = timePlot(canvas, [record], ({ variant }) => variant, 'times');
+  const text = pictureText({ title: 'All & <more>', figures: [{ title: 'a', picture }], columns: 1, hollow: 'open' });
+  expect(text.replace('xmlns="http://www.w3.org/2000/svg"', '')).not.toMatch(/http|href|<script|xlink/);
+  expect(text).toContain('<title>All &amp; &lt;more&gt;</title>');
+  expect(text).toContain('prefers-color-scheme:dark');
+  expect(text).toContain('&lt;b&gt;&amp;');
+  expect(text).toContain('hollow: open');
+});
+
+it('the charts are loaded by what makes a report alone', () => {
+  const source = join(import.meta.dirname, '../../../src');
+  const reached = new Set<string>();
+  const visit = (file: string): void => {
+    if (reached.has(file)) return;
+    reached.add(file);
+    // Imports of types alone are erased, and dynamic ones wait until they are called.
+    for (const [, address = ''] of readFileSync(file, 'utf8').matchAll(
+      /^(?:import|export) (?!type )[^;]*? from '([^']+)';/gm,
+    )) {
+      if (address.startsWith('.')) visit(join(dirname(file), address.replace(/\.js$/, '.ts')));
+      else reached.add(address);
+    }
+  };
+  for (const entry of ['index.ts', 'cli/cli.ts', 'fork-main.ts']) visit(join(source, entry));
+  expect(reached).toContain('commander');
+  expect([...reached].filter((name) => /plot|linkedom|report\/html/.test(name))).toEqual([]);
+});

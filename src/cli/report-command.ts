@@ -1,0 +1,40 @@
+import type { Command } from 'commander';
+import { readRun } from '../records/run-file.js';
+import { renderRunMarkdown } from '../report/run-report.js';
+import { openFile, reportsOf, runFileOf, writeReport } from './report-files.js';
+
+interface ReportOptions {
+  readonly out?: string;
+  readonly open?: boolean;
+}
+
+const EXAMPLES = `
+The page needs no network and no server: it opens from disk, and can be sent as it is. A file of another name than run.json gets
+reports of that name. What the result file leaves out, as compact ones do, is not in the reports.
+
+Exit code: 0, 1 where --open finds no program that opens the page, 2 where the run can't be read or the reports can't be written.
+
+Examples:
+  boundary-bench report results/runs/2026-05-02T10-00-00Z --open
+  boundary-bench report results/linux-x64/2026-11-23.json --out /tmp/report`;
+
+export function addReportCommand(program: Command): void {
+  program
+    .command('report')
+    .summary('make the reports of a run anew')
+    .description('Makes run.md and run.html of a run.json anew, and replaces those that are there.')
+    .argument('<run>', 'the directory of a run, or its run.json')
+    .option('--out <dir>', 'where the reports go (default: beside the result file)')
+    .option('--open', 'show run.html in the browser')
+    .addHelpText('after', EXAMPLES)
+    .action(async (path: string, { out, open = false }: ReportOptions) => {
+      const file = await runFileOf(path);
+      const run = await readRun(file);
+      const { renderRunHtml } = await import('../report/html/run-page.js');
+      const { markdown, html } = reportsOf(file, out);
+      await writeReport(markdown, renderRunMarkdown(run));
+      await writeReport(html, await renderRunHtml(run));
+      process.stdout.write(`${html}\n`);
+      if (open) await openFile(html);
+    });
+}

@@ -1,0 +1,80 @@
+import type { CompletedRecord, Run, Verdict } from '../records/record.js';
+import { BoundaryError } from '../errors.js';
+import { type RatioInterval, verdictOf } from '../stats/ratio-interval.js';
+import { completedOf } from './cell-groups.js';
+import { hardwareDifferences } from './hardware.js';
+import { rateRatio } from './rate-ratio.js';
+
+/** A run with the name that it has in messages and tables. */
+export interface NamedRun {
+  readonly name: string;
+  readonly run: Run;
+}
+
+/** A cell in one run: how many times as many rows a second as in the first run that has it. */
+export interface CellStep extends RatioInterval {
+  /** The place of the run in the history. */
+  readonly at: number;
+  readonly record: CompletedRecord;
+  readonly verdict: Verdict;
+}
+
+/** A cell that completed in two runs or more. */
+export interface CellHistory {
+  readonly id: string;
+  /** Its record in the first run that has it, which the steps are compared with. */
+  readonly first: CompletedRecord;
+  /** The later runs that have it, in their order. */
+  readonly steps: readonly CellStep[];
+}
+
+export interface RunHistory {
+  /** The runs in the order of their starts. */
+  readonly runs: readonly NamedRun[];
+  /** The differences of the hosts from that of the first run; empty unless the history was forced. */
+  readonly hardwareDifferences: readonly string[];
+  readonly cells: readonly CellHistory[];
+}
+
+/**
+ * The cells of many runs over time. Throws a `BoundaryError`: `BB_COMPARE_DIFFERENT_HARDWARE` if the hosts differ and `force` isn't
+ * set, and `BB_COMPARE_ONE_RUN` for fewer than two runs.
+ */
+export function historyOf(
+  given: readonly NamedRun[],
+  { force = false }: { readonly force?: boolean } = {},
+): RunHistory {
+  if (given.length < 2) throw new BoundaryError('BB_COMPARE_ONE_RUN', 'a history needs two runs or more');
+  const runs = given.toSorted((a, b) => a.run.context.startedAt.localeCompare(b.run.context.startedAt));
+  const [first, ...later] = runs as [NamedRun, ...NamedRun[]];
+  const differences = later.flatMap(({ name, run }) =>
+    hardwareDifferences(first.run.context.host, run.context.host).map((difference) => `${name}: ${difference}`),
+  );
+  if (differences.length > 0 && !force) {
+    throw new BoundaryError(
+      'BB_COMPARE_DIFFERENT_HARDWARE',
+      `the runs are from other hardware than ${first.name}, so their times can't be compared (${differences.join('; ')})`,
+      { hint: 'Leave those runs out, or add --force.' },
+    );
+  }
+  return { runs, hardwareDifferences: differences, cells: cellsOf(runs) };
+}
+
+function cellsOf(runs: readonly NamedRun[]): CellHistory[] {
+  const byId = new Map<string, { at: number; record: CompletedRecord }[]>();
+  for (const [at, { run }] of runs.entries()) {
+    for (const record of completedOf(run.records)) {
+      const entries = byId.get(record.id);
+      if (entries === undefined) byId.set(record.id, [{ at, record }]);
+      else entries.push({ at, record });
+    }
+  }
+  return [...byId].flatMap(([id, [first, ...later]]) => {
+    if (first === undefined) return [];
+    const steps = later.flatMap(({ at, record }): CellStep[] => {
+      const interval = rateRatio(record, first.record);
+      return interval === undefined ? [] : [{ at, record, ...interval, verdict: verdictOf(interval) }];
+    });
+    return steps.length === 0 ? [] : [{ id, first: first.record, steps }];
+  });
+}

@@ -1,0 +1,50 @@
+/** The answer of a run: a line a workload, and what it could not decide. Advice is that of run.md. */
+import { completedOf, groupBy, isRequestWork } from '../../compare/cell-groups.js';
+import type { CompletedRecord, Run } from '../../records/record.js';
+import { adviceFor } from '../advice.js';
+import { isCall } from '../call-table.js';
+import { formatRateOf } from '../format.js';
+import { type Pair, factorOf, pairsOf } from '../head-to-head.js';
+import { requestAdviceFor } from '../request-advice.js';
+import { nameAndBatchOf } from '../request-tables.js';
+import { placeOf } from './contests.js';
+
+export interface Answers {
+  /** The advice, by engine in the order of the run. */
+  readonly lines: readonly { readonly engine: string; readonly advice: readonly string[] }[];
+  /** The best of both sides of which the run can't tell which is faster, a line each. */
+  readonly undecided: readonly string[];
+}
+
+export function answersOf(run: Run): Answers {
+  const completed = completedOf(run.records);
+  const byId = new Map(completed.map((record) => [record.id, record]));
+  const pairs = pairsOf(run.comparisons, 'best', (id) => byId.get(id));
+  const engines = groupBy(completed, ({ engine }) => engine);
+  return {
+    lines: engines.flatMap((records) => {
+      const { engine } = records[0]!;
+      const calls = pairs.filter(({ node }) => node.engine === engine && isCall(node)).map(callAdvice);
+      const advice = [...adviceFor(run, engine), ...requestAdviceFor(run, engine), ...calls];
+      return advice.length === 0 ? [] : [{ engine, advice }];
+    }),
+    undecided: pairs.filter(({ comparison }) => comparison.verdict === 'inconclusive').map(undecidedText),
+  };
+}
+
+/** The line of work that is calls, of which the other advice says nothing. */
+function callAdvice({ comparison, rust, node }: Pair): string {
+  const { verdict } = comparison;
+  const factor =
+    verdict === 'faster' || verdict === 'slower' ? `the Rust factor is ${factorOf(comparison)}` : factorOf(comparison);
+  return `${placeOf(node)}: from Node use ${named(node)}; beside it ${named(rust)} in Rust: ${factor}.`;
+}
+
+function undecidedText({ comparison, rust, node }: Pair): string {
+  return `${placeOf(node)}: ${named(rust)} in Rust or ${named(node)}: ${factorOf(comparison)}.`;
+}
+
+function named(record: CompletedRecord): string {
+  const name = isRequestWork(record) ? nameAndBatchOf(record) : record.variant;
+  return `${name.replace(/^rust · /, '')} (${formatRateOf(record)})`;
+}

@@ -1,0 +1,139 @@
+/** The figures of lanes: which cells stand beside each other, and what each is compared with. */
+import { completedOf, contestOf, fastestOf, groupBy, isRequestWork } from '../../compare/cell-groups.js';
+import { judgeOf } from '../../compare/judge.js';
+import type { Cell, Comparison, CompletedRecord, Run } from '../../records/record.js';
+import { isCall } from '../call-table.js';
+import { UNKNOWN, formatDuration, formatFactorInterval, formatRateOf, formatRows, formatShortRate } from '../format.js';
+import { variantOf } from '../labels.js';
+import { marksOf } from '../marks.js';
+import { percentileText } from '../percentile.js';
+import type { RatioRow } from './ratio-plot.js';
+
+/** The cells that do one work in one place, on whichever runtime, in the order of the run. */
+export interface Contest {
+  readonly title: string;
+  readonly engine: string;
+  readonly records: readonly CompletedRecord[];
+}
+
+export function contestsOf(run: Run): Contest[] {
+  const groups = groupBy(completedOf(run.records), (record) => contestOf(withoutRuntime(record)));
+  return groups.map((records) => ({ title: placeOf(records[0]!), engine: records[0]!.engine, records }));
+}
+
+/** The work of a cell and where it is done: `insert.bulk on embedded, 2 workers`. */
+export function placeOf({ workload, engine, transport, workers = 1, threads, rate }: Cell): string {
+  return [
+    `${workload} on ${engine}`,
+    ...(transport === undefined ? [] : [transport]),
+    ...(workers === 1 ? [] : [`${workers} workers`]),
+    ...(threads === undefined ? [] : [threads === 1 ? '1 thread' : `${threads} threads`]),
+    ...(rate === undefined ? [] : [`${formatShortRate(rate)} asked for`]),
+  ].join(', ');
+}
+
+function withoutRuntime(record: Cell): Cell {
+  const { runtime: _, ...cell } = record;
+  return cell;
+}
+
+/** The names of cells beside each other, with as much as tells them apart. */
+export function namesOf(records: readonly CompletedRecord[]): (record: CompletedRecord) => string {
+  const parts: readonly ((record: CompletedRecord) => string)[] = [
+    ({ flavor }) => (flavor === undefined ? '' : `, ${flavor}`),
+    ({ lane }) => ` (${lane})`,
+    ({ rows }) => `, ${formatRows(rows)} rows`,
+    ({ id }) => `, ${id}`,
+  ];
+  let names = new Map(records.map((record) => [record, nameOf(record)]));
+  for (const part of parts) {
+    const shared = groupBy(records, (record) => names.get(record)!).filter(({ length }) => length > 1);
+    const longer = new Map(names);
+    for (const record of shared.flat()) longer.set(record, names.get(record)! + part(record));
+    names = longer;
+  }
+  return (record) => names.get(record)!;
+}
+
+function nameOf(record: CompletedRecord): string {
+  const batch = record.batch === undefined || record.batch === 1 ? '' : `, batch ${record.batch}`;
+  return `${record.side} · ${variantOf({ ...record, workers: 1 })}${batch}`;
+}
+
+/** The rows of a contest's figure: how many times as long as the reference each cell takes. */
+export interface ComparedContest extends Contest {
+  readonly reference: CompletedRecord;
+  readonly rows: readonly (RatioRow & { readonly record: CompletedRecord })[];
+}
+
+/**
+ * A contest with its reference: Rust's best as the run has chosen it, else the fastest of Rust; where no Rust did the work, what the run
+ * compares the cells with elsewhere; else the fastest cell.
+ */
+export function comparedContest(
+  run: Run,
+  contest: Contest,
+  hrefOf: (id: string) => string | undefined,
+): ComparedContest {
+  const { records } = contest;
+  const ids = new Set(records.map(({ id }) => id));
+  const best = run.comparisons.find(({ kind, numerator }) => kind === 'best' && ids.has(numerator));
+  const elsewhere = run.comparisons.flatMap(({ kind, numerator, denominator }) =>
+    kind === 'lane' && ids.has(numerator) ? [denominator] : [],
+  );
+  const byId = new Map(completedOf(run.records).map((record) => [record.id, record]));
+  const reference =
+    byId.get(best?.numerator ?? '') ??
+    fastestOf(records.filter(({ side }) => side === 'rust')) ??
+    fastestOf(elsewhere.flatMap((id) => byId.get(id) ?? [])) ??
+    fastestOf(records)!;
+  const judge = judgeOf(run);
+  const shown = records.includes(reference) ? records : [reference, ...records];
+  const name = namesOf(shown);
+  const rows = shown.flatMap((record) => {
+    const isReference = record === reference;
+    const judged = isReference ? SAME : (chosenOf(best, record) ?? judge(reference, record));
+    if (judged === undefined) return [];
+    const place = record.engine === contest.engine ? '' : ` on ${record.engine}`;
+    return [
+      {
+        ...judged,
+        record,
+        name: name(record) + place,
+        side: record.side,
+        marks: isReference ? '' : marksBeside(reference, record),
+        isReference,
+        title: titleOf(record, isReference ? '' : formatFactorInterval(judged)),
+        href: hrefOf(record.id),
+      },
+    ];
+  });
+  return { ...contest, reference, rows: rows.toSorted((a, b) => a.ratio - b.ratio) };
+}
+
+const SAME = { ratio: 1, low: 1, high: 1, verdict: 'equivalent' } as const;
+
+/** The run's own comparison of the best of each side, whose samples did not choose them. */
+function chosenOf(best: Comparison | undefined, record: CompletedRecord): Comparison | undefined {
+  return best?.denominator === record.id ? best : undefined;
+}
+
+/** The number of rows matters to the rate of rows alone. */
+export function marksBeside(reference: CompletedRecord, record: CompletedRecord): string {
+  const isOfRows = !isRequestWork(record) && !isCall(record);
+  return marksOf(isOfRows ? reference : { ...reference, rows: record.rows }, record);
+}
+
+/** What the pointer over a cell shows: its record, a line each. */
+export function titleOf(record: CompletedRecord, factor: string): string {
+  const { samples, summary, rows } = record;
+  const forks = new Set(samples.map(({ fork }) => fork)).size;
+  const [p50, p99] = [percentileText(record, 'p50'), percentileText(record, 'p99')];
+  return [
+    record.id,
+    ...(factor === '' ? [] : [`Rust factor ${factor}`]),
+    `${formatRateOf(record)}; ${formatDuration(summary.medianSeconds)} a sample of ${formatRows(rows)} rows`,
+    ...(p50 === UNKNOWN ? [] : [`p50 ${p50}${p99 === UNKNOWN ? '' : `, p99 ${p99}`}`]),
+    `${samples.length} samples in ${forks} processes, ${formatDuration(summary.minSeconds)} to ${formatDuration(summary.maxSeconds)}`,
+  ].join('\n');
+}

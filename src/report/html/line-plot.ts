@@ -1,0 +1,145 @@
+/** Lines over a size, a load or a row of runs: one a series, named at its end. */
+import type { Canvas } from './canvas.js';
+import { axisX, axisY } from './frame.js';
+import type { Markup } from './markup.js';
+import { logDomain, logTicks } from './ticks.js';
+
+export interface LinePoint {
+  readonly x: number;
+  readonly y: number;
+  /** What the pointer over the point shows. */
+  readonly title: string;
+  /** Whether the point is drawn as a ring, as what could not be decided is everywhere. */
+  readonly isHollow?: boolean;
+}
+
+export interface Series {
+  readonly name: string;
+  readonly color: string;
+  readonly symbol: 'diamond' | 'circle' | 'square';
+  readonly isDashed?: boolean;
+  /** What the line goes through, from left to right. */
+  readonly points: readonly LinePoint[];
+  /** The dots, where they are other than the points of the line. */
+  readonly dots?: readonly LinePoint[];
+}
+
+export interface LinePlot {
+  readonly label: string;
+  readonly xAxis: string;
+  readonly yAxis: string;
+  /** The ticks of the x axis; absent: round values of a log scale. A `run` has equal steps. */
+  readonly xTicks?: readonly number[];
+  readonly xScale?: 'log' | 'point';
+  readonly formatX: (value: number) => string;
+  readonly formatY: (value: number) => string;
+  readonly series: readonly Series[];
+  /** Places on the x axis that stand out. */
+  readonly rules?: readonly { readonly x: number; readonly title: string }[];
+}
+
+const HEIGHT = 300;
+const MARGINS = { top: 24, bottom: 42, left: 62, right: 155 };
+
+/** The least distance of two names. */
+const NAME_HEIGHT = 14;
+
+export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
+  const { Plot } = canvas;
+  const { label, xAxis, yAxis, formatX, formatY, xScale = 'log', rules = [] } = plot;
+  const series = plot.series.map(onScale).filter(({ points }) => points.length > 0);
+  const height = Math.max(HEIGHT, series.length * NAME_HEIGHT + MARGINS.top + MARGINS.bottom);
+  const points = series.flatMap(({ points, dots }) => [...points, ...(dots ?? [])]);
+  const dots = series.flatMap(({ points, dots = points, color, symbol }) =>
+    dots.map((dot) => ({ color, symbol, ...dot })),
+  );
+  const yDomain = logDomain(points.map(({ y }) => y));
+  const xDomain = xScale === 'log' ? logDomain(points.map(({ x }) => x)) : extentOf(points.map(({ x }) => x));
+  const xTicks = plot.xTicks ?? logTicks(xDomain, 3);
+  const names = namesApart(series, yDomain, height);
+  const rightmost = Math.max(...points.map(({ x }) => x));
+  // A line that ends on the right has its name beyond all points; one that ends before keeps it at its end.
+  const nameAt = (x: number): number => (x * 2 >= rightmost ? rightmost : x);
+  return canvas.draw({
+    label,
+    options: {
+      height,
+      marginTop: MARGINS.top,
+      marginBottom: MARGINS.bottom,
+      marginLeft: MARGINS.left,
+      marginRight: MARGINS.right,
+      x: { type: xScale === 'log' ? 'log' : 'linear', domain: xDomain },
+      y: { type: 'log', domain: yDomain },
+      marks: [
+        Plot.gridY(logTicks(yDomain), { stroke: 'var(--grid)', strokeOpacity: 1 }),
+        axisY(Plot, logTicks(yDomain), formatY, yAxis),
+        axisX(Plot, xTicks, formatX, xAxis),
+        series.map(({ name, points, color, isDashed = false }) =>
+          Plot.line(points, {
+            x: 'x',
+            y: 'y',
+            stroke: color,
+            strokeWidth: 1.75,
+            title: () => name,
+            ...(isDashed ? { strokeDasharray: '5 3' } : {}),
+          }),
+        ),
+        Plot.ruleX(rules, { x: 'x', stroke: 'var(--ink)', strokeDasharray: '2 3', title: 'title' }),
+        Plot.dot(dots, {
+          x: 'x',
+          y: 'y',
+          symbol: 'symbol',
+          r: 3.5,
+          stroke: 'color',
+          fill: ({ isHollow, color }) => (isHollow === true ? 'var(--card)' : color),
+          title: 'title',
+        }),
+        names.map(({ name, color, last, dy }) =>
+          Plot.text([last], {
+            x: ({ x }) => nameAt(x),
+            y: 'y',
+            text: () => name,
+            fill: color,
+            stroke: 'var(--card)',
+            strokeWidth: 3,
+            textAnchor: 'start',
+            dx: 8,
+            dy,
+            fontSize: 11,
+            textOverflow: 'ellipsis',
+            lineWidth: 13.5,
+          }),
+        ),
+      ],
+    },
+  });
+}
+
+/** A series without what has no place on a log scale. */
+function onScale({ points, dots, ...rest }: Series): Series {
+  const isPositive = ({ y }: LinePoint): boolean => y > 0 && Number.isFinite(y);
+  return { ...rest, points: points.filter(isPositive), ...(dots && { dots: dots.filter(isPositive) }) };
+}
+
+function extentOf(values: readonly number[]): [number, number] {
+  return [Math.min(...values), Math.max(...values)];
+}
+
+/** The names at the ends of the lines, moved up and down from there so far that none covers another. */
+function namesApart(series: readonly Series[], [low, high]: readonly [number, number], height: number) {
+  const [top, bottom] = [MARGINS.top, height - MARGINS.bottom];
+  const placeOf = (y: number): number => bottom - ((bottom - top) * Math.log(y / low)) / Math.log(high / low);
+  const names = series
+    .map(({ name, color, points }) => {
+      const last = points.at(-1)!;
+      return { name, color, last, wanted: placeOf(last.y) };
+    })
+    .toSorted((a, b) => a.wanted - b.wanted);
+  let lowest = top - NAME_HEIGHT;
+  const down = names.map(({ wanted }) => (lowest = Math.max(wanted, lowest + NAME_HEIGHT)));
+  // What was pushed out below goes up again, with those above it.
+  let highest = bottom + NAME_HEIGHT;
+  const places = down.toReversed().map((place) => (highest = Math.min(place, highest - NAME_HEIGHT)));
+  places.reverse();
+  return names.map((name, index) => ({ ...name, dy: places[index]! - name.wanted }));
+}

@@ -1,0 +1,65 @@
+/** Figures as one SVG that stands alone, for pages that are not ours: in a README, say. */
+import { FIGURE_WIDTH } from './canvas.js';
+import { Markup, markup } from './markup.js';
+import type { Figure } from './page.js';
+import { SIDE_STYLES, type SideStyle } from './side-style.js';
+import { PICTURE_STYLE } from './style.js';
+
+export interface Picture {
+  /** What the picture shows, for those who do not see it. */
+  readonly title: string;
+  readonly figures: readonly Figure[];
+  /** The figures beside each other. */
+  readonly columns: number;
+  /** What a hollow dot means, if there are some; `null`: the picture has no dots of sides. */
+  readonly hollow?: string | null;
+}
+
+const GLYPHS: Readonly<Record<SideStyle['symbol'], string>> = { diamond: '◆', circle: '●', square: '■' };
+
+const GAP = 20;
+const LEGEND_HEIGHT = 34;
+const HEAD_HEIGHT = 44;
+
+/** The text of an SVG file. */
+export function pictureText({ title, figures, columns, hollow }: Picture): string {
+  const tops = Array.from({ length: columns }, (): number => (hollow === null ? GAP : LEGEND_HEIGHT));
+  const placed = figures.map(({ title: name, note, picture }) => {
+    // Each figure goes below the shortest column.
+    const column = tops.indexOf(Math.min(...tops));
+    const [x, y] = [GAP + column * (FIGURE_WIDTH + GAP), tops[column]!];
+    tops[column] = y + HEAD_HEIGHT + heightOf(picture) + GAP;
+    return markup`<g transform="translate(${x} ${y})">
+<text x="2" y="16" font-size="14" font-weight="600" fill="var(--ink)">${name}</text>
+<text x="2" y="33" font-size="11" fill="var(--quiet)">${note}</text>
+<g transform="translate(0 ${HEAD_HEIGHT})">${plain(picture)}</g>
+</g>
+`;
+  });
+  const [width, height] = [GAP + columns * (FIGURE_WIDTH + GAP), Math.max(...tops)];
+  return markup`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" font-family="system-ui, sans-serif" font-size="12">
+<title>${title}</title>
+<style>${new Markup(PICTURE_STYLE)}</style>
+<rect width="100%" height="100%" rx="8" fill="var(--card)"/>
+${hollow === null ? undefined : legendMarkup(hollow)}
+${placed}</svg>
+`.text;
+}
+
+/** The legend as one text, since nobody measures texts here. */
+function legendMarkup(hollow: string | undefined): Markup {
+  const sides = Object.values(SIDE_STYLES).map(({ meaning, color, symbol }) => {
+    return markup`<tspan fill="${color}">${GLYPHS[symbol]}</tspan> ${meaning}    `;
+  });
+  const ring = hollow === undefined ? undefined : markup`<tspan fill="var(--quiet)">○</tspan> hollow: ${hollow}`;
+  return markup`<text x="${GAP}" y="22" fill="var(--ink)">${sides}${ring}</text>`;
+}
+
+function heightOf({ text }: Markup): number {
+  return Number(/ height="([\d.]+)"/.exec(text)?.[1] ?? 0);
+}
+
+/** A figure without what only a page shows: the texts under the pointer and the addresses for screen readers. */
+function plain({ text }: Markup): Markup {
+  return new Markup(text.replaceAll(/<title>[^<]*<\/title>/g, '').replaceAll(/ xmlns(:xlink)?="[^"]*"/g, ''));
+}

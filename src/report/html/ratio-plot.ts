@@ -1,0 +1,90 @@
+/** The dot plot of ratios on a log scale: a row for each, with its name, its interval, and a line at 1. */
+import type { Side, Verdict } from '../../records/record.js';
+import { formatFactorInterval } from '../format.js';
+import type { Canvas } from './canvas.js';
+import { figuresAt, framed, namesAt } from './frame.js';
+import type { Markup } from './markup.js';
+import { SIDE_STYLES } from './side-style.js';
+import { logDomain } from './ticks.js';
+
+export interface RatioRow {
+  readonly name: string;
+  readonly side: Side;
+  readonly ratio: number;
+  readonly low: number;
+  readonly high: number;
+  readonly verdict: Verdict;
+  /** What stands after the ratio, which a note explains. */
+  readonly marks: string;
+  /** Whether this is what the others are compared with, which has no interval. */
+  readonly isReference?: boolean;
+  /** What the pointer over the row shows. */
+  readonly title: string;
+  /** The address of the row's record on the page; absent: the row is no link. */
+  readonly href?: string | undefined;
+}
+
+export interface RatioPlot {
+  /** What the picture shows, for those who do not see it. */
+  readonly label: string;
+  readonly axis: string;
+  /** The colour of the line at 1. */
+  readonly reference: string;
+  readonly rows: readonly RatioRow[];
+}
+
+const ROW_HEIGHT = 34;
+
+/** The domain is never narrower, so that noise does not fill the picture. */
+const LEAST_DOMAIN = [0.8, 1.25] as const;
+
+/** The place of the name in a row, and of the dot. */
+const NAME_AT = 0.3;
+const DOT_AT = 0.74;
+
+export function ratioPlot(canvas: Canvas, { label, axis, reference, rows }: RatioPlot): Markup {
+  const { Plot } = canvas;
+  const domain = logDomain(
+    rows.flatMap(({ ratio, low, high }) => [ratio, low, high]),
+    LEAST_DOMAIN,
+  );
+  const placed = rows.map((row, index) => ({ ...row, ...SIDE_STYLES[row.side], index, at: index + DOT_AT }));
+  const frame = {
+    rows: rows.length,
+    rowHeight: ROW_HEIGHT,
+    axis,
+    tickFormat: factorTick,
+    x: { type: 'log', domain },
+  } as const;
+  return canvas.draw({
+    label,
+    hasLinks: rows.some(({ href }) => href !== undefined),
+    options: framed(canvas, frame, [
+      Plot.ruleX([1], { stroke: reference, strokeWidth: 1.5 }),
+      Plot.link(placed, { x1: 'low', x2: 'high', y1: 'at', y2: 'at', stroke: 'color', strokeWidth: 2, title: 'title' }),
+      Plot.dot(placed, {
+        x: 'ratio',
+        y: 'at',
+        symbol: 'symbol',
+        r: 5,
+        stroke: 'color',
+        strokeWidth: 1.75,
+        fill: (row: RatioRow & { color: string }) => (isHollow(row) ? 'var(--card)' : row.color),
+        title: 'title',
+      }),
+      namesAt(canvas, placed, { at: NAME_AT, text: 'name', lineWidth: 21, href: 'href', title: 'title' }),
+      figuresAt(canvas, placed, NAME_AT, (row) =>
+        row.isReference === true ? '1×' : formatFactorInterval(row) + row.marks,
+      ),
+    ]),
+  });
+}
+
+function isHollow({ verdict, isReference }: RatioRow): boolean {
+  return verdict === 'inconclusive' && isReference !== true;
+}
+
+/** A factor on an axis: `0.5×`, `2×`, `1000×`. */
+export function factorTick(value: number): string {
+  return `${Number(value.toPrecision(3))}×`;
+}

@@ -1,0 +1,152 @@
+/** `run.html`: the report of a run as one page. */
+import { groupBy } from '../../compare/cell-groups.js';
+import { noiseFloorsOf } from '../../compare/comparisons.js';
+import { marginOf } from '../../compare/judge.js';
+import type { Run } from '../../records/record.js';
+import { RUST_FACTOR_NOTE } from '../head-to-head.js';
+import { hostLines } from '../host-block.js';
+import { notesOf } from '../marks.js';
+import { noiseText } from '../noise.js';
+import { answersOf } from './answers.js';
+import { type Canvas, loadCanvas } from './canvas.js';
+import { type ComparedContest, type Contest, comparedContest, contestsOf, namesOf } from './contests.js';
+import { type Markup, markup } from './markup.js';
+import { modelFigures } from './model-figures.js';
+import { noisePlot } from './noise-plot.js';
+import { type Figure, type Section, figures, legend, listOf, pageText, sideLegend } from './page.js';
+import { ratioPlot } from './ratio-plot.js';
+import { anchorsOf, recordsTable, unfinishedList } from './records-table.js';
+import { requestFigures } from './request-figures.js';
+import { stripPlot } from './strip-plot.js';
+import { garbageOf, hasParts, partsOf, timePlot } from './time-plot.js';
+
+/** The text of `run.html`. */
+export async function renderRunHtml(run: Run): Promise<string> {
+  const canvas = await loadCanvas();
+  const contests = contestsOf(run);
+  const anchorOf = anchorsOf(run.records);
+  const { context } = run;
+  const commit =
+    context.git === undefined
+      ? ''
+      : `, commit ${context.git.commit.slice(0, 12)}${context.git.dirty ? ' with changes' : ''}`;
+  const lead = markup`<p class="quiet">${context.startedAt.slice(0, 16).replace('T', ' ')} UTC, ${context.host.cpu}, ${context.host.logicalCores} logical cores, Node.js ${context.versions['node'] ?? ''}${commit}</p>`;
+  return pageText('Boundary Bench', lead, [
+    answerSection(run),
+    ...lanesSection(canvas, run, contests, anchorOf),
+    ...timeSection(canvas, contests),
+    ...figuresSection('requests', 'Requests: batches, connections, load', requestFigures(canvas, run), sideLegend()),
+    ...(run.model === undefined
+      ? []
+      : figuresSection(
+          'model',
+          'The cost model beside the measurements',
+          modelFigures(canvas, run.model, run.records),
+          sideLegend('fitted'),
+        )),
+    ...trustSection(canvas, run, contests),
+    { id: 'all', title: 'All records', content: recordsTable(run.records, anchorOf) },
+    { id: 'unfinished', title: 'Failed and skipped', content: unfinishedList(run.records) },
+    { id: 'host', title: 'Hardware and software', content: listOf(hostLines(context)) },
+  ]);
+}
+
+function answerSection(run: Run): Section {
+  const { lines, undecided } = answersOf(run);
+  const advice = lines.map(({ engine, advice }) =>
+    lines.length === 1 ? listOf(advice, 'answer') : markup`<h3>${engine}</h3>${listOf(advice, 'answer')}`,
+  );
+  const open =
+    undecided.length === 0
+      ? undefined
+      : markup`<h3>What this run could not decide</h3>${listOf(undecided, 'answer')}<p class="quiet">More processes (--forks) or a quieter machine narrow the intervals.</p>`;
+  const none = lines.length === 0 && open === undefined ? markup`<p>This run compares no sides.</p>` : undefined;
+  return { id: 'answer', title: 'The answer', content: markup`${advice}${open}${none}` };
+}
+
+function lanesSection(
+  canvas: Canvas,
+  run: Run,
+  contests: readonly Contest[],
+  anchorOf: (id: string) => string | undefined,
+): Section[] {
+  const hrefOf = (id: string): string | undefined => {
+    const anchor = anchorOf(id);
+    return anchor === undefined ? undefined : `#${anchor}`;
+  };
+  const compared = contests
+    .map((contest) => comparedContest(run, contest, hrefOf))
+    .filter(({ rows }) => rows.length > 1);
+  if (compared.length === 0) return [];
+  const byEngine = groupBy(compared, ({ engine }) => engine).map((ofEngine) => {
+    const all = ofEngine.map((contest) => laneFigure(canvas, contest));
+    return markup`${compared.length === ofEngine.length ? undefined : markup`<h3>${ofEngine[0]!.engine}</h3>`}${figures(all)}`;
+  });
+  const marks = notesOf(compared.flatMap(({ rows }) => rows.map(({ marks }) => marks)));
+  const notes = [RUST_FACTOR_NOTE, 'A bar is the 95% interval. A name leads to its record.', ...marks];
+  const content = markup`${sideLegend('inconclusive')}<p class="quiet">${notes.join(' ')}</p>${byEngine}`;
+  return [{ id: 'lanes', title: 'Lane by lane', content }];
+}
+
+/** The dot plot of a contest. */
+export function laneFigure(canvas: Canvas, { title, reference, rows }: ComparedContest): Figure {
+  const isRust = reference.side === 'rust';
+  const to = rows.find(({ isReference }) => isReference === true)!.name;
+  const picture = ratioPlot(canvas, {
+    label: `${title}: the ${isRust ? 'Rust factor' : 'factor'} of each lane`,
+    axis: `time beside that of ${isRust ? "Rust's best" : 'the fastest'}`,
+    reference: isRust ? 'var(--rust)' : 'var(--ink)',
+    rows,
+  });
+  return { title, note: `1 is ${to}`, picture };
+}
+
+function timeSection(canvas: Canvas, contests: readonly Contest[]): Section[] {
+  const told = contests
+    .map((contest) => ({ ...contest, records: contest.records.filter(hasParts) }))
+    .filter(({ records }) => records.length > 0);
+  if (told.length === 0) return [];
+  const all = told.map(({ title, records }): Figure => {
+    return { title, picture: timePlot(canvas, records, namesOf(records), `${title}: where the time goes`) };
+  });
+  const entries = partsOf(told.flatMap(({ records }) => records)).map(({ name, color }) => {
+    return { name, symbol: bar(color) };
+  });
+  const hasGarbage = told.some(({ records }) => records.some((record) => garbageOf(record) > 0));
+  const marks = [
+    ...(hasGarbage ? [{ name: 'of which collecting garbage', symbol: bar('var(--bad)') }] : []),
+    { name: 'elapsed', symbol: markup`<path d="M5 0V10" stroke="currentColor" stroke-width="3"/>` },
+  ];
+  const note =
+    'Medians of what the samples measured, of a row, an operation or a call. CPU time counts all cores, so it may exceed the elapsed time; where it is less, the cell waited. What crosses and what the engine does within a thread was not measured apart.';
+  const content = markup`${legend([...entries, ...marks])}<p class="quiet">${note}</p>${figures(all)}`;
+  return [{ id: 'time', title: 'Where the time goes', content }];
+}
+
+function bar(color: string): Markup {
+  return markup`<path d="M0 1H10V9H0Z" fill="${color}"/>`;
+}
+
+function figuresSection(id: string, title: string, all: readonly Figure[], before: Markup): Section[] {
+  return all.length === 0 ? [] : [{ id, title, content: markup`${before}${figures(all)}` }];
+}
+
+function trustSection(canvas: Canvas, run: Run, contests: readonly Contest[]): Section[] {
+  if (contests.length === 0) return [];
+  const margin = marginOf(run);
+  const measured = run.comparisons.filter(({ kind }) => kind === 'noise-floor');
+  const noise = measured.length > 0 ? measured : noiseFloorsOf(run.records, margin);
+  const text = noiseText(noise);
+  const panel =
+    text === undefined
+      ? markup`<p>No cell was measured in enough processes to compare it with itself.</p>`
+      : markup`<p>${text}</p>${figures([{ title: 'Each cell beside itself', picture: noisePlot(canvas, noise, margin) }])}`;
+  const strips = contests.map(({ title, records }): Figure => {
+    return { title, picture: stripPlot(canvas, records, namesOf(records), `${title}: the samples by process`) };
+  });
+  const content = markup`${panel}
+<details class="print"><summary>Samples by process: ${strips.length === 1 ? '1 picture' : `${strips.length} pictures`}</summary>
+<p class="quiet">A dot is a sample, a line of dots a process, × the median of the process.</p>
+${figures(strips)}</details>`;
+  return [{ id: 'trust', title: 'How far to trust this run', content }];
+}

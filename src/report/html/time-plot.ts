@@ -1,0 +1,147 @@
+/** Where the time of a row, an operation or a call goes: stacked bars of what the samples measured, and of nothing else. */
+import { isRequestWork } from '../../compare/cell-groups.js';
+import type { CompletedRecord, Sample } from '../../records/record.js';
+import { isCall } from '../call-table.js';
+import { formatDuration } from '../format.js';
+import { medianOf } from '../resource-tables.js';
+import type { Canvas } from './canvas.js';
+import { figuresAt, framed, namesAt } from './frame.js';
+import type { Markup } from './markup.js';
+
+/** The parts of a bar in their order. Times of the CPU are of all cores, so that a bar may be longer than the elapsed time. */
+const PARTS: readonly {
+  readonly name: string;
+  readonly color: string;
+  readonly secondsOf: (sample: Sample) => number | undefined;
+}[] = [
+  { name: 'encoding, before the clock', color: 'var(--encode)', secondsOf: ({ encodeSeconds }) => encodeSeconds },
+  {
+    name: "CPU of JavaScript's thread",
+    color: 'var(--thread)',
+    secondsOf: ({ mainThreadCpuSeconds }) => mainThreadCpuSeconds,
+  },
+  { name: 'CPU of other threads', color: 'var(--others)', secondsOf: otherThreads },
+  { name: 'CPU of the server', color: 'var(--server)', secondsOf: serverCpu },
+  { name: 'decoding, after the clock', color: 'var(--decode)', secondsOf: ({ decodeSeconds }) => decodeSeconds },
+];
+
+const ROW_HEIGHT = 34;
+const NAME_AT = 0.3;
+const BAR = { from: 0.54, until: 0.92 };
+
+/** The parts that some of these cells have, with their colours. */
+export function partsOf(records: readonly CompletedRecord[]): { readonly name: string; readonly color: string }[] {
+  return PARTS.filter(({ secondsOf }) => records.some((record) => (medianOf(record, secondsOf) ?? 0) > 0));
+}
+
+/** Whether the samples of a cell tell where its time went: those of compact files do not. */
+export function hasParts(record: CompletedRecord): boolean {
+  return medianOf(record, processCpu) !== undefined && record.rows > 0;
+}
+
+/** The seconds that a sample spent on collecting garbage: pauses of JavaScript's thread. */
+export function garbageOf(record: CompletedRecord): number {
+  return medianOf(record, ({ gcSeconds }) => gcSeconds) ?? 0;
+}
+
+export function timePlot(
+  canvas: Canvas,
+  records: readonly CompletedRecord[],
+  nameOf: (record: CompletedRecord) => string,
+  label: string,
+): Markup {
+  const { Plot } = canvas;
+  const bars = records.map((record, index) => {
+    const segments = segmentsOf(record, index);
+    const gc = garbageOf(record) / record.rows;
+    const javaScript = segments.find(({ name }) => name === PARTS[1]!.name);
+    const elapsed = record.summary.medianSeconds / record.rows;
+    const title = [
+      record.id,
+      `elapsed: ${formatDuration(elapsed)}`,
+      ...segments.map(({ name, from, until }) => `${name}: ${formatDuration(until - from)}`),
+      ...(gc > 0 ? [`collecting garbage: ${formatDuration(gc)}`] : []),
+    ].join('\n');
+    const start = javaScript?.from ?? 0;
+    return { index, name: nameOf(record), segments, elapsed, title, gc: { from: start, until: start + gc } };
+  });
+  // Times that were all read as 0 still have an axis.
+  const most = Math.max(
+    1e-9,
+    ...bars.flatMap(({ segments, elapsed, gc }) => [elapsed, gc.until, ...segments.map(({ until }) => until)]),
+  );
+  const frame = {
+    rows: records.length,
+    rowHeight: ROW_HEIGHT,
+    axis: `time of ${unitOf(records[0]!)}`,
+    tickFormat: (seconds: number) => (seconds === 0 ? '0' : formatDuration(seconds)),
+    x: { type: 'linear', domain: [0, most * 1.02] },
+  } as const;
+  const segments = bars.flatMap(({ segments, title }) => segments.map((segment) => ({ ...segment, title })));
+  const collecting = bars.filter(({ gc }) => gc.until > gc.from);
+  return canvas.draw({
+    label,
+    options: framed(canvas, frame, [
+      Plot.rect(segments, {
+        x1: 'from',
+        x2: 'until',
+        y1: ({ index }) => index + BAR.from,
+        y2: ({ index }) => index + BAR.until,
+        fill: 'color',
+        title: 'title',
+      }),
+      Plot.rect(collecting, {
+        x1: ({ gc }) => gc.from,
+        x2: ({ gc }) => gc.until,
+        y1: ({ index }) => index + 0.8,
+        y2: ({ index }) => index + BAR.until,
+        fill: 'var(--bad)',
+        title: 'title',
+      }),
+      Plot.link(bars, {
+        x1: 'elapsed',
+        x2: 'elapsed',
+        y1: ({ index }) => index + BAR.from - 0.06,
+        y2: ({ index }) => index + BAR.until + 0.06,
+        stroke: 'var(--ink)',
+        strokeWidth: 2.5,
+        title: 'title',
+      }),
+      namesAt(canvas, bars, { at: NAME_AT, text: 'name', lineWidth: 27, title: 'title' }),
+      figuresAt(canvas, bars, NAME_AT, ({ elapsed }) => formatDuration(elapsed)),
+    ]),
+  });
+}
+
+/** What the time is of. */
+function unitOf(record: CompletedRecord): string {
+  if (isCall(record)) return 'a call';
+  return isRequestWork(record) ? 'an operation' : 'a row';
+}
+
+/** The parts of a bar one after the other, in seconds a row. */
+function segmentsOf(record: CompletedRecord, index: number) {
+  let from = 0;
+  return PARTS.flatMap(({ name, color, secondsOf }) => {
+    const seconds = (medianOf(record, secondsOf) ?? 0) / record.rows;
+    if (seconds <= 0) return [];
+    const segment = { index, name, color, from, until: from + seconds };
+    from = segment.until;
+    return [segment];
+  });
+}
+
+function processCpu({ cpuUserSeconds, cpuSystemSeconds }: Sample): number | undefined {
+  return cpuUserSeconds === undefined || cpuSystemSeconds === undefined ? undefined : cpuUserSeconds + cpuSystemSeconds;
+}
+
+/** The process without the thread that runs JavaScript, where that was read apart: the clocks of the two tick differently. */
+function otherThreads(sample: Sample): number | undefined {
+  const all = processCpu(sample);
+  return all === undefined ? undefined : Math.max(0, all - (sample.mainThreadCpuSeconds ?? 0));
+}
+
+function serverCpu({ serverCpuUserSeconds, serverCpuSystemSeconds }: Sample): number | undefined {
+  if (serverCpuUserSeconds === undefined || serverCpuSystemSeconds === undefined) return undefined;
+  return serverCpuUserSeconds + serverCpuSystemSeconds;
+}
