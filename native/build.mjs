@@ -17,10 +17,10 @@ const { task } = await new NapiCli().build({
   profile,
   cargoOptions: ['--package', 'boundary-bench-addon', '--package', PROGRAM],
   platform: true,
-  esm: true,
+  format: 'commonjs',
   outputDir: '.',
-  jsBinding: 'index.js',
-  dts: 'index.d.ts',
+  jsBinding: 'index.cjs',
+  dts: 'index.d.cts',
 });
 const addon = (await task).find(({ kind }) => kind === 'node').path;
 
