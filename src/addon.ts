@@ -67,6 +67,7 @@ export const addonPath: string = loadedPath();
 function load(): typeof RawAddon {
   try {
     // Loads libduckdb, whose name then satisfies the addon's dependency on it, wherever npm put the file.
+    // oxlint-disable-next-line import/no-unassigned-import -- loaded for that effect alone
     require('@duckdb/node-bindings');
     return require('../index.cjs') as typeof RawAddon;
   } catch (cause) {

@@ -17,7 +17,7 @@ const PARTS = ['package.json', 'index.cjs', 'index.d.cts', 'dist', 'proto', 'sch
 
 /** The addon, and the program of servers. */
 function binaries(): readonly string[] {
-  return readdirSync(PACKAGE).filter((file) => file.endsWith('.node') || file.startsWith('boundary-bench-server.'));
+  return readdirSync(PACKAGE).filter((file) => /^boundary-bench(-server)?\.[^.]+(\.node)?$/.test(file));
 }
 
 /** A project in a folder of its own, in which this package is installed with some of its dependencies. */
