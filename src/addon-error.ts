@@ -83,7 +83,7 @@ function platformPackages(root: string): readonly PlatformPackage[] {
 function offered(packages: readonly PlatformPackage[]): string {
   const platforms = packages.map(({ name }) => name.slice(NAME.length + 1));
   return platforms.length === 0
-    ? 'This package was packed with the binary of one platform alone.'
+    ? 'This package was packed without binaries.'
     : `There are binaries for ${platforms.join(', ')}.`;
 }
 
