@@ -74,7 +74,7 @@ const library = built.stdout
   .find(({ reason, target }) => reason === 'compiler-artifact' && target.name === 'boundary_bench_addon').filenames[0];
 const addon = path.join(place, 'boundary-bench.node');
 copyFileSync(library, addon);
-const servers = readdirSync(root).find((name) => name.startsWith('boundary-bench-server.'));
+const servers = readdirSync(root).find((name) => /^boundary-bench-server\.[^.]+$/.test(name));
 copyFileSync(path.join(root, servers), path.join(place, 'boundary-bench-server'));
 
 const tests = files.length > 0 ? files : ['__test__/addon', '__test__/library'];

@@ -1,15 +1,11 @@
 /**
- * The one place that loads the addon. Nothing else imports the generated `index.js`.
+ * The one place that loads the addon. Nothing else imports the generated `index.cjs`.
  */
-// Loads libduckdb, whose name then satisfies the addon's dependency on it, wherever npm put the file.
-// oxlint-disable-next-line import/no-unassigned-import -- imported for that effect alone
-import '@duckdb/node-bindings';
-import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-import type * as RawAddon from '../index.js';
-import { BoundaryError } from './errors.js';
+import type * as RawAddon from '../index.cjs';
+import { addonError, platformName } from './addon-error.js';
 
 export type {
   BuildInfo,
@@ -52,37 +48,36 @@ export type {
   SqlShapes,
   Statement,
   TableSpec,
-} from '../index.js';
+} from '../index.cjs';
 
-/** The folder of `index.js` and of the addon's binary: one up from `src` and from `dist`. */
+/** The folder of `index.cjs` and of the addon's binary: one up from `src` and from `dist`. */
 const packageRoot = fileURLToPath(new URL('..', import.meta.url));
 
-/** The raw addon. Importing this module fails with `BB_ADDON_NOT_BUILT` if its binary is missing. */
-export const addon: typeof RawAddon = await load();
+const require = createRequire(import.meta.url);
+
+/**
+ * The raw addon. Importing this module fails with `BB_ADDON_NOT_BUILT` if there is no binary for this platform. It is loaded without
+ * `await`, so that programs can `require` what imports it.
+ */
+export const addon: typeof RawAddon = load();
 
 /** The path of the addon's binary that was loaded. */
 export const addonPath: string = loadedPath();
 
-async function load(): Promise<typeof RawAddon> {
+function load(): typeof RawAddon {
   try {
-    return await import('../index.js');
+    // Loads libduckdb, whose name then satisfies the addon's dependency on it, wherever npm put the file.
+    // oxlint-disable-next-line import/no-unassigned-import -- loaded for that effect alone
+    require('@duckdb/node-bindings');
+    return require('../index.cjs') as typeof RawAddon;
   } catch (cause) {
-    const prefix = `boundary-bench.${process.platform}-${process.arch}`;
-    const isBuilt = readdirSync(packageRoot).some((file) => file.startsWith(prefix) && file.endsWith('.node'));
-    throw isBuilt
-      ? new BoundaryError('BB_ADDON_NOT_LOADED', `the addon in ${packageRoot} can't be loaded`, {
-          hint: 'Build it again on this machine: npm run build',
-          cause,
-        })
-      : new BoundaryError('BB_ADDON_NOT_BUILT', `${packageRoot} holds no addon for this platform (${prefix}.*.node)`, {
-          hint: 'Build it: npm run build',
-          cause,
-        });
+    throw addonError(cause, { root: packageRoot, platform: platformName() });
   }
 }
 
 function loadedPath(): string {
-  const { cache } = createRequire(import.meta.url);
-  const loaded = Object.values(cache).find((module) => module?.exports?.Engine === addon.Engine);
-  return loaded?.filename ?? '';
+  // The loader has the same exports as the binary that it loads.
+  const isBinary = (module: NodeJS.Module | undefined): boolean =>
+    module?.filename.endsWith('.node') === true && module.exports?.Engine === addon.Engine;
+  return Object.values(require.cache).find(isBinary)?.filename ?? '';
 }

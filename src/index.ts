@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /** The public library: the fastest safe ways in and out of an engine, for applications and their performance tests. */
 export { BoundaryError } from './errors.js';
 export { ArrowInserter } from './library/engine/arrow-inserter.js';

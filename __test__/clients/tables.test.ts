@@ -4,7 +4,6 @@ import { apacheArrow } from '../../src/clients/apache-arrow.js';
 import { type DuckDbRow, DuckDbPeer, duckDbValues, duckDbVectors } from '../../src/clients/duckdb-node-api.js';
 import { flechette } from '../../src/clients/flechette.js';
 import type { JsTableClient, MeasurementColumns } from '../../src/clients/measurement-table.js';
-import { packageVersion } from '../../src/clients/package-version.js';
 
 const batches: readonly MeasurementColumns[] = [
   {
@@ -101,10 +100,4 @@ describe.each([duckDbValues, duckDbVectors])('$name', (client) => {
         for (const column of columns) expect('itemCount' in column ? column.itemCount : column.length).toBe(0);
       }
     }));
-});
-
-describe('packageVersion', () => {
-  it('refuses a package that is not installed', () => {
-    expect(() => packageVersion('no-such-package-here')).toThrow("Cannot find module 'no-such-package-here'");
-  });
 });

@@ -128,6 +128,11 @@ describe('runContext', () => {
       versions: { rustc: '1.90.0', node: process.versions.node, 'boundary-bench': expect.stringMatching(/^\d+\./) },
     });
 
+    const others = ['node', process.execPath, 'no-such-runtime', '/no/such/runtime'];
+    const { versions } = await runContext({ startedAt, config: { runtimes: others } });
+    expect(versions).toMatchObject({ node: process.versions.node, [process.execPath]: process.versions.node });
+    expect(versions).not.toHaveProperty('no-such-runtime');
+
     const bare = await runContext({ startedAt, config: {} });
     contextShape(bare, 'the context');
     expect(bare.build.addonSha256).toBe('not built');

@@ -51,6 +51,16 @@ describe('SampleStopwatch', () => {
     expect(sample.seconds).toBeLessThan(1.02);
   });
 
+  it.each([0, -1, Number.NaN])('refuses work that took %s seconds', async (seconds) => {
+    const stopwatch = new SampleStopwatch();
+    stopwatch.begin();
+    stopwatch.add({ seconds });
+    await expect(stopwatch.end()).rejects.toMatchObject({
+      code: 'BB_CLOCK',
+      message: `the work took ${seconds} seconds by its clock`,
+    });
+  });
+
   it('sees a stall from the intended time of the beat, one that is still under way too', async () => {
     const ended = new SampleStopwatch();
     ended.begin();

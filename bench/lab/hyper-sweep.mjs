@@ -105,7 +105,7 @@ async function openInsert(lane) {
   const connection = await connect(uri(lane.transport, lane.options));
   const spec = { workload: 'insert.bulk', lane: 'arrow-ipc', flavor: 'sync', table: TARGET, rows, workers: 1 };
   const task = { workload: 'insert.bulk', lane: 'arrow-ipc', table: TARGET, range: { start: 0, rows } };
-  const fromNode = prepareLane(connection, task);
+  const fromNode = await prepareLane(connection, task);
   return {
     expected: expectedOf('insert.bulk', [{ start: 0, rows }]),
     sample: async (stopwatch, signal) => {

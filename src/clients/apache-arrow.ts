@@ -1,23 +1,13 @@
-import {
-  type Data,
-  Field,
-  Float64,
-  Int32,
-  Int64,
-  RecordBatch,
-  Schema,
-  Struct,
-  Table,
-  type Utf8,
-  makeData,
-  tableFromIPC,
-} from 'apache-arrow';
+import type * as Arrow from 'apache-arrow';
 
 import type { JsTableClient, MeasurementColumns, MeasurementObject } from './measurement-table.js';
-import { packageVersion } from './package-version.js';
+import { importPackage, optionalVersion } from './optional-package.js';
 import type { StreamColumns } from './stream-columns.js';
 
-type Columns = { id: Int32; sensor_id: Int32; value: Float64; timestamp: Int64 };
+const { Field, Float64, Int32, Int64, RecordBatch, Schema, Struct, Table, makeData, tableFromIPC } =
+  await importPackage('apache-arrow', () => import('apache-arrow'));
+
+type Columns = { id: Arrow.Int32; sensor_id: Arrow.Int32; value: Arrow.Float64; timestamp: Arrow.Int64 };
 
 const FIELDS = [
   new Field('id', new Int32(), false),
@@ -36,9 +26,9 @@ const SCHEMA = new Schema<Columns>(FIELDS);
  * The alternatives are slower: the library's builders, which take value by value, iterating over the table, and
  * `table.toArray()`.
  */
-export const apacheArrow: JsTableClient<Table<Columns>> = {
+export const apacheArrow: JsTableClient<Arrow.Table<Columns>> = {
   name: 'apache-arrow',
-  version: packageVersion('apache-arrow'),
+  version: optionalVersion('apache-arrow'),
 
   fromBatches(batches) {
     return new Table(SCHEMA, batches.map(recordBatch));
@@ -58,20 +48,24 @@ export const apacheArrow: JsTableClient<Table<Columns>> = {
   },
 
   objectsOfBatch(table, position) {
-    const batch = table.batches[position] as RecordBatch<Columns>;
+    const batch = table.batches[position] as Arrow.RecordBatch<Columns>;
     return (index) => batch.get(index) as unknown as MeasurementObject;
   },
 };
 
 /** Decodes an IPC stream of an `Int32`, a `Float64` and a `Utf8`. Texts are left as bytes, since `vector.get(i)` makes a string of each. */
 export function columnsOfStream(stream: Uint8Array): StreamColumns {
-  const [batch] = tableFromIPC<{ id: Int32; score: Float64; name: Utf8 }>(stream).batches;
-  const [ids, scores, names] = batch!.data.children as [Data<Int32>, Data<Float64>, Data<Utf8>];
+  const [batch] = tableFromIPC<{ id: Arrow.Int32; score: Arrow.Float64; name: Arrow.Utf8 }>(stream).batches;
+  const [ids, scores, names] = batch!.data.children as [
+    Arrow.Data<Arrow.Int32>,
+    Arrow.Data<Arrow.Float64>,
+    Arrow.Data<Arrow.Utf8>,
+  ];
   return { ids: ids.values, scores: scores.values, offsets: names.valueOffsets, texts: names.values };
 }
 
-function recordBatch(columns: MeasurementColumns): RecordBatch<Columns> {
-  const children: Data[] = [
+function recordBatch(columns: MeasurementColumns): Arrow.RecordBatch<Columns> {
+  const children: Arrow.Data[] = [
     makeData({ type: new Int32(), data: columns.id }),
     makeData({ type: new Int32(), data: columns.sensor_id }),
     makeData({ type: new Float64(), data: columns.value }),
@@ -81,6 +75,6 @@ function recordBatch(columns: MeasurementColumns): RecordBatch<Columns> {
   return new RecordBatch(SCHEMA, data);
 }
 
-function values<T>(batch: RecordBatch<Columns>, column: number): T {
+function values<T>(batch: Arrow.RecordBatch<Columns>, column: number): T {
   return batch.data.children[column]?.values as T;
 }

@@ -10,7 +10,6 @@ const ARRAY32 = 0xdd;
 const ARRAY_HEADER = 5;
 
 export const dataViewColumns: JsCodec = {
-  version: () => process.versions.v8,
   encoder: (names, batch) => {
     const writer = new DataViewWriter(names);
     return () => writer.encode(batch);

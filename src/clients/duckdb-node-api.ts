@@ -10,26 +10,22 @@
  * `runAndReadAll(sql)`; columns out by vectors of a materialized result, of a streamed one, each chunk's `getColumns`,
  * `run(sql).getColumns()`. Its `README.md` shows both interfaces; the database has the options that libduckdb has by itself.
  */
-import {
-  BIGINT,
-  DOUBLE,
-  type DuckDBAppender,
-  DuckDBBigIntVector,
-  type DuckDBConnection,
-  DuckDBDataChunk,
-  DuckDBDoubleVector,
-  DuckDBInstance,
-  DuckDBIntegerVector,
-  INTEGER,
-} from '@duckdb/node-api';
+import type * as Api from '@duckdb/node-api';
 
 import type { MeasurementColumns } from './measurement-table.js';
-import { packageVersion } from './package-version.js';
+import { importPackage, optionalVersion } from './optional-package.js';
+
+const DUCKDB_NODE_API = '@duckdb/node-api';
+
+/** The library. */
+export const library = await importPackage(DUCKDB_NODE_API, () => import('@duckdb/node-api'));
+
+const { BIGINT, DOUBLE, DuckDBDataChunk, DuckDBInstance, INTEGER } = library;
 
 /** The rows of a data chunk: libduckdb's vector size. */
 const CHUNK_ROWS = 2048;
 
-export const DUCKDB_NODE_API_VERSION = packageVersion('@duckdb/node-api');
+export const DUCKDB_NODE_API_VERSION = optionalVersion(DUCKDB_NODE_API);
 
 /** A row in the client's form: a BIGINT is a `bigint`. */
 export type DuckDbRow = readonly [id: number, sensorId: number, value: number, timestamp: bigint];
@@ -38,7 +34,11 @@ export type DuckDbRow = readonly [id: number, sensorId: number, value: number, t
 export type DuckDbObject = Record<string, unknown>;
 
 /** A column of a result: the client's vector, or the values that it made from it. */
-export type DuckDbColumn = DuckDBIntegerVector | DuckDBDoubleVector | DuckDBBigIntVector | readonly unknown[];
+export type DuckDbColumn =
+  | Api.DuckDBIntegerVector
+  | Api.DuckDBDoubleVector
+  | Api.DuckDBBigIntVector
+  | readonly unknown[];
 
 /** Appends to a table. Appended rows are visible after `finish`. */
 export interface DuckDbWriter<Batch> {
@@ -49,20 +49,20 @@ export interface DuckDbWriter<Batch> {
 /** One way to use the client. */
 export interface DuckDbInterface {
   readonly name: string;
-  writeRows(appender: DuckDBAppender): DuckDbWriter<readonly DuckDbRow[]>;
-  writeColumns(appender: DuckDBAppender): DuckDbWriter<MeasurementColumns>;
+  writeRows(appender: Api.DuckDBAppender): DuckDbWriter<readonly DuckDbRow[]>;
+  writeColumns(appender: Api.DuckDBAppender): DuckDbWriter<MeasurementColumns>;
   /** All rows of a query, as objects. */
-  objects(connection: DuckDBConnection, sql: string): Promise<DuckDbObject[]>;
+  objects(connection: Api.DuckDBConnection, sql: string): Promise<DuckDbObject[]>;
   /** The columns of a query, chunk by chunk or in one piece. */
-  columns(connection: DuckDBConnection, sql: string): AsyncGenerator<readonly DuckDbColumn[]>;
+  columns(connection: Api.DuckDBConnection, sql: string): AsyncGenerator<readonly DuckDbColumn[]>;
 }
 
 /** An in-memory database of its own. */
 export class DuckDbPeer {
-  readonly #instance: DuckDBInstance;
-  readonly connection: DuckDBConnection;
+  readonly #instance: Api.DuckDBInstance;
+  readonly connection: Api.DuckDBConnection;
 
-  private constructor(instance: DuckDBInstance, connection: DuckDBConnection) {
+  private constructor(instance: Api.DuckDBInstance, connection: Api.DuckDBConnection) {
     this.#instance = instance;
     this.connection = connection;
   }
@@ -193,24 +193,32 @@ export const duckDbVectors: DuckDbInterface = {
   },
 };
 
-type MeasurementVectors = [DuckDBIntegerVector, DuckDBIntegerVector, DuckDBDoubleVector, DuckDBBigIntVector];
+type MeasurementVectors = [
+  Api.DuckDBIntegerVector,
+  Api.DuckDBIntegerVector,
+  Api.DuckDBDoubleVector,
+  Api.DuckDBBigIntVector,
+];
 
-function newChunk(): DuckDBDataChunk {
+function newChunk(): Api.DuckDBDataChunk {
   return DuckDBDataChunk.create([INTEGER, INTEGER, DOUBLE, BIGINT]);
 }
 
-function vectorsOf(chunk: DuckDBDataChunk, rows: number): MeasurementVectors {
+function vectorsOf(chunk: Api.DuckDBDataChunk, rows: number): MeasurementVectors {
   chunk.rowCount = rows;
   return chunkColumns(chunk) as MeasurementVectors;
 }
 
-function append(appender: DuckDBAppender, chunk: DuckDBDataChunk, vectors: MeasurementVectors): void {
+function append(appender: Api.DuckDBAppender, chunk: Api.DuckDBDataChunk, vectors: MeasurementVectors): void {
   for (const vector of vectors) vector.flush();
   appender.appendDataChunk(chunk);
 }
 
-function chunkColumns(chunk: DuckDBDataChunk): DuckDbColumn[] {
-  return Array.from({ length: chunk.columnCount }, (_, column) => chunk.getColumnVector(column) as DuckDBIntegerVector);
+function chunkColumns(chunk: Api.DuckDBDataChunk): DuckDbColumn[] {
+  return Array.from(
+    { length: chunk.columnCount },
+    (_, column) => chunk.getColumnVector(column) as Api.DuckDBIntegerVector,
+  );
 }
 
 type ObjectMaker = (columns: readonly DuckDbColumn[], rows: number, into: DuckDbObject[]) => void;

@@ -1,8 +1,15 @@
-import { Column, type Table, columnFromArray, tableFromColumns, tableFromIPC } from '@uwdata/flechette';
+import type { Column as Columns, Table } from '@uwdata/flechette';
 
 import type { JsTableClient, MeasurementColumns, MeasurementObject } from './measurement-table.js';
-import { packageVersion } from './package-version.js';
+import { importPackage, optionalVersion } from './optional-package.js';
 import type { StreamColumns } from './stream-columns.js';
+
+export const FLECHETTE = '@uwdata/flechette';
+
+/** The library, for all that reads and writes Arrow streams in JavaScript. */
+export const library = await importPackage(FLECHETTE, () => import('@uwdata/flechette'));
+
+const { Column, columnFromArray, tableFromColumns, tableFromIPC } = library;
 
 const NAMES = ['id', 'sensor_id', 'value', 'timestamp'] as const;
 
@@ -13,7 +20,7 @@ const NAMES = ['id', 'sensor_id', 'value', 'timestamp'] as const;
  */
 export const flechette: JsTableClient<Table> = {
   name: 'flechette',
-  version: packageVersion('@uwdata/flechette'),
+  version: optionalVersion(FLECHETTE),
 
   fromBatches(batches) {
     return tableFromColumns(NAMES.map((name) => [name, columnOf(batches, name)]));
@@ -53,6 +60,6 @@ export function columnsOfStream(stream: Uint8Array): StreamColumns {
   };
 }
 
-function columnOf(batches: readonly MeasurementColumns[], name: keyof MeasurementColumns): Column<unknown> {
+function columnOf(batches: readonly MeasurementColumns[], name: keyof MeasurementColumns): Columns<unknown> {
   return new Column(batches.flatMap((batch) => columnFromArray(batch[name], undefined, { useBigInt: true }).data));
 }

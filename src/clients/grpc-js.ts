@@ -5,13 +5,17 @@
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type ChannelOptions, Client, Metadata, type ServiceError, credentials, status } from '@grpc/grpc-js';
-import { type MethodDefinition, loadSync } from '@grpc/proto-loader';
+import type * as Grpc from '@grpc/grpc-js';
+import type { MethodDefinition } from '@grpc/proto-loader';
 
 import { BoundaryError, TIMEOUT, UNSUPPORTED } from '../errors.js';
 import type { ShardBatches } from '../library/shards/shard-filling.js';
 import { shardOf } from '../library/shards/shard-placing.js';
 import { ROW_BYTES } from '../library/shards/shard-row.js';
+import { importPackage } from './optional-package.js';
+
+const { Client, Metadata, credentials, status } = await importPackage('@grpc/grpc-js', () => import('@grpc/grpc-js'));
+const { loadSync } = await importPackage('@grpc/proto-loader', () => import('@grpc/proto-loader'));
 
 const PROTO = fileURLToPath(new URL('../../proto/boundary_bench/shards/v1/shards.proto', import.meta.url));
 
@@ -25,7 +29,7 @@ const WINDOW_BYTES = 4 << 20;
 
 const CONNECT_MS = 10_000;
 
-const OPTIONS: ChannelOptions = {
+const OPTIONS: Grpc.ChannelOptions = {
   // Each client has connections of its own, like a thread of a load.
   'grpc.use_local_subchannel_pool': 1,
   'grpc.enable_retries': 0,
@@ -39,7 +43,7 @@ const OPTIONS: ChannelOptions = {
 };
 
 /** Our error codes by gRPC's; any other code of gRPC becomes `BB_ENGINE`. */
-const CODES: Readonly<Partial<Record<status, string>>> = {
+const CODES: Readonly<Partial<Record<Grpc.status, string>>> = {
   [status.UNAVAILABLE]: 'BB_CONNECTION',
   [status.UNAUTHENTICATED]: 'BB_CONNECTION',
   [status.DEADLINE_EXCEEDED]: TIMEOUT,
@@ -230,7 +234,7 @@ function gathered(packed: Uint8Array, places: readonly number[]): Buffer {
 /** One shard, reached by gRPC. */
 class Shard {
   readonly #name: string;
-  readonly #client: Client;
+  readonly #client: Grpc.Client;
   readonly #metadata = new Metadata();
 
   constructor({ url, secret, tlsCa }: GrpcAddress, name: string) {
@@ -254,7 +258,7 @@ class Shard {
   call<Answer>(method: string, request: object): Promise<Answer> {
     const { path, requestSerialize, responseDeserialize } = methods()[method]!;
     return new Promise((resolve, reject) => {
-      const take = (error: ServiceError | null, answer?: object): void => {
+      const take = (error: Grpc.ServiceError | null, answer?: object): void => {
         if (error === null) resolve(answer as Answer);
         else reject(this.#explained(error));
       };
@@ -281,7 +285,7 @@ class Shard {
           stream.cancel();
         }
       });
-      stream.on('error', (error) => reject(this.#explained(error as ServiceError)));
+      stream.on('error', (error) => reject(this.#explained(error as Grpc.ServiceError)));
       stream.on('end', resolve);
     });
   }
@@ -293,7 +297,7 @@ class Shard {
     const stopped = new Promise<void>((resolve) => (stop = resolve));
     let isOver = false;
     const answered = new Promise<void>((resolve, reject) => {
-      const end = (error: ServiceError | null): void => {
+      const end = (error: Grpc.ServiceError | null): void => {
         isOver = true;
         stop();
         if (error === null) resolve();
@@ -326,7 +330,7 @@ class Shard {
     this.#client.close();
   }
 
-  #explained({ code, details, metadata }: ServiceError): BoundaryError {
+  #explained({ code, details, metadata }: Grpc.ServiceError): BoundaryError {
     const [ours] = metadata?.get('bb-code') ?? [];
     const known = typeof ours === 'string' ? ours : (CODES[code] ?? 'BB_ENGINE');
     return new BoundaryError(known, `${this.#name}: ${details}`);

@@ -5,14 +5,15 @@
  */
 import { readFileSync } from 'node:fs';
 
-import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import type * as Ioredis from 'ioredis';
 
 import { BoundaryError } from '../errors.js';
 import { type KvAddress, type JsKvClient, type JsKvConnection, interleaved, parseKvUrl } from './js-kv-client.js';
-import { packageVersion } from './package-version.js';
+import { importPackage } from './optional-package.js';
+
+const { Cluster, Redis } = await importPackage('ioredis', () => import('ioredis'));
 
 export const ioredis: JsKvClient = {
-  version: () => packageVersion('ioredis'),
   connect: async (url, setting) => {
     const address = parseKvUrl(url);
     const options = optionsOf(address, setting);
@@ -42,7 +43,7 @@ export const ioredis: JsKvClient = {
 function optionsOf(
   { host, port, path, username, password, database, tls, tlsCa }: KvAddress,
   setting?: string,
-): RedisOptions {
+): Ioredis.RedisOptions {
   return {
     ...(path === undefined ? { host, port } : { path }),
     ...(username === undefined ? {} : { username }),
@@ -58,10 +59,10 @@ function optionsOf(
 }
 
 class IoredisConnection implements JsKvConnection {
-  readonly #client: Redis | Cluster;
+  readonly #client: Ioredis.Redis | Ioredis.Cluster;
   readonly #setting: string | undefined;
 
-  constructor(client: Redis | Cluster, setting: string | undefined) {
+  constructor(client: Ioredis.Redis | Ioredis.Cluster, setting: string | undefined) {
     this.#client = client;
     this.#setting = setting;
   }

@@ -15,7 +15,6 @@ export interface DecodedBatch {
 
 /** A codec of batches of one series and field. */
 export interface JsCodec {
-  version(): string;
   /**
    * Prepares, untimed, a function that encodes this batch; converting the input to the codec's preferred form is not timed
    * either.

@@ -17,7 +17,6 @@ export interface JsKvConnection {
 export interface JsKvClient {
   /** Connects to the server that the URL names, in the form of `KvClient`. `setting` is the lane's. */
   connect(url: string, setting: string | undefined): Promise<JsKvConnection>;
-  version(): string;
 }
 
 /** A parsed server URL, for clients that do not understand all of it. */

@@ -35,7 +35,6 @@ export interface JsSqlConnection {
 export interface JsSqlClient {
   /** Connects to the server that the URL names, in the form of `SqlClient`. `setting` is the lane's. */
   connect(url: string, setting: string | undefined): Promise<JsSqlConnection>;
-  version(): string;
 }
 
 /** A parsed server URL, for clients that do not understand all of it. */

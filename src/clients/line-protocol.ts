@@ -22,7 +22,6 @@ const SCALE = 1000;
 const MOST_SCALED = 2 ** 31;
 
 export const lineProtocol: JsCodec = {
-  version: () => process.versions.v8,
   encoder: (names, batch) => {
     const writer = new LineWriter(names);
     return () => writer.encode(batch);

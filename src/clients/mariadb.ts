@@ -3,9 +3,8 @@
  * supports that. Its settings: prepared statements, the default, and `text`. The sources are its `README.md`, "Pipelining", and the
  * comments in its `types/share.d.ts`.
  */
-import { type Connection, createConnection, type UpsertResult } from 'mariadb';
+import type { Connection, UpsertResult } from 'mariadb';
 
-import { packageVersion } from './package-version.js';
 import {
   answerOf,
   connectionOptions,
@@ -14,9 +13,11 @@ import {
   type JsSqlConnection,
   type JsSqlRequest,
 } from './js-sql-client.js';
+import { importPackage } from './optional-package.js';
+
+const { createConnection } = await importPackage('mariadb', () => import('mariadb'));
 
 export const mariadb: JsSqlClient = {
-  version: () => packageVersion('mariadb'),
   connect: async (url, setting) => {
     const connection = await createConnection({
       ...connectionOptions(url),

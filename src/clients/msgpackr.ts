@@ -3,11 +3,11 @@
  * integers, which HyperbyteDB does not take as values, so those are wrapped in a class that an extension writes as 64-bit
  * floats; other values take its own, fastest path.
  */
-import { addExtension, Packr, Unpackr } from 'msgpackr/pack';
-
 import type { SeriesNames } from '../library/codecs/columns-codec.js';
 import type { ColumnBatch, JsCodec } from './js-codec.js';
-import { packageVersion } from './package-version.js';
+import { importPackage } from './optional-package.js';
+
+const { addExtension, Packr, Unpackr } = await importPackage('msgpackr/pack', () => import('msgpackr/pack'));
 
 /** A number that must be written as a 64-bit float. */
 class Float64 {
@@ -59,7 +59,6 @@ export function unpacker(): (bytes: Uint8Array) => unknown {
 }
 
 export const msgpackr: JsCodec = {
-  version: () => packageVersion('msgpackr'),
   encoder: ({ measurement, tags = {}, field }, { values, timestamps }: ColumnBatch) => {
     const batch = {
       measurement,

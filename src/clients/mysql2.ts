@@ -4,9 +4,8 @@
  * "Prepared Statements" of its documentation, sidorares.github.io/node-mysql2, and `rowsAsArray` in its
  * `typings/mysql/lib/Connection.d.ts`. It keeps the statements that it has prepared, and has no pipelining.
  */
-import { type Connection, createConnection, type ResultSetHeader } from 'mysql2/promise';
+import type { Connection, ResultSetHeader } from 'mysql2/promise';
 
-import { packageVersion } from './package-version.js';
 import {
   answerOf,
   connectionOptions,
@@ -15,12 +14,14 @@ import {
   type JsSqlConnection,
   type JsSqlRequest,
 } from './js-sql-client.js';
+import { importPackage } from './optional-package.js';
+
+const { createConnection } = await importPackage('mysql2/promise', () => import('mysql2/promise'));
 
 /** Parameter values of the family's statements. */
 type Values = (string | number | boolean)[];
 
 export const mysql2: JsSqlClient = {
-  version: () => packageVersion('mysql2'),
   connect: async (url, setting) => {
     const connection = await createConnection({
       ...connectionOptions(url),

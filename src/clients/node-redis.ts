@@ -9,9 +9,9 @@ import { readFileSync } from 'node:fs';
 
 import { BoundaryError } from '../errors.js';
 import { type JsKvClient, type JsKvConnection, interleaved, parseKvUrl } from './js-kv-client.js';
-import { loadPackage, optionalVersion } from './optional-package.js';
+import { loadPackage } from './optional-package.js';
 
-export const NODE_REDIS = '@redis/client';
+const NODE_REDIS = '@redis/client';
 
 /** The part of the package that is used. */
 interface NodeRedis {
@@ -37,7 +37,6 @@ interface RedisClient {
 }
 
 export const nodeRedis: JsKvClient = {
-  version: () => optionalVersion(NODE_REDIS),
   connect: async (url, setting) => {
     const { createClient } = loadPackage<NodeRedis>(NODE_REDIS);
     const { host, port, path, username, password, database, tls, tlsCa } = parseKvUrl(url);

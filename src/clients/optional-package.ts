@@ -1,6 +1,6 @@
 /**
- * Packages on which this one does not depend: users who have them installed see them in the tables, others need not know of
- * them.
+ * The packages that are compared, of which each may be missing: this package works without them, and names them as optional
+ * dependencies or not at all. Cells that need one which is not installed are skipped, with the command that installs it.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire, isBuiltin } from 'node:module';
@@ -9,13 +9,24 @@ import { dirname, join } from 'node:path';
 /** The places where a package may be installed: around this package, or in the project that runs it. */
 const FINDERS = [createRequire(import.meta.url), createRequire(join(process.cwd(), 'package.json'))];
 
-/** The reason why a package, or a module of Node, can't be used here, with the remedy; `undefined` if it can. */
-export function whyUnusable(name: string): string | undefined {
+/** The manifest of this package, two folders up from `src/clients` and from `dist/clients`. */
+const OWN_MANIFEST = new URL('../../package.json', import.meta.url);
+
+/** The reason why one of these packages, or modules of Node, can't be used here, with the remedy; `undefined` if all can. */
+export function whyUnusable(...names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const reason = whyOneUnusable(name);
+    if (reason !== undefined) return reason;
+  }
+  return undefined;
+}
+
+function whyOneUnusable(name: string): string | undefined {
   if (name.startsWith('node:')) {
     return isBuiltin(name) ? undefined : `Node.js ${process.versions.node} has no ${name}; use a newer one`;
   }
   const found = find(name);
-  if (found === undefined) return `${name} is not installed: npm install ${name}`;
+  if (found === undefined) return `${name} is not installed: npm install ${name}${testedVersion(name)}`;
   const { version = '', engines } = found.manifest;
   const needs: string[] = [];
   // Checked, since a package with native code may crash the process on a Node that it was not built for.
@@ -27,11 +38,30 @@ export function whyUnusable(name: string): string | undefined {
   return needs.length === 0 ? undefined : `${name} ${version} needs ${needs.join(' and ')}`;
 }
 
-/** Loads a package on demand, since it may not be installed. */
-export function loadPackage<T>(name: string): T {
-  if (name.startsWith('node:')) return FINDERS[0]!(name) as T;
-  const finder = FINDERS.find((require) => manifestFile(require, name) !== undefined) ?? FINDERS[0]!;
-  return finder(name) as T;
+/** The version of a package with which this one is tested, as `npm install` takes it; empty if none is named. */
+function testedVersion(name: string): string {
+  const { optionalDependencies } = JSON.parse(readFileSync(OWN_MANIFEST, 'utf8')) as Manifest;
+  const version = optionalDependencies?.[name];
+  return version === undefined ? '' : `@${version}`;
+}
+
+/**
+ * Imports a package, or a part of it such as `mysql2/promise`, by `own`, a literal `import()` of it, where it is installed around
+ * this package; else loads that of the project which runs this one.
+ */
+export async function importPackage<T>(specifier: string, own: () => Promise<T>): Promise<T> {
+  return finderOf(specifier) === FINDERS[0] ? own() : loadPackage<T>(specifier);
+}
+
+/** Loads a package, or a part of it, on demand, since it may not be installed. */
+export function loadPackage<T>(specifier: string): T {
+  return finderOf(specifier)(specifier) as T;
+}
+
+/** What finds a package, or a part of it; the first of all, where nothing does or it is a module of Node. */
+function finderOf(specifier: string): NodeJS.Require {
+  const name = /^(@[^/]+\/)?[^/]+/.exec(specifier)![0];
+  return FINDERS.find((require) => manifestFile(require, name) !== undefined) ?? FINDERS[0]!;
 }
 
 /** The version of an installed package; for a module of Node, that of Node. */
@@ -42,6 +72,7 @@ export function optionalVersion(name: string): string {
 interface Manifest {
   readonly version?: string;
   readonly engines?: { readonly node?: string };
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
 /** An installed package: its manifest, and the file that it is loaded by. */

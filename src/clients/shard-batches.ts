@@ -1,22 +1,15 @@
 /**
  * Rows of shards as messages of an Arrow stream, read and made by `@uwdata/flechette`, since the side `js` uses nothing native.
  */
-import {
-  Column,
-  type DataType,
-  batchType,
-  fixedSizeBinary,
-  float64,
-  int32,
-  int64,
-  tableFromColumns,
-  tableFromIPC,
-  tableToIPC,
-} from '@uwdata/flechette';
+import type { Column as Columns, DataType } from '@uwdata/flechette';
 
 import { PAYLOAD_BYTES } from '../library/shards/shard-row.js';
 import type { ArrowMessage } from '../library/shards/shard-filling.js';
+import { library } from './flechette.js';
 import type { GrpcPiece } from './grpc-js.js';
+
+const { Column, batchType, fixedSizeBinary, float64, int32, int64, tableFromColumns, tableFromIPC, tableToIPC } =
+  library;
 
 /** Rows as columns. */
 export interface RowColumns {
@@ -126,7 +119,7 @@ export const END_MESSAGE: Buffer = Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0,
 
 /** The separate messages of a stream with one batch of so many rows. */
 function messagesOf(rows: number): { schema: Buffer; header: Buffer; bodyBytes: number } {
-  const column = <T>(type: DataType, values: T): Column<unknown> => {
+  const column = <T>(type: DataType, values: T): Columns<unknown> => {
     const Batch = batchType(type, { useBigInt: true }) as unknown as new (options: object) => never;
     return new Column([new Batch({ length: rows, nullCount: 0, type, values, validity: new Uint8Array(0) })], type);
   };

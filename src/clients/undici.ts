@@ -6,10 +6,14 @@
  */
 import { readFileSync } from 'node:fs';
 
-import { H2CClient, Pool, type Dispatcher } from 'undici';
+import type { Dispatcher, H2CClient as H2CClients, Pool as Pools } from 'undici';
 
 import { BoundaryError } from '../errors.js';
-import { packageVersion } from './package-version.js';
+import { importPackage } from './optional-package.js';
+
+const library = await importPackage('undici', () => import('undici'));
+
+export const { Pool } = library;
 
 /** The options of a connection. */
 export interface UndiciOptions {
@@ -30,8 +34,6 @@ export interface UndiciAnswer {
   readonly status: number;
   readonly text: string;
 }
-
-export const undici = { version: (): string => packageVersion('undici') };
 
 /** A pool of connections to one server. */
 export class UndiciClient {
@@ -83,9 +85,9 @@ export class UndiciClient {
 }
 
 /** One connection of HTTP/2: agreed on by TLS, or without TLS begun at once. */
-function http2Client(url: string, streams: number, options: Pool.Options): Dispatcher {
+function http2Client(url: string, streams: number, options: Pools.Options): Dispatcher {
   const most = { pipelining: streams, maxConcurrentStreams: streams };
-  if (!url.startsWith('https:')) return new H2CClient(url, { ...options, ...most } as H2CClient.Options);
+  if (!url.startsWith('https:')) return new library.H2CClient(url, { ...options, ...most } as H2CClients.Options);
   return new Pool(url, { ...options, ...most, connections: 1, allowH2: true });
 }
 

@@ -6,9 +6,9 @@ import { readFileSync } from 'node:fs';
 
 import { BoundaryError } from '../errors.js';
 import { type JsKvClient, type JsKvConnection, parseKvUrl } from './js-kv-client.js';
-import { loadPackage, optionalVersion } from './optional-package.js';
+import { loadPackage } from './optional-package.js';
 
-export const VALKEY_GLIDE = '@valkey/valkey-glide';
+const VALKEY_GLIDE = '@valkey/valkey-glide';
 
 /** The part of the package that is used. */
 interface Glide {
@@ -31,7 +31,6 @@ interface GlideClient {
 }
 
 export const valkeyGlide: JsKvClient = {
-  version: () => optionalVersion(VALKEY_GLIDE),
   connect: async (url) => {
     const { GlideClient, Batch } = loadPackage<Glide>(VALKEY_GLIDE);
     const { host, port, path, username, password, database, tls, tlsCa, cluster } = parseKvUrl(url);

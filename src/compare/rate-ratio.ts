@@ -2,7 +2,6 @@ import type { Sample } from '../records/record.js';
 import { FORKS_FOR_INTERVAL, type RatioInterval, ratioOfForks } from '../stats/ratio-interval.js';
 import type { Forks } from '../stats/resampling.js';
 import { groupBy } from './cell-groups.js';
-import { CLOCK_TICK_SECONDS } from '../stats/summary.js';
 
 /** Samples, with the number of rows that each of them moved. */
 export interface Timed {
@@ -32,7 +31,5 @@ export function forkCount({ samples }: Timed): number {
 
 /** The seconds of each row of a cell, by the processes that measured it. */
 export function secondsPerRow({ rows, samples }: Timed): Forks {
-  return groupBy(samples, ({ fork }) => String(fork)).map((ofFork) =>
-    ofFork.map((sample) => Math.max(sample.seconds, CLOCK_TICK_SECONDS) / rows),
-  );
+  return groupBy(samples, ({ fork }) => String(fork)).map((ofFork) => ofFork.map((sample) => sample.seconds / rows));
 }

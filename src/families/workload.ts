@@ -1,5 +1,6 @@
 import type { Cell, Checksum, SimulatedNetwork } from '../records/record.js';
 import type { OptionTable } from './option.js';
+import type { WebAbortSignal } from '../platform-types.js';
 
 /** Work on bytes before or after they cross, timed separately from the crossing. */
 export type CodecWork = 'encode' | 'decode';
@@ -51,13 +52,13 @@ export interface OpenCell {
    * Executes the cell's work once. Times only the lane's work with the stopwatch, consumes or verifies every value (untimed if
    * the lane is a writer), and returns the checksum of the values read or, for a writer, of the rows that the engine now holds.
    */
-  sample(stopwatch: Stopwatch, signal: AbortSignal): Promise<Checksum>;
+  sample(stopwatch: Stopwatch, signal: WebAbortSignal): Promise<Checksum>;
   /**
    * Executes the cell's work once more and checks each row or answer by itself: a checksum does not show that two of them have
    * exchanged values. Not measured, and called once, after the samples, so that it changes none of them. Throws a `BoundaryError`
    * for the first that is wrong.
    */
-  verify?(stopwatch: Stopwatch, signal: AbortSignal): Promise<void>;
+  verify?(stopwatch: Stopwatch, signal: WebAbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 

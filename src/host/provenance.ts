@@ -6,6 +6,8 @@ import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import type { RunContext } from '../records/record.js';
 import { hostContext } from './machine.js';
+import { findRuntime } from './runtimes.js';
+import { versionOf } from './setup-tools.js';
 import { gitState, repositoryOf } from './source-state.js';
 
 /** The build information of the native addon, and the file it was loaded from. */
@@ -27,9 +29,10 @@ export async function runContext(run: {
   readonly build?: NativeBuild | undefined;
 }): Promise<RunContext> {
   const { startedAt, config, build } = run;
-  const [host, version, addonSha256, git] = await Promise.all([
+  const [host, version, runtimes, addonSha256, git] = await Promise.all([
     hostContext(),
     packageVersion(),
+    runtimeVersions(config['runtimes']),
     build === undefined ? NOT_BUILT : sha256Of(build.addonPath),
     gitState(repositoryOf(packageRoot)),
   ]);
@@ -40,12 +43,36 @@ export async function runContext(run: {
       'boundary-bench': version,
       node: process.versions.node,
       v8: process.versions.v8,
+      ...ownRuntime(),
+      ...runtimes,
       ...(build === undefined ? {} : { rustc: build.rustc.replace(/^rustc /, '') }),
     },
     build: { profile: build?.profile ?? NOT_BUILT, targetCpu: build?.targetCpu ?? NOT_BUILT, addonSha256 },
     ...(git === undefined ? {} : { git }),
     config,
   };
+}
+
+/** The version of the runtime of this process, where it is none of Node.js; the version of Node.js is then that whose functions it has. */
+function ownRuntime(): Record<string, string> {
+  const { bun, deno } = process.versions;
+  return { ...(bun === undefined ? {} : { bun }), ...(deno === undefined ? {} : { deno }) };
+}
+
+/** The versions of the further runtimes of a run, by their names in it. */
+async function runtimeVersions(names: unknown): Promise<Record<string, string>> {
+  const versions = (Array.isArray(names) ? names.map(String) : []).map(async (name): Promise<[string, string][]> => {
+    try {
+      const runtime = findRuntime(name);
+      if ('missing' in runtime) return [];
+      const [version] = /\d+\.\d+\S*/.exec(await versionOf(runtime.program)) ?? [];
+      // The name `node` is that of the run's own.
+      return version === undefined ? [] : [[name === 'node' ? 'node@latest' : name, version]];
+    } catch {
+      return [];
+    }
+  });
+  return Object.fromEntries((await Promise.all(versions)).flat());
 }
 
 async function packageVersion(): Promise<string> {

@@ -36,6 +36,7 @@ import {
   type OptionalChecks,
   type RequiredChecks,
   amount,
+  positiveAmount,
   anything,
   count,
   flag,
@@ -89,7 +90,7 @@ const cellOptional: OptionalChecks<Cell> = {
 };
 
 const sample = objectOf<Sample>(
-  { seconds: amount },
+  { seconds: positiveAmount },
   {
     fork: positiveCount,
     executions: positiveCount,

@@ -23,6 +23,11 @@ export const amount: Check = (value, path) => {
   if (typeof value !== 'number' || value < 0) wrong(path, 'a number of 0 or more', value);
 };
 
+/** A number above 0: a time that a clock has measured. */
+export const positiveAmount: Check = (value, path) => {
+  if (typeof value !== 'number' || !(value > 0)) wrong(path, 'a number above 0', value);
+};
+
 /** A whole number of 0 or more. */
 export const count: Check = (value, path) => {
   if (!Number.isInteger(value) || (value as number) < 0) wrong(path, 'a whole number of 0 or more', value);

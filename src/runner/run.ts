@@ -20,6 +20,7 @@ import { requireSameHost, withVersions } from './resume.js';
 import { type RunConfig, type RunRequest, knownOptions, publicConfig, resumeRequest } from './run-config.js';
 import { RunDirectory, defaultDirectory } from './run-directory.js';
 import { type ForkPolicy, type SamplingPolicy, forksOf, orderOf, typicalSeconds } from './sampling.js';
+import type { WebAbortSignal } from '../platform-types.js';
 
 /** A request, with the services and places of the run. */
 export interface RunOptions extends RunRequest {
@@ -34,7 +35,7 @@ export interface RunOptions extends RunRequest {
   /** The build information of the native addon; absent if it is not built. */
   readonly build?: NativeBuild | undefined;
   /** Aborting it ends the run early: completed records are written, a cell that is under way is not recorded. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: WebAbortSignal | undefined;
   readonly onEvent?: RunListener | undefined;
   /** The reader of CPU and memory figures of cells that this process measures itself. Default: `nodeResources`. */
   readonly resources?: ResourceReader | undefined;

@@ -88,15 +88,24 @@ export class SampleStopwatch implements Stopwatch {
     this.#heapBytesPerCall = bytesPerCall;
   }
 
-  /** The sample. Throws a `BoundaryError` with the code `BB_STOPWATCH` if nothing was timed or the stopwatch still runs. */
+  /**
+   * The sample. Throws a `BoundaryError`: with the code `BB_STOPWATCH` if nothing was timed or the stopwatch still runs, and with
+   * `BB_CLOCK` if the time of the work is not positive.
+   */
   async end(): Promise<Sample> {
     const stalls = this.#heartbeat.stop();
     const peakRssBytes = this.#resources.peakRss();
     const collections = await this.#collections.stop();
     if (this.#lap !== undefined) throw misuse('was not stopped');
     if (this.#laps.length === 0 && this.#native.length === 0) throw misuse('was never started');
+    const seconds = this.#timedMs() / MS_PER_SECOND + sumOf(this.#native, (timing) => timing.seconds);
+    if (!(seconds > 0)) {
+      throw new BoundaryError('BB_CLOCK', `the work took ${seconds} seconds by its clock`, {
+        hint: 'Where the clock is too coarse for it, more rows or operations make it longer.',
+      });
+    }
     return {
-      seconds: this.#timedMs() / MS_PER_SECOND + sumOf(this.#native, ({ seconds }) => seconds),
+      seconds,
       ...this.#codec('encode', 'encodeSeconds'),
       ...this.#codec('decode', 'decodeSeconds'),
       ...this.#cpu(),

@@ -3,9 +3,6 @@ import { interquartileRange, median } from './quantile.js';
 
 const BYTES_PER_MEBIBYTE = 1024 * 1024;
 
-/** The resolution of the clocks: a time read as 0 was shorter than this, and counts as this, so that rates stay finite. */
-export const CLOCK_TICK_SECONDS = 1e-9;
-
 /** The relative spread: the interquartile range divided by the median; 0 if the median is 0. */
 export function relativeSpread(values: ArrayLike<number>): number {
   const middle = median(values);
@@ -17,12 +14,11 @@ type Counted = Pick<Cell, 'rows' | 'bytes' | 'queries' | 'calls'>;
 
 /** The rates of work that took a time: of queries or calls alone if the cell counts those. MiB per second is absent if it has no size. */
 export function ratesOf({ rows, bytes, queries, calls }: Counted, seconds: number): Rates {
-  const time = Math.max(seconds, CLOCK_TICK_SECONDS);
-  if (queries !== undefined) return { queriesPerSecond: queries / time };
-  if (calls !== undefined) return { callsPerSecond: calls / time };
+  if (queries !== undefined) return { queriesPerSecond: queries / seconds };
+  if (calls !== undefined) return { callsPerSecond: calls / seconds };
   return {
-    rowsPerSecond: rows / time,
-    ...(bytes === undefined ? {} : { mebibytesPerSecond: bytes / BYTES_PER_MEBIBYTE / time }),
+    rowsPerSecond: rows / seconds,
+    ...(bytes === undefined ? {} : { mebibytesPerSecond: bytes / BYTES_PER_MEBIBYTE / seconds }),
   };
 }
 
@@ -33,7 +29,7 @@ export function rateOf({ summary }: { readonly summary: Rates }): number {
 
 /** The summary of a cell's samples. Rates are those of the median sample. Throws a `RangeError` if there is no sample. */
 export function summarize(samples: readonly Sample[], cell: Counted): Summary {
-  const seconds = samples.map((sample) => Math.max(sample.seconds, CLOCK_TICK_SECONDS));
+  const seconds = samples.map((sample) => sample.seconds);
   const medianSeconds = median(seconds);
   return {
     medianSeconds,

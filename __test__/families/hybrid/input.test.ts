@@ -25,7 +25,11 @@ describe('the input of hybrid', () => {
       populate: (input: HybridInput) => client.populateFrom(input.batches, { replace: true }),
     };
     for (const workload of ['write', 'populate'] as const) {
-      const input = new HybridInput({ workload, lane: 'batch', rows: workload === 'write' ? 300 : ROWS }, ROWS, SHARDS);
+      const input = await HybridInput.make(
+        { workload, lane: 'batch', rows: workload === 'write' ? 300 : ROWS },
+        ROWS,
+        SHARDS,
+      );
       const found = async (): Promise<unknown> => {
         const sums = new HybridSums(workload);
         await input.readBack(sums, client, signal);
@@ -50,7 +54,7 @@ describe('the input of hybrid', () => {
   it('restores the rows that an interrupted run has left blank', async () => {
     await using client = await ShardClient.connect([ShardStore.inMemory(), ShardStore.inMemory()]);
     await client.populate(ROWS);
-    const input = new HybridInput({ workload: 'write', lane: 'batch', rows: 300 }, ROWS, SHARDS);
+    const input = await HybridInput.make({ workload: 'write', lane: 'batch', rows: 300 }, ROWS, SHARDS);
     const expected = await sumsOfAll(client);
     await restoreBlanks(client);
     expect(await sumsOfAll(client)).toEqual(expected);
@@ -63,7 +67,7 @@ describe('the input of hybrid', () => {
   it('changes no rows of what only reads', async () => {
     await using client = await ShardClient.connect([ShardStore.inMemory()]);
     for (const workload of ['point_lookup', 'scan', 'aggregate.pull']) {
-      await new HybridInput({ workload, lane: 'call', rows: 10 }, ROWS, 1).blank(client, signal);
+      await (await HybridInput.make({ workload, lane: 'call', rows: 10 }, ROWS, 1)).blank(client, signal);
     }
     expect(await client.describe()).toEqual([{ rows: 0 }]);
   });

@@ -39,7 +39,7 @@ const matrix: RequestMatrix = {
 const place: GridPlace = {
   family: 'loop',
   engine: 'server',
-  clientSkip: (client) => (client === 'peer' ? `${client} is not installed` : undefined),
+  laneSkip: ({ client }) => (client === 'peer' ? `${client} is not installed` : undefined),
 };
 const options: GridOptions = { rows: 7, workers: 3, engines: {} };
 

@@ -1,5 +1,4 @@
 import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
-import { packageVersion } from '../../clients/package-version.js';
 import { type PlannedInProcess, openFloor, openLoop, planCalls, sumOfCalls } from '../in-process.js';
 import type { Family, OpenCell } from '../workload.js';
 import { CODEC_MATRIX } from './matrix.js';
@@ -7,11 +6,11 @@ import type { CodecCell, Topic } from './topic.js';
 
 const FAMILY_NAME = 'codec';
 
-/** The packages that this package does not bring along. */
-const PACKAGES: readonly string[] = ['node-sql-parser', 'pgsql-ast-parser', 'sorted-btree'];
-
-/** The packages of the clients that it brings along. */
-const DEPENDENCIES: Readonly<Record<string, string>> = {
+/** The packages of the clients, by their names in the matrix; each may not be installed. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  'node-sql-parser': 'node-sql-parser',
+  'pgsql-ast-parser': 'pgsql-ast-parser',
+  'sorted-btree': 'sorted-btree',
   msgpackr: 'msgpackr',
   'apache-arrow': 'apache-arrow',
   flechette: '@uwdata/flechette',
@@ -33,16 +32,14 @@ export const codecFamily: Family = {
 };
 
 function skipOf(client: string): string | undefined {
-  return PACKAGES.includes(client) ? whyUnusable(client) : undefined;
+  const name = PACKAGES[client];
+  return name === undefined ? undefined : whyUnusable(name);
 }
 
 function versionsOf(cells: readonly PlannedInProcess[]): Record<string, string> {
   const isUsed = (name: string): boolean => cells.some(({ client, skip }) => client === name && skip === undefined);
-  const dependencies = Object.entries(DEPENDENCIES).filter(([client]) => isUsed(client));
-  return Object.fromEntries([
-    ...PACKAGES.filter(isUsed).map((name) => [name, optionalVersion(name)]),
-    ...dependencies.map(([client, name]) => [client, packageVersion(name)]),
-  ]);
+  const used = Object.entries(PACKAGES).filter(([client]) => isUsed(client));
+  return Object.fromEntries(used.map(([client, name]) => [client, optionalVersion(name)]));
 }
 
 /** The topic of each workload, by the word before its first dot. Each is imported only where it is measured. */

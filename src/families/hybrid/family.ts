@@ -1,8 +1,8 @@
 import { ShardClient } from '../../library/shards/shard-client.js';
 import { ROW_BYTES } from '../../library/shards/shard-row.js';
-import { packageVersion } from '../../clients/package-version.js';
+import { optionalVersion } from '../../clients/optional-package.js';
 import { defineRequestFamily } from '../requests/family.js';
-import { type PlannedRequests, requestsOf } from '../requests/grid.js';
+import { type PlannedRequests, type RequestLane, requestsOf } from '../requests/grid.js';
 import { openLoadCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
 import { valuesOf } from '../option.js';
@@ -29,11 +29,18 @@ const family = defineRequestFamily<PlannedHybrid>({
   openServer: (engines, cells, shared) => openHybridServer(engines, cells, cells[0]!.values, shared),
   serverOf: async ({ setting }, server) => (server as HybridServer).inSetting(setting as Setting),
   expected: ({ cell, values }) => expectedOf(cell.workload, cell.rows, totalRows(values)),
+  packagesOf,
   nativeOptions: ({ values }) => ({ totalRows: totalRows(values) }),
   openCell,
   versions: (cells): Record<string, string> =>
-    cells.some(({ cell }) => cell.side === 'js') ? { 'grpc-js': packageVersion('@grpc/grpc-js') } : {},
+    cells.some(({ cell }) => cell.side === 'js') ? { 'grpc-js': optionalVersion('@grpc/grpc-js') } : {},
 });
+
+/** The packages of the client in JavaScript, and the one that makes the rows of populations. */
+function packagesOf({ side }: RequestLane, workload: string): readonly string[] {
+  if (side === 'js') return ['@grpc/grpc-js', '@grpc/proto-loader', '@uwdata/flechette'];
+  return side === 'napi' && workload === 'populate' ? ['@uwdata/flechette'] : [];
+}
 
 /** Rows in shards that are in this process, behind gRPC, or partly each: what either costs from Rust and from Node. */
 export const hybridFamily: Family<RequestValues & HybridValues> = {
@@ -68,7 +75,7 @@ async function openCell(planned: PlannedHybrid, target: TargetServer): Promise<O
   const { cell } = planned;
   const server = target as HybridServer;
   const total = totalRows(planned.values);
-  const input = new HybridInput(cell, total, server.places.length);
+  const input = await HybridInput.make(cell, total, server.places.length);
   let sums = new HybridSums(cell.workload);
   let reader: HybridReader = sums;
   const work: HybridWork = { planned, server, input, reader: () => reader };

@@ -6,10 +6,12 @@ import type { ShardBatches } from '../../library/shards/shard-filling.js';
 import { ROW_BYTES, ShardRow } from '../../library/shards/shard-row.js';
 import type { Cell } from '../../records/record.js';
 import { HYBRID_MATRIX, blankRows, isOfAll, keyOf, packedRows } from './data.js';
-import { batchesOf } from './made-batches.js';
 import { type HybridReader, columnsOf } from './reads.js';
 
 const { keysAtOnce: KEYS_AT_ONCE, changedRows: CHANGED_ROWS } = HYBRID_MATRIX;
+
+/** What the input depends on. */
+type InputCell = Pick<Cell, 'workload' | 'lane' | 'rows'>;
 
 /** The keys and rows of a cell, and the untimed work on them. Made in advance, since making the input is not measured. */
 export class HybridInput {
@@ -26,12 +28,19 @@ export class HybridInput {
   /** The keys whose rows a sample must change. */
   readonly #changed: readonly number[];
 
-  /** Throws `BB_NOT_ENOUGH_MEMORY` if there is too little memory for the rows of a population. */
-  constructor(cell: Pick<Cell, 'workload' | 'lane' | 'rows'>, totalRows: number, shards: number) {
+  /** Makes the input. Throws `BB_NOT_ENOUGH_MEMORY` if there is too little memory for the rows of a population. */
+  static async make(cell: InputCell, totalRows: number, shards: number): Promise<HybridInput> {
+    if (cell.workload !== 'populate') return new HybridInput(cell, totalRows, []);
+    checkMemory(totalRows);
+    // Imported on demand, since the package that writes the messages may not be installed.
+    const { batchesOf } = await import('./made-batches.js');
+    const batches = Array.from({ length: shards }, (_, shard) => batchesOf(shard, shards, totalRows));
+    return new HybridInput(cell, totalRows, batches);
+  }
+
+  private constructor(cell: InputCell, totalRows: number, batches: readonly ShardBatches[]) {
     const operations = isOfAll(cell.workload) ? 0 : cell.rows;
-    const filled = cell.workload === 'populate' ? shards : 0;
-    if (filled > 0) checkMemory(totalRows);
-    this.batches = Array.from({ length: filled }, (_, shard) => batchesOf(shard, shards, totalRows));
+    this.batches = batches;
     this.totalRows = totalRows;
     const keysOf = (count: number): number[] =>
       Array.from({ length: count }, (_, operation) => keyOf(operation, totalRows));

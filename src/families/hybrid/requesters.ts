@@ -2,7 +2,7 @@
 import { ShardClient, type ShardAggregation } from '../../library/shards/shard-client.js';
 import { ShardRow } from '../../library/shards/shard-row.js';
 import type { GrpcAggregation, GrpcRow, GrpcShards } from '../../clients/grpc-js.js';
-import { BatchReader } from '../../clients/shard-batches.js';
+import type { BatchReader as Batches } from '../../clients/shard-batches.js';
 import { httpAddress } from '../requests/http-address.js';
 import { type PlannedRequests, operationsOf } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
@@ -51,10 +51,11 @@ export async function openRequester(work: HybridWork): Promise<HybridRequester> 
     const client = await ShardClient.connect(server.places);
     return { request: napiRequest(work, client), close: () => client.close() };
   }
-  // Imported on demand, since loading it takes long.
+  // Imported on demand, since loading them takes long, and their packages may not be installed.
   const { GrpcShards } = await import('../../clients/grpc-js.js');
+  const { BatchReader } = await import('../../clients/shard-batches.js');
   const client = await GrpcShards.connect(server.url.split(',').map(httpAddress));
-  return { request: grpcRequest(work, client), close: async () => client.close() };
+  return { request: grpcRequest(work, client, () => new BatchReader()), close: async () => client.close() };
 }
 
 function napiRequest({ planned: { cell }, input, reader }: HybridWork, client: ShardClient): Request {
@@ -106,7 +107,11 @@ function napiRequest({ planned: { cell }, input, reader }: HybridWork, client: S
   }
 }
 
-function grpcRequest({ planned: { cell }, input, reader }: HybridWork, client: GrpcShards): Request {
+function grpcRequest(
+  { planned: { cell }, input, reader }: HybridWork,
+  client: GrpcShards,
+  batches: () => Batches,
+): Request {
   const { keys, keyArray, packed, rows } = input;
   switch (`${cell.workload}/${cell.lane}`) {
     case 'point_lookup/call':
@@ -136,7 +141,7 @@ function grpcRequest({ planned: { cell }, input, reader }: HybridWork, client: G
     case 'aggregate.pull/call': {
       const isScan = cell.workload === 'scan';
       return async () => {
-        const readers = Array.from({ length: client.shards }, () => new BatchReader());
+        const readers = Array.from({ length: client.shards }, batches);
         await client.scan((piece, shard) => {
           const batch = readers[shard]!.add(piece);
           if (batch === undefined) return;

@@ -1,22 +1,19 @@
 import type { Cell } from '../../records/record.js';
-import { dataViewColumns } from '../../clients/data-view-columns.js';
 import type { JsCodec } from '../../clients/js-codec.js';
-import { lineProtocol } from '../../clients/line-protocol.js';
-import { msgpackr } from '../../clients/msgpackr.js';
+import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
 import { IN_PROCESS, type PlannedInProcess, plannedBy } from '../in-process.js';
 import type { RequestValues } from '../requests/options.js';
 import type { Family, FamilyOptions, OpenCell, PlannedCell } from '../workload.js';
 import { matrix, type StageLane } from './matrix.js';
 import { soakFamily } from './soak-family.js';
-import { openNativeStage, openStageCell } from './stages.js';
 
 const FAMILY_NAME = 'ingest';
 
-/** The codecs of the `js` side, by their names in the matrix. */
-const CODECS: Readonly<Record<string, JsCodec>> = {
-  msgpackr,
-  'data-view': dataViewColumns,
-  'line-protocol': lineProtocol,
+/** The codecs of the `js` side, by their names in the matrix. Each is imported only where it is measured. */
+const CODECS: Readonly<Record<string, () => Promise<JsCodec>>> = {
+  msgpackr: async () => (await import('../../clients/msgpackr.js')).msgpackr,
+  'data-view': async () => (await import('../../clients/data-view-columns.js')).dataViewColumns,
+  'line-protocol': async () => (await import('../../clients/line-protocol.js')).lineProtocol,
 };
 
 /** The stages of time-series ingest in process, and the soak over HTTP. */
@@ -44,10 +41,17 @@ function isStage(planned: PlannedCell): planned is PlannedInProcess {
   return planned.cell.engine === IN_PROCESS;
 }
 
-function openStage({ cell, client }: PlannedInProcess): Promise<OpenCell> {
+async function openStage({ cell, client }: PlannedInProcess): Promise<OpenCell> {
   const batches = batchesOf(cell.rows);
-  if (cell.side === 'rust') return openNativeStage(cell.workload, batches);
-  return openStageCell(cell.workload, batches, client === undefined ? undefined : codecOf(client));
+  if (cell.side === 'rust') return (await import('./native-stage.js')).openNativeStage(cell.workload, batches);
+  const codec = client === undefined ? undefined : await codecOf(client);
+  return (await import('./stages.js')).openStageCell(cell.workload, batches, codec);
+}
+
+/** The packages that a stage needs outside of Rust: the one that times its batches, and that of its codec. */
+function packagesOf({ side, client }: StageLane): readonly string[] {
+  if (side === 'rust') return [];
+  return client === 'msgpackr' ? ['tinybench', client] : ['tinybench'];
 }
 
 function planStages({ rows }: FamilyOptions): PlannedInProcess[] {
@@ -74,20 +78,21 @@ function plannedStage(lane: StageLane, workload: string, rows: number): PlannedI
     rows,
     bytes: rows * matrix.bytesPerRow,
   };
-  return plannedBy(lane, cell);
+  const skip = whyUnusable(...packagesOf(lane));
+  return { ...plannedBy(lane, cell), ...(skip === undefined ? {} : { skip }) };
 }
 
 function batchesOf(rows: number): number {
   return Math.ceil(rows / matrix.batchRows);
 }
 
-function codecOf(name: string): JsCodec {
-  const codec = CODECS[name];
-  if (codec === undefined) throw new Error(`the family ${FAMILY_NAME} has no codec "${name}"`);
-  return codec;
+function codecOf(name: string): Promise<JsCodec> {
+  const load = CODECS[name];
+  if (load === undefined) throw new Error(`the family ${FAMILY_NAME} has no codec "${name}"`);
+  return load();
 }
 
 function versionsOf(cells: readonly PlannedInProcess[]): Record<string, string> {
-  const packages = new Set(cells.flatMap(({ client }) => client ?? []));
-  return packages.has('msgpackr') ? { msgpackr: msgpackr.version() } : {};
+  const isUsed = cells.some(({ client, skip }) => client === 'msgpackr' && skip === undefined);
+  return isUsed ? { msgpackr: optionalVersion('msgpackr') } : {};
 }

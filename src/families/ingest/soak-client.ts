@@ -1,15 +1,11 @@
 /** The clients that make and send the soak's bodies: the addon, or JavaScript alone. */
-import { Pool } from 'undici';
-
+import { BoundaryError, UNSUPPORTED } from '../../errors.js';
 import { COLUMNS_CONTENT_TYPE, ColumnsEncoder, type SeriesNames } from '../../library/codecs/columns-codec.js';
 import { HttpClient } from '../../library/http/http-client.js';
 import { LineEncoder } from '../../library/codecs/line-codec.js';
 import { ROWS_CONTENT_TYPE, RowsEncoder } from '../../library/codecs/rows-codec.js';
-import { dataViewColumns } from '../../clients/data-view-columns.js';
 import type { ColumnBatch } from '../../clients/js-codec.js';
-import { lineProtocol } from '../../clients/line-protocol.js';
-import { packRows } from '../../clients/msgpackr.js';
-import { trusting } from '../../clients/undici.js';
+import { whyUnusable } from '../../clients/optional-package.js';
 import { type HttpAddress, httpAddress } from '../requests/http-address.js';
 import { keyHeader } from './points-query.js';
 import type { SoakEncoding } from './soak-options.js';
@@ -39,17 +35,41 @@ export interface SoakClient {
   close(): Promise<void>;
 }
 
-/** Opens a client with so many connections. */
-export function openSoakClient(
+/**
+ * Opens a client with so many connections. Throws a `BoundaryError` with the code `BB_UNSUPPORTED` where a package that the client
+ * needs is not installed.
+ */
+export async function openSoakClient(
   name: 'addon' | 'undici',
   url: string,
   connections: number,
   encoding: SoakEncoding,
-): SoakClient {
+): Promise<SoakClient> {
   const address = httpAddress(url);
-  return name === 'addon'
-    ? new AddonClient(address, connections, encoding)
-    : new UndiciSoak(address, connections, encoding);
+  if (name === 'addon') return new AddonClient(address, connections, encoding);
+  const missing = whyUnusable(...soakPackages(encoding));
+  if (missing !== undefined) throw new BoundaryError(UNSUPPORTED, missing);
+  const [{ UndiciSoak }, encoderOf] = await Promise.all([import('./undici-soak.js'), jsEncoder(encoding)]);
+  const headers = headersOf(address, encoding);
+  return new UndiciSoak(address, { connections, timeoutMs: TIMEOUT_MS, headers, encoderOf });
+}
+
+/** The packages that the client in JavaScript needs for an encoding. */
+export function soakPackages(encoding: SoakEncoding): readonly string[] {
+  return encoding === 'rows' ? ['undici', 'msgpackr'] : ['undici'];
+}
+
+/** Makes encoders in JavaScript alone, of which only those of rows need a package. */
+async function jsEncoder(encoding: SoakEncoding): Promise<SoakClient['encoder']> {
+  if (encoding === 'rows') {
+    const { packRows } = await import('../../clients/msgpackr.js');
+    return (names, batch) => () => packRows(names, batch);
+  }
+  const codec =
+    encoding === 'lines'
+      ? (await import('../../clients/line-protocol.js')).lineProtocol
+      : (await import('../../clients/data-view-columns.js')).dataViewColumns;
+  return (names, batch) => codec.encoder!(names, batch);
 }
 
 function headersOf(address: HttpAddress, encoding: SoakEncoding): Record<string, string> {
@@ -102,32 +122,4 @@ function encoderOf(encoding: SoakEncoding, names: SeriesNames): Pick<LineEncoder
       return into.length < needed ? -needed : encoder.encodeInto(into, values, timestamps);
     },
   };
-}
-
-class UndiciSoak implements SoakClient {
-  readonly #pool: Pool;
-  readonly #encoding: SoakEncoding;
-  readonly #headers: Record<string, string>;
-
-  constructor(address: HttpAddress, connections: number, encoding: SoakEncoding) {
-    const { url, tlsCa } = address;
-    const timeouts = { headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS };
-    this.#pool = new Pool(url, { connections, pipelining: 1, ...timeouts, ...trusting(tlsCa) });
-    this.#encoding = encoding;
-    this.#headers = headersOf(address, encoding);
-  }
-
-  encoder(names: SeriesNames, batch: ColumnBatch): BodyEncoder {
-    if (this.#encoding === 'rows') return () => packRows(names, batch);
-    return (this.#encoding === 'lines' ? lineProtocol : dataViewColumns).encoder!(names, batch);
-  }
-
-  async write(path: string, body: Uint8Array): Promise<SoakAnswer> {
-    const answer = await this.#pool.request({ method: 'POST', path, headers: this.#headers, body });
-    return { status: answer.statusCode, text: await answer.body.text() };
-  }
-
-  close(): Promise<void> {
-    return this.#pool.destroy();
-  }
 }

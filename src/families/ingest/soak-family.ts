@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { cpuOfProcess } from '../../host/process-cpu.js';
 import { checksumMismatch } from '../../errors.js';
 import type { Checksum } from '../../records/record.js';
-import { undici } from '../../clients/undici.js';
+import { optionalVersion } from '../../clients/optional-package.js';
 import { defineRequestFamily } from '../requests/family.js';
 import { operationsOf, type PlannedRequests, requestsOf } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
@@ -17,7 +17,7 @@ import type { OpenCell } from '../workload.js';
 import { matrix } from './matrix.js';
 import { checkKept, PointsQuery, writePath } from './points-query.js';
 import { SoakSeries } from './soak-batch.js';
-import { openSoakClient, type SoakClient } from './soak-client.js';
+import { openSoakClient, type SoakClient, soakPackages } from './soak-client.js';
 import { SOAK_ENCODINGS, type SoakEncoding } from './soak-options.js';
 
 const DATABASE = 'server';
@@ -39,9 +39,10 @@ export const soakFamily = defineRequestFamily({
   server: 'ingest',
   matrix: matrix.soak,
   expected: ({ cell }) => expectedOf(cell.rows),
+  packagesOf: ({ side }, workload) => (side === 'js' ? soakPackages(encodingOf(workload)) : []),
   openCell,
   versions: (cells): Record<string, string> =>
-    cells.some(({ cell }) => cell.side === 'js') ? { undici: undici.version() } : {},
+    cells.some(({ cell }) => cell.side === 'js') ? { undici: optionalVersion('undici') } : {},
 });
 
 function expectedOf(rows: number): Checksum {
@@ -52,7 +53,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
   const { cell } = planned;
   const name = cell.side === 'napi' ? 'addon' : 'undici';
   const query = new PointsQuery(server.url);
-  const client = openSoakClient(name, server.url, cell.threads, encodingOf(cell.workload));
+  const client = await openSoakClient(name, server.url, cell.threads, encodingOf(cell.workload));
   const close = async (): Promise<void> => {
     await client.close();
     await query.close();

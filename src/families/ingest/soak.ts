@@ -72,7 +72,7 @@ export async function runSoak(options: SoakOptions, signal: AbortSignal): Promis
 
 async function figuresOf(name: SoakOptions['client'], load: SoakLoad, signal: AbortSignal): Promise<SoakFigures> {
   if (name === 'rust') return runNativeLoad(load, signal);
-  const client = openSoakClient(name, load.url, load.workers, load.encoding);
+  const client = await openSoakClient(name, load.url, load.workers, load.encoding);
   try {
     return await postAll(client, load, signal);
   } finally {

@@ -2,18 +2,19 @@
  * The time per batch on each side. `tinybench` times each batch separately, as the suite's own sampler does in Rust; results are
  * summed between batches, untimed.
  */
-import { Bench } from 'tinybench';
-
 import { addon, type IngestStage } from '../../addon.js';
 import { explainedAsync } from '../../errors.js';
 import { ColumnsDecoder, ColumnsEncoder, type SeriesNames } from '../../library/codecs/columns-codec.js';
 import { LineEncoder, LineParser, type ParsedLines } from '../../library/codecs/line-codec.js';
 import type { Checksum } from '../../records/record.js';
 import type { ColumnBatch, JsCodec } from '../../clients/js-codec.js';
-import { cancellable } from '../native-call.js';
-import type { OpenCell, NativeTiming, Stopwatch } from '../workload.js';
+import { importPackage } from '../../clients/optional-package.js';
+import type { OpenCell, Stopwatch } from '../workload.js';
 import { bodyOf, expectedOf, inputBatches, PointCheck, type PointReader, StageSums } from './input.js';
 import { matrix } from './matrix.js';
+import { stageSpec } from './native-stage.js';
+
+const { Bench } = await importPackage('tinybench', () => import('tinybench'));
 
 const MS_PER_SECOND = 1000;
 
@@ -205,31 +206,6 @@ async function addonStage(workload: string, batches: number, bodies: readonly Ui
     finish: () => JSON.parse(stage.finish()) as Checksum,
     close: () => explainedAsync(() => stage.close()),
   };
-}
-
-/** Opens a cell of the `rust` side. The event loop is idle while it runs. */
-export async function openNativeStage(workload: string, batches: number): Promise<OpenCell> {
-  const native = await explainedAsync(() => addon.NativeIngest.open(stageSpec(workload, batches)));
-  return {
-    expected: expectedOf(batches),
-    sample: async (stopwatch, signal) => {
-      const sample = await cancellable(signal, (cancel) => native.sample(cancel));
-      const { checksum, ...timing } = JSON.parse(sample) as NativeSample;
-      stopwatch.add(timing);
-      return checksum;
-    },
-    verify: (_stopwatch, signal) => cancellable(signal, (cancel) => native.verify(cancel)),
-    close: () => explainedAsync(() => native.close()),
-  };
-}
-
-interface NativeSample extends NativeTiming {
-  readonly checksum: Checksum;
-}
-
-function stageSpec(workload: string, batches: number): string {
-  const { stage = workload, durable = false } = matrix.workloads[workload]!;
-  return JSON.stringify({ workload: stage, durable, batches, batch: matrix.batchRows, inputs: matrix.inputBatches });
 }
 
 /** The names of the series of parsed lines, with each of its fields. */

@@ -1,7 +1,4 @@
-import { ioredis } from '../../clients/ioredis.js';
 import type { JsKvClient } from '../../clients/js-kv-client.js';
-import { NODE_REDIS, nodeRedis } from '../../clients/node-redis.js';
-import { VALKEY_GLIDE, valkeyGlide } from '../../clients/valkey-glide.js';
 import type { OpenCell } from '../workload.js';
 import { JsClients } from '../requests/clients.js';
 import { defineRequestFamily } from '../requests/family.js';
@@ -13,7 +10,17 @@ import { Keyspace } from './keyspace.js';
 import { KV_MATRIX } from './matrix.js';
 import { type KvRequester, type KvWork, openNapiRequester, jsRequester } from './requesters.js';
 
-const CLIENTS = new JsClients<JsKvClient>('kv', { ioredis, 'node-redis': nodeRedis, 'valkey-glide': valkeyGlide });
+const CLIENTS = new JsClients<JsKvClient>('kv', {
+  ioredis: { packageName: 'ioredis', load: async () => (await import('../../clients/ioredis.js')).ioredis },
+  'node-redis': {
+    packageName: '@redis/client',
+    load: async () => (await import('../../clients/node-redis.js')).nodeRedis,
+  },
+  'valkey-glide': {
+    packageName: '@valkey/valkey-glide',
+    load: async () => (await import('../../clients/valkey-glide.js')).valkeyGlide,
+  },
+});
 
 /** The settings in which all threads of a cell use one client, which sends the commands of a turn of the event loop together. */
 const ONE_FOR_ALL: ReadonlySet<string> = new Set(['auto', 'shared']);
@@ -24,7 +31,7 @@ export const kvFamily = defineRequestFamily({
   module: import.meta.url,
   server: 'redis',
   matrix: KV_MATRIX,
-  optionalPackages: { 'node-redis': NODE_REDIS, 'valkey-glide': VALKEY_GLIDE },
+  packagesOf: CLIENTS.packagesOf,
   expected: ({ cell }) => expectedOf(cell.rows),
   openCell,
   versions: CLIENTS.versions,
@@ -75,5 +82,5 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
 async function openRequester(work: KvWork, url: string): Promise<KvRequester> {
   const { cell, client, setting } = work.planned;
   if (cell.side === 'napi') return openNapiRequester(work, url);
-  return jsRequester(work, await CLIENTS.of(client).connect(url, setting));
+  return jsRequester(work, await (await CLIENTS.of(client)).connect(url, setting));
 }

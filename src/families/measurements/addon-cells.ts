@@ -151,7 +151,7 @@ function tasksOf({ workload, lane, rows }: Cell, names: readonly string[]): Lane
 async function openTeam(connection: Connection, tasks: readonly LaneTask[]): Promise<Team> {
   const [only, ...others] = tasks;
   if (only === undefined) throw new Error('a cell has at least one worker');
-  return others.length === 0 ? thisThread(prepareLane(connection, only)) : await workerThreads(connection, tasks);
+  return others.length === 0 ? thisThread(await prepareLane(connection, only)) : await workerThreads(connection, tasks);
 }
 
 function thisThread(run: LaneRun): Team {

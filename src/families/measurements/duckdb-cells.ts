@@ -2,10 +2,16 @@
  * The `js` cells of `@duckdb/node-api`. Timed for an insert: from opening the appender to closing it, which publishes the rows,
  * without making the input; for a query: from its start until its last value is consumed.
  */
-import { DuckDBBigIntVector, DuckDBDoubleVector, DuckDBIntegerVector } from '@duckdb/node-api';
+import type * as Api from '@duckdb/node-api';
 
 import type { Cell, Checksum } from '../../records/record.js';
-import type { DuckDbColumn, DuckDbInterface, DuckDbPeer, DuckDbWriter } from '../../clients/duckdb-node-api.js';
+import {
+  type DuckDbColumn,
+  type DuckDbInterface,
+  type DuckDbPeer,
+  type DuckDbWriter,
+  library,
+} from '../../clients/duckdb-node-api.js';
 import type { MeasurementObject } from '../../clients/measurement-table.js';
 import type { OpenCell, Stopwatch } from '../workload.js';
 import { FLOAT_COLUMNS } from './checksum.js';
@@ -17,6 +23,8 @@ import { sumMeasurementObjects, sumObjects } from './object-sums.js';
 import { checksumOfSums, sumsQuery } from './read-back.js';
 import { rowCheckOf } from './row-check.js';
 import { ColumnBatch, type RowRange, batchesOf, bigintRows } from './rows.js';
+
+const { DuckDBBigIntVector, DuckDBDoubleVector, DuckDBIntegerVector } = library;
 
 const INSERT_TABLE = `${matrix.table}_insert`;
 
@@ -182,19 +190,19 @@ function sumColumn(column: DuckDbColumn): number | bigint {
   return typeof column[0] === 'bigint' ? sumBigIntValues(column as bigint[]) : sumValues(column as number[]);
 }
 
-function sumIntegers(vector: DuckDBIntegerVector): number {
+function sumIntegers(vector: Api.DuckDBIntegerVector): number {
   let sum = 0;
   for (let at = 0; at < vector.itemCount; at += 1) sum += vector.getItem(at) as number;
   return sum;
 }
 
-function sumDoubles(vector: DuckDBDoubleVector): number {
+function sumDoubles(vector: Api.DuckDBDoubleVector): number {
   let sum = 0;
   for (let at = 0; at < vector.itemCount; at += 1) sum += vector.getItem(at) as number;
   return sum;
 }
 
-function sumBigInts(vector: DuckDBBigIntVector): bigint {
+function sumBigInts(vector: Api.DuckDBBigIntVector): bigint {
   let sum = 0n;
   for (let at = 0; at < vector.itemCount; at += 1) sum += vector.getItem(at) as bigint;
   return sum;

@@ -3,8 +3,7 @@
  * inserter until `execute` has returned, without making the input; for a query, from its start until its last value is
  * consumed.
  */
-import { tableFromIPC } from '@uwdata/flechette';
-
+import { library } from '../../clients/flechette.js';
 import type { HyperdbChunk, HyperdbClient, HyperdbConnection, HyperdbRow } from '../../clients/hyperdb-api-node.js';
 import type { Cell, Checksum } from '../../records/record.js';
 import type { OpenCell, Stopwatch } from '../workload.js';
@@ -12,13 +11,15 @@ import { BLOCK_ROWS, FLOAT_COLUMNS, MeasurementSums } from './checksum.js';
 import { expectedOf } from './closed-forms.js';
 import type { TableSize } from './column-table-cells.js';
 import { encodeStream, InputStream } from './input-stream.js';
-import { sumArrow } from './lanes-out.js';
+import { sumArrow } from './lanes-arrow.js';
 import type { LoadedTables } from './loaded-tables.js';
 import { matrix, queryOf, workloadEntry } from './matrix.js';
 import { sumObjects } from './object-sums.js';
 import { checksumOfSums, sumsQuery } from './read-back.js';
 import { type RowCheck, rowCheckOf } from './row-check.js';
 import { batchesOf, ColumnBatch, INPUT_ROWS, newColumns, RowBatch, type RowRange } from './rows.js';
+
+const { tableFromIPC } = library;
 
 const INSERT_TABLE = `${matrix.table}_insert`;
 

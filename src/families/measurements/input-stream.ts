@@ -1,9 +1,9 @@
 /** The input of the lanes that take Arrow IPC streams. */
-import { tableFromIPC, tableToIPC } from '@uwdata/flechette';
-
-import { flechette } from '../../clients/flechette.js';
+import { flechette, library } from '../../clients/flechette.js';
 import type { MeasurementColumns } from '../../clients/measurement-table.js';
 import { ColumnBatch, type RowRange, batchesOf, newColumns } from './rows.js';
+
+const { tableFromIPC, tableToIPC } = library;
 
 /**
  * Memory for the Arrow IPC stream of one piece of input. The stream is encoded once per number of rows; after that its columns

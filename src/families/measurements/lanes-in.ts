@@ -4,11 +4,9 @@
  * paused), and `execute` until the rows are published. Not timed: making the table and each piece of input; encoding the input
  * is timed separately.
  */
-import { ArrowInserter } from '../../library/engine/arrow-inserter.js';
 import { NaiveRowInserter } from '../../library/engine/naive.js';
 import { RowInserter } from '../../library/engine/row-inserter.js';
 import type { MeasurementRow } from '../../clients/measurement-table.js';
-import { encodeStream, InputStream } from './input-stream.js';
 import { type Lane, type LaneClock, measurementsTable } from './lane.js';
 import { ColumnBatch, INPUT_ROWS, RowBatch, type RowRange, batchesOf, newColumns } from './rows.js';
 
@@ -49,37 +47,11 @@ export const columns: Lane = (connection, { table, range }) => {
   );
 };
 
-/**
- * Inserts by `ArrowInserter.insert` with one Arrow IPC stream per piece of input, of batches of 64 Ki rows. The streams are
- * inserted from reused memory; to time the encoding, all pieces are encoded after the insert, so that no garbage of it is
- * collected while the insert is timed.
- */
-export const arrowIpc: Lane = (connection, { table, range }) => {
-  const memory = new ColumnBatch(newColumns(Math.min(INPUT_ROWS, range.rows)));
-  const streams = new InputStream();
-  const insertStreams = insert(
-    range,
-    () => new ArrowInserter(connection, measurementsTable(table)),
-    (part) => streams.make(part),
-    (inserter, bytes) => inserter.insert(bytes),
-  );
-  return async (clock, signal) => {
-    await insertStreams(clock, signal);
-    for (const part of batchesOf(range, INPUT_ROWS)) {
-      signal.throwIfAborted();
-      const columns = memory.make(part);
-      clock.apart('encode', () => encodeStream(columns));
-    }
-    return undefined;
-  };
-};
-
 /** The lanes in, by name. */
 export const lanesIn: Readonly<Record<string, Lane>> = {
   'naive-row': naiveRow,
   'staged-row': stagedRow,
   columns,
-  'arrow-ipc': arrowIpc,
 };
 
 interface Inserter {
@@ -89,7 +61,7 @@ interface Inserter {
 }
 
 /** Feeds pieces of input to an inserter, which blocks a caller that adds too fast. */
-function insert<T extends Inserter, Piece>(
+export function insert<T extends Inserter, Piece>(
   range: RowRange,
   begin: () => T,
   make: (part: RowRange) => Piece,

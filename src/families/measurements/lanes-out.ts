@@ -6,8 +6,6 @@
  * a shared loop would be compiled for all of them. A `bigint` is added as such: it is exact, and as fast as converting it to a
  * number, while most of a row's time goes into making its object.
  */
-import { type Table, tableFromIPC } from '@uwdata/flechette';
-
 import type { Checksum } from '../../records/record.js';
 import { executeQueryNaive } from '../../library/engine/naive.js';
 import { BLOCK_ROWS, ColumnSums, type ColumnValues, MeasurementSums } from './checksum.js';
@@ -152,22 +150,6 @@ export const columnar: Lane = (connection, { workload, table }) => {
   };
 };
 
-/** Reads by `executeQueryToArrow`; flechette decodes the bytes into typed arrays. */
-export const arrowIpc: Lane = (connection, { workload, table }) => {
-  const sql = queryOf(workload, table);
-  const { columns } = workloadEntry(workload);
-  return async (clock, signal) => {
-    clock.start();
-    const bytes = await connection.executeQueryToArrow(sql, { signal });
-    clock.stop();
-    const table = clock.apart('decode', () => tableFromIPC(bytes, { useBigInt: true }));
-    clock.start();
-    const checksum = sumArrow(table, columns);
-    clock.stop();
-    return checksum;
-  };
-};
-
 /** The lanes out, by name. */
 export const lanesOut: Readonly<Record<string, Lane>> = {
   'naive-objects': naiveObjects,
@@ -176,7 +158,6 @@ export const lanesOut: Readonly<Record<string, Lane>> = {
   stream,
   chunks,
   columnar,
-  'arrow-ipc': arrowIpc,
 };
 
 function sumRows(rows: readonly Row[]): Checksum {
@@ -236,15 +217,5 @@ function sumNaiveRows(rows: readonly Row[]): Checksum {
     }
     sums.add(end - start, id, sensorId, value, timestamp);
   }
-  return sums.checksum;
-}
-
-/** The checksum of a decoded result. */
-export function sumArrow(table: Table, columns: readonly string[]): Checksum {
-  const sums = new ColumnSums(columns);
-  sums.addRows(table.numRows);
-  columns.forEach((name, position) => {
-    for (const batch of table.getChild(name).data) sums.addColumn(position, batch.values as ColumnValues);
-  });
   return sums.checksum;
 }

@@ -5,6 +5,7 @@
 import type { Cell, Checksum } from '../../records/record.js';
 import type { MeasurementObject } from '../../clients/measurement-table.js';
 import { mysql2 } from '../../clients/mysql2.js';
+import { optionalVersion } from '../../clients/optional-package.js';
 import type { JsSqlConnection } from '../../clients/js-sql-client.js';
 import type { OpenCell, Stopwatch } from '../workload.js';
 import { type AddonEngine, queryTables } from './addon-cells.js';
@@ -35,7 +36,7 @@ export async function openMysql2Place(
 ): Promise<Place> {
   const connection = await mysql2.connect(url, undefined);
   return {
-    versions: { mysql2: mysql2.version() },
+    versions: { mysql2: optionalVersion('mysql2') },
     openCell: async (cell) => openCell({ engine: await engine.over(undefined), connection, isPrepared }, cell),
     close: async () => {
       await connection.close();

@@ -7,7 +7,6 @@ import { findHyperd } from '../../host/hyperd.js';
 import type { TableSize } from './column-table-cells.js';
 import { DatabaseFolder } from './connected-engine.js';
 import { isServer } from './engine-uris.js';
-import { loadHyperdbTable, openHyperdbCell } from './hyperdb-api-node-cells.js';
 import { LoadedTables } from './loaded-tables.js';
 import type { Place } from './place.js';
 import { loadPolarsFrame, openPolarsCell } from './polars-cells.js';
@@ -74,6 +73,8 @@ function polarsPlace(): Place {
 async function hyperdbPlace(): Promise<Place> {
   const hyperd = findHyperd();
   if ('missing' in hyperd) throw new Error(hyperd.missing);
+  // Imported on demand, since it reads and writes Arrow streams by a package that may not be installed.
+  const { loadHyperdbTable, openHyperdbCell } = await import('./hyperdb-api-node-cells.js');
   const folder = await DatabaseFolder.create();
   try {
     const client = await HyperdbClient.open(hyperd.path, folder.path);

@@ -1,8 +1,10 @@
+import { whyUnusable } from '../../clients/optional-package.js';
 import type { Cell } from '../../records/record.js';
 import type { AskedBy, FamilyOptions, PlannedCell } from '../workload.js';
 import { expectedOf } from './closed-forms.js';
 import { engineSkip } from './engine-uris.js';
 import { type EngineLane, engineLanes, matrix, missing, workloadEntry } from './matrix.js';
+import { packagesOf } from './packages.js';
 import { isReachedOver, peerSkip } from './peers.js';
 import { splitRows } from './rows.js';
 
@@ -37,7 +39,8 @@ function cellsOfLane(lane: EngineLane, options: PlanOptions): PlannedMeasurement
       const skip =
         skipReason(workload, engine) ??
         engineSkip(engine, engines[engine], transport) ??
-        (lane.peer === true ? peerSkip(lane.client ?? engine, engines[engine]) : undefined);
+        (lane.peer === true ? peerSkip(lane.client ?? engine, engines[engine]) : undefined) ??
+        whyUnusable(...packagesOf(lane));
       return lane.flavors.flatMap((flavor) =>
         counts.map((count) => plannedCell(lane, { workload, transport, flavor, workers: count, rows }, skip)),
       );

@@ -1,10 +1,9 @@
 /** The exact check of what the lanes of the addon read and store. It has loops of its own, so that it shapes no lane's code. */
-import { tableFromIPC } from '@uwdata/flechette';
-
 import type { Connection } from '../../library/engine/connection.js';
 import { executeQueryNaive } from '../../library/engine/naive.js';
 import type { LaneTask } from './lane.js';
 import { queryOf, workloadEntry } from './matrix.js';
+import { ARROW_IPC } from './packages.js';
 import { type RowCheck, rowCheckOf } from './row-check.js';
 
 /** Reads a result in the way of one lane, and checks its rows. */
@@ -32,13 +31,7 @@ const READS: Readonly<Record<string, Read>> = {
     for await (const rows of connection.executeQueryStream(sql).chunks()) check.addRows(rows);
   },
   columnar,
-  'arrow-ipc': async (connection, sql, check, columns) => {
-    const table = tableFromIPC(await connection.executeQueryToArrow(sql), { useBigInt: true });
-    check.addColumns(
-      table.numRows,
-      columns.map((name) => table.getChild(name).toArray() as unknown[]),
-    );
-  },
+  [ARROW_IPC]: async (...result) => (await import('./lanes-arrow.js')).readArrow(...result),
 };
 
 /** Reads what the lane of a task reads, and checks each row. Throws a `BoundaryError` for the first that is wrong. */

@@ -14,7 +14,7 @@ let abort = new AbortController();
 
 try {
   const connection = attach(engine);
-  const run = prepareLane(connection, task);
+  const run = await prepareLane(connection, task);
   port.on('message', (message: ToWorker) => {
     if (message === 'go') void execute(run).then(reply);
     else if (message === 'abort') abort.abort();

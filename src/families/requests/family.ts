@@ -4,7 +4,7 @@ import { whyUnusable } from '../../clients/optional-package.js';
 import type { OptionTable } from '../option.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell, SharedServer } from '../workload.js';
 import { crateVersions } from './crates.js';
-import { type PlannedRequests, type RequestMatrix, planRequests } from './grid.js';
+import { type PlannedRequests, type RequestLane, type RequestMatrix, planRequests } from './grid.js';
 import { openNativeRequests } from './native-cell.js';
 import { REQUEST_OPTIONS, type RequestValues, SERVER_OPTIONS } from './options.js';
 import { type ServerKind, type TargetServer, enginesWithKey, openTarget, targetSkip } from './target-server.js';
@@ -18,8 +18,8 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
   /** The kind of the family's server, which is also the engine of its cells. */
   readonly server: ServerKind;
   readonly matrix: RequestMatrix;
-  /** The packages of clients that are skipped where they are not installed, by their names in the matrix. */
-  readonly optionalPackages?: Readonly<Record<string, string>>;
+  /** The packages that a lane needs for a workload; its cells are skipped where one is not installed. Absent: none. */
+  packagesOf?(lane: RequestLane, workload: string): readonly string[];
   /** The options that it has beside those of all families of requests. */
   readonly options?: OptionTable;
   /** What a private server is told at its start, beside what it is told always. */
@@ -49,7 +49,7 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
 export function defineRequestFamily<P extends PlannedRequests = PlannedRequests, Own = object>(
   definition: RequestFamilyDefinition<P, Own>,
 ): Family<RequestValues & Own> {
-  const { name, module, server, matrix, optionalPackages = {} } = definition;
+  const { name, module, server, matrix } = definition;
   return {
     name,
     ...(module === undefined ? {} : { module }),
@@ -65,10 +65,7 @@ export function defineRequestFamily<P extends PlannedRequests = PlannedRequests,
           family: name,
           engine: server,
           skip: targetSkip(server, enginesWithKey(server, options)),
-          clientSkip: (client) => {
-            const packageName = optionalPackages[client];
-            return packageName === undefined ? undefined : whyUnusable(packageName);
-          },
+          laneSkip: (lane, workload) => whyUnusable(...(definition.packagesOf?.(lane, workload) ?? [])),
         },
         options,
       ),

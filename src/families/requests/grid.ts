@@ -73,8 +73,8 @@ export interface GridPlace {
   readonly engine: string;
   /** The reason why no cell can run here. */
   readonly skip?: string | undefined;
-  /** The reason why a client can't be used here; `undefined` if it can. */
-  clientSkip(client: string): string | undefined;
+  /** The reason why a lane can't be measured here; `undefined` if it can. */
+  laneSkip(lane: RequestLane, workload: string): string | undefined;
 }
 
 /** Every cell of the family for these options: workload by workload, with few threads and small batches first. */
@@ -115,13 +115,14 @@ interface Dimensions {
 
 function plannedCell(
   matrix: RequestMatrix,
-  { family, engine, skip: placeSkip, clientSkip }: GridPlace,
-  { side, lane, rustLane, variant, setting, client, runs }: RequestLane,
+  { family, engine, skip: placeSkip, laneSkip }: GridPlace,
+  requestLane: RequestLane,
   { workload, threads, batch }: Dimensions,
   { operations, rate }: RequestValues,
 ): PlannedRequests {
+  const { side, lane, rustLane, variant, setting, client, runs } = requestLane;
   const way = [client, setting].filter((part) => part !== undefined);
-  const skip = placeSkip ?? (client === undefined ? undefined : clientSkip(client));
+  const skip = placeSkip ?? laneSkip(requestLane, workload);
   return {
     cell: {
       id: [family, workload, lane, side, engine, ...way, `t${threads}`, `b${batch}`].join('/'),

@@ -5,7 +5,7 @@
 import { HttpClient } from '../../library/http/http-client.js';
 import { JsonRows } from '../../library/codecs/json-paths.js';
 import { RowPieces } from '../../clients/row-pieces.js';
-import { UndiciClient } from '../../clients/undici.js';
+import type { UndiciClient } from '../../clients/undici.js';
 import { Groups, SCAN_BODY, SCAN_PATH, SQL_BODY, SQL_PATH } from './aggregation.js';
 import { type RestAddress, checkStatus, textOf } from './requesters.js';
 
@@ -18,8 +18,11 @@ export interface Aggregator {
   close(): Promise<void>;
 }
 
-export function openAggregator(side: 'napi' | 'js' | 'rust', address: RestAddress): Aggregator {
-  return side === 'napi' ? new NapiAggregator(address) : new UndiciAggregator(address);
+export async function openAggregator(side: 'napi' | 'js' | 'rust', address: RestAddress): Promise<Aggregator> {
+  if (side === 'napi') return new NapiAggregator(address);
+  const { UndiciClient } = await import('../../clients/undici.js');
+  const { url, ...options } = address;
+  return new UndiciAggregator(new UndiciClient(url, { ...options, connections: 1, pipelining: 1, dispatches: true }));
 }
 
 /** The number columns of a row, and the text columns. */
@@ -75,8 +78,8 @@ interface Item {
 class UndiciAggregator implements Aggregator {
   readonly #client: UndiciClient;
 
-  constructor({ url, ...options }: RestAddress) {
-    this.#client = new UndiciClient(url, { ...options, connections: 1, pipelining: 1, dispatches: true });
+  constructor(client: UndiciClient) {
+    this.#client = client;
   }
 
   async pull(): Promise<Groups> {

@@ -1,7 +1,7 @@
 import { BoundaryError, UNSUPPORTED, checksumMismatch, toBoundaryError } from '../../errors.js';
 import { HttpClient } from '../../library/http/http-client.js';
 import type { HttpResponse } from '../../library/http/http-responses.js';
-import { undici } from '../../clients/undici.js';
+import { optionalVersion } from '../../clients/optional-package.js';
 import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
 import { httpAddress } from '../requests/http-address.js';
@@ -45,8 +45,9 @@ export const restFamily = defineRequestFamily<PlannedRequests, RestValues>({
     return expectedAggregation(cell.rows, await countRows(server));
   },
   openCell,
+  packagesOf: ({ side }) => (side === 'js' ? ['undici'] : []),
   versions: (cells): Record<string, string> =>
-    cells.some(({ cell }) => cell.side === 'js') ? { undici: undici.version() } : {},
+    cells.some(({ cell }) => cell.side === 'js') ? { undici: optionalVersion('undici') } : {},
 });
 
 /** Two servers of which the threads take turns, as one whose URL names both. */
@@ -107,7 +108,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
 async function openAggregation(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
   const { cell, setting } = planned;
   const expected = expectedAggregation(cell.rows, await countRows(server));
-  const client = openAggregator(cell.side, addressOf(server.url));
+  const client = await openAggregator(cell.side, addressOf(server.url));
   let sums = new AggregationSums();
   const request = async (): Promise<void> => {
     if (setting === 'push_down') sums.addAnswer(await client.pushDown());

@@ -4,7 +4,6 @@ import { BoundaryError } from '../../errors.js';
 import { HttpClient, placeOf } from '../../library/http/http-client.js';
 import type { HttpResponse } from '../../library/http/http-responses.js';
 import { JsonPaths } from '../../library/codecs/json-paths.js';
-import { UndiciClient } from '../../clients/undici.js';
 import { type PlannedRequests, operationsOf } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
 import { BATCH_PATH, REST_MATRIX, type RestBatch, type RestInput, type RestRow, type RestSums } from './data.js';
@@ -108,7 +107,8 @@ function napiRequester(work: RestWork): RestRequester {
   };
 }
 
-function undiciRequester(work: RestWork): RestRequester {
+async function undiciRequester(work: RestWork): Promise<RestRequester> {
+  const { UndiciClient } = await import('../../clients/undici.js');
   const { planned, input, address, sums } = work;
   const { cell, setting } = planned;
   const { url, ...options } = address;

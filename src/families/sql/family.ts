@@ -1,5 +1,3 @@
-import { mariadb } from '../../clients/mariadb.js';
-import { mysql2 } from '../../clients/mysql2.js';
 import type { JsSqlClient } from '../../clients/js-sql-client.js';
 import { JsClients } from '../requests/clients.js';
 import { defineRequestFamily } from '../requests/family.js';
@@ -14,7 +12,10 @@ import { SqlPlan } from './plan.js';
 import { openNapiRequester, type SqlRequester, type SqlWork, jsRequester } from './requesters.js';
 import { SqlTable } from './table.js';
 
-const CLIENTS = new JsClients<JsSqlClient>('sql', { mysql2, mariadb });
+const CLIENTS = new JsClients<JsSqlClient>('sql', {
+  mysql2: { packageName: 'mysql2', load: async () => (await import('../../clients/mysql2.js')).mysql2 },
+  mariadb: { packageName: 'mariadb', load: async () => (await import('../../clients/mariadb.js')).mariadb },
+});
 
 /** Small requests over the MySQL wire: statements on one table, and transactions as sysbench defines them. */
 export const sqlFamily = defineRequestFamily({
@@ -24,6 +25,7 @@ export const sqlFamily = defineRequestFamily({
   matrix: SQL_MATRIX,
   expected: (planned) => new SqlPlan(planned).expected().checksum(),
   openCell,
+  packagesOf: CLIENTS.packagesOf,
   versions: CLIENTS.versions,
 });
 
@@ -73,5 +75,5 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
 async function openRequester(work: SqlWork, url: string): Promise<SqlRequester> {
   const { cell, client, setting } = work.planned;
   if (cell.side === 'napi') return openNapiRequester(work, url);
-  return jsRequester(work, await CLIENTS.of(client).connect(url, setting));
+  return jsRequester(work, await (await CLIENTS.of(client)).connect(url, setting));
 }

@@ -1,5 +1,6 @@
 import { addon, type JsonPaths as RawJsonPaths, type JsonRows as RawJsonRows } from '../../addon.js';
 import { BoundaryError, explained } from '../../errors.js';
+import type { NodeBuffer } from '../../platform-types.js';
 
 /** Header words before the values of a path. */
 const HEAD_WORDS = 4;
@@ -87,7 +88,7 @@ export class JsonValues implements Iterable<string | null> {
   #text: string | undefined;
 
   /** @internal The values at word `word` of a frame. */
-  constructor(words: Uint32Array, bytes: Buffer, word: number) {
+  constructor(words: Uint32Array, bytes: NodeBuffer, word: number) {
     this.length = words[word]!;
     this.#words = words;
     this.#bytes = bytes;

@@ -2,11 +2,12 @@ import { addon, type Cancel } from '../../addon.js';
 import { ABORTED, BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
 import { describeValue } from './describe-value.js';
 import type { OpenHandle, OpenHandles } from './open-handles.js';
+import type { WebAbortSignal } from '../../platform-types.js';
 
 /** Options that end work early. */
 export interface WorkOptions {
   /** Aborting the signal ends the work; its promises are rejected with `BB_ABORTED`, whose cause is the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: WebAbortSignal | undefined;
   /**
    * The time-out of the work in milliseconds; then it is rejected with `BB_TIMEOUT`. For rows and chunks that are read one after
    * the other, the time counts from the first one asked for to the last one read, the reader's own time included.
@@ -147,6 +148,6 @@ export function checkTimeout(name: string, timeoutMs: unknown): void {
 }
 
 /** The error of work that its signal ended. */
-export function abortedBy(signal: AbortSignal): BoundaryError {
+export function abortedBy(signal: WebAbortSignal): BoundaryError {
   return new BoundaryError(ABORTED, 'the work was aborted by its signal', { cause: signal.reason });
 }

@@ -1,4 +1,5 @@
 import { BoundaryError } from '../../errors.js';
+import type { NodeBuffer } from '../../platform-types.js';
 
 /** A buffer larger than this many bytes is dropped after a submission. */
 const KEPT_BYTES = 1 << 20;
@@ -15,7 +16,7 @@ const MOST_BYTES = 2 ** 31 - 4;
  */
 export abstract class SubmissionMemory {
   protected words = new Uint32Array(FIRST_BYTES / 4);
-  protected memory = Buffer.from(this.words.buffer);
+  protected memory: NodeBuffer = Buffer.from(this.words.buffer);
   #length = 0;
   readonly #what: string;
 

@@ -1,6 +1,7 @@
 import { BoundaryError } from '../../errors.js';
 import type { ColumnKind } from './sql-type.js';
 import type { Column } from './table-definition.js';
+import type { NodeBuffer } from '../../platform-types.js';
 
 /** The typed array of a column's values, by the column's type. */
 export type FrameValues = Uint8Array | Int16Array | Int32Array | BigInt64Array | Float32Array | Float64Array;
@@ -31,7 +32,7 @@ const CONSTRUCTORS: Readonly<Record<ColumnKind, ValuesConstructor & { readonly B
 export class FrameMemory {
   readonly buffer: ArrayBuffer;
   readonly words: Uint32Array;
-  readonly bytes: Buffer;
+  readonly bytes: NodeBuffer;
   #wide: WideViews | undefined;
 
   constructor(buffer: ArrayBuffer) {

@@ -1,5 +1,6 @@
 import { BoundaryError, toBoundaryError } from '../../errors.js';
 import { ASCII, errorOf, RESULT_WORDS } from '../crossing/result-frame.js';
+import type { NodeBuffer } from '../../platform-types.js';
 
 /** Words of each response of a result. */
 export const RESPONSE_WORDS = 4;
@@ -7,7 +8,7 @@ export const RESPONSE_WORDS = 4;
 /** The results of one crossing, laid out as `native/clients/http/src/submission.rs` describes. */
 export class HttpFrame {
   readonly words: Uint32Array;
-  readonly bytes: Buffer;
+  readonly bytes: NodeBuffer;
 
   constructor(buffer: ArrayBuffer) {
     this.words = new Uint32Array(buffer);

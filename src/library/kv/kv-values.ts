@@ -1,5 +1,6 @@
 import { BoundaryError } from '../../errors.js';
 import { ASCII, errorOf, RESULT_WORDS } from '../crossing/result-frame.js';
+import type { NodeBuffer } from '../../platform-types.js';
 
 /** Kinds of entries, by their numbers in a frame. */
 export const NIL = 0;
@@ -14,7 +15,7 @@ export type KvReply = string | number | bigint | null | BoundaryError | readonly
 /** The results of one crossing, laid out as `native/clients/redis/src/submission.rs` describes. */
 export class KvFrame {
   readonly words: Uint32Array;
-  readonly bytes: Buffer;
+  readonly bytes: NodeBuffer;
 
   constructor(buffer: ArrayBuffer) {
     this.words = new Uint32Array(buffer);

@@ -7,6 +7,7 @@ import { ColumnarChunk } from '../engine/columnar-chunk.js';
 import { Frame } from '../engine/frame.js';
 import { SCAN_COLUMNS } from './shard-rows.js';
 import { assertFirstUse } from '../crossing/single-use.js';
+import type { WebAbortSignal } from '../../platform-types.js';
 
 /**
  * All rows of all shards, in no order, as chunks of columns; can be iterated once. Breaking out of the loop ends the scan. If
@@ -19,7 +20,7 @@ export class ShardScan implements AsyncIterable<ColumnarChunk> {
   #isUsed = false;
 
   /** @internal */
-  constructor(client: RawShardClient, signal: AbortSignal | undefined) {
+  constructor(client: RawShardClient, signal: WebAbortSignal | undefined) {
     this.#client = client;
     this.#signal = signal;
   }

@@ -1,0 +1,101 @@
+/** The package where what it is compared with is not installed. */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import type { Cell, Run } from '../../src/records/record.js';
+import { InstalledPackage, MANIFEST } from './installed.js';
+
+const SMALL = ['--forks', '1', '--samples', '1', '--time-budget', '0', '--quiet', '--workers', '1'];
+
+interface Planned extends Cell {
+  readonly client?: string;
+  readonly skip?: string;
+}
+
+let installed: InstalledPackage;
+beforeAll(() => {
+  installed = new InstalledPackage();
+});
+afterAll(() => installed[Symbol.dispose]());
+
+function node(cwd: string, ...words: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync(process.execPath, words, { cwd, encoding: 'utf8', maxBuffer: 1 << 28 });
+  expect(status, stderr).toBe(0);
+  return stdout;
+}
+
+function runIn(cwd: string, ...words: readonly string[]): Run {
+  node(cwd, installed.cli, 'run', ...words, ...SMALL, '--out', join(cwd, 'run'));
+  return JSON.parse(readFileSync(join(cwd, 'run/run.json'), 'utf8')) as Run;
+}
+
+describe('a program that uses the library', () => {
+  const query = `.connect('embedded:').then(async (connection) => {
+    console.log((await connection.executeQuery('SELECT 41 + 1 AS answer'))[0].answer);
+    await connection.close();
+  })`;
+
+  it.each([
+    ['imports it', ['--input-type=module', '--eval', `(await import('boundary-bench'))${query}`]],
+    ['requires it', ['--input-type=commonjs', '--eval', `require('boundary-bench')${query}`]],
+  ])('%s', (_, words) => {
+    expect(node(installed.folder, ...words)).toBe('42\n');
+  });
+});
+
+describe('the command line', () => {
+  it('skips the cells that need a package, with the command that installs it', () => {
+    const families = 'measurements,kv,sql,rest,ingest,hybrid,boundary,codec';
+    const cells = JSON.parse(
+      node(installed.folder, installed.cli, 'list', '--all', '--json', '--family', families),
+    ) as Planned[];
+    const missing = Object.entries(MANIFEST.optionalDependencies).map(
+      ([name, version]) => `${name} is not installed: npm install ${name}@${version}`,
+    );
+    const skips = new Set(cells.flatMap(({ skip }) => skip ?? []));
+    // The second package of a client is missing with its first one.
+    const seconds = ['@grpc/proto-loader', 'msgpackr'].filter(
+      (name) => ![...skips].some((skip) => skip.startsWith(name)),
+    );
+    expect(seconds).toEqual(['@grpc/proto-loader']);
+    for (const reason of missing.filter((text) => !text.startsWith('@grpc/proto-loader'))) {
+      expect([...skips]).toContain(reason);
+    }
+    const unskipped = cells.filter(
+      ({ side, client, skip }) => side === 'js' && client !== undefined && skip === undefined,
+    );
+    expect(new Set(unskipped.map(({ client }) => client))).toEqual(new Set(['process', 'wasm', 'worker']));
+  });
+
+  it('measures all else', () => {
+    const { records } = runIn(installed.folder, '3000', '--engine', 'embedded', '--workload', 'insert.bulk');
+    const outcomes = (side: string) =>
+      new Set(records.filter((record) => record.side === side).map(({ outcome }) => outcome));
+    expect(outcomes('rust')).toEqual(new Set(['completed']));
+    expect(outcomes('js')).toEqual(new Set(['skipped']));
+    const skipped = records.filter(({ side, outcome }) => side === 'napi' && outcome !== 'completed');
+    expect(skipped.map(({ lane, outcome }) => [lane, outcome])).toEqual([['arrow-ipc', 'skipped']]);
+  });
+
+  it('finds packages in the project that runs it', () => {
+    const project = join(installed.folder, 'project');
+    mkdirSync(project);
+    writeFileSync(join(project, 'package.json'), '{}');
+    installed.install('apache-arrow', project);
+    const { records, context } = runIn(project, '3000', '--engine', 'apache-arrow', '--workload', 'insert.bulk');
+    expect(records.map(({ variant, outcome }) => [variant, outcome])).toEqual([
+      ['rows into typed arrays, apache-arrow', 'completed'],
+      ['columns copied, apache-arrow', 'completed'],
+    ]);
+    expect(context.versions['apache-arrow']).toBe(MANIFEST.optionalDependencies['apache-arrow']);
+  });
+
+  it('says what the soak needs', () => {
+    const words = [installed.cli, 'soak', '--client', 'undici', '--duration-secs', '1'];
+    const { status, stderr } = spawnSync(process.execPath, words, { cwd: installed.folder, encoding: 'utf8' });
+    expect(stderr).toContain(`undici is not installed: npm install undici@${MANIFEST.optionalDependencies['undici']}`);
+    expect(status).toBe(1);
+  });
+});

@@ -1,0 +1,172 @@
+// Packs the package with the binaries of this platform, installs both in an empty project on a machine without Rust, and uses them
+// there as others do: `npx boundary-bench`, `import`, `require`, a server, and programs in TypeScript without `@types/node`.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+/** The most bytes of a packed package whose binaries are built as they are published. */
+const MOST_BYTES = 25 * 2 ** 20;
+
+/** All that is found in the PATH of the project's machine. */
+const PROGRAMS = ['node', 'npm', 'npx', 'sh'];
+
+/** The bytes of the tarballs, by their names. */
+const sizes = new Map();
+
+const root = path.join(import.meta.dirname, '../..');
+const folder = mkdtempSync(path.join(tmpdir(), 'boundary-bench-try-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+
+const platforms = run(root, process.execPath, 'native/platform-packages.mjs')
+  .split('\n')
+  .filter((line) => line.startsWith('npm'));
+const tarballs = ['.', ...platforms].map(pack);
+
+const bin = path.join(folder, 'bin');
+const project = path.join(folder, 'project');
+for (const place of [bin, project]) mkdirSync(place);
+for (const name of PROGRAMS) {
+  symlinkSync(execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim(), path.join(bin, name));
+}
+const env = { ...process.env, PATH: bin };
+
+write('package.json', '{ "private": true }');
+step(
+  'an installation',
+  'npm',
+  'install',
+  '--prefer-offline',
+  '--ignore-scripts',
+  '--no-audit',
+  '--no-fund',
+  ...tarballs,
+);
+
+step(
+  'npx',
+  'npx',
+  'boundary-bench',
+  'run',
+  '3000',
+  '--quick',
+  '--quiet',
+  '--forks',
+  '1',
+  '--samples',
+  '1',
+  '--out',
+  'run',
+);
+const { context, records } = JSON.parse(readFileSync(path.join(project, 'run/run.json'), 'utf8'));
+const other = records.filter(({ outcome }) => outcome !== 'completed');
+if (records.length === 0 || other.length > 0) fail(`npx: not completed: ${JSON.stringify(other)}`);
+for (const [name, size] of sizes) {
+  const isPublished = context.build.profile === 'dist' || !name.includes(process.platform);
+  if (isPublished && size > MOST_BYTES) fail(`${name} has ${size} bytes, more than ${MOST_BYTES}`);
+}
+
+const QUERY = `const connection = await connect('embedded:');
+  const [row] = await connection.executeQuery('SELECT 41 + 1 AS answer');
+  await connection.close();
+  if (row.answer !== 42) throw new Error('the answer is ' + row.answer);`;
+write('import.mjs', `import { connect } from 'boundary-bench';\n${QUERY}\n`);
+write('require.cjs', `const { connect } = require('boundary-bench');\nvoid (async () => {\n${QUERY}\n})();\n`);
+for (const file of ['import.mjs', 'require.cjs']) {
+  const said = step(file, 'node', file);
+  if (said !== '') fail(`${file}: ${said}`);
+}
+// A workload over the program of the reference servers.
+const ingest = ['--family', 'ingest', '--workload', 'soak_columnar', '--side', 'napi', '--rows', '2000'];
+step(
+  'a server',
+  'npx',
+  'boundary-bench',
+  'run',
+  ...ingest,
+  '--quiet',
+  '--forks',
+  '1',
+  '--samples',
+  '1',
+  '--out',
+  'served',
+);
+
+const TYPED = `export async function sum(connection: boundary.Connection, signal: boundary.WorkOptions['signal']): Promise<bigint> {
+  let total = 0n;
+  for await (const row of connection.executeQueryStream('SELECT a FROM t', { signal })) total += row['a'] as bigint;
+  for await (const chunk of connection.executeQueryColumnar('SELECT a FROM t')) total += BigInt(chunk.rowCount);
+  return total;
+}
+export const client: Promise<boundary.KvClient> = boundary.KvClient.connect('redis://localhost');
+export const work = boundary.defineWorkload({
+  family: 'mine', name: 'insert', rows: 10, lanes: [{ lane: 'row', side: 'napi', engine: 'embedded', variant: 'mine' }],
+  open: () => ({ expected: { rows: 10, sums: {} }, sample: async (watch) => { watch.start(); watch.stop(); return { rows: 10, sums: {} }; } }),
+});
+`;
+write('module.mts', `import * as boundary from 'boundary-bench';\n${TYPED}`);
+write('common.cts', `import boundary = require('boundary-bench');\n${TYPED}`);
+write('bundled.ts', `import * as boundary from 'boundary-bench';\n${TYPED}`);
+const strict = [
+  '--noEmit',
+  '--strict',
+  '--types',
+  '',
+  '--skipLibCheck',
+  'false',
+  '--target',
+  'es2022',
+  '--lib',
+  'es2022',
+];
+for (const module of ['node16', 'nodenext']) {
+  for (const file of ['module.mts', 'common.cts']) compile(...strict, '--module', module, file);
+}
+compile(...strict, '--module', 'esnext', '--moduleResolution', 'bundler', 'bundled.ts');
+console.log('The packed package works where there is no Rust.');
+
+/** Packs a package; returns the path of its tarball. */
+function pack(place) {
+  const words = ['pack', '--json', '--pack-destination', folder];
+  const printed = run(path.join(root, place), 'npm', ...words);
+  // The scripts of the package print before.
+  const [{ filename, entryCount }] = JSON.parse(printed.slice(printed.indexOf('[\n')));
+  const tarball = path.join(folder, filename);
+  const { size } = statSync(tarball);
+  console.log(`${filename}: ${(size / 2 ** 20).toFixed(1)} MiB, ${entryCount} files`);
+  sizes.set(filename, size);
+  return tarball;
+}
+
+function compile(...words) {
+  const manifest = createRequire(import.meta.url).resolve('typescript/package.json');
+  const tsc = path.join(path.dirname(manifest), JSON.parse(readFileSync(manifest, 'utf8')).bin.tsc);
+  step(`tsc ${words.slice(strict.length).join(' ')}`, 'node', tsc, ...words);
+}
+
+/** Runs a program in the project; returns what it printed. */
+function step(name, program, ...words) {
+  const { status, stdout, stderr, error } = spawnSync(program, words, { cwd: project, env, encoding: 'utf8' });
+  if (status !== 0) fail(`${name}: exit code ${status}\n${error?.message ?? ''}${stdout}${stderr}`);
+  return program === 'node' ? stdout + stderr : stdout;
+}
+
+function run(cwd, program, ...words) {
+  return execFileSync(program, words, {
+    cwd,
+    encoding: 'utf8',
+    maxBuffer: 1 << 26,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+}
+
+function write(name, text) {
+  writeFileSync(path.join(project, name), text);
+}
+
+function fail(problem) {
+  console.error(`The packed package does not work: ${problem}`);
+  process.exit(1);
+}
