@@ -143,6 +143,11 @@ export interface Family<Own = object> {
   readonly options?: OptionTable;
   /** Every cell of the family, before filters. */
   plan(options: FamilyOptions & Partial<Own>): readonly PlannedCell[];
+  /**
+   * Connects once to each server and database that the user names and these cells use, so that a wrong URL or password ends the run
+   * before anything is measured. Throws the error of the first that can't be used.
+   */
+  reach?(options: FamilyOptions & Partial<Own>, cells: readonly PlannedCell[]): Promise<void>;
   /** Prepares whatever the cells of a run, `cells`, share: engines, loaded tables. Untimed. */
   open(options: FamilyOptions & Partial<Own>, cells: readonly PlannedCell[]): Promise<OpenFamily>;
 }

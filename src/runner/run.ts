@@ -6,7 +6,7 @@ import type { ForkRecord } from '../records/run-log.js';
 import { type NativeBuild, runContext } from '../host/provenance.js';
 import type { OpenFamily, PlannedCell, Family } from '../families/workload.js';
 import { ratesOf } from '../stats/summary.js';
-import { toBoundaryError } from '../errors.js';
+import { BoundaryError, toBoundaryError } from '../errors.js';
 import { completedRecord, unmeasuredRecord } from './cell-record.js';
 import type { RunListener } from './events.js';
 import { type CollectGarbage, exposedCollector } from '../collect-garbage.js';
@@ -118,13 +118,15 @@ async function startSession(options: RunOptions): Promise<Session> {
   const resumed = options.resume ? await RunDirectory.resume(path) : undefined;
   const known = knownOptions(options.families);
   const request = resumed === undefined ? options : resumeRequest(options, resumed.context.config, known);
-  const { config, plans } = planRun(options.families, request);
+  const { config, plans } = planRun(options.families, request, options);
   const context = await runContext({ startedAt, config: publicConfig(config, known), build: options.build });
   if (resumed !== undefined) requireSameHost(resumed.context, context);
+  const kept = [...(resumed?.records.values() ?? [])].filter(({ outcome }) => outcome !== 'failed');
+  const done = new Set(kept.map(({ id }) => id));
+  await reachServers(plans, done);
   const directory = resumed ?? (await RunDirectory.create(path, context));
   const collectGarbage = config.leaveGarbage === true ? undefined : (options.collectGarbage ?? exposedCollector());
   const each = config.aa === true ? 2 : 1;
-  const kept = [...directory.records.values()].filter(({ outcome }) => outcome !== 'failed');
   return {
     directory,
     ownContext: context,
@@ -134,12 +136,29 @@ async function startSession(options: RunOptions): Promise<Session> {
     // Each cell stands for two, of which every other process is.
     forks: { forks: config.forks * each, slowForks: config.slowForks * each },
     policy: { samples: config.samples, budgetSeconds: config.timeBudgetSeconds },
-    done: new Set(kept.map(({ id }) => id)),
+    done,
     resources: options.resources ?? nodeResources,
     garbage: collectGarbage && new GarbageBetween(collectGarbage),
     signal: options.signal ?? new AbortController().signal,
     emit: options.onEvent ?? (() => {}),
   };
+}
+
+/** Reaches the user's servers once. Throws `BB_SERVER_UNUSABLE`, in place of the same failure of each cell. */
+async function reachServers(plans: readonly FamilyPlan[], done: ReadonlySet<string>): Promise<void> {
+  for (const { family, options, cells } of plans) {
+    const left = cells.filter(({ skip, cell }) => skip === undefined && !done.has(cell.id));
+    if (left.length === 0) continue;
+    try {
+      await family.reach?.(options, left);
+    } catch (thrown) {
+      const cause = toBoundaryError(thrown);
+      throw new BoundaryError('BB_SERVER_UNUSABLE', `the family ${family.name} can't be measured: ${cause.message}`, {
+        hint: cause.hint ?? 'Nothing was measured. Check the URL, and the password or key that belong to it.',
+        cause,
+      });
+    }
+  }
 }
 
 async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> {

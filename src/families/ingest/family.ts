@@ -28,6 +28,9 @@ export const ingestFamily: Family<RequestValues> = {
   onlyIfNamed: true,
   options: soakFamily.options!,
   plan: (options) => [...planStages(options), ...soakFamily.plan(options)],
+  reach: async (options, cells) => {
+    if (!cells.every(isStage)) await soakFamily.reach!(options, cells);
+  },
   open: async (options, cells) => {
     const [stages, requests] = [cells.filter(isStage), cells.filter((planned) => !isStage(planned))];
     const soak = await soakFamily.open(options, requests);
