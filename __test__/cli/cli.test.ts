@@ -165,6 +165,24 @@ describe('Ctrl-C', () => {
     expect(other.stderr).toContain("the run was started with rows 50, and can't go on with 60");
   });
 
+  it.each([
+    ['SIGHUP', 129],
+    ['SIGTERM', 143],
+  ] as const)('is what %s does, with the exit code %d', async (signal, code) => {
+    let sent = false;
+    const { exitCode, stderr } = await cli(['run', '50', ...QUICK, '--out', 'out'], {
+      ...hangs,
+      onStderr: (text, kill) => {
+        if (sent || !isHanging(text)) return;
+        sent = true;
+        kill(signal);
+      },
+    });
+    expect(exitCode).toBe(code);
+    expect(stderr).toContain('Go on with: boundary-bench run --resume out\n');
+    expect((await readOut('out')).records).toHaveLength(3);
+  });
+
   it('ends at once the second time', async () => {
     let sent = 0;
     const { exitCode } = await cli(['run', ...QUICK, '--out', 'out'], {

@@ -17,10 +17,12 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
   const finish: Finish = (code) => {
     exitCode = code;
   };
-  // A reader that closes the pipe early, such as `head`, is not an error.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-  });
+  // A reader that closes the pipe early, such as `head`, is not an error, and neither is a terminal that has closed.
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
+    });
+  }
 
   const program = new Command('boundary-bench')
     .description(

@@ -6,6 +6,7 @@ export const EXIT_FAILED = 1;
 /** The command is invalid or was rejected, and nothing was measured. */
 export const EXIT_USAGE = 2;
 /** 128 plus the number of the signal, as in shells. */
+export const EXIT_HUNG_UP = 129;
 export const EXIT_INTERRUPTED = 130;
 export const EXIT_TERMINATED = 143;
 

@@ -1,4 +1,4 @@
-import type { CompletedRecord, RunRecord, Sample, SkippedRecord } from '../records/record.js';
+import type { CompletedRecord, FailedRecord, RunRecord, Sample, SkippedRecord } from '../records/record.js';
 import { groupBy } from '../compare/cell-groups.js';
 import { type Table, columns } from './document.js';
 import { UNKNOWN, formatMebibytes, formatQueries, formatRate, formatRows, formatSeconds } from './format.js';
@@ -61,22 +61,23 @@ function lineOf(record: CompletedRecord): string {
   return JSON.stringify([record.workload, sideAndVariantOf(record), record.flavor, record.transport]);
 }
 
-/** The cells without samples, with the reasons: failures first, then skipped cells, one row per reason. */
+/** The cells without samples, a row for each reason: failures first, then skipped cells. */
 export function unfinishedTable(records: readonly RunRecord[]): Table {
-  const skipped = records.filter((record) => record.outcome === 'skipped');
+  const unfinished = records.filter((record) => record.outcome !== 'completed');
+  const groups = groupBy(unfinished, reasonOf).toSorted(([a], [b]) => a!.outcome.localeCompare(b!.outcome));
   return {
     columns: columns('Cell', 'Outcome', 'Why'),
-    rows: [
-      ...records.flatMap((record) =>
-        record.outcome === 'failed' ? [[record.id, 'failed', `${record.error.code}: ${record.error.message}`]] : [],
-      ),
-      ...groupBy(skipped, ({ reason }) => reason).map((group) => [named(group), 'skipped', group[0]?.reason ?? '']),
-    ],
+    rows: groups.map((group) => [named(group), group[0]!.outcome, reasonOf(group[0]!)]),
   };
 }
 
+/** Why a cell has no samples. Cells of one reason are shown as one. */
+export function reasonOf(record: FailedRecord | SkippedRecord): string {
+  return record.outcome === 'failed' ? `${record.error.code}: ${record.error.message}` : record.reason;
+}
+
 /** The name of one cell by its id, or of several by what they have in common. */
-function named(cells: readonly SkippedRecord[]): string {
+function named(cells: readonly RunRecord[]): string {
   const [first] = cells;
   if (first === undefined || cells.length === 1) return first?.id ?? '';
   const distinct = (values: readonly string[]): string => [...new Set(values)].join(', ');
