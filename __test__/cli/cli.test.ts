@@ -132,6 +132,62 @@ describe('run', () => {
   });
 });
 
+describe('a directory that can not be written', () => {
+  it.each([
+    ['file', "can't keep results in file: it is a file (EEXIST)"],
+    ['file/below/it', "can't keep results in file/below/it: a part of its path is a file (ENOTDIR)"],
+    ...(process.platform === 'linux' ? [['/proc/nowhere/below', "can't keep results in /proc/nowhere/below: "]] : []),
+  ])('ends a run before it measures: %s', async (out, message) => {
+    await writeFile(join(cwd, 'file'), '');
+    const { exitCode, stdout, stderr } = await cli(['run', ...QUICK, '--out', out]);
+    expect(stderr).toContain(`error: ${message}`);
+    expect(stderr).toMatch(/ \[BB_OUT_UNUSABLE\]\nNothing was measured\. Choose another directory by --out\.\n$/);
+    expect([exitCode, stdout]).toEqual([2, '']);
+    expect(await readdir(cwd)).toEqual(['file']);
+  });
+
+  it('ends a run that has begun, says what is kept, and lets it go on', async () => {
+    const many = ['--samples', '40', '--workers', '1'];
+    const full = await cli(['run', '50', ...many, '--out', 'out'], { mostBlocks: 24 });
+    expect(full.stderr).toContain(
+      "error: can't write out/run.jsonl: the file may not become larger (EFBIG) [BB_OUT_UNUSABLE]",
+    );
+    expect(full.stderr).toContain(
+      'What was done before is kept in out/run.jsonl; go on with it by: boundary-bench run --resume out',
+    );
+    expect([full.exitCode, full.stdout]).toEqual([2, '']);
+    expect(await readdir(join(cwd, 'out'))).toEqual(['run.jsonl']);
+
+    const resumed = await cli(['run', '--resume', 'out']);
+    expect(resumed.exitCode).toBe(0);
+    expect(resumed.stderr).toMatch(/^5 cells, [1-4] of them done before, /);
+    expect((await readOut('out')).records).toHaveLength(5);
+  });
+
+  it('is that of a run which is under way, until its process has ended', async () => {
+    let other: Promise<Ended> | undefined;
+    const first = await cli(['run', '50', ...QUICK, '--out', 'out'], {
+      broken: { [BOXED]: 'hang' },
+      onStderr: (text, kill) => {
+        if (other !== undefined || !text.includes('[3/5]')) return;
+        other = cli(['run', '50', ...QUICK, '--out', 'out']);
+        void other.then(() => kill('SIGKILL'));
+      },
+    });
+    expect(first.exitCode).toBeNull();
+    const refused = await other!;
+    expect(refused.stderr).toMatch(
+      /^error: another run writes into out \(process \d+\) \[BB_OUT_BUSY\]\nWait until it ends/,
+    );
+    expect(refused.exitCode).toBe(2);
+    expect((await readdir(join(cwd, 'out'))).toSorted()).toEqual(['run.jsonl', 'run.lock']);
+
+    const resumed = await cli(['run', '--resume', 'out']);
+    expect(resumed.exitCode).toBe(0);
+    expect((await readdir(join(cwd, 'out'))).toSorted()).toEqual(['run.json', 'run.jsonl', 'run.md']);
+  });
+});
+
 describe('Ctrl-C', () => {
   const hangs = { broken: { [BOXED]: 'hang' } };
   const isHanging = (stderr: string): boolean => stderr.includes('[3/5]');

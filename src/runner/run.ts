@@ -18,7 +18,7 @@ import { type FamilyPlan, planRun } from './plan.js';
 import { type ResourceReader, nodeResources } from './resources.js';
 import { requireSameHost, withVersions } from './resume.js';
 import { type RunConfig, type RunRequest, knownOptions, publicConfig, resumeRequest } from './run-config.js';
-import { RunDirectory, defaultDirectory } from './run-directory.js';
+import { RunDirectory } from './run-directory.js';
 import { type ForkPolicy, type SamplingPolicy, forksOf, orderOf, typicalSeconds } from './sampling.js';
 
 /** A request, with the services and places of the run. */
@@ -113,18 +113,33 @@ interface Session extends Omit<Instruments, 'onStep' | 'verify'> {
 }
 
 async function startSession(options: RunOptions): Promise<Session> {
-  const startedAt = new Date();
-  const path = options.directory ?? defaultDirectory(startedAt);
-  const resumed = options.resume ? await RunDirectory.resume(path) : undefined;
+  if (options.resume !== true) return sessionIn(options, undefined);
+  if (options.directory === undefined) {
+    throw new BoundaryError('BB_INVALID_ARGUMENT', 'a run to resume needs its directory');
+  }
+  const resumed = await RunDirectory.resume(options.directory);
+  try {
+    return await sessionIn(options, resumed);
+  } catch (error) {
+    await resumed.close();
+    throw error;
+  }
+}
+
+async function sessionIn(options: RunOptions, resumed: RunDirectory | undefined): Promise<Session> {
   const known = knownOptions(options.families);
   const request = resumed === undefined ? options : resumeRequest(options, resumed.context.config, known);
   const { config, plans } = planRun(options.families, request, options);
-  const context = await runContext({ startedAt, config: publicConfig(config, known), build: options.build });
+  const context = await runContext({
+    startedAt: new Date(),
+    config: publicConfig(config, known),
+    build: options.build,
+  });
   if (resumed !== undefined) requireSameHost(resumed.context, context);
   const kept = [...(resumed?.records.values() ?? [])].filter(({ outcome }) => outcome !== 'failed');
   const done = new Set(kept.map(({ id }) => id));
   await reachServers(plans, done);
-  const directory = resumed ?? (await RunDirectory.create(path, context));
+  const directory = resumed ?? (await RunDirectory.create(options.directory, context));
   const collectGarbage = config.leaveGarbage === true ? undefined : (options.collectGarbage ?? exposedCollector());
   const each = config.aa === true ? 2 : 1;
   return {
@@ -268,16 +283,17 @@ async function measureOnce(session: Session, measure: Measure, entry: Entry): Pr
     if (step.type === 'warm-up') return emit({ ...step, cell });
     emit({ ...step, cell, ...ratesOf(cell, step.sample.seconds) });
   };
+  let measured: ForkRecord;
   try {
     const { samples, checksum } = await measure(planned, onStep, fork);
-    const measured = { id: cell.id, samples, checksum };
-    forks.push(measured);
-    await directory.appendFork(measured);
+    measured = { id: cell.id, samples, checksum };
   } catch (error) {
     if (signal.aborted) return;
     entry.isOver = true;
-    await deliver(session, unmeasuredRecord(planned, error));
+    return deliver(session, unmeasuredRecord(planned, error));
   }
+  forks.push(measured);
+  await directory.appendFork(measured);
 }
 
 async function failAll(session: Session, cells: readonly PlannedCell[], error: unknown): Promise<void> {
