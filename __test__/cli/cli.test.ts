@@ -81,11 +81,12 @@ describe('a command that makes no sense', () => {
 });
 
 describe('run', () => {
-  it('measures, prints the tables to standard output and one line a cell to standard error', async () => {
+  it('measures, prints one line a workload to standard output and one a cell to standard error', async () => {
     const { exitCode, stdout, stderr } = await cli(['run', '5K', ...QUICK, '--out', 'out']);
     expect(exitCode).toBe(0);
-    expect(stdout).toContain('Hardware / software');
-    expect(stdout).toMatch(/sum\.typed +js · forwards loop/);
+    expect(stdout).toMatch(/^Cells: 4 measured, 1 skipped\.\n/);
+    expect(stdout.match(/^sum\.\w+ +js · \w+ loop +\S+ [KMG]\/s +—/gm)).toHaveLength(2);
+    expect(stdout).toMatch(/\nReport: out\/run\.md\n$/);
     expect(stdout).not.toContain('\u001B');
     const lines = stderr.trimEnd().split('\n');
     expect(lines[0]).toMatch(/^5 cells, about .*, into out$/);
@@ -105,6 +106,33 @@ describe('run', () => {
   ])('understands %s rows', async (text, rows) => {
     await cli(['run', '--rows', text, ...QUICK, '--lane', 'forwards', '--quiet', '--out', 'out']);
     expect((await readOut('out')).records[0]!.rows).toBe(rows);
+  });
+
+  it('prints the tables, too, where they are asked for, no wider than COLUMNS', async () => {
+    const { stdout } = await cli(['run', '5K', ...QUICK, '--tables', '--out', 'out'], { env: { COLUMNS: '60' } });
+    expect(stdout).toContain('Hardware / software');
+    expect(stdout).toMatch(/^sum\.typed +js · forwards loop/m);
+    expect(stdout).toContain('(too narrow for: ');
+    expect(stdout).toMatch(/\nReport: out\/run\.md\n$/);
+    const table = stdout.split('\n').filter((line) => /^(sum\.|─)/.test(line));
+    expect(Math.max(...table.map((line) => line.length))).toBeLessThanOrEqual(60);
+  });
+
+  it('says of a quick run that it is rough, and what the full one takes', async () => {
+    const { stdout, stderr } = await cli(['run', '--quick', '--workers', '1', '--out', 'out']);
+    expect(stdout).toMatch(/^A rough first look: /);
+    expect(stderr.split('\n')[1]).toMatch(/^A rough first look\. In full, without --quick: 4 cells, about \d+ s$/);
+  });
+
+  it('is quick where nothing is asked for, and needs no name before its options', async () => {
+    const nothing = await cli([]);
+    expect(nothing.exitCode).toBe(0);
+    expect(nothing.stderr).toMatch(
+      /^Without a command: run --quick\. boundary-bench --help shows what else there is\.\n/,
+    );
+    expect(nothing.stdout).toMatch(/^A rough first look: /);
+    const named = await cli(['--samples', '2', '--lane', 'forwards', '--workers', '1', '--out', 'out', '--quiet']);
+    expect(named.stdout).toMatch(/^Cells: 2 measured\.\n/);
   });
 
   it('goes to a directory of its own by default, and prints its path alone with --json', async () => {
@@ -134,8 +162,8 @@ describe('run', () => {
 
 describe('a directory that can not be written', () => {
   it.each([
-    ['file', "can't keep results in file: it is a file (EEXIST)"],
-    ['file/below/it', "can't keep results in file/below/it: a part of its path is a file (ENOTDIR)"],
+    ['file', "can't keep results in file: file is a file (EEXIST)"],
+    ['file/below/it', "can't keep results in file/below/it: file is a file (EEXIST)"],
     ...(process.platform === 'linux' ? [['/proc/nowhere/below', "can't keep results in /proc/nowhere/below: "]] : []),
   ])('ends a run before it measures: %s', async (out, message) => {
     await writeFile(join(cwd, 'file'), '');

@@ -18,6 +18,7 @@ export interface SpawnOptions {
   readonly script?: string;
   /** The most that the process may write into a file, in blocks of 512 bytes. */
   readonly mostBlocks?: number;
+  readonly env?: NodeJS.ProcessEnv;
   readonly broken?: Readonly<Record<string, string>>;
   /** Called with all of standard error so far, each time more arrives. */
   readonly onStderr?: (text: string, kill: (signal: NodeJS.Signals) => void) => void;
@@ -27,7 +28,7 @@ export interface SpawnOptions {
 export async function spawnCli(args: readonly string[], options: SpawnOptions): Promise<Ended> {
   if (!existsSync(builtMain)) throw new Error('these tests drive the build: run `npm run build:ts` first');
   const { cwd, script = overSums, broken = {}, mostBlocks, onStderr } = options;
-  const env = { ...process.env, BROKEN: JSON.stringify(broken) };
+  const env = { ...process.env, ...options.env, BROKEN: JSON.stringify(broken) };
   const limit = mostBlocks === undefined ? [] : ['sh', '-c', `ulimit -f ${mostBlocks}; exec "$@"`, 'sh'];
   const [program, ...words] = [...limit, process.execPath, script, ...args] as [string, ...string[]];
   const child = spawn(program, words, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });

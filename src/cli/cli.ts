@@ -26,7 +26,7 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
 
   const program = new Command('boundary-bench')
     .description(
-      'Measures what it costs to cross the JavaScript boundary: the same work in Rust, from Node through a\nRust addon, and in pure JavaScript.',
+      'Measures what it costs to cross the JavaScript boundary: the same work in Rust, from Node through a Rust addon, and in pure JavaScript. Without a command it takes a rough first look, as `run --quick` does.',
     )
     .exitOverride()
     .showHelpAfterError('(add --help for the options)')
@@ -42,7 +42,7 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
   addSoakCommand(program, finish);
 
   try {
-    await program.parseAsync(args, { from: 'user' });
+    await program.parseAsync(commandOf(args), { from: 'user' });
     return exitCode;
   } catch (error) {
     // Commander has already printed its own message; its help is not an error.
@@ -50,4 +50,17 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
     process.stderr.write(`${explain(error)}\n`);
     return exitCodeOf(error);
   }
+}
+
+/** The options that stand before any command. */
+const OWN_OPTIONS: ReadonlySet<string> = new Set(['-h', '--help', '-V', '--version']);
+
+/** The command line, with `run` where it names no command: a quick run, where it says nothing at all. */
+function commandOf(args: readonly string[]): readonly string[] {
+  const [first] = args;
+  if (first === undefined) {
+    process.stderr.write('Without a command: run --quick. boundary-bench --help shows what else there is.\n');
+    return ['run', '--quick'];
+  }
+  return first.startsWith('-') && !OWN_OPTIONS.has(first) ? ['run', ...args] : args;
 }

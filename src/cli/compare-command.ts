@@ -6,6 +6,7 @@ import type { Finish } from './services.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { parseFraction } from '../families/option-values.js';
 import { parserOf } from './flags.js';
+import { terminalWidth } from './terminal-width.js';
 
 interface CompareOptions {
   readonly force?: boolean;
@@ -34,7 +35,11 @@ export function addCompareCommand(program: Command, finish: Finish): void {
     .addHelpText('after', EXAMPLES)
     .action(async (before: string, after: string, { force, threshold, json }: CompareOptions) => {
       const comparison = compareRuns(await readRun(before), await readRun(after), { force: force ?? false, threshold });
-      process.stdout.write(json ? `${JSON.stringify(comparison, null, 2)}\n` : renderComparisonTerminal(comparison));
+      process.stdout.write(
+        json
+          ? `${JSON.stringify(comparison, null, 2)}\n`
+          : renderComparisonTerminal(comparison, terminalWidth(process.stdout)),
+      );
       finish(comparison.regressed ? EXIT_FAILED : EXIT_OK);
     });
 }

@@ -79,11 +79,16 @@ function now(): number {
   return performance.now() / 1000;
 }
 
-/** The first line of a run: `87 cells, 12 of them done before, about 9 min, into results/today`. */
-export function startLine({ totalCells, resumedCells, seconds, directory }: RunStarted): string {
+/**
+ * The first line of a run: `87 cells, 12 of them done before, about 9 min, into results/today`. A second one says of a quick run what
+ * the full one takes.
+ */
+export function startLine({ totalCells, resumedCells, seconds, directory, full }: RunStarted): string {
   const done = resumedCells === 0 ? '' : `, ${resumedCells} of them done before`;
   const time = seconds === 0 ? '' : `, about ${formatClock(Math.max(1, seconds))}`;
-  return `${totalCells} cells${done}${time}, into ${directory}`;
+  const line = `${totalCells} cells${done}${time}, into ${directory}`;
+  if (full === undefined) return line;
+  return `${line}\nA rough first look. In full, without --quick: ${full.cells} cells, about ${formatClock(full.seconds)}`;
 }
 
 type RunStarted = Extract<RunEvent, { readonly type: 'run-started' }>;

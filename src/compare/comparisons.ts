@@ -116,7 +116,7 @@ function bestComparison(contest: readonly CompletedRecord[]): Pair[] {
  * The fastest of each, with the samples to compare them by: if there was a choice, those of the processes that did not decide
  * it.
  */
-function contested(
+export function contested(
   numerators: readonly CompletedRecord[],
   denominators: readonly CompletedRecord[],
 ): Pick<Pair, 'numerator' | 'denominator'> {

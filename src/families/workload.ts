@@ -135,6 +135,8 @@ export interface Family<Own = object> {
   readonly description: string;
   /** The default number of rows. */
   readonly defaultRows: number;
+  /** The default of a quick run, if it is another. */
+  readonly quickRows?: number;
   /** Whether the family is measured only if asked for: by its name, or by a word that names nothing in other families. */
   readonly onlyIfNamed?: boolean;
   /** Whether the family has operations, to which `rows` do not apply. */

@@ -4,6 +4,7 @@ import {
   type Block,
   type Table,
   columns,
+  dropping,
   list,
   paragraph,
   renderMarkdown,
@@ -19,8 +20,8 @@ export function renderComparisonMarkdown(comparison: RunComparison): string {
 }
 
 /** The output of `boundary-bench compare`, for a terminal. */
-export function renderComparisonTerminal(comparison: RunComparison): string {
-  return renderTerminal(comparisonDocument(comparison));
+export function renderComparisonTerminal(comparison: RunComparison, columns?: number): string {
+  return renderTerminal(comparisonDocument(comparison), columns);
 }
 
 function comparisonDocument(comparison: RunComparison): Block[] {
@@ -38,7 +39,7 @@ function comparisonDocument(comparison: RunComparison): Block[] {
 
 function cellsTable({ cells }: RunComparison): Table {
   return {
-    columns: columns('Cell', '>Before', '>After', '>After / before', 'Verdict'),
+    columns: dropping(columns('Cell', '>Before', '>After', '>After / before', 'Verdict'), 'Before', 'After'),
     rows: cells.map((cell) => [
       cell.after.id,
       formatRateOf(cell.before),

@@ -172,7 +172,6 @@ const NOTHING_MEASURED = 'Nothing was measured. Choose another directory by --ou
 const PROBLEMS: Readonly<Record<string, string>> = {
   EACCES: 'this user may not write there',
   EDQUOT: 'the quota of this user is used up',
-  EEXIST: 'it is a file',
   EFBIG: 'the file may not become larger',
   ENOSPC: 'the disk is full',
   ENOTDIR: 'a part of its path is a file',
@@ -185,9 +184,10 @@ async function saving<T>(what: string, hint: string, work: () => Promise<T>): Pr
   try {
     return await work();
   } catch (cause) {
-    const { code, syscall, message } = cause as NodeJS.ErrnoException;
+    const { code, syscall, path, message } = cause as NodeJS.ErrnoException;
     if (syscall === undefined || code === undefined) throw cause;
-    throw new BoundaryError('BB_OUT_UNUSABLE', `${what}: ${PROBLEMS[code] ?? message} (${code})`, { hint, cause });
+    const problem = code === 'EEXIST' ? `${path} is a file` : (PROBLEMS[code] ?? message);
+    throw new BoundaryError('BB_OUT_UNUSABLE', `${what}: ${problem} (${code})`, { hint, cause });
   }
 }
 

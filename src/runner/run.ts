@@ -69,6 +69,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
       totalCells: planned.length,
       resumedCells: planned.filter((cell) => isDone(session, cell)).length,
       ...workLeft(session),
+      ...(session.config.quick === true && options.resume !== true && { full: fullRun(options) }),
     });
     for (const plan of plans) {
       if (!signal.aborted) await measureFamily(session, plan);
@@ -91,6 +92,17 @@ function workLeft(session: Session): { readonly forks: number; readonly seconds:
   });
   const seconds = left.map(({ cell }, index) => forks[index]! * typicalSeconds(policy, cell.rows));
   return { forks: sum(forks), seconds: sum(seconds) };
+}
+
+/** What a quick run would be if it were none. */
+function fullRun(options: RunOptions): { readonly cells: number; readonly seconds: number } {
+  const { config, plans } = planRun(options.families, { ...options, quick: undefined });
+  const policy = { samples: config.samples, budgetSeconds: config.timeBudgetSeconds };
+  const cells = plans.flatMap((plan) => plan.cells).filter(({ skip }) => skip === undefined);
+  return {
+    cells: cells.length,
+    seconds: sum(cells.map(({ cell }) => config.forks * typicalSeconds(policy, cell.rows))),
+  };
 }
 
 function sum(values: readonly number[]): number {

@@ -24,6 +24,7 @@ export const measurementsFamily: Family<MeasurementsValues> = {
   module: import.meta.url,
   description: matrix.description,
   defaultRows: matrix.defaultRows,
+  quickRows: matrix.defaultRows / 4,
   options: { ...MEASUREMENTS_OPTIONS, ...SERVER_OPTIONS.mysql },
   plan: (options) => {
     const hyperd = useHyperd(options.hyperd);
