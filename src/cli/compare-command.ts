@@ -15,6 +15,8 @@ interface CompareOptions {
 }
 
 const EXAMPLES = `
+Versions of Node, engines and clients that differ are named.
+
 Exit code: 0 without a regression, 1 with one, 2 where the runs can't be compared.
 
 Example:
@@ -29,7 +31,7 @@ export function addCompareCommand(program: Command, finish: Finish): void {
     )
     .argument('<before>', 'the run.json that is the baseline')
     .argument('<after>', 'the run.json to judge')
-    .option('--force', 'compare though the hardware differs')
+    .option('--force', 'compare though the hardware or the numbers of rows differ')
     .option('--threshold <part>', 'the part of its speed a cell may lose', parserOf(parseFraction), DEFAULT_THRESHOLD)
     .option('--json', 'print JSON')
     .addHelpText('after', EXAMPLES)
