@@ -36,9 +36,22 @@ describe('help', () => {
     expect(stdout).toContain('Usage: boundary-bench run [options] [rows]');
     expect(stdout).toContain('boundary-bench run 10M --workload insert.bulk');
     expect(stdout).toContain('130 after');
-    for (const command of ['run', 'list', 'compare', 'host', 'setup']) {
+    for (const command of ['run', 'list', 'compare', 'doctor', 'host', 'setup']) {
       expect((await cli(['--help'])).stdout).toContain(`  ${command} `);
     }
+  });
+
+  it('has the version beside it', async () => {
+    const { exitCode, stdout } = await cli(['--version'], { script: builtMain });
+    const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as {
+      version: string;
+    };
+    expect(stdout).toMatch(
+      /^boundary-bench \d[^,]*, addon [0-9a-f]{12} \(\w+\)(, commit [0-9a-f]{12}(, with changes)?)?\n$/,
+    );
+    expect(stdout).toContain(`boundary-bench ${version}, `);
+    expect(exitCode).toBe(0);
+    expect((await cli(['-V'])).stdout).toContain(`boundary-bench ${version}, addon not built`);
   });
 
   it('is what the built entry shows too', async () => {
@@ -359,6 +372,29 @@ describe('compare', () => {
     expect(refused.stderr).toContain('BB_COMPARE_DIFFERENT_HARDWARE');
     expect(refused.stdout).toBe('');
     expect((await cli(['compare', 'a.json', 'b.json', '--force'])).exitCode).toBe(0);
+  });
+});
+
+describe('doctor', () => {
+  it('says what is here, what is missing, and whether the machine is fit', async () => {
+    const { exitCode, stdout, stderr } = await cli(['doctor', '--probe', '0.2'], { script: builtMain });
+    expect(stderr).toBe('Timing a small loop for 0.2 s\n');
+    expect(stdout).toMatch(/^boundary-bench \d/);
+    expect(stdout).toMatch(/\n- engines: .*\bembedded\b/);
+    expect(stdout).toContain(`node ${process.versions.node} (this one)`);
+    const isFit = stdout.endsWith('It is fit to measure on.\n');
+    expect(stdout.includes(' BAD ')).toBe(!isFit);
+    expect(exitCode).toBe(isFit ? 0 : 1);
+  });
+
+  it('prints JSON', async () => {
+    const { stdout } = await cli(['doctor', '--probe', '0.2', '--json'], { script: builtMain });
+    expect(JSON.parse(stdout)).toMatchObject({
+      isFit: expect.any(Boolean),
+      here: { engines: expect.arrayContaining(['embedded', 'memory']), runtimes: expect.any(Array) },
+      missing: expect.any(Array),
+      machine: expect.arrayContaining([expect.objectContaining({ name: 'noise' })]),
+    });
   });
 });
 

@@ -1,7 +1,9 @@
 import { Command, CommanderError } from 'commander';
+import { packageLine } from '../host/provenance.js';
 import { addCheckCommand } from './check-command.js';
 import { addCompareCommand } from './compare-command.js';
 import { EXIT_OK, EXIT_USAGE, exitCodeOf, explain } from './exit-code.js';
+import { addDoctorCommand } from './doctor-command.js';
 import { addHostCommand } from './host-command.js';
 import { addListCommand } from './list-command.js';
 import { addPredictCommand } from './predict-command.js';
@@ -28,6 +30,7 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
     .description(
       'Measures what it costs to cross the JavaScript boundary: the same work in Rust, from Node through a Rust addon, and in pure JavaScript. Without a command it takes a rough first look, as `run --quick` does.',
     )
+    .option('-V, --version', 'print the version, the build of the addon, and the commit')
     .exitOverride()
     .showHelpAfterError('(add --help for the options)')
     .showSuggestionAfterError();
@@ -36,12 +39,17 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
   addCompareCommand(program, finish);
   addCheckCommand(program, finish);
   addPredictCommand(program);
+  addDoctorCommand(program, services, finish);
   addHostCommand(program, services);
   addServeCommand(program, finish);
   addSetupCommand(program, finish);
   addSoakCommand(program, finish);
 
   try {
+    if (VERSION.has(args[0] ?? '')) {
+      process.stdout.write(`${await packageLine(await services.loadNativeBuild())}\n`);
+      return EXIT_OK;
+    }
     await program.parseAsync(commandOf(args), { from: 'user' });
     return exitCode;
   } catch (error) {
@@ -52,8 +60,8 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
   }
 }
 
-/** The options that stand before any command. */
-const OWN_OPTIONS: ReadonlySet<string> = new Set(['-h', '--help', '-V', '--version']);
+const VERSION: ReadonlySet<string> = new Set(['-V', '--version']);
+const HELP: ReadonlySet<string> = new Set(['-h', '--help']);
 
 /** The command line, with `run` where it names no command: a quick run, where it says nothing at all. */
 function commandOf(args: readonly string[]): readonly string[] {
@@ -62,5 +70,5 @@ function commandOf(args: readonly string[]): readonly string[] {
     process.stderr.write('Without a command: run --quick. boundary-bench --help shows what else there is.\n');
     return ['run', '--quick'];
   }
-  return first.startsWith('-') && !OWN_OPTIONS.has(first) ? ['run', ...args] : args;
+  return first.startsWith('-') && !HELP.has(first) ? ['run', ...args] : args;
 }

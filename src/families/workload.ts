@@ -80,6 +80,8 @@ export interface PlannedCell {
   readonly cell: Cell;
   /** Cells of one group take turns, process by process: the sides and lanes of one workload on one engine. */
   readonly group: string;
+  /** The client library that does the work, by its name in the matrix; absent: what the side and the engine have themselves. */
+  readonly client?: string;
   /** The lane on the `rust` side that this cell is compared with; absent on the `rust` side. */
   readonly rustLane?: string;
   /** What must be named, each of these, for the cell to be measured without `all`; absent: nothing. */

@@ -3,7 +3,7 @@ import { dataViewColumns } from '../../clients/data-view-columns.js';
 import type { JsCodec } from '../../clients/js-codec.js';
 import { lineProtocol } from '../../clients/line-protocol.js';
 import { msgpackr } from '../../clients/msgpackr.js';
-import { IN_PROCESS, type PlannedInProcess, plannedBy } from '../in-process.js';
+import { IN_PROCESS, plannedBy } from '../in-process.js';
 import type { RequestValues } from '../requests/options.js';
 import type { Family, FamilyOptions, OpenCell, PlannedCell } from '../workload.js';
 import { matrix, type StageLane } from './matrix.js';
@@ -43,17 +43,17 @@ export const ingestFamily: Family<RequestValues> = {
   },
 };
 
-function isStage(planned: PlannedCell): planned is PlannedInProcess {
+function isStage(planned: PlannedCell): boolean {
   return planned.cell.engine === IN_PROCESS;
 }
 
-function openStage({ cell, client }: PlannedInProcess): Promise<OpenCell> {
+function openStage({ cell, client }: PlannedCell): Promise<OpenCell> {
   const batches = batchesOf(cell.rows);
   if (cell.side === 'rust') return openNativeStage(cell.workload, batches);
   return openStageCell(cell.workload, batches, client === undefined ? undefined : codecOf(client));
 }
 
-function planStages({ rows }: FamilyOptions): PlannedInProcess[] {
+function planStages({ rows }: FamilyOptions): PlannedCell[] {
   return Object.entries(matrix.workloads).flatMap(([workload, { mostRows = rows }]) =>
     matrix.lanes
       .filter(({ workloads }) => workloads.includes(workload))
@@ -61,7 +61,7 @@ function planStages({ rows }: FamilyOptions): PlannedInProcess[] {
   );
 }
 
-function plannedStage(lane: StageLane, workload: string, rows: number): PlannedInProcess {
+function plannedStage(lane: StageLane, workload: string, rows: number): PlannedCell {
   const { side, client, variant } = lane;
   const place = [IN_PROCESS, ...(client === undefined ? [] : [client])];
   const cell: Cell = {
@@ -90,7 +90,7 @@ function codecOf(name: string): JsCodec {
   return codec;
 }
 
-function versionsOf(cells: readonly PlannedInProcess[]): Record<string, string> {
+function versionsOf(cells: readonly PlannedCell[]): Record<string, string> {
   const packages = new Set(cells.flatMap(({ client }) => client ?? []));
   return packages.has('msgpackr') ? { msgpackr: msgpackr.version() } : {};
 }
