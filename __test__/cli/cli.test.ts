@@ -36,9 +36,22 @@ describe('help', () => {
     expect(stdout).toContain('Usage: boundary-bench run [options] [rows]');
     expect(stdout).toContain('boundary-bench run 10M --workload insert.bulk');
     expect(stdout).toContain('130 after');
-    for (const command of ['run', 'list', 'compare', 'host', 'setup']) {
+    for (const command of ['run', 'list', 'compare', 'doctor', 'host', 'setup']) {
       expect((await cli(['--help'])).stdout).toContain(`  ${command} `);
     }
+  });
+
+  it('has the version beside it', async () => {
+    const { exitCode, stdout } = await cli(['--version'], { script: builtMain });
+    const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as {
+      version: string;
+    };
+    expect(stdout).toMatch(
+      /^boundary-bench \d[^,]*, addon [0-9a-f]{12} \(\w+\)(, commit [0-9a-f]{12}(, with changes)?)?\n$/,
+    );
+    expect(stdout).toContain(`boundary-bench ${version}, `);
+    expect(exitCode).toBe(0);
+    expect((await cli(['-V'])).stdout).toContain(`boundary-bench ${version}, addon not built`);
   });
 
   it('is what the built entry shows too', async () => {
@@ -81,11 +94,12 @@ describe('a command that makes no sense', () => {
 });
 
 describe('run', () => {
-  it('measures, prints the tables to standard output and one line a cell to standard error', async () => {
+  it('measures, prints one line a workload to standard output and one a cell to standard error', async () => {
     const { exitCode, stdout, stderr } = await cli(['run', '5K', ...QUICK, '--out', 'out']);
     expect(exitCode).toBe(0);
-    expect(stdout).toContain('Hardware / software');
-    expect(stdout).toMatch(/sum\.typed +js · forwards loop/);
+    expect(stdout).toMatch(/^Cells: 4 measured, 1 skipped\.\n/);
+    expect(stdout.match(/^sum\.\w+ +js · \w+ loop +\S+ [KMG]\/s +—/gm)).toHaveLength(2);
+    expect(stdout).toMatch(/\nReport: out\/run\.md\n$/);
     expect(stdout).not.toContain('\u001B');
     const lines = stderr.trimEnd().split('\n');
     expect(lines[0]).toMatch(/^5 cells, about .*, into out$/);
@@ -105,6 +119,33 @@ describe('run', () => {
   ])('understands %s rows', async (text, rows) => {
     await cli(['run', '--rows', text, ...QUICK, '--lane', 'forwards', '--quiet', '--out', 'out']);
     expect((await readOut('out')).records[0]!.rows).toBe(rows);
+  });
+
+  it('prints the tables, too, where they are asked for, no wider than COLUMNS', async () => {
+    const { stdout } = await cli(['run', '5K', ...QUICK, '--tables', '--out', 'out'], { env: { COLUMNS: '60' } });
+    expect(stdout).toContain('Hardware / software');
+    expect(stdout).toMatch(/^sum\.typed +js · forwards loop/m);
+    expect(stdout).toContain('(too narrow for: ');
+    expect(stdout).toMatch(/\nReport: out\/run\.md\n$/);
+    const table = stdout.split('\n').filter((line) => /^(sum\.|─)/.test(line));
+    expect(Math.max(...table.map((line) => line.length))).toBeLessThanOrEqual(60);
+  });
+
+  it('says of a quick run that it is rough, and what the full one takes', async () => {
+    const { stdout, stderr } = await cli(['run', '--quick', '--workers', '1', '--out', 'out']);
+    expect(stdout).toMatch(/^A rough first look: /);
+    expect(stderr.split('\n')[1]).toMatch(/^A rough first look\. In full, without --quick: 4 cells, about \d+ s$/);
+  });
+
+  it('is quick where nothing is asked for, and needs no name before its options', async () => {
+    const nothing = await cli([]);
+    expect(nothing.exitCode).toBe(0);
+    expect(nothing.stderr).toMatch(
+      /^Without a command: run --quick\. boundary-bench --help shows what else there is\.\n/,
+    );
+    expect(nothing.stdout).toMatch(/^A rough first look: /);
+    const named = await cli(['--samples', '2', '--lane', 'forwards', '--workers', '1', '--out', 'out', '--quiet']);
+    expect(named.stdout).toMatch(/^Cells: 2 measured\.\n/);
   });
 
   it('goes to a directory of its own by default, and prints its path alone with --json', async () => {
@@ -129,6 +170,62 @@ describe('run', () => {
     const { exitCode, stderr } = await cli(['run', ...QUICK, '--out', 'out']);
     expect(exitCode).toBe(2);
     expect(stderr).toContain('out holds a run already [BB_OUT_EXISTS]\nAdd --resume to go on with it');
+  });
+});
+
+describe('a directory that can not be written', () => {
+  it.each([
+    ['file', "can't keep results in file: file is a file (EEXIST)"],
+    ['file/below/it', "can't keep results in file/below/it: file is a file (EEXIST)"],
+    ...(process.platform === 'linux' ? [['/proc/nowhere/below', "can't keep results in /proc/nowhere/below: "]] : []),
+  ])('ends a run before it measures: %s', async (out, message) => {
+    await writeFile(join(cwd, 'file'), '');
+    const { exitCode, stdout, stderr } = await cli(['run', ...QUICK, '--out', out]);
+    expect(stderr).toContain(`error: ${message}`);
+    expect(stderr).toMatch(/ \[BB_OUT_UNUSABLE\]\nNothing was measured\. Choose another directory by --out\.\n$/);
+    expect([exitCode, stdout]).toEqual([2, '']);
+    expect(await readdir(cwd)).toEqual(['file']);
+  });
+
+  it('ends a run that has begun, says what is kept, and lets it go on', async () => {
+    const many = ['--samples', '40', '--workers', '1'];
+    const full = await cli(['run', '50', ...many, '--out', 'out'], { mostBlocks: 24 });
+    expect(full.stderr).toContain(
+      "error: can't write out/run.jsonl: the file may not become larger (EFBIG) [BB_OUT_UNUSABLE]",
+    );
+    expect(full.stderr).toContain(
+      'What was done before is kept in out/run.jsonl; go on with it by: boundary-bench run --resume out',
+    );
+    expect([full.exitCode, full.stdout]).toEqual([2, '']);
+    expect(await readdir(join(cwd, 'out'))).toEqual(['run.jsonl']);
+
+    const resumed = await cli(['run', '--resume', 'out']);
+    expect(resumed.exitCode).toBe(0);
+    expect(resumed.stderr).toMatch(/^5 cells, [1-4] of them done before, /);
+    expect((await readOut('out')).records).toHaveLength(5);
+  });
+
+  it('is that of a run which is under way, until its process has ended', async () => {
+    let other: Promise<Ended> | undefined;
+    const first = await cli(['run', '50', ...QUICK, '--out', 'out'], {
+      broken: { [BOXED]: 'hang' },
+      onStderr: (text, kill) => {
+        if (other !== undefined || !text.includes('[3/5]')) return;
+        other = cli(['run', '50', ...QUICK, '--out', 'out']);
+        void other.then(() => kill('SIGKILL'));
+      },
+    });
+    expect(first.exitCode).toBeNull();
+    const refused = await other!;
+    expect(refused.stderr).toMatch(
+      /^error: another run writes into out \(process \d+\) \[BB_OUT_BUSY\]\nWait until it ends/,
+    );
+    expect(refused.exitCode).toBe(2);
+    expect((await readdir(join(cwd, 'out'))).toSorted()).toEqual(['run.jsonl', 'run.lock']);
+
+    const resumed = await cli(['run', '--resume', 'out']);
+    expect(resumed.exitCode).toBe(0);
+    expect((await readdir(join(cwd, 'out'))).toSorted()).toEqual(['run.json', 'run.jsonl', 'run.md']);
   });
 });
 
@@ -163,6 +260,24 @@ describe('Ctrl-C', () => {
     const other = await cli(['run', '60', '--resume', '--out', 'out']);
     expect(other.exitCode).toBe(2);
     expect(other.stderr).toContain("the run was started with rows 50, and can't go on with 60");
+  });
+
+  it.each([
+    ['SIGHUP', 129],
+    ['SIGTERM', 143],
+  ] as const)('is what %s does, with the exit code %d', async (signal, code) => {
+    let sent = false;
+    const { exitCode, stderr } = await cli(['run', '50', ...QUICK, '--out', 'out'], {
+      ...hangs,
+      onStderr: (text, kill) => {
+        if (sent || !isHanging(text)) return;
+        sent = true;
+        kill(signal);
+      },
+    });
+    expect(exitCode).toBe(code);
+    expect(stderr).toContain('Go on with: boundary-bench run --resume out\n');
+    expect((await readOut('out')).records).toHaveLength(3);
   });
 
   it('ends at once the second time', async () => {
@@ -260,6 +375,29 @@ describe('compare', () => {
   });
 });
 
+describe('doctor', () => {
+  it('says what is here, what is missing, and whether the machine is fit', async () => {
+    const { exitCode, stdout, stderr } = await cli(['doctor', '--probe', '0.2'], { script: builtMain });
+    expect(stderr).toBe('Timing a small loop for 0.2 s\n');
+    expect(stdout).toMatch(/^boundary-bench \d/);
+    expect(stdout).toMatch(/\n- engines: .*\bembedded\b/);
+    expect(stdout).toContain(`node ${process.versions.node} (this one)`);
+    const isFit = stdout.endsWith('It is fit to measure on.\n');
+    expect(stdout.includes(' BAD ')).toBe(!isFit);
+    expect(exitCode).toBe(isFit ? 0 : 1);
+  });
+
+  it('prints JSON', async () => {
+    const { stdout } = await cli(['doctor', '--probe', '0.2', '--json'], { script: builtMain });
+    expect(JSON.parse(stdout)).toMatchObject({
+      isFit: expect.any(Boolean),
+      here: { engines: expect.arrayContaining(['embedded', 'memory']), runtimes: expect.any(Array) },
+      missing: expect.any(Array),
+      machine: expect.arrayContaining([expect.objectContaining({ name: 'noise' })]),
+    });
+  });
+});
+
 describe('host', () => {
   it('shows the block, as text and as JSON', async () => {
     const { exitCode, stdout } = await cli(['host']);
@@ -325,6 +463,15 @@ describe('the options of request work', () => {
     expect((await kv([option, value])).exitCode).toBe(2);
   });
 
+  it.each([['run'], ['list']])('are refused by %s where no family that takes them is asked for', async (command) => {
+    const { exitCode, stdout, stderr } = await cli([command, '--threads', '8'], { script: builtMain });
+    expect(stderr).toBe(
+      'error: --threads is an option of kv, sql, rest, ingest, hybrid, of which none is measured here [BB_USAGE]\n' +
+        'Name what to measure, as by --family kv, or leave the option out.\n',
+    );
+    expect([exitCode, stdout]).toEqual([2, '']);
+  });
+
   it('refuse a server that is given twice', async () => {
     const { exitCode, stderr } = await kv(['--redis-url', 'redis://a:geheim@b', '--engine-uri', 'redis=redis://c']);
     expect(exitCode).toBe(2);
@@ -337,10 +484,9 @@ describe('the options of request work', () => {
     const run = (args: readonly string[]): Promise<Ended> =>
       cli(['run', '--family', 'kv', '--operations', '10', ...quick, ...args], { script: builtMain });
     const refused = await run(['--redis-url', 'redis://user:geheim@127.0.0.1:1', '--out', 'refused']);
-    expect(refused.exitCode).toBe(1);
+    expect(refused.exitCode).toBe(2);
+    expect(refused.stderr).toContain("the family kv can't be measured: ");
     expect(refused.stdout + refused.stderr).not.toContain('geheim');
-    for (const file of await readdir(join(cwd, 'refused'))) {
-      expect(await readFile(join(cwd, 'refused', file), 'utf8')).not.toContain('geheim');
-    }
+    expect(await readdir(cwd)).toEqual([]);
   });
 });

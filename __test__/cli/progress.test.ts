@@ -1,7 +1,8 @@
 import { Writable } from 'node:stream';
 import type { WriteStream } from 'node:tty';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LiveProgress } from '../../src/cli/live-progress.js';
+import { PlainProgress } from '../../src/cli/plain-progress.js';
 import { TimeLeft, formatClock } from '../../src/cli/time-left.js';
 import type { RunEvent } from '../../src/runner/events.js';
 import type { Cell } from '../../src/records/record.js';
@@ -96,6 +97,43 @@ class Screen extends Writable {
     return true;
   }
 }
+
+describe('PlainProgress', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  const skipped = (id: string, reason: string): RunEvent => ({
+    type: 'record',
+    record: { ...cellOf(id), outcome: 'skipped', reason },
+    doneCells: 1,
+    totalCells: 30,
+  });
+
+  it('says a reason once, and what is under way as long as nothing ends', () => {
+    const screen = new Screen();
+    const progress = new PlainProgress(screen);
+    progress.show(started(30, 20));
+    for (const id of ['x', 'y']) progress.show(skipped(id, 'no server'));
+    progress.show(skipped('z', 'no client'));
+    progress.show(opening('a'));
+    vi.advanceTimersByTime(25_000);
+    progress.show(opening('b'));
+    for (const id of ['c', 'd']) progress.show(failed(id, 2, 30));
+    vi.advanceTimersByTime(35_000);
+    progress.show({ type: 'run-finished', aborted: false, unmeasuredCells: 0 });
+    vi.advanceTimersByTime(60_000);
+    expect(screen.lines).toEqual([
+      '30 cells, about 1 min 00 s, into out',
+      '[1/30] x  skipped: no server',
+      '[1/30] z  skipped: no client',
+      '[1/30] now a',
+      '[2/30] c  FAILED  BB_ENGINE: it broke',
+      '[2/30] about 7 min 40 s left, now b',
+      '[2/30] about 7 min 20 s left, now b',
+      '',
+    ]);
+  });
+});
 
 describe('LiveProgress', () => {
   it('redraws one region, keeps failures above it, and leaves nothing of itself', () => {

@@ -16,6 +16,9 @@ export interface Ended {
 export interface SpawnOptions {
   readonly cwd: string;
   readonly script?: string;
+  /** The most that the process may write into a file, in blocks of 512 bytes. */
+  readonly mostBlocks?: number;
+  readonly env?: NodeJS.ProcessEnv;
   readonly broken?: Readonly<Record<string, string>>;
   /** Called with all of standard error so far, each time more arrives. */
   readonly onStderr?: (text: string, kill: (signal: NodeJS.Signals) => void) => void;
@@ -24,9 +27,11 @@ export interface SpawnOptions {
 /** Runs the command line in a process and waits for its end. */
 export async function spawnCli(args: readonly string[], options: SpawnOptions): Promise<Ended> {
   if (!existsSync(builtMain)) throw new Error('these tests drive the build: run `npm run build:ts` first');
-  const { cwd, script = overSums, broken = {}, onStderr } = options;
-  const env = { ...process.env, BROKEN: JSON.stringify(broken) };
-  const child = spawn(process.execPath, [script, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const { cwd, script = overSums, broken = {}, mostBlocks, onStderr } = options;
+  const env = { ...process.env, ...options.env, BROKEN: JSON.stringify(broken) };
+  const limit = mostBlocks === undefined ? [] : ['sh', '-c', `ulimit -f ${mostBlocks}; exec "$@"`, 'sh'];
+  const [program, ...words] = [...limit, process.execPath, script, ...args] as [string, ...string[]];
+  const child = spawn(program, words, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

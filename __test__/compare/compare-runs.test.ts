@@ -40,7 +40,7 @@ test('tells every way in which two runs can differ', () => {
     skipped({ ...row, engine: 'memory' }, 'not here'),
     completed({ ...row, engine: 'new' }, around(1)),
   ]);
-  const comparison = compareRuns(before, after);
+  const comparison = compareRuns(before, after, { force: true });
   expect(comparison.regressed).toBe(true);
   expect(renderComparisonMarkdown(comparison)).toMatchInlineSnapshot(`
     "| Cell | Before | After | After / before | Verdict |
@@ -48,6 +48,8 @@ test('tells every way in which two runs can differ', () => {
     | measurements/insert.bulk/row/rust/embedded/w1 | 10.0 M/s | 8.00 M/s | 0.80× (0.78–0.82) | regression |
     | measurements/insert.bulk/staged-row/napi/embedded/w1 | 10.0 M/s | 12.5 M/s | 1.3× (1.2–1.3) | faster |
     | measurements/insert.bulk/columns/napi/embedded/w1 | 10.0 M/s | 10.0 M/s | 1.00× (1.00–1.00) † ‡ | equivalent |
+
+    After / before: the rate of the later run divided by that of the earlier one, with its 95% interval; above 1, it got faster. Verdicts: regression, the whole interval is below 0.95; faster, the whole interval is above 1; equivalent, the whole interval is within 5.0% of 1.
 
     † The two were measured at different numbers of rows; their rows per second are compared.
 
@@ -78,6 +80,8 @@ test('tells every way in which two runs can differ', () => {
     measurements/insert.bulk/row/rust/embedded/w1         10.0 M/s  8.00 M/s      0.80× (0.78–0.82)  regression
     measurements/insert.bulk/staged-row/napi/embedded/w1  10.0 M/s  12.5 M/s         1.3× (1.2–1.3)  faster
     measurements/insert.bulk/columns/napi/embedded/w1     10.0 M/s  10.0 M/s  1.00× (1.00–1.00) † ‡  equivalent
+
+    After / before: the rate of the later run divided by that of the earlier one, with its 95% interval; above 1, it got faster. Verdicts: regression, the whole interval is below 0.95; faster, the whole interval is above 1; equivalent, the whole interval is within 5.0% of 1.
 
     † The two were measured at different numbers of rows; their rows per second are compared.
 
@@ -148,4 +152,41 @@ describe('hardware', () => {
     const alike = on({ os: 'Linux 6.9.1', governor: 'powersave', memoryBytes: 15.5 * 1024 ** 3 });
     expect(compareRuns(on({}), alike).hardwareDifferences).toEqual([]);
   });
+});
+
+test('refuses cells of different numbers of rows, unless it is forced', () => {
+  const [few, many] = [1_000_000, 10_000_000].map((rows) => runOf([completed({ ...row, rows }, around(1))]));
+  expect(() => compareRuns(few!, many!)).toThrow(
+    expect.objectContaining({
+      code: 'BB_COMPARE_DIFFERENT_ROWS',
+      message: expect.stringContaining('1 of 1 cells moved different numbers of rows'),
+      hint: expect.stringContaining('--force'),
+    }),
+  );
+  expect(compareRuns(few!, many!, { force: true }).cells).toHaveLength(1);
+});
+
+test('names the versions that differ, and explains the verdicts that it gives', () => {
+  const before = runOf([completed(row, around(1))]);
+  const versions = { ...before.context.versions, node: '99.0.0', another: '1.0' };
+  const after = { ...before, context: { ...before.context, versions } };
+  const comparison = compareRuns(before, after);
+  expect(comparison.versionDifferences).toEqual([`node ${before.context.versions['node']} and 99.0.0`]);
+  expect(renderComparisonTerminal(comparison, 80)).toMatchInlineSnapshot(`
+    "Versions that differ, before and after:
+
+    - node 20.19.0 and 99.0.0
+
+    Cell                                              After / before  Verdict
+    ─────────────────────────────────────────────  ─────────────────  ──────────
+    measurements/insert.bulk/row/rust/embedded/w1  1.00× (0.97–1.03)  equivalent
+    (too narrow for: Before, After)
+
+    After / before: the rate of the later run divided by that of the earlier one,
+    with its 95% interval; above 1, it got faster. Verdicts: equivalent, the whole
+    interval is within 5.0% of 1.
+
+    0 of 1 cells slower by more than 5.0%.
+    "
+  `);
 });

@@ -155,3 +155,12 @@ test('a cell that moved no rows takes part in nothing', () => {
     }),
   ).toEqual([expect.objectContaining({ kind: 'noise-floor', lane: 'staged-row' })]);
 });
+
+test('of two processes none is left out, since one alone shows nothing of how they differ', () => {
+  const slow = completed({ ...rustRow, flavor: 'sync' }, [2, 2]);
+  const varying = completed({ ...rustRow, flavor: 'async' }, [1, 1.5]);
+  const comparison = (cells: readonly RunRecord[]): Comparison =>
+    comparisonsOf(cells, { rustLaneOf, margin: 0.05 }).find(({ kind }) => kind === 'best')!;
+  const { low, high } = comparison([slow, varying, completed(columns, [1, 1])]);
+  expect(high / low).toBeGreaterThan(1.3);
+});

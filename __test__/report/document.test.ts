@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   columns,
+  dropping,
   heading,
   list,
   paragraph,
@@ -57,4 +58,48 @@ test('a terminal gets aligned columns and no control characters', () => {
     [31mred [0m   10 µs
     "
   `);
+});
+
+const wide = tableBlock({
+  columns: dropping(columns('Workload', 'Flavor', 'Client', '>Rate', '>Factor'), 'Flavor', 'Rate'),
+  rows: [
+    ['insert.bulk', 'async', 'js · a client with a long name, columns', '3.56 M/s', '0.39× (0.12–0.42)'],
+    ['query.full_scan', 'sync', 'napi · executeQuery', '71.0 M/s', '1.2× (1.1–1.3)'],
+  ],
+});
+
+test('a table that is too wide leaves out columns, then cuts names, then leaves out the last', () => {
+  expect(renderTerminal(wide)).toBe(renderTerminal(wide, 93));
+  expect(renderTerminal(wide, 92)).toMatchInlineSnapshot(`
+    "Workload         Client                                       Rate             Factor
+    ───────────────  ───────────────────────────────────────  ────────  ─────────────────
+    insert.bulk      js · a client with a long name, columns  3.56 M/s  0.39× (0.12–0.42)
+    query.full_scan  napi · executeQuery                      71.0 M/s     1.2× (1.1–1.3)
+    (too narrow for: Flavor)
+    "
+  `);
+  expect(renderTerminal(wide, 60)).toMatchInlineSnapshot(`
+    "Workload         Client                               Factor
+    ───────────────  ────────────────────────  ─────────────────
+    insert.bulk      js · a clien…me, columns  0.39× (0.12–0.42)
+    query.full_scan  napi · executeQuery          1.2× (1.1–1.3)
+    (too narrow for: Flavor, Rate)
+    "
+  `);
+  expect(renderTerminal(wide, 30)).toMatchInlineSnapshot(`
+    "Workload      Client
+    ────────────  ────────────
+    insert.bulk   js · a…lumns
+    query.…_scan  napi ·…Query
+    (too narrow for: Flavor, Rate,
+    Factor)
+    "
+  `);
+});
+
+test('texts are wrapped at words, those of lists below their beginning', () => {
+  const texts = [paragraph('one two three four'), ...list(['five six seven', 'a-word-that-is-longer-than-its-line'])];
+  expect(renderTerminal(texts, 10)).toBe(
+    'one two\nthree four\n\n- five six\n  seven\n-\n  a-word-that-is-longer-than-its-line\n',
+  );
 });

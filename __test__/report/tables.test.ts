@@ -3,8 +3,8 @@ import type { RunRecord } from '../../src/records/record.js';
 import { renderMarkdown, tableBlock } from '../../src/report/document.js';
 import { RUST_FACTOR_NOTE, bestTable, laneTable } from '../../src/report/head-to-head.js';
 import { resourcesTable } from '../../src/report/resource-tables.js';
-import { resultsTable } from '../../src/report/results-table.js';
-import { around, completed, runOf } from '../records/sample-run.js';
+import { resultsTable, unfinishedTable } from '../../src/report/results-table.js';
+import { around, cell, completed, runOf } from '../records/sample-run.js';
 
 const rust = completed({ side: 'rust', lane: 'objects', variant: 'rows collected' }, around(0.25));
 const node = completed({ side: 'napi', lane: 'objects', variant: 'executeQuery', rows: 1_000_000 }, [0.125]);
@@ -140,4 +140,24 @@ test('has a column for transports where a cell has one', () => {
   `);
   const [line] = renderMarkdown(tableBlock(resourcesTable(records))).split('\n');
   expect(line).toContain('| Variant | Transport | Time (s) |');
+});
+
+test('says each reason once, with the cells that it holds for, failures first', () => {
+  const base = cell({ lane: 'row', side: 'js', variant: 'insert' });
+  const refused = { outcome: 'failed', error: { code: 'BB_ENGINE', message: 'refused' } } as const;
+  const records: RunRecord[] = [
+    { ...base, outcome: 'skipped', reason: 'z is not installed' },
+    { ...base, id: 'b', ...refused },
+    { ...base, id: 'c', workload: 'query.full_scan', engine: 'mysql', ...refused },
+    { ...base, id: 'd', outcome: 'failed', error: { code: 'BB_ENGINE', message: 'another' } },
+    { ...base, id: 'e', outcome: 'skipped', reason: 'z is not installed' },
+  ];
+  expect(renderMarkdown(tableBlock(unfinishedTable(records)))).toMatchInlineSnapshot(`
+    "| Cell | Outcome | Why |
+    | --- | --- | --- |
+    | 2 cells of insert.bulk, query.full_scan on embedded, mysql | failed | BB_ENGINE: refused |
+    | d | failed | BB_ENGINE: another |
+    | 2 cells of insert.bulk on embedded | skipped | z is not installed |
+    "
+  `);
 });

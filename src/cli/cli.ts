@@ -1,7 +1,9 @@
 import { Command, CommanderError } from 'commander';
+import { packageLine } from '../host/provenance.js';
 import { addCheckCommand } from './check-command.js';
 import { addCompareCommand } from './compare-command.js';
 import { EXIT_OK, EXIT_USAGE, exitCodeOf, explain } from './exit-code.js';
+import { addDoctorCommand } from './doctor-command.js';
 import { addHistoryCommand } from './history-command.js';
 import { addHostCommand } from './host-command.js';
 import { addListCommand } from './list-command.js';
@@ -19,15 +21,18 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
   const finish: Finish = (code) => {
     exitCode = code;
   };
-  // A reader that closes the pipe early, such as `head`, is not an error.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-  });
+  // A reader that closes the pipe early, such as `head`, is not an error, and neither is a terminal that has closed.
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
+    });
+  }
 
   const program = new Command('boundary-bench')
     .description(
-      'Measures what it costs to cross the JavaScript boundary: the same work in Rust, from Node through a\nRust addon, and in pure JavaScript.',
+      'Measures what it costs to cross the JavaScript boundary: the same work in Rust, from Node through a Rust addon, and in pure JavaScript. Without a command it takes a rough first look, as `run --quick` does.',
     )
+    .option('-V, --version', 'print the version, the build of the addon, and the commit')
     .exitOverride()
     .showHelpAfterError('(add --help for the options)')
     .showSuggestionAfterError();
@@ -38,13 +43,18 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
   addHistoryCommand(program);
   addCheckCommand(program, finish);
   addPredictCommand(program);
+  addDoctorCommand(program, services, finish);
   addHostCommand(program, services);
   addServeCommand(program, finish);
   addSetupCommand(program, finish);
   addSoakCommand(program, finish);
 
   try {
-    await program.parseAsync(args, { from: 'user' });
+    if (VERSION.has(args[0] ?? '')) {
+      process.stdout.write(`${await packageLine(await services.loadNativeBuild())}\n`);
+      return EXIT_OK;
+    }
+    await program.parseAsync(commandOf(args), { from: 'user' });
     return exitCode;
   } catch (error) {
     // Commander has already printed its own message; its help is not an error.
@@ -52,4 +62,17 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
     process.stderr.write(`${explain(error)}\n`);
     return exitCodeOf(error);
   }
+}
+
+const VERSION: ReadonlySet<string> = new Set(['-V', '--version']);
+const HELP: ReadonlySet<string> = new Set(['-h', '--help']);
+
+/** The command line, with `run` where it names no command: a quick run, where it says nothing at all. */
+function commandOf(args: readonly string[]): readonly string[] {
+  const [first] = args;
+  if (first === undefined) {
+    process.stderr.write('Without a command: run --quick. boundary-bench --help shows what else there is.\n');
+    return ['run', '--quick'];
+  }
+  return first.startsWith('-') && !HELP.has(first) ? ['run', ...args] : args;
 }

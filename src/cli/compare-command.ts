@@ -7,6 +7,7 @@ import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { parseFraction } from '../families/option-values.js';
 import { parserOf } from './flags.js';
 import { runFileOf, writeReport } from './report-files.js';
+import { terminalWidth } from './terminal-width.js';
 
 interface CompareOptions {
   readonly force?: boolean;
@@ -16,6 +17,8 @@ interface CompareOptions {
 }
 
 const EXAMPLES = `
+Versions of Node, engines and clients that differ are named.
+
 Exit code: 0 without a regression, 1 with one, 2 where the runs can't be compared.
 
 Example:
@@ -30,7 +33,7 @@ export function addCompareCommand(program: Command, finish: Finish): void {
     )
     .argument('<before>', 'the run that is the baseline: its run.json or its directory')
     .argument('<after>', 'the run to judge')
-    .option('--force', 'compare though the hardware differs')
+    .option('--force', 'compare though the hardware or the numbers of rows differ')
     .option('--threshold <part>', 'the part of its speed a cell may lose', parserOf(parseFraction), DEFAULT_THRESHOLD)
     .option('--json', 'print JSON')
     .option('--html <file>', 'also write a page with pictures')
@@ -42,7 +45,11 @@ export function addCompareCommand(program: Command, finish: Finish): void {
         const { renderComparisonHtml } = await import('../report/html/compare-page.js');
         await writeReport(html, await renderComparisonHtml(comparison, ...runs));
       }
-      process.stdout.write(json ? `${JSON.stringify(comparison, null, 2)}\n` : renderComparisonTerminal(comparison));
+      process.stdout.write(
+        json
+          ? `${JSON.stringify(comparison, null, 2)}\n`
+          : renderComparisonTerminal(comparison, terminalWidth(process.stdout)),
+      );
       finish(comparison.regressed ? EXIT_FAILED : EXIT_OK);
     });
 }

@@ -1,11 +1,11 @@
-import { EXIT_INTERRUPTED, EXIT_TERMINATED } from './exit-code.js';
+import { EXIT_HUNG_UP, EXIT_INTERRUPTED, EXIT_TERMINATED } from './exit-code.js';
 
-const EXIT_CODES = { SIGINT: EXIT_INTERRUPTED, SIGTERM: EXIT_TERMINATED } as const;
+const EXIT_CODES = { SIGHUP: EXIT_HUNG_UP, SIGINT: EXIT_INTERRUPTED, SIGTERM: EXIT_TERMINATED } as const;
 
 type Interruption = keyof typeof EXIT_CODES;
 
 /**
- * Runs `work` with a signal that aborts at the first Ctrl-C (or SIGTERM), so that it can end in order; the second one ends the
+ * Runs `work` with a signal that aborts at the first Ctrl-C (or SIGTERM, or SIGHUP of a terminal that closes), so that it can end in order; the second one ends the
  * process at once. `onInterrupt` is called at the first. `exitCode` is absent if nothing interrupted.
  */
 export async function interruptible<T>(

@@ -1,7 +1,7 @@
 import type { WriteStream } from 'node:tty';
 import { formatCountedRate } from '../report/format.js';
 import type { RunEvent } from '../runner/events.js';
-import { outcomeLine, startLine } from './plain-progress.js';
+import { Reasons, outcomeLine, startLine } from './plain-progress.js';
 import type { Progress } from './progress.js';
 import { TimeLeft, formatClock } from './time-left.js';
 
@@ -14,6 +14,7 @@ const REDRAW_MS = 100;
 export class LiveProgress implements Progress {
   readonly #stream: WriteStream;
   readonly #timeLeft = new TimeLeft();
+  readonly #reasons = new Reasons();
   #region: readonly string[] = [];
   #drawnLines = 0;
   #drawnAt = Number.NEGATIVE_INFINITY;
@@ -41,7 +42,7 @@ export class LiveProgress implements Progress {
         this.#draw(event.cell.id, `sample ${event.number}  ${formatCountedRate(event)}`);
         break;
       case 'record':
-        if (event.record.outcome === 'failed') this.say(outcomeLine(event.record));
+        if (event.record.outcome === 'failed' && this.#reasons.isNew(event.record)) this.say(outcomeLine(event.record));
         break;
       case 'warning':
         this.say(`warning: ${event.message}`);

@@ -1,30 +1,59 @@
 import type { RunRecord } from '../records/record.js';
 import { formatCountedRate, formatDuration, formatPercent } from '../report/format.js';
+import { reasonOf } from '../report/results-table.js';
 import type { RunEvent } from '../runner/events.js';
 import type { Progress } from './progress.js';
-import { formatClock } from './time-left.js';
+import { TimeLeft, formatClock } from './time-left.js';
 
-/** Progress as one line at the start, and one per finished cell. */
+/** The time after which a line says what is under way and how long it will take, in milliseconds. */
+const STATUS_MS = 20_000;
+
+/** Progress as lines: one at the start, one per finished cell, and from time to time one with the time left. */
 export class PlainProgress implements Progress {
   readonly #stream: NodeJS.WritableStream;
+  readonly #timeLeft = new TimeLeft();
+  readonly #reasons = new Reasons();
+  #subject = '';
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(stream: NodeJS.WritableStream) {
     this.#stream = stream;
   }
 
   show(event: RunEvent): void {
+    this.#timeLeft.note(event, now());
     switch (event.type) {
       case 'run-started':
         this.say(startLine(event));
+        // So rarely that it does not matter to a cell that this process measures itself.
+        this.#timer = setInterval(() => this.#sayStatus(), STATUS_MS).unref();
+        break;
+      case 'family-opening':
+        this.#subject = `preparing ${event.family}`;
+        break;
+      case 'cell-opening':
+        this.#subject = event.cell.id;
         break;
       case 'record':
-        this.say(`[${event.doneCells}/${event.totalCells}] ${outcomeLine(event.record)}`);
+        if (this.#reasons.isNew(event.record)) {
+          this.say(`[${event.doneCells}/${event.totalCells}] ${outcomeLine(event.record)}`);
+        }
         break;
       case 'warning':
         this.say(`warning: ${event.message}`);
         break;
+      case 'run-finished':
+        clearInterval(this.#timer);
+        break;
       default:
     }
+  }
+
+  #sayStatus(): void {
+    const { done, total } = this.#timeLeft;
+    const left = this.#timeLeft.seconds(now());
+    const time = left === undefined ? '' : `about ${formatClock(left)} left, `;
+    this.say(`[${done}/${total}] ${time}now ${this.#subject}`);
   }
 
   say(line: string): void {
@@ -32,11 +61,34 @@ export class PlainProgress implements Progress {
   }
 }
 
-/** The first line of a run: `87 cells, 12 of them done before, about 9 min, into results/today`. */
-export function startLine({ totalCells, resumedCells, seconds, directory }: RunStarted): string {
+/** The reasons that have been shown, since many cells may fail or be skipped for the same one. */
+export class Reasons {
+  readonly #shown = new Set<string>();
+
+  /** Whether a record has a reason of its own to be shown; a measured cell always has. */
+  isNew(record: RunRecord): boolean {
+    if (record.outcome === 'completed') return true;
+    const reason = reasonOf(record);
+    if (this.#shown.has(reason)) return false;
+    this.#shown.add(reason);
+    return true;
+  }
+}
+
+function now(): number {
+  return performance.now() / 1000;
+}
+
+/**
+ * The first line of a run: `87 cells, 12 of them done before, about 9 min, into results/today`. A second one says of a quick run what
+ * the full one takes.
+ */
+export function startLine({ totalCells, resumedCells, seconds, directory, full }: RunStarted): string {
   const done = resumedCells === 0 ? '' : `, ${resumedCells} of them done before`;
   const time = seconds === 0 ? '' : `, about ${formatClock(Math.max(1, seconds))}`;
-  return `${totalCells} cells${done}${time}, into ${directory}`;
+  const line = `${totalCells} cells${done}${time}, into ${directory}`;
+  if (full === undefined) return line;
+  return `${line}\nA rough first look. In full, without --quick: ${full.cells} cells, about ${formatClock(full.seconds)}`;
 }
 
 type RunStarted = Extract<RunEvent, { readonly type: 'run-started' }>;
@@ -51,8 +103,8 @@ export function outcomeLine(record: RunRecord): string {
       return `${record.id}  ${formatCountedRate(record.summary)}  ${times}  ${samples}`;
     }
     case 'failed':
-      return `${record.id}  FAILED  ${record.error.code}: ${record.error.message}`;
+      return `${record.id}  FAILED  ${reasonOf(record)}`;
     case 'skipped':
-      return `${record.id}  skipped: ${record.reason}`;
+      return `${record.id}  skipped: ${reasonOf(record)}`;
   }
 }

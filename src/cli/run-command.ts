@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { renderRunTerminal } from '../report/run-report.js';
+import { renderRunSummary } from '../report/summary-report.js';
 import { BoundaryError } from '../errors.js';
 import { exposeCollector } from '../collect-garbage.js';
 import { type RunResult, run } from '../runner/run.js';
@@ -11,17 +12,19 @@ import { interruptible } from './interrupt.js';
 import type { Flags } from './flags.js';
 import { addMatrixOptions, requestFrom } from './matrix-options.js';
 import { progressOn } from './progress.js';
+import { terminalWidth } from './terminal-width.js';
 
 interface RunCommandOptions extends Flags {
   readonly out?: string;
   readonly resume?: string | true;
   readonly json?: boolean;
+  readonly tables?: boolean;
   readonly quiet?: boolean;
 }
 
 const EXAMPLES = `
-The tables go to standard output, the progress to standard error. The directory receives run.jsonl as the run goes,
-and run.json, run.md and run.html, the report, at its end; \`boundary-bench compare\` reads run.json.
+One line a workload goes to standard output, the progress to standard error. The directory receives run.jsonl as the run
+goes, and run.json, run.md, with all tables, and run.html, with pictures, at its end; \`boundary-bench compare\` reads run.json.
 
 Ctrl-C writes what is done; --resume goes on with it: what the command line leaves out is as the run was started, and
 cells that failed are tried again.
@@ -44,6 +47,7 @@ export function addRunCommand(program: Command, services: CliServices, finish: F
     .option('--out <dir>', 'where the result files go (default: results/runs/<UTC time>)')
     .option('--resume [dir]', 'go on with the run in this directory, or in that of --out')
     .option('--json', 'print nothing but the path of run.json to standard output')
+    .option('--tables', 'print all tables of run.md, too, fitted to the terminal')
     .option('--quiet', 'show no progress')
     .addHelpText('after', EXAMPLES)
     .action(async (rows: number | undefined, options: RunCommandOptions) => {
@@ -67,7 +71,7 @@ export function addRunCommand(program: Command, services: CliServices, finish: F
       const { result, exitCode } = await interruptible(measure, () =>
         progress.say('Stopping after the work under way; Ctrl-C again to stop at once.'),
       );
-      printResult(result, options.json ?? false);
+      printResult(result, options);
       finish(exitCode ?? (hasFailures(result) ? EXIT_FAILED : EXIT_OK));
     });
 }
@@ -83,16 +87,17 @@ function whereTo({ out, resume }: RunCommandOptions): { directory: string | unde
   return { directory, resume: resume !== undefined };
 }
 
-function printResult({ run: finished, directory, aborted, unmeasured }: RunResult, json: boolean): void {
+function printResult({ run: finished, directory, aborted, unmeasured }: RunResult, options: RunCommandOptions): void {
   const resultFile = join(directory, 'run.json');
-  if (json) {
+  if (options.json) {
     process.stdout.write(`${resultFile}\n`);
   } else if (finished.records.length > 0) {
-    process.stdout.write(renderRunTerminal(finished));
+    const width = terminalWidth(process.stdout);
+    if (options.tables) process.stdout.write(`${renderRunTerminal(finished, width)}\n`);
+    process.stdout.write(renderRunSummary(finished, { report: join(directory, 'run.html'), columns: width }));
   }
   const left = unmeasured.length === 0 ? '' : `, ${unmeasured.length} cells not measured`;
   const ending = aborted ? `Interrupted${left}; what is done is in` : 'Results:';
-  if (!json) process.stderr.write(`Report: ${join(directory, 'run.html')}\n`);
   process.stderr.write(`${ending} ${resultFile}\n`);
   if (aborted) process.stderr.write(`Go on with: boundary-bench run --resume ${directory}\n`);
 }

@@ -3,12 +3,13 @@ import { BoundaryError } from '../errors.js';
 import { type RatioInterval, verdictOf } from '../stats/ratio-interval.js';
 import { hardwareDifferences } from './hardware.js';
 import { rateRatio } from './rate-ratio.js';
+import { versionDifferences } from './versions.js';
 
 /** The fraction of its speed that a cell may lose before it counts as a regression. */
 export const DEFAULT_THRESHOLD = 0.05;
 
 export interface CompareOptions {
-  /** Whether to compare runs of different hardware. */
+  /** Whether to compare runs of different hardware, and cells of different numbers of rows. */
   readonly force?: boolean;
   /** The fraction of its speed that a cell may lose, from 0 to below 1. Default: `DEFAULT_THRESHOLD`. */
   readonly threshold?: number;
@@ -27,6 +28,8 @@ export interface RunComparison {
   readonly threshold: number;
   /** The differences between the hosts; empty unless the comparison was forced. */
   readonly hardwareDifferences: readonly string[];
+  /** The software of which the runs had different versions, one phrase each. */
+  readonly versionDifferences: readonly string[];
   readonly cells: readonly CellComparison[];
   /** Cells that completed in the earlier run and failed in the later one. */
   readonly broken: readonly RunRecord[];
@@ -40,7 +43,8 @@ export interface RunComparison {
 
 /**
  * Compares two runs cell by cell, by id, with `before` as the baseline. Throws a `BoundaryError` with the code
- * `BB_COMPARE_DIFFERENT_HARDWARE` if the hosts differ and `force` isn't set, and a `RangeError` for a threshold outside 0 to 1.
+ * `BB_COMPARE_DIFFERENT_HARDWARE` if the hosts differ, or `BB_COMPARE_DIFFERENT_ROWS` if cells moved different numbers of rows, and `force`
+ * isn't set, and a `RangeError` for a threshold outside 0 to 1.
  */
 export function compareRuns(before: Run, after: Run, options: CompareOptions = {}): RunComparison {
   const threshold = options.threshold ?? DEFAULT_THRESHOLD;
@@ -51,6 +55,7 @@ export function compareRuns(before: Run, after: Run, options: CompareOptions = {
     throw new BoundaryError(
       'BB_COMPARE_DIFFERENT_HARDWARE',
       `the runs are from different hardware, so their times can't be compared (${differences.join('; ')})`,
+      { hint: FORCE },
     );
   }
 
@@ -67,9 +72,11 @@ export function compareRuns(before: Run, after: Run, options: CompareOptions = {
     else if (a.outcome === 'completed' && b.outcome === 'failed') broken.push(b);
     else incomparable.push(b);
   }
+  if (options.force !== true) requireSameRows(cells);
   return {
     threshold,
     hardwareDifferences: differences,
+    versionDifferences: versionDifferences(before.context.versions, after.context.versions),
     cells,
     broken,
     incomparable,
@@ -78,6 +85,21 @@ export function compareRuns(before: Run, after: Run, options: CompareOptions = {
     regressed: broken.length > 0 || cells.some((cell) => cell.regressed),
   };
 }
+
+/** Throws for cells of different numbers of rows: fixed costs weigh more where there are few, which would look like a change. */
+function requireSameRows(cells: readonly CellComparison[]): void {
+  const others = cells.filter(({ before, after }) => before.rows !== after.rows);
+  const [first] = others;
+  if (first === undefined) return;
+  const rows = `${first.after.id}: ${first.before.rows} and ${first.after.rows}`;
+  throw new BoundaryError(
+    'BB_COMPARE_DIFFERENT_ROWS',
+    `${others.length} of ${cells.length} cells moved different numbers of rows, so their rates can't be compared (${rows})`,
+    { hint: `Measure both runs with the same number of rows. ${FORCE}` },
+  );
+}
+
+const FORCE = '--force compares them all the same.';
 
 function compareCell(before: RunRecord, after: RunRecord, threshold: number): CellComparison | undefined {
   if (before.outcome !== 'completed' || after.outcome !== 'completed') return undefined;

@@ -1,5 +1,5 @@
 import type { Comparison, CompletedRecord, RunRecord, Side } from '../records/record.js';
-import { verdictOf } from '../stats/ratio-interval.js';
+import { FORKS_FOR_INTERVAL, verdictOf } from '../stats/ratio-interval.js';
 import { completedOf, contestOf, fastestOf, groupBy, largestOfEach } from './cell-groups.js';
 import { summarize } from '../stats/summary.js';
 import { forkCount, rateRatio } from './rate-ratio.js';
@@ -116,12 +116,13 @@ function bestComparison(contest: readonly CompletedRecord[]): Pair[] {
  * The fastest of each, with the samples to compare them by: if there was a choice, those of the processes that did not decide
  * it.
  */
-function contested(
+export function contested(
   numerators: readonly CompletedRecord[],
   denominators: readonly CompletedRecord[],
 ): Pick<Pair, 'numerator' | 'denominator'> {
   const isChoice = numerators.length > 1 || denominators.length > 1;
-  const canSplit = [...numerators, ...denominators].every((record) => forkCount(record) > 1);
+  // The half of two processes is one, which shows nothing of how they differ.
+  const canSplit = [...numerators, ...denominators].every((record) => forkCount(record) >= FORKS_FOR_INTERVAL);
   if (!isChoice || !canSplit) return { numerator: fastestOf(numerators)!, denominator: fastestOf(denominators)! };
   const chosen = (candidates: readonly CompletedRecord[]): CompletedRecord => {
     const { id } = fastestOf(candidates.map((record) => resummarized(halfOf(record, 'even'))))!;

@@ -7,11 +7,6 @@ import type { AskedBy, NativeTiming, OpenCell, PlannedCell } from './workload.js
 /** The engine of work that needs neither a database nor a server. */
 export const IN_PROCESS = 'in-process';
 
-/** A cell of such work. */
-export interface PlannedInProcess extends PlannedCell {
-  readonly client?: string;
-}
-
 /** A way to do the work, of `bench/matrix.json`. */
 export interface CallLane {
   readonly side: Side;
@@ -59,7 +54,7 @@ export interface CallMatrix {
 export function plannedBy(
   { rustLane, client }: { readonly rustLane?: string; readonly client?: string },
   cell: Cell,
-): PlannedInProcess {
+): PlannedCell {
   return {
     cell,
     group: cell.workload,
@@ -77,7 +72,7 @@ export function planCalls(
   { workloads, lanes }: CallMatrix,
   rows: number,
   skipOf: (client: string) => string | undefined,
-): PlannedInProcess[] {
+): PlannedCell[] {
   return Object.entries(workloads).flatMap(([name, workload]) =>
     lanes
       .filter((lane) => lane.workloads.includes(name))
@@ -157,7 +152,7 @@ export function openLoop(
 }
 
 /** A cell of the side `rust`: each sample is taken within Rust. */
-export function openFloor({ cell, client }: PlannedInProcess, expected: Checksum): OpenCell {
+export function openFloor({ cell, client }: PlannedCell, expected: Checksum): OpenCell {
   const { family, workload, lane, batch = 1, rows: calls } = cell;
   const spec = JSON.stringify({ family, workload, lane, client, batch, calls });
   return {

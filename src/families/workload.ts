@@ -81,6 +81,8 @@ export interface PlannedCell {
   readonly cell: Cell;
   /** Cells of one group take turns, process by process: the sides and lanes of one workload on one engine. */
   readonly group: string;
+  /** The client library that does the work, by its name in the matrix; absent: what the side and the engine have themselves. */
+  readonly client?: string;
   /** The lane on the `rust` side that this cell is compared with; absent on the `rust` side. */
   readonly rustLane?: string;
   /** What must be named, each of these, for the cell to be measured without `all`; absent: nothing. */
@@ -136,6 +138,8 @@ export interface Family<Own = object> {
   readonly description: string;
   /** The default number of rows. */
   readonly defaultRows: number;
+  /** The default of a quick run, if it is another. */
+  readonly quickRows?: number;
   /** Whether the family is measured only if asked for: by its name, or by a word that names nothing in other families. */
   readonly onlyIfNamed?: boolean;
   /** Whether the family has operations, to which `rows` do not apply. */
@@ -144,6 +148,11 @@ export interface Family<Own = object> {
   readonly options?: OptionTable;
   /** Every cell of the family, before filters. */
   plan(options: FamilyOptions & Partial<Own>): readonly PlannedCell[];
+  /**
+   * Connects once to each server and database that the user names and these cells use, so that a wrong URL or password ends the run
+   * before anything is measured. Throws the error of the first that can't be used.
+   */
+  reach?(options: FamilyOptions & Partial<Own>, cells: readonly PlannedCell[]): Promise<void>;
   /** Prepares whatever the cells of a run, `cells`, share: engines, loaded tables. Untimed. */
   open(options: FamilyOptions & Partial<Own>, cells: readonly PlannedCell[]): Promise<OpenFamily>;
 }

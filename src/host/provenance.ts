@@ -75,6 +75,15 @@ async function runtimeVersions(names: unknown): Promise<Record<string, string>> 
   return Object.fromEntries((await Promise.all(versions)).flat());
 }
 
+/** What this package is: its version, the build of its addon, and the commit of its clone, if it is one. */
+export async function packageLine(build: NativeBuild | undefined): Promise<string> {
+  const { versions, build: built } = await runContext({ startedAt: new Date(), config: {}, build });
+  const git = repositoryOf(packageRoot) === packageRoot ? await gitState(packageRoot) : undefined;
+  const addon = build === undefined ? 'addon not built' : `addon ${built.addonSha256.slice(0, 12)} (${built.profile})`;
+  const commit = git === undefined ? [] : [`commit ${git.commit.slice(0, 12)}${git.dirty ? ', with changes' : ''}`];
+  return [`boundary-bench ${versions['boundary-bench']}`, addon, ...commit].join(', ');
+}
+
 async function packageVersion(): Promise<string> {
   try {
     const manifest: unknown = JSON.parse(await readFile(join(packageRoot, 'package.json'), 'utf8'));

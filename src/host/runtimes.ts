@@ -1,5 +1,5 @@
 /** The JavaScript runtimes that cells may be measured on: this one, another version of Node.js, Bun and Deno. */
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
 import type { Runtime } from '../families/workload.js';
@@ -36,6 +36,16 @@ export function runtimePackage(name: string): RuntimePackage | undefined {
   const folder = join(cacheFolder(), 'runtimes', name);
   const program = join(folder, 'node_modules', known.name, known.program);
   return { specification: `${known.name}@${version}`, folder, program };
+}
+
+/** The runtimes beside that of this process to look for: those that `setup runtime` has installed, and one of each other kind. */
+export function knownRuntimes(): string[] {
+  const folder = join(cacheFolder(), 'runtimes');
+  const installed = existsSync(folder) ? readdirSync(folder).filter((name) => runtimePackage(name) !== undefined) : [];
+  const others = Object.keys(PACKAGES).filter(
+    (kind) => kind !== 'node' && !installed.some((name) => name.split('@')[0] === kind),
+  );
+  return [...installed, ...others];
 }
 
 /** The program of a runtime: a path, or what `boundary-bench setup runtime` has installed. The reason why there is none, else. */

@@ -2,7 +2,7 @@ import { fastestOf, groupBy } from '../compare/cell-groups.js';
 import { rateRatio } from '../compare/rate-ratio.js';
 import type { Comparison, CompletedRecord } from '../records/record.js';
 import { quantile } from '../stats/quantile.js';
-import { type Table, columns } from './document.js';
+import { type Table, columns, dropping } from './document.js';
 import { UNKNOWN, formatCount, formatDuration, formatFactorInterval } from './format.js';
 import { sideAndVariantOf } from './labels.js';
 import { medianOf } from './resource-tables.js';
@@ -22,15 +22,20 @@ export function isCall({ calls }: Pick<CompletedRecord, 'calls'>): boolean {
 export function callTable(records: readonly CompletedRecord[], comparisons: readonly Comparison[]): Table {
   const floors = floorsOf(records, comparisons);
   return {
-    columns: columns(
-      'Workload',
-      'Variant',
-      '>At once',
-      '>Each',
-      '>Half of the samples',
-      '>Heap each',
-      '>Over Rust alone',
-      '>Over JavaScript alone',
+    columns: dropping(
+      columns(
+        'Workload',
+        'Variant',
+        '>At once',
+        '>Each',
+        '>Half of the samples',
+        '>Heap each',
+        '>Over Rust alone',
+        '>Over JavaScript alone',
+      ),
+      'Heap each',
+      'Half of the samples',
+      'Over JavaScript alone',
     ),
     rows: groupBy(records, ({ workload }) => workload).flatMap((cells) =>
       cells.map((record) => [

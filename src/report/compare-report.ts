@@ -4,6 +4,7 @@ import {
   type Block,
   type Table,
   columns,
+  dropping,
   list,
   paragraph,
   renderMarkdown,
@@ -19,15 +20,17 @@ export function renderComparisonMarkdown(comparison: RunComparison): string {
 }
 
 /** The output of `boundary-bench compare`, for a terminal. */
-export function renderComparisonTerminal(comparison: RunComparison): string {
-  return renderTerminal(comparisonDocument(comparison));
+export function renderComparisonTerminal(comparison: RunComparison, columns?: number): string {
+  return renderTerminal(comparisonDocument(comparison), columns);
 }
 
 /** What a comparison says, also beside pictures. */
 export function comparisonDocument(comparison: RunComparison): Block[] {
   return [
     ...section('The runs are from different hardware:', comparison.hardwareDifferences),
+    ...section('Versions that differ, before and after:', comparison.versionDifferences),
     ...tableBlock(cellsTable(comparison)),
+    ...(comparison.cells.length === 0 ? [] : [paragraph(legend(comparison))]),
     ...notesOf(comparison.cells.map((cell) => marksOf(cell.before, cell.after))).map(paragraph),
     ...section('Completed before, failed after:', comparison.broken.map(describe)),
     ...section('Not comparable, for want of a rate on a side:', comparison.incomparable.map(describe)),
@@ -39,7 +42,7 @@ export function comparisonDocument(comparison: RunComparison): Block[] {
 
 function cellsTable({ cells }: RunComparison): Table {
   return {
-    columns: columns('Cell', '>Before', '>After', '>After / before', 'Verdict'),
+    columns: dropping(columns('Cell', '>Before', '>After', '>After / before', 'Verdict'), 'Before', 'After'),
     rows: cells.map((cell) => [
       cell.after.id,
       formatRateOf(cell.before),
@@ -48,6 +51,21 @@ function cellsTable({ cells }: RunComparison): Table {
       cell.regressed ? 'regression' : cell.verdict,
     ]),
   };
+}
+
+function legend({ threshold, cells }: RunComparison): string {
+  const shown = new Set(cells.map(({ regressed, verdict }) => (regressed ? 'regression' : verdict)));
+  const meanings = {
+    regression: `the whole interval is below ${(1 - threshold).toFixed(2)}`,
+    slower: 'the whole interval is below 1',
+    faster: 'the whole interval is above 1',
+    equivalent: `the whole interval is within ${formatPercent(threshold)} of 1`,
+    inconclusive: 'the interval decides none of these',
+  };
+  const used = Object.entries(meanings).flatMap(([word, meaning]) =>
+    shown.has(word as keyof typeof meanings) ? `${word}, ${meaning}` : [],
+  );
+  return `After / before: the rate of the later run divided by that of the earlier one, with its 95% interval; above 1, it got faster. Verdicts: ${used.join('; ')}.`;
 }
 
 function conclusion({ cells, broken, threshold }: RunComparison): string {

@@ -3,6 +3,8 @@
 export interface Column {
   readonly title: string;
   readonly align?: 'left' | 'right';
+  /** Of a table that is too wide for a terminal, columns go in the order of these numbers; absent: the column stays if it can. */
+  readonly goes?: number;
 }
 
 /** A table, whose rows have one cell per column. */
@@ -33,12 +35,24 @@ export function columns(...titles: readonly string[]): Column[] {
   );
 }
 
+/** The columns of which those with these titles go, in this order, where a terminal is too narrow for all. */
+export function dropping(all: readonly Column[], ...titles: readonly string[]): Column[] {
+  return all.map((column) => {
+    const place = titles.indexOf(column.title);
+    return place === -1 ? column : { ...column, goes: place };
+  });
+}
+
 export function renderMarkdown(blocks: readonly Block[]): string {
   return `${blocks.map(markdownBlock).join('\n\n')}\n`;
 }
 
-export function renderTerminal(blocks: readonly Block[]): string {
-  return `${blocks.map(terminalBlock).join('\n\n')}\n`;
+/**
+ * Renders for a terminal of `columns` columns, default: as wide as the texts are. Tables that are wider leave out columns, and cut names
+ * in their middle; texts are wrapped.
+ */
+export function renderTerminal(blocks: readonly Block[], columns = Infinity): string {
+  return `${blocks.map((block) => terminalBlock(block, columns)).join('\n\n')}\n`;
 }
 
 function markdownBlock(block: Block): string {
@@ -54,19 +68,35 @@ function markdownBlock(block: Block): string {
   }
 }
 
-function terminalBlock(block: Block): string {
+function terminalBlock(block: Block, most: number): string {
   switch (block.kind) {
     case 'heading': {
       const text = plainText(block.text);
       return block.level <= 2 ? `${text}\n${(block.level === 1 ? '=' : '-').repeat(width(text))}` : text;
     }
     case 'paragraph':
-      return plainText(block.text);
+      return wrapped(plainText(block.text), most);
     case 'list':
-      return block.items.map((item) => `- ${plainText(item)}`).join('\n');
+      return block.items.map((item) => wrapped(`- ${plainText(item)}`, most, '  ')).join('\n');
     case 'table':
-      return terminalTable(block.table);
+      return terminalTable(block.table, most);
   }
+}
+
+/** The text with its words on as many lines as it needs; the later ones begin with `indent`. A longer word keeps its line. */
+function wrapped(text: string, most: number, indent = ''): string {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (line !== '' && width(longer) > most) {
+      lines.push(line);
+      line = indent + word;
+    } else {
+      line = longer;
+    }
+  }
+  return [...lines, line].join('\n');
 }
 
 function markdownTable({ columns: titles, rows }: Table): string {
@@ -78,16 +108,70 @@ function markdownTable({ columns: titles, rows }: Table): string {
   ].join('\n');
 }
 
-function terminalTable({ columns: titles, rows }: Table): string {
-  const cells = [titles.map(({ title }) => title), ...rows].map((row) => row.map(plainText));
-  const widths = titles.map((_, index) => Math.max(...cells.map((row) => width(row[index] ?? ''))));
-  const [head, ...body] = cells.map((row) =>
-    row
-      .map((cell, index) => pad(cell, widths[index] ?? 0, titles[index]?.align))
-      .join('  ')
+/** The space between two columns. */
+const GAP = 2;
+
+/** The fewest characters to which a name is cut. */
+const SHORTEST_NAME = 12;
+
+/** A column of a table for a terminal, with its cells below its title. */
+interface Strip extends Column {
+  readonly cells: readonly string[];
+  readonly width: number;
+}
+
+function terminalTable({ columns: titles, rows }: Table, most: number): string {
+  const whole = titles.map((column, index): Strip => {
+    const cells = [column.title, ...rows.map((row) => plainText(row[index] ?? ''))];
+    return { ...column, cells, width: Math.max(...cells.map(width)) };
+  });
+  const strips = fitted(whole, most);
+  const lines = whole[0]!.cells.map((_, row) =>
+    strips
+      .map((strip) => pad(cut(strip.cells[row]!, strip.width), strip.width, strip.align))
+      .join(' '.repeat(GAP))
       .trimEnd(),
   );
-  return [head, widths.map((columnWidth) => '─'.repeat(columnWidth)).join('  '), ...body].join('\n');
+  const rule = strips.map((strip) => '─'.repeat(strip.width)).join(' '.repeat(GAP));
+  const left = whole.filter(({ title }) => strips.every((strip) => strip.title !== title)).map(({ title }) => title);
+  const note = left.length === 0 ? [] : [wrapped(`(too narrow for: ${left.join(', ')})`, most)];
+  return [lines[0], rule, ...lines.slice(1), ...note].join('\n');
+}
+
+/** The strips that fit: first those go that may, then names are cut, at last the rightmost go, but never the first. */
+function fitted(strips: readonly Strip[], most: number): readonly Strip[] {
+  const excess = strips.reduce((sum, strip) => sum + strip.width, GAP * (strips.length - 1)) - most;
+  if (excess <= 0) return strips;
+  const going = strips.filter(({ goes }) => goes !== undefined).toSorted((a, b) => a.goes! - b.goes!)[0];
+  if (going !== undefined) {
+    return fitted(
+      strips.filter((strip) => strip !== going),
+      most,
+    );
+  }
+  const names = strips.filter((strip) => strip.align !== 'right' && strip.width > SHORTEST_NAME);
+  const widest = names.toSorted((a, b) => b.width - a.width)[0];
+  if (widest !== undefined) {
+    // Down to the next one, so that several long ones are cut alike.
+    const next = Math.max(
+      SHORTEST_NAME,
+      ...names.filter(({ width }) => width < widest.width).map(({ width }) => width),
+    );
+    const narrower = Math.max(next, widest.width - excess);
+    return fitted(
+      strips.map((strip) => (strip === widest ? { ...strip, width: Math.min(narrower, strip.width - 1) } : strip)),
+      most,
+    );
+  }
+  return strips.length === 1 ? strips : fitted(strips.slice(0, -1), most);
+}
+
+/** A text without its middle, if it is longer than `most` characters. */
+function cut(text: string, most: number): string {
+  const characters = [...text];
+  if (characters.length <= most) return text;
+  const head = Math.ceil((most - 1) / 2);
+  return [...characters.slice(0, head), '…', ...characters.slice(characters.length - (most - 1 - head))].join('');
 }
 
 function pad(text: string, to: number, align: Column['align']): string {

@@ -1,5 +1,5 @@
 import type { Comparison, CompletedRecord } from '../records/record.js';
-import { type Table, columns } from './document.js';
+import { type Table, columns, dropping } from './document.js';
 import { formatFactorBesideInterval, formatFactorInterval, formatInterval, formatRateOf } from './format.js';
 import { nameAndRatesOf, nameOf, transportColumn } from './labels.js';
 import { marksOf, notesOf } from './marks.js';
@@ -28,7 +28,10 @@ export function bestTable(comparisons: readonly Comparison[], recordOf: RecordOf
   const transport = transportColumn(pairs.map(({ comparison }) => comparison));
   return {
     table: {
-      columns: columns('Workload', ...transport.title, 'Rust (best)', 'Node (best)', '>Rust factor'),
+      columns: dropping(
+        columns('Workload', ...transport.title, 'Rust (best)', 'Node (best)', '>Rust factor'),
+        'Rust (best)',
+      ),
       rows: pairs.map((pair) => [
         pair.comparison.workload,
         ...transport.of(pair.comparison),
@@ -47,15 +50,11 @@ export function laneTable(comparisons: readonly Comparison[], recordOf: RecordOf
   const transport = transportColumn(pairs.map(({ comparison }) => comparison));
   return {
     table: {
-      columns: columns(
-        'Workload',
-        'Lane',
-        ...transport.title,
-        'Rust',
-        'Node',
-        '>Rust factor',
-        '>95% interval',
+      columns: dropping(
+        columns('Workload', 'Lane', ...transport.title, 'Rust', 'Node', '>Rust factor', '>95% interval', 'Verdict'),
         'Verdict',
+        'Lane',
+        'Rust',
       ),
       rows: pairs.map(({ comparison, rust, node }) => {
         const place = rust.engine === node.engine ? '' : ` on ${rust.engine}`;

@@ -2,7 +2,7 @@
 import { groupBy } from '../compare/cell-groups.js';
 import type { Comparison, CompletedRecord, Sample } from '../records/record.js';
 import { rateOf } from '../stats/summary.js';
-import { type Table, columns } from './document.js';
+import { type Table, columns, dropping } from './document.js';
 import {
   UNKNOWN,
   formatCount,
@@ -51,7 +51,11 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
   const isLimit = (record: CompletedRecord): boolean => isClientBound(record, logicalCores);
   const ordered = groupBy(records, (record) => record.workload).flat();
   const table: Table = {
-    columns: columns('Benchmark', '>Throughput', '>Median', '>p99', '>Batch', '>Threads', '>CPU an operation'),
+    columns: dropping(
+      columns('Benchmark', '>Throughput', '>Median', '>p99', '>Batch', '>Threads', '>CPU an operation'),
+      'CPU an operation',
+      'Median',
+    ),
     rows: ordered.map((record) => [
       `${record.workload}, ${sideAndVariantOf(record)}`,
       formatShortRate(rateOf(record)) + (isLimit(record) ? CLIENT_LIMIT : '') + serverMark(record),
@@ -78,7 +82,11 @@ export function requestBestTable(comparisons: readonly Comparison[], recordOf: R
   const won = batchingOf(comparisons);
   return {
     table: {
-      columns: columns('Benchmark', '>Threads', 'Rust (best)', 'Node (best)', '>Rust factor', '>Batching won'),
+      columns: dropping(
+        columns('Benchmark', '>Threads', 'Rust (best)', 'Node (best)', '>Rust factor', '>Batching won'),
+        'Batching won',
+        'Rust (best)',
+      ),
       rows: pairs.map(({ comparison, rust, node }) => [
         comparison.workload,
         formatCount(comparison.threads),
@@ -102,17 +110,23 @@ export function requestLaneTable(comparisons: readonly Comparison[], recordOf: R
   const won = batchingOf(comparisons);
   return {
     table: {
-      columns: columns(
-        'Benchmark',
-        'Lane',
-        '>Threads',
-        '>Batch',
-        'Rust',
-        'Node',
-        '>Rust factor',
-        '>95% interval',
+      columns: dropping(
+        columns(
+          'Benchmark',
+          'Lane',
+          '>Threads',
+          '>Batch',
+          'Rust',
+          'Node',
+          '>Rust factor',
+          '>95% interval',
+          'Verdict',
+          '>Batching won',
+        ),
+        'Batching won',
         'Verdict',
-        '>Batching won',
+        'Lane',
+        'Rust',
       ),
       rows: pairs.map(({ comparison, rust, node }) => [
         comparison.workload,

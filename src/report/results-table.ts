@@ -1,6 +1,6 @@
-import type { CompletedRecord, RunRecord, Sample, SkippedRecord } from '../records/record.js';
+import type { CompletedRecord, FailedRecord, RunRecord, Sample, SkippedRecord } from '../records/record.js';
 import { groupBy } from '../compare/cell-groups.js';
-import { type Table, columns } from './document.js';
+import { type Table, columns, dropping } from './document.js';
 import { UNKNOWN, formatMebibytes, formatQueries, formatRate, formatRows, formatSeconds } from './format.js';
 import { sideAndVariantOf, transportColumn } from './labels.js';
 import { medianOf } from './resource-tables.js';
@@ -16,17 +16,24 @@ export function resultsTable(records: readonly CompletedRecord[]): Table {
   const hasQueries = ordered.some(({ queries }) => queries !== undefined);
   const hasCodec = ordered.some(({ samples }) => samples.some((sample) => codecSeconds(sample) > 0));
   return {
-    columns: columns(
-      'Workload',
-      'Variant',
+    columns: dropping(
+      columns(
+        'Workload',
+        'Variant',
+        'Flavor',
+        ...transport.title,
+        '>Rows',
+        '>Time (s)',
+        ...(hasCodec ? ['>End to end (s)'] : []),
+        '>Rows/s',
+        '>MiB/s',
+        ...(hasQueries ? ['>Queries/s'] : []),
+      ),
+      'End to end (s)',
+      'MiB/s',
       'Flavor',
-      ...transport.title,
-      '>Rows',
-      '>Time (s)',
-      ...(hasCodec ? ['>End to end (s)'] : []),
-      '>Rows/s',
-      '>MiB/s',
-      ...(hasQueries ? ['>Queries/s'] : []),
+      'Rows',
+      'Time (s)',
     ),
     rows: ordered.map((record) => {
       const isAmbiguous = sharing.get(record.id)!.some((other) => other.lane !== record.lane);
@@ -61,25 +68,33 @@ function lineOf(record: CompletedRecord): string {
   return JSON.stringify([record.workload, sideAndVariantOf(record), record.flavor, record.transport]);
 }
 
-/** The cells without samples, with the reasons: failures first, then skipped cells, one row per reason. */
+/** The cells without samples, a row for each reason: failures first, then skipped cells. */
 export function unfinishedTable(records: readonly RunRecord[]): Table {
-  const skipped = records.filter((record) => record.outcome === 'skipped');
+  const unfinished = records.filter((record) => record.outcome !== 'completed');
+  const groups = groupBy(unfinished, reasonOf).toSorted(([a], [b]) => a!.outcome.localeCompare(b!.outcome));
   return {
     columns: columns('Cell', 'Outcome', 'Why'),
-    rows: [
-      ...records.flatMap((record) =>
-        record.outcome === 'failed' ? [[record.id, 'failed', `${record.error.code}: ${record.error.message}`]] : [],
-      ),
-      ...groupBy(skipped, ({ reason }) => reason).map((group) => [named(group), 'skipped', group[0]?.reason ?? '']),
-    ],
+    rows: groups.map((group) => [named(group), group[0]!.outcome, reasonOf(group[0]!)]),
   };
 }
 
+/** Why a cell has no samples. Cells of one reason are shown as one. */
+export function reasonOf(record: FailedRecord | SkippedRecord): string {
+  return record.outcome === 'failed' ? `${record.error.code}: ${record.error.message}` : record.reason;
+}
+
+/** The most workloads or engines of a reason that are named. */
+const MOST_NAMES = 4;
+
 /** The name of one cell by its id, or of several by what they have in common. */
-function named(cells: readonly SkippedRecord[]): string {
+function named(cells: readonly RunRecord[]): string {
   const [first] = cells;
   if (first === undefined || cells.length === 1) return first?.id ?? '';
-  const distinct = (values: readonly string[]): string => [...new Set(values)].join(', ');
+  const distinct = (values: readonly string[]): string => {
+    const names = [...new Set(values)];
+    if (names.length <= MOST_NAMES) return names.join(', ');
+    return `${names.slice(0, MOST_NAMES - 1).join(', ')} and ${names.length - MOST_NAMES + 1} more`;
+  };
   const workloads = distinct(cells.map(({ workload }) => workload));
   return `${cells.length} cells of ${workloads} on ${distinct(cells.map(({ engine }) => engine))}`;
 }

@@ -19,9 +19,12 @@ export function renderRunMarkdown(run: Run): string {
   return renderMarkdown(runDocument(run));
 }
 
-/** The report for a terminal, without the tables of resources, which are for a closer look. */
-export function renderRunTerminal(run: Run): string {
-  return renderTerminal(runDocument(run, { withResources: false }));
+/**
+ * The report for a terminal, without the tables of resources, which are for a closer look. `columns` are those of the terminal; without
+ * them, tables are as wide as their texts.
+ */
+export function renderRunTerminal(run: Run, columns?: number): string {
+  return renderTerminal(runDocument(run, { withResources: false }), columns);
 }
 
 interface Extent {

@@ -3,7 +3,7 @@ import { groupBy } from '../compare/cell-groups.js';
 import { rateRatio } from '../compare/rate-ratio.js';
 import type { CompletedRecord, SimulatedNetwork } from '../records/record.js';
 import { rateOf } from '../stats/summary.js';
-import { columns } from './document.js';
+import { columns, dropping } from './document.js';
 import { UNKNOWN, formatCount, formatFactorInterval, formatShortRate } from './format.js';
 import type { MarkedTable } from './head-to-head.js';
 import { networkText } from './network-text.js';
@@ -29,16 +29,21 @@ export function settingTable(records: readonly CompletedRecord[], network?: Simu
   ).flatMap((group) => rowOf(group, sideText));
   return {
     table: {
-      columns: columns(
-        'Benchmark',
-        'Side',
-        '>Batch',
-        '>Threads',
-        '>All gRPC',
-        '>Hybrid',
-        '>Hybrid factor',
-        '>Direct only',
-        '>Direct factor',
+      columns: dropping(
+        columns(
+          'Benchmark',
+          'Side',
+          '>Batch',
+          '>Threads',
+          '>All gRPC',
+          '>Hybrid',
+          '>Hybrid factor',
+          '>Direct only',
+          '>Direct factor',
+        ),
+        'Hybrid',
+        'Direct only',
+        'All gRPC',
       ),
       rows,
     },

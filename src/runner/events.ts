@@ -11,6 +11,8 @@ export type RunEvent =
       /** The number of processes that measure cells in the rest of the run, and the seconds that they take, roughly. */
       readonly forks: number;
       readonly seconds: number;
+      /** Of a quick run: what the same run would be without `quick`. */
+      readonly full?: { readonly cells: number; readonly seconds: number };
     }
   | { readonly type: 'family-opening'; readonly family: string }
   | {

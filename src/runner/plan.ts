@@ -1,6 +1,8 @@
 import { availableParallelism } from 'node:os';
 
 import type { AskedBy, Family, FamilyOptions, PlannedCell } from '../families/workload.js';
+import { BoundaryError } from '../errors.js';
+import { flatten } from '../families/option.js';
 import { findRuntime } from '../host/runtimes.js';
 import type { Cell } from '../records/record.js';
 import { type FilterName, filterCells, unknownWord, valuesNamedBy, wordsAreKnown } from './filters.js';
@@ -22,9 +24,16 @@ export interface RunPlan {
 /**
  * The matrix of the families that the request names, filtered. If it names none, families that are measured only by name are
  * left out, unless a filter word matches nothing in the others. Throws the errors of `configOf` and `filterCells`, and
- * `BB_FILTER_UNKNOWN` for an unknown family, or the URI of an engine on which no cell runs.
+ * `BB_FILTER_UNKNOWN` for an unknown family, or the URI of an engine on which no cell runs, and `BB_USAGE` for an option in `given`
+ * of families that are not measured. `given` is what the user says, where the request has more.
  */
-export function planRun(families: readonly Family[], request: RunRequest): RunPlan {
+export function planRun(families: readonly Family[], request: RunRequest, given = request): RunPlan {
+  const plan = planOfAll(families, request);
+  requireTakers(families, plan, given);
+  return plan;
+}
+
+function planOfAll(families: readonly Family[], request: RunRequest): RunPlan {
   const known = knownOptions(families);
   const planOf = (chosen: readonly Family[]): RunPlan => {
     const config = configOf(request, chosen, known);
@@ -35,6 +44,22 @@ export function planRun(families: readonly Family[], request: RunRequest): RunPl
   const usual = planOf(families.filter(({ onlyIfNamed }) => onlyIfNamed !== true));
   const cells = usual.plans.flatMap((plan) => plan.cells);
   return filterPlan(cells.length > 0 && namesOnly(cells, usual.config) ? usual : planOf(families));
+}
+
+/** Throws for an option that only other families take than those that are measured: it would change nothing. */
+function requireTakers(families: readonly Family[], { plans }: RunPlan, given: RunRequest): void {
+  const general = knownOptions([]);
+  for (const name of Object.keys(flatten(given))) {
+    const flag = families.flatMap(({ options }) => options?.[name]?.flag ?? [])[0];
+    if (flag === undefined || general[name] !== undefined) continue;
+    const takers = families.filter(({ options = {} }) => Object.values(options).some((other) => other.flag === flag));
+    if (takers.some((family) => plans.some((plan) => plan.family === family))) continue;
+    const names = takers.map((family) => family.name);
+    const what = names.length === 1 ? `the family ${names[0]}, which is not` : `${names.join(', ')}, of which none is`;
+    throw new BoundaryError('BB_USAGE', `${flag.split(' ')[0]} is an option of ${what} measured here`, {
+      hint: `Name what to measure, as by --family ${names[0]}, or leave the option out.`,
+    });
+  }
 }
 
 /** The families that words name; `undefined` if there are no words. */

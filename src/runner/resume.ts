@@ -1,4 +1,5 @@
 import { hardwareDifferences } from '../compare/hardware.js';
+import { versionDifferences } from '../compare/versions.js';
 import type { RunContext } from '../records/record.js';
 import { BoundaryError } from '../errors.js';
 
@@ -22,15 +23,6 @@ export function withVersions(started: RunContext, told: Readonly<Record<string, 
   const differences = versionDifferences(started.versions, added);
   if (differences.length > 0) throw mismatch(differences);
   return { ...started, versions: { ...started.versions, ...added } };
-}
-
-function versionDifferences(
-  started: Readonly<Record<string, string>>,
-  now: Readonly<Record<string, string>>,
-): string[] {
-  return Object.entries(now)
-    .filter(([name, version]) => started[name] !== undefined && started[name] !== version)
-    .map(([name, version]) => `${name} ${started[name]} and ${version}`);
 }
 
 function mismatch(differences: readonly string[]): BoundaryError {

@@ -136,7 +136,10 @@ export function configOf(request: RunRequest, families: readonly Family[], known
     rows: Object.fromEntries(
       families
         .filter(({ hasOperations }) => hasOperations !== true)
-        .map((family) => [family.name, (rows as number | undefined) ?? family.defaultRows]),
+        .map(({ name, defaultRows, quickRows = defaultRows }) => [
+          name,
+          (rows as number | undefined) ?? (request.quick === true ? quickRows : defaultRows),
+        ]),
     ),
   };
 }

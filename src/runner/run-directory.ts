@@ -1,5 +1,5 @@
 import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Run, RunContext, RunRecord } from '../records/record.js';
 import { serializeRun } from '../records/run-file.js';
 import {
@@ -12,45 +12,72 @@ import {
 } from '../records/run-log.js';
 import { renderRunMarkdown } from '../report/run-report.js';
 import { BoundaryError } from '../errors.js';
+import { RunLock } from './run-lock.js';
 
 /** The files of a run: `run.jsonl` during the run, `run.json`, `run.md` and `run.html` at its end. */
 export class RunDirectory {
   readonly path: string;
+  readonly #lock: RunLock;
   #context: RunContext;
   readonly #records = new Map<string, RunRecord>();
   #forks: readonly ForkRecord[];
   #log: FileHandle | undefined;
 
-  private constructor(path: string, { context, records, forks }: Omit<RunLog, 'truncated'>) {
+  private constructor(path: string, lock: RunLock, { context, records, forks }: Omit<RunLog, 'truncated'>) {
     this.path = path;
+    this.#lock = lock;
     this.#context = context;
     this.#forks = forks;
     for (const record of records) this.#records.set(record.id, record);
   }
 
-  /** Starts a run in a directory, which is created if necessary. Throws `BB_OUT_EXISTS` if it already contains a run. */
-  static async create(path: string, context: RunContext): Promise<RunDirectory> {
-    if (await exists(join(path, 'run.jsonl'))) {
-      throw new BoundaryError('BB_OUT_EXISTS', `${path} holds a run already`, {
-        hint: 'Add --resume to go on with it, or choose another directory.',
-      });
-    }
-    await mkdir(path, { recursive: true });
-    const directory = new RunDirectory(path, { context, records: [], forks: [] });
-    await directory.#rewriteLog();
-    return directory;
+  /**
+   * Starts a run in a directory, which is created if necessary; without one, in a new directory of the time at which it was started.
+   * Throws `BB_OUT_EXISTS` if it already contains a run, `BB_OUT_BUSY` if another process writes there, and `BB_OUT_UNUSABLE` if it
+   * can't be written.
+   */
+  static async create(given: string | undefined, context: RunContext): Promise<RunDirectory> {
+    const path = given ?? defaultDirectory(new Date(context.startedAt));
+    return saving(`can't keep results in ${path}`, NOTHING_MEASURED, async () => {
+      const own = given === undefined ? await makeNewFolder(path) : await makeFolder(path);
+      const lock = await RunLock.take(own);
+      try {
+        if (await exists(join(own, 'run.jsonl'))) {
+          throw new BoundaryError('BB_OUT_EXISTS', `${own} holds a run already`, {
+            hint: 'Add --resume to go on with it, or choose another directory.',
+          });
+        }
+        const directory = new RunDirectory(own, lock, { context, records: [], forks: [] });
+        await directory.#rewriteLog();
+        return directory;
+      } catch (error) {
+        await lock.release();
+        throw error;
+      }
+    });
   }
 
-  /** Resumes the run in a directory. Throws `BB_RESUME_NOTHING` if there is none, and the errors of `readLog`. */
+  /**
+   * Resumes the run in a directory. Throws `BB_RESUME_NOTHING` if there is none, `BB_OUT_BUSY` and `BB_OUT_UNUSABLE` as `create`, and the
+   * errors of `readLog`.
+   */
   static async resume(path: string): Promise<RunDirectory> {
     const log = join(path, 'run.jsonl');
     if (!(await exists(log))) {
       throw new BoundaryError('BB_RESUME_NOTHING', `${path} holds no run to go on with: there is no run.jsonl`);
     }
-    const directory = new RunDirectory(path, await readLog(log));
-    // Rewritten, since an interruption may have cut the last line short, and nothing may be appended to it.
-    await directory.#rewriteLog();
-    return directory;
+    return saving(`can't go on in ${path}`, 'What was done is kept.', async () => {
+      const lock = await RunLock.take(path);
+      try {
+        const directory = new RunDirectory(path, lock, await readLog(log));
+        // Rewritten, since an interruption may have cut the last line short, and nothing may be appended to it.
+        await directory.#rewriteLog();
+        return directory;
+      } catch (error) {
+        await lock.release();
+        throw error;
+      }
+    });
   }
 
   get context(): RunContext {
@@ -70,7 +97,7 @@ export class RunDirectory {
   /** Replaces the context, also in the log. */
   async setContext(context: RunContext): Promise<void> {
     this.#context = context;
-    await this.#rewriteLog();
+    await this.#saving('run.jsonl', () => this.#rewriteLog());
   }
 
   /** Appends a record to the log; resolves when the record is on disk. */
@@ -88,8 +115,8 @@ export class RunDirectory {
 
   /** Writes `run.json` and `run.md`, each atomically. */
   async writeResults(run: Run): Promise<void> {
-    await writeAtomically(this.#pathOf('run.json'), serializeRun(run));
-    await writeAtomically(this.#pathOf('run.md'), renderRunMarkdown(run));
+    await this.#saving('run.json', () => writeAtomically(this.#pathOf('run.json'), serializeRun(run)));
+    await this.#saving('run.md', () => writeAtomically(this.#pathOf('run.md'), renderRunMarkdown(run)));
   }
 
   /** Writes `run.html` atomically, after the other results, which can make it anew. */
@@ -99,19 +126,32 @@ export class RunDirectory {
     await writeAtomically(this.#pathOf('run.html'), await renderRunHtml(run));
   }
 
+  /** Closes the log, and lets other processes write here. */
   async close(): Promise<void> {
+    await this.#closeLog();
+    await this.#lock.release();
+  }
+
+  async #closeLog(): Promise<void> {
     await this.#log?.close();
     this.#log = undefined;
   }
 
   async #append(line: string): Promise<void> {
-    this.#log ??= await open(this.#pathOf('run.jsonl'), 'a');
-    await this.#log.appendFile(line);
-    await this.#log.datasync();
+    await this.#saving('run.jsonl', async () => {
+      this.#log ??= await open(this.#pathOf('run.jsonl'), 'a');
+      await this.#log.appendFile(line);
+      await this.#log.datasync();
+    });
+  }
+
+  #saving(file: string, work: () => Promise<void>): Promise<void> {
+    const kept = `What was done before is kept in ${this.#pathOf('run.jsonl')}; go on with it by: boundary-bench run --resume ${this.path}`;
+    return saving(`can't write ${this.#pathOf(file)}`, kept, work);
   }
 
   async #rewriteLog(): Promise<void> {
-    await this.close();
+    await this.#closeLog();
     const log = { context: this.#context, records: [...this.#records.values()], forks: this.#forks };
     await writeAtomically(this.#pathOf('run.jsonl'), serializeLog(log));
   }
@@ -122,7 +162,7 @@ export class RunDirectory {
 }
 
 /** The default directory, such as `results/runs/2026-05-02T10-00-00Z`: without colons, which not every file system allows. */
-export function defaultDirectory(startedAt: Date): string {
+function defaultDirectory(startedAt: Date): string {
   return join(
     'results',
     'runs',
@@ -131,6 +171,56 @@ export function defaultDirectory(startedAt: Date): string {
       .replace(/\.\d+Z$/, 'Z')
       .replaceAll(':', '-'),
   );
+}
+
+const NOTHING_MEASURED = 'Nothing was measured. Choose another directory by --out.';
+
+/** What the errors of a file system say to people, by their codes. */
+const PROBLEMS: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not write there',
+  EDQUOT: 'the quota of this user is used up',
+  EFBIG: 'the file may not become larger',
+  ENOSPC: 'the disk is full',
+  ENOTDIR: 'a part of its path is a file',
+  EPERM: 'this user may not write there',
+  EROFS: 'the file system is read-only',
+};
+
+/** Does work on files. Throws `BB_OUT_UNUSABLE`, with what is kept as its hint, where the file system refuses. */
+async function saving<T>(what: string, hint: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    const { code, syscall, path, message } = cause as NodeJS.ErrnoException;
+    if (syscall === undefined || code === undefined) throw cause;
+    const problem = code === 'EEXIST' ? `${path} is a file` : (PROBLEMS[code] ?? message);
+    throw new BoundaryError('BB_OUT_UNUSABLE', `${what}: ${problem} (${code})`, { hint, cause });
+  }
+}
+
+/** Makes a folder where there is none, and returns its path. `mkdir` of Node never ends where one can't be made, as in /proc. */
+async function makeFolder(path: string): Promise<string> {
+  if ((await stat(path).catch(() => undefined))?.isDirectory()) return path;
+  if (dirname(path) !== path) await makeFolder(dirname(path));
+  await mkdir(path).catch(async (error: unknown) => {
+    // Another process may have made it in the meantime.
+    if (!(await stat(path).catch(() => undefined))?.isDirectory()) throw error;
+  });
+  return path;
+}
+
+/** Makes a folder that was not there, with a number after its name where other runs were started in the same second. */
+async function makeNewFolder(path: string): Promise<string> {
+  await makeFolder(dirname(path));
+  for (let number = 1; ; number++) {
+    const numbered = number === 1 ? path : `${path}-${number}`;
+    try {
+      await mkdir(numbered);
+      return numbered;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
 }
 
 /** Replaces a file so that a reader sees the old or the new content, also after a crash. */

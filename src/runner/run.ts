@@ -6,7 +6,7 @@ import type { ForkRecord } from '../records/run-log.js';
 import { type NativeBuild, runContext } from '../host/provenance.js';
 import type { OpenFamily, PlannedCell, Family } from '../families/workload.js';
 import { ratesOf } from '../stats/summary.js';
-import { toBoundaryError } from '../errors.js';
+import { BoundaryError, toBoundaryError } from '../errors.js';
 import { completedRecord, unmeasuredRecord } from './cell-record.js';
 import type { RunListener } from './events.js';
 import { type CollectGarbage, exposedCollector } from '../collect-garbage.js';
@@ -18,7 +18,7 @@ import { type FamilyPlan, planRun } from './plan.js';
 import { type ResourceReader, nodeResources } from './resources.js';
 import { requireSameHost, withVersions } from './resume.js';
 import { type RunConfig, type RunRequest, knownOptions, publicConfig, resumeRequest } from './run-config.js';
-import { RunDirectory, defaultDirectory } from './run-directory.js';
+import { RunDirectory } from './run-directory.js';
 import { type ForkPolicy, type SamplingPolicy, forksOf, orderOf, typicalSeconds } from './sampling.js';
 import type { WebAbortSignal } from '../platform-types.js';
 
@@ -70,6 +70,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
       totalCells: planned.length,
       resumedCells: planned.filter((cell) => isDone(session, cell)).length,
       ...workLeft(session),
+      ...(session.config.quick === true && options.resume !== true && { full: fullRun(options) }),
     });
     for (const plan of plans) {
       if (!signal.aborted) await measureFamily(session, plan);
@@ -94,6 +95,17 @@ function workLeft(session: Session): { readonly forks: number; readonly seconds:
   return { forks: sum(forks), seconds: sum(seconds) };
 }
 
+/** What a quick run would be if it were none. */
+function fullRun(options: RunOptions): { readonly cells: number; readonly seconds: number } {
+  const { config, plans } = planRun(options.families, { ...options, quick: undefined });
+  const policy = { samples: config.samples, budgetSeconds: config.timeBudgetSeconds };
+  const cells = plans.flatMap((plan) => plan.cells).filter(({ skip }) => skip === undefined);
+  return {
+    cells: cells.length,
+    seconds: sum(cells.map(({ cell }) => config.forks * typicalSeconds(policy, cell.rows))),
+  };
+}
+
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
@@ -114,18 +126,35 @@ interface Session extends Omit<Instruments, 'onStep' | 'verify'> {
 }
 
 async function startSession(options: RunOptions): Promise<Session> {
-  const startedAt = new Date();
-  const path = options.directory ?? defaultDirectory(startedAt);
-  const resumed = options.resume ? await RunDirectory.resume(path) : undefined;
+  if (options.resume !== true) return sessionIn(options, undefined);
+  if (options.directory === undefined) {
+    throw new BoundaryError('BB_INVALID_ARGUMENT', 'a run to resume needs its directory');
+  }
+  const resumed = await RunDirectory.resume(options.directory);
+  try {
+    return await sessionIn(options, resumed);
+  } catch (error) {
+    await resumed.close();
+    throw error;
+  }
+}
+
+async function sessionIn(options: RunOptions, resumed: RunDirectory | undefined): Promise<Session> {
   const known = knownOptions(options.families);
   const request = resumed === undefined ? options : resumeRequest(options, resumed.context.config, known);
-  const { config, plans } = planRun(options.families, request);
-  const context = await runContext({ startedAt, config: publicConfig(config, known), build: options.build });
+  const { config, plans } = planRun(options.families, request, options);
+  const context = await runContext({
+    startedAt: new Date(),
+    config: publicConfig(config, known),
+    build: options.build,
+  });
   if (resumed !== undefined) requireSameHost(resumed.context, context);
-  const directory = resumed ?? (await RunDirectory.create(path, context));
+  const kept = [...(resumed?.records.values() ?? [])].filter(({ outcome }) => outcome !== 'failed');
+  const done = new Set(kept.map(({ id }) => id));
+  await reachServers(plans, done);
+  const directory = resumed ?? (await RunDirectory.create(options.directory, context));
   const collectGarbage = config.leaveGarbage === true ? undefined : (options.collectGarbage ?? exposedCollector());
   const each = config.aa === true ? 2 : 1;
-  const kept = [...directory.records.values()].filter(({ outcome }) => outcome !== 'failed');
   return {
     directory,
     ownContext: context,
@@ -135,12 +164,29 @@ async function startSession(options: RunOptions): Promise<Session> {
     // Each cell stands for two, of which every other process is.
     forks: { forks: config.forks * each, slowForks: config.slowForks * each },
     policy: { samples: config.samples, budgetSeconds: config.timeBudgetSeconds },
-    done: new Set(kept.map(({ id }) => id)),
+    done,
     resources: options.resources ?? nodeResources,
     garbage: collectGarbage && new GarbageBetween(collectGarbage),
     signal: options.signal ?? new AbortController().signal,
     emit: options.onEvent ?? (() => {}),
   };
+}
+
+/** Reaches the user's servers once. Throws `BB_SERVER_UNUSABLE`, in place of the same failure of each cell. */
+async function reachServers(plans: readonly FamilyPlan[], done: ReadonlySet<string>): Promise<void> {
+  for (const { family, options, cells } of plans) {
+    const left = cells.filter(({ skip, cell }) => skip === undefined && !done.has(cell.id));
+    if (left.length === 0) continue;
+    try {
+      await family.reach?.(options, left);
+    } catch (thrown) {
+      const cause = toBoundaryError(thrown);
+      throw new BoundaryError('BB_SERVER_UNUSABLE', `the family ${family.name} can't be measured: ${cause.message}`, {
+        hint: cause.hint ?? 'Nothing was measured. Check the URL, and the password or key that belong to it.',
+        cause,
+      });
+    }
+  }
 }
 
 async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> {
@@ -250,16 +296,17 @@ async function measureOnce(session: Session, measure: Measure, entry: Entry): Pr
     if (step.type === 'warm-up') return emit({ ...step, cell });
     emit({ ...step, cell, ...ratesOf(cell, step.sample.seconds) });
   };
+  let measured: ForkRecord;
   try {
     const { samples, checksum } = await measure(planned, onStep, fork);
-    const measured = { id: cell.id, samples, checksum };
-    forks.push(measured);
-    await directory.appendFork(measured);
+    measured = { id: cell.id, samples, checksum };
   } catch (error) {
     if (signal.aborted) return;
     entry.isOver = true;
-    await deliver(session, unmeasuredRecord(planned, error));
+    return deliver(session, unmeasuredRecord(planned, error));
   }
+  forks.push(measured);
+  await directory.appendFork(measured);
 }
 
 async function failAll(session: Session, cells: readonly PlannedCell[], error: unknown): Promise<void> {

@@ -5,7 +5,6 @@ import { plainFunctions } from '../../../src/families/boundary/functions.js';
 import { asyncLoopOf, loopOf, resultOf } from '../../../src/families/boundary/loops.js';
 import { BOUNDARY_MATRIX } from '../../../src/families/boundary/matrix.js';
 import { RowColumns, RowTexts, kindOf, sumOfRows } from '../../../src/families/boundary/rows.js';
-import type { PlannedInProcess } from '../../../src/families/in-process.js';
 import { sampleCells } from '../sampled-cells.js';
 
 /** Not a multiple of the turns of the values, so that a wrong turn shows. */
@@ -20,7 +19,7 @@ const MOST_BYTES = 300_000;
 test('each call returns what was passed to it, by each lane', async () => {
   const cells = planned
     // `__test__/addon/runtime-ffi.test.ts` has the calls by what only some runtimes have.
-    .filter(({ skip, client }: PlannedInProcess) => skip === undefined && client !== RUNTIME_FFI)
+    .filter(({ skip, client }) => skip === undefined && client !== RUNTIME_FFI)
     .filter(({ cell: { crossing } }) => (crossing?.rows ?? 0) <= MOST_ROWS && (crossing?.bytes ?? 0) <= MOST_BYTES)
     .map((each) => {
       // Large values have fewer calls in the matrix.

@@ -1,8 +1,8 @@
 import { KOFFI, koffiFunctions } from '../../clients/koffi.js';
 import { RUNTIME_FFI, runtimeFunctions } from '../../clients/runtime-ffi.js';
 import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
-import { type PlannedInProcess, openFloor, openLoop, planCalls, sumOfCalls } from '../in-process.js';
-import type { Family, OpenCell } from '../workload.js';
+import { openFloor, openLoop, planCalls, sumOfCalls } from '../in-process.js';
+import type { Family, OpenCell, PlannedCell } from '../workload.js';
 import type { Adder } from './adders.js';
 import { type BoundaryFunctions, plainFunctions } from './functions.js';
 import { asyncLoopOf, loopOf, promisesOf, resultOf, rowLoopOf } from './loops.js';
@@ -20,7 +20,7 @@ export const boundaryFamily: Family = {
   onlyIfNamed: true,
   plan: ({ rows }) => planCalls(FAMILY_NAME, BOUNDARY_MATRIX, rows, skipOf),
   open: async (_options, cells) => ({
-    versions: async () => versionsOf(cells as readonly PlannedInProcess[]),
+    versions: async () => versionsOf(cells),
     openCell: async (planned) => openCall(planned),
     close: async () => {},
   }),
@@ -30,12 +30,12 @@ function skipOf(client: string): string | undefined {
   return client === KOFFI ? whyUnusable(KOFFI) : undefined;
 }
 
-function versionsOf(cells: readonly PlannedInProcess[]): Record<string, string> {
+function versionsOf(cells: readonly PlannedCell[]): Record<string, string> {
   const usesKoffi = cells.some(({ client, skip }) => client === KOFFI && skip === undefined);
   return usesKoffi ? { [KOFFI]: optionalVersion(KOFFI) } : {};
 }
 
-async function openCall(planned: PlannedInProcess): Promise<OpenCell> {
+async function openCall(planned: PlannedCell): Promise<OpenCell> {
   const { cell, client } = planned;
   const { workload, side, lane, rows: calls, batch } = cell;
   const expected = sumOfCalls(calls, resultOf(workload, calls));

@@ -1,6 +1,6 @@
 import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
-import { type PlannedInProcess, openFloor, openLoop, planCalls, sumOfCalls } from '../in-process.js';
-import type { Family, OpenCell } from '../workload.js';
+import { openFloor, openLoop, planCalls, sumOfCalls } from '../in-process.js';
+import type { Family, OpenCell, PlannedCell } from '../workload.js';
 import { CODEC_MATRIX } from './matrix.js';
 import type { CodecCell, Topic } from './topic.js';
 
@@ -25,7 +25,7 @@ export const codecFamily: Family = {
   onlyIfNamed: true,
   plan: ({ rows }) => planCalls(FAMILY_NAME, CODEC_MATRIX, rows, skipOf),
   open: async (_options, cells) => ({
-    versions: async () => versionsOf(cells as readonly PlannedInProcess[]),
+    versions: async () => versionsOf(cells),
     openCell: async (planned) => openCell(planned),
     close: async () => {},
   }),
@@ -36,7 +36,7 @@ function skipOf(client: string): string | undefined {
   return name === undefined ? undefined : whyUnusable(name);
 }
 
-function versionsOf(cells: readonly PlannedInProcess[]): Record<string, string> {
+function versionsOf(cells: readonly PlannedCell[]): Record<string, string> {
   const isUsed = (name: string): boolean => cells.some(({ client, skip }) => client === name && skip === undefined);
   const used = Object.entries(PACKAGES).filter(([client]) => isUsed(client));
   return Object.fromEntries(used.map(([client, name]) => [client, optionalVersion(name)]));
@@ -64,7 +64,7 @@ export async function topicOf(workload: string): Promise<Topic | undefined> {
   return TOPICS[workload.split('.')[0]!]?.();
 }
 
-async function openCell(planned: PlannedInProcess): Promise<OpenCell> {
+async function openCell(planned: PlannedCell): Promise<OpenCell> {
   const { workload, lane, side, batch = 1, rows } = planned.cell;
   const topic = (await topicOf(workload))!;
   const cell: CodecCell = { workload, lane, client: planned.client, batch };

@@ -27,6 +27,10 @@ const family = defineRequestFamily<PlannedHybrid>({
   matrix: HYBRID_MATRIX,
   options: HYBRID_OPTIONS,
   openServer: (engines, cells, shared) => openHybridServer(engines, cells, cells[0]!.values, shared),
+  reach: async (url) => {
+    await using client = await ShardClient.connect(url.split(','));
+    await client.describe();
+  },
   serverOf: async ({ setting }, server) => (server as HybridServer).inSetting(setting as Setting),
   expected: ({ cell, values }) => expectedOf(cell.workload, cell.rows, totalRows(values)),
   packagesOf,

@@ -1,7 +1,7 @@
 import type { Cell } from '../../records/record.js';
 import type { JsCodec } from '../../clients/js-codec.js';
 import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
-import { IN_PROCESS, type PlannedInProcess, plannedBy } from '../in-process.js';
+import { IN_PROCESS, plannedBy } from '../in-process.js';
 import type { RequestValues } from '../requests/options.js';
 import type { Family, FamilyOptions, OpenCell, PlannedCell } from '../workload.js';
 import { matrix, type StageLane } from './matrix.js';
@@ -25,6 +25,9 @@ export const ingestFamily: Family<RequestValues> = {
   onlyIfNamed: true,
   options: soakFamily.options!,
   plan: (options) => [...planStages(options), ...soakFamily.plan(options)],
+  reach: async (options, cells) => {
+    if (!cells.every(isStage)) await soakFamily.reach!(options, cells);
+  },
   open: async (options, cells) => {
     const [stages, requests] = [cells.filter(isStage), cells.filter((planned) => !isStage(planned))];
     const soak = await soakFamily.open(options, requests);
@@ -37,11 +40,11 @@ export const ingestFamily: Family<RequestValues> = {
   },
 };
 
-function isStage(planned: PlannedCell): planned is PlannedInProcess {
+function isStage(planned: PlannedCell): boolean {
   return planned.cell.engine === IN_PROCESS;
 }
 
-async function openStage({ cell, client }: PlannedInProcess): Promise<OpenCell> {
+async function openStage({ cell, client }: PlannedCell): Promise<OpenCell> {
   const batches = batchesOf(cell.rows);
   if (cell.side === 'rust') return (await import('./native-stage.js')).openNativeStage(cell.workload, batches);
   const codec = client === undefined ? undefined : await codecOf(client);
@@ -54,7 +57,7 @@ function packagesOf({ side, client }: StageLane): readonly string[] {
   return client === 'msgpackr' ? ['tinybench', client] : ['tinybench'];
 }
 
-function planStages({ rows }: FamilyOptions): PlannedInProcess[] {
+function planStages({ rows }: FamilyOptions): PlannedCell[] {
   return Object.entries(matrix.workloads).flatMap(([workload, { mostRows = rows }]) =>
     matrix.lanes
       .filter(({ workloads }) => workloads.includes(workload))
@@ -62,7 +65,7 @@ function planStages({ rows }: FamilyOptions): PlannedInProcess[] {
   );
 }
 
-function plannedStage(lane: StageLane, workload: string, rows: number): PlannedInProcess {
+function plannedStage(lane: StageLane, workload: string, rows: number): PlannedCell {
   const { side, client, variant } = lane;
   const place = [IN_PROCESS, ...(client === undefined ? [] : [client])];
   const cell: Cell = {
@@ -92,7 +95,7 @@ function codecOf(name: string): Promise<JsCodec> {
   return load();
 }
 
-function versionsOf(cells: readonly PlannedInProcess[]): Record<string, string> {
+function versionsOf(cells: readonly PlannedCell[]): Record<string, string> {
   const isUsed = cells.some(({ client, skip }) => client === 'msgpackr' && skip === undefined);
   return isUsed ? { msgpackr: optionalVersion('msgpackr') } : {};
 }

@@ -38,6 +38,14 @@ export const soakFamily = defineRequestFamily({
   name: 'ingest',
   server: 'ingest',
   matrix: matrix.soak,
+  reach: async (url) => {
+    const query = new PointsQuery(url);
+    try {
+      await query.createDatabase(DATABASE);
+    } finally {
+      await query.close();
+    }
+  },
   expected: ({ cell }) => expectedOf(cell.rows),
   packagesOf: ({ side }, workload) => (side === 'js' ? soakPackages(encodingOf(workload)) : []),
   openCell,

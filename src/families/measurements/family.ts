@@ -4,7 +4,7 @@ import { connect } from '../../library/engine/connection.js';
 import { unloadTables } from './native-suite.js';
 import { useHyperd } from '../../host/hyperd.js';
 import { SERVER_OPTIONS } from '../requests/options.js';
-import { openTarget, type TargetServer } from '../requests/target-server.js';
+import { openTarget, reachTarget, type TargetServer } from '../requests/target-server.js';
 import { ownDatabase } from '../sql/database.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily } from '../workload.js';
 import { openNapiCell, openNativeCell, queryTables } from './addon-cells.js';
@@ -24,6 +24,7 @@ export const measurementsFamily: Family<MeasurementsValues> = {
   module: import.meta.url,
   description: matrix.description,
   defaultRows: matrix.defaultRows,
+  quickRows: matrix.defaultRows / 4,
   options: { ...MEASUREMENTS_OPTIONS, ...SERVER_OPTIONS.mysql },
   plan: (options) => {
     const hyperd = useHyperd(options.hyperd);
@@ -31,6 +32,15 @@ export const measurementsFamily: Family<MeasurementsValues> = {
       return planMeasurements(options);
     } finally {
       hyperd[Symbol.dispose]();
+    }
+  },
+  reach: async ({ engines, hyperd: path }, cells) => {
+    using _ = useHyperd(path);
+    for (const name of new Set(cells.map(({ cell }) => cell.engine))) {
+      const uri = engines[name];
+      if (uri === undefined || isBareUri(name, uri)) continue;
+      if (name === MYSQL) await reachTarget(MYSQL, uri);
+      else await (await connect(uri)).close();
     }
   },
   open: async (options, cells) => new OpenMeasurements(options, cells as readonly PlannedMeasurement[]),

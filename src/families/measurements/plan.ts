@@ -14,8 +14,6 @@ export const FAMILY_NAME = 'measurements';
 export interface PlannedMeasurement extends PlannedCell {
   /** The rows of the cell's tables together; a query that filters or groups moves fewer over the boundary. */
   readonly tableRows: number;
-  /** The client of a `js` cell; for a cell of another side, the client library that it uses instead of the engine. */
-  readonly client?: string;
 }
 
 type PlanOptions = Pick<FamilyOptions, 'rows' | 'workers'> & Partial<FamilyOptions>;

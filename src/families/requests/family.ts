@@ -7,7 +7,15 @@ import { crateVersions } from './crates.js';
 import { type PlannedRequests, type RequestLane, type RequestMatrix, planRequests } from './grid.js';
 import { openNativeRequests } from './native-cell.js';
 import { REQUEST_OPTIONS, type RequestValues, SERVER_OPTIONS } from './options.js';
-import { type ServerKind, type TargetServer, enginesWithKey, openTarget, targetSkip } from './target-server.js';
+import {
+  type ServerKind,
+  type TargetServer,
+  enginesWithKey,
+  openTarget,
+  reachTarget,
+  targetSkip,
+  targetUrl,
+} from './target-server.js';
 
 /** What a family of requests defines over what all of them share. */
 export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequests, Own = object> {
@@ -32,6 +40,8 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
     cells: readonly P[],
     shared: SharedServer | undefined,
   ): Promise<TargetServer>;
+  /** Asks the user's server something that shows whether its URL and its key are right; default: its version. */
+  reach?(url: string, options: FamilyOptions & Partial<Own>): Promise<void>;
   /** The checksum that every sample of a cell must return, in closed form. */
   expected(planned: P, server: TargetServer): Checksum | Promise<Checksum>;
   /** The options of the Rust side, beside the cell. */
@@ -69,6 +79,11 @@ export function defineRequestFamily<P extends PlannedRequests = PlannedRequests,
         },
         options,
       ),
+    reach: async (options) => {
+      const url = targetUrl(server, enginesWithKey(server, options));
+      if (url === undefined) return;
+      await (definition.reach?.(url, options) ?? reachTarget(server, url));
+    },
     open: async (options, cells) => new OpenRequests(definition, options, cells as readonly P[]),
   };
 }

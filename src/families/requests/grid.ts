@@ -64,7 +64,6 @@ export interface Grid {
 export interface PlannedRequests extends PlannedCell {
   readonly cell: Cell & { readonly lane: RequestLane['lane']; readonly threads: number; readonly batch: number };
   readonly setting?: string;
-  readonly client?: string;
 }
 
 /** The place where the cells of a family run. */

@@ -103,6 +103,11 @@ export async function openTarget(
   }
 }
 
+/** Asks the user's server for its version. Throws the error of its URL, of connecting and of logging in. */
+export async function reachTarget(kind: ServerKind, url: string): Promise<void> {
+  await explainedAsync(() => addon.PrivateServer.describe(addonKind(kind), url));
+}
+
 async function describedTarget(kind: ServerKind, url: string, server?: PrivateServer): Promise<TargetServer> {
   const described = await explainedAsync(() => addon.PrivateServer.describe(addonKind(kind), url));
   const info = JSON.parse(described) as { readonly version: string; readonly processId?: number };

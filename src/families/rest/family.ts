@@ -6,7 +6,7 @@ import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
 import { httpAddress } from '../requests/http-address.js';
 import { openLoadCell } from '../requests/load-cell.js';
-import { type TargetServer, enginesWithKey, openTarget } from '../requests/target-server.js';
+import { type TargetServer, enginesWithKey, openTarget, reachTarget } from '../requests/target-server.js';
 import { valuesOf } from '../option.js';
 import type { FamilyOptions, OpenCell } from '../workload.js';
 import { AggregationSums, COUNT_BODY, SQL_PATH, countOf, expectedAggregation } from './aggregation.js';
@@ -18,6 +18,7 @@ import {
   type RestAddress,
   type RestRequester,
   type RestWork,
+  checkStatus,
   isAggregation,
   isBatch,
   openRequester,
@@ -39,6 +40,11 @@ export const restFamily = defineRequestFamily<PlannedRequests, RestValues>({
     cells.some(({ cell, skip }) => isAggregation(cell.workload) && skip === undefined)
       ? ['--scale-factor', String(valuesOf(REST_OPTIONS, options).restScaleFactor)]
       : [],
+  reach: async (url, { restUrl2, ...options }) => {
+    await reachRest(url);
+    if (restUrl2 !== undefined)
+      await reachRest(enginesWithKey('rest', { ...options, engines: { rest: restUrl2 } }).rest!);
+  },
   serverOf: ({ setting }, server, options) => (setting === 'two_servers' ? withSecond(server, options) : undefined),
   expected: async ({ cell }, server) => {
     if (!isAggregation(cell.workload)) return new RestInput(cell.workload).expected(cell.rows);
@@ -49,6 +55,20 @@ export const restFamily = defineRequestFamily<PlannedRequests, RestValues>({
   versions: (cells): Record<string, string> =>
     cells.some(({ cell }) => cell.side === 'js') ? { undici: optionalVersion('undici') } : {},
 });
+
+/** Reaches a server, and reads a row from it, which needs the key. Which tables it has is seen by the cells. */
+async function reachRest(serverUrl: string): Promise<void> {
+  await reachTarget('rest', serverUrl);
+  const input = new RestInput('pkread');
+  const { url, ...options } = addressOf(serverUrl);
+  const client = new HttpClient(url, { ...options, timeoutMs: PROBE_TIMEOUT_MS });
+  try {
+    const answer = await client.request({ path: input.path, body: input.read(0) });
+    if (answer.status === 401) checkStatus(answer.status, answer.text());
+  } finally {
+    await client.close();
+  }
+}
 
 /** Two servers of which the threads take turns, as one whose URL names both. */
 async function withSecond(

@@ -1,0 +1,106 @@
+import { describe, expect, it, test } from 'vitest';
+import { comparisonsOf } from '../../src/compare/comparisons.js';
+import type { Run, RunRecord } from '../../src/records/record.js';
+import { renderRunTerminal } from '../../src/report/run-report.js';
+import { renderRunSummary } from '../../src/report/summary-report.js';
+import { around, completed, sampleRun } from '../records/sample-run.js';
+
+const at = (columns: number, run = sampleRun()): string => renderRunSummary(run, { report: 'out/run.md', columns });
+
+/** A run of these records with the comparisons that they make. */
+function runOf(records: readonly RunRecord[], config: object = {}): Run {
+  const run = sampleRun();
+  return {
+    ...run,
+    context: { ...run.context, config: { ...run.context.config, ...config } },
+    records,
+    comparisons: comparisonsOf(records, { rustLaneOf: () => undefined, margin: 0.05 }),
+  };
+}
+
+test('one line a workload', () => {
+  expect(at(120)).toMatchInlineSnapshot(`
+    "Cells: 13 measured, 1 failed, 1 skipped.
+
+    Workload           Engine        Best from Node                           Rate        Rust factor       Addon factor
+    ─────────────────  ────────────  ─────────────────────────────  ──────────────  ─────────────────  ─────────────────
+    insert.bulk        embedded      napi · RowInserter.addColumns        32.1 M/s  equal (0.98–1.04)                  —
+    query.full_scan    memory        napi · executeQueryColumnar          83.3 M/s     2.0× (1.9–2.1)                  —
+    query.full_scan    apache-arrow  js · apache-arrow column loop         200 M/s                  —                  —
+    query.aggregation  embedded      js · @duckdb/node-api columns  30.3 queries/s                  —  equal (0.97–1.03)
+    mget, 4 threads    redis         napi · client.mget, batch 110        2.20 M/s                  —                  —
+
+    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster. Addon factor: the addon's rate divided by
+    that of JavaScript alone. In parentheses: the 95% interval.
+
+    - measurements/query.full_scan/objects/napi/embedded/w1 failed: BB_CHECKSUM_MISMATCH: expected 10 | got 9 rows
+    - measurements/query.aggregation/row/rust/memory/w1 skipped: memory has no SQL
+
+    Warning: 1 of 15 cells failed.
+
+    Report: out/run.md
+    "
+  `);
+});
+
+test('a narrow terminal gets the answer without its rates', () => {
+  expect(at(80)).toMatchInlineSnapshot(`
+    "Cells: 13 measured, 1 failed, 1 skipped.
+
+    Workload           Engine        Best from Node                      Rust factor
+    ─────────────────  ────────────  ────────────────────────────  ─────────────────
+    insert.bulk        embedded      napi · RowInse…er.addColumns  equal (0.98–1.04)
+    query.full_scan    memory        napi · executeQueryColumnar      2.0× (1.9–2.1)
+    query.full_scan    apache-arrow  js · apache-ar…w column loop                  —
+    query.aggregation  embedded      js · @duckdb/n…e-api columns                  —
+    mget, 4 threads    redis         napi · client.…et, batch 110                  —
+    (too narrow for: Rate, Addon factor)
+
+    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+    Addon factor: the addon's rate divided by that of JavaScript alone. In
+    parentheses: the 95% interval.
+
+    - measurements/query.full_scan/objects/napi/embedded/w1 failed:
+      BB_CHECKSUM_MISMATCH: expected 10 | got 9 rows
+    - measurements/query.aggregation/row/rust/memory/w1 skipped: memory has no SQL
+
+    Warning: 1 of 15 cells failed.
+
+    Report: out/run.md
+    "
+  `);
+});
+
+test.each([60, 80, 100, 120, 200])('no line is longer than a terminal of %d columns', (columns) => {
+  const lines = `${at(columns)}${renderRunTerminal(sampleRun(), columns)}`.split('\n');
+  // A heading is not wrapped.
+  const tooLong = lines.filter((line) => [...line].length > columns && !line.startsWith('Rust vs Node.js'));
+  expect(tooLong).toEqual([]);
+});
+
+describe('the worst warning', () => {
+  const js = completed({ lane: 'objects', side: 'js', variant: 'rows' }, around(1));
+  const open = completed({ lane: 'objects', side: 'rust', variant: 'rows' }, [0.8, 1.3, 1, 0.7, 1.4]);
+  const warningOf = (run: Run): string | undefined => /^Warning: .*$/m.exec(at(1000, run))?.[0];
+
+  it('is that of failures first, then of the machine, then of what is open', () => {
+    const failed: RunRecord = { ...js, id: 'x', outcome: 'failed', error: { code: 'BB_ENGINE', message: 'it broke' } };
+    expect(warningOf(runOf([js, open, failed]))).toBe('Warning: 1 of 3 cells failed.');
+    const { context, ...run } = runOf([js, open]);
+    const powersave = { ...run, context: { ...context, host: { ...context.host, governor: 'powersave' } } };
+    expect(warningOf(powersave)).toContain('the governor of the CPU is powersave');
+    expect(warningOf({ ...run, context })).toBe(
+      'Warning: 1 of 1 comparisons with Rust are open; more processes decide more (--forks).',
+    );
+  });
+
+  it('is none where nothing is wrong', () => {
+    expect(warningOf(runOf([js]))).toBeUndefined();
+  });
+});
+
+test('a quick run is called rough', () => {
+  const js = completed({ lane: 'objects', side: 'js', variant: 'rows' }, around(1));
+  expect(at(80, runOf([js], { quick: true }))).toMatch(/^A rough first look: 1 measured\.\n/);
+  expect(at(80, runOf([js]))).toMatch(/^Cells: 1 measured\.\n/);
+});

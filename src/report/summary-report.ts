@@ -1,0 +1,196 @@
+/** What one needs at the end of a run: one line a workload, and what is wrong with the run. The rest stands in `run.md`. */
+import { completedOf, contestOf, groupBy, largestOfEach } from '../compare/cell-groups.js';
+import { contested, isNodeSide } from '../compare/comparisons.js';
+import { type Judge, judgeOf } from '../compare/judge.js';
+import type { Comparison, CompletedRecord, Run } from '../records/record.js';
+import { median } from '../stats/quantile.js';
+import { recommended } from './advice.js';
+import { isCall } from './call-table.js';
+import { type Block, type Table, columns, dropping, list, paragraph, renderTerminal, tableBlock } from './document.js';
+import { UNKNOWN, formatFactorInterval, formatInterval, formatPercent, formatRateOf } from './format.js';
+import { RUST_FACTOR_NOTE } from './head-to-head.js';
+import { marksOf, notesOf } from './marks.js';
+import { nameAndBatchOf } from './request-tables.js';
+import { unfinishedTable } from './results-table.js';
+
+const ADDON_FACTOR_NOTE = "Addon factor: the addon's rate divided by that of JavaScript alone.";
+
+/** The share of cells that look faster or slower than themselves from which on a run is not to be trusted. */
+const TOO_OFTEN_WRONG = 0.1;
+
+/** The fewest cells from which that share is known. */
+const CELLS_FOR_NOISE = 10;
+
+/** The spread of samples from which on a machine counts as restless. */
+const RESTLESS_SPREAD = 0.5;
+
+export interface SummaryOptions {
+  /** The file with the whole report. */
+  readonly report: string;
+  /** The columns of the terminal. */
+  readonly columns: number;
+}
+
+/** The summary of a run for a terminal. */
+export function renderRunSummary(run: Run, { report, columns: width }: SummaryOptions): string {
+  const answers = answersOf(run);
+  const warning = worstWarning(run, answers);
+  const blocks: Block[] = [
+    paragraph(countsOf(run)),
+    ...tableBlock(answerTable(answers)),
+    ...notes(answers).map(paragraph),
+    ...list(unfinishedTable(run.records).rows.map(([cells, outcome, why]) => `${cells} ${outcome}: ${why}`)),
+    ...(warning === undefined ? [] : [paragraph(`Warning: ${warning}`)]),
+    paragraph(`Report: ${report}`),
+  ];
+  return renderTerminal(blocks, width);
+}
+
+function countsOf({ records, context }: Run): string {
+  const counts = (['completed', 'failed', 'skipped'] as const).flatMap((outcome) => {
+    const count = records.filter((record) => record.outcome === outcome).length;
+    return count === 0 ? [] : [`${count} ${outcome === 'completed' ? 'measured' : outcome}`];
+  });
+  return `${context.config['quick'] === true ? 'A rough first look' : 'Cells'}: ${counts.join(', ')}.`;
+}
+
+/** The answer to one workload: the way from Node that did best, and what others would be to it. */
+interface Answer {
+  readonly node: CompletedRecord;
+  /** Rust over it, and the cell of Rust; absent where there is no Rust. */
+  readonly rust?: { readonly comparison: Comparison; readonly record: CompletedRecord } | undefined;
+  /** The addon over JavaScript alone, each at its best; absent where there is only one of them. */
+  readonly addon?: ReturnType<Judge>;
+}
+
+/** One answer for each workload, engine and transport: with the fewest workers, or the most threads, that were measured. */
+function answersOf(run: Run): Answer[] {
+  const judge = judgeOf(run);
+  const completed = completedOf(run.records);
+  const workloads = groupBy(completed, ({ family, workload, engine, transport, rate, runtime }) =>
+    JSON.stringify([family, workload, engine, transport, rate, runtime]),
+  );
+  return workloads.flatMap((cells) => answerOn(run, contestToShow(cells), judge) ?? []);
+}
+
+function contestToShow(cells: readonly CompletedRecord[]): readonly CompletedRecord[] {
+  const size = ({ threads, workers = 1 }: CompletedRecord): number => (threads === undefined ? -workers : threads);
+  const contests = groupBy(
+    cells.filter(({ side }) => isNodeSide(side)),
+    contestOf,
+  );
+  const [shown = []] = contests.toSorted(([a], [b]) => size(b!) - size(a!));
+  return cells.filter((cell) => shown[0] !== undefined && contestOf(cell) === contestOf(shown[0]));
+}
+
+function answerOn(run: Run, contest: readonly CompletedRecord[], judge: Judge): Answer | undefined {
+  const cells = largestOfEach(contest);
+  const byId = new Map(cells.map((cell) => [cell.id, cell]));
+  const comparison = run.comparisons.find(({ kind, denominator }) => kind === 'best' && byId.has(denominator));
+  const record = comparison && byId.get(comparison.numerator);
+  const node = comparison
+    ? byId.get(comparison.denominator)
+    : recommended(
+        cells.filter(({ side }) => isNodeSide(side)),
+        judge,
+      );
+  return (
+    node && {
+      node,
+      rust: comparison && record && { comparison, record },
+      addon: addonOverJavaScript(cells, judge),
+    }
+  );
+}
+
+/** With the sizes of batches that both have: others show what batching gains. */
+function addonOverJavaScript(cells: readonly CompletedRecord[], judge: Judge): ReturnType<Judge> {
+  const ofSide = (side: string): CompletedRecord[] => cells.filter((cell) => cell.side === side);
+  const [addon, javaScript] = [ofSide('napi'), ofSide('js')];
+  const sharing = (some: CompletedRecord[], others: CompletedRecord[]): CompletedRecord[] =>
+    some.filter(({ batch }) => others.some((other) => other.batch === batch));
+  const [ours, theirs] = [sharing(addon, javaScript), sharing(javaScript, addon)];
+  if (ours.length === 0 || theirs.length === 0) return undefined;
+  const { numerator, denominator } = contested(ours, theirs);
+  return judge(numerator, denominator);
+}
+
+function answerTable(answers: readonly Answer[]): Table {
+  const engines = new Set(answers.map(({ node }) => node.engine));
+  const titles = columns(
+    'Workload',
+    ...(engines.size > 1 ? ['Engine'] : []),
+    'Best from Node',
+    '>Rate',
+    '>Rust factor',
+    '>Addon factor',
+  );
+  return {
+    // JavaScript alone crosses nothing: what a call costs shows in the addon's factor.
+    columns: answers.every(({ node }) => isCall(node))
+      ? dropping(titles, 'Rate', 'Rust factor')
+      : dropping(titles, 'Addon factor', 'Rate'),
+    rows: answers.map(({ node, rust, addon }) => [
+      workloadText(node),
+      ...(engines.size > 1 ? [node.engine] : []),
+      nameAndBatchOf(node),
+      formatRateOf(node),
+      rust === undefined ? UNKNOWN : factorText(rust.comparison) + marksOf(rust.record, node),
+      addon === undefined ? UNKNOWN : factorText(addon),
+    ]),
+  };
+}
+
+function workloadText({ workload, transport, threads }: CompletedRecord): string {
+  const over = transport === undefined ? '' : ` (${transport})`;
+  return `${workload}${over}${threads === undefined ? '' : `, ${threads} ${threads === 1 ? 'thread' : 'threads'}`}`;
+}
+
+/** A factor with its interval; where it is not decided, the interval alone. */
+function factorText(judged: NonNullable<ReturnType<Judge>>): string {
+  switch (judged.verdict) {
+    case 'equivalent':
+      return `equal (${formatInterval(judged)})`;
+    case 'inconclusive':
+      return `open (${formatInterval(judged)})`;
+    default:
+      return formatFactorInterval(judged);
+  }
+}
+
+function notes(answers: readonly Answer[]): string[] {
+  const judged = answers.flatMap(({ rust, addon }) => [rust?.comparison, addon]).filter((each) => each !== undefined);
+  const isShown = (verdict: string): boolean => judged.some((each) => each.verdict === verdict);
+  const factors = [
+    ...(answers.some(({ rust }) => rust !== undefined) ? [RUST_FACTOR_NOTE] : []),
+    ...(answers.some(({ addon }) => addon !== undefined) ? [ADDON_FACTOR_NOTE] : []),
+    ...(judged.length === 0 ? [] : ['In parentheses: the 95% interval.']),
+    ...(isShown('inconclusive') ? ['Open: this run can not tell.'] : []),
+  ];
+  const pairs = answers.flatMap(({ node, rust }) => (rust === undefined ? [] : [marksOf(rust.record, node)]));
+  return [...(factors.length === 0 ? [] : [factors.join(' ')]), ...notesOf(pairs)];
+}
+
+/** What most of all is to be known before these figures are believed; `undefined` if nothing is. */
+function worstWarning({ records, comparisons, context }: Run, answers: readonly Answer[]): string | undefined {
+  const failed = records.filter(({ outcome }) => outcome === 'failed').length;
+  if (failed > 0) return `${failed} of ${records.length} cells failed.`;
+  const noise = comparisons.filter(({ kind }) => kind === 'noise-floor');
+  const wrong = noise.filter(({ verdict }) => verdict === 'faster' || verdict === 'slower').length;
+  if (noise.length >= CELLS_FOR_NOISE && wrong / noise.length > TOO_OFTEN_WRONG) {
+    return `the machine was not quiet: ${wrong} of ${noise.length} cells look faster or slower than themselves.`;
+  }
+  const { governor } = context.host;
+  if (governor !== undefined && governor !== 'performance') {
+    return `the governor of the CPU is ${governor}, so its speed changes; performance keeps it.`;
+  }
+  const spreads = completedOf(records).map(({ summary }) => summary.spread);
+  if (spreads.length > 0 && median(spreads) > RESTLESS_SPREAD) {
+    return `the samples of a cell are ${formatPercent(median(spreads))} apart in the median: the machine is busy, or the work too short.`;
+  }
+  const rust = answers.flatMap((answer) => answer.rust ?? []);
+  const open = rust.filter(({ comparison }) => comparison.verdict === 'inconclusive').length;
+  if (open > 0)
+    return `${open} of ${rust.length} comparisons with Rust are open; more processes decide more (--forks).`;
+  return undefined;
+}
