@@ -99,7 +99,7 @@ describe('run', () => {
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^Cells: 4 measured, 1 skipped\.\n/);
     expect(stdout.match(/^sum\.\w+ +js · \w+ loop +\S+ [KMG]\/s +—/gm)).toHaveLength(2);
-    expect(stdout).toMatch(/\nReport: out\/run\.md\n$/);
+    expect(stdout).toMatch(/\nReport: out\/run\.html\n$/);
     expect(stdout).not.toContain('\u001B');
     const lines = stderr.trimEnd().split('\n');
     expect(lines[0]).toMatch(/^5 cells, about .*, into out$/);
@@ -126,7 +126,7 @@ describe('run', () => {
     expect(stdout).toContain('Hardware / software');
     expect(stdout).toMatch(/^sum\.typed +js · forwards loop/m);
     expect(stdout).toContain('(too narrow for: ');
-    expect(stdout).toMatch(/\nReport: out\/run\.md\n$/);
+    expect(stdout).toMatch(/\nReport: out\/run\.html\n$/);
     const table = stdout.split('\n').filter((line) => /^(sum\.|─)/.test(line));
     expect(Math.max(...table.map((line) => line.length))).toBeLessThanOrEqual(60);
   });
@@ -225,7 +225,7 @@ describe('a directory that can not be written', () => {
 
     const resumed = await cli(['run', '--resume', 'out']);
     expect(resumed.exitCode).toBe(0);
-    expect((await readdir(join(cwd, 'out'))).toSorted()).toEqual(['run.json', 'run.jsonl', 'run.md']);
+    expect((await readdir(join(cwd, 'out'))).toSorted()).toEqual(['run.html', 'run.json', 'run.jsonl', 'run.md']);
   });
 });
 
