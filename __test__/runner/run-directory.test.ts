@@ -56,7 +56,7 @@ describe('the lock of a directory', () => {
   });
 
   it('goes to one of several that find a dead one', async () => {
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < 200; round++) {
       await heldBy(2 ** 30, '1');
       const taken = await Promise.allSettled([1, 2, 3, 4].map(() => RunLock.take(folder)));
       const locks = taken.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));

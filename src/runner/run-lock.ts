@@ -1,12 +1,16 @@
 import { rmSync } from 'node:fs';
-import { readlink, rename, rm, symlink } from 'node:fs/promises';
+import { readlink, rm, symlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { BoundaryError } from '../errors.js';
 import { startOfProcess } from '../host/process-start.js';
 
 /** The name of the lock in a directory. */
 export const LOCK = 'run.lock';
+
+/** The time after which a lock is looked at again that another process removes. */
+const RETRY_MS = 5;
 
 /**
  * The lock of a directory, held by the process whose run writes there. It is a symbolic link whose target names the process, since
@@ -26,7 +30,7 @@ export class RunLock {
     const path = join(directory, LOCK);
     for (;;) {
       try {
-        await symlink(`${process.pid}/${startOfProcess(process.pid)}/${hostname()}`, path);
+        await symlink(ownName(), path);
         return new RunLock(path);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
@@ -43,26 +47,50 @@ export class RunLock {
 
 /** Removes the lock of a process that has ended; throws if its process runs, or runs on another machine for all that is known. */
 async function removeIfDead(directory: string, path: string): Promise<void> {
-  const holder = await targetOf(path);
-  if (holder === undefined) return;
-  const [processId = '', started = '', host = ''] = holder.split('/');
-  const isElsewhere = host !== hostname();
-  if (isElsewhere || startOfProcess(Number(processId)) === started) {
-    const where = isElsewhere ? ` on ${host}` : '';
-    throw new BoundaryError('BB_OUT_BUSY', `another run writes into ${directory} (process ${processId}${where})`, {
-      hint: `${isElsewhere ? `Delete ${path} if it has ended` : 'Wait until it ends'}, or choose another directory by --out.`,
-    });
-  }
-  // Renamed first: of several processes that have seen the dead one, only one finds the lock to rename.
-  const taken = `${path}.${process.pid}`;
+  if (!(await isDead(directory, path))) return;
+  // Held by the one process that removes: others have seen the dead lock, too, and could remove the next one in its place.
+  const removal = `${path}.removal`;
   try {
-    await rename(path, taken);
-  } catch {
+    await symlink(ownName(), removal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    const remover = await targetOf(removal);
+    if (remover !== undefined && !isRunning(remover)) await rm(removal, { force: true });
+    await setTimeout(RETRY_MS);
     return;
   }
-  if ((await targetOf(taken)) === holder) await rm(taken, { force: true });
-  // Another one was faster, and this is its lock.
-  else await rename(taken, path);
+  try {
+    if (await isDead(directory, path)) await rm(path, { force: true });
+  } finally {
+    await rm(removal, { force: true });
+  }
+}
+
+/** Whether there is a lock whose process has ended. Throws `BB_OUT_BUSY` if it runs. */
+async function isDead(directory: string, path: string): Promise<boolean> {
+  const holder = await targetOf(path);
+  if (holder === undefined) return false;
+  if (!isRunning(holder)) return true;
+  const [processId, , host] = holder.split('/');
+  const isElsewhere = host !== hostname();
+  throw new BoundaryError(
+    'BB_OUT_BUSY',
+    `another run writes into ${directory} (process ${processId}${isElsewhere ? ` on ${host}` : ''})`,
+    {
+      hint: `${isElsewhere ? `Delete ${path} if it has ended` : 'Wait until it ends'}, or choose another directory by --out.`,
+    },
+  );
+}
+
+/** The name of this process in a lock: its id, its start, and its machine. */
+function ownName(): string {
+  return `${process.pid}/${startOfProcess(process.pid)}/${hostname()}`;
+}
+
+/** Whether the process of a name runs; one of another machine does for all that is known. */
+function isRunning(name: string): boolean {
+  const [processId, started, host] = name.split('/');
+  return host !== hostname() || startOfProcess(Number(processId)) === started;
 }
 
 async function targetOf(path: string): Promise<string | undefined> {
