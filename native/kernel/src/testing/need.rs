@@ -131,7 +131,10 @@ mod tests {
     #[test]
     fn unknown_words_fail() {
         let Decision::Fail(message) = decide("redis", "mysql,rediss", Ok::<_, String>(())) else { panic!() };
-        assert!(message.contains("names rediss, which is none of bun, chromium, deno, git, hyperd, mysql"), "{message}");
+        assert!(
+            message.contains("names rediss, which is none of bun, chromium, deno, git, hyperd, mysql"),
+            "{message}"
+        );
         assert!(matches!(decide("rediss", "", MISSING), Decision::Fail(_)));
     }
 
