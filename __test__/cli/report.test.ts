@@ -56,6 +56,9 @@ describe('report', () => {
       [['report', 'started'], 'Go on with: boundary-bench run --resume started'],
       [['report', '.'], 'there is no run.json in .'],
       [['report', 'done', '--out', 'file'], "can't write file"],
+      ...(process.platform === 'linux'
+        ? [[['report', 'done', '--out', '/proc/nowhere'], "can't write /proc/nowhere"] as const]
+        : []),
     ];
     for (const [args, message] of wrong) {
       const { exitCode, stderr } = await cli(...args);

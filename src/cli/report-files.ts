@@ -1,9 +1,9 @@
 /** The files that reports are read from and written to, and the program that shows them. */
 import { spawn } from 'node:child_process';
-import { access, mkdir, readdir, stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { BoundaryError } from '../errors.js';
-import { writeAtomically } from '../runner/run-directory.js';
+import { exists, isDirectory, makeFolder, writeAtomically } from '../runner/files.js';
 
 /** The result file that a command line names: the file itself, or the `run.json` of a directory. */
 export async function runFileOf(path: string): Promise<string> {
@@ -39,7 +39,7 @@ export function reportsOf(
 /** Writes a report, in a directory that is made if necessary. Throws `BB_RESULT_FILE_UNWRITABLE` if that fails. */
 export async function writeReport(path: string, text: string): Promise<void> {
   try {
-    await mkdir(dirname(path), { recursive: true });
+    await makeFolder(dirname(path));
     await writeAtomically(path, text);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
@@ -80,18 +80,4 @@ export async function openFile(path: string, openers = OPENERS): Promise<void> {
   throw new BoundaryError('BB_OPEN_FAILED', `${program} could not open ${path}: ${why}`, {
     hint: 'Open the file in a browser yourself; it needs no network.',
   });
-}
-
-async function isDirectory(path: string): Promise<boolean> {
-  return stat(path).then(
-    (entry) => entry.isDirectory(),
-    () => false,
-  );
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

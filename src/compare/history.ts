@@ -1,7 +1,7 @@
 import type { CompletedRecord, Run, Verdict } from '../records/record.js';
 import { BoundaryError } from '../errors.js';
 import { type RatioInterval, verdictOf } from '../stats/ratio-interval.js';
-import { completedOf } from './cell-groups.js';
+import { completedOf, groupBy } from './cell-groups.js';
 import { hardwareDifferences } from './hardware.js';
 import { rateRatio } from './rate-ratio.js';
 
@@ -61,20 +61,13 @@ export function historyOf(
 }
 
 function cellsOf(runs: readonly NamedRun[]): CellHistory[] {
-  const byId = new Map<string, { at: number; record: CompletedRecord }[]>();
-  for (const [at, { run }] of runs.entries()) {
-    for (const record of completedOf(run.records)) {
-      const entries = byId.get(record.id);
-      if (entries === undefined) byId.set(record.id, [{ at, record }]);
-      else entries.push({ at, record });
-    }
-  }
-  return [...byId].flatMap(([id, [first, ...later]]) => {
+  const entries = runs.flatMap(({ run }, at) => completedOf(run.records).map((record) => ({ at, record })));
+  return groupBy(entries, ({ record }) => record.id).flatMap(([first, ...later]) => {
     if (first === undefined) return [];
     const steps = later.flatMap(({ at, record }): CellStep[] => {
       const interval = rateRatio(record, first.record);
       return interval === undefined ? [] : [{ at, record, ...interval, verdict: verdictOf(interval) }];
     });
-    return steps.length === 0 ? [] : [{ id, first: first.record, steps }];
+    return steps.length === 0 ? [] : [{ id: first.record.id, first: first.record, steps }];
   });
 }

@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Run, RunContext, RunRecord } from '../records/record.js';
 import { serializeRun } from '../records/run-file.js';
@@ -12,6 +12,7 @@ import {
 } from '../records/run-log.js';
 import { renderRunMarkdown } from '../report/run-report.js';
 import { BoundaryError } from '../errors.js';
+import { exists, makeFolder, writeAtomically } from './files.js';
 import { RunLock } from './run-lock.js';
 
 /** The files of a run: `run.jsonl` during the run, `run.json`, `run.md` and `run.html` at its end. */
@@ -198,17 +199,6 @@ async function saving<T>(what: string, hint: string, work: () => Promise<T>): Pr
   }
 }
 
-/** Makes a folder where there is none, and returns its path. `mkdir` of Node never ends where one can't be made, as in /proc. */
-async function makeFolder(path: string): Promise<string> {
-  if ((await stat(path).catch(() => undefined))?.isDirectory()) return path;
-  if (dirname(path) !== path) await makeFolder(dirname(path));
-  await mkdir(path).catch(async (error: unknown) => {
-    // Another process may have made it in the meantime.
-    if (!(await stat(path).catch(() => undefined))?.isDirectory()) throw error;
-  });
-  return path;
-}
-
 /** Makes a folder that was not there, with a number after its name where other runs were started in the same second. */
 async function makeNewFolder(path: string): Promise<string> {
   await makeFolder(dirname(path));
@@ -221,29 +211,4 @@ async function makeNewFolder(path: string): Promise<string> {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
   }
-}
-
-/** Replaces a file so that a reader sees the old or the new content, also after a crash. */
-export async function writeAtomically(path: string, content: string): Promise<void> {
-  const temporary = `${path}.${process.pid}.tmp`;
-  try {
-    const file = await open(temporary, 'w');
-    try {
-      await file.writeFile(content);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(temporary, path);
-  } catch (cause) {
-    await rm(temporary, { force: true });
-    throw cause;
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -37,7 +37,7 @@ export function requestFigures(canvas: Canvas, run: Run): Figure[] {
 
 const AXES = { batch: 'operations of one request', threads: 'connections' } as const;
 
-/** The throughput by one size, at the largest of the other: with the most threads, or with the largest batch that all clients have. */
+/** The throughput by one size, at one of the other: with the most threads, or with the smallest batch. */
 function throughputFigure(
   canvas: Canvas,
   records: readonly CompletedRecord[],

@@ -61,8 +61,7 @@ function processesOf({ id, samples, summary, side }: CompletedRecord, index: num
       color: SIDE_STYLES[side].color,
       median: own / summary.medianSeconds,
       title: `${id}\nprocess ${number ?? 'of the run'}: ${ofFork.length} samples, median ${formatDuration(own)}`,
-      // A time that was read as 0 has no place on a log scale.
-      parts: ofFork.map(({ seconds }) => seconds / summary.medianSeconds).filter((part) => part > 0),
+      parts: ofFork.map(({ seconds }) => seconds / summary.medianSeconds),
     };
   });
 }

@@ -65,9 +65,7 @@ export function timePlot(
     const start = javaScript?.from ?? 0;
     return { index, name: nameOf(record), segments, elapsed, title, gc: { from: start, until: start + gc } };
   });
-  // Times that were all read as 0 still have an axis.
   const most = Math.max(
-    1e-9,
     ...bars.flatMap(({ segments, elapsed, gc }) => [elapsed, gc.until, ...segments.map(({ until }) => until)]),
   );
   const frame = {
