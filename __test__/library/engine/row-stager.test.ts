@@ -12,7 +12,7 @@ import { encodeFrame } from '../frame-encoder.js';
 
 /** The staged rows, read back. */
 function readBack(stager: RowStager, of: readonly Column[], generate = true) {
-  return new RowReader(of, 'bigint', generate).read(new Frame(encodeFrame(stager.rows, stager.parts()), of));
+  return new RowReader(of, 'bigint', { generate }).read(new Frame(encodeFrame(stager.rows, stager.parts()), of));
 }
 
 const tableOf = (type: SqlType, nullable = true) => new TableDefinition('t', [{ name: 'c', type, nullable }]).columns;

@@ -11,6 +11,7 @@ export async function collectRows(source: QuerySource, options: QueryOptions): P
     const guard = new HeapGuard(await run.columns(), int64);
     const chunkSource = new RowChunks(run, {
       int64,
+      rowsAreKept: true,
       // Builds a whole frame per turn: each turn of the loop may start a garbage collection, which finds nearly all rows alive.
       rowsPerTurn: Infinity,
       admit: (frame, rowCount) => guard.check(frame, rowCount),

@@ -17,6 +17,8 @@ export interface RowChunksOptions {
   readonly rowsPerTurn: number;
   /** The most rows of an array; `rowsPerTurn` if it is left out. */
   readonly rowsAtOnce?: number;
+  /** Whether the caller keeps all rows. Default: no. */
+  readonly rowsAreKept?: boolean;
   readonly admit?: AdmitFrame;
 }
 
@@ -85,9 +87,9 @@ export class RowChunks {
   }
 
   #build(frame: Frame): Row[] {
-    const { int64, rowsPerTurn, rowsAtOnce = rowsPerTurn } = this.#options;
+    const { int64, rowsPerTurn, rowsAtOnce = rowsPerTurn, rowsAreKept = false } = this.#options;
     const end = Math.min(this.#turnEnd, this.#start + rowsAtOnce);
-    this.#reader ??= new RowReader(frame.columns, int64);
+    this.#reader ??= new RowReader(frame.columns, int64, { rowsAreKept });
     const rows = this.#reader.read(frame, this.#start, end);
     this.#start = end;
     if (end === frame.rowCount) this.#release();

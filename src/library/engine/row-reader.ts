@@ -1,6 +1,7 @@
 import { canGenerateCode, generateFunction, literalKey, MOST_GENERATED_COLUMNS } from './code-generation.js';
 import { type CellReader, createCellReader, type Int64Mode, isNull, type RowValue } from './cell-readers.js';
 import type { Frame, FrameColumn } from './frame.js';
+import { KeptRows } from './kept-rows.js';
 import type { Column } from './table-definition.js';
 
 /** A row of a result: a plain object with the columns' names as keys. */
@@ -17,11 +18,19 @@ const MOST_BUILDERS = 8;
 
 type BuildRows = (start: number, end: number, columns: readonly BoundColumn[]) => Row[];
 
+export interface RowReaderOptions {
+  /** Whether to make functions from text; `false` is for processes in which they can't be made. */
+  readonly generate?: boolean;
+  /** Whether the caller keeps all rows. Default: no. */
+  readonly rowsAreKept?: boolean;
+}
+
 /** Builds the rows of a query's frames. All rows of a query have one hidden class. */
 export class RowReader {
   readonly #columns: readonly Column[];
   readonly #int64: Int64Mode;
   readonly #generates: boolean;
+  readonly #rowsAreKept: boolean;
   /** The builders made so far, by the set of columns that may hold nulls. */
   readonly #builders = new Map<string, BuildRows>();
   #build: BuildRows;
@@ -29,10 +38,14 @@ export class RowReader {
   #frame: Frame | undefined;
   #bound: readonly BoundColumn[] = [];
 
-  /** `generate: false` uses the loop for processes in which functions can't be made from text. */
-  constructor(columns: readonly Column[], int64: Int64Mode, generate = canGenerateCode) {
+  constructor(
+    columns: readonly Column[],
+    int64: Int64Mode,
+    { generate = canGenerateCode, rowsAreKept = false }: RowReaderOptions = {},
+  ) {
     this.#columns = columns;
     this.#int64 = int64;
+    this.#rowsAreKept = rowsAreKept;
     this.#generates = generate && columns.length <= MOST_GENERATED_COLUMNS;
     this.#build = interpretingBuild(columns);
   }
@@ -81,7 +94,10 @@ export class RowReader {
     const made = this.#builders.get(key);
     if (made !== undefined) return made;
     const source = buildSource(this.#columns, this.#int64, withNulls);
-    const build = generateFunction<BuildRows>(['start', 'end', 'columns'], source);
+    const make = (directive: string): BuildRows =>
+      generateFunction<BuildRows>(['start', 'end', 'columns'], directive + source);
+    const kept = this.#rowsAreKept ? new KeptRows(make) : undefined;
+    const build: BuildRows = kept === undefined ? make('') : (...given) => kept.call(...given);
     this.#builders.set(key, build);
     return build;
   }
