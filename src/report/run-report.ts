@@ -2,6 +2,7 @@ import { completedOf, groupBy, isRequestWork } from '../compare/cell-groups.js';
 import type { Comparison, CompletedRecord, Run, RunRecord } from '../records/record.js';
 import { adviceFor } from './advice.js';
 import { callTable, isCall } from './call-table.js';
+import { COMPACT_NOTE, isCompact } from './compact.js';
 import { settingTable } from './setting-table.js';
 import { type Block, heading, list, paragraph, renderMarkdown, renderTerminal, tableBlock } from './document.js';
 import { type MarkedTable, bestTable, laneTable } from './head-to-head.js';
@@ -37,6 +38,7 @@ function runDocument(run: Run, extent: Extent = { withResources: true }): Block[
     heading(1, 'Boundary Bench'),
     heading(2, 'Hardware / software'),
     ...list(hostLines(run.context)),
+    ...(isCompact(run) ? [paragraph(COMPACT_NOTE)] : []),
     ...engines.flatMap((records) => engineBlocks(run, records, extent)),
     ...modelBlocks(run.model),
     ...unfinishedBlocks(run.records),

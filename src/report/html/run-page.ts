@@ -3,6 +3,7 @@ import { groupBy } from '../../compare/cell-groups.js';
 import { noiseFloorsOf } from '../../compare/comparisons.js';
 import { marginOf } from '../../compare/judge.js';
 import type { Run } from '../../records/record.js';
+import { COMPACT_NOTE, isCompact } from '../compact.js';
 import { RUST_FACTOR_NOTE } from '../head-to-head.js';
 import { hostLines } from '../host-block.js';
 import { notesOf } from '../marks.js';
@@ -47,8 +48,13 @@ export async function renderRunHtml(run: Run): Promise<string> {
     ...trustSection(canvas, run, contests),
     { id: 'all', title: 'All records', content: recordsTable(run.records, anchorOf) },
     { id: 'unfinished', title: 'Failed and skipped', content: unfinishedList(run.records) },
-    { id: 'host', title: 'Hardware and software', content: listOf(hostLines(context)) },
+    { id: 'host', title: 'Hardware and software', content: hostContent(run) },
   ]);
+}
+
+function hostContent(run: Run): Markup {
+  const note = isCompact(run) ? markup`<p>${COMPACT_NOTE}</p>` : undefined;
+  return markup`${listOf(hostLines(run.context))}${note}`;
 }
 
 function answerSection(run: Run): Section {
