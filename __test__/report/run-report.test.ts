@@ -39,23 +39,14 @@ test('a whole run as Markdown', () => {
     - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster; RowInserter.addColumns × 2 reaches 40.0 M rows/s.
     - query.aggregation on embedded: stay in JavaScript: @duckdb/node-api columns (33.0 ms) is as fast as the addon's executeQueryColumnar.
 
-    ### Rust vs Node.js, best against best
+    ### Rust vs Node.js
 
-    | Workload | Rust (best) | Node (best) | Rust factor |
-    | --- | --- | --- | ---: |
-    | insert.bulk | sync column slices — 32.3 M/s / 738.3 MiB/s | napi · RowInserter.addColumns — 32.1 M/s / 733.6 MiB/s | equivalent (0.98–1.04) |
-    | insert.bulk | async column slices × 2 — 50.0 M/s / 1144.4 MiB/s | napi · RowInserter.addColumns × 2 — 40.0 M/s / 915.5 MiB/s | 1.3× (1.2–1.3) |
-
-    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
-
-    ### Rust vs Node.js, lane by lane
-
-    | Workload | Lane | Rust | Node | Rust factor | 95% interval | Verdict |
-    | --- | --- | --- | --- | ---: | ---: | --- |
-    | insert.bulk | naive-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · each value crosses (naive) — 1.25 M/s | 20.0× † | 19.4–20.6 | Rust faster |
-    | insert.bulk | staged-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · RowInserter.addRow — 23.3 M/s | 1.07× | 1.04–1.11 | Rust faster |
-    | insert.bulk | columns | sync column slices — 32.3 M/s | napi · RowInserter.addColumns — 32.1 M/s | 1.01× | 0.98–1.04 | equivalent |
-    | insert.bulk | columns | async column slices × 2 — 50.0 M/s | napi · RowInserter.addColumns × 2 — 40.0 M/s | 1.3× | 1.2–1.3 | Rust faster |
+    | Workload | Lane | Rust | Node | Rust factor |
+    | --- | --- | --- | --- | ---: |
+    | insert.bulk | best: columns | sync column slices — 32.3 M/s | napi · RowInserter.addColumns — 32.1 M/s | equivalent (0.98–1.04) |
+    | insert.bulk | naive-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · each value crosses (naive) — 1.25 M/s | 20.0× (19.4–20.6) † |
+    | insert.bulk | staged-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · RowInserter.addRow — 23.3 M/s | 1.07× (1.04–1.11) |
+    | insert.bulk | best: columns | async column slices × 2 — 50.0 M/s | napi · RowInserter.addColumns × 2 — 40.0 M/s | 1.3× (1.2–1.3) |
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
@@ -84,19 +75,11 @@ test('a whole run as Markdown', () => {
 
     - query.full_scan on memory: from Node use executeQueryColumnar (83.3 M rows/s); Rust (sync column slices) would be 2.0× that.
 
-    ### Rust vs Node.js, best against best
+    ### Rust vs Node.js
 
-    | Workload | Rust (best) | Node (best) | Rust factor |
-    | --- | --- | --- | ---: |
-    | query.full_scan | sync column slices — 167 M/s / 3814.7 MiB/s | napi · executeQueryColumnar — 83.3 M/s / 1907.3 MiB/s | 2.0× (1.9–2.1) |
-
-    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
-
-    ### Rust vs Node.js, lane by lane
-
-    | Workload | Lane | Rust | Node | Rust factor | 95% interval | Verdict |
-    | --- | --- | --- | --- | ---: | ---: | --- |
-    | query.full_scan | columnar | sync column slices — 167 M/s | napi · executeQueryColumnar — 83.3 M/s | 2.0× | 1.9–2.1 | Rust faster |
+    | Workload | Lane | Rust | Node | Rust factor |
+    | --- | --- | --- | --- | ---: |
+    | query.full_scan | best: columnar | sync column slices — 167 M/s | napi · executeQueryColumnar — 83.3 M/s | 2.0× (1.9–2.1) |
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
@@ -115,11 +98,11 @@ test('a whole run as Markdown', () => {
 
     - query.full_scan on apache-arrow: stay in JavaScript: apache-arrow column loop (200 M rows/s) is 2.4× the addon's executeQueryColumnar on memory; Rust on memory would be slower, at 0.83×.
 
-    ### Rust vs Node.js, lane by lane
+    ### Rust vs Node.js
 
-    | Workload | Lane | Rust | Node | Rust factor | 95% interval | Verdict |
-    | --- | --- | --- | --- | ---: | ---: | --- |
-    | query.full_scan | columnar | sync column slices on memory — 167 M/s | js · apache-arrow column loop — 200 M/s | 0.83× | 0.81–0.86 | Rust slower |
+    | Workload | Lane | Rust | Node | Rust factor |
+    | --- | --- | --- | --- | ---: |
+    | query.full_scan | columnar | sync column slices on memory — 167 M/s | js · apache-arrow column loop — 200 M/s | 0.83× (0.81–0.86) |
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
@@ -201,23 +184,14 @@ test('a whole run on a terminal', () => {
     - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster; RowInserter.addColumns × 2 reaches 40.0 M rows/s.
     - query.aggregation on embedded: stay in JavaScript: @duckdb/node-api columns (33.0 ms) is as fast as the addon's executeQueryColumnar.
 
-    Rust vs Node.js, best against best
+    Rust vs Node.js
 
-    Workload     Rust (best)                                        Node (best)                                                            Rust factor
-    ───────────  ─────────────────────────────────────────────────  ──────────────────────────────────────────────────────────  ──────────────────────
-    insert.bulk  sync column slices — 32.3 M/s / 738.3 MiB/s        napi · RowInserter.addColumns — 32.1 M/s / 733.6 MiB/s      equivalent (0.98–1.04)
-    insert.bulk  async column slices × 2 — 50.0 M/s / 1144.4 MiB/s  napi · RowInserter.addColumns × 2 — 40.0 M/s / 915.5 MiB/s          1.3× (1.2–1.3)
-
-    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
-
-    Rust vs Node.js, lane by lane
-
-    Workload     Lane                    Rust                                Node                                          Rust factor  95% interval  Verdict
-    ───────────  ──────────────────────  ──────────────────────────────────  ────────────────────────────────────────────  ───────────  ────────────  ───────────
-    insert.bulk  naive-row (Rust: row)   sync RowWriter — 25.0 M/s           napi · each value crosses (naive) — 1.25 M/s      20.0× †     19.4–20.6  Rust faster
-    insert.bulk  staged-row (Rust: row)  sync RowWriter — 25.0 M/s           napi · RowInserter.addRow — 23.3 M/s                1.07×     1.04–1.11  Rust faster
-    insert.bulk  columns                 sync column slices — 32.3 M/s       napi · RowInserter.addColumns — 32.1 M/s            1.01×     0.98–1.04  equivalent
-    insert.bulk  columns                 async column slices × 2 — 50.0 M/s  napi · RowInserter.addColumns × 2 — 40.0 M/s         1.3×       1.2–1.3  Rust faster
+    Workload     Lane                    Rust                                Node                                                     Rust factor
+    ───────────  ──────────────────────  ──────────────────────────────────  ────────────────────────────────────────────  ──────────────────────
+    insert.bulk  best: columns           sync column slices — 32.3 M/s       napi · RowInserter.addColumns — 32.1 M/s      equivalent (0.98–1.04)
+    insert.bulk  naive-row (Rust: row)   sync RowWriter — 25.0 M/s           napi · each value crosses (naive) — 1.25 M/s     20.0× (19.4–20.6) †
+    insert.bulk  staged-row (Rust: row)  sync RowWriter — 25.0 M/s           napi · RowInserter.addRow — 23.3 M/s               1.07× (1.04–1.11)
+    insert.bulk  best: columns           async column slices × 2 — 50.0 M/s  napi · RowInserter.addColumns × 2 — 40.0 M/s          1.3× (1.2–1.3)
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
@@ -233,19 +207,11 @@ test('a whole run on a terminal', () => {
 
     - query.full_scan on memory: from Node use executeQueryColumnar (83.3 M rows/s); Rust (sync column slices) would be 2.0× that.
 
-    Rust vs Node.js, best against best
+    Rust vs Node.js
 
-    Workload         Rust (best)                                  Node (best)                                               Rust factor
-    ───────────────  ───────────────────────────────────────────  ─────────────────────────────────────────────────────  ──────────────
-    query.full_scan  sync column slices — 167 M/s / 3814.7 MiB/s  napi · executeQueryColumnar — 83.3 M/s / 1907.3 MiB/s  2.0× (1.9–2.1)
-
-    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
-
-    Rust vs Node.js, lane by lane
-
-    Workload         Lane      Rust                          Node                                    Rust factor  95% interval  Verdict
-    ───────────────  ────────  ────────────────────────────  ──────────────────────────────────────  ───────────  ────────────  ───────────
-    query.full_scan  columnar  sync column slices — 167 M/s  napi · executeQueryColumnar — 83.3 M/s         2.0×       1.9–2.1  Rust faster
+    Workload         Lane            Rust                          Node                                       Rust factor
+    ───────────────  ──────────────  ────────────────────────────  ──────────────────────────────────────  ──────────────
+    query.full_scan  best: columnar  sync column slices — 167 M/s  napi · executeQueryColumnar — 83.3 M/s  2.0× (1.9–2.1)
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
@@ -258,11 +224,11 @@ test('a whole run on a terminal', () => {
 
     - query.full_scan on apache-arrow: stay in JavaScript: apache-arrow column loop (200 M rows/s) is 2.4× the addon's executeQueryColumnar on memory; Rust on memory would be slower, at 0.83×.
 
-    Rust vs Node.js, lane by lane
+    Rust vs Node.js
 
-    Workload         Lane      Rust                                    Node                                     Rust factor  95% interval  Verdict
-    ───────────────  ────────  ──────────────────────────────────────  ───────────────────────────────────────  ───────────  ────────────  ───────────
-    query.full_scan  columnar  sync column slices on memory — 167 M/s  js · apache-arrow column loop — 200 M/s        0.83×     0.81–0.86  Rust slower
+    Workload         Lane      Rust                                    Node                                           Rust factor
+    ───────────────  ────────  ──────────────────────────────────────  ───────────────────────────────────────  ─────────────────
+    query.full_scan  columnar  sync column slices on memory — 167 M/s  js · apache-arrow column loop — 200 M/s  0.83× (0.81–0.86)
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 

@@ -5,11 +5,11 @@ import { callTable, isCall } from './call-table.js';
 import { COMPACT_NOTE, isCompact } from './compact.js';
 import { settingTable } from './setting-table.js';
 import { type Block, heading, list, paragraph, renderMarkdown, renderTerminal, tableBlock } from './document.js';
-import { type MarkedTable, bestTable, laneTable } from './head-to-head.js';
+import { type MarkedTable, headToHeadTable } from './head-to-head.js';
 import { hostLines } from './host-block.js';
 import { modelBlocks } from './model-table.js';
 import { requestAdviceFor } from './request-advice.js';
-import { requestBestTable, requestLaneTable, requestTable } from './request-tables.js';
+import { requestHeadToHeadTable, requestTable } from './request-tables.js';
 import { noiseText } from './noise.js';
 import { runtimeTable } from './runtime-table.js';
 import { resourcesTable } from './resource-tables.js';
@@ -66,8 +66,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
     ...runtimeBlocks(completed.filter(isCall), run),
     ...tableBlock(resultsTable(completed.filter((record) => !isRequestWork(record) && !isCall(record)))),
     ...list(adviceFor(run, engine)),
-    ...headToHeadBlocks('Rust vs Node.js, best against best', bestTable(rowWork, recordOf)),
-    ...headToHeadBlocks('Rust vs Node.js, lane by lane', laneTable(rowWork, recordOf)),
+    ...headToHeadBlocks('Rust vs Node.js', headToHeadTable(rowWork, recordOf)),
     ...tableBlock(requests.table),
     ...requests.notes.map(paragraph),
     ...headToHeadBlocks(
@@ -75,8 +74,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
       settingTable(completed.filter(isRequestWork), run.context.networks?.[engine]),
     ),
     ...list(requestAdviceFor(run, engine)),
-    ...headToHeadBlocks('Requests, best against best with the same threads', requestBestTable(requestWork, recordOf)),
-    ...headToHeadBlocks('Requests, lane by lane', requestLaneTable(requestWork, recordOf)),
+    ...headToHeadBlocks('Rust vs Node.js with the same threads', requestHeadToHeadTable(requestWork, recordOf)),
     ...(withResources ? [heading(3, 'Where the time went'), ...tableBlock(resourcesTable(completed))] : []),
   ];
 }
