@@ -3,6 +3,7 @@ import type { Comparison, CompletedRecord, Run, RunRecord } from '../records/rec
 import { adviceFor } from './advice.js';
 import { callTable, isCall } from './call-table.js';
 import { COMPACT_NOTE, isCompact } from './compact.js';
+import { CROSSING_NOTE, crossingShareOf } from './crossing-share.js';
 import { settingTable } from './setting-table.js';
 import { type Block, heading, list, paragraph, renderMarkdown, renderTerminal, tableBlock } from './document.js';
 import { type MarkedTable, headToHeadTable } from './head-to-head.js';
@@ -75,8 +76,14 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
     ),
     ...list(requestAdviceFor(run, engine)),
     ...headToHeadBlocks('Rust vs Node.js with the same threads', requestHeadToHeadTable(requestWork, recordOf)),
-    ...(withResources ? [heading(3, 'Where the time went'), ...tableBlock(resourcesTable(completed))] : []),
+    ...(withResources ? resourceBlocks(run, completed) : []),
   ];
+}
+
+function resourceBlocks(run: Run, completed: readonly CompletedRecord[]): Block[] {
+  const shareOf = crossingShareOf(run);
+  const note = completed.some((record) => shareOf(record) !== undefined) ? [paragraph(CROSSING_NOTE)] : [];
+  return [heading(3, 'Where the time went'), ...tableBlock(resourcesTable(completed, shareOf)), ...note];
 }
 
 function runtimeBlocks(calls: readonly CompletedRecord[], { context }: Run): Block[] {

@@ -4,6 +4,7 @@ import { noiseFloorsOf } from '../../compare/comparisons.js';
 import { marginOf } from '../../compare/judge.js';
 import type { Run } from '../../records/record.js';
 import { COMPACT_NOTE, isCompact } from '../compact.js';
+import { CROSSING_NOTE, type CrossingShareOf, crossingShareOf } from '../crossing-share.js';
 import { RUST_FACTOR_NOTE } from '../head-to-head.js';
 import { hostLines } from '../host-block.js';
 import { notesOf } from '../marks.js';
@@ -35,7 +36,7 @@ export async function renderRunHtml(run: Run): Promise<string> {
   return pageText('Boundary Bench', lead, [
     answerSection(run),
     ...lanesSection(canvas, run, contests, anchorOf),
-    ...timeSection(canvas, contests),
+    ...timeSection(canvas, contests, crossingShareOf(run)),
     ...figuresSection('requests', 'Requests: batches, connections, load', requestFigures(canvas, run), sideLegend()),
     ...(run.model === undefined
       ? []
@@ -107,25 +108,31 @@ export function laneFigure(canvas: Canvas, { title, reference, rows }: ComparedC
   return { title, note: `1 is ${to}`, picture };
 }
 
-function timeSection(canvas: Canvas, contests: readonly Contest[]): Section[] {
+function timeSection(canvas: Canvas, contests: readonly Contest[], shareOf: CrossingShareOf): Section[] {
   const told = contests
     .map((contest) => ({ ...contest, records: contest.records.filter(hasParts) }))
     .filter(({ records }) => records.length > 0);
   if (told.length === 0) return [];
   const all = told.map(({ title, records }): Figure => {
-    return { title, picture: timePlot(canvas, records, namesOf(records), `${title}: where the time goes`) };
+    return { title, picture: timePlot(canvas, records, namesOf(records), `${title}: where the time goes`, shareOf) };
   });
   const entries = partsOf(told.flatMap(({ records }) => records)).map(({ name, color }) => {
     return { name, symbol: bar(color) };
   });
   const hasGarbage = told.some(({ records }) => records.some((record) => garbageOf(record) > 0));
+  const shares = told.flatMap(({ records }) => records).flatMap((record) => shareOf(record) ?? []);
   const marks = [
     ...(hasGarbage ? [{ name: 'of which collecting garbage', symbol: bar('var(--bad)') }] : []),
+    ...(shares.length === 0 ? [] : [{ name: 'crossing and JavaScript', symbol: bar('var(--napi)') }]),
     { name: 'elapsed', symbol: markup`<path d="M5 0V10" stroke="currentColor" stroke-width="3"/>` },
   ];
   const note =
     'Medians of what the samples measured, of a row, an operation or a call. CPU time counts all cores, so it may exceed the elapsed time; where it is less, the cell waited. What crosses and what the engine does within a thread was not measured apart.';
-  const content = markup`${legend([...entries, ...marks])}<p class="quiet">${note}</p>${figures(all)}`;
+  const estimate =
+    shares.length === 0
+      ? undefined
+      : markup`<p class="quiet">${CROSSING_NOTE} The thin bar below the others shows it, hollow where it is open.</p>`;
+  const content = markup`${legend([...entries, ...marks])}<p class="quiet">${note}</p>${estimate}${figures(all)}`;
   return [{ id: 'time', title: 'Where the time goes', content }];
 }
 
