@@ -47,7 +47,7 @@ describe('help', () => {
       version: string;
     };
     expect(stdout).toMatch(
-      /^boundary-bench \d[^,]*, addon [0-9a-f]{12} \(\w+\)(, commit [0-9a-f]{12}(, with changes)?)?\n$/,
+      /^boundary-bench \d[^,]*, addon [0-9a-f]{12} \(\w+\)(, commit [0-9a-f]{12}( with changes)?)?\n$/,
     );
     expect(stdout).toContain(`boundary-bench ${version}, `);
     expect(exitCode).toBe(0);

@@ -19,7 +19,7 @@ test('a whole run as Markdown', () => {
     - boundary-bench: 0.1.0
     - duckdb: 1.5.6
     - Build: release, target CPU native, addon 0123456789ab
-    - Commit: 89abcdef0123, with uncommitted changes
+    - Commit: 89abcdef0123 with changes
     - Date: 2026-05-02T10:00:00.000Z
 
     ## Engine: embedded
@@ -167,7 +167,7 @@ test('a whole run on a terminal', () => {
     - boundary-bench: 0.1.0
     - duckdb: 1.5.6
     - Build: release, target CPU native, addon 0123456789ab
-    - Commit: 89abcdef0123, with uncommitted changes
+    - Commit: 89abcdef0123 with changes
     - Date: 2026-05-02T10:00:00.000Z
 
     Engine: embedded

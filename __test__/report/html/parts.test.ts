@@ -133,8 +133,8 @@ describe('where the time goes', () => {
       );
       return [...document.querySelectorAll('g[aria-label="rect"] rect')];
     };
-    const widthOf = (bar: Element | undefined): number => Number(bar?.getAttribute('width'));
     const bars = drawn(false);
+    const widthOf = (bar: (typeof bars)[number] | undefined): number => Number(bar?.getAttribute('width'));
     expect(widthOf(bars.at(-1)) / widthOf(bars[1])).toBeCloseTo(0.25 / 0.5, 1);
     expect(bars.at(-1)!.textContent).toContain(`crossing and JavaScript, beyond ${rust.id}: 25% (15%–35%)`);
     expect(bars.at(-1)!.getAttribute('fill-opacity')).toBe('1');

@@ -2,6 +2,7 @@
 import { groupBy } from '../../compare/cell-groups.js';
 import { noiseFloorsOf } from '../../compare/comparisons.js';
 import { marginOf } from '../../compare/judge.js';
+import { commitText } from '../../records/commit.js';
 import type { Run } from '../../records/record.js';
 import { COMPACT_NOTE, isCompact } from '../compact.js';
 import { CROSSING_NOTE, type CrossingShareOf, crossingShareOf } from '../crossing-share.js';
@@ -28,10 +29,7 @@ export async function renderRunHtml(run: Run): Promise<string> {
   const contests = contestsOf(run);
   const anchorOf = anchorsOf(run.records);
   const { context } = run;
-  const commit =
-    context.git === undefined
-      ? ''
-      : `, commit ${context.git.commit.slice(0, 12)}${context.git.dirty ? ' with changes' : ''}`;
+  const commit = context.git === undefined ? '' : `, commit ${commitText(context.git)}`;
   const lead = markup`<p class="quiet">${context.startedAt.slice(0, 16).replace('T', ' ')} UTC, ${context.host.cpu}, ${context.host.logicalCores} logical cores, Node.js ${context.versions['node'] ?? ''}${commit}</p>`;
   return pageText('Boundary Bench', lead, [
     answerSection(run),
