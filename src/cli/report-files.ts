@@ -37,13 +37,9 @@ export function reportsOf(
   return { markdown: join(directory, `${name}.md`), html: join(directory, `${name}.html`) };
 }
 
-/**
- * Throws `BB_OUT_KEPT` for a report that was not made from a compact file: it may have what no compact file can give again. A
- * report that is not there is none.
- */
+/** Throws `BB_OUT_KEPT` where there is a report that was not made from a compact file: it may have what none can give again. */
 export async function requireCompactReport(path: string, file: string): Promise<void> {
-  const text = await readFile(path, 'utf8').catch(() => undefined);
-  if (text === undefined || text.includes(COMPACT_NOTE)) return;
+  if (!(await exists(path)) || (await readFile(path, 'utf8')).includes(COMPACT_NOTE)) return;
   throw new BoundaryError('BB_OUT_KEPT', `${path} may have more than ${file}, which is compact, can give again`, {
     hint: `Name another directory for the reports: boundary-bench report ${file} --out DIRECTORY`,
   });

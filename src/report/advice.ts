@@ -102,7 +102,7 @@ export function recommended(run: Run, contest: readonly CompletedRecord[], judge
 function choice(run: Run, best: CompletedRecord, rivals: readonly CompletedRecord[], judge: Judge): string {
   const named = `${variantOf(best)} (${speedOf(best)})`;
   const hasAddon = rivals.some(({ side }) => side === 'napi');
-  const sides = addonOverJavaScript(hasAddon ? rivals : [...rivals, ...addonElsewhere(run, best)], judge);
+  const sides = addonOverJavaScript(hasAddon ? rivals : [best, ...addonElsewhere(run, best)], judge);
   if (sides === undefined) return `${best.side === 'js' ? 'in JavaScript' : 'from Node'} use ${named}`;
   const { addon, javaScript, judged } = sides;
   if (best.side !== 'js') {

@@ -97,8 +97,9 @@ function pushingDownWon(best: CompletedRecord, cells: readonly CompletedRecord[]
     ),
   );
   const judged = pulled && judge(best, pulled);
-  if (pulled === undefined || judged === undefined || judged.verdict === 'inconclusive') return undefined;
+  if (pulled === undefined || judged === undefined) return undefined;
   const than = `pulling the rows (${shortNameOf(pulled)})`;
+  if (judged.verdict === 'inconclusive') return openText(`it is faster than ${than}`, judged);
   return judged.verdict === 'faster' ? `it is ${formatFactor(judged.ratio)} ${than}` : `it is no faster than ${than}`;
 }
 
