@@ -177,6 +177,36 @@ test('advises for batches and for single operations', () => {
   expect(requestAdviceFor(run(records), 'mysql')).toEqual([]);
 });
 
+test('compares the addon with JavaScript by the sizes of batches that both have', () => {
+  const large = { ...addonBatch, batch: 1024, variant: 'KvClient.pipeline' } as const;
+  const wide = run([
+    requests(rustCall, 1),
+    requests(addonCall, 1.25),
+    requests(jsCall, 1),
+    requests(large, 0.05),
+    requests({ ...rustBatch, batch: 1024 }, 0.05),
+  ]);
+  expect(requestAdviceFor(wide, 'redis')).toEqual([
+    "get on redis, 8 threads: from Node use KvClient.pipeline, batch 1024 (2.00 M/s); JavaScript's ioredis is 1.3× the addon's KvClient.get; batching won 25.0×; one at a time ioredis reaches 100 K/s, so there stay in JavaScript; Rust would be no faster.",
+  ]);
+});
+
+test('gives no figure for what is open', () => {
+  const vary = (record: CompletedRecord, factors: readonly number[]): CompletedRecord => ({
+    ...record,
+    samples: record.samples.map((sample, index) => ({ ...sample, seconds: sample.seconds * factors[index]! })),
+  });
+  const open = run([
+    vary(requests(rustCall, 1), [0.6, 1, 1.5, 1, 1]),
+    requests(addonCall, 1),
+    vary(requests(jsCall, 1.01), [0.7, 1.4, 0.6, 1.3, 1.2]),
+  ]);
+  const [line] = requestAdviceFor(open, 'redis');
+  expect(line).toMatch(/from Node use KvClient\.get .*; whether it is faster than JavaScript's ioredis is open \(/);
+  expect(line).toMatch(/; whether Rust \(Client\) would be faster is open \([\d.]+–[\d.]+\)\.$/);
+  expect(line).not.toMatch(/\d×/);
+});
+
 test('says where an open loop was none', () => {
   const open = { ...addonCall, rate: 100_000 };
   const kept = requests({ ...open, behind: latency(1000) }, 1);
