@@ -4,6 +4,7 @@
  * `--check` it changes nothing and fails where something is stale.
  *
  * - The pictures in docs/pictures; bench/docs/pictures.mjs has their names.
+ * - docs/api.md, the reference of what the package exports, from the declarations in dist/. It fails where a public item has no comment.
  * - A table, or another block: `<!-- table: NAME -->` ... `<!-- /table -->`; bench/docs/tables.mjs has the names.
  * - A figure in a sentence: `<!-- figure: KIND | RUN | CELL -->0.98× (0.97–0.99)<!-- /figure -->`. RUN is the name of a file in
  *   results/linux-x64 without its date, or `main` of the file without a name. CELL is the id of a cell. KIND is
@@ -19,6 +20,7 @@
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
+import { apiReference } from './docs/api.mjs';
 import { figureText, figuresByHand } from './docs/figures.mjs';
 import { brokenLinks } from './docs/links.mjs';
 import { pictureFiles } from './docs/pictures.mjs';
@@ -37,7 +39,10 @@ const linking = [...pages, join(ROOT, 'CONTRIBUTING.md'), join(ROOT, 'CHANGELOG.
 const isCheck = process.argv.includes('--check');
 
 const pictures = pictureFiles();
+const reference = apiReference();
 const complaints = [
+  ...reference.complaints,
+  ...writtenWhereStale(join(DOCS, 'api.md'), reference.text),
   ...pictures.flatMap(([name, text]) => drawnAnew(name, text)),
   ...picturesWithout(pictures.map(([name]) => name)),
   ...pages.flatMap((path) => writtenAnew(path).map((complaint) => `${relative(ROOT, path)}: ${complaint}`)),
@@ -75,17 +80,22 @@ function writtenAnew(path) {
 
 /** Writes a picture where it is stale, and says what else is wrong with it. */
 function drawnAnew(name, text) {
-  const path = join(PICTURES, name);
-  const isStale = !existsSync(path) || readFileSync(path, 'utf8') !== text;
-  if (isStale && !isCheck) writeFileSync(path, text);
   const size = Buffer.byteLength(text);
   return [
-    ...(isStale && isCheck ? [`docs/pictures/${name}: stale: run node bench/docs.mjs`] : []),
+    ...writtenWhereStale(join(PICTURES, name), text),
     ...(size > MOST_BYTES_OF_PICTURE ? [`docs/pictures/${name}: ${size} bytes, over ${MOST_BYTES_OF_PICTURE}`] : []),
     ...(pages.some((page) => readFileSync(page, 'utf8').includes(`pictures/${name})`))
       ? []
       : [`docs/pictures/${name}: on no page`]),
   ];
+}
+
+/** Writes a file that is all generated where it is stale; with `--check`, says so. */
+function writtenWhereStale(path, text) {
+  if (existsSync(path) && readFileSync(path, 'utf8') === text) return [];
+  if (isCheck) return [`${relative(ROOT, path)}: stale: run node bench/docs.mjs`];
+  writeFileSync(path, text);
+  return [];
 }
 
 /** The files in the folder of pictures that nothing makes. */

@@ -47,7 +47,7 @@ describe('help', () => {
       version: string;
     };
     expect(stdout).toMatch(
-      /^boundary-bench \d[^,]*, addon [0-9a-f]{12} \(\w+\)(, commit [0-9a-f]{12}(, with changes)?)?\n$/,
+      /^boundary-bench \d[^,]*, addon [0-9a-f]{12} \(\w+\)(, commit [0-9a-f]{12}( with changes)?)?\n$/,
     );
     expect(stdout).toContain(`boundary-bench ${version}, `);
     expect(exitCode).toBe(0);
@@ -470,6 +470,27 @@ describe('the options of request work', () => {
         'Name what to measure, as by --family kv, or leave the option out.\n',
     );
     expect([exitCode, stdout]).toEqual([2, '']);
+  });
+
+  it.each([['run'], ['list']])('are refused by %s where they name a server of another family', async (command) => {
+    const byOption = await cli([command, '--redis-url', 'redis://127.0.0.1:1'], { script: builtMain });
+    expect([byOption.exitCode, byOption.stdout, byOption.stderr]).toEqual([
+      2,
+      '',
+      'error: --redis-url is an option of the family kv, which is not measured here [BB_USAGE]\n' +
+        'Name what to measure, as by --family kv, or leave the option out.\n',
+    ]);
+    const byUri = await cli([command, '--engine-uri', 'redis=redis://127.0.0.1:1'], { script: builtMain });
+    expect([byUri.exitCode, byUri.stdout]).toEqual([2, '']);
+  });
+
+  it('name an engine that a quick run measures too', async () => {
+    const cells = await cli(['list', '--json', '--quick', '--engine-uri', 'flight=flight://127.0.0.1:1'], {
+      script: builtMain,
+    });
+    expect(cells.stderr).toBe('');
+    const engines = (JSON.parse(cells.stdout) as { engine: string }[]).map(({ engine }) => engine);
+    expect([...new Set(engines)].toSorted()).toEqual(['embedded', 'flight']);
   });
 
   it('refuse a server that is given twice', async () => {

@@ -244,7 +244,7 @@ test('a variable of a family that is not measured changes nothing, a flag names 
   const kv = planRun(families, requestOf(['--family', 'kv'], environment));
   expect(kv.config.engines).toEqual({ redis: 'redis://here' });
   expect(() => planRun(families, requestOf(['--family', 'kv', '--mysql-url', 'mysql://x']))).toThrow(
-    "unknown engine 'mysql'",
+    '--mysql-url is an option of measurements, sql, of which none is measured here',
   );
 });
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { openFile } from '../../src/cli/report-files.js';
+import type { RunRecord, Sample } from '../../src/records/record.js';
 import { serializeRun } from '../../src/records/run-file.js';
 import { renderRunMarkdown } from '../../src/report/run-report.js';
 import { around, completed, context, runOf, sampleRun } from '../records/sample-run.js';
@@ -21,6 +22,13 @@ afterEach(async () => {
 
 const cli = (...args: readonly string[]): Promise<Ended> => spawnCli(args, { cwd });
 const read = (...names: readonly string[]): Promise<string> => readFile(join(cwd, ...names), 'utf8');
+
+/** A record as `bench/lab/compact-run.mjs` keeps it. */
+function withSecondsAlone(record: RunRecord): RunRecord {
+  if (record.outcome !== 'completed') return record;
+  const samples = record.samples.map(({ fork, seconds }): Sample => ({ ...(fork !== undefined && { fork }), seconds }));
+  return { ...record, samples };
+}
 
 async function writeRun(directory: string, seconds: number, startedAt = context.startedAt): Promise<void> {
   const run = runOf([completed({ side: 'napi', lane: 'row', variant: 'rows' }, around(seconds))]);
@@ -44,6 +52,24 @@ describe('report', () => {
     expect((await cli('report', '2026-05-02.json', '--out', 'deep/er')).exitCode).toBe(0);
     expect(await readdir(join(cwd, 'deep/er'))).toEqual(['2026-05-02.html', '2026-05-02.md']);
     expect(await readdir(cwd)).toEqual(['2026-05-02.json', 'deep']);
+  });
+
+  it('replaces no report of a whole file by one of a compact file, unless it is told where to write', async () => {
+    const whole = sampleRun();
+    const compact = { ...whole, records: whole.records.map(withSecondsAlone) };
+    await writeFile(join(cwd, '2026-05-02.json'), serializeRun(compact));
+    await writeFile(join(cwd, '2026-05-02.md'), renderRunMarkdown(whole));
+    const refused = await cli('report', '2026-05-02.json');
+    expect([refused.exitCode, refused.stdout]).toEqual([2, '']);
+    expect(refused.stderr).toContain('2026-05-02.md may have more than 2026-05-02.json, which is compact');
+    expect(refused.stderr).toContain('--out DIRECTORY');
+    expect(await read('2026-05-02.md')).toBe(renderRunMarkdown(whole));
+    expect(await readdir(cwd)).toEqual(['2026-05-02.json', '2026-05-02.md']);
+
+    expect((await cli('report', '2026-05-02.json', '--out', '.')).exitCode).toBe(0);
+    for (const name of ['2026-05-02.md', '2026-05-02.html']) expect(await read(name)).toContain('compact result file');
+    // What a compact file has made, it may make again.
+    expect((await cli('report', '2026-05-02.json')).exitCode).toBe(0);
   });
 
   it('says what is wrong', async () => {

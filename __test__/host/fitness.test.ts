@@ -31,7 +31,8 @@ const counted = (times: number): Record<string, string> => ({
   'proc/stat': stat(1000 + 90 * times, 10 * times),
   'proc/vmstat': `pgpgin 7\npswpin ${times}\npswpout ${times}\n`,
   'proc/meminfo': `MemTotal: 1 kB\nMemAvailable:    ${times === 0 ? 4 * KIB * KIB : KIB * KIB} kB\n`,
-  'sys/fs/cgroup/cpu.stat': `usage_usec 1\nnr_throttled ${times}\n`,
+  'proc/self/cgroup': '0::/bench\n',
+  'sys/fs/cgroup/bench/cpu.stat': `usage_usec 1\nnr_throttled ${times}\n`,
   'sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count': `${times}\n`,
   'sys/devices/system/cpu/cpu0/cpufreq/scaling_governor': 'performance\n',
 });
@@ -74,6 +75,17 @@ describe('a machine', () => {
       '1.0 GiB available',
       'A/A 1.000 (0.990–1.010), equal samples 50.0% apart',
     ]);
+  });
+
+  it('has the memory that its control group leaves', async () => {
+    await files({
+      ...counted(0),
+      'sys/fs/cgroup/bench/memory.max': String(3 * 1024 ** 3),
+      'sys/fs/cgroup/bench/memory.current': String(2.5 * 1024 ** 3),
+      'sys/fs/cgroup/bench/memory.stat': `anon 1\ninactive_file ${0.25 * 1024 ** 3}\n`,
+    });
+    const memory = (await look(0, async () => quiet)).find(({ name }) => name === 'memory');
+    expect(memory).toMatchObject({ isFit: false, found: '0.8 GiB available' });
   });
 
   it('has no check for what its system does not count', async () => {

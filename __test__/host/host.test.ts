@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { cgroupLimits } from '../../src/host/cgroup.js';
+import { cgroupLimits, cgroupState } from '../../src/host/cgroup.js';
 import { hostContext } from '../../src/host/machine.js';
 import { runContext } from '../../src/host/provenance.js';
 import { gitState } from '../../src/host/source-state.js';
@@ -28,6 +28,41 @@ async function files(contents: Readonly<Record<string, string>>): Promise<void> 
     await writeFile(join(root, path), content);
   }
 }
+
+describe('cgroupState', () => {
+  it('reads version 2 of the own group and its ancestors, and of no other', async () => {
+    await files({
+      'proc/self/cgroup': '0::/user.slice/bench\n',
+      'sys/fs/cgroup/cpu.stat': 'usage_usec 1\n',
+      'sys/fs/cgroup/other/cpu.stat': 'nr_throttled 100\n',
+      'sys/fs/cgroup/user.slice/cpu.stat': 'nr_throttled 2\n',
+      'sys/fs/cgroup/user.slice/bench/cpu.stat': 'nr_periods 9\nnr_throttled 3\n',
+      'sys/fs/cgroup/user.slice/memory.max': '1000\n',
+      'sys/fs/cgroup/user.slice/memory.current': '900\n',
+      'sys/fs/cgroup/user.slice/memory.stat': 'anon 5\ninactive_file 50\n',
+      'sys/fs/cgroup/user.slice/bench/memory.max': 'max\n',
+      'sys/fs/cgroup/user.slice/bench/memory.current': '10\n',
+    });
+    expect(await cgroupState(root)).toEqual({ throttled: 5, memoryLeft: 150 });
+  });
+
+  it('reads version 1', async () => {
+    await files({
+      'proc/self/cgroup': '7:memory:/docker/a\n3:cpu,cpuacct:/docker/a\n1:name=systemd:/\n',
+      'sys/fs/cgroup/cpu,cpuacct/docker/a/cpu.stat': 'nr_throttled 4\n',
+      'sys/fs/cgroup/memory/docker/a/memory.limit_in_bytes': '2000\n',
+      'sys/fs/cgroup/memory/docker/a/memory.usage_in_bytes': '2500\n',
+      'sys/fs/cgroup/memory/docker/a/memory.stat': 'inactive_file 1\ntotal_inactive_file 200\n',
+      'sys/fs/cgroup/memory/memory.limit_in_bytes': '9223372036854771712\n',
+      'sys/fs/cgroup/memory/memory.usage_in_bytes': '1\n',
+    });
+    expect(await cgroupState(root)).toEqual({ throttled: 4, memoryLeft: 0 });
+  });
+
+  it('is empty without groups', async () => {
+    expect(await cgroupState(root)).toEqual({});
+  });
+});
 
 describe('cgroupLimits', () => {
   it('reads version 2, the tightest of the group and its ancestors', async () => {

@@ -8,6 +8,7 @@ export const PACKAGE = fileURLToPath(new URL('../../', import.meta.url));
 
 /** The manifest of this package. */
 export const MANIFEST = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')) as {
+  readonly scripts: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly optionalDependencies: Readonly<Record<string, string>>;
 };

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import type { CompletedRecord } from '../../src/records/record.js';
 import { adviceFor } from '../../src/report/advice.js';
+import { formatInterval } from '../../src/report/format.js';
+import { renderRunMarkdown } from '../../src/report/run-report.js';
 import { around, completed, runOf } from '../records/sample-run.js';
 
 const rust = { side: 'rust', lane: 'columns', variant: 'column slices', flavor: 'sync' } as const;
@@ -13,6 +15,36 @@ test('says what Rust would bring', () => {
   expect(adviceFor(run, 'embedded')).toEqual([
     'insert.bulk on embedded: from Node use RowInserter.addColumns (20.0 M rows/s); Rust (sync column slices) would be 2.0× that.',
   ]);
+});
+
+test('says of Rust what the table of the best says, and of what is open its interval alone', () => {
+  // By all processes Rust is faster; by the odd ones, whose times the table has, nothing is decided.
+  const times = { rust: [1, 0.2, 1.2, 0.2, 0.9], loop: [9, 9, 9, 9, 9], addon: [1, 1, 1.1, 1, 0.9] };
+  const run = runOf([
+    completed(rust, times.rust),
+    completed({ ...rust, lane: 'row', variant: 'RowWriter' }, times.loop),
+    completed(addon, times.addon),
+    completed(javaScript, times.addon),
+  ]);
+  const best = run.comparisons.find(({ kind }) => kind === 'best')!;
+  expect(best.verdict).toBe('inconclusive');
+  const [line] = adviceFor(run, 'embedded');
+  expect(line).toContain(`whether Rust (sync column slices) would be faster is open (${formatInterval(best)}).`);
+  expect(line).toMatch(/whether it is faster than appender, chunks is open \(0\.\d+–1\.\d+\)/);
+  expect(line).not.toMatch(/\d×/);
+  expect(renderRunMarkdown(run)).toContain(`inconclusive (${formatInterval(best)})`);
+});
+
+test('recommends the cell that the table compares with Rust', () => {
+  // Chosen by the even processes, and so not the fastest of all.
+  const lucky = { ...staged, variant: 'lucky' };
+  const run = runOf([
+    completed(rust, around(0.1)),
+    completed(addon, [0.5, 0.4, 0.5, 0.4, 0.5]),
+    completed(lucky, [0.2, 0.6, 0.2, 0.6, 0.2]),
+  ]);
+  expect(run.comparisons.find(({ kind }) => kind === 'best')!.denominator).toContain('/columns/napi/');
+  expect(adviceFor(run, 'embedded')[0]).toMatch(/from Node use RowInserter\.addColumns .* would be 5\.\d× that\.$/);
 });
 
 test('says when Rust would be slower', () => {

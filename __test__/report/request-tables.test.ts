@@ -4,7 +4,7 @@ import type { CompletedRecord, Latency, Run, Sample } from '../../src/records/re
 import { renderMarkdown, tableBlock } from '../../src/report/document.js';
 import { RUST_FACTOR_NOTE } from '../../src/report/head-to-head.js';
 import { requestAdviceFor } from '../../src/report/request-advice.js';
-import { requestBestTable, requestLaneTable, requestTable } from '../../src/report/request-tables.js';
+import { requestHeadToHeadTable, requestTable } from '../../src/report/request-tables.js';
 import { around, completed, runOf } from '../records/sample-run.js';
 
 type Fields = Partial<CompletedRecord> & Pick<CompletedRecord, 'side' | 'lane' | 'variant' | 'batch'>;
@@ -109,33 +109,39 @@ test('says where the server was the limit, and then nothing about the client', (
   expect(notes.at(-1)).toBe('‖ The server was busy all the time, so this says nothing about the client.');
   const find = (id: string): CompletedRecord | undefined => bound.find((record) => record.id === id);
   const { comparisons } = run(bound);
-  expect(requestLaneTable(comparisons, find).table.rows.map((row) => row[8])).toEqual(['server-bound', 'Rust faster']);
-  expect(requestBestTable(comparisons, find).notes).toEqual([RUST_FACTOR_NOTE, notes.at(-1)]);
+  const headToHead = requestHeadToHeadTable(comparisons, find);
+  const limited = expect.stringMatching(/^server-bound \(1\.2–1\.3\) ‖$/);
+  expect(headToHead.table.rows.map((row) => [row[1], row[5]])).toEqual([
+    ['best: call', limited],
+    ['call', '1.3× (1.2–1.3)'],
+  ]);
+  expect(headToHead.notes).toEqual([RUST_FACTOR_NOTE, notes.at(-1)]);
   // Another server may have more threads.
   const other = bound.map((record) => ({ ...record, engine: 'mysql' }));
   expect(requestTable(other, 4).notes).not.toContain(notes.at(-1));
 });
 
 test('the best of each side with the same threads, and what batching won', () => {
-  const { table, notes } = requestBestTable(run(records).comparisons, recordOf);
+  const withoutLanes = run(records).comparisons.filter(({ kind }) => kind !== 'lane');
+  const { table, notes } = requestHeadToHeadTable(withoutLanes, recordOf);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
     "| Benchmark | Threads | Rust (best) | Node (best) | Rust factor | Batching won |
     | --- | ---: | --- | --- | ---: | ---: |
-    | get | 8 | rust · Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 10.0× (9.7–10.3) |
+    | get | 8 | Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 10.0× (9.7–10.3) |
     "
   `);
   expect(notes).toEqual([RUST_FACTOR_NOTE]);
 });
 
-test('lane by lane with the same threads and batch', () => {
-  const { table } = requestLaneTable(run(records).comparisons, recordOf);
+test('the best first, then lane by lane, with the same threads', () => {
+  const { table } = requestHeadToHeadTable(run(records).comparisons, recordOf);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
-    "| Benchmark | Lane | Threads | Batch | Rust | Node | Rust factor | 95% interval | Verdict | Batching won |
-    | --- | --- | ---: | ---: | --- | --- | ---: | ---: | --- | ---: |
-    | get | call | 8 | 1 | Client — 100 K/s | napi · KvClient.get — 80.0 K/s | 1.3× | 1.2–1.3 | Rust faster | — |
-    | get | call | 8 | 1 | Client — 100 K/s | js · ioredis — 80.0 K/s | 1.3× | 1.2–1.3 | Rust faster | — |
-    | get | batch | 8 | 64 | Client.batch — 1.00 M/s | napi · KvClient.pipeline — 800 K/s | 1.3× | 1.2–1.3 | Rust faster | 10.0× (9.7–10.3) |
-    | get | batch | 8 | 64 | Client.batch — 1.00 M/s | js · ioredis pipeline — 200 K/s | 5.0× | 4.9–5.2 | Rust faster | 2.5× (2.4–2.6) |
+    "| Benchmark | Lane | Threads | Rust | Node | Rust factor | Batching won |
+    | --- | --- | ---: | --- | --- | ---: | ---: |
+    | get | best: batch | 8 | Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 10.0× (9.7–10.3) |
+    | get | call | 8 | Client — 100 K/s | napi · KvClient.get — 80.0 K/s | 1.3× (1.2–1.3) | — |
+    | get | call | 8 | Client — 100 K/s | js · ioredis — 80.0 K/s | 1.3× (1.2–1.3) | — |
+    | get | batch | 8 | Client.batch, batch 64 — 1.00 M/s | js · ioredis pipeline, batch 64 — 200 K/s | 5.0× (4.9–5.2) | 2.5× (2.4–2.6) |
     "
   `);
 });
@@ -169,6 +175,36 @@ test('advises for batches and for single operations', () => {
     ]
   `);
   expect(requestAdviceFor(run(records), 'mysql')).toEqual([]);
+});
+
+test('compares the addon with JavaScript by the sizes of batches that both have', () => {
+  const large = { ...addonBatch, batch: 1024, variant: 'KvClient.pipeline' } as const;
+  const wide = run([
+    requests(rustCall, 1),
+    requests(addonCall, 1.25),
+    requests(jsCall, 1),
+    requests(large, 0.05),
+    requests({ ...rustBatch, batch: 1024 }, 0.05),
+  ]);
+  expect(requestAdviceFor(wide, 'redis')).toEqual([
+    "get on redis, 8 threads: from Node use KvClient.pipeline, batch 1024 (2.00 M/s); JavaScript's ioredis is 1.3× the addon's KvClient.get; batching won 25.0×; one at a time ioredis reaches 100 K/s, so there stay in JavaScript; Rust would be no faster.",
+  ]);
+});
+
+test('gives no figure for what is open', () => {
+  const vary = (record: CompletedRecord, factors: readonly number[]): CompletedRecord => ({
+    ...record,
+    samples: record.samples.map((sample, index) => ({ ...sample, seconds: sample.seconds * factors[index]! })),
+  });
+  const open = run([
+    vary(requests(rustCall, 1), [0.6, 1, 1.5, 1, 1]),
+    requests(addonCall, 1),
+    vary(requests(jsCall, 1.01), [0.7, 1.4, 0.6, 1.3, 1.2]),
+  ]);
+  const [line] = requestAdviceFor(open, 'redis');
+  expect(line).toMatch(/from Node use KvClient\.get .*; whether it is faster than JavaScript's ioredis is open \(/);
+  expect(line).toMatch(/; whether Rust \(Client\) would be faster is open \([\d.]+–[\d.]+\)\.$/);
+  expect(line).not.toMatch(/\d×/);
 });
 
 test('says where an open loop was none', () => {

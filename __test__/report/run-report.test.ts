@@ -19,7 +19,7 @@ test('a whole run as Markdown', () => {
     - boundary-bench: 0.1.0
     - duckdb: 1.5.6
     - Build: release, target CPU native, addon 0123456789ab
-    - Commit: 89abcdef0123, with uncommitted changes
+    - Commit: 89abcdef0123 with changes
     - Date: 2026-05-02T10:00:00.000Z
 
     ## Engine: embedded
@@ -39,23 +39,14 @@ test('a whole run as Markdown', () => {
     - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster; RowInserter.addColumns × 2 reaches 40.0 M rows/s.
     - query.aggregation on embedded: stay in JavaScript: @duckdb/node-api columns (33.0 ms) is as fast as the addon's executeQueryColumnar.
 
-    ### Rust vs Node.js, best against best
+    ### Rust vs Node.js
 
-    | Workload | Rust (best) | Node (best) | Rust factor |
-    | --- | --- | --- | ---: |
-    | insert.bulk | sync column slices — 32.3 M/s / 738.3 MiB/s | napi · RowInserter.addColumns — 32.1 M/s / 733.6 MiB/s | equivalent (0.98–1.04) |
-    | insert.bulk | async column slices × 2 — 50.0 M/s / 1144.4 MiB/s | napi · RowInserter.addColumns × 2 — 40.0 M/s / 915.5 MiB/s | 1.3× (1.2–1.3) |
-
-    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
-
-    ### Rust vs Node.js, lane by lane
-
-    | Workload | Lane | Rust | Node | Rust factor | 95% interval | Verdict |
-    | --- | --- | --- | --- | ---: | ---: | --- |
-    | insert.bulk | naive-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · each value crosses (naive) — 1.25 M/s | 20.0× † | 19.4–20.6 | Rust faster |
-    | insert.bulk | staged-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · RowInserter.addRow — 23.3 M/s | 1.07× | 1.04–1.11 | Rust faster |
-    | insert.bulk | columns | sync column slices — 32.3 M/s | napi · RowInserter.addColumns — 32.1 M/s | 1.01× | 0.98–1.04 | equivalent |
-    | insert.bulk | columns | async column slices × 2 — 50.0 M/s | napi · RowInserter.addColumns × 2 — 40.0 M/s | 1.3× | 1.2–1.3 | Rust faster |
+    | Workload | Lane | Rust | Node | Rust factor |
+    | --- | --- | --- | --- | ---: |
+    | insert.bulk | best: columns | sync column slices — 32.3 M/s | napi · RowInserter.addColumns — 32.1 M/s | equivalent (0.98–1.04) |
+    | insert.bulk | naive-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · each value crosses (naive) — 1.25 M/s | 20.0× (19.4–20.6) † |
+    | insert.bulk | staged-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · RowInserter.addRow — 23.3 M/s | 1.07× (1.04–1.11) |
+    | insert.bulk | best: columns | async column slices × 2 — 50.0 M/s | napi · RowInserter.addColumns × 2 — 40.0 M/s | 1.3× (1.2–1.3) |
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
@@ -63,17 +54,19 @@ test('a whole run as Markdown', () => {
 
     ### Where the time went
 
-    | Workload | Variant | Time (s) | Encode (s) | Decode (s) | CPU user (s) | CPU sys (s) | Main thread (s) | GC (s) | Longest stall (ms) | Peak RSS |
-    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-    | insert.bulk | sync RowWriter | 0.400 | 0.040 | 0.020 | 0.300 | 0.100 | 0.200 | 0.050 | 6.0 | 260 MiB |
-    | insert.bulk | sync column slices | 0.310 | 0.031 | 0.015 | 0.232 | 0.077 | 0.155 | 0.039 | 6.0 | 260 MiB |
-    | insert.bulk | async column slices × 2 | 0.200 | 0.020 | 0.010 | 0.150 | 0.050 | 0.100 | 0.025 | 6.0 | 260 MiB |
-    | insert.bulk | napi · each value crosses (naive) | 0.800 | 0.080 | 0.040 | 0.600 | 0.200 | 0.400 | 0.100 | 6.0 | 260 MiB |
-    | insert.bulk | napi · RowInserter.addRow | 0.430 | 0.043 | 0.022 | 0.323 | 0.107 | 0.215 | 0.054 | 6.0 | 260 MiB |
-    | insert.bulk | napi · RowInserter.addColumns | 0.312 | 0.031 | 0.016 | 0.234 | 0.078 | 0.156 | 0.039 | 6.0 | 260 MiB |
-    | insert.bulk | napi · RowInserter.addColumns × 2 | 0.250 | 0.025 | 0.013 | 0.188 | 0.063 | 0.125 | 0.031 | 6.0 | 260 MiB |
-    | query.aggregation | napi · executeQueryColumnar | 0.033 | 0.003 | 0.002 | 0.025 | 0.008 | 0.017 | 0.004 | 6.0 | 260 MiB |
-    | query.aggregation | js · @duckdb/node-api columns | 0.033 | 0.003 | 0.002 | 0.025 | 0.008 | 0.017 | 0.004 | 6.0 | 260 MiB |
+    | Workload | Variant | Time (s) | Crossing and JavaScript | Encode (s) | Decode (s) | CPU user (s) | CPU sys (s) | Main thread (s) | GC (s) | Longest stall (ms) | Peak RSS |
+    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+    | insert.bulk | sync RowWriter | 0.400 | — | 0.040 | 0.020 | 0.300 | 0.100 | 0.200 | 0.050 | 6.0 | 260 MiB |
+    | insert.bulk | sync column slices | 0.310 | — | 0.031 | 0.015 | 0.232 | 0.077 | 0.155 | 0.039 | 6.0 | 260 MiB |
+    | insert.bulk | async column slices × 2 | 0.200 | — | 0.020 | 0.010 | 0.150 | 0.050 | 0.100 | 0.025 | 6.0 | 260 MiB |
+    | insert.bulk | napi · each value crosses (naive) | 0.800 | — | 0.080 | 0.040 | 0.600 | 0.200 | 0.400 | 0.100 | 6.0 | 260 MiB |
+    | insert.bulk | napi · RowInserter.addRow | 0.430 | 7.0% (4.1%–9.7%) | 0.043 | 0.022 | 0.323 | 0.107 | 0.215 | 0.054 | 6.0 | 260 MiB |
+    | insert.bulk | napi · RowInserter.addColumns | 0.312 | — | 0.031 | 0.016 | 0.234 | 0.078 | 0.156 | 0.039 | 6.0 | 260 MiB |
+    | insert.bulk | napi · RowInserter.addColumns × 2 | 0.250 | 20% (18%–22%) | 0.025 | 0.013 | 0.188 | 0.063 | 0.125 | 0.031 | 6.0 | 260 MiB |
+    | query.aggregation | napi · executeQueryColumnar | 0.033 | — | 0.003 | 0.002 | 0.025 | 0.008 | 0.017 | 0.004 | 6.0 | 260 MiB |
+    | query.aggregation | js · @duckdb/node-api columns | 0.033 | — | 0.003 | 0.002 | 0.025 | 0.008 | 0.017 | 0.004 | 6.0 | 260 MiB |
+
+    Crossing and JavaScript: the part of the addon's time beyond that of its lane in Rust on the same engine, with its 95% interval. It is the difference of two cells, and holds what JavaScript makes the engine wait for. Open: this run can not tell.
 
     ## Engine: memory
 
@@ -84,28 +77,22 @@ test('a whole run as Markdown', () => {
 
     - query.full_scan on memory: from Node use executeQueryColumnar (83.3 M rows/s); Rust (sync column slices) would be 2.0× that.
 
-    ### Rust vs Node.js, best against best
+    ### Rust vs Node.js
 
-    | Workload | Rust (best) | Node (best) | Rust factor |
-    | --- | --- | --- | ---: |
-    | query.full_scan | sync column slices — 167 M/s / 3814.7 MiB/s | napi · executeQueryColumnar — 83.3 M/s / 1907.3 MiB/s | 2.0× (1.9–2.1) |
-
-    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
-
-    ### Rust vs Node.js, lane by lane
-
-    | Workload | Lane | Rust | Node | Rust factor | 95% interval | Verdict |
-    | --- | --- | --- | --- | ---: | ---: | --- |
-    | query.full_scan | columnar | sync column slices — 167 M/s | napi · executeQueryColumnar — 83.3 M/s | 2.0× | 1.9–2.1 | Rust faster |
+    | Workload | Lane | Rust | Node | Rust factor |
+    | --- | --- | --- | --- | ---: |
+    | query.full_scan | best: columnar | sync column slices — 167 M/s | napi · executeQueryColumnar — 83.3 M/s | 2.0× (1.9–2.1) |
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
     ### Where the time went
 
-    | Workload | Variant | Time (s) | Encode (s) | Decode (s) | CPU user (s) | CPU sys (s) | Main thread (s) | GC (s) | Longest stall (ms) | Peak RSS |
-    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-    | query.full_scan | sync column slices | 0.060 | 0.006 | 0.003 | 0.045 | 0.015 | 0.030 | 0.007 | 6.0 | 260 MiB |
-    | query.full_scan | napi · executeQueryColumnar | 0.120 | 0.012 | 0.006 | 0.090 | 0.030 | 0.060 | 0.015 | 6.0 | 260 MiB |
+    | Workload | Variant | Time (s) | Crossing and JavaScript | Encode (s) | Decode (s) | CPU user (s) | CPU sys (s) | Main thread (s) | GC (s) | Longest stall (ms) | Peak RSS |
+    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+    | query.full_scan | sync column slices | 0.060 | — | 0.006 | 0.003 | 0.045 | 0.015 | 0.030 | 0.007 | 6.0 | 260 MiB |
+    | query.full_scan | napi · executeQueryColumnar | 0.120 | 50% (48%–51%) | 0.012 | 0.006 | 0.090 | 0.030 | 0.060 | 0.015 | 6.0 | 260 MiB |
+
+    Crossing and JavaScript: the part of the addon's time beyond that of its lane in Rust on the same engine, with its 95% interval. It is the difference of two cells, and holds what JavaScript makes the engine wait for. Open: this run can not tell.
 
     ## Engine: apache-arrow
 
@@ -115,11 +102,11 @@ test('a whole run as Markdown', () => {
 
     - query.full_scan on apache-arrow: stay in JavaScript: apache-arrow column loop (200 M rows/s) is 2.4× the addon's executeQueryColumnar on memory; Rust on memory would be slower, at 0.83×.
 
-    ### Rust vs Node.js, lane by lane
+    ### Rust vs Node.js
 
-    | Workload | Lane | Rust | Node | Rust factor | 95% interval | Verdict |
-    | --- | --- | --- | --- | ---: | ---: | --- |
-    | query.full_scan | columnar | sync column slices on memory — 167 M/s | js · apache-arrow column loop — 200 M/s | 0.83× | 0.81–0.86 | Rust slower |
+    | Workload | Lane | Rust | Node | Rust factor |
+    | --- | --- | --- | --- | ---: |
+    | query.full_scan | columnar | sync column slices on memory — 167 M/s | js · apache-arrow column loop — 200 M/s | 0.83× (0.81–0.86) |
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
@@ -180,7 +167,7 @@ test('a whole run on a terminal', () => {
     - boundary-bench: 0.1.0
     - duckdb: 1.5.6
     - Build: release, target CPU native, addon 0123456789ab
-    - Commit: 89abcdef0123, with uncommitted changes
+    - Commit: 89abcdef0123 with changes
     - Date: 2026-05-02T10:00:00.000Z
 
     Engine: embedded
@@ -201,23 +188,14 @@ test('a whole run on a terminal', () => {
     - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster; RowInserter.addColumns × 2 reaches 40.0 M rows/s.
     - query.aggregation on embedded: stay in JavaScript: @duckdb/node-api columns (33.0 ms) is as fast as the addon's executeQueryColumnar.
 
-    Rust vs Node.js, best against best
+    Rust vs Node.js
 
-    Workload     Rust (best)                                        Node (best)                                                            Rust factor
-    ───────────  ─────────────────────────────────────────────────  ──────────────────────────────────────────────────────────  ──────────────────────
-    insert.bulk  sync column slices — 32.3 M/s / 738.3 MiB/s        napi · RowInserter.addColumns — 32.1 M/s / 733.6 MiB/s      equivalent (0.98–1.04)
-    insert.bulk  async column slices × 2 — 50.0 M/s / 1144.4 MiB/s  napi · RowInserter.addColumns × 2 — 40.0 M/s / 915.5 MiB/s          1.3× (1.2–1.3)
-
-    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
-
-    Rust vs Node.js, lane by lane
-
-    Workload     Lane                    Rust                                Node                                          Rust factor  95% interval  Verdict
-    ───────────  ──────────────────────  ──────────────────────────────────  ────────────────────────────────────────────  ───────────  ────────────  ───────────
-    insert.bulk  naive-row (Rust: row)   sync RowWriter — 25.0 M/s           napi · each value crosses (naive) — 1.25 M/s      20.0× †     19.4–20.6  Rust faster
-    insert.bulk  staged-row (Rust: row)  sync RowWriter — 25.0 M/s           napi · RowInserter.addRow — 23.3 M/s                1.07×     1.04–1.11  Rust faster
-    insert.bulk  columns                 sync column slices — 32.3 M/s       napi · RowInserter.addColumns — 32.1 M/s            1.01×     0.98–1.04  equivalent
-    insert.bulk  columns                 async column slices × 2 — 50.0 M/s  napi · RowInserter.addColumns × 2 — 40.0 M/s         1.3×       1.2–1.3  Rust faster
+    Workload     Lane                    Rust                                Node                                                     Rust factor
+    ───────────  ──────────────────────  ──────────────────────────────────  ────────────────────────────────────────────  ──────────────────────
+    insert.bulk  best: columns           sync column slices — 32.3 M/s       napi · RowInserter.addColumns — 32.1 M/s      equivalent (0.98–1.04)
+    insert.bulk  naive-row (Rust: row)   sync RowWriter — 25.0 M/s           napi · each value crosses (naive) — 1.25 M/s     20.0× (19.4–20.6) †
+    insert.bulk  staged-row (Rust: row)  sync RowWriter — 25.0 M/s           napi · RowInserter.addRow — 23.3 M/s               1.07× (1.04–1.11)
+    insert.bulk  best: columns           async column slices × 2 — 50.0 M/s  napi · RowInserter.addColumns × 2 — 40.0 M/s          1.3× (1.2–1.3)
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
@@ -233,19 +211,11 @@ test('a whole run on a terminal', () => {
 
     - query.full_scan on memory: from Node use executeQueryColumnar (83.3 M rows/s); Rust (sync column slices) would be 2.0× that.
 
-    Rust vs Node.js, best against best
+    Rust vs Node.js
 
-    Workload         Rust (best)                                  Node (best)                                               Rust factor
-    ───────────────  ───────────────────────────────────────────  ─────────────────────────────────────────────────────  ──────────────
-    query.full_scan  sync column slices — 167 M/s / 3814.7 MiB/s  napi · executeQueryColumnar — 83.3 M/s / 1907.3 MiB/s  2.0× (1.9–2.1)
-
-    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
-
-    Rust vs Node.js, lane by lane
-
-    Workload         Lane      Rust                          Node                                    Rust factor  95% interval  Verdict
-    ───────────────  ────────  ────────────────────────────  ──────────────────────────────────────  ───────────  ────────────  ───────────
-    query.full_scan  columnar  sync column slices — 167 M/s  napi · executeQueryColumnar — 83.3 M/s         2.0×       1.9–2.1  Rust faster
+    Workload         Lane            Rust                          Node                                       Rust factor
+    ───────────────  ──────────────  ────────────────────────────  ──────────────────────────────────────  ──────────────
+    query.full_scan  best: columnar  sync column slices — 167 M/s  napi · executeQueryColumnar — 83.3 M/s  2.0× (1.9–2.1)
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
@@ -258,11 +228,11 @@ test('a whole run on a terminal', () => {
 
     - query.full_scan on apache-arrow: stay in JavaScript: apache-arrow column loop (200 M rows/s) is 2.4× the addon's executeQueryColumnar on memory; Rust on memory would be slower, at 0.83×.
 
-    Rust vs Node.js, lane by lane
+    Rust vs Node.js
 
-    Workload         Lane      Rust                                    Node                                     Rust factor  95% interval  Verdict
-    ───────────────  ────────  ──────────────────────────────────────  ───────────────────────────────────────  ───────────  ────────────  ───────────
-    query.full_scan  columnar  sync column slices on memory — 167 M/s  js · apache-arrow column loop — 200 M/s        0.83×     0.81–0.86  Rust slower
+    Workload         Lane      Rust                                    Node                                           Rust factor
+    ───────────────  ────────  ──────────────────────────────────────  ───────────────────────────────────────  ─────────────────
+    query.full_scan  columnar  sync column slices on memory — 167 M/s  js · apache-arrow column loop — 200 M/s  0.83× (0.81–0.86)
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 

@@ -104,6 +104,19 @@ describe('the cells of a usual run', () => {
     expect(names({ quick: true })).toEqual(['maps1']);
     expect(names({ quick: true, filters: { engine: ['sets'] } })).toEqual(['sets0', 'sets1']);
   });
+
+  it('are never without an engine whose URI is given', () => {
+    const engines = { sets: 'sets:' };
+    expect(names({ quick: true, engines })).toEqual(['maps1', 'sets0', 'sets1']);
+    expect(names({ quick: true, filters: { engine: ['maps', 'sets'] } })).toEqual(['maps1', 'sets0', 'sets1']);
+    expect(() => names({ filters: { engine: ['maps'] }, engines })).toThrow(
+      expect.objectContaining({
+        code: 'BB_USAGE',
+        message: 'the engine sets has a URI, and nothing is measured on it here',
+        hint: 'Name it, as by --engine sets, or leave its URI out.',
+      }),
+    );
+  });
 });
 
 describe('planRun', () => {
@@ -167,6 +180,7 @@ describe('planRun', () => {
       expect(familiesOf({ filters: { workload: ['echo'] } })).toEqual(['requests']);
       expect(familiesOf({ filters: { workload: ['echo', 'sum.*'] } })).toEqual(['sums', 'requests']);
       expect(familiesOf({ engines: { loop: 'loop://here' }, filters: { engine: ['loop'] } })).toEqual(['requests']);
+      expect(() => familiesOf({ engines: { loop: 'loop://here' } })).toThrow('nothing is measured on it here');
       expect(() => familiesOf({ filters: { workload: ['eco'] } })).toThrow('did you mean echo?');
       expect(planRun([requests], {}).plans.map((plan) => plan.family.name)).toEqual(['requests']);
     });

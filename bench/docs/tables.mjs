@@ -6,13 +6,13 @@ import { modelBlocks } from '../../dist/report/model-table.js';
 import { settingTable } from '../../dist/report/setting-table.js';
 import { list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
 import { formatRows } from '../../dist/report/format.js';
-import { bestTable, laneTable } from '../../dist/report/head-to-head.js';
+import { headToHeadTable } from '../../dist/report/head-to-head.js';
 import { hostLines } from '../../dist/report/host-block.js';
 import { noiseText } from '../../dist/report/noise.js';
 import { networkText } from '../../dist/report/network-text.js';
 import { requestAdviceFor } from '../../dist/report/request-advice.js';
 import { runtimeTable } from '../../dist/report/runtime-table.js';
-import { requestBestTable } from '../../dist/report/request-tables.js';
+import { requestHeadToHeadTable } from '../../dist/report/request-tables.js';
 import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
 import { offeredLoadFindings, offeredLoadTable } from '../lab/offered-load-table.mjs';
 import { MAIN, comparisonsOn, isCommitted, newestRun, newestText, recordsById } from './runs.mjs';
@@ -36,7 +36,6 @@ const TABLES = {
   },
   embedded: () => [...best(MAIN, 'embedded'), ...list(adviceFor(newestRun(MAIN), 'embedded'))],
   'embedded-lanes': () => lanes(MAIN, 'embedded', 1),
-  memory: () => best(MAIN, 'memory'),
   'memory-lanes': () => lanes(MAIN, 'memory', 1),
   hyper: () => best('hyper', 'hyper'),
   boundary: () => calls('boundary'),
@@ -84,12 +83,13 @@ export function tableText(name) {
 
 function best(kind, engine, workers) {
   const run = newestRun(kind);
-  return marked(bestTable(comparisonsOn(run, engine, workers), recordsById(run)));
+  const bests = comparisonsOn(run, engine, workers).filter(({ kind }) => kind === 'best');
+  return marked(headToHeadTable(bests, recordsById(run)));
 }
 
 function lanes(kind, engine, workers) {
   const run = newestRun(kind);
-  return marked(laneTable(comparisonsOn(run, engine, workers), recordsById(run)));
+  return marked(headToHeadTable(comparisonsOn(run, engine, workers), recordsById(run)));
 }
 
 function calls(kind) {
@@ -105,10 +105,8 @@ function calls(kind) {
 
 function requests(kind, engine) {
   const run = newestRun(kind);
-  return [
-    ...marked(requestBestTable(comparisonsOn(run, engine), recordsById(run))),
-    ...list(requestAdviceFor(run, engine)),
-  ];
+  const withoutLanes = comparisonsOn(run, engine).filter(({ kind }) => kind !== 'lane');
+  return [...marked(requestHeadToHeadTable(withoutLanes, recordsById(run))), ...list(requestAdviceFor(run, engine))];
 }
 
 function marked({ table, notes }) {

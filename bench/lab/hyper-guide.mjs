@@ -11,7 +11,7 @@ import { rateRatio } from '../../dist/compare/rate-ratio.js';
 import { readRun } from '../../dist/records/run-file.js';
 import { columns, heading, list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
 import { formatFactor, formatInterval, formatRateOf, formatRows } from '../../dist/report/format.js';
-import { bestTable } from '../../dist/report/head-to-head.js';
+import { headToHeadTable } from '../../dist/report/head-to-head.js';
 import { hostLines } from '../../dist/report/host-block.js';
 import { nameOf } from '../../dist/report/labels.js';
 import { resultsTable } from '../../dist/report/results-table.js';
@@ -26,8 +26,8 @@ const runs = await Promise.all(positionals.map((path) => readRun(path)));
 const sweep = await readRun(values.sweep);
 const records = runs.flatMap((run) => run.records).filter(({ outcome }) => outcome === 'completed');
 const most = Math.max(...records.map(({ rows }) => rows));
-const best = bestTable(
-  runs.flatMap(({ comparisons }) => comparisons),
+const best = headToHeadTable(
+  runs.flatMap(({ comparisons }) => comparisons).filter(({ kind }) => kind === 'best'),
   (id) => records.find((record) => record.id === id),
 );
 

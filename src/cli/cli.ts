@@ -28,6 +28,24 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
     });
   }
 
+  const program = programOf(services, finish);
+  try {
+    if (VERSION.has(args[0] ?? '')) {
+      process.stdout.write(`${await packageLine(await services.loadNativeBuild())}\n`);
+      return EXIT_OK;
+    }
+    await program.parseAsync(commandOf(args), { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    // Commander has already printed its own message; its help is not an error.
+    if (error instanceof CommanderError) return error.exitCode === EXIT_OK ? EXIT_OK : EXIT_USAGE;
+    process.stderr.write(`${explain(error)}\n`);
+    return exitCodeOf(error);
+  }
+}
+
+/** The commands with their options. It throws a `CommanderError` where a command line makes no sense. */
+export function programOf(services: CliServices, finish: Finish): Command {
   const program = new Command('boundary-bench')
     .description(
       'Measures what it costs to cross the JavaScript boundary: the same work in Rust, from Node through a Rust addon, and in pure JavaScript. Without a command it takes a rough first look, as `run --quick` does.',
@@ -48,27 +66,14 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
   addServeCommand(program, finish);
   addSetupCommand(program, finish);
   addSoakCommand(program, finish);
-
-  try {
-    if (VERSION.has(args[0] ?? '')) {
-      process.stdout.write(`${await packageLine(await services.loadNativeBuild())}\n`);
-      return EXIT_OK;
-    }
-    await program.parseAsync(commandOf(args), { from: 'user' });
-    return exitCode;
-  } catch (error) {
-    // Commander has already printed its own message; its help is not an error.
-    if (error instanceof CommanderError) return error.exitCode === EXIT_OK ? EXIT_OK : EXIT_USAGE;
-    process.stderr.write(`${explain(error)}\n`);
-    return exitCodeOf(error);
-  }
+  return program;
 }
 
 const VERSION: ReadonlySet<string> = new Set(['-V', '--version']);
 const HELP: ReadonlySet<string> = new Set(['-h', '--help']);
 
 /** The command line, with `run` where it names no command: a quick run, where it says nothing at all. */
-function commandOf(args: readonly string[]): readonly string[] {
+export function commandOf(args: readonly string[]): readonly string[] {
   const [first] = args;
   if (first === undefined) {
     process.stderr.write('Without a command: run --quick. boundary-bench --help shows what else there is.\n');

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { readRun } from '../records/run-file.js';
+import { isCompact } from '../report/compact.js';
 import { renderRunMarkdown } from '../report/run-report.js';
-import { openFile, reportsOf, runFileOf, writeReport } from './report-files.js';
+import { openFile, reportsOf, requireCompactReport, runFileOf, writeReport } from './report-files.js';
 
 interface ReportOptions {
   readonly out?: string;
@@ -10,9 +11,11 @@ interface ReportOptions {
 
 const EXAMPLES = `
 The page needs no network and no server: it opens from disk, and can be sent as it is. A file of another name than run.json gets
-reports of that name. What the result file leaves out, as compact ones do, is not in the reports.
+reports of that name. What the result file leaves out, as compact ones do, is not in the reports, which say so: a compact file
+replaces no report of a whole one beside it. --out says where else to write.
 
-Exit code: 0, 1 where --open finds no program that opens the page, 2 where the run can't be read or the reports can't be written.
+Exit code: 0, 1 where --open finds no program that opens the page, 2 where the run can't be read or the reports can't
+be written.
 
 Examples:
   boundary-bench report results/runs/2026-05-02T10-00-00Z --open
@@ -32,6 +35,9 @@ export function addReportCommand(program: Command): void {
       const run = await readRun(file);
       const { renderRunHtml } = await import('../report/html/run-page.js');
       const { markdown, html } = reportsOf(file, out);
+      if (out === undefined && isCompact(run)) {
+        for (const report of [markdown, html]) await requireCompactReport(report, file);
+      }
       await writeReport(markdown, renderRunMarkdown(run));
       await writeReport(html, await renderRunHtml(run));
       process.stdout.write(`${html}\n`);

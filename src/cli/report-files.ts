@@ -1,8 +1,9 @@
 /** The files that reports are read from and written to, and the program that shows them. */
 import { spawn } from 'node:child_process';
-import { readdir } from 'node:fs/promises';
+import { readFile, readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { BoundaryError } from '../errors.js';
+import { COMPACT_NOTE } from '../report/compact.js';
 import { exists, isDirectory, makeFolder, writeAtomically } from '../runner/files.js';
 
 /** The result file that a command line names: the file itself, or the `run.json` of a directory. */
@@ -34,6 +35,14 @@ export function reportsOf(
 ): { readonly markdown: string; readonly html: string } {
   const name = basename(file).replace(/\.json$/, '');
   return { markdown: join(directory, `${name}.md`), html: join(directory, `${name}.html`) };
+}
+
+/** Throws `BB_OUT_KEPT` where there is a report that was not made from a compact file: it may have what none can give again. */
+export async function requireCompactReport(path: string, file: string): Promise<void> {
+  if (!(await exists(path)) || (await readFile(path, 'utf8')).includes(COMPACT_NOTE)) return;
+  throw new BoundaryError('BB_OUT_KEPT', `${path} may have more than ${file}, which is compact, can give again`, {
+    hint: `Name another directory for the reports: boundary-bench report ${file} --out DIRECTORY`,
+  });
 }
 
 /** Writes a report, in a directory that is made if necessary. Throws `BB_RESULT_FILE_UNWRITABLE` if that fails. */

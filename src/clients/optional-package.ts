@@ -21,7 +21,15 @@ export function whyUnusable(...names: readonly string[]): string | undefined {
   return undefined;
 }
 
+/** What was found of each package: a plan asks for the packages of every lane, and looking for one reads its files. */
+const reasons = new Map<string, string | undefined>();
+
 function whyOneUnusable(name: string): string | undefined {
+  if (!reasons.has(name)) reasons.set(name, lookFor(name));
+  return reasons.get(name);
+}
+
+function lookFor(name: string): string | undefined {
   if (name.startsWith('node:')) {
     return isBuiltin(name) ? undefined : `Node.js ${process.versions.node} has no ${name}; use a newer one`;
   }

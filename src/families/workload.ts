@@ -32,7 +32,9 @@ export interface RequestMeasures {
  * start and the next stop counts, with the CPU time and garbage collection in it.
  */
 export interface Stopwatch {
+  /** Begins to time. It must not be running. */
   start(): void;
+  /** Ends what `start` began. */
   stop(): void;
   /** Times encoding or decoding, as a separate figure. Only while the stopwatch is stopped. */
   apart<T>(work: CodecWork, execute: () => T): T;
@@ -59,6 +61,7 @@ export interface OpenCell {
    * for the first that is wrong.
    */
   verify?(stopwatch: Stopwatch, signal: WebAbortSignal): Promise<void>;
+  /** Gives back what the cell opened. Not timed. */
   close(): Promise<void>;
 }
 
@@ -170,5 +173,6 @@ export interface OpenFamily {
   shared?(): Promise<Partial<FamilyOptions>>;
   /** Opens a cell, and prepares the data it needs, untimed. */
   openCell(planned: PlannedCell): Promise<OpenCell>;
+  /** Gives back what the cells of a run shared, once they are closed. */
   close(): Promise<void>;
 }

@@ -4,6 +4,7 @@ import os from 'node:os';
 import { join } from 'node:path';
 import type { HostContext } from '../records/record.js';
 import { DEFAULT_MARGIN, verdictOf } from '../stats/ratio-interval.js';
+import { cgroupState } from './cgroup.js';
 import { hostContext } from './machine.js';
 import type { Noise } from './noise-probe.js';
 
@@ -104,7 +105,8 @@ function stolenCheck(stolen: number | undefined, ticks: number | undefined): Fit
 
 async function memoryCheck(root: string): Promise<FitnessCheck> {
   const kibibytes = /^MemAvailable:\s+(\d+) kB/m.exec((await textOf(join(root, 'proc/meminfo'))) ?? '')?.[1];
-  const bytes = kibibytes === undefined ? os.freemem() : Number(kibibytes) * 1024;
+  const { memoryLeft = Infinity } = await cgroupState(root);
+  const bytes = Math.min(kibibytes === undefined ? os.freemem() : Number(kibibytes) * 1024, memoryLeft);
   const found = `${(bytes / GIBIBYTE).toFixed(1)} GiB available`;
   return bytes >= LEAST_MEMORY ? good('memory', found) : bad('memory', found, 'free memory, or measure fewer rows');
 }
@@ -126,21 +128,19 @@ function bad(name: string, found: string, advice: string): FitnessCheck {
 }
 
 async function counters(root: string): Promise<Counters> {
-  const [stat, paging, group] = await Promise.all(
-    ['proc/stat', 'proc/vmstat', 'sys/fs/cgroup/cpu.stat'].map((path) => textOf(join(root, path))),
-  );
+  const [stat, paging] = await Promise.all(['proc/stat', 'proc/vmstat'].map((path) => textOf(join(root, path))));
+  const { throttled } = await cgroupState(root);
   const ticks = /^cpu +([\d ]+)$/m
     .exec(stat ?? '')?.[1]
     ?.split(' ')
     .map(Number);
   const swapped = [...(paging ?? '').matchAll(/^pswp(?:in|out) (\d+)$/gm)].map(([, pages]) => Number(pages));
-  const throttled = /^nr_throttled (\d+)$/m.exec(group ?? '')?.[1];
   const overheated = await heatEvents(root);
   return {
     // The last two are parts of the first: guests of this machine.
     ...(ticks !== undefined && { ticks: sum(ticks.slice(0, 8)), stolenTicks: ticks[7] ?? 0 }),
     ...(swapped.length > 0 && { swappedPages: sum(swapped) }),
-    ...(throttled !== undefined && { throttled: Number(throttled) }),
+    ...(throttled !== undefined && { throttled }),
     ...(overheated !== undefined && { overheated }),
   };
 }

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
+import { commitText, shortHash } from '../records/commit.js';
 import type { RunContext } from '../records/record.js';
 import { hostContext } from './machine.js';
 import { findRuntime } from './runtimes.js';
@@ -79,8 +80,8 @@ async function runtimeVersions(names: unknown): Promise<Record<string, string>> 
 export async function packageLine(build: NativeBuild | undefined): Promise<string> {
   const { versions, build: built } = await runContext({ startedAt: new Date(), config: {}, build });
   const git = repositoryOf(packageRoot) === packageRoot ? await gitState(packageRoot) : undefined;
-  const addon = build === undefined ? 'addon not built' : `addon ${built.addonSha256.slice(0, 12)} (${built.profile})`;
-  const commit = git === undefined ? [] : [`commit ${git.commit.slice(0, 12)}${git.dirty ? ', with changes' : ''}`];
+  const addon = build === undefined ? 'addon not built' : `addon ${shortHash(built.addonSha256)} (${built.profile})`;
+  const commit = git === undefined ? [] : [`commit ${commitText(git)}`];
   return [`boundary-bench ${versions['boundary-bench']}`, addon, ...commit].join(', ');
 }
 

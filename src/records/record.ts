@@ -146,6 +146,7 @@ export interface Latency {
   readonly histogram?: string;
 }
 
+/** A cell that did its work, with its samples and their summary. */
 export interface CompletedRecord extends Cell {
   readonly outcome: 'completed';
   readonly samples: readonly Sample[];

@@ -1,6 +1,7 @@
 /**
  * The advice lines: for each workload on an engine, the lane to use from Node, what it saves, and whether Rust would be faster.
- * Every figure comes from the records; nothing else is claimed.
+ * Every figure comes from the records; nothing else is claimed. The best of each side, and what Rust would be beside the best of Node, are
+ * those of the tables; of what a comparison leaves open, the advice has the interval alone.
  */
 import {
   completedOf,
@@ -14,11 +15,13 @@ import {
 import { isNodeSide } from '../compare/comparisons.js';
 import { type Judge, judgeOf } from '../compare/judge.js';
 import { hasFewForks } from '../compare/rate-ratio.js';
+import { addonOverJavaScript, bestComparisonOf, bestFromNode } from '../compare/sides.js';
 import type { Cell, CompletedRecord, Run } from '../records/record.js';
-import { FORKS_FOR_INTERVAL } from '../stats/ratio-interval.js';
+import { FORKS_FOR_INTERVAL, type RatioInterval } from '../stats/ratio-interval.js';
 import { rateOf } from '../stats/summary.js';
 import { isCall } from './call-table.js';
-import { formatCountedRate, formatDuration, formatFactor, formatRows } from './format.js';
+import { formatCountedRate, formatDuration, formatFactor, formatInterval, formatRows } from './format.js';
+import { type Pair, pairsOf } from './head-to-head.js';
 import { nameOf, variantOf } from './labels.js';
 
 /** Cells with fewer rows are rated by the execution, not by the row. */
@@ -30,14 +33,16 @@ export function adviceFor(run: Run, engine: string): string[] {
     (record) => record.engine === engine && isNodeSide(record.side) && !isRequestWork(record) && !isCall(record),
   );
   const judge = judgeOf(run);
-  return groupBy(node, workloadOf).flatMap((cells) => adviceOnWorkload(run, overBestTransport(cells, judge), judge));
+  return groupBy(node, workloadOf).flatMap((cells) =>
+    adviceOnWorkload(run, overBestTransport(run, cells, judge), judge),
+  );
 }
 
 /** The cells over the transport whose best cell is the fastest; the earlier one if that is not shown. */
-function overBestTransport(cells: readonly CompletedRecord[], judge: Judge): readonly CompletedRecord[] {
+function overBestTransport(run: Run, cells: readonly CompletedRecord[], judge: Judge): readonly CompletedRecord[] {
   const fewest = Math.min(...cells.map(workersOf));
   const bestOf = (group: readonly CompletedRecord[]): CompletedRecord | undefined =>
-    recommended(largestOfEach(group.filter((record) => workersOf(record) === fewest)), judge);
+    recommended(run, largestOfEach(group.filter((record) => workersOf(record) === fewest)), judge);
   return groupBy(cells, ({ transport }) => transport ?? '').reduce((chosen, group) => {
     const [best, other] = [bestOf(chosen), bestOf(group)];
     if (best === undefined) return group;
@@ -50,18 +55,21 @@ function adviceOnWorkload(run: Run, cells: readonly CompletedRecord[], judge: Ju
   const contests = groupBy(cells, contestOf).toSorted((a, b) => workersOf(a[0]) - workersOf(b[0]));
   const [first, ...wider] = contests;
   const rivals = largestOfEach(first ?? []);
-  const best = recommended(rivals, judge);
+  const best = recommended(run, rivals, judge);
   if (first === undefined || best === undefined) return [];
+  const rust = rustBeside(run, best, rivals);
   const clauses = [
     choice(run, best, rivals, judge),
     gainOverSlowest(best, rivals, judge),
-    rustInstead(run, best, rivals, judge),
+    rust && rustInstead(rust, best, nameOf),
     moreWorkers(best, wider, judge),
   ];
   const advice = clauses.filter((clause) => clause !== undefined).join('; ');
   const caution = cautionOn(best);
   const transport = best.transport === undefined ? '' : ` over ${best.transport}`;
-  return [`${best.workload} on ${best.engine}${transport}: ${advice}${fromHowManyRows(best, first, judge)}.${caution}`];
+  return [
+    `${best.workload} on ${best.engine}${transport}: ${advice}${fromHowManyRows(run, best, first, judge)}.${caution}`,
+  ];
 }
 
 /** A remark on advice that rests on too few processes; else nothing. */
@@ -69,24 +77,39 @@ export function cautionOn(best: CompletedRecord): string {
   return hasFewForks(best, best) ? ` (Rough: measured in fewer than ${FORKS_FOR_INTERVAL} processes.)` : '';
 }
 
-/** The fastest cell; a JavaScript cell also if it is equivalent to the fastest, since it needs no addon. */
-export function recommended(rivals: readonly CompletedRecord[], judge: Judge): CompletedRecord | undefined {
-  const fastest = fastestOf(rivals);
-  const javaScript = fastestOf(rivals.filter((record) => record.side === 'js'));
-  if (fastest === undefined || javaScript === undefined) return fastest;
-  return judge(fastest, javaScript)?.verdict === 'equivalent' ? javaScript : fastest;
+/**
+ * The best way from Node; JavaScript alone also where it is equivalent to the addon, since it needs no addon. A size of batches that one
+ * of the two alone has is not compared.
+ */
+export function recommended(run: Run, contest: readonly CompletedRecord[], judge: Judge): CompletedRecord | undefined {
+  const best = bestFromNode(run, contest);
+  const sides = addonOverJavaScript(contest, judge);
+  const isCompared = (['napi', 'js'] as const).every((side) =>
+    contest.some((record) => record.side === side && record.batch === best?.batch),
+  );
+  if (sides === undefined || !isCompared) return best;
+  switch (sides.judged.verdict) {
+    case 'equivalent':
+    case 'slower':
+      return sides.javaScript;
+    case 'faster':
+      return best?.side === 'js' ? sides.addon : best;
+    case 'inconclusive':
+      return best;
+  }
 }
 
 function choice(run: Run, best: CompletedRecord, rivals: readonly CompletedRecord[], judge: Judge): string {
   const named = `${variantOf(best)} (${speedOf(best)})`;
+  const hasAddon = rivals.some(({ side }) => side === 'napi');
+  const sides = addonOverJavaScript(hasAddon ? rivals : [best, ...addonElsewhere(run, best)], judge);
+  if (sides === undefined) return `${best.side === 'js' ? 'in JavaScript' : 'from Node'} use ${named}`;
+  const { addon, javaScript, judged } = sides;
   if (best.side !== 'js') {
-    const javaScript = fastestOf(rivals.filter((record) => record.side === 'js'));
-    const isOpen = javaScript !== undefined && judge(best, javaScript)?.verdict === 'inconclusive';
-    return `from Node use ${named}${isOpen ? `; that it is faster than ${variantOf(javaScript)} is not shown` : ''}`;
+    const subject = best.id === addon.id ? 'it' : variantOf(addon);
+    const claim = `${subject} is faster than ${variantOf(javaScript)}`;
+    return `from Node use ${named}${judged.verdict === 'inconclusive' ? `; ${openText(claim, judged)}` : ''}`;
   }
-  const addon = fastestOf(rivals.filter((record) => record.side === 'napi')) ?? addonElsewhere(run, best);
-  const judged = addon && judge(addon, best);
-  if (addon === undefined || judged === undefined) return `in JavaScript use ${named}`;
   const other = `the addon's ${variantOf(addon)}${placeOf(addon, best)}`;
   switch (judged.verdict) {
     case 'equivalent':
@@ -96,18 +119,23 @@ function choice(run: Run, best: CompletedRecord, rivals: readonly CompletedRecor
     case 'faster':
       return `in JavaScript use ${named}; ${other} is ${formatFactor(judged.ratio)} that`;
     case 'inconclusive':
-      return `in JavaScript use ${named}; that it is faster than ${other} is not shown`;
+      return `in JavaScript use ${named}; ${openText(`${other} is faster`, judged)}`;
   }
 }
 
-/** For an engine in pure JavaScript, the addon's fastest cell on the engine where its Rust counterpart ran. */
-function addonElsewhere(run: Run, best: CompletedRecord): CompletedRecord | undefined {
-  const rust = laneCounterpart(run, best);
-  if (rust === undefined) return undefined;
+/** What a comparison leaves open, with its interval alone. */
+export function openText(claim: string, interval: RatioInterval): string {
+  return `whether ${claim} is open (${formatInterval(interval)})`;
+}
+
+/** For an engine in pure JavaScript, the addon's cells on the engine where its Rust counterpart ran. */
+function addonElsewhere(run: Run, best: CompletedRecord): CompletedRecord[] {
+  const rust = laneComparison(run, best)?.rust;
+  if (rust === undefined) return [];
   const addon = completedOf(run.records).filter(
     (record) => record.side === 'napi' && contestOf(record) === contestOf(rust),
   );
-  return fastestOf(largestOfEach(addon));
+  return largestOfEach(addon);
 }
 
 /** The gain over the addon's naive lane if there is one, else over the slowest lane. */
@@ -139,41 +167,39 @@ function saving(best: CompletedRecord, baseline: CompletedRecord): string {
     : `${formatDuration(perRow)} a row`;
 }
 
-/**
- * The comparison with the run's best Rust cell of the contest or, on an engine without Rust, with the counterpart of this lane.
- */
-function rustInstead(
-  run: Run,
+/** The run's comparison of the best of both sides or, on an engine without Rust, of this lane with its counterpart. */
+function rustBeside(run: Run, best: CompletedRecord, rivals: readonly CompletedRecord[]): Pair | undefined {
+  const comparison = bestComparisonOf(run, rivals);
+  return comparison === undefined ? laneComparison(run, best) : pairsOf([comparison], 'best', finder(run))[0];
+}
+
+/** What Rust would be beside the cell that is recommended, or beside the other one that the run compares with Rust. */
+export function rustInstead(
+  { comparison, rust, node }: Pair,
   best: CompletedRecord,
-  rivals: readonly CompletedRecord[],
-  judge: Judge,
-): string | undefined {
-  const contest = run.comparisons.find(
-    (entry) => entry.kind === 'best' && rivals.some((record) => record.id === entry.denominator),
-  );
-  const rust = contest === undefined ? laneCounterpart(run, best) : recordOf(run, contest.numerator);
-  const judged = rust && judge(rust, best);
-  if (rust === undefined || judged === undefined) return undefined;
-  const place = placeOf(rust, best);
-  switch (judged.verdict) {
+  nameInTable: (record: CompletedRecord) => string,
+): string {
+  const subject = `Rust${placeOf(rust, node)}`;
+  const that = node.id === best.id ? 'that' : nameInTable(node);
+  switch (comparison.verdict) {
     case 'equivalent':
-      return `Rust${place} would be no faster`;
+      return `${subject} would be no faster`;
     case 'slower':
-      return `Rust${place} would be slower, at ${formatFactor(judged.ratio)}`;
+      return `${subject} would be slower, at ${formatFactor(comparison.ratio)}${that === 'that' ? '' : ` ${that}`}`;
     case 'faster':
-      return `Rust${place} (${nameOf(rust)}) would be ${formatFactor(judged.ratio)} that`;
+      return `${subject} (${nameInTable(rust)}) would be ${formatFactor(comparison.ratio)} ${that}`;
     case 'inconclusive':
-      return undefined;
+      return openText(`${subject} (${nameInTable(rust)}) would be faster`, comparison);
   }
 }
 
-function laneCounterpart(run: Run, node: CompletedRecord): CompletedRecord | undefined {
-  const lane = run.comparisons.find((entry) => entry.kind === 'lane' && entry.numerator === node.id);
-  return lane && recordOf(run, lane.denominator);
+function laneComparison(run: Run, node: CompletedRecord): Pair | undefined {
+  const lane = run.comparisons.find(({ kind, numerator }) => kind === 'lane' && numerator === node.id);
+  return lane && pairsOf([lane], 'lane', finder(run))[0];
 }
 
-function recordOf(run: Run, id: string): CompletedRecord | undefined {
-  return completedOf(run.records).find((record) => record.id === id);
+export function finder(run: Run): (id: string) => CompletedRecord | undefined {
+  return (id) => completedOf(run.records).find((record) => record.id === id);
 }
 
 function placeOf(cell: Cell, home: Cell): string {
@@ -194,16 +220,16 @@ function moreWorkers(
  * The number of rows from which the recommended cell is the fastest, if it and its rivals were measured at several numbers of
  * rows; else nothing.
  */
-function fromHowManyRows(best: CompletedRecord, contest: readonly CompletedRecord[], judge: Judge): string {
+function fromHowManyRows(run: Run, best: CompletedRecord, contest: readonly CompletedRecord[], judge: Judge): string {
   const bySize = groupBy(contest, (record) => String(record.rows))
     .filter((cells) => cells.length > 1 && cells.some((record) => identityOf(record) === identityOf(best)))
     .toSorted((a, b) => b[0]!.rows - a[0]!.rows);
   if (bySize.length < 2) return '';
-  const lost = bySize.findIndex((cells) => identityOf(recommended(cells, judge)!) !== identityOf(best));
+  const lost = bySize.findIndex((cells) => identityOf(recommended(run, cells, judge)!) !== identityOf(best));
   const smallest = bySize.at(lost === -1 ? -1 : lost - 1)![0]!.rows;
   if (lost === -1) return `; so at every number of rows measured, from ${formatRows(smallest)} up`;
   if (lost === 0) return '';
-  const other = recommended(bySize[lost]!, judge)!;
+  const other = recommended(run, bySize[lost]!, judge)!;
   return `; so from ${formatRows(smallest)} rows up, but at ${formatRows(other.rows)} rows use ${variantOf(other)}`;
 }
 

@@ -122,11 +122,6 @@ export function formatFactorInterval({ ratio, low, high }: Ratio): string {
   return `${ratio.toFixed(decimals)}× (${low.toFixed(decimals)}–${high.toFixed(decimals)})`;
 }
 
-/** A factor alone, with the decimals that its interval would need beside it. */
-export function formatFactorBesideInterval({ ratio, low, high }: Ratio): string {
-  return `${ratio.toFixed(factorDecimals([ratio, low, high]))}×`;
-}
-
 /** An interval alone, `1.1–1.3`, with the decimals that its factor would need beside it. */
 export function formatInterval({ ratio, low, high }: Ratio): string {
   const decimals = factorDecimals([ratio, low, high]);

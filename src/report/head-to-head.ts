@@ -1,7 +1,8 @@
+import { contestOf, groupBy } from '../compare/cell-groups.js';
 import type { Comparison, CompletedRecord } from '../records/record.js';
 import { type Table, columns, dropping } from './document.js';
-import { formatFactorBesideInterval, formatFactorInterval, formatInterval, formatRateOf } from './format.js';
-import { nameAndRatesOf, nameOf, transportColumn } from './labels.js';
+import { formatFactorInterval, formatInterval, formatRateOf } from './format.js';
+import { nameOf, transportColumn } from './labels.js';
 import { marksOf, notesOf } from './marks.js';
 
 /** A table with the explanations of its marks, one line each. */
@@ -22,56 +23,78 @@ export interface Pair {
   readonly node: CompletedRecord;
 }
 
-/** The table of the best cells of each side, from the comparisons of the kind `best`. */
-export function bestTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
-  const pairs = pairsOf(comparisons, 'best', recordOf);
+/**
+ * The one table of Rust with Node: of each work in each place first the best of either side, whatever their lanes, then each lane of Node
+ * with its lane of Rust. The comparisons may be those of one kind alone.
+ */
+export function headToHeadTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
+  const pairs = bestFirst(comparisons, recordOf);
   const transport = transportColumn(pairs.map(({ comparison }) => comparison));
+  const lane = laneColumn(pairs);
   return {
     table: {
       columns: dropping(
-        columns('Workload', ...transport.title, 'Rust (best)', 'Node (best)', '>Rust factor'),
-        'Rust (best)',
+        columns('Workload', ...lane.title, ...transport.title, ...lane.sides, '>Rust factor'),
+        lane.sides[0],
       ),
-      rows: pairs.map((pair) => [
-        pair.comparison.workload,
-        ...transport.of(pair.comparison),
-        nameAndRatesOf(pair.rust),
-        nameAndRatesOf(pair.node),
-        factorOf(pair.comparison) + marksOf(pair.rust, pair.node),
-      ]),
-    },
-    notes: notesOfPairs(pairs),
-  };
-}
-
-/** The table of every Node cell against its Rust lane, from the comparisons of the kind `lane`. */
-export function laneTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
-  const pairs = pairsOf(comparisons, 'lane', recordOf);
-  const transport = transportColumn(pairs.map(({ comparison }) => comparison));
-  return {
-    table: {
-      columns: dropping(
-        columns('Workload', 'Lane', ...transport.title, 'Rust', 'Node', '>Rust factor', '>95% interval', 'Verdict'),
-        'Verdict',
-        'Lane',
-        'Rust',
-      ),
-      rows: pairs.map(({ comparison, rust, node }) => {
+      rows: pairs.map((pair) => {
+        const { comparison, rust, node } = pair;
         const place = rust.engine === node.engine ? '' : ` on ${rust.engine}`;
         return [
           comparison.workload,
-          rust.lane === node.lane ? node.lane : `${node.lane} (Rust: ${rust.lane})`,
+          ...lane.of(pair),
           ...transport.of(comparison),
           `${nameOf(rust)}${place} — ${formatRateOf(rust)}`,
           `${nameOf(node)} — ${formatRateOf(node)}`,
-          formatFactorBesideInterval(comparison) + marksOf(rust, node),
-          formatInterval(comparison),
-          verdictText(comparison, 'Rust'),
+          factorOf(comparison) + marksOf(rust, node),
         ];
       }),
     },
     notes: notesOfPairs(pairs),
   };
+}
+
+/** A row of the one table. */
+export interface HeadToHead extends Pair {
+  /** Whether the two are the best of both sides. */
+  readonly isBest: boolean;
+  /** Whether the one is compared with the other as its lane. */
+  readonly isLane: boolean;
+}
+
+/**
+ * The comparisons of Rust with Node, by the work and its place, with the best of both sides before their lanes. Where the best are a lane
+ * and its lane of Rust, they are one row, with the ratio of the processes that did not choose them.
+ */
+export function bestFirst(comparisons: readonly Comparison[], recordOf: RecordOf): HeadToHead[] {
+  const bests = pairsOf(comparisons, 'best', recordOf);
+  const lanes = pairsOf(comparisons, 'lane', recordOf);
+  const isSame = (a: Pair, b: Pair): boolean => a.rust.id === b.rust.id && a.node.id === b.node.id;
+  const rows = [
+    ...bests.map((best) => ({ ...best, isBest: true, isLane: lanes.some((lane) => isSame(lane, best)) })),
+    ...lanes.flatMap((lane) =>
+      bests.some((best) => isSame(lane, best)) ? [] : { ...lane, isBest: false, isLane: true },
+    ),
+  ];
+  return groupBy(rows, ({ node }) => contestOf(node)).flat();
+}
+
+/** The column of lanes, which a table of the best alone has not: its titles of the two sides say what they are. */
+export function laneColumn(pairs: readonly HeadToHead[]): {
+  readonly title: readonly string[];
+  readonly sides: readonly [rust: string, node: string];
+  of(pair: HeadToHead): readonly string[];
+} {
+  if (!pairs.some(({ isLane }) => isLane)) {
+    return { title: [], sides: ['Rust (best)', 'Node (best)'], of: () => [] };
+  }
+  return { title: ['Lane'], sides: ['Rust', 'Node'], of: (pair) => [laneText(pair)] };
+}
+
+function laneText({ isBest, isLane, rust, node }: HeadToHead): string {
+  const best = isBest ? ['best'] : [];
+  const lane = isLane ? [rust.lane === node.lane ? node.lane : `${node.lane} (Rust: ${rust.lane})`] : [];
+  return [...best, ...lane].join(': ');
 }
 
 function notesOfPairs(pairs: readonly Pair[]): string[] {
@@ -111,15 +134,10 @@ function inverse(comparison: Comparison): Comparison {
   };
 }
 
-/** A factor with its interval, or the verdict with the interval where no factor is shown. */
+/** A factor with its interval where a comparison has decided, else the verdict with the interval. */
 export function factorOf(comparison: Comparison): string {
   const { verdict } = comparison;
   return verdict === 'equivalent' || verdict === 'inconclusive'
     ? `${verdict} (${formatInterval(comparison)})`
     : formatFactorInterval(comparison);
-}
-
-/** The verdict on `numerator` in a table, such as `Node slower`. */
-export function verdictText({ verdict }: Comparison, numerator: string): string {
-  return verdict === 'faster' || verdict === 'slower' ? `${numerator} ${verdict}` : verdict;
 }

@@ -1,4 +1,5 @@
 import type { RunHistory } from '../compare/history.js';
+import { commitText } from '../records/commit.js';
 import type { RunContext } from '../records/record.js';
 import { type Block, type Table, columns, list, paragraph, renderTerminal, tableBlock } from './document.js';
 import { UNKNOWN, formatFactorInterval, formatRateOf } from './format.js';
@@ -23,9 +24,9 @@ export function historyDocument(history: RunHistory): Block[] {
   ];
 }
 
-/** The commit of a run: `22358848f974`, and with `+` where there were uncommitted changes. */
+/** The commit of a run, or that it is not known. */
 export function commitOf({ git }: RunContext): string {
-  return git === undefined ? UNKNOWN : `${git.commit.slice(0, 12)}${git.dirty ? '+' : ''}`;
+  return git === undefined ? UNKNOWN : commitText(git);
 }
 
 function runsTable({ runs }: RunHistory): Table {

@@ -1,3 +1,4 @@
+import { commitText, shortHash } from '../records/commit.js';
 import type { HostContext, RunContext } from '../records/record.js';
 import { formatBytes } from './format.js';
 import { networkText } from './network-text.js';
@@ -27,10 +28,8 @@ export function hostLines(context: RunContext): string[] {
     ...named,
     ...others.map(([name, version]) => `${name}: ${version}`),
     ...Object.values(networks).map(networkText),
-    `Build: ${build.profile}, target CPU ${build.targetCpu}, addon ${build.addonSha256.slice(0, 12)}`,
-    ...(git === undefined
-      ? []
-      : [`Commit: ${git.commit.slice(0, 12)}${git.dirty ? ', with uncommitted changes' : ''}`]),
+    `Build: ${build.profile}, target CPU ${build.targetCpu}, addon ${shortHash(build.addonSha256)}`,
+    ...(git === undefined ? [] : [`Commit: ${commitText(git)}`]),
     ...methodOf(context.config),
     `Date: ${context.startedAt}`,
   ];

@@ -1,5 +1,5 @@
-import type { Cell, CompletedRecord } from '../records/record.js';
-import { UNKNOWN, formatMebibytes, formatRateOf } from './format.js';
+import type { Cell } from '../records/record.js';
+import { UNKNOWN } from './format.js';
 
 /** The variant of a cell: `RowInserter.addRow`, or `RowInserter.addRow × 2` for two workers. */
 export function variantOf({ variant, workers, runtime }: Cell): string {
@@ -32,11 +32,4 @@ export function transportColumn(cells: readonly Pick<Cell, 'transport'>[]): Tran
 export function nameOf(cell: Cell): string {
   if (cell.side !== 'rust') return sideAndVariantOf(cell);
   return cell.flavor === undefined ? variantOf(cell) : `${cell.flavor} ${variantOf(cell)}`;
-}
-
-/** The name and rates of a cell: `napi · executeQuery — 32.5 M/s / 745.1 MiB/s`, the second rate if it is known. */
-export function nameAndRatesOf(record: CompletedRecord): string {
-  const { mebibytesPerSecond } = record.summary;
-  const size = mebibytesPerSecond === undefined ? '' : ` / ${formatMebibytes(mebibytesPerSecond)} MiB/s`;
-  return `${nameOf(record)} — ${formatRateOf(record)}${size}`;
 }

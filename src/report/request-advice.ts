@@ -1,11 +1,13 @@
 /** The advice lines of request work. Every figure comes from the records; nothing else is claimed. */
-import { completedOf, contestOf, fastestOf, groupBy, isRequestWork } from '../compare/cell-groups.js';
+import { completedOf, fastestOf, groupBy, isRequestWork } from '../compare/cell-groups.js';
 import { isNodeSide } from '../compare/comparisons.js';
 import { type Judge, judgeOf } from '../compare/judge.js';
+import { addonOverJavaScript, bestComparisonOf } from '../compare/sides.js';
 import type { CompletedRecord, Run } from '../records/record.js';
 import { rateOf } from '../stats/summary.js';
-import { cautionOn, recommended } from './advice.js';
+import { cautionOn, finder, openText, recommended, rustInstead } from './advice.js';
 import { UNKNOWN, formatFactor, formatShortRate } from './format.js';
+import { pairsOf } from './head-to-head.js';
 import { percentileText } from './percentile.js';
 import { nameAndBatchOf } from './request-tables.js';
 
@@ -24,18 +26,16 @@ export function requestAdviceFor(run: Run, engine: string): string[] {
 
 function adviceOn(run: Run, cells: readonly CompletedRecord[], rivals: readonly CompletedRecord[]): string[] {
   const judge = judgeOf(run);
-  const best = recommended(rivals, judge);
+  const best = recommended(run, rivals, judge);
   if (best === undefined) return [];
+  const comparison = bestComparisonOf(run, rivals);
+  const pair = comparison && pairsOf([comparison], 'best', finder(run))[0];
   const clauses = [
     choice(best, rivals, judge),
     batchingWon(run, best),
     pushingDownWon(best, cells, judge),
-    oneAtATime(best, rivals, judge),
-    rustInstead(
-      best,
-      cells.filter(({ side }) => side === 'rust'),
-      judge,
-    ),
+    oneAtATime(run, best, rivals, judge),
+    pair && rustInstead(pair, best, shortNameOf),
   ];
   const advice = clauses.filter((clause) => clause !== undefined).join('; ');
   const threads = best.threads === 1 ? '1 thread' : `${best.threads} threads`;
@@ -47,21 +47,29 @@ function choice(best: CompletedRecord, rivals: readonly CompletedRecord[], judge
   const p99 = percentileText(best, 'p99');
   const latency = p99 === UNKNOWN ? '' : `, p99 ${p99}`;
   const named = `${shortNameOf(best)} (${formatShortRate(rateOf(best))}${latency})`;
-  const other = fastestOf(rivals.filter(({ side }) => side !== best.side));
-  const judged = other && judge(best, other);
-  if (other === undefined || judged === undefined) return `from Node use ${named}`;
-  const than = `${best.side === 'js' ? "the addon's" : "JavaScript's"} ${shortNameOf(other)}`;
-  const verb = best.side === 'js' ? 'stay in JavaScript:' : 'from Node use';
+  const sides = addonOverJavaScript(rivals, judge);
+  if (sides === undefined) return `from Node use ${named}`;
+  const { addon, javaScript, judged } = sides;
+  const [ours, theirs] = [`the addon's ${shortNameOf(addon)}`, `JavaScript's ${shortNameOf(javaScript)}`];
+  const isAddon = best.id === addon.id;
+  // The best of all may be of another size of batches.
+  const isCompared = isAddon || best.id === javaScript.id;
+  const use = `from Node use ${named}`;
   switch (judged.verdict) {
     case 'faster':
-      return best.side === 'js'
-        ? `${verb} ${named} is ${formatFactor(judged.ratio)} ${than}`
-        : `${verb} ${named}, ${formatFactor(judged.ratio)} ${than}`;
+      return `${use}${isAddon ? ',' : `; ${ours} is`} ${formatFactor(judged.ratio)} ${theirs}`;
     case 'equivalent':
-      return best.side === 'js' ? `${verb} ${named} is as fast as ${than}` : `${verb} ${named}`;
-    case 'slower':
+      return isCompared
+        ? `stay in JavaScript: ${named} is as fast as ${ours}`
+        : `${use}; ${ours} is as fast as ${theirs}`;
+    case 'slower': {
+      const factor = formatFactor(1 / judged.ratio);
+      return isCompared
+        ? `stay in JavaScript: ${named} is ${factor} ${ours}`
+        : `${use}; ${theirs} is ${factor} ${ours}`;
+    }
     case 'inconclusive':
-      return `from Node use ${named}; that it is faster than ${than} is not shown`;
+      return `${use}; ${openText(`${isAddon ? 'it' : ours} is faster than ${theirs}`, judged)}`;
   }
 }
 
@@ -75,7 +83,7 @@ function batchingWon(run: Run, best: CompletedRecord): string | undefined {
     case 'slower':
       return 'batching won nothing';
     case 'inconclusive':
-      return undefined;
+      return openText('batching wins', won);
   }
 }
 
@@ -89,36 +97,26 @@ function pushingDownWon(best: CompletedRecord, cells: readonly CompletedRecord[]
     ),
   );
   const judged = pulled && judge(best, pulled);
-  if (pulled === undefined || judged === undefined || judged.verdict === 'inconclusive') return undefined;
+  if (pulled === undefined || judged === undefined) return undefined;
   const than = `pulling the rows (${shortNameOf(pulled)})`;
+  if (judged.verdict === 'inconclusive') return openText(`it is faster than ${than}`, judged);
   return judged.verdict === 'faster' ? `it is ${formatFactor(judged.ratio)} ${than}` : `it is no faster than ${than}`;
 }
 
 /** The fastest cell of single operations, for users who can't wait for a batch. */
-function oneAtATime(best: CompletedRecord, rivals: readonly CompletedRecord[], judge: Judge): string | undefined {
+function oneAtATime(
+  run: Run,
+  best: CompletedRecord,
+  rivals: readonly CompletedRecord[],
+  judge: Judge,
+): string | undefined {
   if (best.batch === 1) return undefined;
   const singles = rivals.filter(({ batch }) => batch === 1);
-  const single = recommended(singles, judge);
+  const single = recommended(run, singles, judge);
   if (single === undefined) return undefined;
   const stay =
     single.side === 'js' && singles.some(({ side }) => side === 'napi') ? ', so there stay in JavaScript' : '';
   return `one at a time ${shortNameOf(single)} reaches ${formatShortRate(rateOf(single))}${stay}`;
-}
-
-function rustInstead(best: CompletedRecord, cells: readonly CompletedRecord[], judge: Judge): string | undefined {
-  const rust = fastestOf(cells.filter((record) => contestOf(record) === contestOf(best)));
-  const judged = rust && judge(rust, best);
-  if (rust === undefined || judged === undefined) return undefined;
-  switch (judged.verdict) {
-    case 'equivalent':
-      return 'Rust would be no faster';
-    case 'slower':
-      return `Rust would be slower, at ${formatFactor(judged.ratio)}`;
-    case 'faster':
-      return `Rust (${shortNameOf(rust)}) would be ${formatFactor(judged.ratio)} that`;
-    case 'inconclusive':
-      return undefined;
-  }
 }
 
 /** The name without its side, which the sentence contains. */

@@ -3,16 +3,8 @@ import { groupBy } from '../compare/cell-groups.js';
 import type { Comparison, CompletedRecord, Sample } from '../records/record.js';
 import { rateOf } from '../stats/summary.js';
 import { type Table, columns, dropping } from './document.js';
-import {
-  UNKNOWN,
-  formatCount,
-  formatFactorBesideInterval,
-  formatInterval,
-  formatDuration,
-  formatLatency,
-  formatShortRate,
-} from './format.js';
-import { type MarkedTable, RUST_FACTOR_NOTE, factorOf, pairsOf, verdictText } from './head-to-head.js';
+import { UNKNOWN, formatCount, formatInterval, formatDuration, formatLatency, formatShortRate } from './format.js';
+import { type MarkedTable, type Pair, RUST_FACTOR_NOTE, bestFirst, factorOf, laneColumn } from './head-to-head.js';
 import { sideAndVariantOf } from './labels.js';
 import { marksOf, notesOf } from './marks.js';
 import { percentileText } from './percentile.js';
@@ -76,25 +68,33 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
   return { table, notes: ordered.length === 0 ? [] : notes };
 }
 
-/** The best cells of each side with the same threads, with any batch, and the gain of batching for Node. */
-export function requestBestTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
-  const pairs = pairsOf(comparisons, 'best', recordOf);
+/**
+ * The one table of Rust with Node: of each work with so many threads first the best of either side, with any batch, then each lane of Node
+ * with its lane of Rust of the same batch; and what batching gained Node. The comparisons may be those of one kind alone.
+ */
+export function requestHeadToHeadTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
+  const pairs = bestFirst(comparisons, recordOf);
+  const lane = laneColumn(pairs);
   const won = batchingOf(comparisons);
   return {
     table: {
       columns: dropping(
-        columns('Benchmark', '>Threads', 'Rust (best)', 'Node (best)', '>Rust factor', '>Batching won'),
+        columns('Benchmark', ...lane.title, '>Threads', ...lane.sides, '>Rust factor', '>Batching won'),
         'Batching won',
-        'Rust (best)',
+        lane.sides[0],
       ),
-      rows: pairs.map(({ comparison, rust, node }) => [
-        comparison.workload,
-        formatCount(comparison.threads),
-        nameBatchAndRateOf(rust),
-        nameBatchAndRateOf(node),
-        factorOf(comparison) + processMark(rust, node) + serverMark(rust, node),
-        won(node.id),
-      ]),
+      rows: pairs.map((pair) => {
+        const { comparison, rust, node } = pair;
+        return [
+          comparison.workload,
+          ...lane.of(pair),
+          formatCount(comparison.threads),
+          nameBatchAndRateOf(rust).replace(/^rust · /, ''),
+          nameBatchAndRateOf(node),
+          requestFactorOf(pair) + processMark(rust, node) + serverMark(rust, node),
+          won(node.id),
+        ];
+      }),
     },
     notes: [
       ...(pairs.length === 0 ? [] : [RUST_FACTOR_NOTE]),
@@ -104,48 +104,11 @@ export function requestBestTable(comparisons: readonly Comparison[], recordOf: R
   };
 }
 
-/** Every Node cell against its Rust lane with the same threads and the same batch, and its gain from batching. */
-export function requestLaneTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
-  const pairs = pairsOf(comparisons, 'lane', recordOf);
-  const won = batchingOf(comparisons);
-  return {
-    table: {
-      columns: dropping(
-        columns(
-          'Benchmark',
-          'Lane',
-          '>Threads',
-          '>Batch',
-          'Rust',
-          'Node',
-          '>Rust factor',
-          '>95% interval',
-          'Verdict',
-          '>Batching won',
-        ),
-        'Batching won',
-        'Verdict',
-        'Lane',
-        'Rust',
-      ),
-      rows: pairs.map(({ comparison, rust, node }) => [
-        comparison.workload,
-        rust.lane === node.lane ? node.lane : `${node.lane} (Rust: ${rust.lane})`,
-        formatCount(comparison.threads),
-        formatCount(comparison.batch),
-        `${rust.variant} — ${formatShortRate(rateOf(rust))}`,
-        `${sideAndVariantOf(node)} — ${formatShortRate(rateOf(node))}`,
-        formatFactorBesideInterval(comparison) + processMark(rust, node),
-        formatInterval(comparison),
-        isServerBound(rust) && isServerBound(node) ? 'server-bound' : verdictText(comparison, 'Rust'),
-        won(node.id),
-      ]),
-    },
-    notes: [
-      ...(pairs.length === 0 ? [] : [RUST_FACTOR_NOTE]),
-      ...notesOf(pairs.map(({ rust, node }) => processMark(rust, node))),
-    ],
-  };
+/** Where the server was the limit of both, a ratio says nothing of them. */
+function requestFactorOf({ comparison, rust, node }: Pair): string {
+  return isServerBound(rust) && isServerBound(node)
+    ? `server-bound (${formatInterval(comparison)})`
+    : factorOf(comparison);
 }
 
 /** The name of a cell with its batch, if it has one: `napi · KvClient.mget, batch 64`. */

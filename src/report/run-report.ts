@@ -2,13 +2,15 @@ import { completedOf, groupBy, isRequestWork } from '../compare/cell-groups.js';
 import type { Comparison, CompletedRecord, Run, RunRecord } from '../records/record.js';
 import { adviceFor } from './advice.js';
 import { callTable, isCall } from './call-table.js';
+import { COMPACT_NOTE, isCompact } from './compact.js';
+import { CROSSING_NOTE, crossingShareOf } from './crossing-share.js';
 import { settingTable } from './setting-table.js';
 import { type Block, heading, list, paragraph, renderMarkdown, renderTerminal, tableBlock } from './document.js';
-import { type MarkedTable, bestTable, laneTable } from './head-to-head.js';
+import { type MarkedTable, headToHeadTable } from './head-to-head.js';
 import { hostLines } from './host-block.js';
 import { modelBlocks } from './model-table.js';
 import { requestAdviceFor } from './request-advice.js';
-import { requestBestTable, requestLaneTable, requestTable } from './request-tables.js';
+import { requestHeadToHeadTable, requestTable } from './request-tables.js';
 import { noiseText } from './noise.js';
 import { runtimeTable } from './runtime-table.js';
 import { resourcesTable } from './resource-tables.js';
@@ -37,6 +39,7 @@ function runDocument(run: Run, extent: Extent = { withResources: true }): Block[
     heading(1, 'Boundary Bench'),
     heading(2, 'Hardware / software'),
     ...list(hostLines(run.context)),
+    ...(isCompact(run) ? [paragraph(COMPACT_NOTE)] : []),
     ...engines.flatMap((records) => engineBlocks(run, records, extent)),
     ...modelBlocks(run.model),
     ...unfinishedBlocks(run.records),
@@ -64,8 +67,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
     ...runtimeBlocks(completed.filter(isCall), run),
     ...tableBlock(resultsTable(completed.filter((record) => !isRequestWork(record) && !isCall(record)))),
     ...list(adviceFor(run, engine)),
-    ...headToHeadBlocks('Rust vs Node.js, best against best', bestTable(rowWork, recordOf)),
-    ...headToHeadBlocks('Rust vs Node.js, lane by lane', laneTable(rowWork, recordOf)),
+    ...headToHeadBlocks('Rust vs Node.js', headToHeadTable(rowWork, recordOf)),
     ...tableBlock(requests.table),
     ...requests.notes.map(paragraph),
     ...headToHeadBlocks(
@@ -73,10 +75,15 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
       settingTable(completed.filter(isRequestWork), run.context.networks?.[engine]),
     ),
     ...list(requestAdviceFor(run, engine)),
-    ...headToHeadBlocks('Requests, best against best with the same threads', requestBestTable(requestWork, recordOf)),
-    ...headToHeadBlocks('Requests, lane by lane', requestLaneTable(requestWork, recordOf)),
-    ...(withResources ? [heading(3, 'Where the time went'), ...tableBlock(resourcesTable(completed))] : []),
+    ...headToHeadBlocks('Rust vs Node.js with the same threads', requestHeadToHeadTable(requestWork, recordOf)),
+    ...(withResources ? resourceBlocks(run, completed) : []),
   ];
+}
+
+function resourceBlocks(run: Run, completed: readonly CompletedRecord[]): Block[] {
+  const shareOf = crossingShareOf(run);
+  const note = completed.some((record) => shareOf(record) !== undefined) ? [paragraph(CROSSING_NOTE)] : [];
+  return [heading(3, 'Where the time went'), ...tableBlock(resourcesTable(completed, shareOf)), ...note];
 }
 
 function runtimeBlocks(calls: readonly CompletedRecord[], { context }: Run): Block[] {

@@ -1,7 +1,8 @@
 /** What one needs at the end of a run: one line a workload, and what is wrong with the run. The rest stands in `run.md`. */
 import { completedOf, contestOf, groupBy, largestOfEach } from '../compare/cell-groups.js';
-import { contested, isNodeSide } from '../compare/comparisons.js';
+import { isNodeSide } from '../compare/comparisons.js';
 import { type Judge, judgeOf } from '../compare/judge.js';
+import { addonOverJavaScript, bestComparisonOf } from '../compare/sides.js';
 import type { Comparison, CompletedRecord, Run } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 import { recommended } from './advice.js';
@@ -85,34 +86,17 @@ function contestToShow(cells: readonly CompletedRecord[]): readonly CompletedRec
 
 function answerOn(run: Run, contest: readonly CompletedRecord[], judge: Judge): Answer | undefined {
   const cells = largestOfEach(contest);
-  const byId = new Map(cells.map((cell) => [cell.id, cell]));
-  const comparison = run.comparisons.find(({ kind, denominator }) => kind === 'best' && byId.has(denominator));
-  const record = comparison && byId.get(comparison.numerator);
-  const node = comparison
-    ? byId.get(comparison.denominator)
-    : recommended(
-        cells.filter(({ side }) => isNodeSide(side)),
-        judge,
-      );
+  const comparison = bestComparisonOf(run, cells);
+  const find = (wanted: string | undefined): CompletedRecord | undefined => cells.find(({ id }) => id === wanted);
+  const record = find(comparison?.numerator);
+  const node = find(comparison?.denominator) ?? recommended(run, cells, judge);
   return (
     node && {
       node,
       rust: comparison && record && { comparison, record },
-      addon: addonOverJavaScript(cells, judge),
+      addon: addonOverJavaScript(cells, judge)?.judged,
     }
   );
-}
-
-/** With the sizes of batches that both have: others show what batching gains. */
-function addonOverJavaScript(cells: readonly CompletedRecord[], judge: Judge): ReturnType<Judge> {
-  const ofSide = (side: string): CompletedRecord[] => cells.filter((cell) => cell.side === side);
-  const [addon, javaScript] = [ofSide('napi'), ofSide('js')];
-  const sharing = (some: CompletedRecord[], others: CompletedRecord[]): CompletedRecord[] =>
-    some.filter(({ batch }) => others.some((other) => other.batch === batch));
-  const [ours, theirs] = [sharing(addon, javaScript), sharing(javaScript, addon)];
-  if (ours.length === 0 || theirs.length === 0) return undefined;
-  const { numerator, denominator } = contested(ours, theirs);
-  return judge(numerator, denominator);
 }
 
 function answerTable(answers: readonly Answer[]): Table {

@@ -24,12 +24,14 @@ export interface RunPlan {
 /**
  * The matrix of the families that the request names, filtered. If it names none, families that are measured only by name are
  * left out, unless a filter word matches nothing in the others. Throws the errors of `configOf` and `filterCells`, and
- * `BB_FILTER_UNKNOWN` for an unknown family, or the URI of an engine on which no cell runs, and `BB_USAGE` for an option in `given`
- * of families that are not measured. `given` is what the user says, where the request has more.
+ * `BB_FILTER_UNKNOWN` for an unknown family, or the URI of an engine on which no cell runs, and `BB_USAGE` for what changes nothing in
+ * `given`: an option of families that are not measured, and the URI of an engine that is not. `given` is what the user says, where the
+ * request has more.
  */
 export function planRun(families: readonly Family[], request: RunRequest, given = request): RunPlan {
   const plan = planOfAll(families, request);
   requireTakers(families, plan, given);
+  requireEngines(families, plan, given);
   return plan;
 }
 
@@ -43,7 +45,7 @@ function planOfAll(families: readonly Family[], request: RunRequest): RunPlan {
   if (named !== undefined) return filterPlan(planOf(named));
   const usual = planOf(families.filter(({ onlyIfNamed }) => onlyIfNamed !== true));
   const cells = usual.plans.flatMap((plan) => plan.cells);
-  return filterPlan(cells.length > 0 && namesOnly(cells, usual.config) ? usual : planOf(families));
+  return filterPlan(cells.length > 0 && wordsAreKnown(cells, usual.config.filters) ? usual : planOf(families));
 }
 
 /** Throws for an option that only other families take than those that are measured: it would change nothing. */
@@ -62,6 +64,22 @@ function requireTakers(families: readonly Family[], { plans }: RunPlan, given: R
   }
 }
 
+/** Throws for the URI of an engine on which nothing is measured. */
+function requireEngines(families: readonly Family[], { plans, config }: RunPlan, given: RunRequest): void {
+  const enginesOf = (some: readonly FamilyPlan[]): string[] => [
+    ...new Set(some.flatMap(({ cells }) => cells.map(({ cell }) => cell.engine))),
+  ];
+  const measured = enginesOf(plans);
+  for (const name of Object.keys(given.engines ?? {})) {
+    if (measured.includes(name)) continue;
+    const known = enginesOf(families.map((family) => expand(family, config)));
+    if (!known.includes(name)) throw unknownWord(name, known, 'engine');
+    throw new BoundaryError('BB_USAGE', `the engine ${name} has a URI, and nothing is measured on it here`, {
+      hint: `Name it, as by --engine ${name}, or leave its URI out.`,
+    });
+  }
+}
+
 /** The families that words name; `undefined` if there are no words. */
 function familiesNamed(families: readonly Family[], words: readonly string[]): Family[] | undefined {
   if (words.length === 0) return undefined;
@@ -73,20 +91,8 @@ function familiesNamed(families: readonly Family[], words: readonly string[]): F
   return families.filter(({ name }) => names.has(name));
 }
 
-/** Whether each word of the filters, and each engine with a URI, matches one of these cells. */
-function namesOnly(cells: readonly PlannedCell[], { filters, engines }: RunConfig): boolean {
-  return (
-    Object.keys(engines).every((engine) => cells.some(({ cell }) => cell.engine === engine)) &&
-    wordsAreKnown(cells, filters)
-  );
-}
-
 function filterPlan({ config, plans }: RunPlan): RunPlan {
   const all = plans.flatMap(({ cells }) => cells);
-  const engines = [...new Set(all.map(({ cell }) => cell.engine))];
-  for (const name of Object.keys(config.engines)) {
-    if (!engines.includes(name)) throw unknownWord(name, engines, 'engine');
-  }
   const chosen = new Set(usualOf(filterCells(all, config.filters), config));
   return {
     config,
@@ -98,15 +104,18 @@ function filterPlan({ config, plans }: RunPlan): RunPlan {
 
 /**
  * The cells that a request asks for, of those that its filters leave: without `all`, cells of which no more is named than they are
- * asked by, and in a quick run the quick ones. Filters that leave no such cell have named the others.
+ * asked by, and in a quick run the quick ones, of an engine that is named and has none all. Filters that leave no such cell have named the
+ * others.
  */
 function usualOf(cells: readonly PlannedCell[], config: RunConfig): readonly PlannedCell[] {
   if (config.all === true) return cells;
   const usual = cells.filter(({ cell, askedBy = [] }) => askedBy.every((what) => isNamed(what, cell, config)));
   if (usual.length === 0) return cells;
-  const marked = new Set(usual.flatMap(({ cell, isQuick }) => (isQuick === true ? cell.family : [])));
   if (config.quick !== true) return usual;
-  return usual.filter(({ cell, isQuick }) => isQuick === true || !marked.has(cell.family));
+  const placeOf = (cell: Cell): string =>
+    isNamed('engine', cell, config) ? JSON.stringify([cell.family, cell.engine]) : cell.family;
+  const marked = new Set(usual.flatMap(({ cell, isQuick }) => (isQuick === true ? [placeOf(cell), cell.family] : [])));
+  return usual.filter(({ cell, isQuick }) => isQuick === true || !marked.has(placeOf(cell)));
 }
 
 /** Whether the request names what a cell is asked by. Its filters match the cell. */

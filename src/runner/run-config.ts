@@ -23,6 +23,7 @@ const CELL_OPTIONS = {
     otherwise: '1 and the number of cores',
   }),
   engines: option('--engine-uri <name=uri>', uris, 'where an engine keeps its rows; may be repeated', URIS),
+  quick: option('--quick', flag, 'a rough first look: few cells, in two short processes each'),
   all: option('--all', flag, ABOUT_ALL),
   peers: option('--peers', flag, ABOUT_PEERS),
   runtimes: option(
@@ -45,7 +46,6 @@ export const MATRIX_OPTIONS: OptionTable = {
 
 /** The options of any run that say how its cells are measured. */
 export const SAMPLING_OPTIONS = {
-  quick: option('--quick', flag, 'a rough first look: few cells, in two short processes each'),
   aa: option('--aa', flag, 'measure each cell as two, to see how often equal cells look different'),
   forks: option('--forks <n>', count, 'measure each cell in so many processes, one after the other', {
     default: 5,

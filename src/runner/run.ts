@@ -46,6 +46,7 @@ export interface RunOptions extends RunRequest {
   readonly collectGarbage?: CollectGarbage | undefined;
 }
 
+/** What a run has measured, and where it is written. */
 export interface RunResult {
   readonly run: Run;
   /** The directory with `run.jsonl`, `run.json`, `run.md` and `run.html`. */

@@ -91,7 +91,15 @@ describe('ticks', () => {
 describe('where the time goes', () => {
   it('is shown of samples that tell it, as long as they tell', () => {
     const record = completed({ side: 'napi', lane: 'row', variant: 'a', rows: 100 }, [1, 1, 1]);
-    const { document } = parseHTML(timePlot(canvas, [record], () => 'a', 'times').text);
+    const { document } = parseHTML(
+      timePlot(
+        canvas,
+        [record],
+        () => 'a',
+        'times',
+        () => undefined,
+      ).text,
+    );
     const bars = [...document.querySelectorAll('g[aria-label="rect"] rect')];
     const widths = bars.map((bar) => [fillOf(bar), Number(bar.getAttribute('width'))] as const);
     const [encode, thread, others, decode, garbage] = widths.map(([, width]) => width);
@@ -107,6 +115,32 @@ describe('where the time goes', () => {
     ] as const) {
       expect(width! / encode!).toBeCloseTo(part / 0.1, 1);
     }
+  });
+
+  it('has the part of crossing and JavaScript below, hollow where it is open', () => {
+    const record = completed({ side: 'napi', lane: 'row', variant: 'a', rows: 100 }, [1, 1, 1]);
+    const rust = completed({ side: 'rust', lane: 'row', variant: 'b', rows: 100 }, [1]);
+    const drawn = (isOpen: boolean, part = 0.25) => {
+      const share = { part, low: part - 0.1, high: part + 0.1, isOpen, rust };
+      const { document } = parseHTML(
+        timePlot(
+          canvas,
+          [record],
+          () => 'a',
+          'times',
+          () => share,
+        ).text,
+      );
+      return [...document.querySelectorAll('g[aria-label="rect"] rect')];
+    };
+    const bars = drawn(false);
+    const widthOf = (bar: (typeof bars)[number] | undefined): number => Number(bar?.getAttribute('width'));
+    expect(widthOf(bars.at(-1)) / widthOf(bars[1])).toBeCloseTo(0.25 / 0.5, 1);
+    expect(bars.at(-1)!.textContent).toContain(`crossing and JavaScript, beyond ${rust.id}: 25% (15%–35%)`);
+    expect(bars.at(-1)!.getAttribute('fill-opacity')).toBe('1');
+    const open = drawn(true).at(-1)!;
+    expect([open.getAttribute('fill-opacity'), open.textContent]).toEqual(['0', expect.stringContaining(': open')]);
+    expect(drawn(true, -0.05)).toHaveLength(bars.length - 1);
   });
 
   it('is not shown of compact samples', () => {
@@ -268,7 +302,13 @@ describe('the cost model', () => {
 
 it('a picture stands alone: no address, no link, its own colours', () => {
   const record = completed({ side: 'napi', lane: 'row', variant: '<b>&' }, [1, 2]);
-  const picture = timePlot(canvas, [record], ({ variant }) => variant, 'times');
+  const picture = timePlot(
+    canvas,
+    [record],
+    ({ variant }) => variant,
+    'times',
+    () => undefined,
+  );
   const text = pictureText({ title: 'All & <more>', figures: [{ title: 'a', picture }], columns: 1, hollow: 'open' });
   expect(text.replace('xmlns="http://www.w3.org/2000/svg"', '')).not.toMatch(/http|href|<script|xlink/);
   expect(text).toContain('<title>All &amp; &lt;more&gt;</title>');

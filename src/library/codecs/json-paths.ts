@@ -113,6 +113,7 @@ export class JsonValues implements Iterable<string | null> {
     return this.#isNumbers ? 0 : this.#words[this.#ends + index]!;
   }
 
+  /** Whether value `index` is null. */
   isNull(index: number): boolean {
     this.#check(index);
     return this.#bytes[this.#nulls + index] === 1;

@@ -7,6 +7,7 @@ import { lengthOf } from '../crossing/typed-memory.js';
 /** The unit of timestamps. */
 export type Precision = 'ns' | 'us' | 'ms' | 's';
 
+/** How timestamps of line protocol are read. */
 export interface ParseOptions {
   /** The unit of the timestamps in the body. Default: `ns`. */
   readonly precision?: Precision;

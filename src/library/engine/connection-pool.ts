@@ -5,6 +5,7 @@ import { Connection } from './connection.js';
 
 const MOST_CONNECTIONS = 65_535;
 
+/** How many connections a pool keeps, and how long it waits for one. */
 export interface PoolOptions {
   /** The most connections, 1 to 65535. Default: 10. */
   readonly max?: number | undefined;

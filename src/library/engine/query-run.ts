@@ -14,6 +14,7 @@ import { type Column, fromColumnSpecs } from './table-definition.js';
 /** The most rows of a batch. */
 const MOST_BATCH_ROWS = 1 << 24;
 
+/** The parameters of a query, the form of its values, and an end to it. */
 export interface QueryOptions extends WorkOptions {
   /**
    * The values of `$1`, `$2`, ...: null, booleans, strings, `Uint8Array`s, bigints (64 bits), numbers (safe integers as

@@ -11,6 +11,7 @@ export const DEFAULT_BATCH_ROWS = 65_536;
 /** The most rows of a batch; the stage allocates memory for all of them at the start. */
 const MOST_BATCH_ROWS = 1 << 22;
 
+/** How many rows a `RowInserter` stages before they cross. */
 export interface RowInserterOptions {
   /** The rows that cross at once, 1 to 4194304. Default: 65536. */
   readonly batchRows?: number;

@@ -21,6 +21,7 @@ const MOST_BYTES = 2 ** 31;
 
 const NO_LIMITS: WorkOptions = {};
 
+/** The connections of an `HttpClient`, its time-out, and what it sends with each request. */
 export interface HttpClientOptions extends ConnectOptions, Omit<ServerOptions, 'maxResponseBytes'> {
   /** The most connections to the server. Default: 1. They are opened on demand. */
   readonly connections?: number | undefined;

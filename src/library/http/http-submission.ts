@@ -8,6 +8,7 @@ import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
 /** The methods of requests, in the order of their numbers in a submission. */
 export const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as const;
 
+/** The methods of requests. */
 export type HttpMethod = (typeof METHODS)[number];
 
 /** Header names and values; names are case-insensitive. */

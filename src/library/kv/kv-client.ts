@@ -10,6 +10,7 @@ import { type ServerOptions, withUrlOptions } from '../crossing/url-options.js';
 /** The most connections of a client. */
 const MOST_CONNECTIONS = 1000;
 
+/** The connections of a `KvClient` and its time-out. */
 export interface KvClientOptions extends ConnectOptions, ServerOptions {
   /** The number of connections to the server. Default: 1. Each call takes the one with the fewest calls under way. */
   readonly connections?: number | undefined;

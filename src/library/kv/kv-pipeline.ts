@@ -34,12 +34,14 @@ export class KvPipeline {
     return this.#counts.length;
   }
 
+  /** Adds a `GET`: its reply is the value of the key, or null. */
   get(key: KvData): this {
     this.#args.push('GET', key);
     this.#counts.push(2);
     return this;
   }
 
+  /** Adds a `SET` of a key to a value. */
   set(key: KvData, value: KvData): this {
     this.#args.push('SET', key, value);
     this.#counts.push(3);

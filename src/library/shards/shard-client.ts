@@ -13,6 +13,7 @@ const MOST_KEYS_NOW = 2048;
 
 const MOST_CONNECTIONS = 1000;
 
+/** The connections of a `ShardClient` to its shards, and its time-out. */
 export interface ShardClientOptions extends ConnectOptions {
   /**
    * The time-out in milliseconds of each call, including a scan or a population as a whole. Default: none, as in grpc-js: calls
@@ -33,6 +34,7 @@ export interface ShardClientOptions extends ConnectOptions {
  */
 export type ShardCallOptions = Pick<WorkOptions, 'signal'>;
 
+/** What becomes of the rows that are there when shards are filled, and an end to it. */
 export interface ShardPopulateOptions extends ShardCallOptions {
   /** Whether existing rows are replaced, in each shard once all its new rows have arrived; otherwise they are an error. */
   readonly replace?: boolean | undefined;
@@ -44,6 +46,7 @@ export type ShardKeys = BigInt64Array | Int32Array | Float64Array;
 /** The columns that can be aggregated and filtered by. */
 export type ShardColumn = 'key' | 'quantity' | 'price' | 'updated_at';
 
+/** What to add up on the shards: the values of a column, of the rows on which the filter holds. */
 export interface ShardAggregation {
   readonly column: ShardColumn;
   /** The condition on the rows that count. Default: all rows. */

@@ -74,6 +74,7 @@ export class ShardRows implements Disposable {
     return this;
   }
 
+  /** Returns the memory of the rows early. */
   release(): void {
     this.chunk.release();
   }

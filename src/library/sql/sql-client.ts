@@ -45,6 +45,7 @@ interface StatementLists {
   readonly lists: ParameterList[];
 }
 
+/** The connections of a `SqlClient`, its time-out, and the form of its values. */
 export interface SqlClientOptions extends ConnectOptions, ServerOptions {
   /** The most open connections; they are opened on demand. Default: 10. */
   readonly connections?: number | undefined;

@@ -2,7 +2,10 @@
 import { groupBy } from '../../compare/cell-groups.js';
 import { noiseFloorsOf } from '../../compare/comparisons.js';
 import { marginOf } from '../../compare/judge.js';
+import { commitText } from '../../records/commit.js';
 import type { Run } from '../../records/record.js';
+import { COMPACT_NOTE, isCompact } from '../compact.js';
+import { CROSSING_NOTE, type CrossingShareOf, crossingShareOf } from '../crossing-share.js';
 import { RUST_FACTOR_NOTE } from '../head-to-head.js';
 import { hostLines } from '../host-block.js';
 import { notesOf } from '../marks.js';
@@ -26,15 +29,12 @@ export async function renderRunHtml(run: Run): Promise<string> {
   const contests = contestsOf(run);
   const anchorOf = anchorsOf(run.records);
   const { context } = run;
-  const commit =
-    context.git === undefined
-      ? ''
-      : `, commit ${context.git.commit.slice(0, 12)}${context.git.dirty ? ' with changes' : ''}`;
+  const commit = context.git === undefined ? '' : `, commit ${commitText(context.git)}`;
   const lead = markup`<p class="quiet">${context.startedAt.slice(0, 16).replace('T', ' ')} UTC, ${context.host.cpu}, ${context.host.logicalCores} logical cores, Node.js ${context.versions['node'] ?? ''}${commit}</p>`;
   return pageText('Boundary Bench', lead, [
     answerSection(run),
     ...lanesSection(canvas, run, contests, anchorOf),
-    ...timeSection(canvas, contests),
+    ...timeSection(canvas, contests, crossingShareOf(run)),
     ...figuresSection('requests', 'Requests: batches, connections, load', requestFigures(canvas, run), sideLegend()),
     ...(run.model === undefined
       ? []
@@ -47,8 +47,13 @@ export async function renderRunHtml(run: Run): Promise<string> {
     ...trustSection(canvas, run, contests),
     { id: 'all', title: 'All records', content: recordsTable(run.records, anchorOf) },
     { id: 'unfinished', title: 'Failed and skipped', content: unfinishedList(run.records) },
-    { id: 'host', title: 'Hardware and software', content: listOf(hostLines(context)) },
+    { id: 'host', title: 'Hardware and software', content: hostContent(run) },
   ]);
+}
+
+function hostContent(run: Run): Markup {
+  const note = isCompact(run) ? markup`<p>${COMPACT_NOTE}</p>` : undefined;
+  return markup`${listOf(hostLines(run.context))}${note}`;
 }
 
 function answerSection(run: Run): Section {
@@ -101,25 +106,31 @@ export function laneFigure(canvas: Canvas, { title, reference, rows }: ComparedC
   return { title, note: `1 is ${to}`, picture };
 }
 
-function timeSection(canvas: Canvas, contests: readonly Contest[]): Section[] {
+function timeSection(canvas: Canvas, contests: readonly Contest[], shareOf: CrossingShareOf): Section[] {
   const told = contests
     .map((contest) => ({ ...contest, records: contest.records.filter(hasParts) }))
     .filter(({ records }) => records.length > 0);
   if (told.length === 0) return [];
   const all = told.map(({ title, records }): Figure => {
-    return { title, picture: timePlot(canvas, records, namesOf(records), `${title}: where the time goes`) };
+    return { title, picture: timePlot(canvas, records, namesOf(records), `${title}: where the time goes`, shareOf) };
   });
   const entries = partsOf(told.flatMap(({ records }) => records)).map(({ name, color }) => {
     return { name, symbol: bar(color) };
   });
   const hasGarbage = told.some(({ records }) => records.some((record) => garbageOf(record) > 0));
+  const shares = told.flatMap(({ records }) => records).flatMap((record) => shareOf(record) ?? []);
   const marks = [
     ...(hasGarbage ? [{ name: 'of which collecting garbage', symbol: bar('var(--bad)') }] : []),
+    ...(shares.length === 0 ? [] : [{ name: 'crossing and JavaScript', symbol: bar('var(--napi)') }]),
     { name: 'elapsed', symbol: markup`<path d="M5 0V10" stroke="currentColor" stroke-width="3"/>` },
   ];
   const note =
     'Medians of what the samples measured, of a row, an operation or a call. CPU time counts all cores, so it may exceed the elapsed time; where it is less, the cell waited. What crosses and what the engine does within a thread was not measured apart.';
-  const content = markup`${legend([...entries, ...marks])}<p class="quiet">${note}</p>${figures(all)}`;
+  const estimate =
+    shares.length === 0
+      ? undefined
+      : markup`<p class="quiet">${CROSSING_NOTE} The thin bar below the others shows it, hollow where it is open.</p>`;
+  const content = markup`${legend([...entries, ...marks])}<p class="quiet">${note}</p>${estimate}${figures(all)}`;
   return [{ id: 'time', title: 'Where the time goes', content }];
 }
 

@@ -1,6 +1,10 @@
-/** Where the time of a row, an operation or a call goes: stacked bars of what the samples measured, and of nothing else. */
+/**
+ * Where the time of a row, an operation or a call goes: stacked bars of what the samples measured, and below them the part of the elapsed
+ * time that crossing and JavaScript are estimated to take.
+ */
 import { isRequestWork } from '../../compare/cell-groups.js';
 import type { CompletedRecord, Sample } from '../../records/record.js';
+import { type CrossingShareOf, crossingText } from '../crossing-share.js';
 import { isCall } from '../call-table.js';
 import { formatDuration } from '../format.js';
 import { medianOf } from '../resource-tables.js';
@@ -25,9 +29,11 @@ const PARTS: readonly {
   { name: 'decoding, after the clock', color: 'var(--decode)', secondsOf: ({ decodeSeconds }) => decodeSeconds },
 ];
 
-const ROW_HEIGHT = 34;
-const NAME_AT = 0.3;
-const BAR = { from: 0.54, until: 0.92 };
+const ROW_HEIGHT = 36;
+const NAME_AT = 0.28;
+const BAR = { from: 0.5, until: 0.84 };
+const GARBAGE_FROM = 0.74;
+const CROSSING = { from: 0.88, until: 0.98 };
 
 /** The parts that some of these cells have, with their colours. */
 export function partsOf(records: readonly CompletedRecord[]): { readonly name: string; readonly color: string }[] {
@@ -49,6 +55,7 @@ export function timePlot(
   records: readonly CompletedRecord[],
   nameOf: (record: CompletedRecord) => string,
   label: string,
+  shareOf: CrossingShareOf,
 ): Markup {
   const { Plot } = canvas;
   const bars = records.map((record, index) => {
@@ -56,14 +63,16 @@ export function timePlot(
     const gc = garbageOf(record) / record.rows;
     const javaScript = segments.find(({ name }) => name === PARTS[1]!.name);
     const elapsed = record.summary.medianSeconds / record.rows;
+    const share = shareOf(record);
     const title = [
       record.id,
       `elapsed: ${formatDuration(elapsed)}`,
       ...segments.map(({ name, from, until }) => `${name}: ${formatDuration(until - from)}`),
       ...(gc > 0 ? [`collecting garbage: ${formatDuration(gc)}`] : []),
+      ...(share === undefined ? [] : [`crossing and JavaScript, beyond ${share.rust.id}: ${crossingText(share)}`]),
     ].join('\n');
     const start = javaScript?.from ?? 0;
-    return { index, name: nameOf(record), segments, elapsed, title, gc: { from: start, until: start + gc } };
+    return { index, name: nameOf(record), segments, elapsed, share, title, gc: { from: start, until: start + gc } };
   });
   const most = Math.max(
     ...bars.flatMap(({ segments, elapsed, gc }) => [elapsed, gc.until, ...segments.map(({ until }) => until)]),
@@ -76,6 +85,10 @@ export function timePlot(
     x: { type: 'linear', domain: [0, most * 1.02] },
   } as const;
   const segments = bars.flatMap(({ segments, title }) => segments.map((segment) => ({ ...segment, title })));
+  const crossing = bars.flatMap(({ share, elapsed, ...bar }) => {
+    // An open one may be less than nothing: Rust took longer then, by chance.
+    return share === undefined || share.part <= 0 ? [] : [{ ...bar, elapsed, share, from: elapsed * (1 - share.part) }];
+  });
   const collecting = bars.filter(({ gc }) => gc.until > gc.from);
   return canvas.draw({
     label,
@@ -91,9 +104,19 @@ export function timePlot(
       Plot.rect(collecting, {
         x1: ({ gc }) => gc.from,
         x2: ({ gc }) => gc.until,
-        y1: ({ index }) => index + 0.8,
+        y1: ({ index }) => index + GARBAGE_FROM,
         y2: ({ index }) => index + BAR.until,
         fill: 'var(--bad)',
+        title: 'title',
+      }),
+      Plot.rect(crossing, {
+        x1: 'from',
+        x2: 'elapsed',
+        y1: ({ index }) => index + CROSSING.from,
+        y2: ({ index }) => index + CROSSING.until,
+        fill: 'var(--napi)',
+        fillOpacity: ({ share }) => (share.isOpen ? 0 : 1),
+        stroke: 'var(--napi)',
         title: 'title',
       }),
       Plot.link(bars, {
