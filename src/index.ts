@@ -31,6 +31,7 @@ export type { HttpStream } from './library/http/http-stream.js';
 export type { HttpHeaders, HttpMethod, HttpRequest } from './library/http/http-submission.js';
 export { type JsonPath, JsonPaths, JsonRows, type JsonValues } from './library/codecs/json-paths.js';
 export { KvClient, type KvClientOptions } from './library/kv/kv-client.js';
+export type { KvCursor, KvEntry, KvEntryObject } from './library/kv/kv-cursor.js';
 export type { KvPipeline } from './library/kv/kv-pipeline.js';
 export type { KvData } from './library/kv/kv-submission.js';
 export type { KvReplies, KvReply, KvValues } from './library/kv/kv-values.js';
@@ -49,10 +50,12 @@ export {
 export { type ParameterInput, typed, type TypedValue } from './library/engine/parameters.js';
 export type { CommandOptions, PreparedStatement, StatementOptions } from './library/engine/prepared-statement.js';
 export type { QueryOptions } from './library/engine/query-run.js';
+export type { CursorRow, RowCursor } from './library/engine/row-cursor.js';
 export { RowInserter, type RowInserterOptions } from './library/engine/row-inserter.js';
 export type { Row } from './library/engine/row-reader.js';
 export type { RowInput } from './library/engine/row-stager.js';
 export type { RowStream } from './library/engine/row-stream.js';
+export type { RowWriter } from './library/engine/row-writer.js';
 export { encodeRows, RowsEncoder, ROWS_CONTENT_TYPE } from './library/codecs/rows-codec.js';
 export {
   type ShardAggregate,

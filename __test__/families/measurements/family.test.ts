@@ -56,7 +56,17 @@ describe('rows of several batches', () => {
   });
   afterAll(() => family.close());
 
-  const lanes = new Set(['staged-row', 'columns', 'arrow-ipc', 'stream', 'chunks', 'columnar', 'row']);
+  const lanes = new Set([
+    'staged-row',
+    'row-writer',
+    'columns',
+    'arrow-ipc',
+    'stream',
+    'chunks',
+    'cursor',
+    'columnar',
+    'row',
+  ]);
   const cells = planMeasurements(options).filter(
     ({ cell, skip }) =>
       skip === undefined && cell.side !== 'rust' && lanes.has(cell.lane) && cell.workload !== 'query.aggregation',

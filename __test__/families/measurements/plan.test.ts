@@ -72,7 +72,7 @@ describe('the plan of the family', () => {
       return on('memory').flatMap(({ lane }) => (names.has(lane) ? [] : [lane]));
     };
     expect(without('flight')).toEqual(['naive-row', 'naive-objects', 'objects-number']);
-    expect(without('mysql')).toEqual([...without('flight'), 'chunks']);
+    expect(without('mysql')).toEqual([...without('flight'), 'chunks', 'cursor', 'cursor']);
     for (const lane of [...on('flight'), ...on('mysql')]) {
       expect([lane.flavors, lane.workers, lane.transports]).toEqual([['async'], ['one'], [undefined]]);
     }

@@ -6,6 +6,7 @@
  */
 import { NaiveRowInserter } from '../../library/engine/naive.js';
 import { RowInserter } from '../../library/engine/row-inserter.js';
+import type { RowWriter } from '../../library/engine/row-writer.js';
 import type { MeasurementRow } from '../../clients/measurement-table.js';
 import { type Lane, type LaneClock, measurementsTable } from './lane.js';
 import { ColumnBatch, INPUT_ROWS, RowBatch, type RowRange, batchesOf, newColumns } from './rows.js';
@@ -36,6 +37,33 @@ export const stagedRow: Lane = (connection, { table, range }) => {
   );
 };
 
+/**
+ * Inserts by `RowInserter.writer()`, whose setters are given the values of each row. The values are there as an array a column, since
+ * a caller of setters needs no array or object for a row; timestamps are numbers.
+ */
+export const rowWriter: Lane = (connection, { table, range }) => {
+  const rows = Math.min(INPUT_ROWS, range.rows);
+  const memory = new ColumnBatch(newColumns(rows));
+  const timestamp = new Float64Array(rows);
+  return insert(
+    range,
+    () => new RowInserter(connection, measurementsTable(table)),
+    (part): RowColumns => {
+      const columns = memory.make(part);
+      columns.timestamp.forEach((time, at) => {
+        timestamp[at] = Number(time);
+      });
+      return { ...columns, timestamp };
+    },
+    async (inserter, columns) => {
+      const writer = inserter.writer<MeasurementNumbers>();
+      for (let at = writeUntilFull(writer, columns, 0); at !== MAY_GO_ON; at = writeUntilFull(writer, columns, at)) {
+        await inserter.drain();
+      }
+    },
+  );
+};
+
 /** Inserts by `RowInserter.addColumns` with the columns of a piece of input as typed arrays. */
 export const columns: Lane = (connection, { table, range }) => {
   const memory = new ColumnBatch(newColumns(Math.min(INPUT_ROWS, range.rows)));
@@ -51,6 +79,7 @@ export const columns: Lane = (connection, { table, range }) => {
 export const lanesIn: Readonly<Record<string, Lane>> = {
   'naive-row': naiveRow,
   'staged-row': stagedRow,
+  'row-writer': rowWriter,
   columns,
 };
 
@@ -88,12 +117,36 @@ export function insert<T extends Inserter, Piece>(
   };
 }
 
+/** The values of a row, as the setters of a writer take them. */
+interface MeasurementNumbers {
+  id: number;
+  sensor_id: number;
+  value: number;
+  timestamp: number;
+}
+
+/** The values of rows, column by column. */
+type RowColumns = { readonly [Name in keyof MeasurementNumbers]: Int32Array | Float64Array };
+
 const MAY_GO_ON = -1;
 
 /** Adds rows until the inserter asks to wait; returns the position of the first row left, or `MAY_GO_ON` if all are added. */
 function addUntilFull(inserter: RowInserter, rows: readonly MeasurementRow[], start: number): number {
   for (let at = start; at < rows.length; at += 1) {
     if (!inserter.addRow(rows[at] as MeasurementRow)) return at + 1;
+  }
+  return MAY_GO_ON;
+}
+
+/** Writes rows until the inserter asks to wait; returns as `addUntilFull` does. */
+function writeUntilFull(writer: RowWriter<MeasurementNumbers>, columns: RowColumns, start: number): number {
+  const { id, sensor_id: sensorId, value, timestamp } = columns;
+  for (let at = start; at < id.length; at += 1) {
+    writer.id = id[at] as number;
+    writer.sensor_id = sensorId[at] as number;
+    writer.value = value[at] as number;
+    writer.timestamp = timestamp[at] as number;
+    if (!writer.next()) return at + 1;
   }
   return MAY_GO_ON;
 }

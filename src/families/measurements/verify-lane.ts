@@ -30,6 +30,9 @@ const READS: Readonly<Record<string, Read>> = {
   chunks: async (connection, sql, check) => {
     for await (const rows of connection.executeQueryStream(sql).chunks()) check.addRows(rows);
   },
+  cursor: async (connection, sql, check) => {
+    for await (const rows of connection.executeQueryStream(sql).cursor()) check.addRows(rows);
+  },
   columnar,
   [ARROW_IPC]: async (...result) => (await import('./lanes-arrow.js')).readArrow(...result),
 };

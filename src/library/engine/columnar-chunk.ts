@@ -9,6 +9,7 @@ import {
 } from './cell-readers.js';
 import type { Frame, FrameColumn, FrameValues } from './frame.js';
 import { recycleFrame, releaseFrame } from './query-run.js';
+import { rowCursor, type RowCursor } from './row-cursor.js';
 import { type Row, setOwn } from './row-reader.js';
 import type { Column } from './table-definition.js';
 
@@ -78,6 +79,16 @@ export class ColumnarChunk implements Disposable {
   values(column: string | number): RowValue[] {
     const index = this.#indexOf(column);
     return readValues(this.columns[index]!, this.#column(index), this.rowCount, this.#int64, this.#firstRow);
+  }
+
+  /**
+   * The rows of this chunk, one after the other, by one object that moves: `for (const row of chunk.rows()) sum += row.value`.
+   * No object is made for a row, and no value that is not asked for. See `CursorRow`. Each call begins at the first row. Throws
+   * `BB_INVALID_ARGUMENT` if a column is named `toObject`.
+   */
+  rows<T extends object = Row>(): RowCursor<T> {
+    const views = this.columns.map((_, index) => this.#column(index));
+    return rowCursor<T>(this.columns, this.#int64, { views, start: 0, end: this.rowCount, firstRow: this.#firstRow });
   }
 
   /** Row `index` of this chunk as an object. */

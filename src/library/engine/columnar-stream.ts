@@ -30,7 +30,8 @@ export class ColumnarStream implements AsyncIterable<ColumnarChunk> {
   }
 }
 
-class ChunkIterator implements AsyncIterableIterator<ColumnarChunk, undefined> {
+/** The chunks of a query that is under way. */
+export class ChunkIterator implements AsyncIterableIterator<ColumnarChunk, undefined> {
   readonly #run: QueryRun;
   readonly #int64: Int64Mode;
   #rowCount = 0;

@@ -3,6 +3,7 @@ import { type ColumnsInput, columnSources } from './column-sources.js';
 import type { Connection } from './connection.js';
 import { InsertChannel } from './insert-channel.js';
 import { type RowInput, RowStager } from './row-stager.js';
+import type { RowWriter } from './row-writer.js';
 import type { TableDefinition } from './table-definition.js';
 
 /** The default number of rows of a batch: enough that the cost of one crossing does not show. */
@@ -56,6 +57,16 @@ export class RowInserter implements AsyncDisposable {
     return this.#add(row) ? this.#flush() : this.#channel.mayGoOn;
   }
 
+  /**
+   * The writer of this inserter: rows value by value, in place of `addRow`. An error of the writer drops the row that it had begun, with all its
+   * values. Until such a row is ended, other rows are refused with `BB_INVALID_ARGUMENT`, and so is `execute`. A further call
+   * forgets the row that was begun, and returns the same writer. Throws `BB_INVALID_ARGUMENT` if a column is named `next`.
+   */
+  writer<T extends object = Record<string, unknown>>(): RowWriter<T> {
+    this.#channel.assertOpen();
+    return this.#stager.writer(this.#channel, () => this.#flush()) as RowWriter<T>;
+  }
+
   /** Adds rows one after the other. If a row fails, the rows before it have been added. */
   addRows(rows: Iterable<RowInput>): boolean {
     this.#channel.assertOpen();
@@ -83,6 +94,7 @@ export class RowInserter implements AsyncDisposable {
     this.#channel.assertOpen();
     const batchRows = this.#stager.capacity;
     const { rows, chunkRows, sources } = columnSources(this.#definition.columns, columns, batchRows);
+    this.#stager.assertNoneBegun();
     this.#flush();
     for (let start = 0; start < rows; start += chunkRows) {
       const end = Math.min(rows, start + chunkRows);
@@ -102,6 +114,7 @@ export class RowInserter implements AsyncDisposable {
   /** Publishes all rows at once, or none if it fails; resolves to the number of rows. */
   async execute(): Promise<number> {
     this.#channel.assertOpen();
+    this.#stager.assertNoneBegun();
     this.#flush();
     return this.#channel.execute();
   }

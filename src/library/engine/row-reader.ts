@@ -131,7 +131,7 @@ return rows;`;
 }
 
 /** Whether the elements of the column's typed array are its JavaScript values. */
-function isPlain({ type }: Column, int64: Int64Mode): boolean {
+export function isPlain({ type }: Column, int64: Int64Mode): boolean {
   switch (type.kind) {
     case 'smallint':
     case 'int':

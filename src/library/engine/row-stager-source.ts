@@ -12,12 +12,18 @@ export interface StagerFunctions {
   rows(): number;
   /** Removes the staged rows. */
   reset(): void;
+  /** Sets the number of staged rows, after rows that a writer has staged. */
+  count(rows: number): void;
+  /** Sets a function that is asked before a row is staged whether a writer has begun a row in its place. */
+  ask(isBegun: () => boolean): void;
 }
 
 /** Functions that throw the error of a row that is not added. The caller undoes what the row left in the stages. */
 export interface StagerFailures {
   value(column: number, problem: string): never;
   arity(length: number): never;
+  /** A writer has begun a row in the place of the one to add. */
+  begun(): never;
 }
 
 /**
@@ -45,9 +51,12 @@ function stagerSource(columns: readonly Column[]): string {
   // A variable of the closure costs less time per row than a field of a shared object.
   return `${setUp}
 let staged = 0;
+let isBegun = null;
 return {
   rows: () => staged,
   reset() { staged = 0; },
+  count(rows) { staged = rows; },
+  ask(asked) { isBegun = asked; },
   addArray(row) {
     if (row.length !== ${columns.length}) failures.arity(row.length);
 ${byIndex}
@@ -78,19 +87,34 @@ function stageVariables({ type }: Column, index: number): string {
 /** The source that writes the values v0, v1, ... into row n. */
 function storeSource(columns: readonly Column[]): string {
   const writes = columns.map(({ type }, index) => {
-    const fast = FAST_WRITES[type.kind]?.(`v${index}`, `c${index}`) ?? '';
+    const fast = fastWrite(type.kind, `v${index}`, `c${index}`);
     return `${fast} { const problem = s${index}.put(n, v${index}); if (problem !== undefined) failures.value(${index}, problem); }`;
   });
-  const isFull = columns.flatMap(({ type }, index) =>
-    type.kind === 'text' || type.kind === 'bytes' ? [` || s${index}.isLarge(n + 1)`] : [],
-  );
-  return `const n = staged;
+  // Asked after the values were read, since a getter among them may have used the writer.
+  return `if (isBegun !== null && isBegun()) failures.begun();
+const n = staged;
 ${writes.join('\n')}
 staged = n + 1;
-return n + 1 === capacity${isFull.join('')};`;
+return n + 1 === capacity${isLargeSource(columns, (index) => `s${index}`)};`;
 }
 
-/** Writes without a call, by column kind; a value that fails the condition goes to the stage's own checks. */
+/** The conditions, after others, that text or bytes make the stage full with row n. */
+export function isLargeSource(columns: readonly Column[], stage: (index: number) => string): string {
+  return columns
+    .flatMap(({ type }, index) =>
+      type.kind === 'text' || type.kind === 'bytes' ? [` || ${stage(index)}.isLarge(n + 1)`] : [],
+    )
+    .join('');
+}
+
+/**
+ * The source that writes a value into row n without a call, ending with `else`: a value that fails its condition goes to the
+ * stage's own checks. Empty for kinds that always do.
+ */
+export function fastWrite(kind: Column['type']['kind'], value: string, target: string): string {
+  return FAST_WRITES[kind]?.(value, target) ?? '';
+}
+
 const FAST_WRITES: Readonly<Partial<Record<Column['type']['kind'], (value: string, target: string) => string>>> = {
   bool: (value, target) =>
     `if (${value} === true) ${target}[n] = 1; else if (${value} === false) ${target}[n] = 0; else`,

@@ -4,6 +4,7 @@ import type { ColumnParts, ColumnStage } from './column-stage.js';
 import { createColumnStage } from './create-column-stage.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { generateStager, type StagerFailures, type StagerFunctions } from './row-stager-source.js';
+import { makeWriter, type StagedWriter, type WriterInsert } from './row-writer.js';
 import type { Column } from './table-definition.js';
 
 /** A row to add: its values in column order, or by column name. */
@@ -17,6 +18,10 @@ export class RowStager {
   readonly capacity: number;
   readonly #stages: readonly ColumnStage[];
   readonly #functions: StagerFunctions;
+  readonly #columns: readonly Column[];
+  readonly #generates: boolean;
+  readonly #failures: StagerFailures;
+  #writer: StagedWriter | undefined;
   /** The number of rows added and sent before the first staged row. */
   #base = 0;
 
@@ -24,7 +29,10 @@ export class RowStager {
   constructor(columns: readonly Column[], capacity: number, generate = canGenerateCode) {
     this.capacity = capacity;
     this.#stages = columns.map((column) => createColumnStage(column, capacity));
-    const failures = this.#failures(columns);
+    const failures = this.#failuresOf(columns);
+    this.#columns = columns;
+    this.#generates = generate;
+    this.#failures = failures;
     this.#functions =
       generate && columns.length <= MOST_GENERATED_COLUMNS
         ? generateStager(columns, this.#stages, capacity, failures)
@@ -44,9 +52,9 @@ export class RowStager {
   /** Stages a row. Returns true if the stage is full: send `parts()` and call `reset()` before the next row. */
   add(row: RowInput): boolean {
     try {
-      if (Array.isArray(row)) return this.#functions.addArray(row);
+      if (Array.isArray(row)) return this.#added(this.#functions.addArray(row));
       if (typeof row === 'object' && row !== null) {
-        return this.#functions.addObject(row as Readonly<Record<string, unknown>>);
+        return this.#added(this.#functions.addObject(row as Readonly<Record<string, unknown>>));
       }
     } catch (thrown) {
       for (const stage of this.#stages) stage.undo(this.rows);
@@ -56,6 +64,28 @@ export class RowStager {
       'BB_INVALID_VALUE',
       `row ${this.rowCount}: ${describeValue(row)} is neither an array nor an object of values`,
     );
+  }
+
+  /**
+   * The writer that stages rows here; a further call forgets the row that it has begun. `flush` sends the staged rows, and
+   * returns the insert's `mayGoOn`.
+   */
+  writer(insert: WriterInsert, flush: () => boolean): object {
+    const { capacity } = this;
+    this.#writer ??= makeWriter(
+      this.#columns,
+      { stages: this.#stages, capacity, failures: this.#failures, insert, flush, count: this.#functions.count },
+      this.#generates,
+    );
+    this.#writer.forget();
+    this.#writer.place(this.rows);
+    this.#functions.ask(this.#writer.isBegun);
+    return this.#writer.writer;
+  }
+
+  /** Throws if the writer has begun a row, and not ended it. */
+  assertNoneBegun(): void {
+    if (this.#writer?.isBegun() === true) this.#failures.begun();
   }
 
   /** The staged rows in the form of the raw addon: three parts per column, valid until the next row is staged. */
@@ -68,6 +98,7 @@ export class RowStager {
     this.#base += this.rows;
     this.#functions.reset();
     for (const stage of this.#stages) stage.reset();
+    this.#writer?.place(0);
   }
 
   /** Counts rows that bypassed the stage. */
@@ -75,7 +106,13 @@ export class RowStager {
     this.#base += rows;
   }
 
-  #failures(columns: readonly Column[]): StagerFailures {
+  /** Tells the writer of a row that was added. */
+  #added(isFull: boolean): boolean {
+    this.#writer?.place(this.rows);
+    return isFull;
+  }
+
+  #failuresOf(columns: readonly Column[]): StagerFailures {
     return {
       value: (column, problem) => {
         throw new BoundaryError(
@@ -89,6 +126,15 @@ export class RowStager {
           `row ${this.rowCount}: ${length} values were given for the ${columns.length} columns of the table`,
         );
       },
+      begun: () => {
+        throw new BoundaryError(
+          'BB_INVALID_ARGUMENT',
+          `row ${this.rowCount}: its writer has begun it, and not ended it`,
+          {
+            hint: 'End it with next(), or forget it with writer()',
+          },
+        );
+      },
     };
   }
 }
@@ -100,7 +146,9 @@ function interpretingStager(
   failures: StagerFailures,
 ): StagerFunctions {
   let staged = 0;
+  let isBegun: (() => boolean) | undefined;
   const store = (values: readonly unknown[]): boolean => {
+    if (isBegun?.() === true) failures.begun();
     const row = staged;
     let isFull = row + 1 === capacity;
     for (let column = 0; column < stages.length; column++) {
@@ -122,6 +170,12 @@ function interpretingStager(
     rows: () => staged,
     reset: () => {
       staged = 0;
+    },
+    count: (rows) => {
+      staged = rows;
+    },
+    ask: (asked) => {
+      isBegun = asked;
     },
   };
 }

@@ -1,5 +1,6 @@
 import { BoundaryError } from '../../errors.js';
 import { ASCII, errorOf, RESULT_WORDS } from '../crossing/result-frame.js';
+import { KvCursor } from './kv-cursor.js';
 import type { NodeBuffer } from '../../platform-types.js';
 
 /** Kinds of entries, by their numbers in a frame. */
@@ -130,6 +131,11 @@ export class KvValues implements Iterable<string | null> {
   /** All values as text. Throws the first error. */
   toArray(): (string | null)[] {
     return Array.from({ length: this.length }, (_, index) => this.text(index));
+  }
+
+  /** The values by one object that moves: `for (const entry of values.cursor()) bytes += entry.end - entry.start`. */
+  cursor(): KvCursor {
+    return new KvCursor(this);
   }
 
   *[Symbol.iterator](): Iterator<string | null> {

@@ -2,6 +2,7 @@ import type { RawShardRows } from '../../addon.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
 import { ColumnarChunk } from '../engine/columnar-chunk.js';
 import { Frame } from '../engine/frame.js';
+import type { RowCursor } from '../engine/row-cursor.js';
 import type { Row } from '../engine/row-reader.js';
 import { SqlType } from '../engine/sql-type.js';
 import type { Column } from '../engine/table-definition.js';
@@ -66,6 +67,13 @@ export class ShardRows implements Disposable {
   /** The row of key `index`; undefined if there is none. */
   row(index: number): Row | undefined {
     return this.has(index) ? this.chunk.row(index) : undefined;
+  }
+
+  /**
+   * The rows of all keys by one object that moves, with the columns of `chunk`: where a key has no row, all but the key are null.
+   */
+  cursor(): RowCursor {
+    return this.chunk.rows();
   }
 
   /** Throws the first failure, if there is one. */

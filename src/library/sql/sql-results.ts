@@ -4,6 +4,7 @@ import type { Int64Mode } from '../engine/cell-readers.js';
 import { ColumnarChunk } from '../engine/columnar-chunk.js';
 import { fewRowsReader, type ReadFewRows } from '../engine/few-rows.js';
 import { Frame, type FrameMemory } from '../engine/frame.js';
+import { rowCursor, type RowCursor } from '../engine/row-cursor.js';
 import { type Row, RowReader } from '../engine/row-reader.js';
 import type { Column } from '../engine/table-definition.js';
 
@@ -157,6 +158,13 @@ export class SqlResults implements Iterable<SqlResult> {
     return this.#read(statement, shape, 0, this.#words[frame >> 2]!);
   }
 
+  /** The rows of all requests of a statement (default: the first) by one object that moves; see `CursorRow`. None if it returned none. */
+  cursor<T extends object = Row>(statement = 0): RowCursor<T> {
+    const shape = this.#shapeOf(statement);
+    const frame = this.#bytes.start + this.#frameStart(statement);
+    return this.#cursor<T>(statement, shape, 0, shape === undefined ? 0 : this.#words[frame >> 2]!);
+  }
+
   *[Symbol.iterator](): IterableIterator<SqlResult> {
     for (let index = 0; index < this.length; index += 1) yield this.at(index);
   }
@@ -191,6 +199,14 @@ export class SqlResults implements Iterable<SqlResult> {
   }
 
   /** @internal */
+  cursorOf<T extends object>(index: number): RowCursor<T> {
+    const statement = this.#statementOf(index);
+    const word = this.#word(index);
+    const first = this.#words[word]!;
+    return this.#cursor<T>(statement, this.#shapeOf(statement), first, first + this.#words[word + 1]!);
+  }
+
+  /** @internal */
   columnsOf(index: number): readonly Column[] {
     return this.#shapeOf(this.#statementOf(index))?.columns ?? [];
   }
@@ -203,6 +219,18 @@ export class SqlResults implements Iterable<SqlResult> {
     }
     reader.restart();
     return reader.read(this.#frame(statement, shape), start, end);
+  }
+
+  #cursor<T extends object>(
+    statement: number,
+    shape: ResultShape | undefined,
+    start: number,
+    end: number,
+  ): RowCursor<T> {
+    if (shape === undefined) return rowCursor<T>([], this.#int64, { views: [], start: 0, end: 0, firstRow: 0 });
+    const frame = this.#frame(statement, shape);
+    const views = shape.columns.map((_, index) => frame.column(index));
+    return rowCursor<T>(shape.columns, this.#int64, { views, start, end, firstRow: 0 });
   }
 
   #shapeOf(statement: number): ResultShape | undefined {
@@ -265,5 +293,10 @@ export class SqlResult {
   /** The rows as objects, made anew by each call. */
   rows(): Row[] {
     return this.#results.rowsOf(this.#index);
+  }
+
+  /** The rows by one object that moves; see `CursorRow`. */
+  cursor<T extends object = Row>(): RowCursor<T> {
+    return this.#results.cursorOf<T>(this.#index);
   }
 }
