@@ -28,7 +28,10 @@ export declare class Engine {
    * `flight:...`. Two opens of one file share one engine.
    */
   static open(uri: string): Promise<Engine>
-  /** The engine that another thread of this process shared. */
+  /**
+   * The engine that another thread of this process shared, which this object keeps open. Throws `BB_CLOSED` if it was closed in
+   * all threads, and `BB_INVALID_ARGUMENT` for what is no handle of this process.
+   */
   static attach(handle: string): Engine
   /** A handle for `attach` in other threads of this process, valid while the engine is open in any of them. */
   share(): string
@@ -61,6 +64,8 @@ export declare class Engine {
   naiveInserter(table: TableSpec): NaiveInserter
   /** Runs a query; resolves once its columns are known. */
   query(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null): Promise<FrameReader>
+  /** Runs a query without parameters that does not run ahead of its reader: `tryNext` makes each frame. Else like `query`. */
+  queryOnDemand(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<FrameReader>
   /** Runs a query in the naive lane; else like `query`. */
   queryNaive(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<NaiveReader>
   /** Runs a query; resolves to its whole result as one Arrow IPC stream. */
@@ -97,7 +102,7 @@ export declare class FrameReader {
   next(): Promise<ArrayBuffer | null>
   /**
    * The next frame if it is ready, null at the end, undefined if it must be awaited with `next`. Avoids the switch to other
-   * threads that a promise takes.
+   * threads that a promise takes. Of a query that does not run ahead, it makes the next frame, and blocks meanwhile.
    */
   tryNext(): ArrayBuffer | null | undefined
   /** Cancels the query; calls of `next` are then rejected with `BB_ABORTED`. */
@@ -326,6 +331,8 @@ export declare class NativeRequests {
    * batch, operations, rate?, prefix, serverProcesses?, options?}` as JSON.
    */
   static open(spec: string, cancel?: Cancel | undefined | null): Promise<NativeRequests>
+  /** Does ahead what the next sample would do before its load, so that loads of several processes begin together. */
+  prepare(cancel?: Cancel | undefined | null): Promise<void>
   /** Runs the load once, on threads of its own; resolves to the sample as JSON. */
   sample(cancel?: Cancel | undefined | null): Promise<string>
   /** Executes the work once more, untimed, and compares each answer with the one that it must be. */

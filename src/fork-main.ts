@@ -4,7 +4,7 @@
  */
 import { exposeCollector } from './collect-garbage.js';
 import { toBoundaryError } from './errors.js';
-import type { Family } from './families/workload.js';
+import { familyIn } from './families/family-in.js';
 import { loadNativeBuild, nativeResources } from './native-build.js';
 import type { ForkAbort, ForkReport, ForkResult, ForkTask } from './runner/fork-message.js';
 import { GarbageBetween } from './runner/garbage-collection.js';
@@ -49,13 +49,4 @@ async function measure({ module, family: name, options, planned, policy, ...task
   } finally {
     await open.close();
   }
-}
-
-async function familyIn(module: string, name: string): Promise<Family> {
-  const exports = Object.values((await import(module)) as Record<string, unknown>);
-  const isFamily = (value: unknown): value is Family =>
-    typeof value === 'object' && value !== null && 'plan' in value && (value as Family).name === name;
-  const family = exports.find(isFamily);
-  if (family === undefined) throw new Error(`${module} exports no family of the name ${name}`);
-  return family;
 }

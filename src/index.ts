@@ -79,6 +79,14 @@ export type { SqlRequestError, SqlResult, SqlResults } from './library/sql/sql-r
 export { SqlType, type ColumnKind } from './library/engine/sql-type.js';
 export { type Column, type ColumnOptions, TableDefinition } from './library/engine/table-definition.js';
 export type { ServerOptions, TlsMode } from './library/crossing/url-options.js';
+export {
+  type CallOptions,
+  createWorkers,
+  type WorkerContext,
+  type WorkerFunction,
+  type WorkerPool,
+  type WorkersOptions,
+} from './library/workers/worker-pool.js';
 export { type RunOptions, run } from './run.js';
 export type { RunResult } from './runner/run.js';
 export type { RunEvent } from './runner/events.js';

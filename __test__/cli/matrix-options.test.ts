@@ -145,6 +145,7 @@ test('the flags of today are all there', () => {
       "--net-delay-us",
       "--operations",
       "--peers",
+      "--processes",
       "--quick",
       "--rate",
       "--redis-url",

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 
-import { verifyChecksum } from '../../src/runner/checksum.js';
+import { verifyChecksum } from '../../src/families/verify-checksum.js';
 import type { OpenFamily, PlannedCell, Stopwatch } from '../../src/families/workload.js';
 
 /** A stopwatch that measures nothing, for samples of requests. */

@@ -45,6 +45,7 @@ function smallRun(): Run {
     batch: 1,
     rate: 10,
     driver: 'one-thread' as const,
+    processes: 2,
     flavor: 'sync' as const,
     bytes: 240,
     queries: 1,

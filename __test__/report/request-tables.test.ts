@@ -237,3 +237,20 @@ test('says what pushing work down to the server won', () => {
   expect(requestAdviceFor(level, 'rest')[1]).toContain('it is no faster than pulling the rows');
   expect(requestAdviceFor(run([of('aggregation.push_down', pushed, 1)]), 'rest')[0]).not.toContain('pulling');
 });
+
+test('several threads of JavaScript, and several processes, are the limit only where all of them are busy', () => {
+  const rateOf = (fields: Partial<CompletedRecord>, main: number): string =>
+    requestTable([requests({ ...addonCall, ...fields }, 1, { main })], 4).table.rows[0]![1]!;
+  const allCores = { driver: 'all-cores' as const };
+  expect([rateOf(allCores, 1), rateOf(allCores, 3.8)]).toEqual(['100 K/s', '100 K/s ¶']);
+  expect([rateOf({ processes: 2 }, 1), rateOf({ processes: 2 }, 1.9)]).toEqual(['100 K/s', '100 K/s ¶']);
+  // Eight processes have four cores.
+  expect([rateOf({ processes: 8 }, 3), rateOf({ processes: 8 }, 3.7)]).toEqual(['100 K/s', '100 K/s ¶']);
+  expect([rateOf({ ...allCores, threads: 2 }, 1.9)]).toEqual(['100 K/s ¶']);
+});
+
+test('the processes of a cell stand beside its threads', () => {
+  const { table, notes } = requestTable([requests({ ...addonCall, processes: 3 }, 1)], 4);
+  expect(table.rows[0]![5]).toBe('8 × 3');
+  expect(notes.some((note) => note.startsWith('Threads × processes'))).toBe(true);
+});

@@ -16,8 +16,8 @@ export function identityOf(cell: Cell): string {
  * so that the best of them can be named.
  */
 export function contestOf(cell: Cell): string {
-  const { family, workload, engine, workers, transport, threads, rate, runtime } = cell;
-  return JSON.stringify([family, workload, engine, workers, transport, threads, rate, runtime]);
+  const { family, workload, engine, workers, transport, threads, processes, rate, runtime } = cell;
+  return JSON.stringify([family, workload, engine, workers, transport, threads, processes, rate, runtime]);
 }
 
 /** Whether a cell sends requests over a number of threads, instead of moving rows. */

@@ -77,6 +77,7 @@ function laneComparison(node: CompletedRecord, records: readonly RunRecord[], ru
       record.transport === node.transport &&
       record.batch === node.batch &&
       record.threads === node.threads &&
+      record.processes === node.processes &&
       record.rate === node.rate,
   );
   const sameRows = counterparts.filter((record) => record.rows === node.rows);

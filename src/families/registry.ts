@@ -1,7 +1,7 @@
 import { HYBRID_OPTIONS } from './hybrid/options.js';
 import { MEASUREMENTS_OPTIONS } from './measurements/options.js';
 import type { GivenValues, OptionTable } from './option.js';
-import { REQUEST_OPTIONS, SERVER_OPTIONS } from './requests/options.js';
+import { PROCESS_OPTIONS, REQUEST_OPTIONS, SERVER_OPTIONS } from './requests/options.js';
 import { REST_OPTIONS } from './rest/options.js';
 import type { Family } from './workload.js';
 
@@ -35,6 +35,7 @@ export const FAMILY_OPTIONS: OptionTable = Object.assign(
   ...Object.values(SERVER_OPTIONS),
   ...FAMILIES.map((family: Entry) => family.options),
   REQUEST_OPTIONS,
+  PROCESS_OPTIONS,
 );
 
 type Intersection<Union> = (Union extends unknown ? (part: Union) => void : never) extends (all: infer All) => void
@@ -43,5 +44,7 @@ type Intersection<Union> = (Union extends unknown ? (part: Union) => void : neve
 
 /** What may be said of them; maps, such as that of engines, have types of their own. */
 export type FamilyValues = GivenValues<
-  Intersection<Extract<(typeof FAMILIES)[number], { readonly options: unknown }>['options']> & typeof REQUEST_OPTIONS
+  Intersection<Extract<(typeof FAMILIES)[number], { readonly options: unknown }>['options']> &
+    typeof REQUEST_OPTIONS &
+    typeof PROCESS_OPTIONS
 >;

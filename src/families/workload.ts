@@ -14,6 +14,8 @@ export interface NativeTiming {
   readonly decodeSeconds?: number;
   readonly cpuUserSeconds?: number;
   readonly cpuSystemSeconds?: number;
+  /** The CPU time of the threads that run JavaScript, where these have done the work. */
+  readonly mainThreadCpuSeconds?: number;
 }
 
 /** The measurements of a sample of request work, beside its time. */
@@ -32,6 +34,8 @@ export interface RequestMeasures {
  * start and the next stop counts, with the CPU time and garbage collection in it.
  */
 export interface Stopwatch {
+  /** Resolves when a prepared sample may begin, together with those of other processes or threads; absent: at once. */
+  ready?(): Promise<void>;
   /** Begins to time. It must not be running. */
   start(): void;
   /** Ends what `start` began. */

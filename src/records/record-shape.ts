@@ -81,6 +81,7 @@ const cellOptional: OptionalChecks<Cell> = {
   batch: positiveCount,
   threads: positiveCount,
   driver: oneOf<Driver>(...DRIVERS),
+  processes: positiveCount,
   rate: amount,
   bytes: count,
   queries: positiveCount,

@@ -57,8 +57,13 @@ export interface Cell {
   readonly batch?: number;
   /** For request work: the connections, each with one request in flight. */
   readonly threads?: number;
-  /** For request work in Rust: the driver of the connections; absent: threads for half of the cores. */
+  /**
+   * For request work: the driver of the connections; absent: threads for half of the cores in Rust, one thread in Node. `all-cores` is a
+   * thread for each core, in Node worker threads that share the connections.
+   */
   readonly driver?: Driver;
+  /** For request work: the processes that send requests at once, each over `threads` connections; absent: one. */
+  readonly processes?: number;
   /** The runtime, where it is not the one of the run: a name such as `node@22`, or a path. */
   readonly runtime?: string;
   /** For an open loop: the requested rate, in requests per second of all threads together. */
@@ -102,7 +107,7 @@ export interface Sample {
   readonly decodeSeconds?: number;
   readonly cpuUserSeconds?: number;
   readonly cpuSystemSeconds?: number;
-  /** The CPU time of Node's main thread only, user and system. */
+  /** The CPU time of Node's main thread only, user and system; of all threads, or processes, that sent the requests of a cell. */
   readonly mainThreadCpuSeconds?: number;
   readonly peakRssBytes?: number;
   /** The CPU time of the server's process, if it is on this machine and known. */

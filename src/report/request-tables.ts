@@ -30,6 +30,10 @@ const SERVER_THREADS: Readonly<Record<string, number>> = { redis: 1 };
 const THREADS_NOTE =
   'A thread is one connection with one request in flight. Throughput counts operations, latency requests.';
 
+const PROCESSES_NOTE =
+  'Threads × processes: so many processes sent requests at once, each over so many threads. Throughput is that of all together, from ' +
+  'their common start to the last answer, and latencies are those of all their requests.';
+
 const CPU_NOTE =
   'CPU time: of the process of the client, and after the + of the server, where it is local and its process known.';
 
@@ -54,13 +58,14 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
       percentileText(record, 'p50'),
       percentileText(record, 'p99'),
       formatCount(record.batch),
-      formatCount(record.threads),
+      threadsOf(record),
       cpuOf(record),
     ]),
   };
   const notes = [
     THREADS_NOTE,
     CPU_NOTE,
+    ...(ordered.some(({ processes = 1 }) => processes > 1) ? [PROCESSES_NOTE] : []),
     ...(ordered.some(isLimit) ? [CLIENT_NOTE] : []),
     ...(ordered.some(isServerBound) ? [SERVER_NOTE] : []),
     ...ordered.flatMap(openLoopNotes),
@@ -148,16 +153,22 @@ function cpuOf(record: CompletedRecord): string {
   return `${each(clientSeconds) ?? UNKNOWN}${server === undefined ? '' : ` + ${server}`}`;
 }
 
+/** The threads of a cell, with its processes where there are several: `32 × 2`. */
+function threadsOf({ threads, processes }: CompletedRecord): string {
+  return processes === undefined ? formatCount(threads) : `${formatCount(threads)} × ${processes}`;
+}
+
 /**
- * Whether the client had no time left: Node's one thread that runs JavaScript, or Rust's threads, by the driver. In an open loop, which waits for the time of its next request, being busy means nothing.
+ * Whether the client had no time left: the threads that run JavaScript, or Rust's threads, by the driver, in all processes together. In
+ * an open loop, which waits for the time of its next request, being busy means nothing.
  */
 function isClientBound(record: CompletedRecord, logicalCores: number): boolean {
-  const { side, rate, driver, threads = 1 } = record;
+  const { side, rate, driver, threads = 1, processes = 1 } = record;
   if (rate !== undefined) return false;
-  const driving = driver === undefined ? Math.ceil(logicalCores / 2) : driver === 'all-cores' ? logicalCores : 1;
-  const rustThreads = Math.min(threads, driving);
-  const busy = side === 'rust' ? medianOf(record, clientShare) : medianOf(record, mainThreadShare);
-  return busy !== undefined && busy >= BUSY * (side === 'rust' ? rustThreads : 1);
+  const byDefault = side === 'rust' ? Math.ceil(logicalCores / 2) : 1;
+  const driving = driver === undefined ? byDefault : driver === 'all-cores' ? logicalCores : 1;
+  const busy = medianOf(record, side === 'rust' ? clientShare : mainThreadShare);
+  return busy !== undefined && busy >= BUSY * Math.min(processes * Math.min(threads, driving), logicalCores);
 }
 
 /** Whether the server had no time left for more requests. */

@@ -1,14 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
+import { builtModule } from '../built-module.js';
 import { BoundaryError, TIMEOUT } from '../errors.js';
 import type { Runtime } from '../families/workload.js';
 import type { ForkAbort, ForkReport, ForkResult, ForkStep, ForkTask } from './fork-message.js';
 
-/** The program of a fork. Vitest runs the sources; a process of Node alone runs what is built of them. */
-const PROGRAM = fileURLToPath(
-  new URL(import.meta.url.endsWith('.ts') ? '../../dist/fork-main.js' : '../fork-main.js', import.meta.url),
-);
+/** The program of a fork. */
+const PROGRAM = fileURLToPath(builtModule(new URL('../fork-main.js', import.meta.url)));
 
 /** The time that a fork has to end by itself once its run is aborted. */
 const GRACE_MS = 5000;

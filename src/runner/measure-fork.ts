@@ -1,6 +1,6 @@
 import type { OpenCell, OpenFamily, PlannedCell } from '../families/workload.js';
 import type { Checksum, Sample } from '../records/record.js';
-import { verifyChecksum } from './checksum.js';
+import { verifyChecksum } from '../families/verify-checksum.js';
 import type { ForkResult, ForkStep } from './fork-message.js';
 import type { GarbageBetween } from './garbage-collection.js';
 import { meanSample } from './mean-sample.js';

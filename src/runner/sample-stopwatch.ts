@@ -110,7 +110,7 @@ export class SampleStopwatch implements Stopwatch {
       ...this.#codec('decode', 'decodeSeconds'),
       ...this.#cpu(),
       ...(peakRssBytes === undefined ? {} : { peakRssBytes }),
-      ...(this.#laps.length === 0 ? {} : this.#onTheEventLoop(stalls, collections)),
+      ...(this.#laps.length === 0 ? this.#elsewhere() : this.#onTheEventLoop(stalls, collections)),
       ...this.#requests,
       ...(this.#heapBytesPerCall === undefined ? {} : { heapBytesPerCall: this.#heapBytesPerCall }),
     };
@@ -149,6 +149,12 @@ export class SampleStopwatch implements Stopwatch {
       gcSeconds: sumOf(collections, (span) => overlapOf(span, this.#laps)) / MS_PER_SECOND,
       longestStallMs: stalls.reduce((longest, span) => Math.max(longest, overlapOf(span, this.#laps)), 0),
     };
+  }
+
+  /** The CPU time of other threads that ran JavaScript, if all of the work was theirs. */
+  #elsewhere(): Partial<Sample> {
+    const seconds = sumOf(this.#native, ({ mainThreadCpuSeconds }) => mainThreadCpuSeconds ?? Number.NaN);
+    return Number.isNaN(seconds) ? {} : { mainThreadCpuSeconds: seconds };
   }
 
   #addThreadCpu(before: CpuSeconds | undefined, after: CpuSeconds | undefined): void {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { verifyChecksum } from '../../../src/runner/checksum.js';
+import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import { ingestFamily } from '../../../src/families/ingest/family.js';
 import type { OpenFamily } from '../../../src/families/workload.js';
 import { CheckedStopwatch } from '../measurements/checked-stopwatch.js';

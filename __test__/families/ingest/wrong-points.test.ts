@@ -9,7 +9,7 @@ import { inputBatches, PointCheck } from '../../../src/families/ingest/input.js'
 import { matrix } from '../../../src/families/ingest/matrix.js';
 import { openStageCell } from '../../../src/families/ingest/stages.js';
 import { openTarget, type TargetServer } from '../../../src/families/requests/target-server.js';
-import { verifyChecksum } from '../../../src/runner/checksum.js';
+import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import { stopwatch } from '../sampled-cells.js';
 
 const { signal } = new AbortController();

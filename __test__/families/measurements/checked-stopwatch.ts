@@ -1,4 +1,4 @@
-import { verifyChecksum } from '../../../src/runner/checksum.js';
+import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import type { planMeasurements } from '../../../src/families/measurements/plan.js';
 import type { OpenFamily, Stopwatch } from '../../../src/families/workload.js';
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import type { Checksum } from '../../../src/records/record.js';
-import { verifyChecksum } from '../../../src/runner/checksum.js';
+import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import {
   expectedAggregation,
   expectedAll,

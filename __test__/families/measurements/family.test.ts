@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
-import { verifyChecksum } from '../../../src/runner/checksum.js';
+import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import { connect } from '../../../src/library/engine/connection.js';
 import { measurementsFamily } from '../../../src/families/measurements/family.js';
 import { matrix } from '../../../src/families/measurements/matrix.js';

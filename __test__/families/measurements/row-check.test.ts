@@ -11,7 +11,7 @@ import { measurementsTable } from '../../../src/families/measurements/lane.js';
 import { planMeasurements } from '../../../src/families/measurements/plan.js';
 import { rowCheckOf } from '../../../src/families/measurements/row-check.js';
 import { ColumnBatch, newColumns } from '../../../src/families/measurements/rows.js';
-import { verifyChecksum } from '../../../src/runner/checksum.js';
+import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import type { MeasurementColumns } from '../../../src/clients/measurement-table.js';
 import { CheckedStopwatch } from './checked-stopwatch.js';
 

@@ -5,7 +5,7 @@ import { SqlClient } from '../../../src/index.js';
 import { mysql2 } from '../../../src/clients/mysql2.js';
 import { parseSqlUrl } from '../../../src/clients/js-sql-client.js';
 import { sqlFamily } from '../../../src/families/sql/family.js';
-import { verifyChecksum } from '../../../src/runner/checksum.js';
+import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import { inDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 import { sampleCells, stopwatch } from '../sampled-cells.js';

@@ -27,6 +27,9 @@ use crate::table::TableSpec;
 /// The shared engines, by the handles with which other threads of this process attach to them.
 static SHARED: LazyLock<Mutex<HashMap<u64, Weak<dyn CoreEngine>>>> = LazyLock::new(Mutex::default);
 
+/// The next handle. None is given twice, so that one of a closed engine never opens another.
+static NEXT_HANDLE: AtomicU64 = AtomicU64::new(1);
+
 /// The action if the table to create exists.
 #[napi(string_enum = "camelCase")]
 pub enum CreateMode {
@@ -98,25 +101,24 @@ impl Engine {
         blocking(move || boundary_bench_engines::open(&uri)).await.map(Self::of)
     }
 
-    /// The engine that another thread of this process shared.
+    /// The engine that another thread of this process shared, which this object keeps open. Throws `BB_CLOSED` if it was closed in
+    /// all threads, and `BB_INVALID_ARGUMENT` for what is no handle of this process.
     #[napi(factory, catch_unwind)]
     pub fn attach(handle: String) -> napi::Result<Self> {
         let shared = lock(&SHARED);
-        let engine = handle.parse().ok().and_then(|key: u64| shared.get(&key)).and_then(Weak::upgrade);
-        engine
-            .map(Self::of)
-            .ok_or_else(|| invalid(format!("\"{handle}\" is no handle of an open engine of this process")))
+        let key = handle.parse::<u64>().ok().filter(|key| (1..NEXT_HANDLE.load(Ordering::Relaxed)).contains(key));
+        let key = key.ok_or_else(|| invalid(format!("\"{handle}\" is no handle of an engine of this process")))?;
+        shared.get(&key).and_then(Weak::upgrade).map(Self::of).ok_or_else(|| js(Error::Closed("the shared engine")))
     }
 
     /// A handle for `attach` in other threads of this process, valid while the engine is open in any of them.
     #[napi(catch_unwind)]
     pub fn share(&self) -> napi::Result<String> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         let engine = self.get()?;
         let mut shared = lock(&SHARED);
         shared.retain(|_, engine| engine.strong_count() > 0);
         let known = shared.iter().find(|(_, other)| std::ptr::addr_eq(other.as_ptr(), Arc::as_ptr(&engine)));
-        let key = known.map_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed), |(key, _)| *key);
+        let key = known.map_or_else(|| NEXT_HANDLE.fetch_add(1, Ordering::Relaxed), |(key, _)| *key);
         shared.insert(key, Arc::downgrade(&engine));
         Ok(key.to_string())
     }
@@ -236,6 +238,23 @@ impl Engine {
         let options = query_options(batch_rows, cancel)?;
         let token = options.cancel.clone();
         self.run_until_cancelled(env, &token, |engine| FrameReader::start(bind(engine, sql, parameters), options))
+    }
+
+    /// Runs a query without parameters that does not run ahead of its reader: `tryNext` makes each frame. Else like `query`.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null"
+    )]
+    pub fn query_on_demand(
+        &self,
+        env: Env,
+        sql: String,
+        batch_rows: Option<f64>,
+        cancel: Option<&Cancel>,
+    ) -> napi::Result<AsyncBlock<FrameReader>> {
+        let options = query_options(batch_rows, cancel)?;
+        let token = options.cancel.clone();
+        self.run_until_cancelled(env, &token, |engine| FrameReader::start_on_demand(engine, sql, options))
     }
 
     /// Runs a query in the naive lane; else like `query`.

@@ -14,7 +14,7 @@ use napi::bindgen_prelude::{AsyncBlock, Either3, Null, Undefined};
 use napi_derive::napi;
 
 use crate::buffers::{Handover, count};
-use crate::errors::{js, promise};
+use crate::errors::{blocking, js, promise};
 use crate::naive::Objects;
 use crate::table::ColumnSpec;
 
@@ -63,6 +63,13 @@ impl FrameReader {
         let reader = QueryReader::start_bound(query, options, |batch| frame::encode(&batch)).await.map_err(js)?;
         Ok(Self { reader: Arc::new(reader) })
     }
+
+    /// Starts a query of which the thread that asks for a frame makes it.
+    pub async fn start_on_demand(engine: Arc<dyn Engine>, sql: String, options: QueryOptions) -> napi::Result<Self> {
+        let (stream, options) = blocking(move || Ok((engine.query(&sql, &options)?, options))).await?;
+        let reader = QueryReader::on_demand(stream, options, |batch| frame::encode(&batch));
+        Ok(Self { reader: Arc::new(reader) })
+    }
 }
 
 #[napi]
@@ -82,7 +89,7 @@ impl FrameReader {
     }
 
     /// The next frame if it is ready, null at the end, undefined if it must be awaited with `next`. Avoids the switch to other
-    /// threads that a promise takes.
+    /// threads that a promise takes. Of a query that does not run ahead, it makes the next frame, and blocks meanwhile.
     #[napi(catch_unwind, ts_return_type = "ArrayBuffer | null | undefined")]
     pub fn try_next(&self) -> napi::Result<Either3<Handover<Slab>, Null, Undefined>> {
         Ok(match self.reader.try_next().map_err(js)? {

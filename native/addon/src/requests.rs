@@ -38,6 +38,12 @@ impl NativeRequests {
         })
     }
 
+    /// Does ahead what the next sample would do before its load, so that loads of several processes begin together.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn prepare(&self, env: Env, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<()>> {
+        self.run(env, cancel, |cell, token| cell.prepare(token))
+    }
+
     /// Runs the load once, on threads of its own; resolves to the sample as JSON.
     #[napi(catch_unwind)]
     pub fn sample(&self, env: Env, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<String>> {

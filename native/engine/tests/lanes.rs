@@ -262,3 +262,37 @@ fn a_query_reader_hands_over_every_batch_and_then_ends() {
         assert_eq!(start("SELECT c FROM u").await.err().map(|error| error.code()), Some("BB_TABLE_NOT_FOUND"));
     });
 }
+
+#[test]
+fn a_query_on_demand_makes_each_batch_when_it_is_asked_for_and_lets_the_engine_go_at_its_end() {
+    use boundary_bench_engine::lanes::reader::{QueryReader, Ready};
+    let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::new());
+    let table = one_column(SqlType::Int, true);
+    engine.create_table(&table, CreateMode::Create).unwrap();
+    let inserter = Inserter::begin(Arc::clone(&engine), table).unwrap();
+    for start in 0..20 {
+        inserter.write(numbers(start..start + 1)).unwrap();
+    }
+    inserter.execute().unwrap();
+    let start = |transform: fn(RecordBatch) -> Result<usize>| {
+        let options = QueryOptions { batch_rows: 8, ..QueryOptions::default() };
+        QueryReader::on_demand(engine.query("SELECT c FROM t", &options).unwrap(), options, transform)
+    };
+
+    let reader = start(|batch| Ok(batch.num_rows()));
+    assert_eq!(reader.columns().len(), 1);
+    let mut rows = 0;
+    while let Ready::Result(read) = reader.try_next().unwrap() {
+        rows += read;
+    }
+    assert_eq!(rows, 20);
+    assert_eq!(reader.try_next().unwrap(), Ready::End);
+
+    let failing = start(|_| Err(Error::InvalidArgument("as asked".to_owned())));
+    assert_eq!(failing.try_next().unwrap_err().code(), "BB_INVALID_ARGUMENT");
+    assert_eq!(failing.try_next().unwrap(), Ready::End);
+
+    let cancelled = start(|batch| Ok(batch.num_rows()));
+    cancelled.cancel();
+    assert_eq!(cancelled.try_next().unwrap_err().code(), "BB_ABORTED");
+}

@@ -144,6 +144,15 @@ impl RequestSpec {
 
 /// A cell of request work, connected and loaded.
 pub trait RequestCell: Send + Sync {
+    /// Does ahead what the next sample would do before its load, such as emptying the places that it writes to: loads of several
+    /// processes begin together then. A sample without it does that itself. Blocks.
+    ///
+    /// # Errors
+    /// The errors of the server, and [`Error::Cancelled`].
+    fn prepare(&self, cancel: &CancelToken) -> Result<()> {
+        cancel.check()
+    }
+
     /// Runs the load once and returns its times, its latencies, and the checksum of the values read, or for writes of the
     /// values that are read back untimed. Blocks: call it from a thread that may block, and not twice at the same time.
     /// After an error the next sample connects anew.

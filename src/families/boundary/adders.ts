@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
+import { builtModule } from '../../built-module.js';
 import { ANSWER_BYTES, REQUEST_BYTES, Records } from './adder-socket.js';
 import { SharedNumbers } from './shared-numbers.js';
 
@@ -136,8 +137,7 @@ async function accepted(server: Server, child: ChildProcess): Promise<Socket> {
   return socket;
 }
 
-/** A module of this folder, as it is built: other threads and processes take no TypeScript. */
+/** A module of this folder. */
 function moduleOf(name: string): URL {
-  const folder = import.meta.url.endsWith('.ts') ? '../../../dist/families/boundary/' : './';
-  return new URL(`${folder}${name}.js`, import.meta.url);
+  return builtModule(new URL(`${name}.js`, import.meta.url));
 }

@@ -29,6 +29,7 @@ const ONE_FOR_ALL: ReadonlySet<string> = new Set(['auto', 'shared']);
 export const kvFamily = defineRequestFamily({
   name: 'kv',
   module: import.meta.url,
+  hasParts: true,
   server: 'redis',
   matrix: KV_MATRIX,
   packagesOf: CLIENTS.packagesOf,

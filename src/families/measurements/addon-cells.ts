@@ -5,6 +5,7 @@ import type { OpenCell } from '../workload.js';
 import { mergeChecksums } from './checksum.js';
 import { expectedOf } from './closed-forms.js';
 import type { LaneRun, LaneTask } from './lane.js';
+import { LaneWorkers } from './lane-workers.js';
 import { prepareLane } from './lanes.js';
 import { LoadedTables } from './loaded-tables.js';
 import { matrix, workloadEntry } from './matrix.js';
@@ -20,7 +21,6 @@ import { readBack } from './read-back.js';
 import { splitRows } from './rows.js';
 import { inNewTables, tableNames } from './tables.js';
 import { verifyReader, verifyTable } from './verify-lane.js';
-import { WorkerPool } from './worker-pool.js';
 
 /** The tables that the queries of an engine read. */
 export type QueryTables = LoadedTables<NativeTables, NativeTables>;
@@ -143,9 +143,11 @@ interface Team {
 }
 
 /** The tasks of a cell, one for each table. */
-function tasksOf({ workload, lane, rows }: Cell, names: readonly string[]): LaneTask[] {
+function tasksOf({ workload, lane, engine, rows }: Cell, names: readonly string[]): LaneTask[] {
   const ranges = splitRows(rows, names.length);
-  return names.map((table, worker) => ({ workload, lane, table, range: ranges[worker]! }));
+  // Several workers leave no core to an engine of this process that would run ahead of them.
+  const readAhead = names.length === 1 || matrix.engines[engine]?.server !== undefined;
+  return names.map((table, worker) => ({ workload, lane, table, range: ranges[worker]!, readAhead }));
 }
 
 async function openTeam(connection: Connection, tasks: readonly LaneTask[]): Promise<Team> {
@@ -165,14 +167,14 @@ function thisThread(run: LaneRun): Team {
 }
 
 async function workerThreads(connection: Connection, tasks: readonly LaneTask[]): Promise<Team> {
-  const pool = await WorkerPool.start(connection.share(), tasks);
+  const workers = await LaneWorkers.start(connection, tasks);
   return {
     run: async (stopwatch, signal) => {
-      const { timing, checksums } = await pool.run(signal);
+      const { timing, checksums } = await workers.run(signal);
       stopwatch.add(timing);
       return checksums;
     },
-    close: () => pool.close(),
+    close: () => workers.close(),
   };
 }
 

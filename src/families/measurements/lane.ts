@@ -14,6 +14,8 @@ export interface LaneTask {
   readonly lane: string;
   readonly table: string;
   readonly range: RowRange;
+  /** Whether queries run ahead of the lane, where it is `columnar`; see `QueryOptions`. */
+  readonly readAhead: boolean;
 }
 
 /**

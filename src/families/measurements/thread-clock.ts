@@ -1,16 +1,6 @@
+import { sharedNow } from '../shared-now.js';
 import type { CodecWork } from '../workload.js';
 import type { LaneClock } from './lane.js';
-
-/** Whether `process.hrtime` is one clock for all threads. In Bun and Deno it counts from the start of each thread. */
-const IS_HRTIME_SHARED = !('Bun' in globalThis || 'Deno' in globalThis);
-
-/**
- * The time in milliseconds by a clock that all threads of this process share; `performance.now()` counts from each thread's
- * start.
- */
-export function sharedNow(): number {
-  return IS_HRTIME_SHARED ? Number(process.hrtime.bigint()) / 1e6 : performance.timeOrigin + performance.now();
-}
 
 /** The clock of a lane in a worker thread, with the time at which the work ended, and the pauses before. */
 export class ThreadClock implements LaneClock {

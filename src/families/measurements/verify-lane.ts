@@ -7,10 +7,16 @@ import { ARROW_IPC } from './packages.js';
 import { type RowCheck, rowCheckOf } from './row-check.js';
 
 /** Reads a result in the way of one lane, and checks its rows. */
-type Read = (connection: Connection, sql: string, check: RowCheck, columns: readonly string[]) => Promise<void>;
+type Read = (
+  connection: Connection,
+  sql: string,
+  check: RowCheck,
+  columns: readonly string[],
+  readAhead: boolean,
+) => Promise<void>;
 
-const columnar: Read = async (connection, sql, check, columns) => {
-  for await (const chunk of connection.executeQueryColumnar(sql)) {
+const columnar: Read = async (connection, sql, check, columns, readAhead) => {
+  for await (const chunk of connection.executeQueryColumnar(sql, { readAhead })) {
     check.addColumns(
       chunk.rowCount,
       columns.map((name) => chunk.column(name) as Float64Array),
@@ -34,29 +40,30 @@ const READS: Readonly<Record<string, Read>> = {
     for await (const rows of connection.executeQueryStream(sql).cursor()) check.addRows(rows);
   },
   columnar,
-  [ARROW_IPC]: async (...result) => (await import('./lanes-arrow.js')).readArrow(...result),
+  [ARROW_IPC]: async (connection, sql, check, columns) =>
+    (await import('./lanes-arrow.js')).readArrow(connection, sql, check, columns),
 };
 
 /** Reads what the lane of a task reads, and checks each row. Throws a `BoundaryError` for the first that is wrong. */
-export async function verifyReader(connection: Connection, { workload, lane, table, range }: LaneTask): Promise<void> {
-  await readAndCheck(READS[lane]!, connection, workload, { table, range });
+export async function verifyReader(connection: Connection, { workload, lane, ...share }: LaneTask): Promise<void> {
+  await readAndCheck(READS[lane]!, connection, workload, share);
 }
 
 /** Checks each row of a table that a lane in has filled. */
 export async function verifyTable(
   connection: Connection,
-  { table, range }: Omit<LaneTask, 'lane' | 'workload'>,
+  { table, range }: Pick<LaneTask, 'table' | 'range'>,
 ): Promise<void> {
-  await readAndCheck(columnar, connection, 'query.full_scan', { table, range });
+  await readAndCheck(columnar, connection, 'query.full_scan', { table, range, readAhead: true });
 }
 
 async function readAndCheck(
   read: Read,
   connection: Connection,
   workload: string,
-  { table, range }: Pick<LaneTask, 'table' | 'range'>,
+  { table, range, readAhead }: Omit<LaneTask, 'lane' | 'workload'>,
 ): Promise<void> {
   const check = rowCheckOf(workload, range);
-  await read(connection, queryOf(workload, table), check, workloadEntry(workload).columns);
+  await read(connection, queryOf(workload, table), check, workloadEntry(workload).columns, readAhead);
   check.finish();
 }

@@ -1,54 +1,35 @@
-/** The module of a worker thread: attaches to the engine, prepares its task's lane, and runs it on each `go`. */
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-
-import { toBoundaryError } from '../../errors.js';
-import { attach } from '../../library/engine/connection.js';
-import type { LaneRun } from './lane.js';
+/** The functions that a worker thread of a cell calls: it prepares the lane of its task, and runs it each time it is asked to. */
+import type { WorkerContext } from '../../library/workers/worker-pool.js';
+import type { Checksum } from '../../records/record.js';
+import type { CodecWork } from '../workload.js';
+import type { LaneRun, LaneTask } from './lane.js';
 import { prepareLane } from './lanes.js';
 import { ThreadClock } from './thread-clock.js';
-import type { FromWorker, ToWorker, WorkerStart } from './worker-messages.js';
 
-const port = parentPort as MessagePort;
-const { engine, task } = workerData as WorkerStart;
-let abort = new AbortController();
-
-try {
-  const connection = attach(engine);
-  const run = await prepareLane(connection, task);
-  port.on('message', (message: ToWorker) => {
-    if (message === 'go') void execute(run).then(reply);
-    else if (message === 'abort') abort.abort();
-    else if (message === 'collect') reply(collected());
-    else void connection.close().finally(() => port.close());
-  });
-  reply({ type: 'ready' });
-} catch (thrown) {
-  reply(failure(thrown));
+/** The result of one execution in one thread. */
+export interface LaneResult {
+  /** The end of the work, on the clock that all threads share. */
+  readonly endedAt: number;
+  readonly pausedMs: number;
+  readonly codecMs: Readonly<Partial<Record<CodecWork, number>>>;
+  readonly checksum: Checksum | undefined;
 }
 
-async function execute(run: LaneRun): Promise<FromWorker> {
-  abort = new AbortController();
+let run: LaneRun | undefined;
+
+export async function prepare(task: LaneTask, { connection }: WorkerContext): Promise<void> {
+  run = await prepareLane(connection, task);
+}
+
+export async function execute(_: undefined, { signal }: WorkerContext): Promise<LaneResult> {
+  if (run === undefined) throw new Error('the thread has prepared no lane');
   const clock = new ThreadClock();
-  try {
-    const checksum = await run(clock, abort.signal);
-    const { endedAt, pausedMs, codecMs } = clock;
-    return { type: 'done', endedAt, pausedMs, codecMs, checksum };
-  } catch (thrown) {
-    return failure(thrown);
-  }
+  const checksum = await run(clock, signal as AbortSignal);
+  const { endedAt, pausedMs, codecMs } = clock;
+  return { endedAt, pausedMs, codecMs, checksum };
 }
 
 /** Collects garbage. A run that exposes the collector exposes it in threads that start later, too. */
-function collected(): FromWorker {
+export function collect(): void {
   if (typeof globalThis.gc === 'function') globalThis.gc();
-  return { type: 'ready' };
-}
-
-function failure(thrown: unknown): FromWorker {
-  const { code, message } = toBoundaryError(thrown);
-  return { type: 'failed', code, message };
-}
-
-function reply(message: FromWorker): void {
-  port.postMessage(message);
 }

@@ -1,3 +1,4 @@
+import { builtModule } from '../../built-module.js';
 import { BoundaryError } from '../../errors.js';
 import type { Checksum, SimulatedNetwork } from '../../records/record.js';
 import { whyUnusable } from '../../clients/optional-package.js';
@@ -6,7 +7,9 @@ import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell, SharedSe
 import { crateVersions } from './crates.js';
 import { type PlannedRequests, type RequestLane, type RequestMatrix, planRequests } from './grid.js';
 import { openNativeRequests } from './native-cell.js';
-import { REQUEST_OPTIONS, type RequestValues, SERVER_OPTIONS } from './options.js';
+import { PROCESS_OPTIONS, REQUEST_OPTIONS, type RequestValues, SERVER_OPTIONS } from './options.js';
+import type { PartTask } from './parts/part.js';
+import { openOnProcesses, openOnThreads } from './parts/parted-cell.js';
 import {
   type ServerKind,
   type TargetServer,
@@ -28,6 +31,8 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
   readonly matrix: RequestMatrix;
   /** The packages that a lane needs for a workload; its cells are skipped where one is not installed. Absent: none. */
   packagesOf?(lane: RequestLane, workload: string): readonly string[];
+  /** Whether a cell can be measured in parts, by several processes or worker threads: a part is a cell like the whole. */
+  readonly hasParts?: boolean;
   /** The options that it has beside those of all families of requests. */
   readonly options?: OptionTable;
   /** What a private server is told at its start, beside what it is told always. */
@@ -67,7 +72,12 @@ export function defineRequestFamily<P extends PlannedRequests = PlannedRequests,
     defaultRows: matrix.defaultOperations,
     onlyIfNamed: true,
     hasOperations: true,
-    options: { ...SERVER_OPTIONS[server], ...REQUEST_OPTIONS, ...definition.options },
+    options: {
+      ...SERVER_OPTIONS[server],
+      ...REQUEST_OPTIONS,
+      ...(definition.hasParts === true ? PROCESS_OPTIONS : {}),
+      ...definition.options,
+    },
     plan: (options) =>
       planRequests(
         matrix,
@@ -126,6 +136,9 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
   async openCell(planned: PlannedCell): Promise<OpenCell> {
     const requests = planned as P;
     const server = await this.#runningTarget();
+    const { processes = 1, side, driver } = requests.cell;
+    if (processes > 1) return openOnProcesses(await this.#taskOf(requests), processes);
+    if (side !== 'rust' && driver === 'all-cores') return openOnThreads(await this.#taskOf(requests));
     const own = await this.#definition.serverOf?.(requests, server, this.#options);
     if (own === undefined) return this.#openCell(requests, server);
     try {
@@ -139,6 +152,18 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
       await own.close();
       throw thrown;
     }
+  }
+
+  /** What another thread or process needs to open the cell, or a part of it, over the servers of this one. */
+  async #taskOf(planned: P): Promise<PartTask> {
+    const { name, module } = this.#definition;
+    if (module === undefined) throw new Error(`the family ${name} names no module by which others can open it`);
+    return {
+      module: builtModule(module).href,
+      family: name,
+      options: { ...this.#options, ...(await this.shared()) },
+      planned,
+    };
   }
 
   async #openCell(requests: P, server: TargetServer): Promise<OpenCell> {

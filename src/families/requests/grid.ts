@@ -117,14 +117,15 @@ function plannedCell(
   { family, engine, skip: placeSkip, laneSkip }: GridPlace,
   requestLane: RequestLane,
   { workload, threads, batch }: Dimensions,
-  { operations, rate }: RequestValues,
+  { operations, rate, processes = 1 }: RequestValues,
 ): PlannedRequests {
   const { side, lane, rustLane, variant, setting, client, runs } = requestLane;
   const way = [client, setting].filter((part) => part !== undefined);
+  const several = processes === 1 ? [] : [`p${processes}`];
   const skip = placeSkip ?? laneSkip(requestLane, workload);
   return {
     cell: {
-      id: [family, workload, lane, side, engine, ...way, `t${threads}`, `b${batch}`].join('/'),
+      id: [family, workload, lane, side, engine, ...way, `t${threads}`, `b${batch}`, ...several].join('/'),
       family,
       workload,
       lane,
@@ -135,7 +136,8 @@ function plannedCell(
       threads,
       ...(isDriver(setting) && { driver: setting }),
       ...(rate === undefined ? {} : { rate }),
-      rows: operations ?? defaultOperations(matrix, workload, batch),
+      ...(processes > 1 && { processes }),
+      rows: processes * (operations ?? defaultOperations(matrix, workload, batch)),
     },
     group: `${workload}|${engine}|${threads}|${batch}`,
     ...(rustLane === undefined ? {} : { rustLane }),

@@ -55,6 +55,7 @@ async function timeLoad(
   signal: AbortSignal,
 ): Promise<void> {
   const serverCpu = (): ProcessCpu | undefined => cpuOfProcesses(serverProcesses);
+  await stopwatch.ready?.();
   const before = serverCpu();
   stopwatch.start();
   const { latency, behind } = await runLoad(requesters, load, signal);

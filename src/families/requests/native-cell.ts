@@ -27,6 +27,10 @@ export async function openNativeRequests(requests: NativeRequests): Promise<Open
   return {
     expected: requests.expected,
     sample: async (stopwatch, signal) => {
+      if (stopwatch.ready !== undefined) {
+        await cancellable(signal, (cancel) => native.prepare(cancel));
+        await stopwatch.ready();
+      }
       const sample = JSON.parse(await cancellable(signal, (cancel) => native.sample(cancel))) as NativeSample;
       const { checksum, latency, behind, serverCpuUserSeconds, serverCpuSystemSeconds, ...timing } = sample;
       stopwatch.add(timing);

@@ -4,6 +4,7 @@ import type { HttpResponse } from '../../library/http/http-responses.js';
 import { optionalVersion } from '../../clients/optional-package.js';
 import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
+import type { RequestValues } from '../requests/options.js';
 import { httpAddress } from '../requests/http-address.js';
 import { openLoadCell } from '../requests/load-cell.js';
 import { type TargetServer, enginesWithKey, openTarget, reachTarget } from '../requests/target-server.js';
@@ -33,6 +34,7 @@ const PROBE_TIMEOUT_MS = 10_000;
 export const restFamily = defineRequestFamily<PlannedRequests, RestValues>({
   name: 'rest',
   module: import.meta.url,
+  hasParts: true,
   server: 'rest',
   matrix: REST_MATRIX,
   options: REST_OPTIONS,
@@ -73,8 +75,14 @@ async function reachRest(serverUrl: string): Promise<void> {
 /** Two servers of which the threads take turns, as one whose URL names both. */
 async function withSecond(
   server: TargetServer,
-  { restUrl2, ...options }: FamilyOptions & Partial<RestValues>,
+  { restUrl2, processes = 1, ...options }: FamilyOptions & Partial<RestValues> & Pick<RequestValues, 'processes'>,
 ): Promise<TargetServer> {
+  if (restUrl2 === undefined && processes > 1) {
+    throw new BoundaryError(
+      UNSUPPORTED,
+      `processes share no private second server: name it by ${REST_OPTIONS.restUrl2.variable}`,
+    );
+  }
   if (restUrl2 === undefined && !server.isPrivate) {
     throw new BoundaryError(UNSUPPORTED, `the second server is to be named by ${REST_OPTIONS.restUrl2.variable}`);
   }

@@ -21,6 +21,7 @@ const CLIENTS = new JsClients<JsSqlClient>('sql', {
 export const sqlFamily = defineRequestFamily({
   name: 'sql',
   module: import.meta.url,
+  hasParts: true,
   server: 'mysql',
   matrix: SQL_MATRIX,
   expected: (planned) => new SqlPlan(planned).expected().checksum(),

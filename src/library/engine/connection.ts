@@ -110,7 +110,7 @@ export class Connection implements AsyncDisposable {
   }
 
   /** Runs a query; resolves to its whole result as one Arrow IPC stream. */
-  async executeQueryToArrow(sql: string, options: Omit<QueryOptions, 'int64'> = {}): Promise<Uint8Array> {
+  async executeQueryToArrow(sql: string, options: Omit<QueryOptions, 'int64' | 'readAhead'> = {}): Promise<Uint8Array> {
     checkSql(sql);
     const read = readQueryOptions(options);
     const parameters = toRawParameters(options.parameters);
@@ -166,7 +166,11 @@ export class Connection implements AsyncDisposable {
     return {
       handles: this.#handles,
       assertOpen: () => void this.#open(),
-      start: (batchRows, token) => this.#open().query(sql, batchRows, token, parameters),
+      start: ({ batchRows, readAhead }, token) => {
+        if (readAhead) return this.#open().query(sql, batchRows, token, parameters);
+        if (parameters.length === 0) return this.#open().queryOnDemand(sql, batchRows, token);
+        throw new BoundaryError('BB_INVALID_ARGUMENT', 'readAhead: false is for queries without parameters');
+      },
     };
   }
 

@@ -14,7 +14,7 @@ import { SqlType } from './sql-type.js';
 export type CommandOptions = WorkOptions & Pick<QueryOptions, 'parameters'>;
 
 /** Options of a prepared statement that runs as a query. */
-export type StatementOptions = Omit<QueryOptions, 'parameters'>;
+export type StatementOptions = Omit<QueryOptions, 'parameters' | 'readAhead'>;
 
 /**
  * A statement that was prepared once. Each run is given its parameters, as in `QueryOptions.parameters`. Several runs may be
@@ -107,7 +107,7 @@ export class PreparedStatement implements OpenHandle, AsyncDisposable {
     return {
       handles: this.#handles,
       assertOpen: () => this.#assertOpen(),
-      start: (batchRows, token) => this.#raw.query(values, batchRows, token),
+      start: ({ batchRows }, token) => this.#raw.query(values, batchRows, token),
     };
   }
 }

@@ -25,12 +25,20 @@ export interface QueryOptions extends WorkOptions {
   readonly int64?: Int64Mode | undefined;
   /** The most rows that cross at once, 1 to 16777216. Default: 65536. */
   readonly batchRows?: number | undefined;
+  /**
+   * Whether the query runs ahead of its reader, on a thread of its own. With `false`, each batch is made when it is asked for, by the
+   * thread that asks: its rows stay in the caches of that core, and no other core is needed, but the thread, with its event loop, waits
+   * for the engine meanwhile. It is for worker threads, as many as there are cores, and for queries without parameters that return rows
+   * all the time. Default: `true`.
+   */
+  readonly readAhead?: boolean | undefined;
 }
 
 /** The options of a query without its parameters, checked, as plain values. */
 export interface ReadQueryOptions extends WorkOptions {
   readonly int64: Int64Mode;
   readonly batchRows: number | undefined;
+  readonly readAhead: boolean;
 }
 
 /** The connection or statement that runs a query, as a run needs it. */
@@ -39,7 +47,7 @@ export interface QuerySource {
   /** Throws `BB_CLOSED` when the connection or the statement is closed. */
   assertOpen(): void;
   /** Starts the query. */
-  start(batchRows: number | undefined, token: Cancel): Promise<FrameReader>;
+  start(options: ReadQueryOptions, token: Cancel): Promise<FrameReader>;
 }
 
 /**
@@ -116,7 +124,7 @@ export class QueryRun {
     const cancellation = new Cancellation(this.#source.handles, this.#options);
     this.#cancellation = cancellation;
     try {
-      const reader = await this.#source.start(this.#options.batchRows, cancellation.token);
+      const reader = await this.#source.start(this.#options, cancellation.token);
       return { reader, columns: fromColumnSpecs(reader.columns) };
     } catch (thrown) {
       cancellation.finish();
@@ -161,14 +169,15 @@ export function recycleFrame(frame: Frame): void {
 /** The options of a query, checked and read once; see `readWorkOptions`. */
 export function readQueryOptions(options: QueryOptions): ReadQueryOptions {
   const invalid = (message: string) => new BoundaryError('BB_INVALID_ARGUMENT', message);
-  const { batchRows, int64 = 'bigint' } = options;
+  const { batchRows, int64 = 'bigint', readAhead = true } = options;
   if (batchRows !== undefined && !(Number.isInteger(batchRows) && batchRows >= 1 && batchRows <= MOST_BATCH_ROWS)) {
     throw invalid(`batchRows must be an integer of 1 to ${MOST_BATCH_ROWS}, not ${describeValue(batchRows)}`);
   }
   if (int64 !== 'bigint' && int64 !== 'number') {
     throw invalid(`int64 must be 'bigint' or 'number', not ${describeValue(int64)}`);
   }
-  return { ...readWorkOptions(options), int64, batchRows };
+  if (typeof readAhead !== 'boolean') throw invalid(`readAhead must be a boolean, not ${describeValue(readAhead)}`);
+  return { ...readWorkOptions(options), int64, batchRows, readAhead };
 }
 
 /** Throws if a statement is not a string. */

@@ -1,5 +1,5 @@
 //! A query that runs ahead of its reader, on a thread of its own, so that the outbound lanes read from it without a
-//! thread.
+//! thread; or one whose batches its reader makes, so that they stay in the caches of one core.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use tokio::sync::{Mutex, mpsc};
 
 use crate::lanes::statement::BoundStatement;
 use crate::table::Column;
-use crate::{Engine, QueryOptions};
+use crate::{BatchStream, Engine, QueryOptions};
 use boundary_bench_kernel::error::catch_panic;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 
 /// The most results that are queued for the reader.
 const AHEAD: usize = 2;
@@ -29,8 +29,27 @@ pub enum Ready<T> {
 /// The results of a query, each made from one batch by a function of the lane. Dropping the reader ends the query.
 pub struct QueryReader<T> {
     options: QueryOptions,
-    receiver: Mutex<mpsc::Receiver<Result<T>>>,
+    source: Source<T>,
     columns: Vec<Column>,
+}
+
+/// Where the next result comes from.
+enum Source<T> {
+    /// The query's own thread.
+    Ahead(Mutex<mpsc::Receiver<Result<T>>>),
+    /// The thread that asks for it; `None` after the last one and after an error, so that the engine is let go.
+    OnDemand(std::sync::Mutex<Option<OnDemand<T>>>),
+}
+
+struct OnDemand<T> {
+    stream: Box<dyn BatchStream>,
+    transform: Box<dyn FnMut(RecordBatch) -> Result<T> + Send>,
+}
+
+impl<T> OnDemand<T> {
+    fn next(&mut self) -> Result<Option<T>> {
+        self.stream.next_batch()?.map(&mut self.transform).transpose()
+    }
 }
 
 impl<T: Send + 'static> QueryReader<T> {
@@ -59,7 +78,8 @@ impl<T: Send + 'static> QueryReader<T> {
     ) -> Result<Self> {
         let (sender, receiver) = mpsc::channel(AHEAD);
         // The reader is made before the wait, so that a caller who drops this future ends the query.
-        let mut reader = Self { options, receiver: Mutex::new(receiver), columns: Vec::new() };
+        let source = Source::Ahead(Mutex::new(receiver));
+        let mut reader = Self { options, source, columns: Vec::new() };
         let (columns_sender, columns_receiver) = tokio::sync::oneshot::channel();
         let theirs = reader.options.clone();
         std::thread::Builder::new()
@@ -93,29 +113,50 @@ impl<T: Send + 'static> QueryReader<T> {
         Ok(reader)
     }
 
+    /// Reads a running query without a thread: each result is made by the thread that asks for it, which waits for the engine.
+    /// `options` are those that the query was started with.
+    #[must_use]
+    pub fn on_demand(
+        stream: Box<dyn BatchStream>,
+        options: QueryOptions,
+        transform: impl FnMut(RecordBatch) -> Result<T> + Send + 'static,
+    ) -> Self {
+        let columns = stream.columns().to_vec();
+        let pull = OnDemand { stream, transform: Box::new(transform) };
+        Self { options, source: Source::OnDemand(std::sync::Mutex::new(Some(pull))), columns }
+    }
+
     /// The columns of the result.
     #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The next result, in the query's order; `None` at the end. Concurrent calls take turns.
+    /// The next result, in the query's order; `None` at the end. Concurrent calls take turns. Blocks where the results are made on
+    /// demand.
     ///
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Engine`], and the errors of the transform.
     pub async fn next(&self) -> Result<Option<T>> {
         self.options.cancel.check()?;
-        self.receiver.lock().await.recv().await.transpose()
+        match &self.source {
+            Source::Ahead(receiver) => receiver.lock().await.recv().await.transpose(),
+            Source::OnDemand(pull) => made_now(pull),
+        }
     }
 
     /// The next result if it is already there, without waiting. [`Ready::Pending`] when it is not, or when another call
-    /// waits for it.
+    /// waits for it. Results that are made on demand are made now, and never pending.
     ///
     /// # Errors
     /// The errors of [`QueryReader::next`].
     pub fn try_next(&self) -> Result<Ready<T>> {
         self.options.cancel.check()?;
-        let Ok(mut receiver) = self.receiver.try_lock() else { return Ok(Ready::Pending) };
+        let receiver = match &self.source {
+            Source::Ahead(receiver) => receiver,
+            Source::OnDemand(pull) => return Ok(made_now(pull)?.map_or(Ready::End, Ready::Result)),
+        };
+        let Ok(mut receiver) = receiver.try_lock() else { return Ok(Ready::Pending) };
         match receiver.try_recv() {
             Ok(result) => result.map(Ready::Result),
             Err(mpsc::error::TryRecvError::Empty) => Ok(Ready::Pending),
@@ -127,6 +168,17 @@ impl<T: Send + 'static> QueryReader<T> {
     pub fn cancel(&self) {
         self.options.cancel.cancel();
     }
+}
+
+/// Makes the next result. The engine is let go after the last one, and after an error.
+fn made_now<T>(pull: &std::sync::Mutex<Option<OnDemand<T>>>) -> Result<Option<T>> {
+    let mut pull = lock(pull);
+    let Some(running) = pull.as_mut() else { return Ok(None) };
+    let made = running.next();
+    if !matches!(made, Ok(Some(_))) {
+        *pull = None;
+    }
+    made
 }
 
 impl<T> Drop for QueryReader<T> {

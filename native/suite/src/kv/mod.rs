@@ -9,6 +9,7 @@ mod ours;
 mod reader;
 mod redis_crate;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use boundary_bench_engine::checksum::Checksum;
@@ -166,6 +167,8 @@ struct KvCell<C> {
     connections: Mutex<Vec<KvRequester<C, Sums>>>,
     /// The connection for untimed work, made at its first use.
     side: Mutex<Option<KvClient>>,
+    /// Whether the values of the keys were made zeros ahead of the next load.
+    is_blank: AtomicBool,
 }
 
 pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
@@ -194,6 +197,7 @@ pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> R
         spec: Arc::new(spec.clone()),
         connections: Mutex::default(),
         side: Mutex::default(),
+        is_blank: AtomicBool::new(false),
     };
     cell.aside(async |client| cell.check_server(client).await)?;
     // Before any key is written, since a client may not be able to reach the server.
@@ -303,9 +307,9 @@ impl<C: Connection> KvCell<C> {
         if connections.is_empty() { self.connect() } else { Ok(connections) }
     }
 
-    /// Makes the values of the keys zeros, before a load that writes.
-    fn prepare(&self, cancel: &CancelToken) -> Result<()> {
-        if !self.work.writes() {
+    /// Makes the values of the keys zeros, before a load that writes, unless that was done ahead.
+    fn blank(&self, cancel: &CancelToken) -> Result<()> {
+        if !self.work.writes() || self.is_blank.swap(false, Ordering::Relaxed) {
             return Ok(());
         }
         self.aside(async |client| self.write_all(client, cancel, |keys, value, _| keys.write_value(value, 0)).await)
@@ -341,8 +345,14 @@ async fn all_done(client: &mut KvClient, commands: &Commands) -> Result<()> {
 }
 
 impl<C: Connection> RequestCell for KvCell<C> {
+    fn prepare(&self, cancel: &CancelToken) -> Result<()> {
+        self.blank(cancel)?;
+        self.is_blank.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
     fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
-        self.prepare(cancel)?;
+        self.blank(cancel)?;
         let mut connections = self.take_connections()?;
         for connection in &mut connections {
             connection.reader = Sums::default();
@@ -364,7 +374,7 @@ impl<C: Connection> RequestCell for KvCell<C> {
     }
 
     fn verify(&self, cancel: &CancelToken) -> Result<()> {
-        self.prepare(cancel)?;
+        self.blank(cancel)?;
         let check = || ValueCheck::new(self.keys.clone());
         let checked = self.take_connections()?.into_iter().map(|connection| connection.with(check()).0).collect();
         let load = Load { requests: self.spec.requests(), ..Load::default() };

@@ -37,7 +37,12 @@ struct SqlCell<S: Session> {
     expected: Checksum,
     /// The connections of the threads; `None` while a sample runs, and after one that failed.
     requesters: Mutex<Option<Vec<SqlRequester<S, Sums>>>>,
+    /// What was made ready ahead of the next load.
+    ahead: Mutex<Option<Ready<S>>>,
 }
+
+/// The connections of the threads, and the one that has restored the table of a writer.
+type Ready<S> = (Vec<SqlRequester<S, Sums>>, Option<SqlSession>);
 
 /// The data that all threads of a cell share.
 struct Shared {
@@ -101,7 +106,7 @@ pub(crate) fn open<S: Session>(spec: &RequestSpec, cancel: &CancelToken) -> Resu
         requesters
     })?;
     let shared = Arc::clone(&requesters[0].shared);
-    Ok(Box::new(SqlCell { shared, expected, requesters: Mutex::new(Some(requesters)) }))
+    Ok(Box::new(SqlCell { shared, expected, requesters: Mutex::new(Some(requesters)), ahead: Mutex::default() }))
 }
 
 /// Runs a statement whose answer does not matter.
@@ -222,7 +227,10 @@ impl Shared {
 impl<S: Session> SqlCell<S> {
     /// Takes the connections of the sample before, or new ones. The table of a writer is restored; the connection that did it is
     /// returned, too.
-    async fn prepare(&self) -> Result<(Vec<SqlRequester<S, Sums>>, Option<SqlSession>)> {
+    async fn ready(&self) -> Result<Ready<S>> {
+        if let Some(ready) = lock(&self.ahead).take() {
+            return Ok(ready);
+        }
         let kept = lock(&self.requesters).take();
         let requesters = match kept {
             Some(requesters) => requesters,
@@ -238,10 +246,16 @@ impl<S: Session> SqlCell<S> {
 }
 
 impl<S: Session> RequestCell for SqlCell<S> {
+    fn prepare(&self, _: &CancelToken) -> Result<()> {
+        let ready = self.shared.spec.runtime()?.block_on(self.ready())?;
+        *lock(&self.ahead) = Some(ready);
+        Ok(())
+    }
+
     fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
         let shared = &self.shared;
         shared.spec.runtime()?.block_on(async {
-            let (mut requesters, mut side) = self.prepare().await?;
+            let (mut requesters, mut side) = self.ready().await?;
             for requester in &mut requesters {
                 requester.reader = Sums::default();
             }
@@ -265,7 +279,7 @@ impl<S: Session> RequestCell for SqlCell<S> {
     fn verify(&self, cancel: &CancelToken) -> Result<()> {
         let shared = &self.shared;
         shared.spec.runtime()?.block_on(async {
-            let (requesters, side) = self.prepare().await?;
+            let (requesters, side) = self.ready().await?;
             let checked = requesters.into_iter().map(|requester| requester.with(RowsCheck::default())).collect();
             let load = Load { requests: shared.spec.requests(), ..Load::default() };
             let (checked, _) = run_load(checked, &load, cancel).await?;
@@ -279,10 +293,10 @@ impl<S: Session> RequestCell for SqlCell<S> {
     }
 
     fn close(&self) -> Result<()> {
-        let requesters = lock(&self.requesters).take();
+        let (requesters, ahead) = (lock(&self.requesters).take(), lock(&self.ahead).take());
         self.shared.spec.runtime()?.block_on(async {
             // Closes the connections first: their open transactions would block dropping the table.
-            drop(requesters);
+            drop((requesters, ahead));
             if self.shared.plan.table.is_some() {
                 let mut session = SqlSession::open(&self.shared.url).await?;
                 self.shared.drop_table(&mut session).await?;

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 
-import { findRuntime } from '../../../src/host/runtimes.js';
+import { findRuntime } from '../../src/host/runtimes.js';
 
-const CLOCK = new URL('../../../dist/families/measurements/thread-clock.js', import.meta.url).href;
+const CLOCK = new URL('../../dist/families/shared-now.js', import.meta.url).href;
 
 /** Prints the times before a message to a thread, in the thread, and after its answer. The thread starts later than the process. */
 const SCRIPT = `

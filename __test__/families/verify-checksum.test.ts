@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { verifyChecksum } from '../../src/runner/checksum.js';
+import { verifyChecksum } from '../../src/families/verify-checksum.js';
 
 const expected = { rows: 3, sums: { id: '9007199254740993', value: 0.3 } };
 

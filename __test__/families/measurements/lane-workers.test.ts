@@ -2,17 +2,17 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { type Connection, connect } from '../../../src/library/engine/connection.js';
 import type { LaneTask } from '../../../src/families/measurements/lane.js';
+import { LaneWorkers } from '../../../src/families/measurements/lane-workers.js';
 import { loadTables } from '../../../src/families/measurements/native-suite.js';
 import { splitRows } from '../../../src/families/measurements/rows.js';
 import { tableNames } from '../../../src/families/measurements/tables.js';
-import { WorkerPool } from '../../../src/families/measurements/worker-pool.js';
 
 const ROWS = 2_000_000;
 
 describe('worker threads', () => {
   let connection: Connection;
   let tasks: LaneTask[];
-  let pool: WorkerPool;
+  let workers: LaneWorkers;
 
   beforeEach(async () => {
     connection = await connect('embedded:');
@@ -23,16 +23,17 @@ describe('worker threads', () => {
       lane: 'stream',
       table,
       range: ranges[worker]!,
+      readAhead: true,
     }));
-    pool = await WorkerPool.start(connection.share(), tasks);
+    workers = await LaneWorkers.start(connection, tasks);
   });
   afterEach(async () => {
-    await pool.close();
+    await workers.close();
     await connection.close();
   });
 
   it('share one engine, each with its own table', async () => {
-    const { timing, checksums } = await pool.run(new AbortController().signal);
+    const { timing, checksums } = await workers.run(new AbortController().signal);
     expect(checksums.map(({ rows }) => rows)).toEqual([ROWS / 2, ROWS / 2]);
     expect(timing.seconds).toBeGreaterThan(0);
     expect(timing.cpuUserSeconds).toBeGreaterThan(0);
@@ -40,23 +41,23 @@ describe('worker threads', () => {
 
   it('stop when the sample is aborted, and can run again', async () => {
     const abort = new AbortController();
-    const running = pool.run(abort.signal);
+    const running = workers.run(abort.signal);
     setTimeout(() => abort.abort(), 20);
     await expect(running).rejects.toThrow(expect.objectContaining({ code: 'BB_ABORTED' }));
-    const { checksums } = await pool.run(new AbortController().signal);
+    const { checksums } = await workers.run(new AbortController().signal);
     expect(checksums.map(({ rows }) => rows)).toEqual([ROWS / 2, ROWS / 2]);
   });
 
   it('pass on the code of an error of one of them', async () => {
     await connection.dropTable('t_1');
-    await expect(pool.run(new AbortController().signal)).rejects.toThrow(
+    await expect(workers.run(new AbortController().signal)).rejects.toThrow(
       expect.objectContaining({ code: expect.stringMatching(/^BB_(ENGINE|TABLE_NOT_FOUND)/) }),
     );
   });
 
   it('fail to start with the code of what they miss', async () => {
-    await expect(WorkerPool.start('no handle', tasks)).rejects.toThrow(
-      expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }),
-    );
+    const closed = await connect('embedded:');
+    await closed.close();
+    await expect(LaneWorkers.start(closed, tasks)).rejects.toThrow(expect.objectContaining({ code: 'BB_CLOSED' }));
   });
 });

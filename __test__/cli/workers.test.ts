@@ -1,0 +1,31 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+
+import { builtMain, spawnCli } from './spawn-cli.js';
+
+it('Ctrl-C ends a run whose cell is measured by worker threads', async () => {
+  const cwd = await mkdtemp(join(tmpdir(), 'boundary-bench-cli-'));
+  try {
+    const cell = ['--workload', 'query.full_scan', '--engine', 'embedded', '--side', 'napi', '--lane', 'columnar'];
+    let sent = false;
+    const { exitCode, stderr } = await spawnCli(
+      ['run', '1M', ...cell, '--workers', '2', '--samples', '1000000', '--out', 'out'],
+      {
+        cwd,
+        script: builtMain,
+        onStderr: (text, kill) => {
+          if (sent || !text.includes('[1/1]')) return;
+          sent = true;
+          void sleep(2000).then(() => kill('SIGINT'));
+        },
+      },
+    );
+    expect({ exitCode, sent }, stderr).toEqual({ exitCode: 130, sent: true });
+    expect(stderr).toContain('Interrupted, 1 cell not measured');
+  } finally {
+    await rm(cwd, { recursive: true, force: true });
+  }
+}, 120_000);

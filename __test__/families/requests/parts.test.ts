@@ -1,0 +1,285 @@
+/** Cells whose requests several worker threads or several processes send at once. */
+import { readFileSync, readdirSync, rmSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { kvFamily } from '../../../src/families/kv/family.js';
+import { requestsOf } from '../../../src/families/requests/grid.js';
+import { restFamily } from '../../../src/families/rest/family.js';
+import { sqlFamily } from '../../../src/families/sql/family.js';
+import type {
+  NativeTiming,
+  OpenFamily,
+  PlannedCell,
+  RequestMeasures,
+  Stopwatch,
+} from '../../../src/families/workload.js';
+import { verifyChecksum } from '../../../src/families/verify-checksum.js';
+import { KvClient, SqlClient } from '../../../src/index.js';
+import { readRun } from '../../../src/records/run-file.js';
+import { LatencyHistogram } from '../../../src/stats/latency-histogram.js';
+import { builtMain, spawnCli } from '../../cli/spawn-cli.js';
+import { inDatabase, startMysql } from '../../mysql-server.js';
+import { lacks } from '../../needs.js';
+import { startRedis } from '../../redis-server.js';
+
+class TakenSample implements Stopwatch {
+  timing: NativeTiming | undefined;
+  measures: RequestMeasures | undefined;
+  start(): void {}
+  stop(): void {}
+  add(timing: NativeTiming): void {
+    this.timing = timing;
+  }
+  addRequests(measures: RequestMeasures): void {
+    this.measures = measures;
+  }
+  apart<T>(_: unknown, execute: () => T): T {
+    return execute();
+  }
+  addHeapBytes(): void {}
+}
+
+/** Opens a cell, takes two samples and verifies it; each sample must have the latency of each request. */
+async function sampled(family: OpenFamily, planned: PlannedCell): Promise<TakenSample> {
+  const { signal } = new AbortController();
+  const cell = await family.openCell(planned);
+  const taken = new TakenSample();
+  const { processes = 1, rows, batch } = planned.cell;
+  const sent = processes * requestsOf({ rows: rows / processes, ...(batch !== undefined && { batch }) });
+  try {
+    for (let sample = 0; sample < 2; sample += 1) {
+      verifyChecksum(await cell.sample(taken, signal), cell.expected);
+      const requests = LatencyHistogram.fromBase64(taken.measures!.latency!).count;
+      expect({ id: planned.cell.id, requests }).toEqual({ id: planned.cell.id, requests: sent });
+    }
+    await cell.verify?.(taken, signal);
+  } finally {
+    await cell.close();
+  }
+  return taken;
+}
+
+/** The processes that send requests for this one. */
+function partProcesses(): number[] {
+  return readdirSync('/proc').flatMap((id) => {
+    try {
+      const isPart = readFileSync(`/proc/${id}/cmdline`, 'utf8').includes('part-process.js');
+      const parent = /^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${id}/status`, 'utf8'))?.[1];
+      return isPart && Number(parent) === process.pid ? [Number(id)] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+describe.skipIf(lacks('redis'))('a cell of kv', () => {
+  let server: Awaited<ReturnType<typeof startRedis>>;
+  let admin: KvClient;
+  const keys = async (): Promise<unknown> => (await admin.pipeline().command('DBSIZE').execute()).value(0);
+  beforeAll(async () => {
+    server = await startRedis();
+    admin = await KvClient.connect(server.url);
+  });
+  afterAll(async () => {
+    await admin.close();
+    await server.stop();
+  });
+
+  const options = { rows: 0, workers: 1, operations: 330, threads: [1, 5], batch: [1, 16] };
+
+  test('is shared by worker threads, with all of its operations, and leaves no key', async () => {
+    const asked = { ...options, engines: { redis: server.url } };
+    const cells = kvFamily.plan(asked).filter(({ cell }) => cell.side !== 'rust' && cell.driver === 'all-cores');
+    expect(cells.length).toBeGreaterThan(8);
+    const family = await kvFamily.open(asked, cells);
+    try {
+      for (const planned of cells) {
+        const { timing } = await sampled(family, planned);
+        expect(timing!.mainThreadCpuSeconds).toBeGreaterThan(0);
+        expect({ id: planned.cell.id, keys: await keys() }).toEqual({ id: planned.cell.id, keys: 0 });
+      }
+    } finally {
+      await family.close();
+    }
+  });
+
+  test('is measured by several processes on every side, each with all connections, and leaves no key', async () => {
+    const asked = { ...options, threads: [3], engines: { redis: server.url }, processes: 3 };
+    const chosen = new Set(['rust/call/', 'rust/batch/', 'napi/call/', 'napi/batch/all-cores', 'js/call/ioredis']);
+    const cells = kvFamily.plan(asked).filter(({ cell }) => {
+      expect(cell).toMatchObject({ processes: 3, rows: 3 * 330, threads: 3 });
+      const way = cell.id.split('/').slice(5, -3).join('/');
+      return ['get', 'set'].includes(cell.workload) && chosen.has(`${cell.side}/${cell.lane}/${way}`);
+    });
+    expect(cells.length).toBe(2 * chosen.size);
+    const family = await kvFamily.open(asked, cells);
+    try {
+      for (const planned of cells) {
+        const { timing } = await sampled(family, planned);
+        expect(timing!.cpuUserSeconds! + timing!.cpuSystemSeconds!).toBeGreaterThan(0);
+        expect({ id: planned.cell.id, keys: await keys() }).toEqual({ id: planned.cell.id, keys: 0 });
+      }
+    } finally {
+      await family.close();
+    }
+    expect(partProcesses()).toEqual([]);
+  });
+
+  test('notices a value that one of its processes finds changed', async () => {
+    const asked = { ...options, threads: [1], batch: [1], engines: { redis: server.url }, processes: 2 };
+    const planned = kvFamily.plan(asked).find(({ cell }) => cell.side === 'napi' && cell.workload === 'get')!;
+    const family = await kvFamily.open(asked, [planned]);
+    const cell = await family.openCell(planned);
+    const [first] = (await admin.pipeline().command('KEYS', '*').execute()).value(0) as string[];
+    await admin.set(first!, '12345678');
+    const { signal } = new AbortController();
+    await expect(cell.sample(new TakenSample(), signal)).rejects.toMatchObject({ code: 'BB_CHECKSUM_MISMATCH' });
+    await expect(cell.verify!(new TakenSample(), signal)).rejects.toMatchObject({ code: 'BB_CHECKSUM_MISMATCH' });
+    await cell.close();
+    await family.close();
+  });
+
+  test('fails with the reason when one of its processes dies, and ends the others', async () => {
+    const asked = {
+      ...options,
+      operations: 2_000_000,
+      threads: [1],
+      batch: [1],
+      engines: { redis: server.url },
+      processes: 2,
+    };
+    const planned = kvFamily.plan(asked).find(({ cell }) => cell.side === 'js' && cell.workload === 'get')!;
+    const small = { ...planned, cell: { ...planned.cell, rows: 200_000 } };
+    const family = await kvFamily.open(asked, [small]);
+    const cell = await family.openCell(small);
+    const sample = cell.sample(new TakenSample(), new AbortController().signal);
+    const failed = expect(sample).rejects.toMatchObject({
+      code: 'BB_FORK',
+      message: expect.stringContaining('SIGKILL'),
+    });
+    const [first, ...others] = partProcesses();
+    expect(others).toHaveLength(1);
+    await sleep(100);
+    process.kill(first!, 'SIGKILL');
+    await failed;
+    await cell.close().catch(() => {});
+    await family.close();
+    expect(partProcesses()).toEqual([]);
+    // What died has left its keys.
+    await admin.pipeline().command('FLUSHALL').execute();
+  });
+
+  test.each([
+    ['worker threads', 'all-cores', undefined],
+    ['processes', undefined, 2],
+  ])('that %s measure can be aborted under way', async (_, driver, processes) => {
+    const asked = {
+      ...options,
+      operations: 300_000,
+      threads: [2],
+      batch: [1],
+      engines: { redis: server.url },
+      processes,
+    };
+    const planned = kvFamily
+      .plan(asked)
+      .find(({ cell }) => cell.side === 'napi' && cell.workload === 'get' && cell.driver === driver)!;
+    const family = await kvFamily.open(asked, [planned]);
+    const cell = await family.openCell(planned);
+    const aborting = new AbortController();
+    const sample = cell.sample(new TakenSample(), aborting.signal);
+    const aborted = expect(sample).rejects.toMatchObject({ code: 'BB_ABORTED' });
+    await sleep(100);
+    aborting.abort();
+    await aborted;
+    await cell.close();
+    await family.close();
+    expect(await keys()).toBe(0);
+  });
+
+  test('has its processes in the record, the configuration and the report of a run', async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'boundary-bench-'));
+    try {
+      const cells = ['--family', 'kv', '--workload', 'get', '--side', 'napi,rust', '--lane', 'call'];
+      const sizes = ['--threads', '2', '--batch', '1', '--operations', '200', '--processes', '2'];
+      const args = ['run', ...cells, ...sizes, '--forks', '1', '--samples', '1', '--out', 'out'];
+      const { exitCode, stderr } = await spawnCli([...args, '--redis-url', server.url], { cwd, script: builtMain });
+      expect(exitCode, stderr).toBe(0);
+      const { context, records } = await readRun(join(cwd, 'out/run.json'));
+      expect(context.config).toMatchObject({ processes: 2 });
+      expect(records.map(({ outcome, processes, rows }) => ({ outcome, processes, rows }))).toEqual(
+        records.map(() => ({ outcome: 'completed', processes: 2, rows: 400 })),
+      );
+      expect(records.some(({ side, driver }) => side === 'napi' && driver === 'all-cores')).toBe(true);
+      expect(readFileSync(join(cwd, 'out/run.md'), 'utf8')).toContain('| 2 × 2 |');
+    } finally {
+      rmSync(cwd, { recursive: true, force: true });
+    }
+  }, 300_000);
+});
+
+test('families whose cells are not measured in parts refuse --processes', async () => {
+  const args = ['run', '--family', 'boundary', '--processes', '2'];
+  const { exitCode, stderr } = await spawnCli(args, { cwd: tmpdir(), script: builtMain });
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('--processes');
+});
+
+describe.skipIf(lacks('mysql'))('a cell of sql', () => {
+  let server: Awaited<ReturnType<typeof startMysql>>;
+  beforeAll(async () => {
+    server = await startMysql();
+    await using admin = await SqlClient.connect(server.url);
+    await admin.query('CREATE DATABASE test');
+  });
+  afterAll(() => server.stop());
+
+  test.each([
+    ['worker threads', 'all-cores', undefined],
+    ['processes', undefined, 2],
+  ])(
+    'is measured by %s, each with a table of its own',
+    async (_, driver, processes) => {
+      const engines = { mysql: inDatabase(server.url, 'test') };
+      const asked = { rows: 0, workers: 1, engines, operations: 60, threads: [3], batch: [1, 8], processes };
+      const chosen = new Set(['select_pk', 'insert', 'oltp_write_only']);
+      const sides = new Set(processes === undefined ? ['napi'] : ['napi', 'rust']);
+      const cells = sqlFamily
+        .plan(asked)
+        .filter(({ cell, client }) => client === undefined && chosen.has(cell.workload) && sides.has(cell.side))
+        .filter(({ cell }) => cell.driver === driver && (cell.lane === 'call' || cell.lane === 'batch'));
+      expect(cells.length).toBeGreaterThan(4);
+      const family = await sqlFamily.open(asked, cells);
+      for (const planned of cells) await sampled(family, planned);
+      await family.close();
+    },
+    120_000,
+  );
+});
+
+describe('a cell of rest', () => {
+  const asked = { rows: 0, workers: 1, engines: {}, operations: 40, threads: [2], batch: [1, 8], processes: 2 };
+  const ofWorkload = (name: string) =>
+    restFamily.plan(asked).filter(({ cell, client }) => cell.workload === name && client === undefined);
+
+  test('is measured by several processes', async () => {
+    const cells = ofWorkload('pkread');
+    expect(cells.length).toBeGreaterThan(4);
+    const family = await restFamily.open(asked, cells);
+    try {
+      for (const planned of cells) await sampled(family, planned);
+    } finally {
+      await family.close();
+    }
+  }, 120_000);
+
+  test('is not measured by several processes where each would have a second server of its own', async () => {
+    const [planned] = ofWorkload('pkread.two_servers');
+    const family = await restFamily.open(asked, [planned!]);
+    await expect(family.openCell(planned!)).rejects.toMatchObject({ code: 'BB_UNSUPPORTED' });
+    await family.close();
+  });
+});

@@ -1,0 +1,9 @@
+/** The folder of the sources, where these run as they are, as in tests. */
+const SOURCES = import.meta.url.endsWith('.ts') ? new URL('.', import.meta.url).href : undefined;
+
+/** The URL of a module of this package as it is built: threads and processes of Node take no TypeScript, also where a test does. */
+export function builtModule(module: URL | string): URL {
+  const { href } = new URL(module);
+  if (SOURCES === undefined || !href.startsWith(SOURCES)) return new URL(href);
+  return new URL(`../dist/${href.slice(SOURCES.length).replace(/\.ts$/, '.js')}`, SOURCES);
+}

@@ -1,0 +1,82 @@
+import { builtModule } from '../../built-module.js';
+import type { Connection } from '../../library/engine/connection.js';
+import { createWorkers, type WorkerPool } from '../../library/workers/worker-pool.js';
+import type { Checksum } from '../../records/record.js';
+import { sharedNow } from '../shared-now.js';
+import type { CodecWork, NativeTiming } from '../workload.js';
+import type { LaneTask } from './lane.js';
+
+const WORKER_MODULE = builtModule(new URL('worker.js', import.meta.url));
+
+const MICROSECONDS_PER_SECOND = 1e6;
+const MS_PER_SECOND = 1000;
+
+/** The result of one execution by all workers. */
+export interface WorkersResult {
+  /**
+   * The time from the common start until the last worker's end, without each worker's pauses. The CPU time is that of the whole
+   * process, pauses included: Node does not report it per thread.
+   */
+  readonly timing: NativeTiming;
+  /** The checksum of each worker's rows, for a lane out. */
+  readonly checksums: readonly Checksum[];
+}
+
+/** Worker threads, one per task, that share one engine. They stay warm from one execution to the next. */
+export class LaneWorkers {
+  readonly #pool: WorkerPool<typeof import('./worker.js')>;
+
+  private constructor(pool: WorkerPool<typeof import('./worker.js')>) {
+    this.#pool = pool;
+  }
+
+  /** Starts the workers; resolves when their lanes are prepared. */
+  static async start(connection: Connection, tasks: readonly LaneTask[]): Promise<LaneWorkers> {
+    const pool = await createWorkers<typeof import('./worker.js')>({
+      module: WORKER_MODULE,
+      count: tasks.length,
+      connection,
+    });
+    try {
+      await Promise.all(pool.runOnEach('prepare', (worker) => tasks[worker]!));
+      return new LaneWorkers(pool);
+    } catch (error) {
+      await pool.close();
+      throw error;
+    }
+  }
+
+  /** Executes all tasks once, concurrently. A worker's error is thrown with its code, after the others have ended. */
+  async run(signal: AbortSignal): Promise<WorkersResult> {
+    signal.throwIfAborted();
+    const cpuBefore = process.cpuUsage();
+    const startedAt = sharedNow();
+    const replies = this.#pool.runOnEach('execute', undefined, { signal });
+    await Promise.allSettled(replies);
+    const cpu = process.cpuUsage(cpuBefore);
+    const results = await Promise.all(replies);
+    // The workers of all cells of a group are alive at once, and the garbage of their last executions adds up.
+    await Promise.all(this.#pool.runOnEach('collect'));
+    const codec = (work: CodecWork): number | undefined => {
+      const times = results.map(({ codecMs }) => codecMs[work]).filter((ms) => ms !== undefined);
+      return times.length === 0 ? undefined : times.reduce((sum, ms) => sum + ms, 0) / MS_PER_SECOND;
+    };
+    const [encodeSeconds, decodeSeconds] = [codec('encode'), codec('decode')];
+    const elapsed = results.map(({ endedAt, pausedMs }) => endedAt - startedAt - pausedMs);
+    return {
+      timing: {
+        seconds: Math.max(...elapsed) / MS_PER_SECOND,
+        ...(encodeSeconds === undefined ? {} : { encodeSeconds }),
+        ...(decodeSeconds === undefined ? {} : { decodeSeconds }),
+        cpuUserSeconds: cpu.user / MICROSECONDS_PER_SECOND,
+        cpuSystemSeconds: cpu.system / MICROSECONDS_PER_SECOND,
+      },
+      checksums: results.flatMap(({ checksum }) => checksum ?? []),
+    };
+  }
+
+  /** Ends the threads, which must be idle. */
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * The part of a cell that one worker thread, or one process of several, measures: a cell of its own, of fewer connections or of as
+ * many, whose loads begin together with those of the others. These functions are called from the process of the cell.
+ */
+import { addon } from '../../../addon.js';
+import { type CollectGarbage, exposeCollector } from '../../../collect-garbage.js';
+import { BoundaryError, checksumMismatch } from '../../../errors.js';
+import type { WorkerContext } from '../../../library/workers/worker-pool.js';
+import type { Checksum } from '../../../records/record.js';
+import { familyIn } from '../../family-in.js';
+import { verifyChecksum } from '../../verify-checksum.js';
+import { sharedNow } from '../../shared-now.js';
+import type { FamilyOptions, NativeTiming, OpenCell, OpenFamily, RequestMeasures, Stopwatch } from '../../workload.js';
+import type { PlannedRequests } from '../grid.js';
+
+export interface PartTask {
+  /** The URL of the module that exports the family. */
+  readonly module: string;
+  readonly family: string;
+  /** The options with which another process opens the family over its servers. */
+  readonly options: FamilyOptions & { readonly leaveGarbage?: boolean | undefined };
+  readonly planned: PlannedRequests;
+}
+
+/** The sample of a part. */
+export interface PartSample {
+  /** The start and the end of the load in milliseconds, on the clock that all parts share. */
+  readonly startedAt: number;
+  readonly endedAt: number;
+  /** The CPU time of the process of the part, and of its thread that runs JavaScript, where that has sent the requests. */
+  readonly cpuUserSeconds?: number | undefined;
+  readonly cpuSystemSeconds?: number | undefined;
+  readonly threadCpuSeconds?: number | undefined;
+  readonly measures: RequestMeasures;
+  readonly checksum: Checksum;
+}
+
+interface Opened {
+  readonly family: OpenFamily;
+  readonly cell: OpenCell;
+  /** Collects garbage before each sample, as the process of the cell does with its own. */
+  readonly collect: CollectGarbage | undefined;
+}
+
+interface Pending {
+  readonly stopwatch: PartStopwatch;
+  readonly sample: Promise<Checksum>;
+  readonly aborting: AbortController;
+}
+
+let opened: Opened | undefined;
+let pending: Pending | undefined;
+
+/** Opens the part's cell; resolves to the checksum that each of its samples must return. */
+export async function open({ module, family: name, options, planned }: PartTask): Promise<Checksum> {
+  const family = await (await familyIn(module, name)).open(options, [planned]);
+  try {
+    const cell = await family.openCell(planned);
+    opened = { family, cell, collect: options.leaveGarbage === true ? undefined : exposeCollector() };
+    return cell.expected;
+  } catch (thrown) {
+    await family.close();
+    throw thrown;
+  }
+}
+
+/** Prepares a sample, untimed; resolves when its load can begin. */
+export async function prepare(): Promise<void> {
+  const { cell, collect } = openedPart();
+  await abandon();
+  collect?.('young');
+  const stopwatch = new PartStopwatch();
+  const aborting = new AbortController();
+  const sample = cell.sample(stopwatch, aborting.signal);
+  pending = { stopwatch, sample, aborting };
+  await Promise.race([stopwatch.arrived, sample]);
+}
+
+/** Sends the load of the sample that was prepared. */
+export async function load(_: undefined, { signal }: Pick<WorkerContext, 'signal'>): Promise<PartSample> {
+  const { cell } = openedPart();
+  const { stopwatch, sample, aborting } = pending!;
+  pending = undefined;
+  signal.addEventListener('abort', () => aborting.abort(), { once: true });
+  stopwatch.go();
+  const checksum = await sample;
+  // Sums that add up can hide parts that are wrong.
+  verifyChecksum(checksum, cell.expected);
+  return { ...stopwatch.taken(), checksum };
+}
+
+/** Checks each answer, or what was written, by itself. */
+export async function verify(_: undefined, { signal }: Pick<WorkerContext, 'signal'>): Promise<void> {
+  await openedPart().cell.verify?.(new PartStopwatch(), signal);
+}
+
+/** Ends a sample that was prepared and not loaded, and closes the cell; does nothing the second time. */
+export async function close(): Promise<void> {
+  const { family, cell } = opened ?? {};
+  opened = undefined;
+  await abandon();
+  try {
+    await cell?.close();
+  } finally {
+    await family?.close();
+  }
+}
+
+/** Ends a sample that was prepared, but not loaded. */
+async function abandon(): Promise<void> {
+  const left = pending;
+  pending = undefined;
+  left?.aborting.abort();
+  left?.stopwatch.go();
+  await left?.sample.catch(() => {});
+}
+
+function openedPart(): Opened {
+  if (opened === undefined) throw new BoundaryError('BB_CLOSED', 'the part of the cell is not open');
+  return opened;
+}
+
+/** The stopwatch of a part, on the clock that all parts share. */
+class PartStopwatch implements Stopwatch {
+  /** Resolves when the load can begin. */
+  readonly arrived: Promise<void>;
+  readonly #begun: Promise<void>;
+  #arrive!: () => void;
+  #begin!: () => void;
+  #wentAt = 0;
+  #lap: { readonly at: number; readonly cpu: NodeJS.CpuUsage; readonly thread: number | undefined } | undefined;
+  #timing: Omit<PartSample, 'measures' | 'checksum'> | undefined;
+  #measures: RequestMeasures = {};
+
+  constructor() {
+    this.arrived = new Promise((resolve) => (this.#arrive = resolve));
+    this.#begun = new Promise((resolve) => (this.#begin = resolve));
+  }
+
+  /** Lets the load begin. */
+  go(): void {
+    this.#wentAt = sharedNow();
+    this.#begin();
+  }
+
+  async ready(): Promise<void> {
+    this.#arrive();
+    await this.#begun;
+  }
+
+  start(): void {
+    this.#lap = { cpu: process.cpuUsage(), thread: threadSeconds(), at: sharedNow() };
+  }
+
+  stop(): void {
+    const endedAt = sharedNow();
+    const { at: startedAt, cpu, thread } = this.#lap!;
+    const [threadCpu, { user, system }] = [threadSeconds(), process.cpuUsage(cpu)];
+    this.#timing = {
+      startedAt,
+      endedAt,
+      cpuUserSeconds: user / 1e6,
+      cpuSystemSeconds: system / 1e6,
+      threadCpuSeconds: thread === undefined || threadCpu === undefined ? undefined : threadCpu - thread,
+    };
+  }
+
+  /** Takes a load that Rust has timed from its start, which was when it was let go. */
+  add({ seconds, cpuUserSeconds, cpuSystemSeconds }: NativeTiming): void {
+    const startedAt = this.#wentAt;
+    this.#timing = { startedAt, endedAt: startedAt + seconds * 1000, cpuUserSeconds, cpuSystemSeconds };
+  }
+
+  addRequests(measures: RequestMeasures): void {
+    this.#measures = measures;
+  }
+
+  apart<T>(_: unknown, execute: () => T): T {
+    return execute();
+  }
+
+  addHeapBytes(): void {}
+
+  taken(): Omit<PartSample, 'checksum'> {
+    if (this.#timing === undefined) throw checksumMismatch('the part of the cell has timed no load');
+    return { ...this.#timing, measures: this.#measures };
+  }
+}
+
+/** The CPU time of this thread in seconds, where the platform reports it. */
+function threadSeconds(): number | undefined {
+  const cpu = addon.threadCpu();
+  return cpu === undefined || cpu === null ? undefined : cpu.user + cpu.system;
+}

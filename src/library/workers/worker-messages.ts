@@ -1,0 +1,31 @@
+/** What passes between a pool and its threads. A thread has one call at a time, so that messages need no numbers. */
+
+/** The data with which a thread is started. */
+export interface ThreadStart {
+  /** The URL of the module whose functions the thread calls. */
+  readonly module: string;
+  /** The handle of the engine to attach to; absent: none. */
+  readonly engine?: string | undefined;
+  readonly index: number;
+  readonly count: number;
+}
+
+/** Messages to a thread. `abort` is for the call under way, and does nothing where that has ended. */
+export type ToThread =
+  | { readonly type: 'call'; readonly name: string; readonly argument: unknown }
+  | { readonly type: 'abort' }
+  | { readonly type: 'close' };
+
+/** Messages of a thread: one once it has started, then one for each call. */
+export type FromThread =
+  | { readonly type: 'ready' }
+  | { readonly type: 'returned'; readonly value: unknown }
+  | { readonly type: 'failed'; readonly error: CrossedError };
+
+/** The fields of a `BoundaryError`, which messages do not carry as such. */
+export interface CrossedError {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string | undefined;
+  readonly cause?: unknown;
+}
