@@ -30,6 +30,7 @@ export const kvFamily = defineRequestFamily({
   name: 'kv',
   module: import.meta.url,
   server: 'redis',
+  otherServers: ['redis-cluster'],
   matrix: KV_MATRIX,
   packagesOf: CLIENTS.packagesOf,
   expected: ({ cell }) => expectedOf(cell.rows),
