@@ -1,6 +1,7 @@
 /**
  * `@valkey/valkey-glide`, a Rust core behind a Node API, if it is installed. It has one connection, on which the commands of all callers
- * overlap, and a `Batch` that is not atomic is its pipeline: the comments in its `build-ts/Batch.d.ts`.
+ * overlap, and a `Batch` that is not atomic is its pipeline: the comments in its `build-ts/Batch.d.ts`. In a cluster it has one to each
+ * server, and divides a `ClusterBatch`, MGET and MSET among them itself.
  */
 import { readFileSync } from 'node:fs';
 
@@ -13,7 +14,9 @@ const VALKEY_GLIDE = '@valkey/valkey-glide';
 /** The part of the package that is used. */
 interface Glide {
   readonly GlideClient: { createClient(options: object): Promise<GlideClient> };
+  readonly GlideClusterClient: { createClient(options: object): Promise<GlideClient> };
   readonly Batch: new (isAtomic: boolean) => GlideBatch;
+  readonly ClusterBatch: new (isAtomic: boolean) => GlideBatch;
 }
 
 interface GlideBatch {
@@ -32,14 +35,13 @@ interface GlideClient {
 
 export const valkeyGlide: JsKvClient = {
   connect: async (url) => {
-    const { GlideClient, Batch } = loadPackage<Glide>(VALKEY_GLIDE);
+    const { GlideClient, GlideClusterClient, Batch, ClusterBatch } = loadPackage<Glide>(VALKEY_GLIDE);
     const { host, port, path, username, password, database, tls, tlsCa, cluster } = parseKvUrl(url);
-    if (path !== undefined || cluster === true) {
-      throw new BoundaryError('BB_UNSUPPORTED', `${VALKEY_GLIDE} is measured over TCP and single servers only`);
-    }
-    const client = await GlideClient.createClient({
+    if (path !== undefined) throw new BoundaryError('BB_UNSUPPORTED', `${VALKEY_GLIDE} is measured over TCP only`);
+    const isCluster = cluster === true;
+    const client = await (isCluster ? GlideClusterClient : GlideClient).createClient({
       addresses: [{ host, port }],
-      databaseId: database,
+      ...(isCluster ? {} : { databaseId: database }),
       useTLS: tls,
       requestTimeout: 30_000,
       ...(password === undefined ? {} : { credentials: { password, ...(username === undefined ? {} : { username }) } }),
@@ -47,7 +49,7 @@ export const valkeyGlide: JsKvClient = {
         ? {}
         : { advancedConfiguration: { tlsAdvancedConfiguration: { rootCertificates: readFileSync(tlsCa) } } }),
     });
-    return new GlideConnection(client, () => new Batch(false));
+    return new GlideConnection(client, () => (isCluster ? new ClusterBatch(false) : new Batch(false)));
   },
 };
 

@@ -25,7 +25,7 @@ const CLIENT_LIMIT = ' ¶';
 const SERVER_LIMIT = ' ‖';
 
 /** The threads on which a server answers, by its engine, where they are fewer than the cores. */
-const SERVER_THREADS: Readonly<Record<string, number>> = { redis: 1 };
+const SERVER_THREADS: Readonly<Record<string, number>> = { redis: 1, 'redis-cluster': 3 };
 
 const THREADS_NOTE =
   'A thread is one connection with one request in flight. Throughput counts operations, latency requests.';

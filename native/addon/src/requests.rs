@@ -97,12 +97,14 @@ impl NativeRequests {
 }
 
 /// A kind of server, by its wire.
-#[napi(string_enum = "lowercase")]
+#[napi(string_enum = "kebab-case")]
 pub enum ServerKind {
     /// The MySQL wire.
     Mysql,
     /// The Redis wire.
     Redis,
+    /// The Redis wire, divided among the masters of a Redis Cluster.
+    RedisCluster,
     /// `RonDB`'s REST requests over HTTP.
     Rest,
     /// `HyperbyteDB`'s writes over HTTP.
@@ -114,6 +116,7 @@ impl From<ServerKind> for TargetKind {
         match kind {
             ServerKind::Mysql => Self::Mysql,
             ServerKind::Redis => Self::Redis,
+            ServerKind::RedisCluster => Self::RedisCluster,
             ServerKind::Rest => Self::Rest,
             ServerKind::Ingest => Self::Ingest,
         }
@@ -153,7 +156,7 @@ impl PrivateServer {
         TargetKind::from(kind).executable().map(|path| path.display().to_string()).map_err(js)
     }
 
-    /// Asks the server at a URL for its version: resolves to `{version, processId?}` as JSON.
+    /// Asks the server at a URL for its version: resolves to `{version, processId?, isCluster}` as JSON.
     #[napi(catch_unwind)]
     pub fn describe(env: Env, kind: ServerKind, url: String) -> napi::Result<AsyncBlock<String>> {
         let kind = TargetKind::from(kind);
@@ -166,10 +169,10 @@ impl PrivateServer {
         self.server.url()
     }
 
-    /// The process id of the server.
+    /// The ids of the server's processes: one, or those of a cluster's masters.
     #[napi(getter)]
-    pub fn process_id(&self) -> u32 {
-        self.server.process_id()
+    pub fn process_ids(&self) -> Vec<u32> {
+        self.server.process_ids()
     }
 
     /// How the server ended by itself; null while it runs, and after `stop`.

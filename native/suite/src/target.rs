@@ -19,6 +19,8 @@ pub enum TargetKind {
     Mysql,
     /// The Redis wire.
     Redis,
+    /// The Redis wire, divided among the masters of a Redis Cluster.
+    RedisCluster,
     /// `RonDB`'s REST requests over HTTP.
     Rest,
     /// `HyperbyteDB`'s writes over HTTP.
@@ -31,9 +33,11 @@ pub enum TargetKind {
 pub struct TargetInfo {
     /// The server's name and version.
     pub version: String,
-    /// The server's process id, if the server reports it and runs on this machine.
+    /// The server's process id, if the server reports it, runs on this machine, and is one process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process_id: Option<u32>,
+    /// Whether the server is one of a Redis Cluster.
+    pub is_cluster: bool,
 }
 
 /// A private server. Dropping it stops the server.
@@ -43,6 +47,8 @@ pub enum PrivateTarget {
     Mysql(boundary_bench_mysql::server::Server),
     /// `valkey-server` or `redis-server`.
     Redis(boundary_bench_redis::Server),
+    /// Three masters, each `valkey-server` or `redis-server`.
+    RedisCluster(boundary_bench_redis::PrivateCluster),
     /// The reference server, which answers both kinds of requests over HTTP.
     Http(boundary_bench_processes::PrivateServer),
 }
@@ -55,7 +61,7 @@ impl TargetKind {
     pub fn executable(self) -> Result<PathBuf> {
         match self {
             Self::Mysql => boundary_bench_mysql::server::executable(None),
-            Self::Redis => boundary_bench_redis::executable(None),
+            Self::Redis | Self::RedisCluster => boundary_bench_redis::executable(None),
             Self::Rest | Self::Ingest => boundary_bench_processes::executable(),
         }
     }
@@ -69,6 +75,10 @@ impl TargetKind {
         Ok(match self {
             Self::Mysql => PrivateTarget::Mysql(boundary_bench_mysql::server::start_with(None, arguments, cancel)?),
             Self::Redis => PrivateTarget::Redis(boundary_bench_redis::Server::start_with(None, arguments, cancel)?),
+            Self::RedisCluster => {
+                let start = boundary_bench_redis::PrivateCluster::start(None, arguments, cancel);
+                PrivateTarget::RedisCluster(runtime()?.block_on(start)?)
+            }
             Self::Rest | Self::Ingest => {
                 PrivateTarget::Http(boundary_bench_processes::PrivateServer::start(arguments, cancel)?)
             }
@@ -82,7 +92,8 @@ impl TargetKind {
     pub fn describe(self, url: &str) -> Result<TargetInfo> {
         match self {
             Self::Mysql => describe_mysql(url),
-            Self::Redis => describe_redis(url),
+            Self::Redis => describe_redis(url, false),
+            Self::RedisCluster => describe_redis(url, true),
             Self::Rest => describe_http(url, "/0.1.0/ping"),
             Self::Ingest => describe_http(url, "/ping"),
         }
@@ -96,17 +107,21 @@ impl PrivateTarget {
         match self {
             Self::Mysql(server) => server.url().secret_text(),
             Self::Redis(server) => server.url(),
+            Self::RedisCluster(cluster) => cluster.url(),
             Self::Http(server) => server.url(),
         }
     }
 
-    /// The process id of the server.
+    /// The ids of the server's processes: one, or those of a cluster's masters.
     #[must_use]
-    pub fn process_id(&self) -> u32 {
+    pub fn process_ids(&self) -> Vec<u32> {
         match self {
-            Self::Mysql(server) => server.process_id(),
-            Self::Redis(server) => server.process_id(),
-            Self::Http(server) => server.process_id(),
+            Self::Mysql(server) => vec![server.process_id()],
+            Self::Redis(server) => vec![server.process_id()],
+            Self::RedisCluster(cluster) => {
+                cluster.masters().iter().map(boundary_bench_redis::Server::process_id).collect()
+            }
+            Self::Http(server) => vec![server.process_id()],
         }
     }
 
@@ -116,6 +131,7 @@ impl PrivateTarget {
         match self {
             Self::Mysql(server) => server.ending(),
             Self::Redis(server) => server.ending(),
+            Self::RedisCluster(cluster) => cluster.ending(),
             Self::Http(server) => server.ending(),
         }
     }
@@ -125,6 +141,7 @@ impl PrivateTarget {
         match self {
             Self::Mysql(server) => server.stop(),
             Self::Redis(server) => server.stop(),
+            Self::RedisCluster(cluster) => cluster.stop(),
             Self::Http(server) => server.stop(),
         }
     }
@@ -138,15 +155,20 @@ fn describe_mysql(url: &str) -> Result<TargetInfo> {
                 .await?;
         let version = client.version().to_owned();
         client.close().await;
-        Ok(TargetInfo { version, process_id: None })
+        Ok(TargetInfo { version, process_id: None, is_cluster: false })
     })
 }
 
-fn describe_redis(url: &str) -> Result<TargetInfo> {
+fn describe_redis(url: &str, as_cluster: bool) -> Result<TargetInfo> {
     let url: boundary_bench_redis::Url = url.parse()?;
     let options = boundary_bench_redis::KvOptions::default();
     runtime()?.block_on(async {
-        let mut client = boundary_bench_redis::KvClient::connect(url, options).await?;
+        let mut client = boundary_bench_redis::KvClient::connect(url.clone(), options).await?;
+        let is_cluster = client.is_cluster();
+        if as_cluster && !is_cluster {
+            let message = format!("{} is not a server of a cluster; name a single server by --redis-url", url.place);
+            return Err(Error::Engine { engine: boundary_bench_redis::NAME, message });
+        }
         let info = client.call(&[b"INFO", b"server"], |reply| {
             Ok(match reply {
                 boundary_bench_redis::Reply::Bulk(text) => String::from_utf8_lossy(text).into_owned(),
@@ -155,8 +177,8 @@ fn describe_redis(url: &str) -> Result<TargetInfo> {
             })
         });
         match info.await {
-            Ok(info) => Ok(of_info(&info)),
-            Err(Error::Engine { .. }) => Ok(of_info("")),
+            Ok(info) => Ok(of_info(&info, is_cluster)),
+            Err(Error::Engine { .. }) => Ok(of_info("", is_cluster)),
             Err(error) => Err(error),
         }
     })
@@ -183,7 +205,7 @@ fn describe_http(url: &str, path: &str) -> Result<TargetInfo> {
     });
     let version = runtime()?.block_on(version)?;
     let version = version.map_or_else(|| "unknown".to_owned(), |version| spaced(&version));
-    Ok(TargetInfo { version, process_id: None })
+    Ok(TargetInfo { version, process_id: None, is_cluster: false })
 }
 
 /// Separates name and version by a space: turns `Name-1.2.3` into `Name 1.2.3`, and `name/1.2.3` into `name 1.2.3`.
@@ -195,8 +217,8 @@ fn spaced(text: &str) -> String {
     }
 }
 
-/// Parses the reply to `INFO server`.
-fn of_info(info: &str) -> TargetInfo {
+/// Parses the reply to `INFO server`. The process of one of a cluster's servers says nothing about the others, so it is left out.
+fn of_info(info: &str, is_cluster: bool) -> TargetInfo {
     let field = |name: &str| {
         let values = info.lines().filter_map(|line| line.split_once(':'));
         values.into_iter().find(|(field, _)| *field == name).map(|(_, value)| value.trim())
@@ -204,8 +226,9 @@ fn of_info(info: &str) -> TargetInfo {
     let version = field("valkey_version")
         .map(|version| format!("Valkey {version}"))
         .or_else(|| field("redis_version").map(|version| format!("Redis {version}")));
-    let process_id = field("process_id").and_then(|id| id.parse().ok()).filter(|id| is_server_here(*id));
-    TargetInfo { version: version.unwrap_or_else(|| "unknown".to_owned()), process_id }
+    let process_id = field("process_id").and_then(|id| id.parse().ok());
+    let process_id = process_id.filter(|id| !is_cluster && is_server_here(*id));
+    TargetInfo { version: version.unwrap_or_else(|| "unknown".to_owned()), process_id, is_cluster }
 }
 
 /// Whether a process of this machine is such a server: a server elsewhere, or in a container, may report an id that belongs to
@@ -225,10 +248,11 @@ mod tests {
     #[test]
     fn a_server_is_known_by_what_it_tells() {
         let info = "# Server\r\nredis_version:7.0.15\r\nprocess_id:0\r\n";
-        assert_eq!(of_info(info), TargetInfo { version: "Redis 7.0.15".to_owned(), process_id: None });
+        let known = TargetInfo { version: "Redis 7.0.15".to_owned(), process_id: None, is_cluster: false };
+        assert_eq!(of_info(info, false), known);
         let info = "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n";
-        assert_eq!(of_info(info).version, "Valkey 8.0.1");
-        assert_eq!(of_info("").version, "unknown");
+        assert_eq!(of_info(info, true).version, "Valkey 8.0.1");
+        assert_eq!(of_info("", false).version, "unknown");
         for (told, version) in [
             ("HyperbyteDB-0.8.5", "HyperbyteDB 0.8.5"),
             ("boundary-bench-1.0.0-rc.5", "boundary-bench 1.0.0-rc.5"),
@@ -239,7 +263,7 @@ mod tests {
         }
         // A process with that id that runs another program is not the server.
         let own = std::process::id();
-        assert_eq!(of_info(&format!("process_id:{own}")).process_id, None);
+        assert_eq!(of_info(&format!("process_id:{own}"), false).process_id, None);
     }
 
     /// Checks that a private server reports its version, and does not answer after it was stopped.
@@ -248,8 +272,9 @@ mod tests {
         let info = kind.describe(&server.url()).unwrap();
         assert!(info.version.contains('.'), "{info:?}");
         if cfg!(target_os = "linux") && kind == TargetKind::Redis {
-            assert_eq!(info.process_id, Some(server.process_id()));
+            assert_eq!(info.process_id.as_slice(), server.process_ids());
         }
+        assert_eq!(info.is_cluster, kind == TargetKind::RedisCluster);
         server.stop();
         assert!(kind.describe(&server.url()).is_err());
     }
@@ -264,6 +289,15 @@ mod tests {
     fn a_private_server_of_redis_tells_what_it_is() {
         needs!("redis", TargetKind::Redis.executable());
         check(TargetKind::Redis);
+    }
+
+    #[test]
+    fn a_private_cluster_tells_that_it_is_one_and_a_single_server_is_refused_as_one() {
+        needs!("redis", TargetKind::RedisCluster.executable());
+        check(TargetKind::RedisCluster);
+        let single = TargetKind::Redis.start(&[], &CancelToken::default()).unwrap();
+        let refused = TargetKind::RedisCluster.describe(&single.url()).unwrap_err();
+        assert!(refused.to_string().contains("--redis-url"), "{refused}");
     }
 
     #[test]

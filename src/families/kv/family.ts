@@ -31,6 +31,7 @@ export const kvFamily = defineRequestFamily({
   module: import.meta.url,
   hasParts: true,
   server: 'redis',
+  otherServers: ['redis-cluster'],
   matrix: KV_MATRIX,
   packagesOf: CLIENTS.packagesOf,
   expected: ({ cell }) => expectedOf(cell.rows),

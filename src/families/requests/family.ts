@@ -28,6 +28,8 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
   readonly module?: string;
   /** The kind of the family's server, which is also the engine of its cells. */
   readonly server: ServerKind;
+  /** Further kinds, each an engine with the same cells, which are measured where the engine is named. Absent: none. */
+  readonly otherServers?: readonly ServerKind[];
   readonly matrix: RequestMatrix;
   /** The packages that a lane needs for a workload; its cells are skipped where one is not installed. Absent: none. */
   packagesOf?(lane: RequestLane, workload: string): readonly string[];
@@ -64,7 +66,8 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
 export function defineRequestFamily<P extends PlannedRequests = PlannedRequests, Own = object>(
   definition: RequestFamilyDefinition<P, Own>,
 ): Family<RequestValues & Own> {
-  const { name, module, server, matrix } = definition;
+  const { name, module, server, otherServers = [], matrix } = definition;
+  const kinds = [server, ...otherServers];
   return {
     name,
     ...(module === undefined ? {} : { module }),
@@ -73,69 +76,85 @@ export function defineRequestFamily<P extends PlannedRequests = PlannedRequests,
     onlyIfNamed: true,
     hasOperations: true,
     options: {
-      ...SERVER_OPTIONS[server],
+      ...Object.assign({}, ...kinds.map((kind) => SERVER_OPTIONS[kind])),
       ...REQUEST_OPTIONS,
       ...(definition.hasParts === true ? PROCESS_OPTIONS : {}),
       ...definition.options,
     },
     plan: (options) =>
-      planRequests(
-        matrix,
-        {
-          family: name,
-          engine: server,
-          skip: targetSkip(server, enginesWithKey(server, options)),
-          laneSkip: (lane, workload) => whyUnusable(...(definition.packagesOf?.(lane, workload) ?? [])),
-        },
-        options,
+      kinds.flatMap((kind) =>
+        planRequests(
+          matrix,
+          {
+            family: name,
+            engine: kind,
+            isOther: kind !== server,
+            skip: targetSkip(kind, enginesWithKey(kind, options)),
+            laneSkip: (lane, workload) => whyUnusable(...(definition.packagesOf?.(lane, workload) ?? [])),
+          },
+          options,
+        ),
       ),
-    reach: async (options) => {
-      const url = targetUrl(server, enginesWithKey(server, options));
-      if (url === undefined) return;
-      await (definition.reach?.(url, options) ?? reachTarget(server, url));
+    reach: async (options, cells) => {
+      for (const kind of kindsOf(cells)) {
+        const url = targetUrl(kind, enginesWithKey(kind, options));
+        if (url !== undefined) await (definition.reach?.(url, options) ?? reachTarget(kind, url));
+      }
     },
     open: async (options, cells) => new OpenRequests(definition, options, cells as readonly P[]),
   };
+}
+
+/** The kinds of the servers that cells need: their engines. */
+function kindsOf(cells: readonly PlannedCell[]): readonly ServerKind[] {
+  return [...new Set(cells.map(({ cell }) => cell.engine as ServerKind))];
 }
 
 class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
   readonly #definition: RequestFamilyDefinition<P, Own>;
   readonly #options: FamilyOptions & Partial<Own>;
   readonly #cells: readonly P[];
-  #server: Promise<TargetServer> | undefined;
+  /** The kinds of the servers that the cells need. */
+  readonly #kinds: readonly ServerKind[];
+  readonly #servers = new Map<ServerKind, Promise<TargetServer>>();
 
   constructor(definition: RequestFamilyDefinition<P, Own>, options: FamilyOptions & Partial<Own>, cells: readonly P[]) {
     this.#definition = definition;
     this.#options = options;
-    this.#cells = cells;
+    this.#cells = cells.filter(({ skip }) => skip === undefined);
+    this.#kinds = kindsOf(this.#cells);
   }
 
   async versions(): Promise<Readonly<Record<string, string>>> {
-    const cells = this.#cells.filter(({ skip }) => skip === undefined);
-    if (cells.length === 0) return {};
-    const { kind, version } = await this.#target();
-    return { [kind]: version, ...crateVersions(cells), ...this.#definition.versions(cells) };
+    const versions: Record<string, string> = {};
+    for (const kind of this.#kinds) versions[kind] = (await this.#target(kind)).version;
+    return { ...versions, ...crateVersions(this.#cells), ...this.#definition.versions(this.#cells) };
   }
 
   async networks(): Promise<Readonly<Record<string, SimulatedNetwork>>> {
-    if (this.#cells.every(({ skip }) => skip !== undefined)) return {};
-    const { kind, network } = await this.#target();
-    return network === undefined ? {} : { [kind]: network };
+    const networks: Record<string, SimulatedNetwork> = {};
+    for (const kind of this.#kinds) {
+      const { network } = await this.#target(kind);
+      if (network !== undefined) networks[kind] = network;
+    }
+    return networks;
   }
 
   async shared(): Promise<Partial<FamilyOptions>> {
-    const target = await this.#runningTarget();
-    target.handOver?.();
-    const { kind, url, isPrivate, processIds } = target;
-    return {
-      engines: { ...this.#options.engines, [kind]: url },
-      shared: { servers: { [kind]: { isPrivate, processIds } } },
-    };
+    const engines = { ...this.#options.engines };
+    const servers: Record<string, SharedServer> = {};
+    for (const kind of this.#kinds) {
+      const target = await this.#runningTarget(kind);
+      target.handOver?.();
+      engines[kind] = target.url;
+      servers[kind] = { isPrivate: target.isPrivate, processIds: target.processIds };
+    }
+    return { engines, shared: { servers } };
   }
 
   async openCell(planned: PlannedCell): Promise<OpenCell> {
     const requests = planned as P;
-    const server = await this.#runningTarget();
+    const server = await this.#runningTarget(requests.cell.engine as ServerKind);
     const { processes = 1, side, driver } = requests.cell;
     if (processes > 1) return openOnProcesses(await this.#taskOf(requests), processes);
     if (side !== 'rust' && driver === 'all-cores') return openOnThreads(await this.#taskOf(requests));
@@ -179,28 +198,35 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
   }
 
   async close(): Promise<void> {
-    const server = this.#server;
-    this.#server = undefined;
+    for (const kind of [...this.#servers.keys()]) await this.#closeServer(kind);
+  }
+
+  async #closeServer(kind: ServerKind): Promise<void> {
+    const server = this.#servers.get(kind);
+    this.#servers.delete(kind);
     // A server that could not be reached has failed its cells, and needs no closing.
     await (await server?.catch(() => undefined))?.close();
   }
 
   /** The server, if it runs. The first cell after its end fails with the reason; the next one gets a new server. */
-  async #runningTarget(): Promise<TargetServer> {
-    const server = await this.#target();
+  async #runningTarget(kind: ServerKind): Promise<TargetServer> {
+    const server = await this.#target(kind);
     const ending = server.ending();
     if (ending === undefined) return server;
-    await this.close();
+    await this.#closeServer(kind);
     throw new BoundaryError('BB_ENGINE', ending);
   }
 
-  #target(): Promise<TargetServer> {
-    const { server, serverOptions, openServer } = this.#definition;
-    const engines = enginesWithKey(server, this.#options);
-    const shared = this.#options.shared?.servers?.[server];
-    this.#server ??=
-      openServer?.(engines, this.#cells, shared) ??
-      openTarget(server, engines, serverOptions?.(this.#cells, this.#options), shared);
-    return this.#server;
+  #target(kind: ServerKind): Promise<TargetServer> {
+    const known = this.#servers.get(kind);
+    if (known !== undefined) return known;
+    const { serverOptions, openServer } = this.#definition;
+    const cells = this.#cells.filter(({ cell }) => cell.engine === kind);
+    const engines = enginesWithKey(kind, this.#options);
+    const shared = this.#options.shared?.servers?.[kind];
+    const opening =
+      openServer?.(engines, cells, shared) ?? openTarget(kind, engines, serverOptions?.(cells, this.#options), shared);
+    this.#servers.set(kind, opening);
+    return opening;
   }
 }

@@ -1,6 +1,6 @@
 /** The cells of a family of requests: the lanes of `bench/matrix.json`, over its grid of threads and batches. */
 import { type Cell, DRIVERS, type Driver, type Side } from '../../records/record.js';
-import type { LaneRuns, PlannedCell } from '../workload.js';
+import type { AskedBy, LaneRuns, PlannedCell } from '../workload.js';
 import type { RequestOptions, RequestValues } from './options.js';
 
 /** A piece of work done by one request, or by many. */
@@ -31,6 +31,8 @@ export interface RequestLane {
   readonly setting?: string;
   /** The client library, where it is not our own. */
   readonly client?: string;
+  /** The only engine of the family that the lane is for, where it differs between them; absent: each. */
+  readonly engine?: string;
   readonly runs?: LaneRuns;
   /** Whether the client is planned only if peers are asked for. */
   readonly peer?: boolean;
@@ -70,6 +72,8 @@ export interface PlannedRequests extends PlannedCell {
 export interface GridPlace {
   readonly family: string;
   readonly engine: string;
+  /** Whether it is not the engine that the family is measured on where none is named. */
+  readonly isOther?: boolean;
   /** The reason why no cell can run here. */
   readonly skip?: string | undefined;
   /** The reason why a lane can't be measured here; `undefined` if it can. */
@@ -78,7 +82,9 @@ export interface GridPlace {
 
 /** Every cell of the family for these options: workload by workload, with few threads and small batches first. */
 export function planRequests(matrix: RequestMatrix, place: GridPlace, options: RequestOptions): PlannedRequests[] {
-  const lanes = matrix.lanes.filter(({ peer }) => peer !== true || options.peers === true);
+  const lanes = matrix.lanes.filter(
+    ({ peer, engine = place.engine }) => engine === place.engine && (peer !== true || options.peers === true),
+  );
   return Object.keys(matrix.workloads).flatMap((workload) => {
     const ofWorkload = lanes.filter((lane) => lane.workloads.includes(workload));
     const hasCalls = ofWorkload.some(({ lane }) => lane !== 'batch');
@@ -114,7 +120,7 @@ interface Dimensions {
 
 function plannedCell(
   matrix: RequestMatrix,
-  { family, engine, skip: placeSkip, laneSkip }: GridPlace,
+  { family, engine, isOther, skip: placeSkip, laneSkip }: GridPlace,
   requestLane: RequestLane,
   { workload, threads, batch }: Dimensions,
   { operations, rate, processes = 1 }: RequestValues,
@@ -123,6 +129,10 @@ function plannedCell(
   const way = [client, setting].filter((part) => part !== undefined);
   const several = processes === 1 ? [] : [`p${processes}`];
   const skip = placeSkip ?? laneSkip(requestLane, workload);
+  const askedBy: AskedBy[] = [
+    ...(isOther === true ? ['engine' as const] : []),
+    ...(runs === 'named' ? ['lane' as const] : []),
+  ];
   return {
     cell: {
       id: [family, workload, lane, side, engine, ...way, `t${threads}`, `b${batch}`, ...several].join('/'),
@@ -143,7 +153,7 @@ function plannedCell(
     ...(rustLane === undefined ? {} : { rustLane }),
     ...(setting === undefined ? {} : { setting }),
     ...(client === undefined ? {} : { client }),
-    ...(runs === 'named' && { askedBy: ['lane'] as const }),
+    ...(askedBy.length > 0 && { askedBy }),
     ...(runs === 'quick' && { isQuick: true }),
     ...(skip === undefined ? {} : { skip }),
   };

@@ -32,13 +32,14 @@ const ABOUT_KEY = 'the key that requests of rest, ingest and hybrid carry';
 export const SERVER_OPTIONS: Readonly<Record<ServerKind, OptionTable>> = {
   mysql: server('mysql', 'a server that speaks the MySQL wire', 'a private server'),
   redis: server('redis', 'a server that speaks the Redis wire', 'a private server'),
+  'redis-cluster': server('redis-cluster', 'a server of a Redis Cluster', 'a private cluster of three masters'),
   rest: withKey('rest', "a server with RonDB's REST API", 'a private reference server'),
   ingest: withKey('ingest', 'a HyperbyteDB to write to', 'a private reference server'),
   shards: withKey('shards', 'the addresses of shards in their order', 'private shards', '<list>'),
 };
 
 function server(kind: ServerKind, help: string, otherwise: string, value = '<url>'): OptionTable {
-  const variable = `${kind.toUpperCase()}_URL`;
+  const variable = `${kind.toUpperCase().replaceAll('-', '_')}_URL`;
   return { [`engines.${kind}`]: option(`--${kind}-url ${value}`, text, help, { otherwise, variable }) };
 }
 

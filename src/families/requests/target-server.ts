@@ -2,13 +2,14 @@
 import { randomBytes } from 'node:crypto';
 
 import { type PrivateServer, addon } from '../../addon.js';
+import { urlParts } from '../../clients/url-parts.js';
 import { explained, explainedAsync, toBoundaryError } from '../../errors.js';
 import type { SimulatedNetwork } from '../../records/record.js';
 import type { FamilyOptions, SharedServer } from '../workload.js';
 import { serverUrlOf } from './http-address.js';
 
 /** The kind of a server, by its protocol; also the engine of its cells. */
-export type ServerKind = 'mysql' | 'redis' | 'rest' | 'ingest' | 'shards';
+export type ServerKind = 'mysql' | 'redis' | 'redis-cluster' | 'rest' | 'ingest' | 'shards';
 
 /** The prefix of all names that we make on a server. */
 const OWN_PREFIX = 'bb';
@@ -108,22 +109,33 @@ export async function reachTarget(kind: ServerKind, url: string): Promise<void> 
   await explainedAsync(() => addon.PrivateServer.describe(addonKind(kind), url));
 }
 
+/** What a server tells of itself. */
+interface Description {
+  readonly version: string;
+  readonly processId?: number;
+  readonly isCluster: boolean;
+}
+
 async function describedTarget(kind: ServerKind, url: string, server?: PrivateServer): Promise<TargetServer> {
   const described = await explainedAsync(() => addon.PrivateServer.describe(addonKind(kind), url));
-  const info = JSON.parse(described) as { readonly version: string; readonly processId?: number };
-  const processId = server?.processId ?? info.processId;
+  const { version, processId, isCluster } = JSON.parse(described) as Description;
   const run = randomBytes(4).toString('hex');
   let cells = 0;
   return {
     kind,
-    url,
-    version: server === undefined ? info.version : `${info.version} (private)`,
+    // Not every client finds out by itself.
+    url: isCluster && urlParts(url).option('cluster') === undefined ? withOption(url, 'cluster=true') : url,
+    version: server === undefined ? version : `${version} (private)`,
     isPrivate: server !== undefined,
-    processIds: processId === undefined ? [] : [processId],
+    processIds: server?.processIds ?? (processId === undefined ? [] : [processId]),
     newPrefix: () => `${OWN_PREFIX}${run}n${(cells += 1)}`,
     ending: () => server?.ending ?? undefined,
     close: async () => server?.stop(),
   };
+}
+
+function withOption(url: string, text: string): string {
+  return `${url}${url.includes('?') ? '&' : '?'}${text}`;
 }
 
 /** The kind by the name of the addon; shards are served by the program of `rest`. */

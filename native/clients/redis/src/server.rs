@@ -18,7 +18,7 @@ const PROGRAMS: [&str; 2] = ["valkey-server", "redis-server"];
 const ELSEWHERE: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"];
 
 /// The time-out of a server's start, long enough for a busy machine.
-const START_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The time-out of one probe whether the server answers.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -188,7 +188,7 @@ pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> R
         )));
     }
     let keys = Keys { prefix: spec.prefix.clone(), value_bytes };
-    let cell = KvCell::<C> {
+    let mut cell = KvCell::<C> {
         url: spec.url.parse()?,
         input: Arc::new(Input::of(&keys, spec.operations, work.writes())),
         keys,
@@ -199,7 +199,12 @@ pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> R
         side: Mutex::default(),
         is_blank: AtomicBool::new(false),
     };
-    cell.aside(async |client| cell.check_server(client).await)?;
+    let is_cluster = cell.aside(async |client| {
+        cell.check_server(client).await?;
+        Ok(client.is_cluster())
+    })?;
+    // Not every client finds out by itself.
+    cell.url.cluster = Some(is_cluster);
     // Before any key is written, since a client may not be able to reach the server.
     let connections = cell.connect()?;
     cell.aside(async |client| cell.write_all(client, cancel, Keys::write_value).await)?;

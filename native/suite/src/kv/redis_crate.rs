@@ -6,22 +6,74 @@
 //! (<https://docs.rs/redis/latest/redis/io/tcp/struct.TcpSettings.html>,
 //! <https://docs.rs/redis/latest/redis/struct.AsyncConnectionConfig.html>). A pipeline is sent whole, and its memory is used again, as
 //! `Pipeline::query_async` says; answers are taken as [`Value`]s, without a conversion.
+//!
+//! To a cluster it has one multiplexed connection a server. It divides MGET and MSET among the slots itself, and refuses a pipeline of
+//! several slots: the commands of such a batch are sent all at once, by as many handles of the connection
+//! (<https://docs.rs/redis/latest/redis/cluster_async/index.html>).
 
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_redis::{Place, Url};
-use redis::aio::MultiplexedConnection;
+use futures_util::future::try_join_all;
+use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::cluster::ClusterClient;
+use redis::cluster_async::ClusterConnection;
 use redis::io::tcp::TcpSettings;
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, IntoConnectionInfo, Pipeline, RedisConnectionInfo, RedisError,
-    Value,
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Pipeline,
+    RedisConnectionInfo, RedisError, RedisFuture, Value,
 };
 
 use super::connection::Connection;
 use super::reader::Reader;
 
+/// How often a command is sent again that a server of a cluster redirects, or that a lost one leaves. The crate's own number lets a
+/// lost server be waited for for minutes, where it is an error for the other clients.
+const RETRIES: u32 = 3;
+
+/// A handle of the connection to a server, or of those to the servers of a cluster.
+#[derive(Clone)]
+enum Handle {
+    Single(MultiplexedConnection),
+    Cluster(ClusterConnection),
+}
+
+impl ConnectionLike for Handle {
+    fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
+        match self {
+            Self::Single(connection) => connection.req_packed_command(command),
+            Self::Cluster(connection) => connection.req_packed_command(command),
+        }
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        match self {
+            Self::Single(connection) => connection.req_packed_commands(pipeline, offset, count),
+            Self::Cluster(connection) => connection.req_packed_commands(pipeline, offset, count),
+        }
+    }
+
+    fn get_db(&self) -> i64 {
+        match self {
+            Self::Single(connection) => connection.get_db(),
+            Self::Cluster(connection) => connection.get_db(),
+        }
+    }
+}
+
+async fn open_cluster(info: ConnectionInfo) -> std::result::Result<ClusterConnection, RedisError> {
+    let settings = TcpSettings::default().set_nodelay(true);
+    let client = ClusterClient::builder([info]).tcp_settings(settings).retries(RETRIES);
+    client.build()?.get_async_connection().await
+}
+
 /// A connection of the crate `redis`, with the memory of its commands.
 pub(crate) struct RedisCrate {
-    connection: MultiplexedConnection,
+    connection: Handle,
     command: Cmd,
     pipeline: Pipeline,
 }
@@ -48,7 +100,7 @@ fn add(value: &Value, reader: &mut impl Reader) -> Result<()> {
 }
 
 impl RedisCrate {
-    fn over(connection: MultiplexedConnection) -> Self {
+    fn over(connection: Handle) -> Self {
         Self { connection, command: Cmd::new(), pipeline: Pipeline::new() }
     }
 
@@ -64,6 +116,21 @@ impl RedisCrate {
     async fn call(&mut self) -> Result<Value> {
         self.command.query_async(&mut self.connection).await.map_err(|error| ours(&error))
     }
+
+    /// Sends the commands of the pipeline in the crate's way for this connection, and returns their answers in order.
+    async fn send_pipeline(&mut self) -> Result<Vec<Value>> {
+        let answers = match &self.connection {
+            Handle::Single(_) => self.pipeline.query_async(&mut self.connection).await,
+            Handle::Cluster(connection) => {
+                let send = |command: &Cmd| {
+                    let (mut connection, command) = (connection.clone(), command.clone());
+                    async move { command.query_async(&mut connection).await }
+                };
+                try_join_all(self.pipeline.cmd_iter().map(send)).await
+            }
+        };
+        answers.map_err(|error| ours(&error))
+    }
 }
 
 impl Connection for RedisCrate {
@@ -75,9 +142,6 @@ impl Connection for RedisCrate {
                 return Err(Error::Unsupported("the crate redis is measured without TLS".to_owned()));
             }
         };
-        if url.cluster == Some(true) {
-            return Err(Error::Unsupported("the crate redis is measured on one server, not on a cluster".to_owned()));
-        }
         let mut login = RedisConnectionInfo::default().set_db(url.database.into());
         if let Some(user) = &url.user {
             login = login.set_username(user);
@@ -87,11 +151,14 @@ impl Connection for RedisCrate {
         }
         let info = address.into_connection_info().map_err(|error| ours(&error))?;
         let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true)).set_redis_settings(login);
+        if url.cluster == Some(true) {
+            return Ok(Self::over(Handle::Cluster(open_cluster(info).await.map_err(|error| ours(&error))?)));
+        }
         let client = Client::open(info).map_err(|error| ours(&error))?;
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
         let connection = client.get_multiplexed_async_connection_with_config(&config).await;
         let connection = connection.map_err(|error| ours(&error))?;
-        Ok(Self::over(connection))
+        Ok(Self::over(Handle::Single(connection)))
     }
 
     fn share(&self) -> Result<Self> {
@@ -113,8 +180,7 @@ impl Connection for RedisCrate {
         for key in keys {
             self.pipeline.cmd("GET").arg(&**key);
         }
-        let values: Vec<Value> = self.pipeline.query_async(&mut self.connection).await.map_err(|error| ours(&error))?;
-        values.iter().try_for_each(|value| add(value, reader))
+        self.send_pipeline().await?.iter().try_for_each(|value| add(value, reader))
     }
 
     async fn set_many(&mut self, keys: &[Box<[u8]>], values: &[Box<[u8]>]) -> Result<()> {
@@ -122,7 +188,7 @@ impl Connection for RedisCrate {
         for (key, value) in keys.iter().zip(values) {
             self.pipeline.cmd("SET").arg(&**key).arg(&**value);
         }
-        self.pipeline.exec_async(&mut self.connection).await.map_err(|error| ours(&error))
+        self.send_pipeline().await.map(drop)
     }
 
     async fn mget(&mut self, keys: &[Box<[u8]>], reader: &mut impl Reader) -> Result<()> {
@@ -144,12 +210,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_that_the_crate_can_not_reach_are_refused_before_any_is_asked() {
+    fn a_server_over_tls_is_refused_before_it_is_asked() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        for url in ["rediss://127.0.0.1:1", "redis://127.0.0.1:1?cluster=true"] {
-            let refused = runtime.block_on(RedisCrate::connect(&url.parse().unwrap())).err().unwrap();
-            assert_eq!(refused.code(), "BB_UNSUPPORTED", "{url}");
-        }
+        let refused = runtime.block_on(RedisCrate::connect(&"rediss://127.0.0.1:1".parse().unwrap())).err().unwrap();
+        assert_eq!(refused.code(), "BB_UNSUPPORTED");
         let lost = runtime.block_on(RedisCrate::connect(&"redis://127.0.0.1:1".parse().unwrap())).err().unwrap();
         assert_eq!(lost.code(), "BB_CONNECTION");
     }
