@@ -304,7 +304,8 @@ impl Engine for FlightEngine {
     }
 
     fn address(&self) -> Option<String> {
-        self.channel.is_private().then(|| self.url().to_string())
+        // The scheme of the URL is that of the protocol; those of all engines over it end alike.
+        self.channel.is_private().then(|| self.url().to_string().replacen(FLIGHT.name, self.descriptor.name, 1))
     }
 
     fn numbers(&self, range: Range<u64>) -> Result<String> {
