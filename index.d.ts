@@ -39,6 +39,8 @@ export declare class Engine {
   get name(): string
   /** The version of the software that holds the rows. */
   get version(): string
+  /** The URI by which other processes open the same engine while it is open here; nothing where they can't. */
+  get address(): string | null
   /** Whether the engine runs SQL; otherwise only `SELECT <columns> FROM <table>` works. */
   get sql(): boolean
   /** Creates a table. */

@@ -10,6 +10,7 @@ import { expect } from 'vitest';
 
 import { addon } from '../src/addon.js';
 import { findHyperd } from '../src/host/hyperd.js';
+import { findSail } from '../src/host/sail.js';
 import { isRequired, needs } from './needs.mjs';
 
 /** A word of `needs.json`. */
@@ -23,6 +24,10 @@ const FINDERS = {
   hyperd: (): Why => {
     const hyperd = findHyperd();
     return 'missing' in hyperd ? hyperd.missing : undefined;
+  },
+  sail: (): Why => {
+    const sail = findSail();
+    return 'missing' in sail ? sail.missing : undefined;
   },
   redis: () => whyNoServer('redis'),
   mysql: () => whyNoServer('mysql'),

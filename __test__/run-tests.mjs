@@ -2,7 +2,7 @@
 //
 //   node __test__/run-tests.mjs [rust | node] [--all] [--skipped-in FILE] [arguments of cargo or vitest]
 //
-// --all: requires every need that a command can get, and gets hyperd and Python's packages itself.
+// --all: requires every need that a command can get, and gets hyperd, Sail and Python's packages itself.
 // --skipped-in: runs only the tests that an earlier run skipped, by the file that BOUNDARY_BENCH_SKIPPED named then.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -54,8 +54,10 @@ async function main() {
 /** Gets the needs that can be had without root, then checks that all required needs are met. */
 async function getAll() {
   const { findHyperd } = await import('../dist/host/hyperd.js');
+  const { findSail } = await import('../dist/host/sail.js');
   // If the setup fails, the test below reports the missing need after the setup's own message.
   if ('missing' in findHyperd()) await run(process.execPath, [join(root, 'dist/cli/main.js'), 'setup', 'hyperd']);
+  if ('missing' in findSail()) await run(process.execPath, [join(root, 'dist/cli/main.js'), 'setup', 'sail']);
   const { status } = await run(process.execPath, [vitest(), 'run', '__test__/required-needs.test.ts']);
   return status === 0;
 }

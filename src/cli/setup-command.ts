@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { type InstallOptions, installHyperd } from '../host/install-hyperd.js';
+import { type InstallSailOptions, installSail } from '../host/install-sail.js';
 import { installRuntime } from '../host/install-runtime.js';
 import type { Installed } from '../host/setup-tools.js';
 import { EXIT_OK } from './exit-code.js';
@@ -12,6 +13,11 @@ const WHERE =
 const ABOUT_HYPERD = `
 It comes with the Python wheel tableauhyperapi, which the pip of python3 downloads from the package index; on Linux on x64, --from npm
 takes an older one from the npm package of Hyper's own Node binding, without Python. It goes into
+${WHERE}`;
+
+const ABOUT_SAIL = `
+It comes with the Python wheel pysail, which the pip of python3 downloads from the package index; its server needs that python3 to run.
+It goes into
 ${WHERE}`;
 
 const ABOUT_RUNTIMES = `
@@ -36,6 +42,15 @@ export function addSetupCommand(program: Command, finish: Finish): void {
     .addHelpText('after', ABOUT_HYPERD)
     .action(({ force, from }: Pick<InstallOptions, 'force' | 'from'>) =>
       installed(finish, (signal) => installHyperd({ force, from, signal, onProgress: say })),
+    );
+  setup
+    .command('sail')
+    .summary('install the server of the engine sail')
+    .description('Installs Sail, the distributed engine of the engine sail.')
+    .option('--force', 'install it anew where it is installed already')
+    .addHelpText('after', ABOUT_SAIL)
+    .action(({ force }: Pick<InstallSailOptions, 'force'>) =>
+      installed(finish, (signal) => installSail({ force, signal, onProgress: say })),
     );
   setup
     .command('runtime')

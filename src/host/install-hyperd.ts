@@ -3,7 +3,16 @@ import { join } from 'node:path';
 
 import { BoundaryError } from '../errors.js';
 import { HYPERD_BINARY, HYPERD_NPM, hyperdAt, hyperdCache, hyperdWheel } from './hyperd.js';
-import { type Installed, besideFolder, npmInstall, runTool, versionOf } from './setup-tools.js';
+import {
+  type Installed,
+  PIP_QUIETLY,
+  type PipWanted,
+  besideFolder,
+  npmInstall,
+  requirePip,
+  runPython,
+  versionOf,
+} from './setup-tools.js';
 
 const PACKAGE = 'tableauhyperapi';
 
@@ -23,6 +32,8 @@ const WITHOUT_PIP = `Or take hyperd from the wheel ${PACKAGE} yourself (it is a 
 const WITHOUT_PYTHON = hasNpmPackage()
   ? `Take it from npm with --from npm, or from the wheel ${PACKAGE} yourself (a zip archive), and set HYPERD_PATH to it.`
   : WITHOUT_PIP;
+
+const WANTED: PipWanted = { what: 'hyperd', withoutPython: WITHOUT_PYTHON, withoutPip: WITHOUT_PIP };
 
 export interface InstallOptions {
   /** Whether to reinstall an installed `hyperd`. */
@@ -74,7 +85,7 @@ function fetcherByNpm(): Fetch {
 async function fetcherByPip({ signal }: InstallOptions): Promise<Fetch> {
   const wheel = hyperdWheel();
   if (wheel === undefined) throw unsupported(`wheel of ${PACKAGE}`);
-  await requirePip(signal);
+  await requirePip(WANTED, signal);
   return (workshop, options) => fetchByPip(wheel, workshop, options);
 }
 
@@ -92,44 +103,25 @@ function unsupported(source: string): BoundaryError {
 
 async function fetchByPip(wheel: string, workshop: string, { signal, onProgress }: InstallOptions): Promise<string> {
   onProgress?.(`Downloading ${PACKAGE} ${wheel} (about 90 MB)`);
-  const quietly = ['--quiet', '--disable-pip-version-check', '--no-input'];
   const wanted = [`${PACKAGE}==${wheel}`, '--no-deps', '--only-binary=:all:'];
-  await python(['-m', 'pip', 'download', ...quietly, ...wanted, '--dest', workshop], signal, (why, cause) => {
-    throw new BoundaryError('BB_SETUP_DOWNLOAD', `pip can't download ${PACKAGE} ${wheel}: ${why}`, {
-      hint: `Is this machine online? ${WITHOUT_PIP}`,
-      cause,
-    });
-  });
+  await runPython(
+    ['-m', 'pip', 'download', ...PIP_QUIETLY, ...wanted, '--dest', workshop],
+    WANTED,
+    signal,
+    (why, cause) => {
+      throw new BoundaryError('BB_SETUP_DOWNLOAD', `pip can't download ${PACKAGE} ${wheel}: ${why}`, {
+        hint: `Is this machine online? ${WITHOUT_PIP}`,
+        cause,
+      });
+    },
+  );
   onProgress?.('Unpacking hyperd (about 260 MB)');
   const [archive = ''] = (await readdir(workshop)).filter((file) => file.endsWith('.whl'));
   const unpacked = join(workshop, HYPERD_BINARY);
-  await python(['-c', UNPACK, join(workshop, archive), unpacked], signal, (why, cause) => {
+  await runPython(['-c', UNPACK, join(workshop, archive), unpacked], WANTED, signal, (why, cause) => {
     throw new BoundaryError('BB_SETUP_UNPACK', `hyperd can't be unpacked: ${why}`, { cause });
   });
   // Python's zip module does not restore file permissions.
   await chmod(unpacked, 0o755);
   return unpacked;
-}
-
-async function requirePip(signal: AbortSignal | undefined): Promise<void> {
-  await python(['-m', 'pip', '--version'], signal, (why, cause) => {
-    throw new BoundaryError('BB_SETUP_NO_PIP', `python3 has no pip: ${why}`, {
-      hint: `Install pip, e.g. \`apt install python3-pip\`. ${WITHOUT_PIP}`,
-      cause,
-    });
-  });
-}
-
-async function python(
-  args: readonly string[],
-  signal: AbortSignal | undefined,
-  fail: (why: string, cause: unknown) => never,
-): Promise<void> {
-  await runTool('python3', args, signal, (why, cause, isMissing) => {
-    if (!isMissing) fail(why, cause);
-    throw new BoundaryError('BB_SETUP_NO_PYTHON', 'there is no python3, whose pip brings hyperd', {
-      hint: WITHOUT_PYTHON,
-      cause,
-    });
-  });
 }

@@ -58,6 +58,42 @@ export async function npmInstall(
   });
 }
 
+/** The options of every call of pip: it asks nothing, and prints only errors. */
+export const PIP_QUIETLY = ['--quiet', '--disable-pip-version-check', '--no-input', '--root-user-action=ignore'];
+
+/** What pip brings, and what to do where there is no Python or no pip. */
+export interface PipWanted {
+  readonly what: string;
+  readonly withoutPython: string;
+  readonly withoutPip: string;
+}
+
+/** Checks that `python3` has pip. Throws a `BoundaryError`: `BB_SETUP_NO_PYTHON`, or `BB_SETUP_NO_PIP`. */
+export async function requirePip(wanted: PipWanted, signal: AbortSignal | undefined): Promise<void> {
+  await runPython(['-m', 'pip', '--version'], wanted, signal, (why, cause) => {
+    throw new BoundaryError('BB_SETUP_NO_PIP', `python3 has no pip: ${why}`, {
+      hint: `Install pip, e.g. \`apt install python3-pip\`. ${wanted.withoutPip}`,
+      cause,
+    });
+  });
+}
+
+/** Runs `python3`; `fail` is told the last line of its errors. Throws a `BoundaryError` with the code `BB_SETUP_NO_PYTHON` if there is none. */
+export async function runPython(
+  args: readonly string[],
+  { what, withoutPython }: PipWanted,
+  signal: AbortSignal | undefined,
+  fail: (why: string, cause: unknown) => never,
+): Promise<void> {
+  await runTool('python3', args, signal, (why, cause, isMissing) => {
+    if (!isMissing) fail(why, cause);
+    throw new BoundaryError('BB_SETUP_NO_PYTHON', `there is no python3, whose pip brings ${what}`, {
+      hint: withoutPython,
+      cause,
+    });
+  });
+}
+
 /** Runs a program; `fail` is told the last line of its errors, or that there is no such program. */
 export async function runTool(
   program: string,

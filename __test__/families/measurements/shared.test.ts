@@ -73,6 +73,21 @@ describe('the tables of a server', () => {
   });
 });
 
+it.skipIf(lacks('sail'))('a private server is one for all processes of a run, and ends with it', async () => {
+  const cells = cellsOf('sail');
+  const options = { rows: ROWS, workers: 1, engines: {} };
+  const family = await measurementsFamily.open(options, cells);
+  const changed = await family.shared!();
+  expect(changed.shared?.tables).toEqual(['sail']);
+  const uri = changed.engines!['sail']!;
+  expect(uri).toMatch(/^sail:\/\/127\.0\.0\.1:\d+$/);
+  expect((await family.shared!()).engines).toEqual(changed.engines);
+  await asFork({ ...options, ...changed }, cells);
+  expect(await countIn(uri)).toBe(ROWS);
+  await family.close();
+  await expect(countIn(uri)).rejects.toThrow(expect.objectContaining({ code: 'BB_ENGINE' }));
+});
+
 it('tables in memory are not shared', async () => {
   const family = await measurementsFamily.open({ rows: ROWS, workers: 1, engines: {} }, cellsOf('embedded'));
   expect(await family.shared!()).toEqual({ engines: {}, shared: { tables: [] } });

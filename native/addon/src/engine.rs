@@ -94,8 +94,8 @@ impl Engine {
 
 #[napi]
 impl Engine {
-    /// Opens the engine of a URI: `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...` or
-    /// `flight:...`. Two opens of one file share one engine.
+    /// Opens the engine of a URI: `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...`,
+    /// `flight:...` or `sail:...`. Two opens of one file share one engine.
     #[napi(factory)]
     pub async fn open(uri: String) -> napi::Result<Self> {
         blocking(move || boundary_bench_engines::open(&uri)).await.map(Self::of)
@@ -133,6 +133,12 @@ impl Engine {
     #[napi(getter, catch_unwind)]
     pub fn version(&self) -> napi::Result<String> {
         Ok(self.get()?.version())
+    }
+
+    /// The URI by which other processes open the same engine while it is open here; nothing where they can't.
+    #[napi(getter, catch_unwind)]
+    pub fn address(&self) -> napi::Result<Option<String>> {
+        Ok(self.get()?.address())
     }
 
     /// Whether the engine runs SQL; otherwise only `SELECT <columns> FROM <table>` works.

@@ -22,8 +22,8 @@ pub fn no_transaction() -> Error {
 pub fn create_table(
     table: &TableDefinition,
     mode: CreateMode,
-    identifier: fn(&str) -> String,
-    column: fn(&Column) -> String,
+    identifier: impl Fn(&str) -> String,
+    column: impl Fn(&Column) -> String,
 ) -> (Option<String>, String) {
     let name = identifier(&table.name);
     let columns = table.columns.iter().map(column).collect::<Vec<_>>().join(", ");

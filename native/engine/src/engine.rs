@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -103,6 +104,25 @@ pub trait Engine: Any + Send + Sync {
     /// The transport to the engine's server, one of [`Descriptor::transports`]; `None` where there is no choice.
     fn transport(&self) -> Option<&'static str> {
         None
+    }
+
+    /// The URI by which other processes open the same engine, for as long as it is open here; `None` where they can't.
+    fn address(&self) -> Option<String> {
+        None
+    }
+
+    /// An item of `FROM` whose only column `i` counts through a range, as a BIGINT: for tables that the engine fills by itself,
+    /// where it takes no rows.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for an engine that takes rows, and the errors of [`Engine::query`].
+    fn numbers(&self, range: Range<u64>) -> Result<String> {
+        Err(Error::Unsupported(format!(
+            "the engine {} makes no rows from {} to {}",
+            self.name(),
+            range.start,
+            range.end
+        )))
     }
 
     /// Creates a table.

@@ -3,6 +3,7 @@
 //!
 //! Row `i` is `id = i, sensor_id = i % 10, value = i * 0.1, timestamp = 1_700_000_000_000 + i * 1000`.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Float64Array, Int32Array, Int64Array, RecordBatch};
@@ -93,6 +94,12 @@ impl RowRange {
                 "rows {start} to {start} + {rows} are too many: \"id\" is an INT, so there are at most {MAX_ROWS} rows"
             ))),
         }
+    }
+
+    /// The indexes of the rows.
+    #[must_use]
+    pub fn indexes(self) -> Range<u64> {
+        u64::from(self.start)..u64::from(self.end)
     }
 
     /// The number of rows.

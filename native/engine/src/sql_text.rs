@@ -42,6 +42,15 @@ pub fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// A name in a statement for any server: as it is where every server reads it so, else quoted as [`identifier`] does. Servers differ
+/// in how they quote names.
+#[must_use]
+pub fn name(name: &str) -> String {
+    let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_');
+    if is_plain { name.to_owned() } else { identifier(name) }
+}
+
 /// Quotes a text as a standard SQL string.
 #[must_use]
 pub fn literal(text: &str) -> String {

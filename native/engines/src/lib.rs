@@ -8,9 +8,10 @@ use boundary_bench_flight::FLIGHT;
 use boundary_bench_hyper::HYPER;
 use boundary_bench_kernel::Result;
 use boundary_bench_mysql::MYSQL;
+use boundary_bench_sail::SAIL;
 
 /// Every engine.
-pub static ENGINES: [&Descriptor; 5] = [&MEMORY, &EMBEDDED, &HYPER, &MYSQL, &FLIGHT];
+pub static ENGINES: [&Descriptor; 6] = [&MEMORY, &EMBEDDED, &HYPER, &MYSQL, &FLIGHT, &SAIL];
 
 /// The engine whose scheme `uri` has.
 ///
@@ -23,7 +24,8 @@ pub fn of_uri(uri: &str) -> Result<&'static Descriptor> {
 }
 
 /// Opens the engine that `uri` names: `memory:`, `embedded:` (DuckDB in memory), `embedded:/path/to/file.duckdb`, `hyper:`
-/// ([`boundary_bench_hyper::open`]), `mysql:` ([`boundary_bench_mysql::open`]) or `flight:` ([`boundary_bench_flight::open`]).
+/// ([`boundary_bench_hyper::open`]), `mysql:` ([`boundary_bench_mysql::open`]), `flight:` ([`boundary_bench_flight::open`]) or `sail:`
+/// ([`boundary_bench_sail::open`]).
 /// Two opens of one file of DuckDB share one engine; two opens without a file are two engines.
 ///
 /// # Errors

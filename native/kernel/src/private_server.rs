@@ -77,6 +77,27 @@ pub fn printed(folder: &Path, beginning: &str) -> Option<String> {
     lines.find_map(|line| line.strip_prefix(beginning)).map(str::to_owned)
 }
 
+/// What follows a `text` in the first line that has it, of those that the programs of a server's folder have printed; `None` until
+/// then.
+#[must_use]
+pub fn printed_after(folder: &Path, text: &str) -> Option<String> {
+    let output = std::fs::read(folder.join(OUTPUT)).ok()?;
+    let output = String::from_utf8_lossy(&output);
+    let mut lines = output.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+    lines.find_map(|line| line.split_once(text)).map(|(_, rest)| rest.to_owned())
+}
+
+/// The folder of what `boundary-bench setup` installs: `$BOUNDARY_BENCH_CACHE`, else that of the system's caches; `None` where
+/// there is none.
+#[must_use]
+pub fn cache_folder() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("BOUNDARY_BENCH_CACHE").or_else(|| {
+        let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
+        base.map(|base| base.join("boundary-bench"))
+    })
+}
+
 /// The folders that are searched for programs: those of `PATH`, then `elsewhere`, unless the variable
 /// `BOUNDARY_BENCH_PATH_ONLY` is set.
 #[must_use]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use boundary_bench_engine::Engine;
-use boundary_bench_engine::sql_text::identifier;
+use boundary_bench_engine::sql_text::name;
 use boundary_bench_kernel::{Error, Result};
 use serde::Deserialize;
 use serde_json::Value;
@@ -214,7 +214,7 @@ impl Family {
         let entry = self.workloads.get(workload.name());
         let sql = entry.and_then(|entry| entry.sql.as_deref());
         let sql = sql.ok_or_else(|| Error::InvalidArgument(format!("{} has no query", workload.name())))?;
-        Ok(sql.replace("{table}", &identifier(table)))
+        Ok(sql.replace("{table}", &name(table)))
     }
 
     /// The entries of a lane for a workload: those on the engines, or with `client` those of that client library.

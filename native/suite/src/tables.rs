@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
 use boundary_bench_engine::lanes::row_writer::RowWriter;
-use boundary_bench_engine::measurements::{self, RowRange};
-use boundary_bench_engine::sql_text::identifier;
+use boundary_bench_engine::measurements::{self, RowRange, SENSORS, TIMESTAMP_START, TIMESTAMP_STEP, VALUE_STEP};
+use boundary_bench_engine::sql_text::name;
+use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{CreateMode, Engine, QueryOptions};
-use boundary_bench_kernel::Result;
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::{Error, Result};
 
 use crate::row_check::RowCheck;
 use crate::sample::merge;
@@ -39,23 +41,46 @@ pub fn worker_ranges(start: u64, rows: u64, workers: u32) -> Result<Vec<RowRange
         .collect()
 }
 
-/// Makes and fills the tables that the queries of `workers` workers read, untimed. Existing tables are replaced.
+/// Makes and fills the tables that the queries of `workers` workers read, untimed. Existing tables are replaced. A server that
+/// takes no rows makes them by itself.
 ///
 /// # Errors
 /// The errors of [`worker_ranges`] and of the engine.
 pub fn load(engine: &Arc<dyn Engine>, table: &str, rows: u64, workers: u32) -> Result<()> {
     // Computed first, since it refuses too many workers before a name is allocated for each of them.
     let ranges = worker_ranges(0, rows, workers)?;
-    for (name, range) in table_names(table, workers).iter().zip(ranges) {
-        let table = measurements::table(name);
+    for (own, range) in table_names(table, workers).iter().zip(ranges) {
+        let table = measurements::table(own);
         engine.create_table(&table, CreateMode::Replace)?;
-        let mut writer = RowWriter::begin(Arc::clone(engine), table)?;
-        for row in range.iter() {
-            writer.push(&row)?;
+        match fill(engine, table, range) {
+            Err(Error::Unsupported(refusal)) => fill_by_server(&**engine, own, range).map_err(|error| match error {
+                Error::Unsupported(_) => Error::Unsupported(refusal),
+                other => other,
+            })?,
+            filled => filled?,
         }
-        writer.execute()?;
     }
     Ok(())
+}
+
+fn fill(engine: &Arc<dyn Engine>, table: TableDefinition, range: RowRange) -> Result<()> {
+    let mut writer = RowWriter::begin(Arc::clone(engine), table)?;
+    for row in range.iter() {
+        writer.push(&row)?;
+    }
+    writer.execute().map(drop)
+}
+
+/// Lets the server insert the rows of a range, by their closed form.
+fn fill_by_server(engine: &dyn Engine, table: &str, range: RowRange) -> Result<()> {
+    let numbers = engine.numbers(range.indexes())?;
+    // The step has an exponent, without which a server may take it for a decimal, whose products differ in their last bits.
+    let sql = format!(
+        "INSERT INTO {} SELECT CAST(i AS INTEGER), CAST(i % {SENSORS} AS INTEGER), i * {VALUE_STEP:e}, \
+         {TIMESTAMP_START} + i * {TIMESTAMP_STEP} FROM {numbers}",
+        name(table)
+    );
+    engine.execute(&sql, &CancelToken::default()).map(drop)
 }
 
 /// Drops the tables of [`load`] or of an insert.
@@ -77,11 +102,11 @@ fn summed_by_engine(engine: &dyn Engine, table: &str) -> Result<Checksum> {
     // Exact sums of 64-bit integers need more than 64 bits; not every engine widens them by itself. Those of 32-bit ones don't.
     let whole = |column, what| format!("CAST(coalesce(sum({what}), 0) AS DECIMAL(38, 0)) AS {column}");
     let sql = format!(
-        "SELECT count(*) AS \"rows\", {}, {}, coalesce(sum(value), 0) AS value, {} FROM {}",
+        "SELECT count(*) AS row_count, {}, {}, coalesce(sum(value), 0) AS value, {} FROM {}",
         whole("id", "id"),
         whole("sensor_id", "sensor_id"),
         whole("timestamp", "CAST(timestamp AS DECIMAL(38, 0))"),
-        identifier(table)
+        name(table)
     );
     let mut sums = read_all(engine, &sql)?;
     let (_, rows) = sums.sums.0.remove(0);
@@ -96,7 +121,7 @@ fn scanned(engine: &dyn Engine, table: &str) -> Result<Checksum> {
 }
 
 fn scan(table: &str) -> String {
-    format!("SELECT id, sensor_id, value, timestamp FROM {}", identifier(table))
+    format!("SELECT id, sensor_id, value, timestamp FROM {}", name(table))
 }
 
 /// Checks each row of a table, untimed.
@@ -119,7 +144,6 @@ mod tests {
     use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
     use boundary_bench_engine::measurements::expected_all;
     use boundary_bench_engines::open;
-    use boundary_bench_kernel::cancel::CancelToken;
 
     use super::*;
 

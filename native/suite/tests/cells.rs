@@ -1,15 +1,17 @@
 //! Every cell of the matrix's `rust` side returns its checksum, on every engine.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use boundary_bench_engine::Engine;
 use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
 use boundary_bench_engines::open;
-use boundary_bench_flight::Login;
+use boundary_bench_flight::{Habits, Login};
+use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::needs;
 use boundary_bench_server::{FlightOptions, Options, Server};
 use boundary_bench_suite::{
-    CellSpec, Client, EngineLane, Flavor, Lane, Workload, expected, load, matrix, run_cell, verify_cell,
+    CellSpec, Client, EngineLane, Flavor, Lane, Workload, expected, load, matrix, run_cell, unload, verify_cell,
 };
 
 const ROWS: u64 = 10_007;
@@ -107,7 +109,7 @@ fn every_cell_returns_its_checksum_on_flight_also_by_the_crate() {
     let server = Server::start(&options).unwrap();
     check_every_cell(&server.url(), 20);
     let login = Login { user: "me".to_owned(), password: "s3cret".to_owned() };
-    let options = Options { flight: Some(FlightOptions { login: Some(login), database: None }), ..options };
+    let options = Options { flight: Some(FlightOptions { login: Some(login), ..FlightOptions::default() }), ..options };
     let server = Server::start(&options).unwrap();
     let engine = open(&server.url().replace("flight://", "flight://me:s3cret@")).unwrap();
     load(&engine, "loaded", ROWS, 1).unwrap();
@@ -117,6 +119,57 @@ fn every_cell_returns_its_checksum_on_flight_also_by_the_crate() {
     for spec in cells {
         verify_cell(&engine, &spec).unwrap_or_else(|error| panic!("{spec:?}: {error}"));
     }
+}
+
+/// Checks that the server makes the rows, that every lane out reads them, and that every lane in is refused in the server's words.
+fn check_rows_of_the_server(uri: &str) {
+    let engine = open(uri).unwrap();
+    load(&engine, "loaded", ROWS, 1).unwrap();
+    let (mut read, mut refused) = (0, 0);
+    for spec in cells_of(&*engine, 1).into_iter().filter(|spec| spec.client.is_none()) {
+        let outcome = run_cell(&engine, &spec);
+        if spec.workload == Workload::InsertBulk {
+            let error = outcome.unwrap_err();
+            assert_eq!(error.code(), "BB_UNSUPPORTED", "{uri} {spec:?}");
+            assert!(error.to_string().ends_with("do_put_statement_ingest has no default implementation"), "{error}");
+            refused += 1;
+            continue;
+        }
+        let sample = outcome.unwrap_or_else(|error| panic!("{uri} {spec:?}: {error}"));
+        let difference = sample.checksum.difference(&expected(&spec).unwrap(), FLOAT_TOLERANCE);
+        assert_eq!(difference, None, "{uri} {spec:?}");
+        verify_cell(&engine, &spec).unwrap_or_else(|error| panic!("{uri} {spec:?}: {error}"));
+        read += 1;
+    }
+    assert!(read >= 10 && refused >= 3, "{uri}: {read} lanes out, {refused} lanes in");
+    assert_eq!(engine.list_tables().unwrap(), ["loaded"]);
+    unload(&engine, "loaded", 1).unwrap();
+    assert!(engine.list_tables().unwrap().is_empty());
+}
+
+#[test]
+fn a_server_that_takes_no_rows_makes_them_and_every_lane_out_reads_them() {
+    let habits = Habits { only_queries: true, ..Habits::default() };
+    let flight = Some(FlightOptions { habits, ..FlightOptions::default() });
+    let server =
+        Server::start(&Options { flight, listen: "127.0.0.1:0".parse().unwrap(), ..Options::default() }).unwrap();
+    for dialect in ["duckdb", "plain"] {
+        check_rows_of_the_server(&format!("{}?dialect={dialect}", server.url()));
+    }
+}
+
+#[test]
+fn sail_makes_its_rows_and_every_lane_out_reads_them() {
+    needs!("sail", boundary_bench_sail::executable());
+    check_rows_of_the_server("sail:?workers=3");
+}
+
+#[test]
+fn sail_is_also_reached_as_any_server_whose_dialect_is_found() {
+    let program = needs!("sail", boundary_bench_sail::executable());
+    let workers = NonZeroU32::new(2).unwrap();
+    let server = boundary_bench_sail::SailServer::start(&program, workers, &CancelToken::default()).unwrap();
+    check_rows_of_the_server(&server.url().unwrap().to_string());
 }
 
 /// Inserts more rows than the client sends at once, and so few that a worker has none.

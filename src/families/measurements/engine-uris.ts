@@ -1,4 +1,5 @@
 import { findHyperd } from '../../host/hyperd.js';
+import { findSail } from '../../host/sail.js';
 import { targetSkip } from '../requests/target-server.js';
 import { matrix } from './matrix.js';
 
@@ -7,6 +8,10 @@ const MISSING: Readonly<Record<string, () => string | undefined>> = {
   hyperd: () => {
     const hyperd = findHyperd();
     return 'missing' in hyperd ? hyperd.missing : undefined;
+  },
+  sail: () => {
+    const sail = findSail();
+    return 'missing' in sail ? sail.missing : undefined;
   },
   mysql: () => targetSkip('mysql', {}),
   reference: () => targetSkip('rest', {}),

@@ -1,6 +1,6 @@
 import type { DuckDbInterface } from '../../clients/duckdb-node-api.js';
 import type { JsTableClient } from '../../clients/measurement-table.js';
-import { connect } from '../../library/engine/connection.js';
+import { type Connection, connect, engineOf } from '../../library/engine/connection.js';
 import { unloadTables } from './native-suite.js';
 import { useHyperd } from '../../host/hyperd.js';
 import { SERVER_OPTIONS } from '../requests/options.js';
@@ -55,6 +55,8 @@ class OpenMeasurements implements OpenFamily {
   #folder: Promise<DatabaseFolder> | undefined;
   /** The URIs of the engines over which other processes measure, once there are any. */
   #sharedUris: Readonly<Record<string, string>> | undefined;
+  /** The connections that keep the private servers of the run alive, by the names of their engines. */
+  readonly #servers = new Map<string, Promise<Connection>>();
   #mysql: Promise<{ readonly server: TargetServer; readonly url: string }> | undefined;
 
   constructor({ engines, hyperd, shared }: FamilyOptions & MeasurementsValues, cells: readonly PlannedMeasurement[]) {
@@ -89,12 +91,23 @@ class OpenMeasurements implements OpenFamily {
       if (isServer(uri)) uris[name] = uri;
       // A server of our own is told by its URL.
       else if (name === MYSQL) uris[name] = (await this.#mysql)?.server.url ?? uri;
+      else if (matrix.engines[name]?.shared === true) uris[name] = await this.#addressOf(name, uri);
       else if (defaultTransport(name) !== undefined) {
         this.#folder ??= DatabaseFolder.create();
         uris[name] = isBareUri(name, uri) ? (await this.#folder).uriOf(name) : uri;
       }
     }
     return uris;
+  }
+
+  /** The address of the private server of the run, which is started here if it does not run. */
+  async #addressOf(name: string, uri: string): Promise<string> {
+    let server = this.#servers.get(name);
+    if (server === undefined) {
+      server = connect(uri);
+      this.#servers.set(name, server);
+    }
+    return engineOf(await server).address ?? uri;
   }
 
   /** Drops the tables that the processes of the run have left in the user's databases. */
@@ -127,6 +140,7 @@ class OpenMeasurements implements OpenFamily {
     } finally {
       this.#hyperd[Symbol.dispose]();
       await (await this.#folder)?.remove();
+      for (const server of opened(await Promise.allSettled(this.#servers.values()))) await server.close();
       // A server that could not be opened has failed its cells, and needs no closing.
       await (await this.#mysql?.catch(() => undefined))?.server.close();
     }

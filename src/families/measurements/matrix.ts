@@ -19,6 +19,8 @@ export interface EngineEntry {
   readonly can: readonly Capability[];
   /** The server that must be found to open the engine; absent if it needs none. */
   readonly server?: string;
+  /** Whether a run starts one private server for all of its processes. */
+  readonly shared?: boolean;
   /**
    * The transports to its server, each a dimension of its cells; absent if there is none to choose. A transport with a limit
    * takes no rows, and `limit` says so.
@@ -31,9 +33,6 @@ export interface EngineEntry {
   readonly workers?: readonly Workers[];
   /** The most rows of lanes of a form, if the engine is too slow for more. */
   readonly maxRows?: Readonly<Partial<Record<Form, number>>>;
-  /** The names of text and 64-bit floats in a CAST, if they are not VARCHAR and DOUBLE PRECISION. */
-  readonly textType?: string;
-  readonly doubleType?: string;
 }
 
 export interface WorkloadEntry {

@@ -1,7 +1,7 @@
 import type { Checksum } from '../../records/record.js';
 import type { Connection } from '../../library/engine/connection.js';
 import { ColumnSums, type ColumnValues, mergeChecksums } from './checksum.js';
-import { matrix, queryOf, workloadEntry } from './matrix.js';
+import { queryOf, workloadEntry } from './matrix.js';
 
 /** The checksum of the rows in these tables, untimed: computed by the engine if it runs SQL, else by a scan. */
 export async function readBack(connection: Connection, tables: readonly string[]): Promise<Checksum> {
@@ -12,13 +12,16 @@ export async function readBack(connection: Connection, tables: readonly string[]
   return mergeChecksums(parts, columns);
 }
 
-/** The query by which the engine sums the columns of a table. */
-export function sumsQuery(table: string, { textType = 'VARCHAR', doubleType = 'DOUBLE PRECISION' } = {}): string {
-  // Sums of 64-bit integers need more than 64 bits, which hyperd's sums lack without a cast; as text they arrive complete.
+/**
+ * The query by which a database sums the columns of a table. Sums of 64-bit integers need more than 64 bits, which hyperd's sums lack
+ * without a cast; they arrive complete as text, or as `decimal`s, whose type has one name on all servers.
+ */
+export function sumsQuery(table: string, sums: 'text' | 'decimal' = 'text'): string {
   const whole = (column: string, what = column): string =>
-    `CAST(coalesce(sum(${what}), 0) AS ${textType}) AS ${column}`;
+    `CAST(coalesce(sum(${what}), 0) AS ${sums === 'text' ? 'VARCHAR' : 'DECIMAL(38, 0)'}) AS ${column}`;
+  const value = 'coalesce(sum(value), 0)';
   return `SELECT count(*) AS row_count, ${whole('id')}, ${whole('sensor_id')},
-    CAST(coalesce(sum(value), 0) AS ${doubleType}) AS value,
+    ${sums === 'text' ? `CAST(${value} AS DOUBLE PRECISION)` : value} AS value,
     ${whole('timestamp', 'CAST(timestamp AS DECIMAL(38, 0))')} FROM ${table}`;
 }
 
@@ -32,7 +35,7 @@ export function checksumOfSums(row: Readonly<Record<string, unknown>>): Checksum
 }
 
 async function summedByEngine(connection: Connection, table: string): Promise<Checksum> {
-  const [row] = await connection.executeQuery(sumsQuery(table, matrix.engines[connection.engine.name]));
+  const [row] = await connection.executeQuery(sumsQuery(table, 'decimal'));
   return checksumOfSums(row as Record<string, unknown>);
 }
 

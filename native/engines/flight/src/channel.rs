@@ -1,6 +1,7 @@
 //! Connections to a service, and calls over them.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,9 +21,10 @@ use hyper::client::conn::http2;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, TE, USER_AGENT};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use prost::Message;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OnceCell};
 use tonic::{Code, Status};
 
+use crate::client::Intent;
 use crate::data::Data;
 use crate::grpc::{GRPC, MessageBody, Messages, ONLY_READS, Parts, SERVICE, framed, status_of};
 use crate::status::to_error;
@@ -48,6 +50,8 @@ pub(crate) struct Channel {
     /// The value of the `authorization` header of calls; `None` without a login.
     token: Mutex<Option<HeaderValue>>,
     connections: Mutex<Vec<Connection>>,
+    /// The same service at other locations, by their URIs; each is connected to when it is needed.
+    others: Mutex<HashMap<String, Arc<OnceCell<Arc<Self>>>>>,
     /// A server of our own, which must outlive the connections.
     server: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -70,7 +74,8 @@ struct Connection {
 impl Channel {
     /// Connects and logs in.
     pub(crate) async fn connect(url: FlightUrl, server: Option<Arc<dyn Any + Send + Sync>>) -> Result<Arc<Self>> {
-        let channel = Self { url, token: Mutex::default(), connections: Mutex::default(), server };
+        let channel =
+            Self { url, token: Mutex::default(), connections: Mutex::default(), others: Mutex::default(), server };
         channel.lease().await?;
         if let Some((user, password)) = channel.url.login.clone() {
             let token = channel.log_in(user, password).await?;
@@ -79,24 +84,34 @@ impl Channel {
         Ok(Arc::new(channel))
     }
 
-    /// Connects to the same service at another location, which one of its endpoints names.
+    /// The same service at another location, which one of its endpoints names; connected to at its first use.
     pub(crate) async fn elsewhere(&self, location: &str) -> Result<Arc<Self>> {
+        let other = Arc::clone(lock(&self.others).entry(location.to_owned()).or_default());
+        other.get_or_try_init(|| self.connect_elsewhere(location)).await.cloned()
+    }
+
+    async fn connect_elsewhere(&self, location: &str) -> Result<Arc<Self>> {
+        let unusable = || Error::Unsupported(format!("a result at {location} can't be fetched from here"));
         let (scheme, rest) = location.split_once("://").unwrap_or((location, ""));
         let scheme = match scheme {
             "grpc" | "grpc+tcp" => "flight",
             "grpc+tls" => "flight+tls",
-            _ => return Err(Error::Unsupported(format!("a result at {location} can't be fetched from here"))),
+            _ => return Err(unusable()),
         };
-        let mut url: FlightUrl = format!("{scheme}://{rest}").parse()?;
-        url.trust.clone_from(&self.url.trust);
-        url.most_bytes = self.url.most_bytes;
-        url.timeout = self.url.timeout;
-        url.login.clone_from(&self.url.login);
-        Self::connect(url, None).await
+        let place = format!("{scheme}://{rest}").parse::<FlightUrl>().map_err(|_| unusable())?.place;
+        if self.url.place.tls && !place.tls && self.url.login.is_some() {
+            return Err(Error::Insecure(format!("the password is not sent to {location}, which has no TLS")));
+        }
+        Self::connect(FlightUrl { place, ..self.url.clone() }, None).await
     }
 
     pub(crate) fn url(&self) -> &FlightUrl {
         &self.url
+    }
+
+    /// Whether the server is one of our own, which ends with the channel.
+    pub(crate) fn is_private(&self) -> bool {
+        self.server.is_some()
     }
 
     async fn log_in(&self, user: String, password: String) -> Result<HeaderValue> {
@@ -164,8 +179,13 @@ impl Channel {
         Ok(sender)
     }
 
-    /// Makes a call; its reply is read as it arrives.
+    /// Makes a call that changes nothing, or that our own server knows as one that does; its reply is read as it arrives.
     pub(crate) async fn call(&self, method: &str, body: MessageBody) -> Result<Reply> {
+        self.call_with(method, body, Intent::Read).await
+    }
+
+    /// Makes a call with an intent; its reply is read as it arrives.
+    pub(crate) async fn call_with(&self, method: &str, body: MessageBody, intent: Intent) -> Result<Reply> {
         let (mut sender, calls) = self.lease().await?;
         let uri = format!(
             "{}://{}{SERVICE}{method}",
@@ -175,8 +195,10 @@ impl Channel {
         let mut request = Request::post(uri)
             .header(CONTENT_TYPE, GRPC)
             .header(TE, HeaderValue::from_static("trailers"))
-            .header(USER_AGENT, NAME_AND_VERSION)
-            .header(ONLY_READS, HeaderValue::from_static("1"));
+            .header(USER_AGENT, NAME_AND_VERSION);
+        if intent == Intent::Read {
+            request = request.header(ONLY_READS, HeaderValue::from_static("1"));
+        }
         if let Some(token) = &*lock(&self.token) {
             request = request.header(AUTHORIZATION, token);
         }

@@ -13,11 +13,20 @@ use crate::data::{BatchWriter, command_message, schema_message};
 use crate::engine_error;
 use crate::grpc::{MessageBody, Parts, framed};
 
+/// The intent of a statement that is sent as a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Intent {
+    /// To read: our own server then refuses a statement that changes something.
+    Read,
+    /// To change something, on a server that takes no updates.
+    Change,
+}
+
 impl Channel {
     /// The endpoints of a command's result.
-    pub(crate) async fn flight_info(&self, command: &impl ProstMessageExt) -> Result<FlightInfo> {
+    pub(crate) async fn flight_info(&self, command: &impl ProstMessageExt, intent: Intent) -> Result<FlightInfo> {
         let request = MessageBody::request(Parts::from([framed(&descriptor(command))]));
-        let mut reply = self.call("GetFlightInfo", request).await?;
+        let mut reply = self.call_with("GetFlightInfo", request, intent).await?;
         only(&mut reply).await
     }
 

@@ -1,17 +1,20 @@
 //! The engine: tables by SQL and by the service's metadata, queries and inserts as Arrow.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
-use arrow_array::{Array, RecordBatch, UnionArray};
+use arrow_array::types::{Int64Type, UInt32Type};
+use arrow_array::{Array, RecordBatch, StringArray, UnionArray};
+use arrow_flight::FlightInfo;
 use arrow_flight::sql::{
     CommandGetSqlInfo, CommandGetTables, CommandStatementQuery, CommandStatementUpdate, ProstMessageExt, SqlInfo,
 };
+use arrow_schema::{DataType, Schema};
 use boundary_bench_engine::dialect::create_table;
-use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::table::{Column, TableDefinition};
 use boundary_bench_engine::{
     BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, Statement,
@@ -22,12 +25,14 @@ use boundary_bench_processes::PrivateServer;
 use bytes::Bytes;
 
 use crate::channel::{Channel, Waiter};
-use crate::client::{not_understood, rows_changed, schema_of};
+use crate::client::{Intent, not_understood, rows_changed, schema_of};
+use crate::dialect::{Dialect, PROBE_SUM};
+use crate::endpoints::Endpoints;
 use crate::ingest::FlightIngest;
 use crate::prepared::PreparedStatement;
-use crate::stream::{Endpoints, FlightStream};
+use crate::stream::FlightStream;
 use crate::url::FlightUrl;
-use crate::values::columns_of;
+use crate::values::{columns_of, converted};
 use crate::{FLIGHT, engine_error, runtime};
 
 /// How long a server may take to answer a ping.
@@ -53,9 +58,14 @@ pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
 
 /// A service of Flight SQL. All methods may run at once.
 pub struct FlightEngine {
+    descriptor: &'static Descriptor,
     channel: Arc<Channel>,
     version: String,
     ordered: bool,
+    /// The dialect of the server, found when it is needed.
+    dialect: OnceLock<Dialect>,
+    /// Whether the server takes no updates, so that commands are sent as queries.
+    commands_are_queries: AtomicBool,
 }
 
 impl FlightEngine {
@@ -64,18 +74,41 @@ impl FlightEngine {
     /// # Errors
     /// The same errors as [`open`].
     pub fn open(url: FlightUrl, server: Option<Arc<dyn Any + Send + Sync>>) -> Result<Self> {
+        Self::open_as(&FLIGHT, url, server)
+    }
+
+    /// Connects as [`FlightEngine::open`] does, to the service of an engine with a description of its own.
+    ///
+    /// # Errors
+    /// The same errors as [`open`].
+    pub fn open_as(
+        descriptor: &'static Descriptor,
+        url: FlightUrl,
+        server: Option<Arc<dyn Any + Send + Sync>>,
+    ) -> Result<Self> {
         runtime().block_on(async {
+            let dialect = url.dialect;
             let channel = Channel::connect(url, server).await?;
-            let version = match about(&channel).await {
-                Ok(version) => version,
+            let probe = channel.flight_info(&query_of("SELECT 1"), Intent::Read).await;
+            // A server that does not state the order may return rows in any order.
+            let ordered = probe.as_ref().is_ok_and(|info| info.ordered);
+            if let Ok(info) = probe {
+                // Some servers keep a result until it is read.
+                let _ = all(&channel, info).await;
+            }
+            let told = match about(&channel).await {
+                Ok(told) => told,
                 // A service need not report its name and version.
-                Err(Error::Unsupported(_)) => "unknown".to_owned(),
+                Err(Error::Unsupported(_)) => None,
                 Err(error) => return Err(error),
             };
-            let probe = CommandStatementQuery { query: "SELECT 1".to_owned(), transaction_id: None };
-            // A server that does not state the order may return rows in any order.
-            let ordered = channel.flight_info(&probe).await.is_ok_and(|info| info.ordered);
-            Ok(Self { channel, version, ordered })
+            let dialect = dialect.or_else(|| told.as_deref().and_then(Dialect::of_server));
+            let version = match told {
+                Some(told) => told,
+                None => version_by_sql(&channel).await.unwrap_or_else(|| "unknown".to_owned()),
+            };
+            let dialect = dialect.map(OnceLock::from).unwrap_or_default();
+            Ok(Self { descriptor, channel, version, ordered, dialect, commands_are_queries: AtomicBool::new(false) })
         })
     }
 
@@ -85,9 +118,60 @@ impl FlightEngine {
         self.channel.url()
     }
 
+    /// The dialect of the server: the one of the URL or of the server's name, else the first that the server understands.
+    fn dialect(&self) -> Result<Dialect> {
+        if let Some(known) = self.dialect.get() {
+            return Ok(*known);
+        }
+        for dialect in Dialect::all() {
+            match runtime().block_on(self.understands(dialect)) {
+                Ok(true) => return Ok(*self.dialect.get_or_init(|| dialect)),
+                Err(error @ (Error::Connection(_) | Error::Timeout(_))) => return Err(error),
+                Ok(false) | Err(_) => {}
+            }
+        }
+        Ok(Dialect::Plain)
+    }
+
+    async fn understands(&self, dialect: Dialect) -> Result<bool> {
+        let batches = fetch(&self.channel, &query_of(&dialect.probe())).await?;
+        let sum = batches.first().filter(|batch| batch.num_rows() == 1 && batch.num_columns() == 1);
+        let sum = sum.and_then(|batch| batch.column(0).as_primitive_opt::<Int64Type>());
+        Ok(sum.is_some_and(|sum| sum.is_valid(0) && sum.value(0) == PROBE_SUM))
+    }
+
+    /// Runs a command, by `DoPut`, or as a query on a server that takes no updates.
     fn update(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
+        let waiter = Waiter::new(cancel);
+        if self.commands_are_queries.load(Ordering::Relaxed) {
+            return waiter.wait(self.update_by_query(sql));
+        }
         let update = CommandStatementUpdate { query: sql.to_owned(), transaction_id: None };
-        rows_changed(Waiter::new(cancel).wait(self.channel.put(&update, None))?)
+        match waiter.wait(self.channel.put(&update, None)) {
+            Ok(result) => rows_changed(result),
+            Err(Error::Unsupported(refusal)) => {
+                let changed = waiter.wait(self.update_by_query(sql)).map_err(|error| match error {
+                    // The server takes updates, but not this one.
+                    Error::Unsupported(_) | Error::InvalidArgument(_) => Error::Unsupported(refusal),
+                    other => other,
+                })?;
+                self.commands_are_queries.store(true, Ordering::Relaxed);
+                Ok(changed)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Runs a command as a query; returns the only whole number of its result, which is that of the changed rows, else 0.
+    async fn update_by_query(&self, sql: &str) -> Result<u64> {
+        let info = self.channel.flight_info(&query_of(sql), Intent::Change).await?;
+        let batches = all(&self.channel, info).await?;
+        let [batch] = batches.as_slice() else { return Ok(0) };
+        if batch.num_rows() != 1 || batch.num_columns() != 1 || !batch.column(0).data_type().is_integer() {
+            return Ok(0);
+        }
+        let changed = converted(batch.column(0), &DataType::Int64)?;
+        Ok(u64::try_from(changed.as_primitive::<Int64Type>().value(0)).unwrap_or(0))
     }
 
     /// Runs a command of the engine's own.
@@ -120,11 +204,56 @@ impl FlightEngine {
         }
         Ok(tables)
     }
+
+    /// The names of the tables of the server, those that equal a name or all.
+    fn names(&self, name: Option<&str>) -> Result<Vec<String>> {
+        match self.tables(name, false) {
+            Ok(tables) => Ok(tables.into_iter().map(|(name, _)| name).collect()),
+            Err(Error::Unsupported(_)) => self.names_by_sql(name),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Does as [`Self::names`], on a server without metadata of tables.
+    fn names_by_sql(&self, name: Option<&str>) -> Result<Vec<String>> {
+        let (sql, column) = self.dialect()?.table_names();
+        let batches = runtime().block_on(fetch(&self.channel, &query_of(sql)))?;
+        let mut names = Vec::new();
+        for batch in batches {
+            let column = batch.column_by_name(column).ok_or_else(|| not_understood(&"its tables have no names"))?;
+            let column = converted(column, &DataType::Utf8)?;
+            let found = column.as_string::<i32>().iter().flatten();
+            names.extend(found.filter(|found| name.is_none_or(|name| name == *found)).map(str::to_owned));
+        }
+        Ok(names)
+    }
+
+    /// The schema of a table, on a server without metadata of tables.
+    fn schema_by_sql(&self, name: &str) -> Result<Schema> {
+        let sql = format!("SELECT * FROM {} LIMIT 0", self.dialect()?.identifier(name));
+        runtime().block_on(async {
+            let info = self.channel.flight_info(&query_of(&sql), Intent::Read).await?;
+            let mut endpoints = Endpoints::new(Arc::clone(&self.channel), info);
+            let schema = endpoints.schema().await?.ok_or_else(|| not_understood(&"a result has no schema"))?;
+            // Some servers keep a result until it is read.
+            while endpoints.next().await?.is_some() {}
+            Ok(schema.as_ref().clone())
+        })
+    }
+}
+
+fn query_of(sql: &str) -> CommandStatementQuery {
+    CommandStatementQuery { query: sql.to_owned(), transaction_id: None }
 }
 
 /// All batches of a command's result.
 async fn fetch(channel: &Arc<Channel>, command: &impl ProstMessageExt) -> Result<Vec<RecordBatch>> {
-    let info = channel.flight_info(command).await?;
+    let info = channel.flight_info(command, Intent::Read).await?;
+    all(channel, info).await
+}
+
+/// All batches of a result.
+async fn all(channel: &Arc<Channel>, info: FlightInfo) -> Result<Vec<RecordBatch>> {
     let mut endpoints = Endpoints::new(Arc::clone(channel), info);
     let mut batches = Vec::new();
     while let Some(batch) = endpoints.next().await? {
@@ -133,12 +262,12 @@ async fn fetch(channel: &Arc<Channel>, command: &impl ProstMessageExt) -> Result
     Ok(batches)
 }
 
-fn texts<'a>(batch: &'a RecordBatch, name: &str) -> Option<&'a arrow_array::StringArray> {
+fn texts<'a>(batch: &'a RecordBatch, name: &str) -> Option<&'a StringArray> {
     batch.column_by_name(name)?.as_string_opt::<i32>()
 }
 
-/// The name and the version of a server.
-async fn about(channel: &Arc<Channel>) -> Result<String> {
+/// The name and the version of a server; `None` if it tells neither.
+async fn about(channel: &Arc<Channel>) -> Result<Option<String>> {
     let wanted = [SqlInfo::FlightSqlServerName, SqlInfo::FlightSqlServerVersion];
     let command = CommandGetSqlInfo { info: wanted.iter().map(|info| *info as u32).collect() };
     let batches = fetch(channel, &command).await?;
@@ -151,12 +280,19 @@ async fn about(channel: &Arc<Channel>) -> Result<String> {
         })
     });
     let said = said.into_iter().flatten().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ");
-    Ok(if said.is_empty() { "unknown".to_owned() } else { said })
+    Ok(Some(said).filter(|said| !said.is_empty()))
+}
+
+/// The version that a server tells in SQL, which most servers have.
+async fn version_by_sql(channel: &Arc<Channel>) -> Option<String> {
+    let batches = fetch(channel, &query_of("SELECT version()")).await.ok()?;
+    let text = batches.first()?.columns().first()?.as_string_opt::<i32>()?.iter().next()??.to_owned();
+    Some(text).filter(|text| !text.is_empty())
 }
 
 impl Engine for FlightEngine {
     fn descriptor(&self) -> &'static Descriptor {
-        &FLIGHT
+        self.descriptor
     }
 
     fn version(&self) -> String {
@@ -164,27 +300,44 @@ impl Engine for FlightEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sql: FLIGHT.sql, ordered: self.ordered, all_floats: true }
+        Capabilities { sql: self.descriptor.sql, ordered: self.ordered, all_floats: true }
+    }
+
+    fn address(&self) -> Option<String> {
+        // The scheme of the URL is that of the protocol; those of all engines over it end alike.
+        self.channel.is_private().then(|| self.url().to_string().replacen(FLIGHT.name, self.descriptor.name, 1))
+    }
+
+    fn numbers(&self, range: Range<u64>) -> Result<String> {
+        Ok(self.dialect()?.numbers(&range))
     }
 
     /// A table to be replaced is gone for a moment, and stays gone if the new one can't be created.
     fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {
         table.validate()?;
-        let (drop_old, create) = create_table(table, mode, identifier, Column::to_sql);
+        let dialect = self.dialect()?;
+        let (drop_old, create) =
+            create_table(table, mode, |name| dialect.identifier(name), |column| dialect.column(column));
         drop_old.map_or(Ok(()), |drop_old| self.command(&drop_old))?;
         self.command(&create).map_err(|error| {
-            let exists = mode == CreateMode::Create
-                && self.tables(Some(&table.name), false).is_ok_and(|tables| !tables.is_empty());
+            let exists =
+                mode == CreateMode::Create && self.names(Some(&table.name)).is_ok_and(|names| !names.is_empty());
             if exists { Error::TableExists(table.name.clone()) } else { error }
         })
     }
 
     fn describe_table(&self, name: &str) -> Result<TableDefinition> {
-        let mut tables = self.tables(Some(name), true)?;
+        let mut tables = match self.tables(Some(name), true) {
+            Ok(tables) => tables.into_iter().map(|(_, schema)| Ok(schema_of(schema)?)).collect::<Result<Vec<_>>>()?,
+            Err(Error::Unsupported(_)) => {
+                let names = self.names_by_sql(Some(name))?;
+                names.iter().map(|_| self.schema_by_sql(name).map(Some)).collect::<Result<Vec<_>>>()?
+            }
+            Err(error) => return Err(error),
+        };
         match (tables.len(), tables.pop()) {
-            (1, Some((_, schema))) => {
-                let schema = schema_of(schema)?.unwrap_or_else(arrow_schema::Schema::empty);
-                let columns = columns_of(&schema)?;
+            (1, Some(schema)) => {
+                let columns = columns_of(&schema.unwrap_or_else(Schema::empty))?;
                 if columns.is_empty() {
                     return Err(Error::Unsupported(format!("the server does not tell the columns of \"{name}\"")));
                 }
@@ -196,15 +349,15 @@ impl Engine for FlightEngine {
     }
 
     fn list_tables(&self) -> Result<Vec<String>> {
-        let mut names: Vec<String> = self.tables(None, false)?.into_iter().map(|(name, _)| name).collect();
+        let mut names = self.names(None)?;
         names.sort();
         Ok(names)
     }
 
     fn drop_table(&self, name: &str) -> Result<bool> {
-        let exists = !self.tables(Some(name), false)?.is_empty();
+        let exists = !self.names(Some(name))?.is_empty();
         if exists {
-            self.command(&format!("DROP TABLE IF EXISTS {}", identifier(name)))?;
+            self.command(&format!("DROP TABLE IF EXISTS {}", self.dialect()?.identifier(name)))?;
         }
         Ok(exists)
     }
@@ -217,8 +370,9 @@ impl Engine for FlightEngine {
 
     /// Takes one statement that reads.
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
-        let query = CommandStatementQuery { query: sql.to_owned(), transaction_id: None };
-        FlightStream::start(&self.channel, Waiter::new(&options.cancel), options, self.channel.flight_info(&query))
+        let query = query_of(sql);
+        let info = self.channel.flight_info(&query, Intent::Read);
+        FlightStream::start(&self.channel, Waiter::new(&options.cancel), options, info)
     }
 
     /// Several statements are one command of the server, which decides whether they are one transaction.

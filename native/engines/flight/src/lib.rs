@@ -3,6 +3,8 @@
 mod channel;
 mod client;
 mod data;
+mod dialect;
+mod endpoints;
 mod engine;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -21,10 +23,11 @@ use boundary_bench_engine::Descriptor;
 use boundary_bench_kernel::Error;
 pub(crate) use boundary_bench_kernel::runtime::runtime;
 
+pub use dialect::Dialect;
 pub use engine::{FlightEngine, open};
 pub use grpc::{CutOff, MessageBody};
 pub use ingest::append_to;
-pub use service::{FlightService, Login, ServiceLimits};
+pub use service::{FlightService, Habits, Login, ServiceLimits};
 pub use url::FlightUrl;
 
 /// The description of the engine `flight`.

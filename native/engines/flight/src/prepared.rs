@@ -16,7 +16,7 @@ use bytes::Bytes;
 use prost::Message;
 
 use crate::channel::{Channel, Waiter};
-use crate::client::{not_understood, rows_changed, schema_of};
+use crate::client::{Intent, not_understood, rows_changed, schema_of};
 use crate::stream::FlightStream;
 use crate::values::{columns_of, parameter_batch, sql_type};
 use crate::{engine_error, runtime};
@@ -87,7 +87,7 @@ impl Statement for PreparedStatement {
                 self.handle.clone_from(&handle);
                 query.prepared_statement_handle = handle;
             }
-            self.channel.flight_info(&query).await
+            self.channel.flight_info(&query, Intent::Read).await
         })
     }
 

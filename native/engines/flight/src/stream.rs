@@ -1,99 +1,27 @@
-//! The result of a query, read from its endpoints.
+//! The result of a query as batches of the size that its reader wants.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_flight::{FlightEndpoint, FlightInfo};
+use arrow_flight::FlightInfo;
 use arrow_schema::{Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use boundary_bench_engine::table::{Column, arrow_schema_of};
 use boundary_bench_engine::{BatchStream, QueryOptions, not_a_query, take_rows};
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::Result;
 
-use crate::channel::{Channel, Reply, Waiter};
+use crate::channel::{Channel, Waiter};
 use crate::client::schema_of;
-use crate::data::{BatchReader, Decoded};
+use crate::endpoints::Endpoints;
 use crate::engine_error;
-use crate::grpc::{MessageBody, Parts, framed};
 use crate::values::{adapted, columns_of};
-
-/// The URI of a location that means the connection of the request.
-const SAME_CONNECTION: &str = "arrow-flight-reuse-connection://";
 
 /// Batches of fewer rows are joined, if the caller wants larger ones; joining larger batches costs more than it saves.
 const ENOUGH_ROWS: usize = 16_384;
 
 /// The number of bytes at which a batch is no longer extended: the offsets of its texts must not overflow.
 const MAX_GATHERED_BYTES: usize = 256 << 20;
-
-/// The batches of a result, as the server sends them.
-pub(crate) struct Endpoints {
-    channel: Arc<Channel>,
-    left: VecDeque<FlightEndpoint>,
-    current: Option<Reply>,
-    reader: BatchReader,
-    schema: Option<SchemaRef>,
-}
-
-impl Endpoints {
-    pub(crate) fn new(channel: Arc<Channel>, info: FlightInfo) -> Self {
-        Self { channel, left: info.endpoint.into(), current: None, reader: BatchReader::default(), schema: None }
-    }
-
-    /// Reads the schema, which precedes all batches.
-    pub(crate) async fn schema(&mut self) -> Result<Option<SchemaRef>> {
-        while self.schema.is_none() && self.advance().await?.is_some() {}
-        Ok(self.schema.clone())
-    }
-
-    /// The next batch; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<RecordBatch>> {
-        while let Some(decoded) = self.advance().await? {
-            if let Decoded::Batch(batch) = decoded {
-                return Ok(Some(batch));
-            }
-        }
-        Ok(None)
-    }
-
-    async fn advance(&mut self) -> Result<Option<Decoded>> {
-        loop {
-            let Some(current) = &mut self.current else {
-                let Some(endpoint) = self.left.pop_front() else { return Ok(None) };
-                self.current = Some(self.fetch(endpoint).await?);
-                self.reader = BatchReader::default();
-                continue;
-            };
-            let Some(data) = self.channel.timed(current.next_data()).await? else {
-                self.current = None;
-                continue;
-            };
-            let decoded = self.reader.read(&data)?;
-            if let Decoded::Schema(schema) = &decoded {
-                match &self.schema {
-                    Some(first) if first.fields() != schema.fields() => {
-                        return Err(Error::Unsupported("the parts of the result have different columns".to_owned()));
-                    }
-                    _ => self.schema = Some(Arc::clone(schema)),
-                }
-            }
-            return Ok(Some(decoded));
-        }
-    }
-
-    async fn fetch(&mut self, endpoint: FlightEndpoint) -> Result<Reply> {
-        let ticket = endpoint.ticket.unwrap_or_default();
-        let is_here = endpoint.location.is_empty()
-            || endpoint.location.iter().any(|location| location.uri.starts_with(SAME_CONNECTION));
-        let elsewhere = match endpoint.location.first() {
-            Some(location) if !is_here => Some(self.channel.elsewhere(&location.uri).await?),
-            _ => None,
-        };
-        let channel = elsewhere.as_ref().unwrap_or(&self.channel);
-        channel.call("DoGet", MessageBody::request(Parts::from([framed(&ticket)]))).await
-    }
-}
 
 /// A query under way. Dropping it ends the query.
 pub(crate) struct FlightStream {

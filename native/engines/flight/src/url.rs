@@ -9,13 +9,15 @@ use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::url::{Authority, UrlParts, bracketed};
 use boundary_bench_kernel::{Error, Result};
 
+use crate::dialect::Dialect;
+
 /// Default maximum length of a message, in bytes: a row is never split, so there is no natural limit.
 const MOST_BYTES: usize = 1 << 30;
 
 /// A service of Flight SQL: `flight://user:password@host:port`, or `flight+tls://...` with encryption.
 /// `?tls-ca=/path.pem` names the authority to trust in place of the system's ([`Trust::of_words`]), `?timeout=30` the seconds that the
 /// server may take to answer a call and to send the next part of a result, `?max-response-bytes=` the maximum length of one
-/// message.
+/// message, `?dialect=` the SQL of the server (`duckdb`, `spark` or `plain`), which is found by trying where it is left out.
 /// User, password and path are written with `%XX` where needed. Neither its text nor its debug form shows the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FlightUrl {
@@ -29,6 +31,8 @@ pub struct FlightUrl {
     pub most_bytes: usize,
     /// How long the server may take to answer a call and to send the next part of a result; `None` for no limit.
     pub timeout: Option<Duration>,
+    /// The dialect of the server; `None` to find it.
+    pub dialect: Option<Dialect>,
 }
 
 impl fmt::Display for FlightUrl {
@@ -52,7 +56,7 @@ impl FromStr for FlightUrl {
         let invalid = |problem: &str| {
             Error::InvalidArgument(format!(
                 "unusable URL of a Flight SQL server: {problem}; use flight://user:password@host:port, or flight+tls://..., \
-                 with ?tls-ca=/path.pem, ?timeout=SECONDS and ?max-response-bytes=N where needed"
+                 with ?tls-ca=/path.pem, ?timeout=SECONDS, ?max-response-bytes=N and ?dialect=NAME where needed"
             ))
         };
         let UrlParts { scheme, authority, path, mut options } = UrlParts::parse(text).map_err(invalid)?;
@@ -70,12 +74,16 @@ impl FromStr for FlightUrl {
             let time = value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
             time.filter(|time| !time.is_zero()).ok_or_else(|| invalid("the timeout is no number of seconds"))
         };
+        let dialect = |name: String| {
+            Dialect::named(&name).ok_or_else(|| invalid(&format!("the dialect is none of {}", Dialect::names())))
+        };
         let url = Self {
             place: Url { tls, host: host.to_owned(), port, path: String::new() },
             login: user.map(|user| (user, password.unwrap_or_default())),
             trust: options.take_trust(Some(tls)).map_err(invalid)?.unwrap_or_default(),
             most_bytes: options.take_response_limit(MOST_BYTES).map_err(invalid)?,
             timeout: options.take("timeout").map(seconds).transpose()?,
+            dialect: options.take("dialect").map(dialect).transpose()?,
         };
         options.end().map_err(invalid)?;
         Ok(url)
@@ -94,8 +102,9 @@ mod tests {
         assert_eq!(url.login, Some(("me".to_owned(), "s3c:r@t".to_owned())));
         assert_eq!((url.place.host.as_str(), url.place.port, url.place.tls), ("::1", 31_337, true));
         assert_eq!((url.trust, url.timeout), (Trust::Authorities("/a b.pem".into()), Some(Duration::from_millis(500))));
-        let url: FlightUrl = "flight://localhost:31337/".parse().unwrap();
+        let url: FlightUrl = "flight://localhost:31337/?dialect=spark".parse().unwrap();
         assert_eq!((url.login.is_none(), url.to_string().as_str()), (true, "flight://localhost:31337"));
+        assert_eq!(url.dialect, Some(Dialect::Spark));
     }
 
     #[test]
@@ -112,6 +121,7 @@ mod tests {
             "flight://u:secret@host:1?tls-ca=/x",
             "flight+tls://u:secret@host:1?tls=off",
             "flight://u:secret@host:1?max-response-bytes=x",
+            "flight://u:secret@host:1?dialect=latin",
             "flight://u:secret%FF@host:1",
             "flight://u:secret%+1@host:1",
             "grpc://u:secret@host:1",

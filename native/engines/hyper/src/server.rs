@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use boundary_bench_kernel::private_server::cache_folder;
 use boundary_bench_kernel::{Error, Result, lock};
 
 use crate::engine_error;
@@ -200,9 +201,8 @@ impl Drop for Server {
 /// # Errors
 /// [`Error::NotInstalled`], whose message says what to do.
 pub fn executable() -> Result<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let advice = "set HYPERD_PATH, or run `boundary-bench setup hyperd`";
-    if let Some(given) = set("HYPERD_PATH") {
+    if let Some(given) = std::env::var_os("HYPERD_PATH").filter(|value| !value.is_empty()) {
         let given = PathBuf::from(given);
         let path = if given.is_dir() { given.join("hyperd") } else { given };
         return if path.is_file() {
@@ -211,12 +211,7 @@ pub fn executable() -> Result<PathBuf> {
             Err(Error::NotInstalled(format!("HYPERD_PATH names {}, which is no file; {advice}", path.display())))
         };
     }
-    let cache: Option<PathBuf> = set("BOUNDARY_BENCH_CACHE").map(PathBuf::from).or_else(|| {
-        let base: Option<OsString> = set("XDG_CACHE_HOME");
-        let base = base.map(PathBuf::from).or_else(|| set("HOME").map(|home| Path::new(&home).join(".cache")));
-        base.map(|base| base.join("boundary-bench"))
-    });
-    let path = cache.map(|cache| cache.join("hyperd/hyperd"));
+    let path = cache_folder().map(|cache| cache.join("hyperd/hyperd"));
     path.filter(|path| path.is_file()).ok_or_else(|| Error::NotInstalled(format!("hyperd is not installed; {advice}")))
 }
 

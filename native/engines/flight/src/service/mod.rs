@@ -5,6 +5,7 @@
 //! thread while it waits for its client, and every wait has a time-out.
 
 mod action;
+mod habits;
 mod login;
 mod metadata;
 mod patient;
@@ -34,6 +35,7 @@ use prost::Message;
 use tokio::sync::Notify;
 use tonic::Status;
 
+pub use self::habits::Habits;
 use self::login::Door;
 use self::patient::Patient;
 use self::prepared::Statements;
@@ -115,6 +117,7 @@ pub struct FlightService {
     running: Arc<Mutex<HashMap<u64, Arc<Notify>>>>,
     next_ticket: AtomicU64,
     info: SqlInfoData,
+    habits: Habits,
     /// The names of the database and of the schema in which the tables are.
     catalog: String,
     schema: String,
@@ -139,9 +142,16 @@ impl FlightService {
             running: Arc::default(),
             next_ticket: AtomicU64::new(1),
             info,
+            habits: Habits::default(),
             catalog,
             schema,
         })
+    }
+
+    /// The same service with habits of another server.
+    #[must_use]
+    pub fn with_habits(self, habits: Habits) -> Self {
+        Self { habits, ..self }
     }
 
     /// Answers one call.

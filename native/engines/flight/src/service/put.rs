@@ -49,10 +49,12 @@ impl FlightService {
         let mut stream = Batches { messages, reader: BatchReader::default(), first: Some(first) };
         let changed = match given {
             Command::CommandStatementUpdate(update) => {
+                self.habits.check("do_put_statement_update")?;
                 no_transaction(update.transaction_id.as_ref())?;
                 self.run(call, move |this, cancel| this.engine.execute(&update.query, cancel)).await?
             }
             Command::CommandStatementIngest(target) => {
+                self.habits.check("do_put_statement_ingest")?;
                 no_transaction(target.transaction_id.as_ref())?;
                 self.ingest(target, stream, call).await?
             }

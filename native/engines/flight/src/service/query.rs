@@ -39,7 +39,10 @@ impl FlightService {
         call: &Call,
     ) -> std::result::Result<FlightInfo, Status> {
         let given = Any::decode(&*descriptor.cmd).map_err(|error| crate::grpc::malformed(&error))?;
-        let (schema, ticket) = match command(&descriptor.cmd)? {
+        let command = command(&descriptor.cmd)?;
+        self.habits.check_info(&command)?;
+        let mut endpoints = Vec::new();
+        let (schema, ticket) = match command {
             Command::CommandStatementQuery(query) => {
                 no_transaction(query.transaction_id.as_ref())?;
                 let sql = query.query.clone();
@@ -49,6 +52,7 @@ impl FlightService {
                     let run = BoundStatement::Prepared { statement: Arc::new(statement), parameters: Vec::new() };
                     (schema, self.execute_now(vec![run], call).await?)
                 } else {
+                    endpoints = self.divided(&query, call).await?;
                     (schema, self.ticket(&query).as_any())
                 }
             }
@@ -63,11 +67,13 @@ impl FlightService {
             }
             other => (Some(self.metadata_schema(&other)?), given),
         };
-        let ticket = Ticket::new(ticket.encode_to_vec());
-        let mut info = FlightInfo::new()
-            .with_descriptor(descriptor)
-            .with_endpoint(FlightEndpoint::new().with_ticket(ticket))
-            .with_ordered(self.engine.capabilities().ordered);
+        if endpoints.is_empty() {
+            endpoints.push(FlightEndpoint::new().with_ticket(Ticket::new(ticket.encode_to_vec())));
+        }
+        let ordered = self.habits.ordered.unwrap_or(self.engine.capabilities().ordered);
+        let mut info = endpoints
+            .into_iter()
+            .fold(FlightInfo::new().with_descriptor(descriptor).with_ordered(ordered), FlightInfo::with_endpoint);
         if let Some(schema) = schema {
             info.schema = ipc_schema(&schema)?;
         }
@@ -197,7 +203,7 @@ impl FlightService {
         result.map_err(|error| of_error(&error))
     }
 
-    fn ticket(&self, query: &CommandStatementQuery) -> TicketStatementQuery {
+    pub(super) fn ticket(&self, query: &CommandStatementQuery) -> TicketStatementQuery {
         let mut handle = BytesMut::with_capacity(NUMBER + query.query.len());
         handle.put_u64(self.new_ticket());
         handle.put_slice(query.query.as_bytes());

@@ -1,0 +1,43 @@
+//! Sail, a distributed engine of Spark's SQL, as an engine: over Arrow Flight SQL, with tables in files of Parquet.
+//!
+//! [`open`] takes an engine's URI. A private server runs in Sail's cluster mode on this machine: a driver and workers, which talk to
+//! each other over the loopback, all in one process.
+
+mod server;
+mod uri;
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use boundary_bench_engine::{Descriptor, Engine};
+use boundary_bench_flight::FlightEngine;
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::{Error, Result};
+
+pub use server::{SailServer, executable};
+pub use uri::{Place, Uri};
+
+/// The description of the engine `sail`.
+pub static SAIL: Descriptor =
+    Descriptor { name: "sail", schemes: &["sail", "sail+tls"], sql: true, transports: &[], open };
+
+/// Opens the engine of a `sail:` URI ([`Uri`]). A private server ends with the engine, and its tables with it.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for an unusable URI, [`Error::NotInstalled`] if Sail is not found, [`Error::Engine`] if the server does
+/// not start or can't be reached.
+pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
+    let Uri { place } = uri.parse()?;
+    let engine = match place {
+        Place::Server(url) => FlightEngine::open_as(&SAIL, *url, None),
+        Place::Private { workers } => {
+            let server = SailServer::start(&executable()?, workers, &CancelToken::default())?;
+            FlightEngine::open_as(&SAIL, server.url()?, Some(Arc::new(server)))
+        }
+    };
+    Ok(Arc::new(engine?))
+}
+
+fn engine_error(message: impl Display) -> Error {
+    Error::Engine { engine: SAIL.name, message: message.to_string() }
+}

@@ -1,0 +1,78 @@
+import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { BoundaryError } from '../errors.js';
+import { SAIL_PACKAGE, SAIL_PROGRAM, findSail, sailCache } from './sail.js';
+import {
+  type Installed,
+  PIP_QUIETLY,
+  type PipWanted,
+  besideFolder,
+  requirePip,
+  runPython,
+  versionOf,
+} from './setup-tools.js';
+
+/** The folder of the Python package beside the program. */
+const LIBRARY = 'lib';
+
+const OTHERWISE = `Or install ${SAIL_PACKAGE.name} yourself, and set SAIL_PATH to its program \`sail\`.`;
+
+const WANTED: PipWanted = { what: 'Sail', withoutPython: OTHERWISE, withoutPip: OTHERWISE };
+
+/** A Python program that writes the path of its interpreter to the file that is its argument. */
+const TELL_PYTHON = "import sys; open(sys.argv[1], 'w').write(sys.executable)";
+
+export interface InstallSailOptions {
+  /** Whether to reinstall an installed Sail. */
+  readonly force?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Called with a description of each step that takes a while. */
+  readonly onProgress?: (step: string) => void;
+}
+
+/**
+ * Installs Sail into the cache, from its Python wheel. Throws a `BoundaryError`: `BB_SETUP_NO_PYTHON`, `BB_SETUP_NO_PIP`,
+ * `BB_SETUP_DOWNLOAD`, or `BB_SETUP_UNUSABLE` if what was installed does not run. When `signal` aborts, it rejects as Node's own
+ * functions do.
+ */
+export async function installSail({ force = false, signal, onProgress }: InstallSailOptions = {}): Promise<Installed> {
+  const folder = sailCache();
+  const path = join(folder, SAIL_PROGRAM);
+  const present = findSail();
+  if ('path' in present && present.path === path && !force) {
+    return { path, version: await versionOf(path), wasThere: true };
+  }
+  await requirePip(WANTED, signal);
+  return besideFolder(folder, async (workshop) => {
+    const { name, version } = SAIL_PACKAGE;
+    onProgress?.(`Downloading ${name} ${version} (about 60 MB)`);
+    const wanted = [`${name}==${version}`, '--no-deps', '--only-binary=:all:', '--target', join(workshop, LIBRARY)];
+    await runPython(['-m', 'pip', 'install', ...PIP_QUIETLY, ...wanted], WANTED, signal, (why, cause) => {
+      throw new BoundaryError('BB_SETUP_DOWNLOAD', `pip can't install ${name} ${version}: ${why}`, {
+        hint: `Is this machine online? ${OTHERWISE}`,
+        cause,
+      });
+    });
+    await writeProgram(workshop, signal);
+    const told = await versionOf(join(workshop, SAIL_PROGRAM));
+    await rm(folder, { recursive: true, force: true });
+    await rename(workshop, folder);
+    return { path, version: told, wasThere: false };
+  });
+}
+
+/** Writes the program that starts the package beside it, wherever both are, with the Python that has installed it. */
+async function writeProgram(folder: string, signal: AbortSignal | undefined): Promise<void> {
+  const program = join(folder, SAIL_PROGRAM);
+  await runPython(['-c', TELL_PYTHON, program], WANTED, signal, (why, cause) => {
+    throw new BoundaryError('BB_SETUP_UNUSABLE', `python3 does not tell its path: ${why}`, { cause });
+  });
+  const python = await readFile(program, 'utf8');
+  const library = `"\${0%/*}/${LIBRARY}"`;
+  await writeFile(
+    program,
+    `#!/bin/sh\nPYTHONPATH=${library} exec '${python.replaceAll("'", "'\\''")}' -m pysail "$@"\n`,
+  );
+  await chmod(program, 0o755);
+}
