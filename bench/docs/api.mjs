@@ -6,7 +6,7 @@
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { API, SymbolFlags } from 'typescript/unstable/sync';
+import { API, NodeBuilderFlags, SymbolFlags } from 'typescript/unstable/sync';
 import { SyntaxKind } from 'typescript/unstable/ast';
 
 import { FAMILY_OPTIONS } from '../../dist/families/registry.js';
@@ -62,7 +62,8 @@ function itemsOf(program, checker) {
     if (found.has(symbol.id) || declarations.length === 0) return;
     if (!isExported && !declarations.every(({ kind }) => kind === SyntaxKind.InterfaceDeclaration)) return;
     const comment = symbol.getDocumentationComment(checker);
-    found.set(symbol.id, { name, isExported, isType, declarations, comment });
+    const union = declarations.map((declaration) => unionOf(checker, symbol, declaration)).find(Boolean);
+    found.set(symbol.id, { name, isExported, isType, declarations, comment, union });
   };
   for (const symbol of exported) add(symbol.name, resolved(symbol), true, isTypeOnly(symbol));
   // The list grows while it is gone through.
@@ -73,6 +74,13 @@ function itemsOf(program, checker) {
     }
   }
   return [...found.values()];
+}
+
+/** What an alias of the values of a constant is made of, since its declaration names the constant alone. */
+function unionOf(checker, symbol, { kind, type }) {
+  if (kind !== SyntaxKind.TypeAliasDeclaration || type.kind !== SyntaxKind.IndexedAccessType) return undefined;
+  const flags = NodeBuilderFlags.InTypeAlias | NodeBuilderFlags.NoTruncation;
+  return checker.typeToString(checker.getDeclaredTypeOfSymbol(symbol), undefined, flags);
 }
 
 /** Whether an export is of the type alone, so that no one can construct its class. */
@@ -161,9 +169,12 @@ function areaOf({ declarations }) {
 }
 
 function itemText(item) {
-  const { name, comment, declarations, isExported } = item;
+  const { name, comment, declarations, isExported, union } = item;
   const part = isExported ? [] : ['It is not exported by its name: other types of this page are made of it.'];
-  const code = declarations.map((declaration) => declarationText(item, declaration)).join('\n');
+  const code =
+    union === undefined
+      ? declarations.map((declaration) => declarationText(item, declaration)).join('\n')
+      : `type ${name} = ${union.replaceAll('"', "'")};`;
   const more = name === 'RunRequest' ? [optionsTable()] : [];
   return [`### ${name}`, proseOf(comment), ...part, `\`\`\`ts\n${code}\n\`\`\``, ...more].join('\n\n');
 }
@@ -196,8 +207,7 @@ function declarationText(item, declaration) {
     .reduce((shorter, member) => shorter.replace(member, ''), text)
     .replace(/^export /, '')
     .replace(/^declare /, '')
-    .replaceAll(/^ {4}/gm, '  ')
-    .replaceAll(/^ {6}( \*| {2})/gm, '    $1');
+    .replaceAll(/^(?: {4})+/gm, (indent) => ' '.repeat(indent.length / 2));
 }
 
 /** Whether a member is for users: it is not private, nor marked as internal, nor the constructor of a class that is exported as a type. */
