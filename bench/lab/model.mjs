@@ -62,6 +62,8 @@ const CARRIED = {
     'objects-number': 'objects are made of columns and kept, which is work of JavaScript',
     stream: 'objects are made of columns one by one, which is work of JavaScript',
     chunks: 'objects are made of columns one by one, which is work of JavaScript',
+    cursor: 'rows are read through getters, which is work of JavaScript',
+    'row-writer': 'values are written through setters, which is work of JavaScript',
     'arrow-ipc': 'encoding and decoding are most of it',
     row: 'another client has another way of its own',
   },

@@ -65,6 +65,22 @@ const LANES_IN: Record<string, (connection: Connection, rows: Rows) => Promise<v
         ),
       rows.length,
     ),
+  'writer, among rows that are added': (connection, rows) =>
+    insert(
+      connection,
+      (inserter) => {
+        const writer = inserter.writer();
+        rows.forEach((row, at) => {
+          if (at % 5 === 4) return inserter.addRow(givenArray(row));
+          // Backwards, since the order of the setters does not matter; a null may be left out.
+          for (const [column, { given }] of [...row.entries()].toReversed()) {
+            if (given !== null || at % 2 === 0) writer[columns[column]!.name] = given;
+          }
+          return writer.next();
+        });
+      },
+      rows.length,
+    ),
   'addColumns of values, after a row': (connection, rows) =>
     insert(
       connection,
@@ -108,6 +124,22 @@ const LANES_OUT: Record<string, (connection: Connection) => Promise<unknown[]>> 
   chunks: async (connection) => {
     const rows = [];
     for await (const chunk of connection.executeQueryStream(SELECT, BATCH).chunks()) rows.push(...chunk);
+    return rows;
+  },
+  cursor: async (connection) => {
+    const rows = [];
+    for await (const batch of connection.executeQueryStream(SELECT, BATCH).cursor()) {
+      for (const row of batch) rows.push(row.toObject());
+    }
+    return rows;
+  },
+  'columnar, by cursor': async (connection) => {
+    const rows: unknown[] = [];
+    for await (using chunk of connection.executeQueryColumnar(SELECT, BATCH)) {
+      for (const row of chunk.rows()) {
+        rows.push(Object.fromEntries(columns.map(({ name }) => [name, row[name]])));
+      }
+    }
     return rows;
   },
   'columnar, by row': async (connection) => {
@@ -182,10 +214,19 @@ describe.each(['memory:', 'embedded:'])('%s', (uri) => {
       const second = new RowInserter(connection, table);
       second.addRows([...safe.map((value) => [value, 0]), [unsafe, 0]]);
       await second.execute();
-      await expect(connection.executeQuery('SELECT n, t FROM wide', options)).rejects.toMatchObject({
+      const lost = {
         code: 'BB_UNSAFE_INTEGER',
         message: `row 10, column "n": ${unsafe} can't be a number without losing digits`,
-      });
+      };
+      await expect(connection.executeQuery('SELECT n, t FROM wide', options)).rejects.toMatchObject(lost);
+      const read: unknown[] = [];
+      const readAll = async (): Promise<void> => {
+        for await (const rows of connection.executeQueryStream('SELECT n, t FROM wide', options).cursor()) {
+          for (const row of rows) read.push(row['n']);
+        }
+      };
+      await expect(readAll()).rejects.toMatchObject(lost);
+      expect(read).toEqual(safe);
     }
   });
 

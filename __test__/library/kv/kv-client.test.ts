@@ -67,11 +67,34 @@ describe.skipIf(lacks('redis'))('KvClient', () => {
           expect(single[index]).toEqual(value);
           expect(values.text(index)).toBe(Buffer.from(value).toString('utf8'));
         }
+        const seen: unknown[] = [];
+        for (const entry of values.cursor()) {
+          expect(new Uint8Array(entry.bytes!)).toEqual(expected[entry.index]);
+          expect(entry.end - entry.start).toBe(expected[entry.index]!.length);
+          seen.push(entry.toObject());
+        }
+        expect(seen).toEqual(values.toArray().map((text, index) => ({ index, text })));
         await client.set(keys[0]!, 'x');
         expect(await client.getText(keys[0]!)).toBe('x');
       }),
       { numRuns: 100 },
     );
+  });
+
+  test('a cursor moves one entry over values, nulls and errors, and has none after its end', async () => {
+    await run('SET', 'cursor:text', 'one');
+    await run('LPUSH', 'cursor:list', 'x');
+    const replies = await client.pipeline().get('cursor:text').get('cursor:none').get('cursor:list').execute();
+    const cursor = replies.cursor();
+    const first = cursor.next().value!;
+    expect([first.index, first.isNull, first.error, first.text]).toEqual([0, false, undefined, 'one']);
+    expect(cursor.next().value).toBe(first);
+    expect([first.index, first.isNull, first.text, first.bytes]).toEqual([1, true, null, null]);
+    cursor.next();
+    expect(first.error).toMatchObject({ code: 'BB_ENGINE' });
+    expect(() => first.text).toThrow(expect.objectContaining({ code: 'BB_ENGINE' }));
+    expect([cursor.next().done, cursor.next().done]).toEqual([true, true]);
+    expect(() => first.text).toThrow(expect.objectContaining({ code: 'BB_CLOSED' }));
   });
 
   test('big batches keep their order, and values that are not there are null', async () => {

@@ -55,6 +55,11 @@ describe('a client of shards in this process', () => {
             expect(rows.row(index)?.['price']).toBe(isThere(key) ? madeRow(key).price : undefined);
             expect(rows.chunk.column<BigInt64Array>('key')[index]).toBe(BigInt(key));
           }
+          const found = Array.from(rows.cursor(), (row) => row.toObject());
+          expect(found.map((row) => row['key'])).toEqual(keys.map(BigInt));
+          expect(found.map((row) => row['price'])).toEqual(
+            keys.map((key) => (isThere(key) ? madeRow(key).price : null)),
+          );
           expect(rows.has(-1) || rows.has(keys.length)).toBe(false);
         }
       }),

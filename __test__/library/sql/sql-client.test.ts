@@ -67,9 +67,11 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
         await client.insertRows('types', columns, numbered);
         const keys = numbered.map(([n]) => [n as number]);
         const many = await client.queryMany('SELECT b, i, d, t, y FROM types WHERE n = ?', keys);
+        expect(Array.from(many.cursor(), (row) => row.toObject())).toEqual(many.rows());
         const found = many.rows().map(({ b, i, d, t, y }) => [b, i, d, t, y]);
         expect(found).toEqual(rows);
         for (const [index, key] of keys.entries()) {
+          expect(Array.from(many.at(index).cursor(), (row) => row.toObject())).toEqual(many.at(index).rows());
           expect(many.at(index).rows()).toEqual(
             (await client.execute('SELECT b, i, d, t, y FROM types WHERE n = ?', key)).rows(),
           );
@@ -110,6 +112,7 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     await client.query('CREATE TABLE done (id INT AUTO_INCREMENT PRIMARY KEY, v INT)');
     const inserted = await client.execute('INSERT INTO done (v) VALUES (?), (?)', [1, 2]);
     expect([inserted.affectedRows, inserted.lastInsertId, inserted.rowCount, inserted.rows()]).toEqual([2, 1, 0, []]);
+    expect([...inserted.cursor()]).toEqual([]);
     const selected = await client.query('SELECT COUNT(*) AS n, SUM(v) AS s FROM done');
     expect(selected.rows()).toEqual([{ n: 2n, s: '3' }]);
     expect(selected.columns.map(({ name }) => name)).toEqual(['n', 's']);
