@@ -65,7 +65,7 @@ async function call(
     reply = failure(failed(name, thrown));
   }
   try {
-    port.postMessage(reply, transferred as TransferList);
+    port.postMessage(reply, (reply.type === 'returned' ? transferred : []) as TransferList);
   } catch (cause) {
     const problem =
       reply.type === 'failed' ? { ...reply.error, cause: undefined } : notCloneable(`what ${name} returned`, cause);
