@@ -60,6 +60,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
   const requests = requestTable(completed.filter(isRequestWork), run.context.host.logicalCores);
   return [
     heading(2, `Engine: ${engine}`),
+    ...adaptationBlocks(run.context.adaptations?.[engine]),
     ...tableBlock(callTable(completed.filter(isCall), run.comparisons)),
     ...runtimeBlocks(completed.filter(isCall), run),
     ...tableBlock(resultsTable(completed.filter((record) => !isRequestWork(record) && !isCall(record)))),
@@ -77,6 +78,11 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
     ...headToHeadBlocks('Requests, lane by lane', requestLaneTable(requestWork, recordOf)),
     ...(withResources ? [heading(3, 'Where the time went'), ...tableBlock(resourcesTable(completed))] : []),
   ];
+}
+
+/** What the cells did otherwise than on other servers of the engine. */
+function adaptationBlocks(adaptations: readonly string[] = []): Block[] {
+  return adaptations.length === 0 ? [] : [paragraph(`On this server ${adaptations.join('; ')}.`)];
 }
 
 function runtimeBlocks(calls: readonly CompletedRecord[], { context }: Run): Block[] {
