@@ -364,12 +364,12 @@ export declare class PrivateServer {
   static start(kind: ServerKind, arguments?: Array<string> | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateServer>
   /** The program that `start` would run. Throws `BB_NOT_INSTALLED` if there is none. */
   static find(kind: ServerKind): string
-  /** Asks the server at a URL for its version: resolves to `{version, processId?}` as JSON. */
+  /** Asks the server at a URL for its version: resolves to `{version, processId?, isCluster}` as JSON. */
   static describe(kind: ServerKind, url: string): Promise<string>
   /** The URL of the server, with its generated password. */
   get url(): string
-  /** The process id of the server. */
-  get processId(): number
+  /** The ids of the server's processes: one, or those of a cluster's masters. */
+  get processIds(): Array<number>
   /** How the server ended by itself; null while it runs, and after `stop`. */
   get ending(): string | null
   /** Stops the server and removes its folder; does nothing the second time. */
@@ -856,6 +856,8 @@ export declare const enum ServerKind {
   Mysql = 'mysql',
   /** The Redis wire. */
   Redis = 'redis',
+  /** The Redis wire, divided among the masters of a Redis Cluster. */
+  RedisCluster = 'redis-cluster',
   /** `RonDB`'s REST requests over HTTP. */
   Rest = 'rest',
   /** `HyperbyteDB`'s writes over HTTP. */

@@ -1,10 +1,23 @@
 import { addon } from '../src/addon.js';
+import { KvClient } from '../src/index.js';
 
 type Kind = Parameters<typeof addon.PrivateServer.start>[0];
 
-const KIND = 'redis' as Kind;
-
 /** Starts a private server for one test file. */
 export function startRedis(): Promise<InstanceType<typeof addon.PrivateServer>> {
-  return addon.PrivateServer.start(KIND);
+  return addon.PrivateServer.start('redis' as Kind);
+}
+
+/** Starts a private cluster for one test file. */
+export function startRedisCluster(): Promise<InstanceType<typeof addon.PrivateServer>> {
+  return addon.PrivateServer.start('redis-cluster' as Kind);
+}
+
+/** Connects to each master of a cluster alone, in the order of their slots. */
+export async function connectMasters(url: string): Promise<readonly KvClient[]> {
+  await using cluster = await KvClient.connect(url);
+  const slots = (await cluster.pipeline().command('CLUSTER', 'SLOTS').execute()).value(0);
+  const ranges = slots as unknown as readonly [first: number, last: number, master: [host: string, port: number]][];
+  const inOrder = ranges.toSorted(([a], [b]) => a - b);
+  return Promise.all(inOrder.map(([, , [host, port]]) => KvClient.connect(`redis://${host}:${port}?cluster=false`)));
 }

@@ -110,7 +110,7 @@ function smallRun(): Run {
   return {
     ...rest,
     model,
-    context: { ...context, networks: { shards: network } },
+    context: { ...context, networks: { shards: network }, adaptations: { shards: ['rows are sent by hand'] } },
     records: kept.map((record) =>
       record.outcome === 'completed'
         ? {

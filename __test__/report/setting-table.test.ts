@@ -57,7 +57,7 @@ test('a way that was not measured is left out, and other request work has no suc
   expect(settingTable([record(undefined, 0.1)])).toMatchObject({ table: { rows: [] }, notes: [] });
 });
 
-test('a simulated network is told with who made it, what was asked for, and what was measured', () => {
+test('a simulated network is told with who made it, what was asked for, and what was measured; so is what was done otherwise', () => {
   const text =
     'Simulated network: 500 µs and 1000 Mbit/s each way by a proxy before each server; a call of one row took 130 µs (p99 ' +
     '410 µs) before and 1.15 ms (p99 1.53 ms) with it: 1.02 ms a round trip were added in the median, 1000 µs were asked for';
@@ -71,6 +71,10 @@ test('a simulated network is told with who made it, what was asked for, and what
   expect(settingTable(records, network).notes).toEqual([expect.stringContaining('Hybrid:'), `${text}.`]);
   const run = runOf(records);
   expect(renderRunMarkdown(run)).not.toContain('Simulated');
+  const adaptations = { shards: ['rows are sent by hand', 'shards are counted'], other: ['nothing'] };
+  expect(renderRunMarkdown({ ...run, context: { ...context, adaptations } })).toContain(
+    '## Engine: shards\n\nOn this server rows are sent by hand; shards are counted.\n',
+  );
   // The text is in the description of the host, and below the table.
   const markdown = renderRunMarkdown({ ...run, context: { ...context, networks: { shards: network } } });
   expect(markdown.split(text)).toHaveLength(3);

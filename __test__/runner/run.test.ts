@@ -369,17 +369,19 @@ describe('a run of requests', () => {
   });
 });
 
-it('writes down the networks that a family simulates', async () => {
+it('writes down the networks that a family simulates, and what it did otherwise', async () => {
   const sums = sumFamily();
   const family: Family = {
     ...sums,
     open: async (options, cells) => ({
       ...(await sums.open(options, cells)),
       networks: async () => ({ arrays: network }),
+      adaptations: async () => ({ arrays: ['arrays are emptied by hand'] }),
     }),
   };
   const { run: measured } = await start({ families: [family] });
   expect(measured.context.networks).toEqual({ arrays: network });
+  expect(measured.context.adaptations).toEqual({ arrays: ['arrays are emptied by hand'] });
   expect((await readRun(join(directory, 'run.json'))).context).toEqual(measured.context);
   expect((await readLog(join(directory, 'run.jsonl'))).context).toEqual(measured.context);
 });

@@ -33,8 +33,11 @@ export interface JsSqlConnection {
 
 /** A client of the MySQL protocol. */
 export interface JsSqlClient {
-  /** Connects to the server that the URL names, in the form of `SqlClient`. `setting` is the lane's. */
-  connect(url: string, setting: string | undefined): Promise<JsSqlConnection>;
+  /**
+   * Connects to the server that the URL names, in the form of `SqlClient`. `setting` is the lane's. `typesIntegers`: the server finds
+   * an `INT` only by a parameter of this type.
+   */
+  connect(url: string, setting: string | undefined, typesIntegers?: boolean): Promise<JsSqlConnection>;
 }
 
 /** A parsed server URL, for clients that do not understand all of it. */
@@ -49,9 +52,14 @@ export interface SqlAddress {
   readonly tls: 'off' | 'required' | 'verify';
   /** A file of certificates to trust. */
   readonly authorities: string | undefined;
+  /** The collation of the login. */
+  readonly collation: string;
 }
 
 const DEFAULT_PORT = 3306;
+
+/** That of the addon's client, which every server knows. */
+const DEFAULT_COLLATION = 'utf8mb4_general_ci';
 
 /** Parses a URL. The addon's client has already accepted it, so it is valid. */
 export function parseSqlUrl(text: string): SqlAddress {
@@ -65,6 +73,7 @@ export function parseSqlUrl(text: string): SqlAddress {
     socket: option('socket'),
     tls: (option('tls') ?? 'off') as SqlAddress['tls'],
     authorities: option('tls-ca') ?? option('cacert'),
+    collation: option('collation') ?? DEFAULT_COLLATION,
   };
 }
 

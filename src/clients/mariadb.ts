@@ -8,6 +8,7 @@ import type { Connection, UpsertResult } from 'mariadb';
 import {
   answerOf,
   connectionOptions,
+  parseSqlUrl,
   type SqlAnswer,
   type JsSqlClient,
   type JsSqlConnection,
@@ -21,6 +22,7 @@ export const mariadb: JsSqlClient = {
   connect: async (url, setting) => {
     const connection = await createConnection({
       ...connectionOptions(url),
+      collation: parseSqlUrl(url).collation.toUpperCase(),
       pipelining: true,
       // Checks that the other clients do not make either.
       checkNumberRange: false,

@@ -4,11 +4,12 @@
  * "Prepared Statements" of its documentation, sidorares.github.io/node-mysql2, and `rowsAsArray` in its
  * `typings/mysql/lib/Connection.d.ts`. It keeps the statements that it has prepared, and has no pipelining.
  */
-import type { Connection, ResultSetHeader } from 'mysql2/promise';
+import type { Connection, ResultSetHeader, TypedParameterValue } from 'mysql2/promise';
 
 import {
   answerOf,
   connectionOptions,
+  parseSqlUrl,
   type SqlAnswer,
   type JsSqlClient,
   type JsSqlConnection,
@@ -16,30 +17,38 @@ import {
 } from './js-sql-client.js';
 import { importPackage } from './optional-package.js';
 
-const { createConnection } = await importPackage('mysql2/promise', () => import('mysql2/promise'));
+const { createConnection, TypedParameter } = await importPackage('mysql2/promise', () => import('mysql2/promise'));
 
 /** Parameter values of the family's statements. */
 type Values = (string | number | boolean)[];
 
+/** A parameter with its type, where it is an integer of 32 bits. */
+function typed(value: unknown): Values[number] | TypedParameterValue {
+  return Number.isInteger(value) && (value as number) === ((value as number) | 0)
+    ? TypedParameter.INT(value as number)
+    : (value as Values[number]);
+}
+
 export const mysql2: JsSqlClient = {
-  connect: async (url, setting) => {
+  connect: async (url, setting, typesIntegers = false) => {
     const connection = await createConnection({
       ...connectionOptions(url),
-      // A character set that servers with a partial dialect support, too.
-      charset: 'UTF8MB4_GENERAL_CI',
+      charset: parseSqlUrl(url).collation.toUpperCase(),
       rowsAsArray: setting === 'arrays',
     });
-    return new Mysql2Connection(connection, setting === 'text');
+    return new Mysql2Connection(connection, setting === 'text', typesIntegers);
   },
 };
 
 class Mysql2Connection implements JsSqlConnection {
   readonly #connection: Connection;
   readonly #isText: boolean;
+  readonly #typesIntegers: boolean;
 
-  constructor(connection: Connection, isText: boolean) {
+  constructor(connection: Connection, isText: boolean, typesIntegers: boolean) {
     this.#connection = connection;
     this.#isText = isText;
+    this.#typesIntegers = typesIntegers;
   }
 
   ping(): Promise<unknown> {
@@ -52,7 +61,7 @@ class Mysql2Connection implements JsSqlConnection {
         ? await this.#connection.query(sql)
         : this.#isText
           ? await this.#connection.query(sql, parameters as Values)
-          : await this.#connection.execute(sql, parameters as Values);
+          : await this.#connection.execute(sql, this.#typesIntegers ? parameters.map(typed) : (parameters as Values));
     return answerOf(answer);
   }
 

@@ -170,6 +170,8 @@ export interface OpenFamily {
   versions(): Promise<Readonly<Record<string, string>>>;
   /** The simulated networks, by the engine in front of which they are; absent: none. */
   networks?(): Promise<Readonly<Record<string, SimulatedNetwork>>>;
+  /** What cells do otherwise, a clause each, by the engine whose server has a part of its dialect only; absent: nothing. */
+  adaptations?(): Promise<Readonly<Record<string, readonly string[]>>>;
   /**
    * The options with which another process opens the family over the servers that this one has started, where they differ from those
    * that this one was opened with. Called before each such process; throws if a server has ended.

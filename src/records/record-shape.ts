@@ -180,7 +180,11 @@ export const contextShape = objectOf<RunContext>(
     build: objectOf<RunContext['build']>({ profile: text, targetCpu: text, addonSha256: text }),
     config: mapOf(anything),
   },
-  { git: objectOf<NonNullable<RunContext['git']>>({ commit: text, dirty: flag }), networks: mapOf(network) },
+  {
+    git: objectOf<NonNullable<RunContext['git']>>({ commit: text, dirty: flag }),
+    networks: mapOf(network),
+    adaptations: mapOf(listOf(text, 1)),
+  },
 );
 
 const mechanismRequired: RequiredChecks<Mechanism> = {

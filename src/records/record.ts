@@ -250,6 +250,8 @@ export interface RunContext {
   readonly git?: { readonly commit: string; readonly dirty: boolean };
   /** The simulated networks by engine; for a resumed run, as measured last. */
   readonly networks?: Readonly<Record<string, SimulatedNetwork>>;
+  /** What cells did otherwise, a clause each, by the engine whose server has a part of its dialect only. */
+  readonly adaptations?: Readonly<Record<string, readonly string[]>>;
   /** The options of the run as the user gave them, with the defaults filled in. */
   readonly config: Readonly<Record<string, unknown>>;
 }

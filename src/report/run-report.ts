@@ -63,6 +63,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
   const requests = requestTable(completed.filter(isRequestWork), run.context.host.logicalCores);
   return [
     heading(2, `Engine: ${engine}`),
+    ...adaptationBlocks(run.context.adaptations?.[engine]),
     ...tableBlock(callTable(completed.filter(isCall), run.comparisons)),
     ...runtimeBlocks(completed.filter(isCall), run),
     ...tableBlock(resultsTable(completed.filter((record) => !isRequestWork(record) && !isCall(record)))),
@@ -84,6 +85,11 @@ function resourceBlocks(run: Run, completed: readonly CompletedRecord[]): Block[
   const shareOf = crossingShareOf(run);
   const note = completed.some((record) => shareOf(record) !== undefined) ? [paragraph(CROSSING_NOTE)] : [];
   return [heading(3, 'Where the time went'), ...tableBlock(resourcesTable(completed, shareOf)), ...note];
+}
+
+/** What the cells did otherwise than on other servers of the engine. */
+function adaptationBlocks(adaptations: readonly string[] = []): Block[] {
+  return adaptations.length === 0 ? [] : [paragraph(`On this server ${adaptations.join('; ')}.`)];
 }
 
 function runtimeBlocks(calls: readonly CompletedRecord[], { context }: Run): Block[] {

@@ -209,14 +209,17 @@ async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> 
   try {
     let versions: Readonly<Record<string, string>>;
     let networks: RunContext['networks'];
+    let adaptations: RunContext['adaptations'];
     try {
       versions = await open.versions();
       networks = await open.networks?.();
+      adaptations = await open.adaptations?.();
     } catch (error) {
       return await failAll(session, left, error);
     }
     const { directory, ownContext } = session;
-    await directory.setContext(withNetworks(withVersions(directory.context, versions, ownContext), networks));
+    const context = withVersions(directory.context, versions, ownContext);
+    await directory.setContext(withAdaptations(withNetworks(context, networks), adaptations));
     const measure = measurer(session, plan, open);
     for (const group of groupBy(left, (planned) => planned.group)) {
       if (!session.signal.aborted) await measureGroup(session, measure, group);
@@ -229,6 +232,11 @@ async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> 
 function withNetworks(context: RunContext, networks: RunContext['networks'] = {}): RunContext {
   if (Object.keys(networks).length === 0) return context;
   return { ...context, networks: { ...context.networks, ...networks } };
+}
+
+function withAdaptations(context: RunContext, adaptations: RunContext['adaptations'] = {}): RunContext {
+  if (Object.keys(adaptations).length === 0) return context;
+  return { ...context, adaptations: { ...context.adaptations, ...adaptations } };
 }
 
 /** Closes a family. An error is only a warning, since the records are already complete. */

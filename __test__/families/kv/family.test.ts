@@ -3,10 +3,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { KvClient } from '../../../src/index.js';
 import { kvFamily } from '../../../src/families/kv/family.js';
 import { expectedOf, KvSums, valueOf } from '../../../src/families/kv/keys.js';
+import type { PlannedCell } from '../../../src/families/workload.js';
 import { parseKvUrl } from '../../../src/clients/js-kv-client.js';
-import { startRedis } from '../../redis-server.js';
+import { connectMasters, startRedis, startRedisCluster } from '../../redis-server.js';
 import { lacks } from '../../needs.js';
 import { sampleCells, stopwatch } from '../sampled-cells.js';
+
+/** The cells of the engine that is measured where none is named. */
+function onOneServer<P extends PlannedCell>(cells: readonly P[]): readonly P[] {
+  return cells.filter(({ cell }) => cell.engine === 'redis');
+}
 
 test('the sums of the values have a closed form, by text and by bytes', () => {
   const [texts, bytes] = [new KvSums(), new KvSums()];
@@ -41,7 +47,7 @@ test('URLs are taken apart for clients that do not read all of them', () => {
 });
 
 test('node-redis is measured without being asked for, and development has it', () => {
-  const cells = kvFamily.plan({ rows: 0, workers: 1, engines: { redis: 'redis://localhost' } });
+  const cells = onOneServer(kvFamily.plan({ rows: 0, workers: 1, engines: { redis: 'redis://localhost' } }));
   const ofClient = cells.filter(({ cell }) => cell.id.includes('/node-redis/'));
   expect(new Set(ofClient.map(({ cell }) => cell.workload))).toEqual(new Set(['get', 'set', 'mget', 'mset']));
   expect(new Set(ofClient.map(({ skip }) => skip))).toEqual(new Set([undefined]));
@@ -77,7 +83,9 @@ describe.skipIf(lacks('redis'))('the family kv', () => {
       threads: [2],
       batch: [1, 8],
     };
-    const cells = kvFamily.plan(options).filter(({ cell }) => cell.workload === 'get' || cell.workload === 'mget');
+    const cells = onOneServer(kvFamily.plan(options)).filter(
+      ({ cell }) => cell.workload === 'get' || cell.workload === 'mget',
+    );
     const family = await kvFamily.open(options, cells);
     await using client = await KvClient.connect(server.url);
     const { signal } = new AbortController();
@@ -107,7 +115,7 @@ describe.skipIf(lacks('redis'))('the family kv', () => {
       batch: [1, 64],
       peers: true,
     };
-    const cells = kvFamily.plan(options);
+    const cells = onOneServer(kvFamily.plan(options));
     expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
     const lanes = cells.filter(({ cell }) => cell.side === 'napi').map(({ cell }) => cell.lane);
     expect(new Set(lanes)).toEqual(new Set(['call', 'call-async', 'call-blocking', 'batch']));
@@ -132,5 +140,37 @@ describe.skipIf(lacks('redis'))('the family kv', () => {
     await expect(aborted).rejects.toMatchObject({ code: 'BB_ABORTED' });
     await cell.close();
     await family.close();
+  });
+});
+
+describe('the engine redis-cluster', () => {
+  const options = { rows: 0, workers: 1, operations: 700, threads: [1, 3], batch: [1, 64], peers: true };
+
+  test('its cells are measured where it is named, and say where a client divides its batches', () => {
+    const engines = { redis: 'redis://localhost', 'redis-cluster': 'redis://localhost' };
+    const cells = kvFamily.plan({ ...options, engines });
+    const ofCluster = cells.filter(({ cell }) => cell.engine === 'redis-cluster');
+    expect(ofCluster.length).toBe(cells.length / 2);
+    expect(ofCluster.every(({ askedBy }) => askedBy?.includes('engine'))).toBe(true);
+    const variants = new Set(ofCluster.map(({ cell }) => cell.variant));
+    expect(variants).toContain('ioredis, a pipeline for each server');
+    expect(variants).not.toContain('ioredis pipeline');
+  });
+
+  test.skipIf(lacks('redis'))('every cell of every side does its work and leaves no key', async () => {
+    const cluster = await startRedisCluster();
+    const engines = { 'redis-cluster': cluster.url };
+    const cells = kvFamily.plan({ ...options, engines }).filter(({ cell }) => cell.engine === 'redis-cluster');
+    expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
+    const family = await kvFamily.open({ ...options, engines }, cells);
+    const masters = await connectMasters(cluster.url);
+    const keysLeft = async (): Promise<unknown[]> =>
+      Promise.all(masters.map(async (master) => (await master.pipeline().command('DBSIZE').execute()).value(0)));
+    const opened = cells.filter(({ skip }) => skip === undefined);
+    await sampleCells(family, opened, async (id) =>
+      expect({ id, keys: await keysLeft() }).toEqual({ id, keys: [0, 0, 0] }),
+    );
+    await Promise.all(masters.map((master) => master.close()));
+    await cluster.stop();
   });
 });

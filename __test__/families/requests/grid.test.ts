@@ -102,6 +102,23 @@ describe('planRequests', () => {
     ]);
   });
 
+  it('has the cells of another engine where it is named, with the lanes of that engine', () => {
+    const [first] = matrix.lanes;
+    const lanes: RequestMatrix['lanes'] = [
+      { ...first!, runs: 'named' },
+      { ...first!, setting: 'pipelined', engine: 'server' },
+      { ...first!, setting: 'divided', engine: 'cluster' },
+    ];
+    const other: GridPlace = { ...place, engine: 'cluster', isOther: true };
+    const cells = [place, other].flatMap((where) => planRequests({ ...matrix, lanes }, where, options));
+    expect(cells.map(({ cell, askedBy }) => [cell.id, askedBy])).toEqual([
+      ['loop/echo/call/rust/server/t2/b1', ['lane']],
+      ['loop/echo/call/rust/server/pipelined/t2/b1', undefined],
+      ['loop/echo/call/rust/cluster/t2/b1', ['engine', 'lane']],
+      ['loop/echo/call/rust/cluster/divided/t2/b1', ['engine']],
+    ]);
+  });
+
   it('skips with the reason', () => {
     const peers = plan({ peers: true }).filter(({ client }) => client === 'peer');
     expect(peers.map(({ cell, skip }) => [cell.id, skip])).toEqual([

@@ -61,26 +61,58 @@ describe('targetSkip', () => {
 
 const SERVERS: readonly { kind: ServerKind; name: RegExp }[] = [
   { kind: 'redis', name: /(Redis|Valkey) \d+\.\d+.* \(private\)$/ },
+  { kind: 'redis-cluster', name: /(Redis|Valkey) \d+\.\d+.* \(private\)$/ },
   { kind: 'mysql', name: /\d+\.\d+.* \(private\)$/ },
   { kind: 'rest', name: /^boundary-bench \d+\.\d+\.\d+ \(private\)$/ },
   { kind: 'ingest', name: /^boundary-bench \d+\.\d+\.\d+ \(private\)$/ },
 ];
 
 describe.each(SERVERS)('a private server of $kind', ({ kind, name }) => {
-  it.skipIf((kind === 'redis' || kind === 'mysql') && lacks(kind))('answers until it is closed', async () => {
-    const server = await openTarget(kind, {});
-    expect(server.version).toMatch(name);
-    expect(server.isPrivate).toBe(true);
-    expect(server.newPrefix()).not.toBe(server.newPrefix());
-    expect(server.newPrefix()).toMatch(/^bb[0-9a-z]+$/);
-    // The same server, attached by its URL as a server that is not ours.
-    const { url } = server;
-    const attached = await openTarget(kind, { [kind]: url });
-    expect(attached).toMatchObject({ isPrivate: false, version: server.version.replace(' (private)', '') });
-    await attached.close();
-    expect((await openTarget(kind, { [kind]: url })).version).toBe(attached.version);
-    await server.close();
-    await expect(openTarget(kind, { [kind]: url })).rejects.toMatchObject({ code: expect.stringMatching(/^BB_/) });
+  it.skipIf((kind === 'redis-cluster' && lacks('redis')) || ((kind === 'redis' || kind === 'mysql') && lacks(kind)))(
+    'answers until it is closed',
+    async () => {
+      const server = await openTarget(kind, {});
+      expect(server.version).toMatch(name);
+      expect(server.isPrivate).toBe(true);
+      expect(server.processIds).toHaveLength(kind === 'redis-cluster' ? 3 : 1);
+      expect(server.newPrefix()).not.toBe(server.newPrefix());
+      expect(server.newPrefix()).toMatch(/^bb[0-9a-z]+$/);
+      // The same server, attached by its URL as a server that is not ours.
+      const { url } = server;
+      const attached = await openTarget(kind, { [kind]: url });
+      expect(attached).toMatchObject({ isPrivate: false, version: server.version.replace(' (private)', '') });
+      await attached.close();
+      expect((await openTarget(kind, { [kind]: url })).version).toBe(attached.version);
+      await server.close();
+      await expect(openTarget(kind, { [kind]: url })).rejects.toMatchObject({ code: expect.stringMatching(/^BB_/) });
+    },
+  );
+});
+
+describe('a private cluster', () => {
+  it.skipIf(lacks('redis'))(
+    'has ended when one of its masters has, and names the cluster to clients by its URL',
+    async () => {
+      const cluster = await openTarget('redis-cluster', {});
+      expect(new URL(cluster.url).searchParams.get('cluster')).toBe('true');
+      const attached = await openTarget('redis', { redis: cluster.url.replace('?cluster=true', '') });
+      expect(attached).toMatchObject({ url: cluster.url, processIds: [] });
+      expect(cluster.ending()).toBeUndefined();
+      process.kill(cluster.processIds[2]!, 'SIGKILL');
+      while (cluster.ending() === undefined) await delay(5);
+      expect(cluster.ending()).toContain('has ended');
+      await cluster.close();
+      expect(cluster.processIds.filter(isAlive)).toEqual([]);
+    },
+  );
+
+  it.skipIf(lacks('redis'))('is not a single server', async () => {
+    const single = await openTarget('redis', {});
+    await expect(openTarget('redis-cluster', { 'redis-cluster': single.url })).rejects.toMatchObject({
+      code: 'BB_ENGINE',
+      message: expect.stringContaining('--redis-url'),
+    });
+    await single.close();
   });
 });
 
@@ -107,7 +139,7 @@ describe('a process that is killed', () => {
     const addon = new URL('../../../dist/addon.js', import.meta.url);
     const script = `const { addon } = await import('${addon.href}');
       const server = await addon.PrivateServer.start('redis');
-      console.log(server.processId);
+      console.log(server.processIds[0]);
       setInterval(() => server, 1000);`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
       stdio: ['ignore', 'pipe', 'inherit'],

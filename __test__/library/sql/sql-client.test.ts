@@ -288,7 +288,7 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     await using other = await SqlClient.connect(doomed.url, { connections: 2 });
     const waiting = other.queryMany('SELECT SLEEP(?)', [[0], [20], [0]]);
     await new Promise((next) => setTimeout(next, 300));
-    process.kill(doomed.processId, 'SIGKILL');
+    process.kill(doomed.processIds[0]!, 'SIGKILL');
     const results = await waiting;
     expect([results.error(0), results.error(1)?.code, results.error(2)?.code]).toEqual([
       undefined,

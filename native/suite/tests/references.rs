@@ -7,6 +7,7 @@ use boundary_bench_mysql::{Cell, SqlSession};
 use boundary_bench_redis::Server as RedisServer;
 use boundary_bench_server::{Options, Server as RestServer};
 use boundary_bench_shards::{ClientOptions, Place, ShardClient, ShardOptions, ShardServer};
+use boundary_bench_suite::TargetKind;
 use boundary_bench_suite::registry::{FamilySpec, open_request_cell};
 use boundary_bench_suite::requests::RequestCell;
 use redis::{Client, cmd};
@@ -86,6 +87,13 @@ fn the_crate_redis_and_all_drivers_do_what_they_must() {
     every_lane_does_its_work("kv", &server.unix_url(), 40, 3);
     let mut admin = Client::open(server.url()).unwrap().get_connection().unwrap();
     assert_eq!(cmd("DBSIZE").query::<u64>(&mut admin).unwrap(), 0);
+}
+
+#[test]
+fn the_crate_redis_and_all_drivers_do_the_same_in_a_cluster() {
+    needs!("redis", boundary_bench_redis::executable(None));
+    let cluster = TargetKind::RedisCluster.start(&[], &CancelToken::default()).unwrap();
+    every_lane_does_its_work("kv", &cluster.url(), OPERATIONS, 3);
 }
 
 #[test]

@@ -52,7 +52,7 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
   /** The checksum that every sample of a cell must return, in closed form. */
   expected(planned: P, server: TargetServer): Checksum | Promise<Checksum>;
   /** The options of the Rust side, beside the cell. */
-  nativeOptions?(planned: P): Readonly<Record<string, unknown>>;
+  nativeOptions?(planned: P, server: TargetServer): Readonly<Record<string, unknown>>;
   /**
    * Opens a cell of the sides `napi` and `js`. Throws a `BoundaryError` with the code `BB_UNSUPPORTED` if the server can't serve
    * it: the cell is then skipped with its message.
@@ -140,6 +140,15 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
     return networks;
   }
 
+  async adaptations(): Promise<Readonly<Record<string, readonly string[]>>> {
+    const all: Record<string, readonly string[]> = {};
+    for (const kind of this.#kinds) {
+      const { adaptations = [] } = await this.#target(kind);
+      if (adaptations.length > 0) all[kind] = adaptations;
+    }
+    return all;
+  }
+
   async shared(): Promise<Partial<FamilyOptions>> {
     const engines = { ...this.#options.engines };
     const servers: Record<string, SharedServer> = {};
@@ -188,7 +197,7 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
   async #openCell(requests: P, server: TargetServer): Promise<OpenCell> {
     const { expected, nativeOptions, openCell } = this.#definition;
     if (requests.cell.side !== 'rust') return openCell(requests, server);
-    const options = nativeOptions?.(requests);
+    const options = nativeOptions?.(requests, server);
     return openNativeRequests({
       planned: requests,
       server,

@@ -25,6 +25,8 @@ export interface TargetServer {
   readonly isPrivate: boolean;
   /** The network simulated between the server and this process. */
   readonly network?: SimulatedNetwork;
+  /** What cells do otherwise, a clause each, since the server has a part of its dialect only. Absent: nothing. */
+  readonly adaptations?: readonly string[];
   /** The ids of the server's processes, if they are known and on this machine. */
   readonly processIds: readonly number[];
   /** A new prefix, of letters and digits, for the names of one cell's objects on the server. */

@@ -10,6 +10,7 @@ import { SqlSums } from './data.js';
 import { SQL_MATRIX } from './matrix.js';
 import { SqlPlan } from './plan.js';
 import { openNapiRequester, type SqlRequester, type SqlWork, jsRequester } from './requesters.js';
+import { openSqlServer, type SqlServer } from './server.js';
 import { SqlTable } from './table.js';
 
 const CLIENTS = new JsClients<JsSqlClient>('sql', {
@@ -24,16 +25,19 @@ export const sqlFamily = defineRequestFamily({
   hasParts: true,
   server: 'mysql',
   matrix: SQL_MATRIX,
+  openServer: (engines, _cells, shared) => openSqlServer(engines, shared),
+  nativeOptions: (_planned, server) => ({ emptying: (server as SqlServer).dialect.emptying }),
   expected: (planned) => new SqlPlan(planned).expected().checksum(),
   openCell,
   packagesOf: CLIENTS.packagesOf,
   versions: CLIENTS.versions,
 });
 
-async function openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
+async function openCell(planned: PlannedRequests, target: TargetServer): Promise<OpenCell> {
   const { cell } = planned;
+  const server = target as SqlServer;
   const plan = new SqlPlan(planned);
-  const table = await SqlTable.open(server.url, `${server.newPrefix()}_${cell.workload}`, plan);
+  const table = await SqlTable.open(server.url, `${server.newPrefix()}_${cell.workload}`, plan, server.dialect);
   const requesters: SqlRequester[] = [];
   const close = async (): Promise<void> => {
     // First, since an open transaction would keep the table from being dropped.
@@ -43,7 +47,8 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
   try {
     let sums = new SqlSums();
     const work: SqlWork = { planned, plan, table: table.name, sums: () => sums };
-    for (let thread = 0; thread < cell.threads; thread += 1) requesters.push(await openRequester(work, table.url));
+    for (let thread = 0; thread < cell.threads; thread += 1)
+      requesters.push(await openRequester(work, table.url, server));
     return openLoadCell({
       requesters,
       load: { requests: requestsOf(cell), rate: cell.rate },
@@ -73,8 +78,8 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
   }
 }
 
-async function openRequester(work: SqlWork, url: string): Promise<SqlRequester> {
+async function openRequester(work: SqlWork, url: string, { dialect }: SqlServer): Promise<SqlRequester> {
   const { cell, client, setting } = work.planned;
   if (cell.side === 'napi') return openNapiRequester(work, url);
-  return jsRequester(work, await (await CLIENTS.of(client)).connect(url, setting));
+  return jsRequester(work, await (await CLIENTS.of(client)).connect(url, setting, dialect.typesIntegers));
 }

@@ -7,6 +7,8 @@ export interface TableEntry {
   readonly rows: number;
   readonly columns: readonly string[];
   readonly definition: string;
+  /** The columns of its further indexes, by their names: a statement each, since not every server takes them in `CREATE TABLE`. */
+  readonly indexes?: Readonly<Record<string, string>>;
 }
 
 export type ParameterKind =

@@ -4,6 +4,7 @@ import { checkTable } from './answer-check.js';
 import { SqlSums } from './data.js';
 import { withDatabase } from './database.js';
 import type { SqlPlan } from './plan.js';
+import type { SqlDialect } from './server.js';
 
 /** The table of a cell, with the connection that creates, empties and reads it, all untimed. */
 export class SqlTable {
@@ -12,19 +13,21 @@ export class SqlTable {
   readonly name: string;
   readonly #client: SqlClient;
   readonly #plan: SqlPlan;
+  readonly #dialect: SqlDialect;
 
-  private constructor(url: string, name: string, client: SqlClient, plan: SqlPlan) {
+  private constructor(url: string, name: string, client: SqlClient, plan: SqlPlan, dialect: SqlDialect) {
     this.url = url;
     this.name = name;
     this.#client = client;
     this.#plan = plan;
+    this.#dialect = dialect;
   }
 
   /** Creates the table with its rows. Throws `BB_UNSUPPORTED` for statements that the server does not support. */
-  static async open(url: string, name: string, plan: SqlPlan): Promise<SqlTable> {
+  static async open(url: string, name: string, plan: SqlPlan, dialect: SqlDialect): Promise<SqlTable> {
     const own = await withDatabase(url);
     const client = await SqlClient.connect(own, { connections: 1, int64: 'number' });
-    const table = new SqlTable(own, name, client, plan);
+    const table = new SqlTable(own, name, client, plan, dialect);
     try {
       await table.#make();
       return table;
@@ -40,6 +43,9 @@ export class SqlTable {
     await this.#client.query(`DROP TABLE IF EXISTS ${this.name}`);
     try {
       await this.#client.query(`CREATE TABLE ${this.name} (${table.definition})`);
+      for (const [index, column] of Object.entries(table.indexes ?? {})) {
+        await this.#client.query(`CREATE INDEX ${index} ON ${this.name} (${column})`);
+      }
       for (const { kind = 'prepared', sql } of this.#plan.workload.steps) {
         if (kind === 'prepared' && sql !== undefined) await this.#client.prepare(sql.replaceAll('{table}', this.name));
       }
@@ -57,18 +63,16 @@ export class SqlTable {
   /** Restores the contents of the table before a sample. */
   async reset(signal: AbortSignal): Promise<void> {
     if (!this.#plan.writes) return;
-    await this.#client.query(`TRUNCATE TABLE ${this.name}`, { signal });
+    await this.#client.query(`${this.#dialect.emptying} ${this.name}`, { signal });
     if (!this.#plan.startsEmpty) await this.#fill();
   }
 
   /** The sums of the table's contents. */
   async sums(affected: number, signal: AbortSignal): Promise<SqlSums> {
-    const [row] = (await this.#client.query(this.#plan.contentsQuery(this.name), { signal })).rows();
+    const [row = {}] = (await this.#client.query(this.#plan.contentsQuery(this.name), { signal })).rows();
     const sums = new SqlSums();
-    sums.rows = Number(row?.['n']);
-    sums.ints = Number(row?.['ints']);
-    sums.doubles = Number(row?.['doubles']);
-    sums.texts = Number(row?.['texts']);
+    // By their order, since not every server names the columns as it is told.
+    [sums.rows = NaN, sums.ints = NaN, sums.doubles = NaN, sums.texts = NaN] = Object.values(row).map(Number);
     sums.affected = affected;
     return sums;
   }

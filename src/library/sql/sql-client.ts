@@ -63,7 +63,12 @@ export interface SqlClientOptions extends ConnectOptions, ServerOptions {
    * password. Without this option and without a key such a login fails with the code `BB_INSECURE`.
    */
   readonly allowPublicKeyRetrieval?: boolean | undefined;
+  /** The collation told at the login. Default: `utf8mb4_general_ci`, which every server knows. */
+  readonly collation?: SqlCollation | undefined;
 }
+
+/** A collation of the character set `utf8mb4`. */
+export type SqlCollation = 'utf8mb4_general_ci' | 'utf8mb4_bin' | 'utf8mb4_unicode_ci' | 'utf8mb4_0900_ai_ci';
 
 /** One request of a `run` call. */
 export interface SqlRequest {
@@ -110,6 +115,7 @@ export class SqlClient implements AsyncDisposable {
       'server-public-key': options.serverPublicKey,
       'allow-public-key-retrieval': mayRetrieve === undefined ? undefined : mayRetrieve ? 'on' : 'off',
       'max-response-bytes': options.maxResponseBytes,
+      collation: options.collation,
     });
     if (!(Number.isInteger(connections) && connections >= 1 && connections <= MOST_CONNECTIONS)) {
       throw invalid(`connections must be an integer of 1 to ${MOST_CONNECTIONS}, not ${String(connections)}`);

@@ -22,7 +22,7 @@ pub enum Cell<'a> {
     Null,
     /// A `TINYINT` of 0 or 1.
     Bool(bool),
-    /// A `BIGINT`.
+    /// An `INT` where it fits, else a `BIGINT`: servers with a part of the dialect compare an `INT` with nothing wider.
     Int(i64),
     /// A `DOUBLE`.
     Double(f64),
@@ -44,6 +44,7 @@ impl Cell<'_> {
         match self {
             Self::Null => type_id::NULL,
             Self::Bool(_) => type_id::TINY,
+            Self::Int(value) if i32::try_from(value).is_ok() => type_id::LONG,
             Self::Int(_) => type_id::LONGLONG,
             Self::Double(_) => type_id::DOUBLE,
             Self::Text(_) => type_id::VAR_STRING,
@@ -75,7 +76,10 @@ impl Cell<'_> {
         match self {
             Self::Null => {}
             Self::Bool(value) => target.push(value.into()),
-            Self::Int(value) => target.extend_from_slice(&value.to_le_bytes()),
+            Self::Int(value) => match i32::try_from(value) {
+                Ok(short) => target.extend_from_slice(&short.to_le_bytes()),
+                Err(_) => target.extend_from_slice(&value.to_le_bytes()),
+            },
             Self::Double(value) if value.is_finite() => target.extend_from_slice(&value.to_le_bytes()),
             Self::Double(_) => return Err(NO_SUCH_DOUBLE),
             Self::Text(text) | Self::Decimal(text) => put_text(target, text.as_bytes()),
@@ -375,6 +379,21 @@ mod tests {
             any::<i64>().prop_map(Value::Timestamp),
             (-99_999_i128..99_999).prop_map(|value| Value::Decimal { value, precision: 5, scale: 2 }),
         ]
+    }
+
+    #[test]
+    fn integers_are_sent_in_the_narrowest_of_two_types_that_holds_them() {
+        let sent = |value| {
+            let mut bytes = Vec::new();
+            put_parameters(&mut bytes, 1, [Cell::Int(value)].into_iter()).unwrap();
+            (bytes[2], bytes[4..].to_vec())
+        };
+        for value in [0, -1, i32::MAX, i32::MIN] {
+            assert_eq!(sent(value.into()), (type_id::LONG, value.to_le_bytes().to_vec()));
+        }
+        for value in [i64::from(i32::MAX) + 1, i64::from(i32::MIN) - 1, i64::MAX] {
+            assert_eq!(sent(value), (type_id::LONGLONG, value.to_le_bytes().to_vec()));
+        }
     }
 
     #[test]

@@ -250,6 +250,7 @@ fn column_types(rows: &dyn Rows) -> Result<Vec<u8>> {
             if *known != found && found != type_id::NULL {
                 *known = match (*known, found) {
                     (type_id::NULL, found) => found,
+                    (type_id::LONG, type_id::LONGLONG) | (type_id::LONGLONG, type_id::LONG) => type_id::LONGLONG,
                     (type_id::BLOB, _) | (_, type_id::BLOB) => type_id::BLOB,
                     _ => type_id::VAR_STRING,
                 };
@@ -279,6 +280,10 @@ fn put_bulk(packet: &mut Vec<u8>, id: u32, types: &[u8], rows: &dyn Rows, range:
                 return Ok(());
             }
             packet.push(0);
+            if let (Cell::Int(value), type_id::LONGLONG) = (cell, wanted) {
+                packet.extend_from_slice(&value.to_le_bytes());
+                return Ok(());
+            }
             if cell.type_id() == wanted {
                 return cell.write(packet).map_err(|problem| unusable_value(row, column, problem));
             }

@@ -44,7 +44,7 @@ pub use insert::Rows;
 pub use rows::{Form, RowBuilder, RowShape};
 pub use session::{RowView, SqlSession};
 pub use submission::{Shapes, Submission, layout};
-pub use url::Url;
+pub use url::{Collation, Url};
 
 const NAME: &str = "mysql";
 

@@ -10,9 +10,6 @@ use crate::engine_error;
 use crate::transport::{Transport, too_large};
 use crate::url::Url;
 
-/// The number of `utf8mb4_general_ci`, which every server knows.
-const UTF8: u8 = 45;
-
 /// The largest packet that the client announces: the limit of the protocol.
 const MAX_PACKET: u32 = 1 << 30;
 
@@ -97,7 +94,7 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> std::result:
         let [a, b, c, d, upper @ ..] = capabilities.to_le_bytes();
         target.extend_from_slice(&[a, b, c, d]);
         target.extend_from_slice(&MAX_PACKET.to_le_bytes());
-        target.push(UTF8);
+        target.push(url.collation.number());
         target.extend_from_slice(&[0; 19]);
         target.extend_from_slice(&upper);
     };

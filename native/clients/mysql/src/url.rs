@@ -2,7 +2,7 @@
 //!
 //! Options: `socket`; those of TLS ([`Trust::of_words`]); `server-public-key=/file.pem`, a key to encrypt the password with for a server
 //! that asks for it over a connection that others may read, and `allow-public-key-retrieval=on`, to ask the server for that key;
-//! `max-response-bytes`; `extensions=off`.
+//! `max-response-bytes`; `extensions=off`; `collation`, the name of a [`Collation`].
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,6 +19,50 @@ const DEFAULT_PORT: u16 = 3306;
 /// The most bytes of a packet, and of the rows gathered in one call, unless the URL sets them: the limit of the protocol for one
 /// packet.
 const MOST_BYTES: usize = 1 << 30;
+
+/// A collation of the character set `utf8mb4`, which a client tells a server at its login. Which ones there are differs: servers of
+/// `MariaDB` lack `utf8mb4_0900_ai_ci`, and others may lack `utf8mb4_unicode_ci`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Collation {
+    /// `utf8mb4_general_ci`, which every server knows.
+    #[default]
+    General,
+    /// `utf8mb4_bin`.
+    Binary,
+    /// `utf8mb4_unicode_ci`.
+    Unicode,
+    /// `utf8mb4_0900_ai_ci`, the default of `MySQL` 8.
+    Unicode9,
+}
+
+impl Collation {
+    const ALL: [Self; 4] = [Self::General, Self::Binary, Self::Unicode, Self::Unicode9];
+
+    /// The name of the collation in SQL.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::General => "utf8mb4_general_ci",
+            Self::Binary => "utf8mb4_bin",
+            Self::Unicode => "utf8mb4_unicode_ci",
+            Self::Unicode9 => "utf8mb4_0900_ai_ci",
+        }
+    }
+
+    /// The number of the collation in the protocol.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::General => 45,
+            Self::Binary => 46,
+            Self::Unicode => 224,
+            Self::Unicode9 => 255,
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|collation| collation.name() == name)
+    }
+}
 
 /// A server and its login. Neither the display nor the debug form shows the password.
 #[derive(Clone, PartialEq, Eq)]
@@ -46,6 +90,8 @@ pub struct Url {
     pub most_bytes: usize,
     /// Whether features of newer servers and of `MariaDB` are used where the server offers them.
     pub extensions: bool,
+    /// The collation that the client tells the server at its login.
+    pub collation: Collation,
 }
 
 impl fmt::Display for Url {
@@ -97,6 +143,9 @@ impl Url {
         if !self.extensions {
             options.push("extensions=off".to_owned());
         }
+        if self.collation != Collation::default() {
+            options.push(format!("collation={}", self.collation.name()));
+        }
         if options.is_empty() { text } else { text + "?" + &options.join("&") }
     }
 }
@@ -110,7 +159,7 @@ impl FromStr for Url {
             Error::InvalidArgument(format!(
                 "unusable URL of a MySQL server: {problem}; use mysql://user:password@host:port/database, with \
                  ?socket=/path, ?tls=required or ?tls=verify&tls-ca=/path.pem, ?server-public-key=/path.pem or \
-                 ?allow-public-key-retrieval=on, ?max-response-bytes=N where needed"
+                 ?allow-public-key-retrieval=on, ?max-response-bytes=N, ?collation=utf8mb4_bin where needed"
             ))
         };
         let UrlParts { scheme, authority, path, mut options } = UrlParts::parse(text).map_err(invalid)?;
@@ -127,6 +176,12 @@ impl FromStr for Url {
         let allow_public_key_retrieval =
             is_on("allow-public-key-retrieval", "allow-public-key-retrieval is on or off", false)?;
         let extensions = is_on("extensions", "extensions is on or off", true)?;
+        let collation = match options.take("collation") {
+            None => Collation::default(),
+            Some(name) => Collation::named(&name).ok_or_else(|| {
+                invalid("collation is utf8mb4_general_ci, utf8mb4_bin, utf8mb4_unicode_ci or utf8mb4_0900_ai_ci")
+            })?,
+        };
         let mut path = |name, is_path: fn(&str) -> bool, problem| match options.take(name) {
             Some(path) if !is_path(&path) => Err(invalid(problem)),
             path => Ok(path.map(PathBuf::from)),
@@ -143,6 +198,7 @@ impl FromStr for Url {
             allow_public_key_retrieval,
             most_bytes: options.take_response_limit(MOST_BYTES).map_err(invalid)?,
             extensions,
+            collation,
         };
         options.end().map_err(invalid)?;
         if url.socket.is_some() && url.tls.is_some() {
@@ -188,6 +244,7 @@ mod tests {
             "mysql://u:secret@h/?allow-public-key-retrieval=perhaps",
             "mysql://u:secret@h/?server-public-key=",
             "mysql://u:secret@h/?max-response-bytes=-1",
+            "mysql://u:secret@h/?collation=latin1_swedish_ci",
             "mysql://u:secret@h/?socket=x",
             "mysql://u:secret%FF@h/",
             "mysql://u:secret%+1@h/",
@@ -208,6 +265,7 @@ mod tests {
             database in "\\PC+",
             tls in prop_oneof![Just(Trust::System), Just(Trust::Anyone), Just(Trust::Authorities("/a&b".into()))],
             most_bytes in 1_usize..,
+            collation in prop::sample::select(Collation::ALL.as_slice()),
         ) {
             let url = Url {
                 user,
@@ -221,6 +279,7 @@ mod tests {
                 allow_public_key_retrieval: true,
                 most_bytes,
                 extensions: false,
+                collation,
             };
             prop_assert_eq!(url.secret_text().parse::<Url>().unwrap(), url.clone());
             let url = Url { tls: None, socket: Some("/a b".into()), ..url };

@@ -5,8 +5,8 @@ use boundary_bench_redis::Url;
 
 use super::reader::Reader;
 
-/// A connection of a client, of one caller. What reads hands every value to the reader, in the order of the
-/// keys.
+/// A connection of a client, of one caller. What reads hands every value to the reader, with the
+/// position of its key.
 pub(crate) trait Connection: Send + Sized + 'static {
     /// Connects to a server.
     fn connect(url: &Url) -> impl Future<Output = Result<Self>> + Send;

@@ -1,7 +1,7 @@
 //! Our own client.
 
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_redis::{Commands, KvClient, KvOptions, Url};
+use boundary_bench_redis::{Commands, KvClient, KvOptions, Reply, Url};
 
 use super::all_done;
 use super::connection::Connection;
@@ -20,7 +20,7 @@ impl Connection for Ours {
     }
 
     async fn get(&mut self, key: &[u8], reader: &mut impl Reader) -> Result<()> {
-        self.client.get(key, |value| reader.add(value)).await
+        self.client.get(key, |value| reader.add(0, value)).await
     }
 
     async fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
@@ -45,8 +45,8 @@ impl Connection for Ours {
 
     async fn mget(&mut self, keys: &[Box<[u8]>], reader: &mut impl Reader) -> Result<()> {
         let mut failure = None;
-        let take = |_, value: std::result::Result<Option<&[u8]>, &Error>| match value {
-            Ok(value) => reader.add(value),
+        let take = |position, value: std::result::Result<Option<&[u8]>, &Error>| match value {
+            Ok(value) => reader.add(position, value),
             Err(error) => failure = Some(error.clone()),
         };
         self.client.mget(keys.iter().map(AsRef::as_ref), take).await;
@@ -63,8 +63,9 @@ impl Connection for Ours {
 pub(super) async fn read_all(client: &mut KvClient, commands: &Commands, reader: &mut impl Reader) -> Result<()> {
     let mut failure = None;
     client
-        .execute(commands, |_, answer| {
-            match answer.map_err(Clone::clone).and_then(|reply| reply.value().map(|value| reader.add(value))) {
+        .execute(commands, |position, answer| {
+            let value = answer.map_err(Clone::clone).and_then(Reply::value);
+            match value.map(|value| reader.add(position, value)) {
                 Ok(()) => {}
                 Err(error) => failure = Some(error),
             }

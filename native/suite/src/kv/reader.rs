@@ -46,11 +46,12 @@ fn number_of(value: &[u8]) -> i128 {
 
 /// What takes the values that requests read.
 pub(crate) trait Reader: Send + 'static {
-    /// Begins a request that reads the keys of these numbers, in this order.
+    /// Begins a request that reads the keys of these numbers.
     fn begin(&mut self, keys: Range<u64>);
 
-    /// Takes the value of the next key; `None` for a key that has none.
-    fn add(&mut self, value: Option<&[u8]>);
+    /// Takes the value of the key at a position in the request; `None` for a key that has none. A cluster's servers answer in
+    /// any order.
+    fn add(&mut self, position: usize, value: Option<&[u8]>);
 }
 
 /// The sums of the values that were read.
@@ -64,7 +65,7 @@ pub(crate) struct Sums {
 impl Reader for Sums {
     fn begin(&mut self, _keys: Range<u64>) {}
 
-    fn add(&mut self, value: Option<&[u8]>) {
+    fn add(&mut self, _position: usize, value: Option<&[u8]>) {
         if let Some(value) = value {
             self.values = self.values.wrapping_add(number_of(value));
             self.bytes += value.len() as i128;
@@ -98,8 +99,10 @@ const MOST_SHOWN: usize = 64;
 /// The check that each key's value is its own.
 pub(super) struct ValueCheck {
     keys: Keys,
-    /// The keys of the request that are still to be read.
-    due: Range<u64>,
+    /// The keys of the request.
+    asked: Range<u64>,
+    /// Whether the key at each position in the request has been read.
+    is_read: Vec<bool>,
     expected: Vec<u8>,
     read: u64,
     /// The first wrong value.
@@ -108,7 +111,7 @@ pub(super) struct ValueCheck {
 
 impl ValueCheck {
     pub(super) fn new(keys: Keys) -> Self {
-        Self { keys, due: 0..0, expected: Vec::new(), read: 0, wrong: None }
+        Self { keys, asked: 0..0, is_read: Vec::new(), expected: Vec::new(), read: 0, wrong: None }
     }
 
     /// Ends the checks of all threads, which read `keys` keys.
@@ -127,12 +130,16 @@ impl ValueCheck {
 
 impl Reader for ValueCheck {
     fn begin(&mut self, keys: Range<u64>) {
-        self.due = keys;
+        self.is_read.clear();
+        self.is_read.resize(keys.clone().count(), false);
+        self.asked = keys;
     }
 
-    fn add(&mut self, value: Option<&[u8]>) {
-        let problem = if let Some(key) = self.due.next() {
+    fn add(&mut self, position: usize, value: Option<&[u8]>) {
+        let problem = if let Some(is_read @ false) = self.is_read.get_mut(position) {
+            *is_read = true;
             self.read += 1;
+            let key = self.asked.start + position as u64;
             self.keys.write_value(&mut self.expected, key);
             if value == Some(self.expected.as_slice()) {
                 return;
@@ -168,7 +175,7 @@ mod tests {
             for number in 0..1234 {
                 keys.write_value(&mut value, number);
                 assert_eq!((value.len(), number_of(&value)), (value_bytes, i128::from(number)));
-                sums.add(Some(&value));
+                sums.add(0, Some(&value));
             }
             assert_eq!(sums.checksum(), expected(1234, value_bytes));
         }
@@ -189,7 +196,7 @@ mod tests {
             let mut checks = [ValueCheck::new(keys.clone()), ValueCheck::new(keys.clone())];
             for (check, (first, values)) in checks.iter_mut().zip([(0, &values[..3]), (3, &values[3..])]) {
                 check.begin(first..first + 3);
-                values.iter().for_each(|value| check.add(Some(value)));
+                values.iter().enumerate().for_each(|(position, value)| check.add(position, Some(value)));
             }
             ValueCheck::finish(checks.into_iter(), KEYS).map_err(|error| (error.code(), error.to_string()))
         };

@@ -88,15 +88,19 @@ fn ours(error: &RedisError) -> Error {
     }
 }
 
-fn add(value: &Value, reader: &mut impl Reader) -> Result<()> {
+fn add(position: usize, value: &Value, reader: &mut impl Reader) -> Result<()> {
     match value {
-        Value::BulkString(bytes) => reader.add(Some(bytes)),
-        Value::Nil => reader.add(None),
+        Value::BulkString(bytes) => reader.add(position, Some(bytes)),
+        Value::Nil => reader.add(position, None),
         other => {
             return Err(Error::Engine { engine: "redis", message: format!("an answer that is no value: {other:?}") });
         }
     }
     Ok(())
+}
+
+fn add_all(values: &[Value], reader: &mut impl Reader) -> Result<()> {
+    values.iter().enumerate().try_for_each(|(position, value)| add(position, value, reader))
 }
 
 impl RedisCrate {
@@ -167,7 +171,7 @@ impl Connection for RedisCrate {
 
     async fn get(&mut self, key: &[u8], reader: &mut impl Reader) -> Result<()> {
         self.command("GET", [key]);
-        add(&self.call().await?, reader)
+        add(0, &self.call().await?, reader)
     }
 
     async fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
@@ -180,7 +184,7 @@ impl Connection for RedisCrate {
         for key in keys {
             self.pipeline.cmd("GET").arg(&**key);
         }
-        self.send_pipeline().await?.iter().try_for_each(|value| add(value, reader))
+        add_all(&self.send_pipeline().await?, reader)
     }
 
     async fn set_many(&mut self, keys: &[Box<[u8]>], values: &[Box<[u8]>]) -> Result<()> {
@@ -194,8 +198,8 @@ impl Connection for RedisCrate {
     async fn mget(&mut self, keys: &[Box<[u8]>], reader: &mut impl Reader) -> Result<()> {
         self.command("MGET", keys.iter().map(AsRef::as_ref));
         match self.call().await? {
-            Value::Array(values) => values.iter().try_for_each(|value| add(value, reader)),
-            other => add(&other, reader),
+            Value::Array(values) => add_all(&values, reader),
+            other => add(0, &other, reader),
         }
     }
 

@@ -55,6 +55,8 @@ struct Shared {
     table: String,
     /// The users to insert, made before the first sample.
     users: Vec<User>,
+    /// The statement that empties a table, without the table's name: the cell's option `emptying`, by default `TRUNCATE TABLE`.
+    emptying: String,
 }
 
 /// One thread of the load, with its connection.
@@ -86,6 +88,7 @@ pub(crate) fn open<S: Session>(spec: &RequestSpec, cancel: &CancelToken) -> Resu
     }
     let expected = Checksum::from(plan.expected(spec));
     let mut url: Url = spec.url.parse()?;
+    let emptying = spec.option("emptying")?.unwrap_or_else(|| "TRUNCATE TABLE".to_owned());
     let users = if plan.starts_empty { (1..=spec.operations).map(User::of).collect() } else { Vec::new() };
     let requesters = spec.runtime()?.block_on(async {
         if url.database.is_none() {
@@ -94,7 +97,7 @@ pub(crate) fn open<S: Session>(spec: &RequestSpec, cancel: &CancelToken) -> Resu
             run(&mut session, &format!("CREATE DATABASE IF NOT EXISTS {database}")).await?;
             url.database = Some(database.clone());
         }
-        let shared = Arc::new(Shared { spec: spec.clone(), url, plan, table_name, table, users });
+        let shared = Arc::new(Shared { spec: spec.clone(), url, plan, table_name, table, users, emptying });
         let mut session = SqlSession::open(&shared.url).await?;
         shared.make_table(&mut session).await?;
         cancel.check()?;
@@ -129,6 +132,9 @@ impl Shared {
         let table = &self.table;
         self.drop_table(session).await?;
         run(session, &format!("CREATE TABLE {table} ({})", entry.definition)).await.map_err(unsupported)?;
+        for (name, column) in &entry.indexes {
+            run(session, &format!("CREATE INDEX {name} ON {table} ({column})")).await.map_err(unsupported)?;
+        }
         if self.plan.starts_empty { Ok(()) } else { self.fill(session).await }
     }
 
@@ -187,7 +193,7 @@ impl Shared {
 
     /// Restores the table of a writer to its state before a sample.
     async fn reset(&self, session: &mut SqlSession) -> Result<()> {
-        run(session, &format!("TRUNCATE TABLE {}", self.table)).await?;
+        run(session, &format!("{} {}", self.emptying, self.table)).await?;
         if self.plan.starts_empty { Ok(()) } else { self.fill(session).await }
     }
 

@@ -7,7 +7,7 @@
 //! the last one.
 
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_mysql::{Cell, Url};
+use boundary_bench_mysql::{Cell, Collation, Url};
 use mysql_async::consts::ColumnType;
 use mysql_async::prelude::{Protocol, Queryable};
 use mysql_async::{Conn, OptsBuilder, Params, QueryResult, Row, Statement, Value};
@@ -98,6 +98,10 @@ impl Session for MysqlAsync {
     async fn open(url: &Url) -> Result<Self> {
         if url.tls.is_some() {
             return Err(Error::Unsupported("the crate mysql_async is measured without TLS".to_owned()));
+        }
+        if url.collation != Collation::default() {
+            let message = format!("the crate mysql_async always says the collation {}", Collation::default().name());
+            return Err(Error::Unsupported(message));
         }
         let options = OptsBuilder::default()
             .ip_or_hostname(url.host.clone())

@@ -40,6 +40,10 @@ pub(super) struct TableEntry {
     pub(super) rows: u64,
     pub(super) columns: Vec<String>,
     pub(super) definition: String,
+    /// The columns of its further indexes, by their names. Each is a statement of its own, as in sysbench: not every server takes
+    /// a `KEY` in `CREATE TABLE`.
+    #[serde(default)]
+    pub(super) indexes: BTreeMap<String, String>,
 }
 
 /// A workload of the matrix.

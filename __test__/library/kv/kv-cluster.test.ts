@@ -1,0 +1,153 @@
+/** `KvClient` in a private cluster: slots and keys that move while it reads and writes, and a master that is lost. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+import { BoundaryError, KvClient } from '../../../src/index.js';
+import { lacks } from '../../needs.js';
+import { connectMasters, startRedisCluster } from '../../redis-server.js';
+
+const SLOTS = 16_384;
+
+describe.skipIf(lacks('redis'))('KvClient in a cluster', () => {
+  let cluster: Awaited<ReturnType<typeof startRedisCluster>>;
+  let masters: readonly KvClient[];
+  let client: KvClient;
+
+  beforeEach(async () => {
+    cluster = await startRedisCluster();
+    masters = await connectMasters(cluster.url);
+    client = await KvClient.connect(cluster.url, { connections: 2 });
+  });
+  afterEach(async () => {
+    await Promise.all([client, ...masters].map((open) => open.close()));
+    await cluster.stop();
+  });
+
+  async function ask(master: number, ...words: readonly string[]): Promise<unknown> {
+    const [command, ...args] = words;
+    const reply = (
+      await masters[master]!.pipeline()
+        .command(command!, ...args)
+        .execute()
+    ).value(0);
+    if (reply instanceof BoundaryError) throw reply;
+    return reply;
+  }
+
+  /** The slot of a key, its master and the next one. */
+  async function placeOf(key: string): Promise<{ slot: string; from: number; to: number }> {
+    const slot = (await ask(0, 'CLUSTER', 'KEYSLOT', key)) as number;
+    const from = Math.floor((slot * masters.length) / SLOTS);
+    return { slot: String(slot), from, to: (from + 1) % masters.length };
+  }
+
+  async function idOf(master: number): Promise<string> {
+    return (await ask(master, 'CLUSTER', 'MYID')) as string;
+  }
+
+  async function beginMove(slot: string, from: number, to: number): Promise<void> {
+    await ask(to, 'CLUSTER', 'SETSLOT', slot, 'IMPORTING', await idOf(from));
+    await ask(from, 'CLUSTER', 'SETSLOT', slot, 'MIGRATING', await idOf(to));
+  }
+
+  async function endMove(slot: string, from: number, to: number): Promise<void> {
+    for (const master of [to, from]) await ask(master, 'CLUSTER', 'SETSLOT', slot, 'NODE', await idOf(to));
+  }
+
+  /** How often the masters have answered with an error of this kind. */
+  async function errors(kind: string): Promise<number> {
+    const stats = await Promise.all(masters.map((_, master) => ask(master, 'INFO', 'errorstats')));
+    const counts = stats.map((text) =>
+      Number(new RegExp(`errorstat_${kind}:count=(\\d+)`).exec(String(text))?.[1] ?? 0),
+    );
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  const keys = Array.from({ length: 300 }, (_, number) => `key:${number}`);
+  const entries = keys.map((key) => [key, `value of ${key}`] as const);
+
+  async function expectAllThere(): Promise<void> {
+    expect((await client.mget(keys)).toArray()).toEqual(entries.map(([, value]) => value));
+    const pipeline = client.pipeline();
+    for (const key of keys) pipeline.get(key);
+    expect((await pipeline.execute()).values()).toEqual(entries.map(([, value]) => value));
+    const single = await Promise.all(keys.slice(0, 20).map((key) => client.getText(key)));
+    expect(single).toEqual(entries.slice(0, 20).map(([, value]) => value));
+  }
+
+  test('a moved slot is followed', async () => {
+    await client.mset(entries);
+    await expectAllThere();
+    expect(await errors('MOVED')).toBe(0);
+    const { slot, from, to } = await placeOf('{moved}');
+    await beginMove(slot, from, to);
+    await client.set('{moved}1', 'asked');
+    expect(await ask(to, 'CLUSTER', 'COUNTKEYSINSLOT', slot)).toBe(1);
+    await endMove(slot, from, to);
+    expect(await client.getText('{moved}1')).toBe('asked');
+    expect([await errors('ASK'), await errors('MOVED')]).toEqual([1, 1]);
+    await expectAllThere();
+  });
+
+  test('keys that move under load are read and written where they are', async () => {
+    const moving = Array.from({ length: 30 }, (_, number) => `{moved}${number}`);
+    await client.mset(moving.map((key) => [key, key]));
+    const { slot, from, to } = await placeOf('{moved}');
+    let isOver = false;
+    const load = (async (): Promise<void> => {
+      while (!isOver) {
+        await Promise.all(moving.map((key) => client.set(key, key)));
+        expect(await Promise.all(moving.map((key) => client.getText(key)))).toEqual(moving);
+        const outcome = await client.mget(moving).then(
+          (values) => values.toArray(),
+          (thrown: unknown) => thrown as BoundaryError,
+        );
+        // While some of its keys are here and some there, no server can execute it.
+        if (outcome instanceof BoundaryError) {
+          expect(outcome).toMatchObject({ code: 'BB_ENGINE', message: expect.stringContaining('TRYAGAIN') });
+        } else expect(outcome).toEqual(moving);
+      }
+    })();
+    await beginMove(slot, from, to);
+    const target = /:(\d+)@/.exec(
+      String(await ask(to, 'CLUSTER', 'NODES'))
+        .split('\n')
+        .find((line) => line.includes('myself'))!,
+    )![1]!;
+    for (const [number, key] of moving.entries()) {
+      await ask(from, 'MIGRATE', '127.0.0.1', target, key, '0', '10000', 'REPLACE');
+      while (number === moving.length / 2 && ((await errors('ASK')) === 0 || (await errors('TRYAGAIN')) === 0));
+    }
+    await endMove(slot, from, to);
+    while ((await errors('MOVED')) === 0);
+    isOver = true;
+    await load;
+    expect((await client.mget(moving)).toArray()).toEqual(moving);
+    expect(await ask(from, 'CLUSTER', 'COUNTKEYSINSLOT', slot)).toBe(0);
+  });
+
+  test('a lost master is an error for its keys alone, by a code that says whether they may have been executed', async () => {
+    await client.mset(entries);
+    // Both of the client's connections have connections to all masters.
+    await Promise.all([client.mget(keys), client.mget(keys)]);
+    process.kill(cluster.processIds[1]!, 'SIGKILL');
+    while (cluster.ending === null) await new Promise((next) => setTimeout(next, 5));
+    const codes = async (): Promise<ReadonlySet<string>> => {
+      const values = await client.mget(keys);
+      const found = new Set<string>();
+      for (const [index, [, value]] of entries.entries()) {
+        const error = values.error(index);
+        if (error === undefined) expect(values.text(index)).toBe(value);
+        else found.add(error.code);
+      }
+      return found;
+    };
+    // Each connection finds out by itself: first its connection to the master is lost, then none can be made.
+    const first = [await codes(), await codes(), await codes(), await codes()];
+    expect(new Set(first.flatMap((found) => [...found]))).toEqual(new Set(['BB_CONNECTION', 'BB_ENGINE']));
+    const { error } = await client.getText('key:0').then(
+      () => ({ error: undefined }),
+      (thrown: unknown) => ({ error: thrown }),
+    );
+    expect([undefined, 'BB_ENGINE']).toContain((error as BoundaryError | undefined)?.code);
+  });
+});
