@@ -59,7 +59,7 @@ export async function npmInstall(
 }
 
 /** The options of every call of pip: it asks nothing, and prints only errors. */
-export const PIP_QUIETLY = ['--quiet', '--disable-pip-version-check', '--no-input', '--root-user-action=ignore'];
+export const PIP_QUIETLY = ['--quiet', '--disable-pip-version-check', '--no-input'];
 
 /** What pip brings, and what to do where there is no Python or no pip. */
 export interface PipWanted {
