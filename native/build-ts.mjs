@@ -46,7 +46,10 @@ function writeDeclarations(entry) {
   for (let file = left.pop(); file !== undefined; file = left.pop()) {
     if (paths.has(file)) continue;
     const text = readFileSync(path.join(dist, file), 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, '');
-    const renamed = text.replaceAll(/(from |import\()(['"])(\.[^'"]*)\.js\2/g, (_, before, quote, specifier) => {
+    // A comment may have an example that imports a module of the user's.
+    const imports = /\/\*.*?\*\/|(from |import\()(['"])(\.[^'"]*)\.js\2/gs;
+    const renamed = text.replaceAll(imports, (found, before, quote, specifier) => {
+      if (before === undefined) return found;
       left.push(path.join(path.dirname(file), `${specifier}.d.ts`));
       return `${before}${quote}${specifier}.cjs${quote}`;
     });

@@ -46,7 +46,7 @@ describe.each([
           const rows = samples.filter((row) => int64 === 'bigint' || row.every(({ returned }) => isSafe(returned)));
           const frame = frameOf(columns, rows.map(givenArray));
           const start = Math.min(from, rows.length);
-          const objects = new RowReader(columns, int64, generate).read(frame, start);
+          const objects = new RowReader(columns, int64, { generate }).read(frame, start);
           const kept = [];
           let at = 0;
           for (const row of cursorOver(frame, generate, int64, start)) {
@@ -113,7 +113,7 @@ describe.each([
     }
     const twice = frameOf([...tableOf('a'), ...tableOf('a')], [[1, 2]]);
     for (const row of cursorOver(twice, generate)) {
-      expect([row['a'], row.toObject()]).toEqual([2, new RowReader(twice.columns, 'bigint', generate).read(twice)[0]]);
+      expect([row['a'], row.toObject()]).toEqual([2, new RowReader(twice.columns, 'bigint', { generate }).read(twice)[0]]);
     }
     expect(() => cursorOver(frameOf(tableOf('toObject'), [[1]]), generate)).toThrow(
       expect.objectContaining({ code: 'BB_INVALID_ARGUMENT', message: expect.stringContaining('"toObject"') }),

@@ -86,6 +86,7 @@ export class KvCursor implements IterableIterator<KvEntry, undefined> {
     return this;
   }
 
+  /** Moves the entry to the next value. */
   next(): IteratorResult<KvEntry, undefined> {
     if (!this.#hasEnded && KvEntry.step(this.#entry)) return this.#step;
     this.#hasEnded = true;

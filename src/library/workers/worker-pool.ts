@@ -12,6 +12,7 @@ import { PoolThread } from './pool-thread.js';
 
 const MOST_WORKERS = 1024;
 
+/** What `createWorkers` takes. */
 export interface WorkersOptions {
   /**
    * The module whose exported functions the threads call: a URL, such as `new URL('./work.js', import.meta.url)`, or an absolute path.
@@ -62,6 +63,7 @@ type FunctionName<Module> = {
 type ArgumentOf<Work> = Work extends (...parameters: infer All extends readonly unknown[]) => unknown ? All[0] : never;
 type ResultOf<Work> = Work extends (...parameters: never) => infer Result ? Awaited<Result> : never;
 
+/** What a call of `WorkerPool` takes beside its argument. */
 export interface CallOptions extends WorkOptions {
   /** Buffers and ports of the argument that are handed over in place of copies: they are empty here afterwards. */
   readonly transfer?: readonly object[] | undefined;
