@@ -38,8 +38,8 @@ export const stagedRow: Lane = (connection, { table, range }) => {
 };
 
 /**
- * Inserts by `RowInserter.writer()`, whose setters are given the values of each row. The values are there as an array a column, since
- * a caller of setters needs no array or object for a row; timestamps are numbers.
+ * Inserts by `RowInserter.writer()`, whose setters are given the values of each row. The values are there as an array a column,
+ * since a caller of setters needs no array or object for a row; timestamps are numbers.
  */
 export const rowWriter: Lane = (connection, { table, range }) => {
   const rows = Math.min(INPUT_ROWS, range.rows);

@@ -58,9 +58,9 @@ export class RowInserter implements AsyncDisposable {
   }
 
   /**
-   * The writer of this inserter: rows value by value, in place of `addRow`. An error of the writer drops the row that it had begun, with all its
-   * values. Until such a row is ended, other rows are refused with `BB_INVALID_ARGUMENT`, and so is `execute`. A further call
-   * forgets the row that was begun, and returns the same writer. Throws `BB_INVALID_ARGUMENT` if a column is named `next`.
+   * The writer of this inserter: rows value by value, in place of `addRow`. An error of the writer drops the row that it had begun,
+   * with all its values. Until such a row is ended, other rows are refused with `BB_INVALID_ARGUMENT`, and so is `execute`. A further
+   * call forgets the row that was begun, and returns the same writer. Throws `BB_INVALID_ARGUMENT` if a column is named `next`.
    */
   writer<T extends object = Record<string, unknown>>(): RowWriter<T> {
     this.#channel.assertOpen();

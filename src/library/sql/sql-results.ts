@@ -158,7 +158,7 @@ export class SqlResults implements Iterable<SqlResult> {
     return this.#read(statement, shape, 0, this.#words[frame >> 2]!);
   }
 
-  /** The rows of all requests of a statement (default: the first) by one object that moves; see `CursorRow`. None if it returned none. */
+  /** Like `rows`, by one object that moves; see `CursorRow`. */
   cursor<T extends object = Row>(statement = 0): RowCursor<T> {
     const shape = this.#shapeOf(statement);
     const frame = this.#bytes.start + this.#frameStart(statement);
