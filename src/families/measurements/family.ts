@@ -107,7 +107,9 @@ class OpenMeasurements implements OpenFamily {
       server = connect(uri);
       this.#servers.set(name, server);
     }
-    return engineOf(await server).address ?? uri;
+    // A server that does not start fails the cells of its engine alone, each with the reason.
+    const connection = await server.catch(() => undefined);
+    return (connection && engineOf(connection).address) ?? uri;
   }
 
   /** Drops the tables that the processes of the run have left in the user's databases. */

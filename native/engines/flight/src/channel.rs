@@ -24,9 +24,8 @@ use prost::Message;
 use tokio::sync::{Notify, OnceCell};
 use tonic::{Code, Status};
 
-use crate::client::Intent;
 use crate::data::Data;
-use crate::grpc::{GRPC, MessageBody, Messages, ONLY_READS, Parts, SERVICE, framed, status_of};
+use crate::grpc::{GRPC, Intent, MessageBody, Messages, ONLY_READS, Parts, SERVICE, framed, status_of};
 use crate::status::to_error;
 use crate::url::FlightUrl;
 use crate::{CONNECTION_WINDOW, FRAME_SIZE, STREAM_WINDOW, engine_error, runtime};

@@ -11,16 +11,7 @@ use prost::Message;
 use crate::channel::{Channel, Reply};
 use crate::data::{BatchWriter, command_message, schema_message};
 use crate::engine_error;
-use crate::grpc::{MessageBody, Parts, framed};
-
-/// The intent of a statement that is sent as a query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Intent {
-    /// To read: our own server then refuses a statement that changes something.
-    Read,
-    /// To change something, on a server that takes no updates.
-    Change,
-}
+use crate::grpc::{Intent, MessageBody, Parts, framed};
 
 impl Channel {
     /// The endpoints of a command's result.

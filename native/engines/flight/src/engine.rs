@@ -25,9 +25,10 @@ use boundary_bench_processes::PrivateServer;
 use bytes::Bytes;
 
 use crate::channel::{Channel, Waiter};
-use crate::client::{Intent, not_understood, rows_changed, schema_of};
+use crate::client::{not_understood, rows_changed, schema_of};
 use crate::dialect::{Dialect, PROBE_SUM};
 use crate::endpoints::Endpoints;
+use crate::grpc::Intent;
 use crate::ingest::FlightIngest;
 use crate::prepared::PreparedStatement;
 use crate::stream::FlightStream;

@@ -38,6 +38,15 @@ pub(crate) const SERVICE: &str = "/arrow.flight.protocol.FlightService/";
 /// The header of a client that only reads: our server then refuses commands that are sent as queries.
 pub(crate) const ONLY_READS: &str = "boundary-bench-only-reads";
 
+/// The intent of a statement that is sent as a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Intent {
+    /// To read: our own server then refuses a statement that changes something.
+    Read,
+    /// To change something, on a server that takes no updates.
+    Change,
+}
+
 pub(crate) const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
 /// A message in parts that are sent one after another.

@@ -16,7 +16,8 @@ use bytes::Bytes;
 use prost::Message;
 
 use crate::channel::{Channel, Waiter};
-use crate::client::{Intent, not_understood, rows_changed, schema_of};
+use crate::client::{not_understood, rows_changed, schema_of};
+use crate::grpc::Intent;
 use crate::stream::FlightStream;
 use crate::values::{columns_of, parameter_batch, sql_type};
 use crate::{engine_error, runtime};
