@@ -41,10 +41,7 @@ describe.skipIf(lacks('mysql'))('a server with a part of the dialect', () => {
   test('runs every statement of every side, and the run says what was done otherwise', async () => {
     const options = optionsOf(server.url);
     const cells = (sqlFamily.plan(options) as readonly PlannedRequests[]).filter(
-      ({ cell, askedBy, skip }) =>
-        (WORKLOADS.has(cell.workload) || (cell.workload === 'oltp_read_write' && cell.side === 'napi')) &&
-        askedBy === undefined &&
-        skip === undefined,
+      ({ cell, askedBy, skip }) => WORKLOADS.has(cell.workload) && askedBy === undefined && skip === undefined,
     );
     expect(new Set(cells.map(({ cell, client }) => client ?? cell.side))).toEqual(
       new Set(['rust', 'mysql_async', 'napi', 'mysql2', 'mariadb']),
