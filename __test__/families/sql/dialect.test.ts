@@ -5,25 +5,17 @@ import { type BoundaryError, connect, RowInserter, SqlClient, SqlType, TableDefi
 import { mariadb } from '../../../src/clients/mariadb.js';
 import { mysql2 } from '../../../src/clients/mysql2.js';
 import { sqlFamily } from '../../../src/families/sql/family.js';
+import type { PlannedRequests } from '../../../src/families/requests/grid.js';
 import { type PartialMysql, startPartialMysql } from '../../library/sql/partial-mysql.js';
 import { startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 import { sampleCells, stopwatch } from '../sampled-cells.js';
 
-/** Workloads with every kind of statement, parameter and table of the family. */
-const WORKLOADS: ReadonlySet<string> = new Set([
-  'count',
-  'insert',
-  'insert_multi_values',
-  'select_pk',
-  'select_pk_literal',
-  'select_range',
-  'update_range',
-  'oltp_read_write',
-]);
+/** Workloads with every kind of parameter and table of the family; a table with rows takes long to fill where it is not loaded whole. */
+const WORKLOADS: ReadonlySet<string> = new Set(['insert', 'insert_multi_values', 'select_pk', 'oltp_point_select']);
 
 /** The workloads of the crate `mysql_async` whose statements have integers in their conditions. */
-const WITH_KEYS = /^(select_pk|select_range|update_range|oltp_read_write)$/;
+const WITH_KEYS = /^(select_pk|oltp_point_select)$/;
 
 describe.skipIf(lacks('mysql'))('a server with a part of the dialect', () => {
   let real: Awaited<ReturnType<typeof startMysql>>;
@@ -48,9 +40,9 @@ describe.skipIf(lacks('mysql'))('a server with a part of the dialect', () => {
 
   test('runs every statement of every side, and the run says what was done otherwise', async () => {
     const options = optionsOf(server.url);
-    const cells = sqlFamily
-      .plan(options)
-      .filter(({ cell, askedBy, skip }) => WORKLOADS.has(cell.workload) && askedBy === undefined && skip === undefined);
+    const cells = (sqlFamily.plan(options) as readonly PlannedRequests[]).filter(
+      ({ cell, askedBy, skip }) => WORKLOADS.has(cell.workload) && askedBy === undefined && skip === undefined,
+    );
     expect(new Set(cells.map(({ cell, client }) => client ?? cell.side))).toEqual(
       new Set(['rust', 'mysql_async', 'napi', 'mysql2', 'mariadb']),
     );
@@ -67,9 +59,8 @@ describe.skipIf(lacks('mysql'))('a server with a part of the dialect', () => {
         ({ rows, sums }) => ({ rows, sums }),
         (thrown: unknown) => (thrown as BoundaryError).code,
       );
-      if (outcome !== 'BB_ENGINE') {
-        expect(outcome, planned.cell.id).not.toEqual({ rows: cell.expected.rows, sums: cell.expected.sums });
-      }
+      expect(outcome, planned.cell.id).not.toEqual({ rows: cell.expected.rows, sums: cell.expected.sums });
+      expect(['BB_ENGINE', 'object'], planned.cell.id).toContain(typeof outcome === 'object' ? 'object' : outcome);
       await cell.close();
     }
     await sampleCells(

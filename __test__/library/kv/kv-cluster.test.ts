@@ -92,19 +92,18 @@ describe.skipIf(lacks('redis'))('KvClient in a cluster', () => {
     const moving = Array.from({ length: 30 }, (_, number) => `{moved}${number}`);
     await client.mset(moving.map((key) => [key, key]));
     const { slot, from, to } = await placeOf('{moved}');
-    let isOver = false;
+    const ending = new AbortController();
+    const outcomes: unknown[] = [];
     const load = (async (): Promise<void> => {
-      while (!isOver) {
+      while (!ending.signal.aborted) {
         await Promise.all(moving.map((key) => client.set(key, key)));
-        expect(await Promise.all(moving.map((key) => client.getText(key)))).toEqual(moving);
-        const outcome = await client.mget(moving).then(
-          (values) => values.toArray(),
-          (thrown: unknown) => thrown as BoundaryError,
+        outcomes.push(await Promise.all(moving.map((key) => client.getText(key))));
+        outcomes.push(
+          await client.mget(moving).then(
+            (values) => values.toArray(),
+            (thrown: unknown) => thrown,
+          ),
         );
-        // While some of its keys are here and some there, no server can execute it.
-        if (outcome instanceof BoundaryError) {
-          expect(outcome).toMatchObject({ code: 'BB_ENGINE', message: expect.stringContaining('TRYAGAIN') });
-        } else expect(outcome).toEqual(moving);
       }
     })();
     await beginMove(slot, from, to);
@@ -119,8 +118,13 @@ describe.skipIf(lacks('redis'))('KvClient in a cluster', () => {
     }
     await endMove(slot, from, to);
     while ((await errors('MOVED')) === 0);
-    isOver = true;
+    ending.abort();
     await load;
+    // While some of the keys of an MGET are here and some there, no server can execute it.
+    const refusals = outcomes.filter((outcome) => outcome instanceof BoundaryError);
+    expect(refusals.filter(({ code, message }) => code !== 'BB_ENGINE' || !message.includes('TRYAGAIN'))).toEqual([]);
+    const answers = outcomes.filter((outcome) => !(outcome instanceof BoundaryError));
+    expect(answers).toEqual(answers.map(() => moving));
     expect((await client.mget(moving)).toArray()).toEqual(moving);
     expect(await ask(from, 'CLUSTER', 'COUNTKEYSINSLOT', slot)).toBe(0);
   });
@@ -135,19 +139,12 @@ describe.skipIf(lacks('redis'))('KvClient in a cluster', () => {
       const values = await client.mget(keys);
       const found = new Set<string>();
       for (const [index, [, value]] of entries.entries()) {
-        const error = values.error(index);
-        if (error === undefined) expect(values.text(index)).toBe(value);
-        else found.add(error.code);
+        found.add(values.error(index)?.code ?? (values.text(index) === value ? 'right' : 'wrong'));
       }
       return found;
     };
     // Each connection finds out by itself: first its connection to the master is lost, then none can be made.
     const first = [await codes(), await codes(), await codes(), await codes()];
-    expect(new Set(first.flatMap((found) => [...found]))).toEqual(new Set(['BB_CONNECTION', 'BB_ENGINE']));
-    const { error } = await client.getText('key:0').then(
-      () => ({ error: undefined }),
-      (thrown: unknown) => ({ error: thrown }),
-    );
-    expect([undefined, 'BB_ENGINE']).toContain((error as BoundaryError | undefined)?.code);
+    expect(new Set(first.flatMap((found) => [...found]))).toEqual(new Set(['right', 'BB_CONNECTION', 'BB_ENGINE']));
   });
 });

@@ -158,8 +158,10 @@ class Session {
     for (const [index, type] of this.#types.get(id)!.entries()) {
       if ((changed[14 + (index >> 3)]! & (1 << (index & 7))) !== 0) continue;
       const size = BYTES_OF.get(type);
-      if (size === undefined) at += changed[at]! === 0xfc ? 3 : 1;
-      const length = size ?? (changed[at - 3] === 0xfc ? changed.readUInt16LE(at - 2) : changed[at - 1]!);
+      // A text has its length before it: in one byte, or in two after a byte that says so.
+      const isLong = size === undefined && changed[at] === 0xfc;
+      const length = size ?? (isLong ? changed.readUInt16LE(at + 1) : changed[at]!);
+      if (size === undefined) at += isLong ? 3 : 1;
       const isKey = where !== -1 && places[index]! > where;
       if (isKey && type === DOUBLE) changed.writeDoubleLE(-1, at);
       else if (isKey && type === LONGLONG) changed.writeBigInt64LE(-1n, at);

@@ -207,7 +207,7 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
   }
 
   async close(): Promise<void> {
-    for (const kind of [...this.#servers.keys()]) await this.#closeServer(kind);
+    await Promise.all(Array.from(this.#servers.keys(), (kind) => this.#closeServer(kind)));
   }
 
   async #closeServer(kind: ServerKind): Promise<void> {

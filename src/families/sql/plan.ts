@@ -322,7 +322,7 @@ export class SqlPlan {
       ? `SELECT COUNT(*) AS n, COALESCE(SUM(id), 0) + COALESCE(SUM(age), 0) + COALESCE(SUM(active), 0) AS ints,
           COALESCE(SUM(score), 0) AS doubles, COALESCE(SUM(LENGTH(name)), 0) + COALESCE(SUM(LENGTH(email)), 0) AS texts
           FROM ${table}`
-      : `SELECT COUNT(*) AS n, SUM(id) + SUM(k) + SUM(CAST(LEFT(c, 11) AS SIGNED)) AS ints, 0 AS doubles,
+      : `SELECT COUNT(*) AS n, SUM(id) + SUM(k) + SUM(CAST(LEFT(c, 11) AS SIGNED)) AS ints, 0.0 AS doubles,
           SUM(LENGTH(c)) + SUM(LENGTH(pad)) AS texts FROM ${table}`;
   }
 }

@@ -71,7 +71,7 @@ export class SqlTable {
   async sums(affected: number, signal: AbortSignal): Promise<SqlSums> {
     const [row = {}] = (await this.#client.query(this.#plan.contentsQuery(this.name), { signal })).rows();
     const sums = new SqlSums();
-    // By their order, since not every server names the columns as it is told.
+    // By their order, since not every server names the columns as it is told. None may be named by an integer, which goes first.
     [sums.rows = NaN, sums.ints = NaN, sums.doubles = NaN, sums.texts = NaN] = Object.values(row).map(Number);
     sums.affected = affected;
     return sums;
