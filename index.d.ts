@@ -24,8 +24,8 @@ export declare class Cancel {
 /** A place where rows live. Every call is a transaction of its own. */
 export declare class Engine {
   /**
-   * Opens the engine of a URI: `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...` or
-   * `flight:...`. Two opens of one file share one engine.
+   * Opens the engine of a URI: `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...`,
+   * `flight:...` or `sail:...`. Two opens of one file share one engine.
    */
   static open(uri: string): Promise<Engine>
   /** The engine that another thread of this process shared. */
