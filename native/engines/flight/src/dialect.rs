@@ -8,7 +8,7 @@ use boundary_bench_engine::table::{Column, SqlType};
 /// A dialect of SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// DuckDB and DataFusion: standard names and types, and the table function `range`.
+    /// DuckDB and `DataFusion`: standard names and types, and the table function `range`.
     DuckDb,
     /// Spark and Sail: names between backticks, types of Spark, and the table function `range`.
     Spark,
@@ -100,8 +100,8 @@ impl Dialect {
             Self::Plain => {
                 let count = end.saturating_sub(*start);
                 let places = count.saturating_sub(1).checked_ilog10().unwrap_or(0) + 1;
-                let ones = (1..10).map(|digit| format!(" UNION ALL SELECT {digit}")).collect::<String>();
-                let digits = |place| format!("(SELECT CAST(0 AS BIGINT) AS d{ones}) AS d{place}");
+                let ones = (1..10).map(|digit| format!("SELECT {digit}")).collect::<Vec<_>>().join(" UNION ALL ");
+                let digits = |place| format!("(SELECT CAST(0 AS BIGINT) AS d UNION ALL {ones}) AS d{place}");
                 let sum = (0..places).map(|place| format!("{} * d{place}.d", 10_u64.pow(place))).collect::<Vec<_>>();
                 let tables = (0..places).map(digits).collect::<Vec<_>>().join(" CROSS JOIN ");
                 let all = format!("(SELECT {} AS n FROM {tables}) AS everything", sum.join(" + "));

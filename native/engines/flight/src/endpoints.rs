@@ -33,7 +33,7 @@ pub(crate) struct Endpoints {
 /// The endpoints that are read.
 enum Source {
     /// The only endpoint, which needs no task of its own.
-    One { channel: Arc<Channel>, endpoint: FlightEndpoint, part: Option<Part> },
+    One { channel: Arc<Channel>, endpoint: Box<FlightEndpoint>, part: Option<Box<Part>> },
     /// Several endpoints.
     Many {
         /// The messages of each endpoint, in the order of the endpoints; one queue of all messages for a result in any order.
@@ -51,7 +51,7 @@ impl Endpoints {
     pub(crate) fn new(channel: Arc<Channel>, info: FlightInfo) -> Self {
         let mut endpoints = info.endpoint;
         let source = match endpoints.pop() {
-            Some(endpoint) if endpoints.is_empty() => Source::One { channel, endpoint, part: None },
+            Some(endpoint) if endpoints.is_empty() => Source::One { channel, endpoint: Box::new(endpoint), part: None },
             last => {
                 endpoints.extend(last);
                 Source::many(&channel, endpoints, info.ordered)
@@ -127,7 +127,7 @@ impl Source {
             Self::One { channel, endpoint, part } => {
                 let part = match part {
                     Some(part) => part,
-                    None => part.insert(Part::open(channel, std::mem::take(endpoint)).await?),
+                    None => part.insert(Box::new(Part::open(channel, std::mem::take(&mut **endpoint)).await?)),
                 };
                 part.next().await
             }
@@ -205,12 +205,10 @@ impl Part {
     /// The next message; `None` at the end.
     async fn next(&mut self) -> Result<Option<Decoded>> {
         let Some(reply) = &mut self.reply else { return Ok(None) };
-        match self.channel.timed(reply.next_data()).await? {
-            Some(data) => self.reader.read(&data).map(Some),
-            None => {
-                self.reply = None;
-                Ok(None)
-            }
+        if let Some(data) = self.channel.timed(reply.next_data()).await? {
+            return self.reader.read(&data).map(Some);
         }
+        self.reply = None;
+        Ok(None)
     }
 }

@@ -206,6 +206,33 @@ impl FlightEngine {
         Ok(tables)
     }
 
+    /// The definition of a table, and whether it tells which columns may hold NULL: a result of SQL need not.
+    fn described(&self, name: &str) -> Result<(TableDefinition, bool)> {
+        let (mut tables, by_metadata) = match self.tables(Some(name), true) {
+            Ok(tables) => {
+                let schemas = tables.into_iter().map(|(_, schema)| schema_of(schema));
+                (schemas.collect::<Result<Vec<_>>>()?, true)
+            }
+            Err(Error::Unsupported(_)) => {
+                let names = self.names_by_sql(Some(name))?;
+                let schemas = names.iter().map(|_| self.schema_by_sql(name).map(Some));
+                (schemas.collect::<Result<Vec<_>>>()?, false)
+            }
+            Err(error) => return Err(error),
+        };
+        match (tables.len(), tables.pop()) {
+            (1, Some(schema)) => {
+                let columns = columns_of(&schema.unwrap_or_else(Schema::empty))?;
+                if columns.is_empty() {
+                    return Err(Error::Unsupported(format!("the server does not tell the columns of \"{name}\"")));
+                }
+                Ok((TableDefinition { name: name.to_owned(), columns }, by_metadata))
+            }
+            (0, _) => Err(Error::TableNotFound(name.to_owned())),
+            (count, _) => Err(engine_error(format!("there are {count} tables \"{name}\", in several schemas"))),
+        }
+    }
+
     /// The names of the tables of the server, those that equal a name or all.
     fn names(&self, name: Option<&str>) -> Result<Vec<String>> {
         match self.tables(name, false) {
@@ -328,25 +355,7 @@ impl Engine for FlightEngine {
     }
 
     fn describe_table(&self, name: &str) -> Result<TableDefinition> {
-        let mut tables = match self.tables(Some(name), true) {
-            Ok(tables) => tables.into_iter().map(|(_, schema)| Ok(schema_of(schema)?)).collect::<Result<Vec<_>>>()?,
-            Err(Error::Unsupported(_)) => {
-                let names = self.names_by_sql(Some(name))?;
-                names.iter().map(|_| self.schema_by_sql(name).map(Some)).collect::<Result<Vec<_>>>()?
-            }
-            Err(error) => return Err(error),
-        };
-        match (tables.len(), tables.pop()) {
-            (1, Some(schema)) => {
-                let columns = columns_of(&schema.unwrap_or_else(Schema::empty))?;
-                if columns.is_empty() {
-                    return Err(Error::Unsupported(format!("the server does not tell the columns of \"{name}\"")));
-                }
-                Ok(TableDefinition { name: name.to_owned(), columns })
-            }
-            (0, _) => Err(Error::TableNotFound(name.to_owned())),
-            (count, _) => Err(engine_error(format!("there are {count} tables \"{name}\", in several schemas"))),
-        }
+        self.described(name).map(|(table, _)| table)
     }
 
     fn list_tables(&self) -> Result<Vec<String>> {
@@ -365,7 +374,13 @@ impl Engine for FlightEngine {
 
     fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>> {
         table.validate()?;
-        self.describe_table(&table.name)?.check_columns(table, Column::to_sql)?;
+        let (mut stored, tells_nulls) = self.described(&table.name)?;
+        if !tells_nulls {
+            for (stored, given) in stored.columns.iter_mut().zip(&table.columns) {
+                stored.nullable = given.nullable;
+            }
+        }
+        stored.check_columns(table, Column::to_sql)?;
         Ok(Box::new(FlightIngest::begin(&self.channel, table)?))
     }
 
