@@ -113,7 +113,10 @@ describe.each([
     }
     const twice = frameOf([...tableOf('a'), ...tableOf('a')], [[1, 2]]);
     for (const row of cursorOver(twice, generate)) {
-      expect([row['a'], row.toObject()]).toEqual([2, new RowReader(twice.columns, 'bigint', { generate }).read(twice)[0]]);
+      expect([row['a'], row.toObject()]).toEqual([
+        2,
+        new RowReader(twice.columns, 'bigint', { generate }).read(twice)[0],
+      ]);
     }
     expect(() => cursorOver(frameOf(tableOf('toObject'), [[1]]), generate)).toThrow(
       expect.objectContaining({ code: 'BB_INVALID_ARGUMENT', message: expect.stringContaining('"toObject"') }),
