@@ -141,7 +141,11 @@ impl Engine for EmbeddedEngine {
     }
 
     fn describe_table(&self, name: &str) -> Result<TableDefinition> {
-        catalog::describe(&self.database.connect()?, name)
+        let connection = self.database.connect()?;
+        // DuckDB reads a table's entry when the query runs which it found when it prepared it. The transaction keeps that entry; without
+        // one, another connection that replaces the table between the two frees it.
+        connection.run(c"BEGIN TRANSACTION")?;
+        catalog::describe(&connection, name)
     }
 
     fn list_tables(&self) -> Result<Vec<String>> {

@@ -8,7 +8,7 @@ use arrow_array::types::{Decimal128Type, Int16Type, Int32Type, Int64Type, Timest
 use arrow_array::{Array, ArrayRef, Int16Array, RecordBatch, StringArray};
 use boundary_bench_duckdb::EmbeddedEngine;
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
-use boundary_bench_engine::{Engine, QueryOptions};
+use boundary_bench_engine::{CreateMode, Engine, QueryOptions};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
@@ -128,6 +128,27 @@ fn a_query_is_one_statement_that_reads() {
     execute(&engine, "CREATE TABLE shown (x INT)").unwrap();
     assert_eq!(query(&engine, "SHOW TABLES").unwrap()[0].column(0).as_string::<i32>().value(0), "shown");
     assert_eq!(query(&engine, "PRAGMA table_info('shown')").unwrap()[0].num_rows(), 1);
+}
+
+#[test]
+fn a_table_can_be_described_while_others_replace_it() {
+    let engine = engine();
+    let table = TableDefinition {
+        name: "t".to_owned(),
+        columns: vec![Column { name: "id".to_owned(), sql_type: SqlType::Int, nullable: false }],
+    };
+    engine.create_table(&table, CreateMode::Create).unwrap();
+    std::thread::scope(|threads| {
+        let replacing = threads.spawn(|| (0..500).try_for_each(|_| engine.create_table(&table, CreateMode::Replace)));
+        for _ in 0..3 {
+            threads.spawn(|| {
+                for _ in 0..500 {
+                    assert_eq!(engine.describe_table("t").unwrap(), table);
+                }
+            });
+        }
+        replacing.join().unwrap().unwrap();
+    });
 }
 
 #[test]
