@@ -148,6 +148,7 @@ test('the flags of today are all there', () => {
       "--processes",
       "--quick",
       "--rate",
+      "--redis-cluster-url",
       "--redis-url",
       "--rest-scale-factor",
       "--rest-url",

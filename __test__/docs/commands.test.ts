@@ -106,6 +106,7 @@ test('the pages are read', () => {
   expect(inlineCommands().length).toBeGreaterThan(15);
   expect(wordsOf("a --b 'c d*',e # it's said")).toEqual(['a', '--b', 'c d*,e']);
   expect(commandsOf('a b && c # d\n# e\n')).toEqual([['a', 'b'], ['c']]);
+  expect(commandsOf('a \\\n  b\n')).toEqual([['a', 'b']]);
 });
 
 it.each([

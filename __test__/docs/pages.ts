@@ -37,17 +37,20 @@ export function inlineCommands(): { readonly page: string; readonly text: string
   });
 }
 
-/** The commands of a block for a shell, each as its words: without comments, parted at `&&`. */
+/** The commands of a block for a shell, each as its words: without comments, parted at `&&`, with lines that go on joined. */
 export function commandsOf(text: string): string[][] {
-  return text.split('\n').flatMap((line) => {
-    const words = wordsOf(line);
-    const commands: string[][] = [[]];
-    for (const word of words) {
-      if (word === '&&') commands.push([]);
-      else commands.at(-1)!.push(word);
-    }
-    return commands.filter((command) => command.length > 0);
-  });
+  return text
+    .replaceAll('\\\n', ' ')
+    .split('\n')
+    .flatMap((line) => {
+      const words = wordsOf(line);
+      const commands: string[][] = [[]];
+      for (const word of words) {
+        if (word === '&&') commands.push([]);
+        else commands.at(-1)!.push(word);
+      }
+      return commands.filter((command) => command.length > 0);
+    });
 }
 
 /** The words of a line as a shell takes them. */

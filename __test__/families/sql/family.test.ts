@@ -21,6 +21,7 @@ test('URLs are taken apart for clients that do not read all of them', () => {
     socket: undefined,
     tls: 'verify',
     authorities: '/a.pem',
+    collation: 'utf8mb4_general_ci',
   });
   expect(parseSqlUrl('mysql://u@/db?socket=/tmp/a%20b')).toMatchObject({
     host: '',
