@@ -18,13 +18,19 @@ declare const header: Uint8Array;
 declare const body: Uint8Array;
 declare const second: import('boundary-bench').ShardBatches;
 declare const third: import('boundary-bench').ShardBatches;
+declare class URL { constructor(path: string, base: string); readonly href: string; }
+interface ImportMeta { readonly url: string; }
 `;
 
 const NEEDS_SERVER = /\b(?:KvClient|SqlClient|HttpClient|ShardClient)\.connect\(/;
 
 const examples = blocks()
   .filter(({ language }) => ['js', 'ts', 'javascript', 'typescript'].includes(language))
-  .map(({ page, text }, index) => ({ name: `${page} ${index}`, file: `example-${index}`, text }));
+  .map(({ page, text }, index) => {
+    // A module that another example imports begins with its name.
+    const [, named] = /^\/\/ (\w+)\.ts\n/.exec(text) ?? [];
+    return { name: `${page} ${index}`, file: named ?? `example-${index}`, text };
+  });
 
 let folder: string;
 
