@@ -15,25 +15,25 @@ const SLOTS: usize = 16_384;
 
 /// A private cluster, with a client of each master alone.
 struct Cluster {
-    cluster: PrivateCluster,
+    servers: PrivateCluster,
     admins: Vec<KvClient>,
     ids: Vec<String>,
 }
 
 impl Cluster {
     async fn start() -> Self {
-        let cluster = PrivateCluster::start(None, &[], &CancelToken::default()).await.unwrap();
+        let servers = PrivateCluster::start(None, &[], &CancelToken::default()).await.unwrap();
         let (mut admins, mut ids) = (Vec::new(), Vec::new());
-        for master in cluster.masters() {
+        for master in servers.masters() {
             let mut admin = common::client(&format!("{}?cluster=false", master.url())).await;
             ids.push(run(&mut admin, &["CLUSTER", "MYID"]).await);
             admins.push(admin);
         }
-        Self { cluster, admins, ids }
+        Self { servers, admins, ids }
     }
 
     async fn client(&self) -> KvClient {
-        common::client(&self.cluster.url()).await
+        common::client(&self.servers.url()).await
     }
 
     /// The slot of a key, its master, and the next master.
@@ -121,7 +121,7 @@ async fn batches_are_divided_among_the_masters() {
     needs!("redis", executable(None));
     let mut cluster = Cluster::start().await;
     // The client detects the cluster without an option in the URL.
-    let mut client = common::client(&cluster.cluster.masters()[1].url()).await;
+    let mut client = common::client(&cluster.servers.masters()[1].url()).await;
     assert!(client.is_cluster() && !client.is_drivable());
     let keys = keys();
     fill(&mut client, &keys).await;
@@ -188,7 +188,7 @@ async fn keys_that_move_under_load_are_read_and_written_where_they_are() {
     let running = tokio::spawn(load(cluster.client().await, keys.clone(), Arc::clone(&is_over)));
     let (slot, from, to) = cluster.place_of("{moved}").await;
     cluster.begin_move(&slot, from, to).await;
-    let port = cluster.cluster.masters()[to].port().to_string();
+    let port = cluster.servers.masters()[to].port().to_string();
     for (number, key) in keys.iter().enumerate() {
         let key = std::str::from_utf8(key).unwrap();
         run(&mut cluster.admins[from], &["MIGRATE", "127.0.0.1", &port, key, "0", "10000", "REPLACE"]).await;
@@ -215,7 +215,7 @@ async fn a_lost_master_is_an_error_for_its_keys_alone() {
     let mut client = cluster.client().await;
     let keys = keys();
     fill(&mut client, &keys).await;
-    let lost = &cluster.cluster.masters()[2];
+    let lost = &cluster.servers.masters()[2];
     lost.stop();
     // The connection is lost first; then none can be made.
     for (code, text) in [("BB_CONNECTION", "was lost"), ("BB_ENGINE", "can't connect")] {
