@@ -99,7 +99,7 @@ describe('KvClient and servers that do what they like', () => {
     const first = loop.add(await addon.KvConnection.open(url));
     await pause(50);
     const second = addon.KvConnection.open(url).then((connection) => [...gone, loop.add(connection)]);
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500);
     expect((await second).slice(0, -1)).toEqual([first]);
     await server.terminate();
   });
