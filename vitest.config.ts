@@ -1,5 +1,3 @@
-import { availableParallelism } from 'node:os';
-
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -9,8 +7,6 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: 'forks',
-    // Most tests wait for servers and for processes of their own, so that two files at once pay off on two cores too.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
     // Another build of the addon than the one that is there; for the tests alone, since vitest's own addons read the same variable.
     env: process.env['BOUNDARY_BENCH_ADDON']
       ? { NAPI_RS_NATIVE_LIBRARY_PATH: process.env['BOUNDARY_BENCH_ADDON'] }
