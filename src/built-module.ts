@@ -7,3 +7,8 @@ export function builtModule(module: URL | string): URL {
   if (SOURCES === undefined || !href.startsWith(SOURCES)) return new URL(href);
   return new URL(`../dist/${href.slice(SOURCES.length).replace(/\.ts$/, '.js')}`, SOURCES);
 }
+
+/** Node's own flags for another process of this package: those of this process, without a debugger's, whose port is taken. */
+export function inheritedFlags(): string[] {
+  return process.execArgv.filter((flag) => !flag.startsWith('--inspect'));
+}

@@ -52,6 +52,26 @@ export function toBoundaryError(thrown: unknown): BoundaryError {
   return new BoundaryError(UNEXPECTED, message, options);
 }
 
+/** The fields of a `BoundaryError`, which messages between processes and threads do not carry as such. */
+export interface SentError {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string | undefined;
+  /** Only where the channel of messages can clone it. */
+  readonly cause?: unknown;
+}
+
+/** Any thrown value as the fields that a message carries. */
+export function sentError(thrown: unknown): SentError {
+  const { code, message, hint } = toBoundaryError(thrown);
+  return { code, message, hint };
+}
+
+/** The error that a message carried. */
+export function receivedError({ code, message, hint, cause }: SentError): BoundaryError {
+  return new BoundaryError(code, message, { hint, cause });
+}
+
 /** Does work, and throws its errors as `BoundaryError`s. */
 export function explained<T>(work: () => T): T {
   try {

@@ -3,7 +3,7 @@
  * samples over the channel of messages.
  */
 import { exposeCollector } from './collect-garbage.js';
-import { toBoundaryError } from './errors.js';
+import { sentError } from './errors.js';
 import { familyIn } from './families/family-in.js';
 import { loadNativeBuild, nativeResources } from './native-build.js';
 import type { ForkAbort, ForkReport, ForkResult, ForkTask } from './runner/fork-message.js';
@@ -26,8 +26,7 @@ async function answer(task: ForkTask): Promise<void> {
   try {
     report = { type: 'done', ...(await measure(task)) };
   } catch (thrown) {
-    const { code, message, hint } = toBoundaryError(thrown);
-    report = { type: 'failed', error: { code, message, hint } };
+    report = { type: 'failed', error: sentError(thrown) };
   }
   // What the cell has left open must not keep the process.
   process.send?.(report, () => process.exit());

@@ -1,4 +1,5 @@
 /** What passes between the process of a run and its forks, each of which measures one cell. */
+import type { SentError } from '../errors.js';
 import type { FamilyOptions, PlannedCell } from '../families/workload.js';
 import type { Checksum, Sample } from '../records/record.js';
 import type { SamplingPolicy } from './sampling.js';
@@ -38,7 +39,4 @@ export type ForkStep =
 export type ForkReport =
   | ForkStep
   | ({ readonly type: 'done' } & ForkResult)
-  | {
-      readonly type: 'failed';
-      readonly error: { readonly code: string; readonly message: string; readonly hint?: string | undefined };
-    };
+  | { readonly type: 'failed'; readonly error: SentError };

@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-import { builtModule } from '../built-module.js';
-import { BoundaryError, TIMEOUT } from '../errors.js';
+import { builtModule, inheritedFlags } from '../built-module.js';
+import { BoundaryError, receivedError, TIMEOUT } from '../errors.js';
 import type { Runtime } from '../families/workload.js';
 import type { ForkAbort, ForkReport, ForkResult, ForkStep, ForkTask } from './fork-message.js';
 
@@ -36,8 +36,7 @@ export async function measureInFork(
   const child = fork(PROGRAM, [], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     ...(runtime === undefined
-      ? // Without the flags of a debugger, whose port is taken.
-        { serialization: 'advanced', execArgv: process.execArgv.filter((flag) => !flag.startsWith('--inspect')) }
+      ? { serialization: 'advanced', execArgv: inheritedFlags() }
       : // What all runtimes understand.
         { serialization: 'json', execArgv: [...runtime.args], execPath: runtime.program }),
   });
@@ -55,7 +54,7 @@ export async function measureInFork(
     const { report, ending } = await lastReport(child, task, onStep);
     signal.throwIfAborted();
     if (report?.type === 'done') return { samples: report.samples, checksum: report.checksum };
-    if (report?.type === 'failed') throw new BoundaryError(report.error.code, report.error.message, report.error);
+    if (report?.type === 'failed') throw receivedError(report.error);
     if (isLate) throw new BoundaryError(TIMEOUT, `the cell was not measured within ${timeoutSeconds} seconds`);
     throw new BoundaryError('BB_FORK', `the process that measured the cell ended by ${ending}${lastLine(output)}`);
   } finally {

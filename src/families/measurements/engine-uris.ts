@@ -5,17 +5,15 @@ import { matrix } from './matrix.js';
 
 /** By the server that an engine needs: the reason why it can't be started, if one is known. */
 const MISSING: Readonly<Record<string, () => string | undefined>> = {
-  hyperd: () => {
-    const hyperd = findHyperd();
-    return 'missing' in hyperd ? hyperd.missing : undefined;
-  },
-  sail: () => {
-    const sail = findSail();
-    return 'missing' in sail ? sail.missing : undefined;
-  },
+  hyperd: () => missingOf(findHyperd()),
+  sail: () => missingOf(findSail()),
   mysql: () => targetSkip('mysql', {}),
   reference: () => targetSkip('rest', {}),
 };
+
+function missingOf(found: object | { readonly missing: string }): string | undefined {
+  return 'missing' in found ? found.missing : undefined;
+}
 
 /** The URI of an engine, in parts. */
 interface EngineUri {

@@ -1,4 +1,5 @@
 /** The functions that a worker thread of a cell calls: it prepares the lane of its task, and runs it each time it is asked to. */
+import { exposedCollector } from '../../collect-garbage.js';
 import type { WorkerContext } from '../../library/workers/worker-pool.js';
 import type { Checksum } from '../../records/record.js';
 import type { CodecWork } from '../workload.js';
@@ -31,5 +32,5 @@ export async function execute(_: undefined, { signal }: WorkerContext): Promise<
 
 /** Collects garbage. A run that exposes the collector exposes it in threads that start later, too. */
 export function collect(): void {
-  if (typeof globalThis.gc === 'function') globalThis.gc();
+  exposedCollector()?.('all');
 }

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads';
 
 import { builtModule } from '../../built-module.js';
-import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { BoundaryError, receivedError, toBoundaryError } from '../../errors.js';
 import type { PoolCall } from './pool-call.js';
-import type { CrossedError, FromThread, ThreadStart, ToThread } from './worker-messages.js';
+import type { FromThread, ThreadStart, ToThread } from './worker-messages.js';
 
 const PROGRAM = builtModule(new URL('worker-main.js', import.meta.url));
 
@@ -121,7 +121,7 @@ function replyOf(running: Running): Promise<unknown> {
 
 /** Takes a message; a module may send others, which nobody awaits. */
 function receive({ waiting }: Running, message: FromThread | undefined | null): void {
-  if (message?.type === 'failed') waiting?.reject(arrived(message.error));
+  if (message?.type === 'failed') waiting?.reject(receivedError(message.error));
   else if (message?.type === 'returned') waiting?.resolve(message.value);
   else if (message?.type === 'ready') waiting?.resolve(undefined);
 }
@@ -132,10 +132,6 @@ function post(worker: Worker, message: ToThread, transfer: readonly unknown[] = 
   } catch (cause) {
     throw notCloneable('the argument', cause);
   }
-}
-
-function arrived({ code, message, hint, cause }: CrossedError): BoundaryError {
-  return new BoundaryError(code, message, { hint, cause });
 }
 
 function notCloneable(what: string, cause: unknown): BoundaryError {

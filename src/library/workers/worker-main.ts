@@ -1,9 +1,9 @@
 /** The program of a pool's thread: it loads the module, attaches to the engine, and makes the calls that it gets. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 
-import { BoundaryError, toBoundaryError, UNEXPECTED } from '../../errors.js';
+import { BoundaryError, type SentError, sentError, toBoundaryError, UNEXPECTED } from '../../errors.js';
 import type { Connection } from '../engine/connection.js';
-import type { CrossedError, FromThread, ThreadStart, ToThread } from './worker-messages.js';
+import type { FromThread, ThreadStart, ToThread } from './worker-messages.js';
 import type { WorkerContext } from './worker-pool.js';
 
 /** What a message may hand over, as the channel takes it. */
@@ -86,17 +86,17 @@ function functionOf(
 }
 
 /** The error of a function: with its own code where it has one of this package's, else as the cause. */
-function failed(name: string, thrown: unknown): CrossedError {
-  const { code, message, hint } = toBoundaryError(thrown);
-  if (code !== UNEXPECTED) return { code, message, hint };
-  return { code: 'BB_FUNCTION_FAILED', message: `${name} failed: ${message}`, cause: thrown };
+function failed(name: string, thrown: unknown): SentError {
+  const error = sentError(thrown);
+  if (error.code !== UNEXPECTED) return error;
+  return { code: 'BB_FUNCTION_FAILED', message: `${name} failed: ${error.message}`, cause: thrown };
 }
 
-function notCloneable(what: string, cause: unknown): CrossedError {
+function notCloneable(what: string, cause: unknown): SentError {
   return { code: 'BB_NOT_CLONEABLE', message: `${what} can't be sent to another thread: ${String(cause)}` };
 }
 
-function failure({ code, message, hint, cause }: CrossedError): FromThread {
+function failure({ code, message, hint, cause }: SentError): FromThread {
   return { type: 'failed', error: { code, message, hint, cause } };
 }
 

@@ -1,5 +1,7 @@
 /** What passes between a pool and its threads. A thread has one call at a time, so that messages need no numbers. */
 
+import type { SentError } from '../../errors.js';
+
 /** The data with which a thread is started. */
 export interface ThreadStart {
   /** The URL of the module whose functions the thread calls. */
@@ -20,12 +22,4 @@ export type ToThread =
 export type FromThread =
   | { readonly type: 'ready' }
   | { readonly type: 'returned'; readonly value: unknown }
-  | { readonly type: 'failed'; readonly error: CrossedError };
-
-/** The fields of a `BoundaryError`, which messages do not carry as such. */
-export interface CrossedError {
-  readonly code: string;
-  readonly message: string;
-  readonly hint?: string | undefined;
-  readonly cause?: unknown;
-}
+  | { readonly type: 'failed'; readonly error: SentError };

@@ -1,5 +1,5 @@
 /** The program of a process that measures a part of a cell: it makes the calls that the process of the cell asks for. */
-import { toBoundaryError } from '../../../errors.js';
+import { sentError } from '../../../errors.js';
 import { close, load, open, prepare, verify } from './part.js';
 import type { FromPart, PartCall, PartMessage } from './part-processes.js';
 
@@ -22,8 +22,7 @@ async function answer({ name, argument }: PartCall): Promise<void> {
     const work = FUNCTIONS[name] as (argument: unknown, context: { readonly signal: AbortSignal }) => Promise<unknown>;
     reply = { type: 'returned', value: await work(argument, { signal: aborting.signal }) };
   } catch (thrown) {
-    const { code, message, hint } = toBoundaryError(thrown);
-    reply = { type: 'failed', error: { code, message, hint } };
+    reply = { type: 'failed', error: sentError(thrown) };
   }
   process.send?.(reply, () => {
     // What the cell has left open must not keep the process.

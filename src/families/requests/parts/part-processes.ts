@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-import { builtModule } from '../../../built-module.js';
-import { BoundaryError } from '../../../errors.js';
+import { builtModule, inheritedFlags } from '../../../built-module.js';
+import { BoundaryError, receivedError, type SentError } from '../../../errors.js';
 import type * as Part from './part.js';
 
 /** A call of one of the part's functions, which takes one argument. */
@@ -18,10 +18,7 @@ export type PartMessage = PartCall | { readonly type: 'abort' };
 /** Messages of the process of a part: one for each call. */
 export type FromPart =
   | { readonly type: 'returned'; readonly value: unknown }
-  | {
-      readonly type: 'failed';
-      readonly error: { readonly code: string; readonly message: string; readonly hint?: string | undefined };
-    };
+  | { readonly type: 'failed'; readonly error: SentError };
 
 const PROGRAM = fileURLToPath(builtModule(new URL('part-process.js', import.meta.url)));
 
@@ -39,8 +36,7 @@ export class PartProcess {
     this.#child = fork(PROGRAM, [], {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       serialization: 'advanced',
-      // Without the flags of a debugger, whose port is taken.
-      execArgv: process.execArgv.filter((flag) => !flag.startsWith('--inspect')),
+      execArgv: inheritedFlags(),
     });
     this.#child.on('message', (message: FromPart) => this.#receive(message));
     this.#child.once('error', ({ message }) => this.#lose(`can't be started: ${message}`));
@@ -86,7 +82,7 @@ export class PartProcess {
 
   #receive(message: FromPart): void {
     if (message.type === 'returned') this.#waiting?.resolve(message.value);
-    else this.#waiting?.reject(new BoundaryError(message.error.code, message.error.message, message.error));
+    else this.#waiting?.reject(receivedError(message.error));
     this.#waiting = undefined;
   }
 
