@@ -37,6 +37,8 @@ const TABLES = {
   embedded: () => [...best(MAIN, 'embedded'), ...list(adviceFor(newestRun(MAIN), 'embedded'))],
   'embedded-lanes': () => lanes(MAIN, 'embedded', 1),
   'memory-lanes': () => lanes(MAIN, 'memory', 1),
+  'embedded-workers': () => workers('embedded'),
+  'memory-workers': () => workers('memory'),
   hyper: () => best('hyper', 'hyper'),
   boundary: () => calls('boundary'),
   codec: () => calls('codec'),
@@ -90,6 +92,14 @@ function best(kind, engine, workers) {
 function lanes(kind, engine, workers) {
   const run = newestRun(kind);
   return marked(headToHeadTable(comparisonsOn(run, engine, workers), recordsById(run)));
+}
+
+function workers(engine) {
+  const run = newestRun('workers');
+  const ofAddon = comparisonsOn(run, engine).filter(
+    ({ kind, numerator }) => kind === 'lane' && numerator.includes('/napi/'),
+  );
+  return marked(headToHeadTable(ofAddon, recordsById(run)));
 }
 
 function calls(kind) {
