@@ -54,7 +54,9 @@ const TABLES = {
     return modelBlocks(newestRun('model').model).slice(1);
   },
   flight: () => best('flight', 'flight', 1),
+  sail: () => best('sail', 'sail'),
   kv: () => requests('kv', 'redis'),
+  'redis-cluster': () => requests('redis-cluster', 'redis-cluster'),
   sql: () => requests('sql', 'mysql'),
   rest: () => requests('rest', 'rest'),
   ingest: () => lanes('ingest', 'in-process'),
