@@ -87,6 +87,23 @@ describe('defineWorkload', () => {
     expect(closed).toEqual(['reduce']);
   });
 
+  it('lets a lane check each of its rows after the samples', async () => {
+    const of = definition([loop]);
+    const wrong = new Error('the second row is wrong');
+    const verify = async (): Promise<void> => {
+      throw wrong;
+    };
+    const checked = defineWorkload({ ...of, open: async (...lane) => ({ ...(await of.open(...lane)), verify }) });
+    const options = { rows: 2, workers: 1, engines: {} };
+    const verified = async (family: typeof checked): Promise<void> => {
+      const open = await family.open(options, []);
+      const cell = await open.openCell(family.plan(options)[0]!);
+      await cell.verify?.(stopwatch, new AbortController().signal);
+    };
+    await expect(verified(checked)).rejects.toBe(wrong);
+    await verified(defineWorkload(of));
+  });
+
   it.each([
     ['no lanes', definition([])],
     ['two equal lanes', definition([loop, { ...loop, variant: 'another' }])],

@@ -1,15 +1,20 @@
 #!/usr/bin/env node
 /**
- * Direct, batching or scatter-gather? `node bench/lab/hybrid-crossover.mjs [--net-by auto|kernel|proxy] [--out FILE]` gets rows of
- * three shards one by one, with ten in flight, and by multiGet of 10, 100 and 1000, all behind gRPC and partly in this process,
- * from Rust, by the addon and by grpc-js, at delays of 0, 100, 500 and 2000 µs each way. It prints the time per row of each way,
- * and the delays at which each way wins. `--out` writes the figures to a file, from which `bench/readme.mjs` makes the table.
+ * Direct, batching or scatter-gather? `node bench/lab/hybrid-crossover.mjs [--net-by auto|kernel|proxy] [--forks N] [--out FILE]`
+ * gets rows of three shards one by one, with ten in flight, and by multiGet of 10, 100 and 1000, all behind gRPC and partly in the
+ * reader's process, from Rust, by the addon and by grpc-js, at delays of 0, 100, 500 and 2000 µs each way. Each way is measured in
+ * fresh processes that take turns with those of the other ways at its delay.
+ *
+ * It prints the median time per row of each way, and the delays at which a way is faster than another: those where the whole 95%
+ * interval of the ratio is above 1, with the ratio at every delay. `--out` writes the records of all delays to a file;
+ * `bench/lab/compact-run.mjs` makes of it the one in `results/`, from which `bench/docs.mjs` makes the table.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
+import { count } from '../../dist/families/option-values.js';
 import { run } from '../../dist/index.js';
 import { list, paragraph, renderTerminal, tableBlock } from '../../dist/report/document.js';
 import { networkText } from '../../dist/report/network-text.js';
@@ -26,7 +31,6 @@ const WAYS = [
   { workload: 'multi_get', threads: [1], batch: [100], operations: 3000 },
   { workload: 'multi_get', threads: [1], batch: [1000], operations: 20_000 },
 ];
-const SAMPLES = 7;
 
 /** The operations of direct shards, which take very little time each. */
 const DIRECT_OPERATIONS = 20_000;
@@ -34,7 +38,10 @@ const DIRECT_OPERATIONS = 20_000;
 /** The scale of 150 000 rows: few, since the network is measured, not the store. */
 const SCALE = 0.002;
 
-const { values } = parseArgs({ options: { 'net-by': { type: 'string', default: 'auto' }, out: { type: 'string' } } });
+const { values } = parseArgs({
+  options: { 'net-by': { type: 'string', default: 'auto' }, forks: { type: 'string' }, out: { type: 'string' } },
+});
+const forks = values.forks && count.parse(values.forks);
 const folder = mkdtempSync(join(tmpdir(), 'bb-crossover-'));
 const runs = [];
 let context;
@@ -43,10 +50,10 @@ try {
     const network = { netDelayUs: delayUs, netBy: values['net-by'] };
     const directory = join(folder, String(delayUs));
     const families = [crossover(delayUs)];
-    const measured = await run({ families, directory, samples: SAMPLES, scale: SCALE, ...network });
-    context = measured.run.context;
+    const { run: measured } = await run({ families, directory, forks, scale: SCALE, ...network });
+    const { records } = measured;
+    context = measured.context;
     const simulated = context.networks?.shards;
-    const records = measured.run.records.map(withoutLatencies);
     for (const { id, outcome, error, reason } of records) {
       if (outcome !== 'completed') throw new Error(`${id} ${outcome}: ${error?.message ?? reason}`);
     }
@@ -66,7 +73,8 @@ process.stdout.write(
 );
 
 /**
- * The family with the cells of all ways, each with its own number of operations; direct cells are measured only without a delay.
+ * The family with the cells of all ways, each with its own number of operations; direct cells are measured only without a delay. They
+ * are of one group, so that their processes take turns.
  */
 function crossover(delayUs) {
   const plan = (options) =>
@@ -75,17 +83,11 @@ function crossover(delayUs) {
       const isWanted = ({ cell, client }) => cell.workload === workload && client !== 'tonic';
       const cells = (count) => hybridFamily.plan({ ...options, ...way, operations: count }).filter(isWanted);
       const direct = delayUs === 0 ? cells(DIRECT_OPERATIONS) : [];
-      return [
+      const ofWay = [
         ...direct.filter(({ cell }) => cell.transport === 'direct'),
         ...cells(operations).filter(({ cell }) => cell.transport !== 'direct'),
       ];
+      return ofWay.map((planned) => ({ ...planned, group: 'crossover' }));
     });
   return { ...hybridFamily, onlyIfNamed: false, plan };
-}
-
-/** The record with only the figures that the table needs. */
-function withoutLatencies(record) {
-  if (record.outcome !== 'completed') return record;
-  const { latency, ...kept } = record;
-  return { ...kept, ...(latency && { samples: record.samples.map(({ seconds }) => ({ seconds })) }) };
 }

@@ -80,6 +80,7 @@ export function defineWorkload<Lane extends LaneDefinition>(definition: Workload
         return {
           expected: open.expected,
           sample: (stopwatch, signal) => open.sample(stopwatch, signal),
+          verify: async (stopwatch, signal) => open.verify?.(stopwatch, signal),
           close: async () => open.close?.(),
         };
       },

@@ -4,14 +4,22 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { HttpClient, JsonPaths } from '../../../src/index.js';
 import { type TargetServer, openTarget } from '../../../src/families/requests/target-server.js';
-import { expectedAggregation } from '../../../src/families/rest/aggregation.js';
+import { AggregationSums, expectedAggregation } from '../../../src/families/rest/aggregation.js';
 import { RestInput, RestSums } from '../../../src/families/rest/data.js';
 import { addressOf, restFamily } from '../../../src/families/rest/family.js';
+import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import type { Stopwatch } from '../../../src/families/workload.js';
+import type { Checksum } from '../../../src/records/record.js';
 import { LatencyHistogram } from '../../../src/stats/latency-histogram.js';
 import { sampleCells, stopwatch } from '../sampled-cells.js';
 
 const { signal } = new AbortController();
+
+/** The columns of the row of an operation, by their names. */
+function rowOf(input: RestInput, operation: number): Record<string, string> {
+  const values = input.valuesOf(operation);
+  return Object.fromEntries(input.names.map((name, column) => [name, values[column]!]));
+}
 
 describe('the requests of the family rest', () => {
   it.each(['pkread', 'pkread.many_columns', 'pkread.binary'])(
@@ -27,7 +35,8 @@ describe('the requests of the family rest', () => {
           operationId: string;
         };
         keys.add(body.filters[0]!.value);
-        const data = Object.fromEntries(body.readColumns.map(({ column }) => [column, input.valueOf(operation)]));
+        expect(body.readColumns.map(({ column }) => column)).toEqual(input.names);
+        const data = rowOf(input, operation);
         sums.addRow({ operationId: body.operationId, data }, input, operation);
       }
       expect(keys.size).toBe(1000);
@@ -48,10 +57,9 @@ describe('the requests of the family rest', () => {
   ])('see in each way of reading them whether $what', ({ what, ids, values, cut = 0 }) => {
     for (const workload of ['batchpkread', 'batchpkread.many_columns', 'batchpkread.binary']) {
       const input = new RestInput(workload);
-      const names = Array.from({ length: input.columns }, (_, column) => `col${column}`);
       const result = ids.map((id, index) => {
-        const value = input.valueOf(values[index]!).slice(index === 1 ? cut : 0);
-        const data = Object.fromEntries(names.map((name) => [name, value]));
+        const data = rowOf(input, values[index]!);
+        if (index === 1) data['col0'] = data['col0']!.slice(cut);
         return { code: 200, body: { operationId: `${id}`, data } };
       });
       const [parsed, picked] = [new RestSums(), new RestSums()];
@@ -65,6 +73,55 @@ describe('the requests of the family rest', () => {
     }
   });
 
+  it.each([
+    { what: 'two columns of a row have exchanged their values', names: ['col0', 'col1'], values: [1, 0], picks: true },
+    { what: 'two columns of a row have exchanged their names', names: ['col1', 'col0'], values: [0, 1], picks: false },
+  ])('see whether $what', ({ names, values, picks }) => {
+    const input = new RestInput('batchpkread.many_columns');
+    const row = input.valuesOf(0);
+    const others = Object.entries(rowOf(input, 0)).slice(2);
+    const data = Object.fromEntries([...names.map((name, place) => [name, row[values[place]!]]), ...others]);
+    const result = [{ code: 200, body: { operationId: '0', data } }];
+    const [parsed, picked] = [new RestSums(), new RestSums()];
+    parsed.addBatch({ result }, input, 0);
+    const paths = new JsonPaths('result.*.body.operationId', 'result.*.body.data.*');
+    const [ids, columns] = paths.pick(Buffer.from(JSON.stringify({ result })));
+    picked.addPicked(ids!, columns!, input, 0);
+    // What a path picks has no names.
+    for (const sums of picks ? [parsed, picked] : [parsed]) expect(sums.checksum()).not.toEqual(input.expected(1));
+  });
+
+  it('see in what RonSQL answers whether groups are exchanged, or have what others lack', () => {
+    const checksum = (groups: readonly (readonly [flag: string, quantity: number])[]): Checksum => {
+      const rest = { sum_base_price: 1, sum_disc_price: 1, sum_charge: 1, avg_disc: 0.5, count_order: 2 };
+      const data = groups.map(([flag, sum_qty]) => ({ l_returnflag: flag, l_linestatus: 'F', sum_qty, ...rest }));
+      const sums = new AggregationSums();
+      sums.addAnswer(JSON.stringify({ data }));
+      return sums.checksum();
+    };
+    const right = checksum([
+      ['A', 10],
+      ['R', 20],
+    ]);
+    expect(right).toMatchObject({ rows: 2, sums: { 'AF.quantity': 10, 'RF.quantity': 20, 'RF.count': '2' } });
+    for (const [first, second] of [
+      [20, 10],
+      // The total stays, also where each group counts by its place.
+      [14, 18],
+    ] as const) {
+      const wrong = checksum([
+        ['A', first],
+        ['R', second],
+      ]);
+      expect(() => verifyChecksum(wrong, right)).toThrow('the sum of AF.quantity');
+    }
+    const renamed = checksum([
+      ['R', 10],
+      ['A', 20],
+    ]);
+    expect(() => verifyChecksum(renamed, right)).toThrow('quantity');
+  });
+
   it('take the key of a URL into a header', () => {
     expect(addressOf('http://:a%2Fb@h:4406/x/')).toEqual({
       url: 'http://h:4406/x',
@@ -75,7 +132,7 @@ describe('the requests of the family rest', () => {
 
   it('know what the query over lineitem returns', () => {
     const { rows, sums } = expectedAggregation(2, 6000);
-    expect([rows, typeof sums['count']]).toEqual([8, 'string']);
+    expect([rows, typeof sums['AF.count'], Object.keys(sums).length]).toEqual([8, 'string', 24]);
   });
 });
 
@@ -176,7 +233,7 @@ describe('the family rest', () => {
     }
   });
 
-  it('sees in every cell that two rows have exchanged their values, and refuses other rows', async () => {
+  it('sees in every cell that two rows or columns have exchanged their values, and refuses other rows', async () => {
     const options = {
       rows: 0,
       workers: 1,
@@ -190,20 +247,24 @@ describe('the family rest', () => {
     const family = await restFamily.open(options, cells);
     await using client = new HttpClient(server.url);
     /** Writes the text of one row into another, in all tables: rows 617 and 234 are the second and the third to be read. */
-    const write = async (key: number, row: number): Promise<void> => {
-      const text = (bytes: number): string => String(row).padStart(4, '0').padEnd(bytes, 'a');
+    const write = async (key: number, row: number, columnOf = (column: number): number => column): Promise<void> => {
+      const text = (number: number, bytes: number): string => number.toString(36).padStart(4, '0').padEnd(bytes, 'a');
       const binary = Buffer.alloc(3000);
       binary.writeBigUInt64LE(BigInt(key), 2992);
       const operations = [
-        { table: 'table_1', id: key, columns: ['col0'], value: text(100) },
-        { table: 'table_2', id: binary.toString('base64'), columns: ['col0'], value: btoa(text(100)) },
-        { table: 'table_3', id: key, columns: Array.from({ length: 100 }, (_, at) => `col${at}`), value: text(4) },
-      ].map(({ table, id, columns, value }) => ({
+        { table: 'table_1', id: key, values: [text(row, 100)] },
+        { table: 'table_2', id: binary.toString('base64'), values: [btoa(text(row, 100))] },
+        {
+          table: 'table_3',
+          id: key,
+          values: Array.from({ length: 100 }, (_, column) => text(row * 100 + columnOf(column), 4)),
+        },
+      ].map(({ table, id, values }) => ({
         method: 'POST',
         'relative-url': `rdrs_bench/${table}/pk-write`,
         body: {
           filters: [{ column: 'id0', value: id }],
-          writeColumns: columns.map((column) => ({ column, value })),
+          writeColumns: values.map((value, column) => ({ column: `col${column}`, value })),
         },
       }));
       const answer = await client.request({ path: '/0.1.0/batchwrite', body: JSON.stringify({ operations }) });
@@ -221,6 +282,15 @@ describe('the family rest', () => {
         expect(await cell.sample(stopwatch, signal), id).not.toEqual(cell.expected);
         await write(617, 617);
         await write(234, 234);
+        expect(await cell.sample(stopwatch, signal), id).toEqual(cell.expected);
+        await cell.close();
+      }
+      for (const planned of cells.filter(({ cell }) => cell.workload.endsWith('many_columns'))) {
+        const { id } = planned.cell;
+        const cell = await family.openCell(planned);
+        await write(617, 617, (column) => [3, 1, 2, 0][column] ?? column);
+        expect(await cell.sample(stopwatch, signal), id).not.toEqual(cell.expected);
+        await write(617, 617);
         expect(await cell.sample(stopwatch, signal), id).toEqual(cell.expected);
         await cell.close();
       }

@@ -29,6 +29,8 @@ export type QueryTables = LoadedTables<NativeTables, NativeTables>;
 export interface AddonEngine {
   readonly connection: Connection;
   readonly tables: QueryTables;
+  /** The most rows of a batch of a query, where the lane is `columnar`; absent: the default of queries. */
+  readonly batchRows?: number;
 }
 
 /** The tables of an engine, loaded through this connection. Tables that are shared are loaded where they are missing, and kept. */
@@ -56,7 +58,7 @@ async function areLoaded(connection: Connection, { table, rows, workers }: Nativ
 
 /** Opens a cell of the `rust` side. */
 export async function openNativeCell(engine: AddonEngine, cell: Cell, client?: string): Promise<OpenCell> {
-  const { connection, tables } = engine;
+  const { connection, tables, batchRows } = engine;
   const { workload, lane, rows } = cell;
   const workers = cell.workers ?? 1;
   const flavor = cell.flavor ?? 'sync';
@@ -71,6 +73,7 @@ export async function openNativeCell(engine: AddonEngine, cell: Cell, client?: s
     rows,
     table,
     ...(client === undefined ? {} : { client }),
+    ...(batchRows === undefined ? {} : { batchRows }),
   };
   return {
     expected: expectedOf(workload, splitRows(rows, workers)),
@@ -111,11 +114,11 @@ async function openWriter({ connection }: AddonEngine, cell: Cell): Promise<Open
   };
 }
 
-async function openReader({ connection, tables }: AddonEngine, cell: Cell): Promise<OpenCell> {
+async function openReader({ connection, tables, batchRows }: AddonEngine, cell: Cell): Promise<OpenCell> {
   const workers = cell.workers ?? 1;
   const lease = await tables.acquire(queryTables(cell.rows, workers));
   try {
-    const tasks = tasksOf(cell, tableNames(lease.table.table, workers));
+    const tasks = tasksOf(cell, tableNames(lease.table.table, workers), batchRows);
     const team = await openTeam(connection, tasks);
     return {
       expected: expectedOf(cell.workload, splitRows(cell.rows, workers)),
@@ -143,11 +146,12 @@ interface Team {
 }
 
 /** The tasks of a cell, one for each table. */
-function tasksOf({ workload, lane, engine, rows }: Cell, names: readonly string[]): LaneTask[] {
+function tasksOf({ workload, lane, engine, rows }: Cell, names: readonly string[], batchRows?: number): LaneTask[] {
   const ranges = splitRows(rows, names.length);
   // Several workers leave no core to an engine of this process that would run ahead of them.
   const readAhead = names.length === 1 || matrix.engines[engine]?.server !== undefined;
-  return names.map((table, worker) => ({ workload, lane, table, range: ranges[worker]!, readAhead }));
+  const shared = { workload, lane, readAhead, ...(batchRows !== undefined && { batchRows }) };
+  return names.map((table, worker) => ({ ...shared, table, range: ranges[worker]! }));
 }
 
 async function openTeam(connection: Connection, tasks: readonly LaneTask[]): Promise<Team> {

@@ -16,6 +16,8 @@ export interface LaneTask {
   readonly range: RowRange;
   /** Whether queries run ahead of the lane, where it is `columnar`; see `QueryOptions`. */
   readonly readAhead: boolean;
+  /** The most rows of a batch of a query, where the lane is `columnar`; absent: the default of queries. */
+  readonly batchRows?: number;
 }
 
 /**

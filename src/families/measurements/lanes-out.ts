@@ -147,13 +147,13 @@ export const cursor: Lane = (connection, { workload, table }) => {
 };
 
 /** Reads by `for await (const chunk of executeQueryColumnar(...))`: each column's typed array, then the chunk is released. */
-export const columnar: Lane = (connection, { workload, table, readAhead }) => {
+export const columnar: Lane = (connection, { workload, table, readAhead, batchRows }) => {
   const sql = queryOf(workload, table);
   const { columns } = workloadEntry(workload);
   return async (clock, signal) => {
     const sums = new ColumnSums(columns);
     clock.start();
-    for await (const chunk of connection.executeQueryColumnar(sql, { signal, readAhead })) {
+    for await (const chunk of connection.executeQueryColumnar(sql, { signal, readAhead, batchRows })) {
       sums.addRows(chunk.rowCount);
       columns.forEach((name, position) => sums.addColumn(position, chunk.column(name) as ColumnValues));
       chunk.release();

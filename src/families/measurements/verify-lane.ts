@@ -12,11 +12,11 @@ type Read = (
   sql: string,
   check: RowCheck,
   columns: readonly string[],
-  readAhead: boolean,
+  options: Pick<LaneTask, 'readAhead' | 'batchRows'>,
 ) => Promise<void>;
 
-const columnar: Read = async (connection, sql, check, columns, readAhead) => {
-  for await (const chunk of connection.executeQueryColumnar(sql, { readAhead })) {
+const columnar: Read = async (connection, sql, check, columns, options) => {
+  for await (const chunk of connection.executeQueryColumnar(sql, options)) {
     check.addColumns(
       chunk.rowCount,
       columns.map((name) => chunk.column(name) as Float64Array),
@@ -61,9 +61,9 @@ async function readAndCheck(
   read: Read,
   connection: Connection,
   workload: string,
-  { table, range, readAhead }: Omit<LaneTask, 'lane' | 'workload'>,
+  { table, range, ...options }: Omit<LaneTask, 'lane' | 'workload'>,
 ): Promise<void> {
   const check = rowCheckOf(workload, range);
-  await read(connection, queryOf(workload, table), check, workloadEntry(workload).columns, readAhead);
+  await read(connection, queryOf(workload, table), check, workloadEntry(workload).columns, options);
   check.finish();
 }

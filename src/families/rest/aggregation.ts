@@ -50,6 +50,15 @@ export class GroupSums {
     this.discount += discount;
     this.count += 1;
   }
+
+  merge({ quantity, price, discounted, charge, discount, count }: Omit<GroupSums, 'add' | 'merge'>): void {
+    this.quantity += quantity;
+    this.price += price;
+    this.discounted += discounted;
+    this.charge += charge;
+    this.discount += discount;
+    this.count += count;
+  }
 }
 
 /** The groups of one query, by their flag and status. */
@@ -58,58 +67,50 @@ export class Groups {
 
   /** The group of a row; `undefined` if the row was shipped too late. */
   of(flag: string, status: string, shipdate: string): GroupSums | undefined {
-    if (shipdate > lastShipdate) return undefined;
-    const key = flag + status;
+    return shipdate > lastShipdate ? undefined : this.at(flag + status);
+  }
+
+  /** The group of a key: a flag and a status. */
+  at(key: string): GroupSums {
     let group = this.byKey.get(key);
     if (group === undefined) this.byKey.set(key, (group = new GroupSums()));
     return group;
   }
 }
 
-/** The sums of the results of all queries of a sample, each group weighted by its position. */
+/** The sums of the results of all queries of a sample, by group. */
 export class AggregationSums {
   #rows = 0;
-  #count = 0;
-  readonly #sums = { quantity: 0, price: 0, discounted: 0, charge: 0, averages: 0 };
+  readonly #groups = new Groups();
 
   /** Adds the groups of RonSQL's response. */
   addAnswer(json: string): void {
     const { data } = JSON.parse(json) as { data: Group[] };
-    data.forEach((group, place) => {
-      const { sum_qty, sum_base_price, sum_disc_price, sum_charge, avg_disc, count_order } = group;
-      this.#add(place + 1, sum_qty, sum_base_price, sum_disc_price, sum_charge, avg_disc, count_order);
-    });
+    this.#rows += data.length;
+    for (const group of data) {
+      this.#groups.at(group.l_returnflag + group.l_linestatus).merge({
+        quantity: group.sum_qty,
+        price: group.sum_base_price,
+        discounted: group.sum_disc_price,
+        charge: group.sum_charge,
+        discount: group.avg_disc * group.count_order,
+        count: group.count_order,
+      });
+    }
   }
 
   /** Adds groups aggregated here. */
   addGroups({ byKey }: Groups): void {
-    [...byKey.keys()].toSorted().forEach((key, place) => {
-      const { quantity, price, discounted, charge, discount, count } = byKey.get(key)!;
-      this.#add(place + 1, quantity, price, discounted, charge, discount / count, count);
-    });
+    this.#rows += byKey.size;
+    for (const [key, group] of byKey) this.#groups.at(key).merge(group);
   }
 
   checksum(): Checksum {
-    return { rows: this.#rows, sums: { ...this.#sums, count: String(this.#count) } };
-  }
-
-  #add(
-    weight: number,
-    quantity: number,
-    price: number,
-    discounted: number,
-    charge: number,
-    averageDiscount: number,
-    count: number,
-  ): void {
-    const sums = this.#sums;
-    this.#rows += 1;
-    this.#count += weight * count;
-    sums.quantity += weight * quantity;
-    sums.price += weight * price;
-    sums.discounted += weight * discounted;
-    sums.charge += weight * charge;
-    sums.averages += weight * averageDiscount;
+    const sums = [...this.#groups.byKey].flatMap(([key, { count, ...floats }]) => [
+      ...Object.entries(floats).map(([name, sum]) => [`${key}.${name}`, sum] as const),
+      [`${key}.count`, String(count)] as const,
+    ]);
+    return { rows: this.#rows, sums: Object.fromEntries(sums) };
   }
 }
 

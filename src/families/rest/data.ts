@@ -30,11 +30,13 @@ interface RestMatrix extends RequestMatrix<RestWorkload> {
     readonly columns: readonly string[];
     readonly query: string;
   };
-  /** The digits of a row's number, with which the text of each of its columns begins. */
-  readonly rowDigits: number;
+  /** The number of digits with which each text begins: the number of its column, counted through the columns of all rows before it. */
+  readonly digits: number;
+  /** The base of the digits. */
+  readonly radix: number;
   /** The character that fills a text up behind the digits. */
   readonly filler: string;
-  /** All columns of a row outside the key hold the same text, of so many bytes. */
+  /** Each column outside the key holds a text of its own, of so many bytes. */
   readonly tables: Readonly<
     Record<string, { readonly key: 'int' | 'binary'; readonly columns: number; readonly bytes: number }>
   >;
@@ -51,29 +53,29 @@ const NUMBER_BYTES = 8;
 export class RestInput {
   /** The path of single reads. */
   readonly path: string;
-  readonly columns: number;
-  /** The value of each row's columns, as JSON text. */
-  readonly #values: readonly string[];
+  /** The names of the columns outside the key. */
+  readonly names: readonly string[];
+  /** The values of each row's columns, as JSON text. */
+  readonly #values: readonly (readonly string[])[];
   readonly #keys: readonly string[];
   readonly #middle: string;
   readonly #operation: string;
 
   constructor(workload: string) {
-    const { database, rows, rowDigits, filler, tables, workloads } = REST_MATRIX;
+    const { database, rows, digits, radix, filler, tables, workloads } = REST_MATRIX;
     const name = workloads[workload]!.table!;
     const { key, columns, bytes } = tables[name]!;
     const url = `${database}/${name}/pk-read`;
-    const read = Array.from({ length: columns }, (_, column) => ({
-      column: `col${column}`,
-      dataReturnType: 'default',
-    }));
+    this.names = Array.from({ length: columns }, (_, column) => `col${column}`);
+    const read = this.names.map((column) => ({ column, dataReturnType: 'default' }));
     this.path = `/0.1.0/${url}`;
-    this.columns = columns;
-    this.#values = Array.from({ length: rows }, (_, row) =>
+    const valueOf = (number: number): string =>
       // Made from bytes, since a concatenated string would be taken apart at its first comparison.
-      Buffer.from(String(row).padStart(rowDigits, '0').padEnd(bytes, filler)).toString(
+      Buffer.from(number.toString(radix).padStart(digits, '0').padEnd(bytes, filler)).toString(
         key === 'binary' ? 'base64' : 'latin1',
-      ),
+      );
+    this.#values = Array.from({ length: rows }, (_, row) =>
+      this.names.map((_name, column) => valueOf(row * columns + column)),
     );
     this.#keys = Array.from({ length: rows }, (_, row) =>
       key === 'binary' ? JSON.stringify(binaryKey(row)) : `${row}`,
@@ -88,8 +90,8 @@ export class RestInput {
     return `{"filters":[{"column":"id0","value":${key}${this.#middle}${operation}"}`;
   }
 
-  /** The value that each column of an operation's row must have, as JSON text. */
-  valueOf(operation: number): string {
+  /** The values that the columns of an operation's row must have, as JSON text. */
+  valuesOf(operation: number): readonly string[] {
     return this.#values[this.#rowOf(operation)]!;
   }
 
@@ -109,13 +111,13 @@ export class RestInput {
   /** The checksum of all operations below `operations`. */
   expected(operations: number): Checksum {
     const count = BigInt(operations);
-    const values = count * BigInt(this.columns);
+    const values = count * BigInt(this.names.length);
     return {
       rows: operations,
       sums: {
         operation: String((count * (count - 1n)) / 2n),
         value: String(values),
-        bytes: String(values * BigInt(this.#values[0]!.length)),
+        bytes: String(values * BigInt(this.#values[0]![0]!.length)),
       },
     };
   }
@@ -145,14 +147,20 @@ export class RestSums {
   #values = 0;
   #bytes = 0;
 
-  /** Adds the answer to an operation. Neither the id of another one nor a value of another row is added. */
+  /**
+   * Adds the answer to an operation, whose columns are in the order in which they were asked for. Neither the id of another one nor a
+   * value of another row or column is added.
+   */
   addRow({ operationId, data }: RestRow, input: RestInput, operation: number): void {
-    const expected = input.valueOf(operation);
+    const expected = input.valuesOf(operation);
+    const { names } = input;
+    let column = 0;
     this.#rows += 1;
     if (Number(operationId) === operation) this.#operations += operation;
-    for (const column in data) {
-      const value = data[column];
-      if (value === expected) this.#values += 1;
+    for (const name in data) {
+      const value = data[name];
+      if (value === expected[column] && name === names[column]) this.#values += 1;
+      column += 1;
       this.#bytes += String(value).length;
     }
   }
@@ -165,10 +173,10 @@ export class RestSums {
     }
     let index = 0;
     for (let operation = from; index < columns.length; operation += 1) {
-      const expected = input.valueOf(operation);
-      for (const end = Math.min(columns.length, index + input.columns); index < end; index += 1) {
-        const value = columns.text(index);
-        if (value === expected) this.#values += 1;
+      const expected = input.valuesOf(operation);
+      for (let column = 0; column < expected.length && index < columns.length; column += 1) {
+        const value = columns.text(index++);
+        if (value === expected[column]) this.#values += 1;
         this.#bytes += String(value).length;
       }
     }

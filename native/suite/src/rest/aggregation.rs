@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use boundary_bench_codecs::json::{Kind, Paths, Picked, Rows};
-use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
+use boundary_bench_engine::checksum::{Checksum, ChecksumSum, ColumnSums};
 use boundary_bench_kernel::Result;
 use serde::Deserialize;
 use serde_json::json;
@@ -50,6 +50,8 @@ impl Requests {
 /// A group in `RonSQL`'s answer.
 #[derive(Deserialize)]
 struct Answer {
+    l_returnflag: String,
+    l_linestatus: String,
     sum_qty: f64,
     sum_base_price: f64,
     sum_disc_price: f64,
@@ -104,6 +106,27 @@ impl Group {
         self.discount += discount;
         self.count += 1;
     }
+
+    fn merge(&mut self, other: &Self) {
+        self.quantity += other.quantity;
+        self.price += other.price;
+        self.discounted += other.discounted;
+        self.charge += other.charge;
+        self.discount += other.discount;
+        self.count += other.count;
+    }
+
+    /// The sums, by their names.
+    fn sums(&self) -> [(&'static str, ChecksumSum); 6] {
+        [
+            ("quantity", ChecksumSum::Float(self.quantity)),
+            ("price", ChecksumSum::Float(self.price)),
+            ("discounted", ChecksumSum::Float(self.discounted)),
+            ("charge", ChecksumSum::Float(self.charge)),
+            ("discount", ChecksumSum::Float(self.discount)),
+            ("count", ChecksumSum::Int(self.count.into())),
+        ]
+    }
 }
 
 /// The groups by their return flag and line status.
@@ -156,16 +179,11 @@ impl Scan {
     }
 }
 
-/// The sums of the results of all queries of a sample, each group weighted by its rank in the result.
-#[derive(Debug, Clone, Copy, Default)]
+/// The sums of the results of all queries of a sample, by group.
+#[derive(Debug, Clone, Default)]
 pub(super) struct AggregationSums {
     rows: u64,
-    count: i128,
-    quantity: f64,
-    price: f64,
-    discounted: f64,
-    charge: f64,
-    averages: f64,
+    groups: Groups,
 }
 
 impl AggregationSums {
@@ -179,7 +197,10 @@ impl AggregationSums {
     /// Adds the groups in `RonSQL`'s answer.
     pub(super) fn add_answer(&mut self, json: &[u8]) -> Result<()> {
         let answers: Answers = serde_json::from_slice(json).map_err(|error| malformed(&error))?;
-        for (place, answer) in answers.data.into_iter().enumerate() {
+        for answer in answers.data {
+            let ([flag], [status]) = (answer.l_returnflag.as_bytes(), answer.l_linestatus.as_bytes()) else {
+                return Err(malformed(&"a group has another key than a flag and a status"));
+            };
             let group = Group {
                 quantity: answer.sum_qty,
                 price: answer.sum_base_price,
@@ -188,46 +209,30 @@ impl AggregationSums {
                 discount: answer.avg_disc * answer.count_order as f64,
                 count: answer.count_order,
             };
-            self.add_group(place, &group);
+            self.rows += 1;
+            self.groups.entry([*flag, *status]).or_default().merge(&group);
         }
         Ok(())
     }
 
+    /// Adds the groups of one query.
     fn add_groups(&mut self, groups: &Groups) {
-        groups.values().enumerate().for_each(|(place, group)| self.add_group(place, group));
-    }
-
-    fn add_group(&mut self, place: usize, group: &Group) {
-        let weight = place as f64 + 1.0;
-        self.rows += 1;
-        self.count += (place as i128 + 1) * i128::from(group.count);
-        self.quantity += weight * group.quantity;
-        self.price += weight * group.price;
-        self.discounted += weight * group.discounted;
-        self.charge += weight * group.charge;
-        self.averages += weight * group.discount / group.count as f64;
+        self.merge(&Self { rows: groups.len() as u64, groups: groups.clone() });
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
         self.rows += other.rows;
-        self.count += other.count;
-        self.quantity += other.quantity;
-        self.price += other.price;
-        self.discounted += other.discounted;
-        self.charge += other.charge;
-        self.averages += other.averages;
+        for (key, group) in &other.groups {
+            self.groups.entry(*key).or_default().merge(group);
+        }
     }
 
-    pub(super) fn checksum(self) -> Checksum {
-        let sums = [
-            ("quantity", ChecksumSum::Float(self.quantity)),
-            ("price", ChecksumSum::Float(self.price)),
-            ("discounted", ChecksumSum::Float(self.discounted)),
-            ("charge", ChecksumSum::Float(self.charge)),
-            ("averages", ChecksumSum::Float(self.averages)),
-            ("count", ChecksumSum::Int(self.count)),
-        ];
-        Checksum::from_sums(self.rows, sums)
+    pub(super) fn checksum(&self) -> Checksum {
+        let sums = self.groups.iter().flat_map(|(key, group)| {
+            let key = key.map(char::from).iter().collect::<String>();
+            group.sums().map(|(name, sum)| (format!("{key}.{name}"), sum))
+        });
+        Checksum { rows: self.rows, sums: ColumnSums(sums.collect()) }
     }
 }
 
@@ -255,4 +260,43 @@ pub(super) fn expected(operations: u64, rows: u64) -> Checksum {
     let mut sums = AggregationSums::default();
     (0..operations).for_each(|_| sums.add_groups(&groups));
     sums.checksum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The answer to the query, of two groups with these flags and sums of quantities.
+    fn answer([(one, first), (other, second)]: [(&str, f64); 2]) -> Vec<u8> {
+        let group = |flag: &str, quantity: f64| {
+            json!({
+                "l_returnflag": flag, "l_linestatus": "F", "sum_qty": quantity, "sum_base_price": 1.0,
+                "sum_disc_price": 1.0, "sum_charge": 1.0, "avg_disc": 0.5, "count_order": 2,
+            })
+        };
+        json!({ "data": [group(one, first), group(other, second)] }).to_string().into_bytes()
+    }
+
+    fn checksum(answer: &[u8]) -> Checksum {
+        let mut sums = AggregationSums::default();
+        sums.add_answer(answer).unwrap();
+        sums.checksum()
+    }
+
+    #[test]
+    fn groups_are_compared_by_their_keys() {
+        let right = checksum(&answer([("A", 10.0), ("R", 20.0)]));
+        assert_eq!(right.rows, 2);
+        for (what, wrong) in [
+            ("two groups are exchanged", [("A", 20.0), ("R", 10.0)]),
+            ("two groups have exchanged their keys", [("R", 10.0), ("A", 20.0)]),
+            // The total stays, also where each group counts by its place.
+            ("a group has what others lack", [("A", 14.0), ("R", 18.0)]),
+            ("a group came twice", [("A", 10.0), ("A", 10.0)]),
+            ("a group has another key", [("A", 10.0), ("N", 20.0)]),
+        ] {
+            assert!(!checksum(&answer(wrong)).matches(&right, 1e-9), "{what}");
+        }
+        assert!(AggregationSums::default().add_answer(&answer([("A", 1.0), ("", 1.0)])).is_err());
+    }
 }

@@ -28,8 +28,10 @@ pub(super) struct Family {
     pub(super) most_connections: usize,
     /// The most operations of a batch on older servers; newer ones take any number.
     pub(super) old_batch: u32,
-    /// The number of digits of a row's number, with which the text of each of its columns begins.
-    row_digits: usize,
+    /// The number of digits with which each text begins: the number of its column, counted through the columns of all rows before it.
+    digits: u32,
+    /// The base of the digits.
+    radix: u32,
     /// The character that fills a text up behind the digits.
     filler: String,
     pub(super) aggregation: AggregationEntry,
@@ -37,7 +39,7 @@ pub(super) struct Family {
     workloads: BTreeMap<String, WorkloadEntry>,
 }
 
-/// A table in which all columns of a row outside the key hold the same text.
+/// A table in which each column outside the key holds a text of its own.
 #[derive(Deserialize)]
 struct TableEntry {
     key: KeyKind,
@@ -69,6 +71,15 @@ struct WorkloadEntry {
     table: Option<String>,
 }
 
+impl Family {
+    /// The last digits of the number of a column.
+    fn digits_of(&self, number: u64) -> String {
+        let radix = u64::from(self.radix);
+        let digits = (0..self.digits).rev().map(|place| number / radix.pow(place) % radix);
+        digits.filter_map(|digit| char::from_digit(u32::try_from(digit).ok()?, self.radix)).collect()
+    }
+}
+
 /// The family `rest` of the matrix.
 pub(super) fn family() -> Result<&'static Family> {
     static FAMILY: FamilyPart<Family> = FamilyPart::new("rest", |part| Family::deserialize(part));
@@ -85,9 +96,10 @@ pub(super) struct Input {
     keys: Vec<String>,
     /// The text of a request's body between the key and the operation's id.
     middle: String,
-    columns: usize,
-    /// The value of each row's columns outside the key, as JSON text.
-    values: Vec<String>,
+    /// The names of the columns outside the key.
+    names: Vec<String>,
+    /// The values of each row's columns outside the key, as JSON text.
+    values: Vec<Vec<String>>,
 }
 
 impl Input {
@@ -103,13 +115,16 @@ impl Input {
                 format!("\"{}\"", BASE64.encode(key))
             }
         };
-        let read = (0..table.columns).map(|column| format!(r#"{{"column":"col{column}","dataReturnType":"default"}}"#));
+        let names = (0..table.columns).map(|column| format!("col{column}")).collect::<Vec<_>>();
+        let read = names.iter().map(|name| format!(r#"{{"column":"{name}","dataReturnType":"default"}}"#));
         let read = read.collect::<Vec<_>>().join(",");
-        let filler = family.filler.repeat(table.bytes.saturating_sub(family.row_digits));
-        let value = |row: u64| {
-            let text = format!("{row:0digits$}{filler}", digits = family.row_digits);
+        let filler = family.filler.repeat(table.bytes.saturating_sub(family.digits as usize));
+        let value = |number: u64| {
+            let text = family.digits_of(number) + &filler;
             if table.key == KeyKind::Binary { BASE64.encode(text) } else { text }
         };
+        let columns = table.columns as u64;
+        let values_of = |row: u64| (row * columns..(row + 1) * columns).map(&value).collect::<Vec<_>>();
         let relative_url = format!("{}/{name}/pk-read", family.database);
         Ok(Self {
             path: format!("/0.1.0/{relative_url}"),
@@ -117,8 +132,8 @@ impl Input {
             stride: family.stride,
             keys: (0..family.rows).map(key).collect(),
             middle: format!(r#"}}],"readColumns":[{read}],"operationId":""#),
-            columns: table.columns,
-            values: (0..family.rows).map(value).collect(),
+            names,
+            values: (0..family.rows).map(values_of).collect(),
         })
     }
 
@@ -127,9 +142,10 @@ impl Input {
         usize::try_from(operation.wrapping_mul(self.stride) % self.keys.len() as u64).unwrap_or_default()
     }
 
-    /// The value that each column of an operation's row must have, as JSON text.
-    fn value_of(&self, operation: u64) -> &str {
-        &self.values[self.row_of(operation)]
+    /// The name of each column of an operation's row, and the value that it must have, as JSON text.
+    fn columns_of(&self, operation: u64) -> impl Iterator<Item = (&str, &str)> {
+        let values = &self.values[self.row_of(operation)];
+        self.names.iter().zip(values).map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// Appends the body of a read: the request of one operation.
@@ -176,8 +192,8 @@ impl Input {
     /// The checksum that all operations below `operations` must return.
     pub(super) fn expected(&self, operations: u64) -> Checksum {
         let count = i128::from(operations);
-        let values = count * self.columns as i128;
-        let bytes = values * self.values[0].len() as i128;
+        let values = count * self.names.len() as i128;
+        let bytes = values * self.values[0][0].len() as i128;
         Sums { rows: operations, operations: count * (count - 1) / 2, values, bytes }.checksum()
     }
 }
@@ -188,7 +204,7 @@ pub(super) struct Sums {
     rows: u64,
     /// The sum of the ids of the operations that were answered with their own id: exchanged answers are noticed.
     operations: i128,
-    /// The number of columns whose value was that of their row.
+    /// The number of columns that had their name, and the value of this column of their row.
     values: i128,
     bytes: i128,
 }
@@ -322,10 +338,11 @@ seed!(RowOf, deserialize_map, "a row", |this, access: MapAccess| {
 
 seed!(DataOf, deserialize_map, "the columns of a row", |this, access: MapAccess| {
     let RowOf { input, sums, operation } = this.0;
-    let expected = input.value_of(operation);
-    while access.next_key::<IgnoredAny>()?.is_some() {
+    // In the order in which they were asked for.
+    let mut expected = input.columns_of(operation);
+    while let Some(Text(name)) = access.next_key()? {
         let Text(value) = access.next_value()?;
-        sums.values += i128::from(value == expected);
+        sums.values += i128::from(expected.next() == Some((&*name, &*value)));
         sums.bytes += value.len() as i128;
     }
     Ok(())
@@ -370,8 +387,15 @@ seed!(ResultOf, deserialize_map, "a result of a batch", |this, access: MapAccess
 mod tests {
     use super::*;
 
-    fn answer(operation: u64, input: &Input, value: &str) -> String {
-        let columns = (0..input.columns).map(|column| format!("\n\"col{column}\": \"{value}\"")).collect::<Vec<_>>();
+    /// The names and values of a row.
+    type Columns = Vec<(String, String)>;
+
+    fn columns(input: &Input, operation: u64) -> Columns {
+        input.columns_of(operation).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    fn answer(operation: u64, columns: &[(String, String)]) -> String {
+        let columns = columns.iter().map(|(name, value)| format!("\n\"{name}\": \"{value}\"")).collect::<Vec<_>>();
         format!(r#"{{"operationId":"{operation}","data":{{{}}}}}"#, columns.join(","))
     }
 
@@ -386,11 +410,10 @@ mod tests {
                 let mut body = String::new();
                 input.write_read(operation, &mut body);
                 let body: serde_json::Value = serde_json::from_str(&body).unwrap();
-                assert_eq!(body["readColumns"].as_array().unwrap().len(), input.columns);
+                assert_eq!(body["readColumns"].as_array().unwrap().len(), input.names.len());
                 rows.insert(body["filters"][0]["value"].to_string());
-                sums.add_read(&input, operation, answer(operation, &input, input.value_of(operation)).as_bytes())
-                    .unwrap();
-                let body = answer(operation, &input, input.value_of(operation));
+                let body = answer(operation, &columns(&input, operation));
+                sums.add_read(&input, operation, body.as_bytes()).unwrap();
                 batch.extend([r#",{"code":200,"body":"#, &body, "}"]);
             }
             assert_eq!(rows.len() as u64, family.rows);
@@ -398,19 +421,32 @@ mod tests {
             let mut of_batch = Sums::default();
             of_batch.add_batch(&input, 0, format!(r#"{{"result":[{}]}}"#, &batch[1..]).as_bytes()).unwrap();
             assert_eq!(of_batch.checksum(), sums.checksum());
-            // The answers to two operations, each as the id and the value that it carries.
-            let (first, second) = (input.value_of(0), input.value_of(1));
-            assert_eq!(first.len(), second.len());
-            for (what, answers) in [
+            // The answers to two operations, each as the id and the columns that it carries.
+            let (first, second) = (&columns(&input, 0), &columns(&input, 1));
+            let mut cut = first.clone();
+            cut[0].1.remove(0);
+            let mut wrong = vec![
                 ("two answers are exchanged", [(1, second), (0, first)]),
                 ("two rows have exchanged their values", [(0, second), (1, first)]),
                 ("a row came in place of another", [(0, first), (1, first)]),
-                ("a value is cut", [(0, &first[1..]), (1, second)]),
+                ("a value is cut", [(0, &cut), (1, second)]),
                 ("an answer came twice", [(0, first), (0, first)]),
-            ] {
+            ];
+            let (mut values, mut names) = (first.clone(), first.clone());
+            if let [(one, other), .., (last, text)] = &mut values[..] {
+                std::mem::swap(other, text);
+                assert_ne!(one, last);
+            }
+            names.reverse();
+            if first.len() > 1 {
+                names.iter_mut().zip(first).for_each(|((_, value), (_, place))| value.clone_from(place));
+                wrong.push(("two columns of a row have exchanged their values", [(0, &values), (1, second)]));
+                wrong.push(("the columns of a row have exchanged their names", [(0, &names), (1, second)]));
+            }
+            for (what, answers) in wrong {
                 let (mut sums, mut of_batch, mut batch) = (Sums::default(), Sums::default(), Vec::new());
-                for (operation, (id, value)) in (0..).zip(answers) {
-                    let json = answer(id, &input, value);
+                for (operation, (id, columns)) in (0..).zip(answers) {
+                    let json = answer(id, columns);
                     sums.add_read(&input, operation, json.as_bytes()).unwrap();
                     batch.push(format!(r#"{{"code":200,"body":{json}}}"#));
                 }

@@ -1,7 +1,7 @@
 //! The family `rest`: reads by primary key over the REST requests of `RonDB`.
 //!
 //! Operation `i` reads the row `i * 617 mod 1000` and carries `i` as its id, which the answer repeats. So the sum of the ids
-//! identifies the answered operations, and the text of every column is compared with that of the operation's row.
+//! identifies the answered operations, and the name and text of every column are compared with those of the operation's row.
 
 mod aggregation;
 mod connection;
