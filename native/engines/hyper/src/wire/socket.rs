@@ -26,7 +26,7 @@ pub(super) enum Socket {
 }
 
 /// Size of the kernel's buffers of a Unix domain socket, in bytes, which the kernel cuts to its own limit: never slower than
-/// the default size, and faster for large inserts (`bench/hyper-sweep.mjs`). The buffers of a TCP socket grow by themselves.
+/// the default size, and faster for large inserts (`bench/lab/hyper-sweep.mjs`). The buffers of a TCP socket grow by themselves.
 pub(super) const UNIX_BUFFER_BYTES: libc::c_int = 1 << 20;
 
 /// Makes the same call on the stream of either kind of socket.
