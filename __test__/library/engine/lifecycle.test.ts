@@ -39,6 +39,16 @@ async function count(connection: Connection): Promise<number> {
   return rows;
 }
 
+test('what is no connection is refused, such as the promise of one', async () => {
+  const promised = connect('memory:');
+  for (const given of [promised, undefined, null, {}, 'memory:']) {
+    const refused = expect.objectContaining({ code: 'BB_INVALID_ARGUMENT', hint: 'Await the promise of connect()' });
+    expect(() => new RowInserter(given as never, numbers)).toThrow(refused);
+    expect(() => new ArrowInserter(given as never, numbers)).toThrow(refused);
+  }
+  await (await promised).close();
+});
+
 describe.each(['memory:', 'embedded:'])('inserters on %s', (uri) => {
   test('nothing is stored before execute, and nothing after abort', async () => {
     await using connection = await withRows(uri, 0);
@@ -223,6 +233,8 @@ describe.each(['memory:', 'embedded:'])('inserters on %s', (uri) => {
     expect(() => chunk!.column('nothing')).toThrow('the result has no column "nothing"');
     expect(() => chunk!.offsets('id')).toThrow('column "id" is INTEGER, which has no offsets');
     expect(() => chunk!.row(10)).toThrow('the chunk has no row 10, it has 10');
+    expect(() => chunk!.column(10n as never)).toThrow('the result has no column 10n');
+    expect(() => chunk!.row({ toString: null } as never)).toThrow('the chunk has no row an object, it has 10');
     chunk!.release();
     chunk!.release();
     expect(ids).toHaveLength(0);

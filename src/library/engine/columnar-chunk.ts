@@ -1,4 +1,5 @@
 import { BoundaryError } from '../../errors.js';
+import { describeValue } from '../crossing/describe-value.js';
 import {
   type CellReader,
   createCellReader,
@@ -94,7 +95,10 @@ export class ColumnarChunk implements Disposable {
   /** Row `index` of this chunk as an object. */
   row(index: number): Row {
     if (!Number.isInteger(index) || index < 0 || index >= this.rowCount) {
-      throw new BoundaryError('BB_INVALID_ARGUMENT', `the chunk has no row ${String(index)}, it has ${this.rowCount}`);
+      throw new BoundaryError(
+        'BB_INVALID_ARGUMENT',
+        `the chunk has no row ${describeValue(index)}, it has ${this.rowCount}`,
+      );
     }
     const row: Row = {};
     for (const [position, column] of this.columns.entries()) {
@@ -135,7 +139,7 @@ export class ColumnarChunk implements Disposable {
   #indexOf(column: string | number): number {
     const index = typeof column === 'number' ? column : this.columns.findIndex(({ name }) => name === column);
     if (this.columns[index] !== undefined) return index;
-    throw new BoundaryError('BB_INVALID_ARGUMENT', `the result has no column ${JSON.stringify(column)}`, {
+    throw new BoundaryError('BB_INVALID_ARGUMENT', `the result has no column ${describeValue(column)}`, {
       hint: `Its columns are ${this.columns.map(({ name }) => JSON.stringify(name)).join(', ')}`,
     });
   }

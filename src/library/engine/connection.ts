@@ -1,6 +1,7 @@
 import { addon, type Engine, type RawCreateMode } from '../../addon.js';
 import { BoundaryError, explained, explainedAsync } from '../../errors.js';
 import { cancellable, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
+import { describeValue } from '../crossing/describe-value.js';
 import { collectRows } from './collect-rows.js';
 import { ColumnarStream } from './columnar-stream.js';
 import { OpenHandles } from '../crossing/open-handles.js';
@@ -22,7 +23,10 @@ export interface EngineInfo {
   readonly sql: boolean;
 }
 
-/** The raw engine of a connection, for the inserters. Throws `BB_CLOSED` if the connection is closed. */
+/**
+ * The raw engine of a connection, for the inserters. Throws `BB_CLOSED` if the connection is closed, and `BB_INVALID_ARGUMENT` for what
+ * is no connection.
+ */
 export let engineOf: (connection: Connection) => Engine;
 
 /** The handles that a connection must end when it closes. */
@@ -40,7 +44,12 @@ export class Connection implements AsyncDisposable {
   #closing: Promise<void> | undefined;
 
   static {
-    engineOf = (connection) => connection.#open();
+    engineOf = (connection: unknown) => {
+      if (typeof connection === 'object' && connection !== null && #raw in connection) return connection.#open();
+      throw new BoundaryError('BB_INVALID_ARGUMENT', `a connection is needed, not ${describeValue(connection)}`, {
+        hint: 'Await the promise of connect()',
+      });
+    };
     handlesOf = (connection) => connection.#handles;
   }
 
