@@ -46,6 +46,24 @@ describe('a pool of workers', () => {
     expect([pool.count, pool.busy, pool.waiting]).toEqual([1, 0, 0]);
   });
 
+  test('closed by force in the same turn as a call, rejects the call as closed', async () => {
+    const pool = await open({ count: 1 });
+    const call = errorOf(pool.run('counted'));
+    await pool.close({ force: true });
+    expect(await call).toEqual(code('BB_CLOSED'));
+  });
+
+  test('makes no call where an argument of one can not be made', async () => {
+    const pool = await open();
+    expect(() =>
+      pool.runOnEach('add', (index) => {
+        if (index === 1) throw new Error('no argument');
+        return { left: 1, right: 2 };
+      }),
+    ).toThrow('no argument');
+    expect(pool.busy).toBe(0);
+  });
+
   test('calls a function once in each thread, or in the one that is named', async () => {
     const pool = await open({ count: 3 });
     expect(await Promise.all(pool.runOnEach('whichWorker'))).toEqual([0, 1, 2].map((index) => ({ index, count: 3 })));

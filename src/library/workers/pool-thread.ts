@@ -33,9 +33,9 @@ export class PoolThread {
     this.#graceMs = graceMs;
   }
 
-  /** Starts the thread if it does not run; resolves when its module is loaded. */
-  async start(): Promise<void> {
-    if (this.#running !== undefined) return;
+  /** Starts the thread if it does not run; resolves to it when its module is loaded. */
+  async start(): Promise<Running> {
+    if (this.#running !== undefined) return this.#running;
     const worker = new Worker(PROGRAM, { workerData: this.#start });
     const running: Running = { worker, waiting: undefined, lost: undefined };
     this.#running = running;
@@ -46,6 +46,7 @@ export class PoolThread {
     worker.once('exit', (code) => this.#lose(running, exited(this.#start.index, code)));
     try {
       await replyOf(running);
+      return running;
     } catch (thrown) {
       await this.close();
       throw thrown;
@@ -58,9 +59,9 @@ export class PoolThread {
   /** Makes a call; resolves when it is over, and never rejects: the call has the outcome. */
   async perform(call: PoolCall): Promise<void> {
     try {
-      await this.start();
+      // The thread may be lost by now; its reply is then the reason.
+      const running = await this.start();
       if (call.ended !== undefined) throw call.ended;
-      const running = this.#running!;
       let grace: NodeJS.Timeout | undefined;
       running.worker.ref();
       try {

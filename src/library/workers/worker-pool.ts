@@ -159,7 +159,9 @@ export class WorkerPool<Module = AnyModule> implements AsyncDisposable {
     argumentOf?: (index: number) => ArgumentOf<Module[Name]>,
     options: WorkOptions = {},
   ): Promise<ResultOf<Module[Name]>>[] {
-    return this.#threads.map((_, worker) => this.run(name, argumentOf?.(worker), { ...options, worker }));
+    // All arguments first: where one can't be made, no call is under way whose promise nobody has.
+    const all = this.#threads.map((_, worker) => argumentOf?.(worker));
+    return all.map((argument, worker) => this.run(name, argument, { ...options, worker }));
   }
 
   /** Resolves when fewer calls wait than there are threads, for a caller who must not run ahead of them. */
