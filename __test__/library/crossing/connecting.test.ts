@@ -71,7 +71,8 @@ describe('connecting to a port whose listener takes no connection', () => {
   });
 });
 
-describe('connecting to a server that says nothing', () => {
+// At once, since each waits for the addon's own limit.
+describe.concurrent('connecting to a server that says nothing', () => {
   test.each(TALKERS)('%s gives up in time, and closes what it has opened', async (name) => {
     let open = 0;
     const server = createServer((socket) => {
