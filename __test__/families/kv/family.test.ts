@@ -124,7 +124,7 @@ describe.skipIf(lacks('redis'))('the family kv', () => {
     const size = async (): Promise<unknown> => (await admin.pipeline().command('DBSIZE').execute()).value(0);
     const opened = cells.filter(({ skip }) => skip === undefined);
     await sampleCells(family, opened, async (id) => expect({ id, keys: await size() }).toEqual({ id, keys: 0 }));
-  });
+  }, 300_000);
 
   test('a wrong value is seen, and a sample can be aborted', async () => {
     const options = { rows: 0, workers: 1, engines: { redis: server.url }, operations: 50, threads: [1], batch: [1] };
@@ -157,20 +157,24 @@ describe('the engine redis-cluster', () => {
     expect(variants).not.toContain('ioredis pipeline');
   });
 
-  test.skipIf(lacks('redis'))('every cell of every side does its work and leaves no key', async () => {
-    const cluster = await startRedisCluster();
-    const engines = { 'redis-cluster': cluster.url };
-    const cells = kvFamily.plan({ ...options, engines }).filter(({ cell }) => cell.engine === 'redis-cluster');
-    expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
-    const family = await kvFamily.open({ ...options, engines }, cells);
-    const masters = await connectMasters(cluster.url);
-    const keysLeft = async (): Promise<unknown[]> =>
-      Promise.all(masters.map(async (master) => (await master.pipeline().command('DBSIZE').execute()).value(0)));
-    const opened = cells.filter(({ skip }) => skip === undefined);
-    await sampleCells(family, opened, async (id) =>
-      expect({ id, keys: await keysLeft() }).toEqual({ id, keys: [0, 0, 0] }),
-    );
-    await Promise.all(masters.map((master) => master.close()));
-    await cluster.stop();
-  });
+  test.skipIf(lacks('redis'))(
+    'every cell of every side does its work and leaves no key',
+    async () => {
+      const cluster = await startRedisCluster();
+      const engines = { 'redis-cluster': cluster.url };
+      const cells = kvFamily.plan({ ...options, engines }).filter(({ cell }) => cell.engine === 'redis-cluster');
+      expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
+      const family = await kvFamily.open({ ...options, engines }, cells);
+      const masters = await connectMasters(cluster.url);
+      const keysLeft = async (): Promise<unknown[]> =>
+        Promise.all(masters.map(async (master) => (await master.pipeline().command('DBSIZE').execute()).value(0)));
+      const opened = cells.filter(({ skip }) => skip === undefined);
+      await sampleCells(family, opened, async (id) =>
+        expect({ id, keys: await keysLeft() }).toEqual({ id, keys: [0, 0, 0] }),
+      );
+      await Promise.all(masters.map((master) => master.close()));
+      await cluster.stop();
+    },
+    300_000,
+  );
 });

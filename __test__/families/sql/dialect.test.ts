@@ -67,7 +67,7 @@ describe.skipIf(lacks('mysql'))('a server with a part of the dialect', () => {
       family,
       cells.filter((planned) => !isWrong(planned)),
     );
-  });
+  }, 300_000);
 
   test('a server with the whole dialect is asked for nothing else', async () => {
     const options = optionsOf(real.url);

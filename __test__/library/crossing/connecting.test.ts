@@ -38,16 +38,20 @@ describe('connecting to a port whose listener takes no connection', () => {
 
   beforeAll(async () => {
     // The worker's thread sleeps once it listens, so that no connection is accepted; the system queues one or two.
+    const asleep = new Int32Array(new SharedArrayBuffer(4));
     listener = new Worker(
-      `const { parentPort } = require('node:worker_threads');
+      `const { parentPort, workerData: asleep } = require('node:worker_threads');
        const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
          parentPort.postMessage(server.address().port);
-         setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0), 10);
+         setTimeout(() => {
+           Atomics.store(asleep, 0, 1);
+           Atomics.wait(asleep, 0, 1);
+         }, 10);
        });`,
-      { eval: true },
+      { eval: true, workerData: asleep },
     );
     port = await new Promise<number>((resolve) => void listener.once('message', resolve));
-    await new Promise((next) => setTimeout(next, 100));
+    while (Atomics.load(asleep, 0) === 0) await new Promise((next) => setTimeout(next, 10));
     for (let filler = 0; filler < 8; filler += 1) {
       fillers.push(connectSocket(port, '127.0.0.1').on('error', () => {}));
     }
@@ -71,7 +75,8 @@ describe('connecting to a port whose listener takes no connection', () => {
   });
 });
 
-describe('connecting to a server that says nothing', () => {
+// At once, since each waits for the addon's own limit.
+describe.concurrent('connecting to a server that says nothing', () => {
   test.each(TALKERS)('%s gives up in time, and closes what it has opened', async (name) => {
     let open = 0;
     const server = createServer((socket) => {
