@@ -37,6 +37,9 @@ export function splitMessage(message: string): { code: string; text: string } | 
 
 const OUR_CODE = /^BB_[A-Z0-9_]+$/;
 
+/** Codes of napi-rs for arguments of another type than the addon's function takes. */
+const WRONG_TYPE = /^(?:InvalidArg|[A-Z][A-Za-z]+Expected)$/;
+
 /**
  * Converts any thrown value into a `BoundaryError`: its own `BB_` code is kept, a message `[BB_CODE] text` is split, an
  * `AbortError` becomes `BB_ABORTED`, and anything else `BB_UNEXPECTED`. Never throws.
@@ -48,6 +51,7 @@ export function toBoundaryError(thrown: unknown): BoundaryError {
   const options = { cause: thrown, hint };
   if (code !== undefined && OUR_CODE.test(code)) return new BoundaryError(code, coded?.text ?? message, options);
   if (coded !== undefined) return new BoundaryError(coded.code, coded.text, options);
+  if (code !== undefined && WRONG_TYPE.test(code)) return new BoundaryError('BB_INVALID_ARGUMENT', message, options);
   if (name === 'AbortError') return new BoundaryError(ABORTED, message, options);
   return new BoundaryError(UNEXPECTED, message, options);
 }

@@ -9,7 +9,7 @@ const staged = { side: 'napi', lane: 'staged-row', variant: 'RowInserter.addRow'
 const columns = { side: 'napi', lane: 'columns', variant: 'RowInserter.addColumns' } as const;
 const objects = { side: 'napi', lane: 'objects', variant: 'executeQuery', workload: 'query.full_scan' } as const;
 
-function on(host: Partial<HostContext>, records: readonly RunRecord[] = []): Run {
+function on(host: Partial<HostContext>, records: readonly RunRecord[] = [completed(row, around(1))]): Run {
   return { ...runOf(records), context: { ...context, host: { ...context.host, ...host } } };
 }
 
@@ -164,6 +164,15 @@ test('refuses cells of different numbers of rows, unless it is forced', () => {
     }),
   );
   expect(compareRuns(few!, many!, { force: true }).cells).toHaveLength(1);
+});
+
+test('refuses runs without a cell in common, also where it is forced', () => {
+  const [before, after] = [runOf([completed(row, around(1))]), runOf([completed(columns, around(1))])];
+  for (const force of [false, true]) {
+    expect(() => compareRuns(before, after, { force })).toThrow(
+      expect.objectContaining({ code: 'BB_COMPARE_NOTHING' }),
+    );
+  }
 });
 
 test('names the versions that differ, and explains the verdicts that it gives', () => {

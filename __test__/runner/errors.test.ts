@@ -13,6 +13,12 @@ describe('toBoundaryError', () => {
     ['both', Object.assign(new Error('[BB_IO] gone'), { code: 'BB_IO' }), 'BB_IO', 'gone'],
     ['the error of an abort', AbortSignal.abort().reason, 'BB_ABORTED', 'This operation was aborted'],
     ['an error of Node', Object.assign(new Error('no file'), { code: 'ENOENT' }), 'BB_UNEXPECTED', 'no file'],
+    [
+      'an argument of another type',
+      Object.assign(new Error('no text'), { code: 'StringExpected' }),
+      'BB_INVALID_ARGUMENT',
+      'no text',
+    ],
     ['a string', 'out of luck', 'BB_UNEXPECTED', 'out of luck'],
     ['nothing', undefined, 'BB_UNEXPECTED', 'undefined'],
     ['null', null, 'BB_UNEXPECTED', 'null'],

@@ -72,6 +72,7 @@ export function compareRuns(before: Run, after: Run, options: CompareOptions = {
     else if (a.outcome === 'completed' && b.outcome === 'failed') broken.push(b);
     else incomparable.push(b);
   }
+  if (![...earlier.keys()].some((id) => later.has(id))) throw nothingInCommon();
   if (options.force !== true) requireSameRows(cells);
   return {
     threshold,
@@ -97,6 +98,13 @@ function requireSameRows(cells: readonly CellComparison[]): void {
     `${others.length} of ${cells.length} cells moved different numbers of rows, so their rates can't be compared (${rows})`,
     { hint: `Measure both runs with the same number of rows. ${FORCE}` },
   );
+}
+
+/** The error of runs that say nothing about each other, which a check of regressions must not pass. */
+function nothingInCommon(): BoundaryError {
+  return new BoundaryError('BB_COMPARE_NOTHING', 'the runs have no cell in common', {
+    hint: 'Measure the same family, engines, workloads and lanes in both.',
+  });
 }
 
 const FORCE = '--force compares them all the same.';

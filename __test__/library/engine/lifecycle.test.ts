@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { getEventListeners } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,6 +21,7 @@ const numbers = new TableDefinition('numbers', [
   { name: 'id', type: SqlType.int(), nullable: false },
   { name: 'value', type: SqlType.double() },
 ]);
+const builtIndex = new URL('../../../dist/index.js', import.meta.url).href;
 const ENDLESS = 'SELECT range AS id FROM range(1000000000000)';
 /** A query that runs for long before its first row, so that there is nothing to read while it runs. */
 const SILENT = 'SELECT count(*) AS n FROM range(100000000000) a WHERE hash(range) = 42';
@@ -46,7 +48,38 @@ test('what is no connection is refused, such as the promise of one', async () =>
     expect(() => new RowInserter(given as never, numbers)).toThrow(refused);
     expect(() => new ArrowInserter(given as never, numbers)).toThrow(refused);
   }
+  await expect(connect(5 as never)).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
   await (await promised).close();
+});
+
+test.each([
+  ['in a loop that breaks', true, 'break'],
+  ['in a loop that breaks, on demand', false, 'break'],
+  ['by an iterator that is kept', true, 'keep'],
+  ['by an iterator that is kept, on demand', false, 'keep'],
+  ['until its signal is aborted', true, 'abort'],
+  ['until its signal is aborted, on demand', false, 'abort'],
+] as const)('the file is free once the connection is closed, with a query read %s', async (_, readAhead, how) => {
+  const folder = mkdtempSync(join(tmpdir(), 'broken-off-'));
+  const file = join(folder, 'rows.duckdb');
+  const connection = await connect(`embedded:${file}`);
+  await connection.execute('CREATE TABLE t AS SELECT range AS id FROM range(5000000)');
+  const aborting = new AbortController();
+  const { signal } = aborting;
+  const chunks = connection.executeQueryColumnar('SELECT id FROM t', { readAhead, signal })[Symbol.asyncIterator]();
+  await chunks.next();
+  // The queue of a query that runs ahead fills up.
+  await sleep(50);
+  if (how === 'break') await chunks.return!();
+  if (how === 'abort') aborting.abort();
+  await connection.close();
+  // The iterator stays in use to the end, so that no collection of garbage can let the engine go.
+  const open = `import { connect } from ${JSON.stringify(builtIndex)}; (await connect(process.argv[1])).close();`;
+  const opens = (): number | null =>
+    spawnSync(process.execPath, ['--input-type=module', '-e', open, `embedded:${file}`]).status;
+  await expect.poll(opens, { timeout: 20_000 }).toBe(0);
+  await chunks.return!();
+  rmSync(folder, { recursive: true });
 });
 
 describe.each(['memory:', 'embedded:'])('inserters on %s', (uri) => {

@@ -6,6 +6,7 @@ import {
   attach,
   type BoundaryError,
   connect,
+  type Connection,
   createWorkers,
   type WorkerPool,
   type WorkersOptions,
@@ -117,6 +118,7 @@ describe('a pool of workers', () => {
     [{ count: NaN }, 'count'],
     [{ maxQueued: -1 }, 'maxQueued'],
     [{ graceMs: 0 }, 'graceMs'],
+    [{ connection: Promise.resolve() as unknown as Connection }, 'connection'],
   ])('refuses %o', async (options, name) => {
     const error = await errorOf(open(options));
     expect(error).toMatchObject({ code: 'BB_INVALID_ARGUMENT', message: expect.stringContaining(name) });

@@ -259,6 +259,16 @@ fn a_query_reader_hands_over_every_batch_and_then_ends() {
         let cancelled = start("SELECT c FROM t").await.unwrap();
         cancelled.cancel();
         assert_eq!(cancelled.next().await.unwrap_err().code(), "BB_ABORTED");
+
+        // Of 20 batches, more than the queue holds are left: its thread waits for a reader that wants no more.
+        let broken_off = start("SELECT c FROM t").await.unwrap();
+        assert!(broken_off.next().await.unwrap().is_some());
+        drop((reader, cancelled));
+        broken_off.cancel();
+        while Arc::strong_count(&engine) > 1 {
+            std::thread::yield_now();
+        }
+        assert_eq!(broken_off.next().await.unwrap_err().code(), "BB_ABORTED");
         assert_eq!(start("SELECT c FROM u").await.err().map(|error| error.code()), Some("BB_TABLE_NOT_FOUND"));
     });
 }
@@ -292,7 +302,15 @@ fn a_query_on_demand_makes_each_batch_when_it_is_asked_for_and_lets_the_engine_g
     assert_eq!(failing.try_next().unwrap_err().code(), "BB_INVALID_ARGUMENT");
     assert_eq!(failing.try_next().unwrap(), Ready::End);
 
-    let cancelled = start(|batch| Ok(batch.num_rows()));
+    let held = Arc::new(());
+    let options = QueryOptions::default();
+    let stream = engine.query("SELECT c FROM t", &options).unwrap();
+    let cancelled = QueryReader::on_demand(stream, options, {
+        let held = Arc::clone(&held);
+        move |batch| Ok((batch.num_rows(), Arc::strong_count(&held)))
+    });
+    assert_eq!(cancelled.try_next().unwrap(), Ready::Result((1, 2)));
     cancelled.cancel();
+    assert_eq!(Arc::strong_count(&held), 1);
     assert_eq!(cancelled.try_next().unwrap_err().code(), "BB_ABORTED");
 }

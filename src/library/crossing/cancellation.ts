@@ -30,6 +30,8 @@ export class Cancellation implements OpenHandle {
   readonly #handles: OpenHandles;
   readonly #signal: AbortSignal | undefined;
   readonly #onAbort: () => void;
+  /** What else ends with the work. */
+  #onEnd: (() => void) | undefined;
   #timeoutMs: number | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
   #cause: Cause | undefined;
@@ -75,6 +77,12 @@ export class Cancellation implements OpenHandle {
     this.#cancel('consumer');
   }
 
+  /** Has something else end when the work is ended from JavaScript: at once if it was already. */
+  onEnd(end: () => void): void {
+    if (this.isCancelled) end();
+    else this.#onEnd = end;
+  }
+
   /** Drops the signal, the timer and the connection. */
   finish(): void {
     this.#signal?.removeEventListener('abort', this.#onAbort);
@@ -106,6 +114,7 @@ export class Cancellation implements OpenHandle {
     if (this.#cause !== undefined) return;
     this.#cause = cause;
     this.token.cancel();
+    this.#onEnd?.();
     this.finish();
   }
 }

@@ -125,6 +125,8 @@ export class QueryRun {
     this.#cancellation = cancellation;
     try {
       const reader = await this.#source.start(this.#options, cancellation.token);
+      // Else a query that is broken off keeps its engine until V8 collects the reader.
+      cancellation.onEnd(() => reader.cancel());
       return { reader, columns: fromColumnSpecs(reader.columns) };
     } catch (thrown) {
       cancellation.finish();

@@ -6,7 +6,7 @@ import { BoundaryError } from '../../errors.js';
 import type { WebAbortSignal } from '../../platform-types.js';
 import { checkTimeout, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
 import { describeValue } from '../crossing/describe-value.js';
-import type { Connection } from '../engine/connection.js';
+import { type Connection, engineOf } from '../engine/connection.js';
 import { PoolCall } from './pool-call.js';
 import { PoolThread } from './pool-thread.js';
 
@@ -236,6 +236,7 @@ export async function createWorkers<Module = AnyModule>(options: WorkersOptions)
   checkInteger('count', count, 1, MOST_WORKERS);
   if (maxQueued !== Infinity) checkInteger('maxQueued', maxQueued, 0, Number.MAX_SAFE_INTEGER);
   checkTimeout('graceMs', graceMs);
+  if (connection !== undefined) engineOf(connection);
   const engine = connection?.share();
   const threads = Array.from(
     { length: count },

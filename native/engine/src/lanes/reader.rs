@@ -92,7 +92,7 @@ impl<T: Send + 'static> QueryReader<T> {
                             let _ = sender.send(Ok(stream.columns().to_vec()));
                         }
                         while let Some(batch) = stream.next_batch()? {
-                            if sender.blocking_send(Ok(transform(batch)?)).is_err() {
+                            if theirs.cancel.is_cancelled() || sender.blocking_send(Ok(transform(batch)?)).is_err() {
                                 break;
                             }
                         }
@@ -103,6 +103,8 @@ impl<T: Send + 'static> QueryReader<T> {
                     // A caller who waits for the columns gets the error there, any other with the next result.
                     match columns_sender.take() {
                         Some(sender) => drop(sender.send(Err(error))),
+                        // The reader of a cancelled query knows of it, and may leave the queue full for ever.
+                        None if theirs.cancel.is_cancelled() => {}
                         None => drop(sender.blocking_send(Err(error))),
                     }
                 }
@@ -138,9 +140,13 @@ impl<T: Send + 'static> QueryReader<T> {
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Engine`], and the errors of the transform.
     pub async fn next(&self) -> Result<Option<T>> {
-        self.options.cancel.check()?;
+        self.assert_wanted()?;
         match &self.source {
-            Source::Ahead(receiver) => receiver.lock().await.recv().await.transpose(),
+            Source::Ahead(receiver) => match receiver.lock().await.recv().await {
+                // A query that was cancelled meanwhile ends without a word.
+                None => self.options.cancel.check().map(|()| None),
+                result => result.transpose(),
+            },
             Source::OnDemand(pull) => made_now(pull),
         }
     }
@@ -151,7 +157,7 @@ impl<T: Send + 'static> QueryReader<T> {
     /// # Errors
     /// The errors of [`QueryReader::next`].
     pub fn try_next(&self) -> Result<Ready<T>> {
-        self.options.cancel.check()?;
+        self.assert_wanted()?;
         let receiver = match &self.source {
             Source::Ahead(receiver) => receiver,
             Source::OnDemand(pull) => return Ok(made_now(pull)?.map_or(Ready::End, Ready::Result)),
@@ -160,13 +166,33 @@ impl<T: Send + 'static> QueryReader<T> {
         match receiver.try_recv() {
             Ok(result) => result.map(Ready::Result),
             Err(mpsc::error::TryRecvError::Empty) => Ok(Ready::Pending),
-            Err(mpsc::error::TryRecvError::Disconnected) => Ok(Ready::End),
+            Err(mpsc::error::TryRecvError::Disconnected) => self.options.cancel.check().map(|()| Ready::End),
         }
     }
 
-    /// Ends the query from any thread; calls that wait for a result get [`Error::Cancelled`].
+    /// Ends the query from any thread, and lets its engine go: at once where results are made on demand, else when the query's
+    /// thread has ended. Calls that wait for a result get [`Error::Cancelled`]. To cancel the token alone leaves the engine to the
+    /// next call, or to the drop of the reader.
     pub fn cancel(&self) {
         self.options.cancel.cancel();
+        match &self.source {
+            // Wakes the query's thread if the queue is full. While another call waits for a result, it is not.
+            Source::Ahead(receiver) => {
+                if let Ok(mut receiver) = receiver.try_lock() {
+                    receiver.close();
+                    while receiver.try_recv().is_ok() {}
+                }
+            }
+            // Not by a hook of the token: the stream has one, which its drop takes away under the lock that is held then.
+            Source::OnDemand(pull) => {
+                let stream = lock(pull).take();
+                drop(stream);
+            }
+        }
+    }
+
+    fn assert_wanted(&self) -> Result<()> {
+        self.options.cancel.check().inspect_err(|_| self.cancel())
     }
 }
 

@@ -126,11 +126,11 @@ impl RedisCrate {
         let answers = match &self.connection {
             Handle::Single(_) => self.pipeline.query_async(&mut self.connection).await,
             Handle::Cluster(connection) => {
-                let send = |command: &Cmd| {
-                    let (mut connection, command) = (connection.clone(), command.clone());
+                let sent = self.pipeline.cmd_iter().map(|command| {
+                    let mut connection = connection.clone();
                     async move { command.query_async(&mut connection).await }
-                };
-                try_join_all(self.pipeline.cmd_iter().map(send)).await
+                });
+                try_join_all(sent).await
             }
         };
         answers.map_err(|error| ours(&error))
