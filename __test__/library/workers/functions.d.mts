@@ -2,6 +2,7 @@ import type { WorkerContext } from '../../../src/index.ts';
 
 export declare const NUMBER: number;
 export declare function counted(): number;
+export declare function chatty(value: number): number;
 export declare function whichWorker(_: undefined, context: WorkerContext): { index: number; count: number };
 export declare function add(numbers: { left: number; right: number }): number;
 export declare function rowsOf(table: string, context: WorkerContext): Promise<number>;

@@ -1,14 +1,22 @@
 /** The functions that the tests of a pool of workers call. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parentPort } from 'node:worker_threads';
 
 export const NUMBER = 7;
 
+const port = parentPort;
 let calls = 0;
 
 /** How often this thread has called it. */
 export function counted() {
   calls += 1;
   return calls;
+}
+
+/** Sends what looks like answers, as a module may that has a protocol of its own. */
+export function chatty(value) {
+  for (const type of ['ready', 'returned', 'failed']) port.postMessage({ type, value: 'no answer', error: {} });
+  return value;
 }
 
 export function whichWorker(_, { index, count }) {

@@ -47,6 +47,11 @@ describe('a pool of workers', () => {
     expect([pool.count, pool.busy, pool.waiting]).toEqual([1, 0, 0]);
   });
 
+  test('a module may send messages of its own', async () => {
+    const pool = await open({ count: 1 });
+    for (const value of [1, 2, 3]) expect(await pool.run('chatty', value)).toBe(value);
+  });
+
   test('closed by force in the same turn as a call, rejects the call as closed', async () => {
     const pool = await open({ count: 1 });
     const call = errorOf(pool.run('counted'));

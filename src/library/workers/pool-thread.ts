@@ -33,8 +33,13 @@ export class PoolThread {
     this.#graceMs = graceMs;
   }
 
-  /** Starts the thread if it does not run; resolves to it when its module is loaded. */
-  async start(): Promise<Running> {
+  /** Starts the thread if it does not run; resolves when its module is loaded. */
+  async start(): Promise<void> {
+    await this.#started();
+  }
+
+  /** The running thread, which is started if there is none. */
+  async #started(): Promise<Running> {
     if (this.#running !== undefined) return this.#running;
     const worker = new Worker(PROGRAM, { workerData: this.#start });
     const running: Running = { worker, waiting: undefined, lost: undefined };
@@ -60,7 +65,7 @@ export class PoolThread {
   async perform(call: PoolCall): Promise<void> {
     try {
       // The thread may be lost by now; its reply is then the reason.
-      const running = await this.start();
+      const running = await this.#started();
       if (call.ended !== undefined) throw call.ended;
       let grace: NodeJS.Timeout | undefined;
       running.worker.ref();
@@ -122,9 +127,9 @@ function replyOf(running: Running): Promise<unknown> {
 
 /** Takes a message; a module may send others, which nobody awaits. */
 function receive({ waiting }: Running, message: FromThread | undefined | null): void {
-  if (message?.type === 'failed') waiting?.reject(receivedError(message.error));
-  else if (message?.type === 'returned') waiting?.resolve(message.value);
-  else if (message?.type === 'ready') waiting?.resolve(undefined);
+  if (message?.type === 'boundary-bench:failed') waiting?.reject(receivedError(message.error));
+  else if (message?.type === 'boundary-bench:returned') waiting?.resolve(message.value);
+  else if (message?.type === 'boundary-bench:ready') waiting?.resolve(undefined);
 }
 
 function post(worker: Worker, message: ToThread, transfer: readonly unknown[] = []): void {

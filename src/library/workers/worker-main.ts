@@ -23,7 +23,7 @@ try {
     else void close(connection);
   });
   port.on('messageerror', (cause) => port.postMessage(failure(notCloneable('the argument', cause))));
-  port.postMessage({ type: 'ready' } satisfies FromThread);
+  port.postMessage({ type: 'boundary-bench:ready' } satisfies FromThread);
 } catch (thrown) {
   port.postMessage(failure(toBoundaryError(thrown)));
 }
@@ -60,15 +60,17 @@ async function call(
   };
   let reply: FromThread;
   try {
-    reply = { type: 'returned', value: await functionOf(functions, name)(argument, context) };
+    reply = { type: 'boundary-bench:returned', value: await functionOf(functions, name)(argument, context) };
   } catch (thrown) {
     reply = failure(failed(name, thrown));
   }
   try {
-    port.postMessage(reply, (reply.type === 'returned' ? transferred : []) as TransferList);
+    port.postMessage(reply, (reply.type === 'boundary-bench:returned' ? transferred : []) as TransferList);
   } catch (cause) {
     const problem =
-      reply.type === 'failed' ? { ...reply.error, cause: undefined } : notCloneable(`what ${name} returned`, cause);
+      reply.type === 'boundary-bench:failed'
+        ? { ...reply.error, cause: undefined }
+        : notCloneable(`what ${name} returned`, cause);
     port.postMessage(failure(problem));
   }
 }
@@ -97,7 +99,7 @@ function notCloneable(what: string, cause: unknown): SentError {
 }
 
 function failure({ code, message, hint, cause }: SentError): FromThread {
-  return { type: 'failed', error: { code, message, hint, cause } };
+  return { type: 'boundary-bench:failed', error: { code, message, hint, cause } };
 }
 
 async function close(connection: Connection | undefined): Promise<void> {

@@ -18,8 +18,11 @@ export type ToThread =
   | { readonly type: 'abort' }
   | { readonly type: 'close' };
 
-/** Messages of a thread: one once it has started, then one for each call. */
+/**
+ * Messages of a thread: one once it has started, then one for each call. Their types have a prefix, since the module of the thread may
+ * send messages of its own over the same port.
+ */
 export type FromThread =
-  | { readonly type: 'ready' }
-  | { readonly type: 'returned'; readonly value: unknown }
-  | { readonly type: 'failed'; readonly error: SentError };
+  | { readonly type: 'boundary-bench:ready' }
+  | { readonly type: 'boundary-bench:returned'; readonly value: unknown }
+  | { readonly type: 'boundary-bench:failed'; readonly error: SentError };
