@@ -115,6 +115,11 @@ describe('the requests of the family rest', () => {
       ]);
       expect(() => verifyChecksum(wrong, right)).toThrow('the sum of AF.quantity');
     }
+    const disordered = checksum([
+      ['R', 20],
+      ['A', 10],
+    ]);
+    expect(() => verifyChecksum(disordered, right)).toThrow('disordered');
     const renamed = checksum([
       ['R', 10],
       ['A', 20],
@@ -132,7 +137,7 @@ describe('the requests of the family rest', () => {
 
   it('know what the query over lineitem returns', () => {
     const { rows, sums } = expectedAggregation(2, 6000);
-    expect([rows, typeof sums['AF.count'], Object.keys(sums).length]).toEqual([8, 'string', 24]);
+    expect([rows, typeof sums['AF.count'], Object.keys(sums).length]).toEqual([8, 'string', 25]);
   });
 });
 

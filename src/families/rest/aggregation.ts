@@ -82,13 +82,19 @@ export class Groups {
 export class AggregationSums {
   #rows = 0;
   readonly #groups = new Groups();
+  /** The number of groups that came at or behind the key of the one before them in an answer. */
+  #disordered = 0;
 
   /** Adds the groups of RonSQL's response. */
   addAnswer(json: string): void {
     const { data } = JSON.parse(json) as { data: Group[] };
     this.#rows += data.length;
+    let last = '';
     for (const group of data) {
-      this.#groups.at(group.l_returnflag + group.l_linestatus).merge({
+      const key = group.l_returnflag + group.l_linestatus;
+      if (key <= last) this.#disordered += 1;
+      last = key;
+      this.#groups.at(key).merge({
         quantity: group.sum_qty,
         price: group.sum_base_price,
         discounted: group.sum_disc_price,
@@ -110,7 +116,7 @@ export class AggregationSums {
       ...Object.entries(floats).map(([name, sum]) => [`${key}.${name}`, sum] as const),
       [`${key}.count`, String(count)] as const,
     ]);
-    return { rows: this.#rows, sums: Object.fromEntries(sums) };
+    return { rows: this.#rows, sums: { ...Object.fromEntries(sums), disordered: String(this.#disordered) } };
   }
 }
 

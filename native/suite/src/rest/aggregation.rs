@@ -184,6 +184,8 @@ impl Scan {
 pub(super) struct AggregationSums {
     rows: u64,
     groups: Groups,
+    /// The number of groups that came at or behind the key of the one before them in an answer.
+    disordered: i128,
 }
 
 impl AggregationSums {
@@ -197,6 +199,7 @@ impl AggregationSums {
     /// Adds the groups in `RonSQL`'s answer.
     pub(super) fn add_answer(&mut self, json: &[u8]) -> Result<()> {
         let answers: Answers = serde_json::from_slice(json).map_err(|error| malformed(&error))?;
+        let mut last = None;
         for answer in answers.data {
             let ([flag], [status]) = (answer.l_returnflag.as_bytes(), answer.l_linestatus.as_bytes()) else {
                 return Err(malformed(&"a group has another key than a flag and a status"));
@@ -210,18 +213,22 @@ impl AggregationSums {
                 count: answer.count_order,
             };
             self.rows += 1;
-            self.groups.entry([*flag, *status]).or_default().merge(&group);
+            let key = [*flag, *status];
+            self.disordered += i128::from(last >= Some(key));
+            last = Some(key);
+            self.groups.entry(key).or_default().merge(&group);
         }
         Ok(())
     }
 
     /// Adds the groups of one query.
     fn add_groups(&mut self, groups: &Groups) {
-        self.merge(&Self { rows: groups.len() as u64, groups: groups.clone() });
+        self.merge(&Self { rows: groups.len() as u64, groups: groups.clone(), disordered: 0 });
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
         self.rows += other.rows;
+        self.disordered += other.disordered;
         for (key, group) in &other.groups {
             self.groups.entry(*key).or_default().merge(group);
         }
@@ -232,7 +239,8 @@ impl AggregationSums {
             let key = key.map(char::from).iter().collect::<String>();
             group.sums().map(|(name, sum)| (format!("{key}.{name}"), sum))
         });
-        Checksum { rows: self.rows, sums: ColumnSums(sums.collect()) }
+        let disordered = ("disordered".to_owned(), ChecksumSum::Int(self.disordered));
+        Checksum { rows: self.rows, sums: ColumnSums(sums.chain([disordered]).collect()) }
     }
 }
 
@@ -293,6 +301,7 @@ mod tests {
             // The total stays, also where each group counts by its place.
             ("a group has what others lack", [("A", 14.0), ("R", 18.0)]),
             ("a group came twice", [("A", 10.0), ("A", 10.0)]),
+            ("two groups came in another order", [("R", 20.0), ("A", 10.0)]),
             ("a group has another key", [("A", 10.0), ("N", 20.0)]),
         ] {
             assert!(!checksum(&answer(wrong)).matches(&right, 1e-9), "{what}");
