@@ -1,11 +1,12 @@
 /** The tables that pages have between `<!-- table: NAME -->` and `<!-- /table -->`, by their names. */
 import { comparisonsOf } from '../../dist/compare/comparisons.js';
+import { rateRatio } from '../../dist/compare/rate-ratio.js';
 import { adviceFor } from '../../dist/report/advice.js';
 import { callTable } from '../../dist/report/call-table.js';
 import { modelBlocks } from '../../dist/report/model-table.js';
 import { settingTable } from '../../dist/report/setting-table.js';
-import { list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
-import { formatRows } from '../../dist/report/format.js';
+import { columns, list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
+import { formatFactor, formatRateOf, formatRows } from '../../dist/report/format.js';
 import { headToHeadTable } from '../../dist/report/head-to-head.js';
 import { hostLines } from '../../dist/report/host-block.js';
 import { noiseText } from '../../dist/report/noise.js';
@@ -57,6 +58,9 @@ const TABLES = {
   sail: () => best('sail', 'sail'),
   kv: () => requests('kv', 'redis'),
   'redis-cluster': () => requests('redis-cluster', 'redis-cluster'),
+  'kv-all-cores': () => allCores('redis'),
+  'sql-all-cores': () => allCores('mysql'),
+  'leave-garbage': leaveGarbage,
   sql: () => requests('sql', 'mysql'),
   rest: () => requests('rest', 'rest'),
   ingest: () => lanes('ingest', 'in-process'),
@@ -102,6 +106,36 @@ function workers(engine) {
     ({ kind, numerator }) => kind === 'lane' && numerator.includes('/napi/'),
   );
   return marked(headToHeadTable(ofAddon, recordsById(run)));
+}
+
+/** The addon's clients in worker threads on all cores beside Rust's. */
+function allCores(engine) {
+  const run = newestRun('all-cores');
+  const ofThreads = comparisonsOn(run, engine).filter(
+    ({ kind, numerator }) => kind === 'lane' && numerator.includes('/napi/') && numerator.includes('/all-cores/'),
+  );
+  return marked(requestHeadToHeadTable(ofThreads, recordsById(run)));
+}
+
+/** Each cell of a run that leaves garbage to V8 beside the same cell of the main run. */
+function leaveGarbage() {
+  const collectedOf = recordsById(newestRun(MAIN));
+  const { records } = newestRun('leave-garbage');
+  const rows = records
+    .filter(({ outcome, side }) => outcome === 'completed' && side !== 'rust')
+    .map((left) => [left, collectedOf(left.id)])
+    .filter(([, collected]) => collected !== undefined)
+    .map(([left, collected]) => {
+      const { ratio, low, high } = rateRatio(left, collected);
+      return [
+        left.lane,
+        `${left.side} · ${left.variant}`,
+        formatRateOf(collected),
+        formatRateOf(left),
+        `${formatFactor(ratio)} (${low.toFixed(2)}–${high.toFixed(2)})`,
+      ];
+    });
+  return tableBlock({ columns: columns('Lane', 'Node', '>Collected', '>Left to V8', '>Left / collected'), rows });
 }
 
 function calls(kind) {

@@ -19,12 +19,16 @@ It makes smaller:
   heap         the bytes a call are those of the median, at the first sample of a cell
   numbers      6 significant digits, 5 of a sample, all of a checksum
   histograms   left out; the percentiles stay
-  comparisons  those of the kind noise-floor, and of a run with --aa or --runtime, are left out: the seconds of the samples give them again
+  comparisons  those of the kinds noise-floor and batching, and of a run with --aa or --runtime, are left out: the seconds of the samples
+               give them again
   layout       one record or comparison a line, without indentation
 
 The result follows schema/run.schema.json, and \`boundary-bench compare\` reads it. A compact file stays as it is when it is
 compacted again. The file of bench/lab/hybrid-crossover.mjs is taken as well.
 `;
+
+/** The kinds of comparisons that follow from the records alone. */
+const DERIVED = new Set(['noise-floor', 'batching']);
 
 /** What the tables print of a rate in mebibytes takes six. */
 const DIGITS = 6;
@@ -69,7 +73,7 @@ function isKept(family) {
 }
 
 function isKeptComparison({ kind, numerator }, { aa, runtimes }) {
-  return aa !== true && runtimes === undefined && kind !== 'noise-floor' && isKept(numerator.split('/')[0]);
+  return aa !== true && runtimes === undefined && !DERIVED.has(kind) && isKept(numerator.split('/')[0]);
 }
 
 function compactRecord(record) {

@@ -155,6 +155,12 @@ function batchingComparison(batched: CompletedRecord, completed: readonly Comple
   return [{ kind: 'batching', ...contested([batched], singles), subject: batched }];
 }
 
+/** The comparisons of batches with single operations alone, which compact files leave out. */
+export function batchingsOf(records: readonly RunRecord[], margin: number): Comparison[] {
+  const completed = completedOf(records);
+  return completed.flatMap((cell) => batchingComparison(cell, completed)).flatMap((pair) => compared(pair, margin));
+}
+
 /** The comparisons of cells with themselves alone, which compact files leave out. */
 export function noiseFloorsOf(records: readonly RunRecord[], margin: number): Comparison[] {
   return completedOf(records)
