@@ -164,3 +164,19 @@ test('of two processes none is left out, since one alone shows nothing of how th
   const { low, high } = comparison([slow, varying, completed(columns, [1, 1])]);
   expect(high / low).toBeGreaterThan(1.3);
 });
+
+test('says on how many processes a ratio rests where the others chose the cells', () => {
+  const forks = [0.5, 0.5, 0.5];
+  const records = [
+    completed({ ...rustRow, flavor: 'sync' }, forks),
+    completed({ ...rustRow, flavor: 'async' }, forks),
+    completed(staged, forks),
+  ];
+  const all = comparisonsOf(records, { rustLaneOf, margin: 0.05 });
+  expect(all.map(({ kind, forks: counted }) => [kind, counted])).toEqual([
+    ['lane', 2],
+    ['best', 2],
+  ]);
+  const withoutChoice = comparisonsOf(records.slice(1), { rustLaneOf, margin: 0.05 });
+  expect(withoutChoice.every((comparison) => comparison.forks === undefined)).toBe(true);
+});

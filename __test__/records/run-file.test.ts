@@ -122,7 +122,7 @@ function smallRun(): Run {
     ),
     comparisons: comparisons
       .slice(0, 1)
-      .map((comparison) => ({ ...comparison, transport: 'tcp', threads: 1, batch: 1 })),
+      .map((comparison) => ({ ...comparison, transport: 'tcp', threads: 1, batch: 1, forks: 2 })),
   };
 }
 

@@ -22,8 +22,21 @@ test('marks other numbers of rows and too few processes', () => {
   expect(notes).toEqual([
     RUST_FACTOR_NOTE,
     '† The two were measured at different numbers of rows; their rows per second are compared.',
-    '‡ Fewer than 3 processes measured one of the two: rough, the interval may be too narrow.',
+    '‡ The ratio rests on fewer than 3 processes of one of the two: rough, the interval may be too narrow.',
   ]);
+});
+
+test('marks a ratio for which two of three processes were left, since the third chose the cells', () => {
+  const cell = { lane: 'row', workload: 'insert.bulk' } as const;
+  const records = [
+    completed({ ...cell, side: 'rust', variant: 'RowWriter', flavor: 'sync' }, [0.5, 0.5, 0.5]),
+    completed({ ...cell, side: 'rust', variant: 'RowWriter', flavor: 'async' }, [0.5, 0.5, 0.5]),
+    completed({ ...cell, side: 'napi', variant: 'RowInserter', lane: 'staged-row' }, [0.5, 0.5, 0.5]),
+  ];
+  const run = runOf(records);
+  const { table, notes } = headToHeadTable(run.comparisons, (id) => records.find((record) => record.id === id));
+  expect(table.rows.map((row) => row.at(-1))).toEqual([expect.stringMatching(/ ‡$/)]);
+  expect(notes).toContainEqual(expect.stringContaining('‡ The ratio rests on fewer than 3 processes'));
 });
 
 test('tells cells of one variant apart by their lane, and keeps workloads together', () => {

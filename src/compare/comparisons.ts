@@ -56,6 +56,8 @@ interface Pair {
   readonly numerator: CompletedRecord;
   readonly denominator: CompletedRecord;
   readonly subject: CompletedRecord;
+  /** As in `Comparison`. */
+  readonly forks?: number;
 }
 
 export function isNodeSide(side: Side): boolean {
@@ -120,7 +122,7 @@ function bestComparison(contest: readonly CompletedRecord[]): Pair[] {
 export function contested(
   numerators: readonly CompletedRecord[],
   denominators: readonly CompletedRecord[],
-): Pick<Pair, 'numerator' | 'denominator'> {
+): Pick<Pair, 'numerator' | 'denominator' | 'forks'> {
   const isChoice = numerators.length > 1 || denominators.length > 1;
   // The half of two processes is one, which shows nothing of how they differ.
   const canSplit = [...numerators, ...denominators].every((record) => forkCount(record) >= FORKS_FOR_INTERVAL);
@@ -132,7 +134,8 @@ export function contested(
       'odd',
     );
   };
-  return { numerator: chosen(numerators), denominator: chosen(denominators) };
+  const [numerator, denominator] = [chosen(numerators), chosen(denominators)];
+  return { numerator, denominator, forks: Math.min(forkCount(numerator), forkCount(denominator)) };
 }
 
 /** A cell with the samples of every other process alone; the odd ones are as many as the even ones, or one more. */
@@ -175,7 +178,7 @@ function noiseFloor(record: CompletedRecord): Pair[] {
 }
 
 /** The comparison of a pair, or none if one of the two has no rate. */
-function compared({ kind, numerator, denominator, subject }: Pair, margin: number): Comparison[] {
+function compared({ kind, numerator, denominator, subject, forks }: Pair, margin: number): Comparison[] {
   const interval = rateRatio(numerator, denominator);
   if (interval === undefined) return [];
   return [
@@ -190,6 +193,7 @@ function compared({ kind, numerator, denominator, subject }: Pair, margin: numbe
       kind,
       numerator: numerator.id,
       denominator: denominator.id,
+      ...(forks === undefined ? {} : { forks }),
       ...interval,
       verdict: verdictOf(interval, margin),
     },

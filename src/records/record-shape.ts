@@ -153,7 +153,7 @@ const comparison = objectOf<Comparison>(
     high: amount,
     verdict: oneOf<Verdict>('faster', 'slower', 'equivalent', 'inconclusive'),
   },
-  { transport: text, workers: positiveCount, threads: positiveCount, batch: positiveCount },
+  { transport: text, workers: positiveCount, threads: positiveCount, batch: positiveCount, forks: positiveCount },
 );
 
 export const hostShape = objectOf<HostContext>(

@@ -203,6 +203,11 @@ export interface Comparison {
   /** The ids of the two cells. */
   readonly numerator: string;
   readonly denominator: string;
+  /**
+   * The number of processes on whose samples the ratio rests, of the cell that has fewer; absent where it is all of them. Where there
+   * was a choice of cells, the other processes made it.
+   */
+  readonly forks?: number;
   readonly ratio: number;
   readonly low: number;
   readonly high: number;

@@ -46,7 +46,7 @@ export function headToHeadTable(comparisons: readonly Comparison[], recordOf: Re
           ...transport.of(comparison),
           `${nameOf(rust)}${place} — ${formatRateOf(rust)}`,
           `${nameOf(node)} — ${formatRateOf(node)}`,
-          factorOf(comparison) + marksOf(rust, node),
+          factorOf(comparison) + marksOf(rust, node, comparison.forks),
         ];
       }),
     },
@@ -98,7 +98,7 @@ function laneText({ isBest, isLane, rust, node }: HeadToHead): string {
 }
 
 function notesOfPairs(pairs: readonly Pair[]): string[] {
-  const marks = notesOf(pairs.map(({ rust, node }) => marksOf(rust, node)));
+  const marks = notesOf(pairs.map(({ rust, node, comparison }) => marksOf(rust, node, comparison.forks)));
   return pairs.length === 0 ? [] : [RUST_FACTOR_NOTE, ...marks];
 }
 

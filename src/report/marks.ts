@@ -6,10 +6,14 @@ const OTHER_ROWS = ' †';
 const FEW_FORKS = ' ‡';
 const ONE_PROCESS = ' §';
 
-/** The marks after the ratio of two cells, which are explained under the table. */
-export function marksOf(a: CompletedRecord, b: CompletedRecord): string {
+/**
+ * The marks after the ratio of two cells, which are explained under the table. `forks`: the number of processes on which the ratio
+ * rests, where it is not all of both cells.
+ */
+export function marksOf(a: CompletedRecord, b: CompletedRecord, forks = FORKS_FOR_INTERVAL): string {
   const isOneProcess = forkCount(a) === 0 || forkCount(b) === 0;
-  const processes = isOneProcess ? ONE_PROCESS : hasFewForks(a, b) ? FEW_FORKS : '';
+  const isOfFew = forks < FORKS_FOR_INTERVAL || hasFewForks(a, b);
+  const processes = isOneProcess ? ONE_PROCESS : isOfFew ? FEW_FORKS : '';
   return (a.rows === b.rows ? '' : OTHER_ROWS) + processes;
 }
 
@@ -21,7 +25,9 @@ export function notesOf(marks: readonly string[]): string[] {
       ? ['† The two were measured at different numbers of rows; their rows per second are compared.']
       : []),
     ...(isUsed(FEW_FORKS)
-      ? [`‡ Fewer than ${FORKS_FOR_INTERVAL} processes measured one of the two: rough, the interval may be too narrow.`]
+      ? [
+          `‡ The ratio rests on fewer than ${FORKS_FOR_INTERVAL} processes of one of the two: rough, the interval may be too narrow.`,
+        ]
       : []),
     ...(isUsed(ONE_PROCESS)
       ? ['§ One process measured all cells, one beside the other: they may have changed each other.']

@@ -96,14 +96,14 @@ export function requestHeadToHeadTable(comparisons: readonly Comparison[], recor
           formatCount(comparison.threads),
           nameBatchAndRateOf(rust).replace(/^rust · /, ''),
           nameBatchAndRateOf(node),
-          requestFactorOf(pair) + processMark(rust, node) + serverMark(rust, node),
+          requestFactorOf(pair) + processMark(pair) + serverMark(rust, node),
           won(node.id),
         ];
       }),
     },
     notes: [
       ...(pairs.length === 0 ? [] : [RUST_FACTOR_NOTE]),
-      ...notesOf(pairs.map(({ rust, node }) => processMark(rust, node))),
+      ...notesOf(pairs.map(processMark)),
       ...(pairs.some(({ rust, node }) => serverMark(rust, node) !== '') ? [SERVER_NOTE] : []),
     ],
   };
@@ -139,8 +139,8 @@ function batchingOf(comparisons: readonly Comparison[]): (id: string) => string 
 }
 
 /** The mark of few processes only: the number of operations does not matter to a rate of requests. */
-function processMark(a: CompletedRecord, b: CompletedRecord): string {
-  return marksOf({ ...a, rows: b.rows }, b);
+function processMark({ rust, node, comparison }: Pair): string {
+  return marksOf({ ...rust, rows: node.rows }, node, comparison.forks);
 }
 
 /** The CPU time of one operation, of the client and of the server. */

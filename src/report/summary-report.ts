@@ -119,7 +119,7 @@ function answerTable(answers: readonly Answer[]): Table {
       ...(engines.size > 1 ? [node.engine] : []),
       nameAndBatchOf(node),
       formatRateOf(node),
-      rust === undefined ? UNKNOWN : factorText(rust.comparison) + marksOf(rust.record, node),
+      rust === undefined ? UNKNOWN : factorText(rust.comparison) + marksOf(rust.record, node, rust.comparison.forks),
       addon === undefined ? UNKNOWN : factorText(addon),
     ]),
   };
@@ -151,7 +151,9 @@ function notes(answers: readonly Answer[]): string[] {
     ...(judged.length === 0 ? [] : ['In parentheses: the 95% interval.']),
     ...(isShown('inconclusive') ? ['Open: this run can not tell.'] : []),
   ];
-  const pairs = answers.flatMap(({ node, rust }) => (rust === undefined ? [] : [marksOf(rust.record, node)]));
+  const pairs = answers.flatMap(({ node, rust }) =>
+    rust === undefined ? [] : [marksOf(rust.record, node, rust.comparison.forks)],
+  );
   return [...(factors.length === 0 ? [] : [factors.join(' ')]), ...notesOf(pairs)];
 }
 

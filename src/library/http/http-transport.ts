@@ -152,7 +152,9 @@ class DrivenSockets {
 
   #forget(id: number): HttpCall | undefined {
     const call = this.#calls[id];
-    this.#owners[id]?.isOver(call?.count ?? 0);
+    // A call that was just cancelled may still have a result that waited for the end of the turn: its number is free only once.
+    if (call === undefined) return undefined;
+    this.#owners[id]?.isOver(call.count);
     this.#calls[id] = undefined;
     this.#owners[id] = undefined;
     this.#free.push(id);
