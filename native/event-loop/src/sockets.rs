@@ -103,6 +103,8 @@ pub struct Socket<P: Protocol> {
     handle: Handle,
     events: c_int,
     is_kept_alive: bool,
+    /// The error that the socket has told already, after which reading it finds an end.
+    failure: Option<std::io::Error>,
 }
 
 impl<P: Protocol> Socket<P> {
@@ -118,7 +120,10 @@ impl<P: Protocol> Socket<P> {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // The server's last bytes are still to be read: they may tell why it closed the connection.
-                Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => break,
+                Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
+                    self.note(error);
+                    break;
+                }
                 Err(error) => return Err(protocol.lost(&mut self.session, &error)),
             }
         }
@@ -133,7 +138,12 @@ impl<P: Protocol> Socket<P> {
             let room = P::room(&mut self.session);
             let wanted = room.len();
             match self.stream.read(room) {
-                Ok(0) => return Err(protocol.lost(&mut self.session, &ErrorKind::UnexpectedEof.into())),
+                Ok(0) => {
+                    // TLS has an end of its own, which stands whatever happened to the socket.
+                    let failure = self.failure.take().filter(|_| !self.stream.has_input());
+                    let error = failure.unwrap_or_else(|| ErrorKind::UnexpectedEof.into());
+                    return Err(protocol.lost(&mut self.session, &error));
+                }
                 Ok(bytes) => {
                     protocol.received(&mut self.session, bytes)?;
                     received += bytes;
@@ -153,16 +163,30 @@ impl<P: Protocol> Socket<P> {
     /// Receives the bytes that arrived before the socket failed; returns the error of the connection.
     fn broken(&mut self, status: c_int, protocol: &mut P) -> Error {
         // Taken before reading, which would clear it. The loop's status says no more than that there is an error.
-        let problem = self.stream.take_error();
+        if let Some(error) = self.stream.take_error() {
+            self.note(error);
+        }
         loop {
-            match self.receive(protocol) {
-                Ok(0) => {
-                    let problem = problem.unwrap_or_else(|| std::io::Error::from_raw_os_error(-status));
-                    return protocol.lost(&mut self.session, &problem);
-                }
-                Ok(_) => {}
-                Err(error) => return problem.map_or(error, |problem| protocol.lost(&mut self.session, &problem)),
+            let received = self.receive(protocol);
+            if matches!(received, Ok(1..)) {
+                continue;
             }
+            let problem = self.failure.take();
+            return match received {
+                Err(error) => problem.map_or(error, |problem| protocol.lost(&mut self.session, &problem)),
+                Ok(_) => {
+                    let problem = problem.unwrap_or_else(|| std::io::Error::from_raw_os_error(-status));
+                    protocol.lost(&mut self.session, &problem)
+                }
+            };
+        }
+    }
+
+    /// Keeps the first error of the socket for the read that finds its end. A broken pipe is none: it says that the server
+    /// had ended the stream before it refused more bytes.
+    fn note(&mut self, error: std::io::Error) {
+        if error.kind() != ErrorKind::BrokenPipe {
+            self.failure.get_or_insert(error);
         }
     }
 
@@ -268,7 +292,7 @@ pub fn add<O: SocketOwner>(
     // SAFETY: the stream goes with the handle, which is closed first; the watcher tells the handles.
     let handle = unsafe { owner.handles().poll(stream.as_fd().as_raw_fd(), watcher) }?;
     let has_input = stream.has_input();
-    sockets[index] = Some(Socket { stream, session, handle, events: READABLE, is_kept_alive: false });
+    sockets[index] = Some(Socket { stream, session, handle, events: READABLE, is_kept_alive: false, failure: None });
     if has_input {
         state.drive(index, |socket, protocol| socket.receive(protocol).map(drop));
     }

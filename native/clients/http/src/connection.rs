@@ -23,12 +23,14 @@ pub(crate) struct Connection {
     stream: Stream,
     session: Session<usize>,
     answered: Instant,
+    /// The error that writing has told, after which reading finds an end.
+    failure: Option<io::Error>,
 }
 
 impl Connection {
     pub(crate) async fn open(place: &Place) -> Result<Self> {
         let stream = place.open_stream().await?;
-        Ok(Self { stream, session: Session::new(place.options.most_bytes), answered: Instant::now() })
+        Ok(Self { stream, session: Session::new(place.options.most_bytes), answered: Instant::now(), failure: None })
     }
 
     /// Whether a request can be sent: a server may close an idle connection at any time.
@@ -56,7 +58,14 @@ impl Connection {
                     Poll::Ready(Ok(0)) => return Poll::Ready(Err(lost_at(place, &io::ErrorKind::WriteZero.into()))),
                     Poll::Ready(Ok(bytes)) => self.session.sent(bytes),
                     // Data that the server sent before it closed is still to be read: it may say why.
-                    Poll::Ready(Err(error)) if is_closed(&error) => break,
+                    Poll::Ready(Err(error)) if is_closed(&error) => {
+                        // A broken pipe says that the server had ended the stream before it refused more bytes. The end of
+                        // TLS is its own, whatever happened to the socket.
+                        if error.kind() == io::ErrorKind::ConnectionReset && matches!(self.stream, Stream::Plain(_)) {
+                            self.failure = Some(error);
+                        }
+                        break;
+                    }
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(lost_at(place, &error))),
                     Poll::Pending => break,
                 }
@@ -71,6 +80,9 @@ impl Connection {
             match Pin::new(&mut self.stream).poll_read(context, &mut room) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(())) if room.filled().is_empty() => {
+                    if let Some(failure) = self.failure.take() {
+                        return Poll::Ready(Err(lost_at(place, &failure)));
+                    }
                     if let Some(arrived) = self.session.at_end() {
                         take(arrived.ticket, self.session.response(&arrived));
                     }

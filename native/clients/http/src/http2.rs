@@ -101,7 +101,13 @@ impl Http2 {
         let mut under_way = FuturesUnordered::new();
         for (index, request) in requests.iter().enumerate() {
             if !answers.is_answered(index) {
-                let message = self.message(request)?;
+                let message = match self.message(request) {
+                    Ok(message) => message,
+                    Err(error) => {
+                        answers.give(index, Err(&error));
+                        continue;
+                    }
+                };
                 let sender = self.sender().await?;
                 under_way.push(async move { (index, send(sender, message, &self.place).await) });
             }

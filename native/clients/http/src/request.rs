@@ -78,7 +78,8 @@ impl<'a> Request<'a> {
     /// # Errors
     /// [`Error::InvalidArgument`] for an unusable path or header.
     pub fn check(&self) -> Result<()> {
-        if !self.path.starts_with('/') || !self.path.bytes().all(|byte| byte.is_ascii_graphic()) {
+        // A fragment is never sent: a parser of URLs would cut it off, and the server would get another path.
+        if !self.path.starts_with('/') || !self.path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
             return Err(Error::InvalidArgument(
                 "the path of a request must begin with / and be percent-encoded".to_owned(),
             ));
@@ -219,6 +220,7 @@ mod tests {
             Request { path: "/a b", ..get },
             Request { path: "/a\r\nx: y", ..get },
             Request { path: "/\u{e9}", ..get },
+            Request { path: "/a#b", ..get },
             Request { headers: "a: b", ..get },
             Request { headers: "a b: c\r\n", ..get },
             Request { headers: "a: b\r\nc\r\n", ..get },

@@ -91,16 +91,15 @@ impl ResponseReader {
             Some(Begun { framing: Framing::Length(length), head_length, .. }) => head_length + length,
             _ => 0,
         };
-        let missing = wanted.saturating_sub(self.end - self.start).max(ROOM);
-        if self.bytes.len() - self.end < missing {
+        // The buffer grows with the bytes received, not to the length that a server announces, nor with each wake-up.
+        let received = self.end - self.start;
+        let missing = wanted.saturating_sub(received).clamp(ROOM, received.max(4 * ROOM));
+        if self.start > 0 && self.bytes.len() - self.end < missing {
             self.bytes.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
-            if self.bytes.len() - self.end < missing {
-                // The buffer grows with the bytes received, not at once to the length that a server announces.
-                let grown = (self.end + missing).min((self.bytes.len() * 2).max(4 * ROOM));
-                self.bytes.resize(grown.max(self.end + ROOM), 0);
-            }
+            (self.start, self.end) = (0, received);
+        }
+        if self.bytes.len() - self.end < ROOM {
+            self.bytes.resize(self.end + missing, 0);
         }
         &mut self.bytes[self.end..]
     }
@@ -307,6 +306,38 @@ mod tests {
         assert_eq!(response.header("empty"), Some(b"".as_slice()));
         assert_eq!((response.header("y"), response.headers().count()), (None, 4));
         assert!(reader.is_idle());
+    }
+
+    #[test]
+    fn the_buffer_grows_with_what_comes_whatever_length_is_announced() {
+        let mut reader = ResponseReader::new(256 << 20);
+        let head = format!("{OK}content-length: {}\r\n\r\n", 256 << 20);
+        reader.room()[..head.len()].copy_from_slice(head.as_bytes());
+        reader.received(head.len());
+        for _ in 0..20 {
+            assert!(reader.next_whole(false).unwrap().is_none());
+            reader.room();
+            reader.received(1);
+        }
+        assert!(reader.bytes.len() < 1 << 20, "{} bytes for {}", reader.bytes.len(), reader.end);
+    }
+
+    #[test]
+    fn a_long_body_takes_few_reads_and_little_room_beyond_it() {
+        let length = 256 << 20;
+        let mut reader = ResponseReader::new(length);
+        let head = format!("{OK}content-length: {length}\r\n\r\n");
+        reader.room()[..head.len()].copy_from_slice(head.as_bytes());
+        reader.received(head.len());
+        let mut reads = 0;
+        while reader.next_whole(false).unwrap().is_none() {
+            let left = head.len() + length - reader.end;
+            let bytes = reader.room().len().min(left);
+            reader.received(bytes);
+            reads += 1;
+        }
+        assert!(reads < 20, "{reads} reads");
+        assert!(reader.bytes.len() < length + (1 << 20), "{}", reader.bytes.len());
     }
 
     #[test]

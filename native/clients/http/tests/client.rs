@@ -332,3 +332,30 @@ fn a_call_that_is_dropped_leaves_nothing_behind() {
     });
     assert_eq!(opened.load(Ordering::SeqCst), 2);
 }
+
+/// Answers a request whose body it leaves unread, and resets the connection.
+fn answer_early(mut stream: TcpStream, response: &[u8]) {
+    read_head(&mut stream);
+    let _ = stream.write_all(response);
+    SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
+}
+
+#[test]
+fn a_body_that_ends_with_a_reset_is_not_taken_for_a_whole_one() {
+    let body = vec![0; 64 << 20];
+    for request in [Request::get("/"), Request::post("/", &body)] {
+        let (url, _) = serve(|stream, _| answer_early(stream, b"HTTP/1.1 200 OK\r\n\r\nabc"));
+        let mut client = client(&url, HttpOptions::default());
+        let result = run(client.call(&request, |response| Ok(response.body.to_vec())));
+        assert_eq!(result.unwrap_err().code(), "BB_CONNECTION");
+    }
+}
+
+#[test]
+fn a_whole_response_before_a_reset_is_taken() {
+    let body = vec![0; 64 << 20];
+    let (url, _) = serve(|stream, _| answer_early(stream, b"HTTP/1.1 413 no\r\ncontent-length: 3\r\n\r\nabc"));
+    let mut client = client(&url, HttpOptions::default());
+    let result = run(client.call(&Request::post("/", &body), |response| Ok((response.status, response.body.to_vec()))));
+    assert_eq!(result.unwrap(), (413, b"abc".to_vec()));
+}

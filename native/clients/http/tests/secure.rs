@@ -112,6 +112,23 @@ async fn check(place: Arc<Place>, version: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_path_that_http2_refuses_is_an_error_of_its_own_request() {
+    let port = serve(None, Version::Http2).await;
+    let mut client = HttpClient::new(place(&format!("http://localhost:{port}"), Version::Http2, None));
+    let requests = [Request::get("/a"), Request::get("/<"), Request::get("/b#c"), Request::get("/d")];
+    let mut answers = vec![String::new(); requests.len()];
+    client
+        .batch(&requests, |index, answer| {
+            answers[index] = answer.map_or_else(
+                |error| error.code().to_owned(),
+                |response| String::from_utf8_lossy(response.body).into_owned(),
+            );
+        })
+        .await;
+    assert_eq!(answers, ["HTTP/2.0 /a k 0", "BB_INVALID_ARGUMENT", "BB_INVALID_ARGUMENT", "HTTP/2.0 /d k 0"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn http2_is_spoken_by_those_who_know_it_beforehand() {
     let port = serve(None, Version::Http2).await;
     check(place(&format!("http://localhost:{port}"), Version::Http2, None), "HTTP/2.0").await;
