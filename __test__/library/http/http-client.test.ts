@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -109,6 +110,22 @@ describe('HttpClient', () => {
       expect(error.message).not.toContain('geheim');
     }
     expect((await client.request({ path: '/still' })).text()).toBe('GET /still');
+  });
+
+  it('lets go of the signal of a call that is over once it is sent', async () => {
+    await using server = await startRawServer(echo);
+    await using client = new HttpClient(server.url);
+    const { signal } = new AbortController();
+    const wrong: HttpRequest[] = [
+      // So long that it is passed to the addon, and refused, at once.
+      { path: '/', body: 'x'.repeat(9000), headers: { 'content-length': '9000' } },
+      // Refused while it is written.
+      { path: '/', headers: { a: 'b\r\nc: d' } },
+    ];
+    for (const request of wrong) {
+      expect(await failure(client.request(request, { signal }))).toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
+      expect(getEventListeners(signal, 'abort')).toEqual([]);
+    }
   });
 
   it('opens a connection anew that the server closed while it was idle', async () => {
