@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
+import { exposeCollector } from '../../../src/collect-garbage.js';
 import { BoundaryError, HttpClient, type HttpRequest } from '../../../src/index.js';
 import { type Exchange, startRawServer } from './http-server.js';
 
@@ -218,6 +219,21 @@ describe('HttpClient', () => {
     const big = { path: '/', body: 'x'.repeat(5_000_000) };
     const many = await client.requestMany([big, big]);
     expect([...many].map((response) => response.body.length)).toEqual([20_000_000, 20_000_000]);
+  });
+
+  it('lets the memory of a big response go with the response', async () => {
+    await using server = await startRawServer(({ answer }) => answer('y'.repeat(1_000_000)));
+    await using client = new HttpClient(server.url);
+    const bufferOf = async (): Promise<WeakRef<ArrayBufferLike>> =>
+      new WeakRef((await client.request({ path: '/' })).body.buffer);
+    const buffer = await bufferOf();
+    const collect = exposeCollector()!;
+    await expect
+      .poll(() => {
+        collect('all');
+        return buffer.deref() === undefined;
+      })
+      .toBe(true);
   });
 
   it('says where there is no server, and closes', async () => {
