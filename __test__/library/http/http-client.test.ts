@@ -1,7 +1,9 @@
+import { getEventListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
+import { exposeCollector } from '../../../src/collect-garbage.js';
 import { BoundaryError, HttpClient, type HttpRequest } from '../../../src/index.js';
 import { type Exchange, startRawServer } from './http-server.js';
 
@@ -111,6 +113,22 @@ describe('HttpClient', () => {
     expect((await client.request({ path: '/still' })).text()).toBe('GET /still');
   });
 
+  it('lets go of the signal of a call that is over once it is sent', async () => {
+    await using server = await startRawServer(echo);
+    await using client = new HttpClient(server.url);
+    const { signal } = new AbortController();
+    const wrong: HttpRequest[] = [
+      // So long that it is passed to the addon, and refused, at once.
+      { path: '/', body: 'x'.repeat(9000), headers: { 'content-length': '9000' } },
+      // Refused while it is written.
+      { path: '/', headers: { a: 'b\r\nc: d' } },
+    ];
+    for (const request of wrong) {
+      expect(await failure(client.request(request, { signal }))).toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
+      expect(getEventListeners(signal, 'abort')).toEqual([]);
+    }
+  });
+
   it('opens a connection anew that the server closed while it was idle', async () => {
     await using server = await startRawServer(echo);
     await using client = new HttpClient(server.url);
@@ -201,6 +219,21 @@ describe('HttpClient', () => {
     const big = { path: '/', body: 'x'.repeat(5_000_000) };
     const many = await client.requestMany([big, big]);
     expect([...many].map((response) => response.body.length)).toEqual([20_000_000, 20_000_000]);
+  });
+
+  it('lets the memory of a big response go with the response', async () => {
+    await using server = await startRawServer(({ answer }) => answer('y'.repeat(1_000_000)));
+    await using client = new HttpClient(server.url);
+    const bufferOf = async (): Promise<WeakRef<ArrayBufferLike>> =>
+      new WeakRef((await client.request({ path: '/' })).body.buffer);
+    const buffer = await bufferOf();
+    const collect = exposeCollector()!;
+    await expect
+      .poll(() => {
+        collect('all');
+        return buffer.deref() === undefined;
+      })
+      .toBe(true);
   });
 
   it('says where there is no server, and closes', async () => {

@@ -63,6 +63,28 @@ describe('HttpClient.stream', () => {
     await expect.poll(() => closed.length).toBe(4);
   });
 
+  it('closes the connection of a body that nobody reads', async () => {
+    const closed: string[] = [];
+    await using server = await startRawServer(({ socket, path }) => {
+      socket.on('close', () => closed.push(path));
+      socket.write(head + chunk('some'));
+    });
+    const client = new HttpClient(server.url);
+    const controller = new AbortController();
+    const aborted = await client.stream({ path: '/aborted' }, { signal: controller.signal });
+    const late = await client.stream({ path: '/late' }, { timeoutMs: 500 });
+    const left = await client.stream({ path: '/left' });
+    controller.abort();
+    await expect.poll(() => closed).toContain('/aborted');
+    await expect.poll(() => closed).toContain('/late');
+    expect(closed).not.toContain('/left');
+    await client.close();
+    await expect.poll(() => closed).toContain('/left');
+    await expect(aborted.text()).rejects.toMatchObject({ code: 'BB_ABORTED' });
+    await expect(late.text()).rejects.toMatchObject({ code: 'BB_TIMEOUT' });
+    await expect(left.text()).rejects.toMatchObject({ code: 'BB_CLOSED' });
+  });
+
   it('says what went wrong', async () => {
     await using server = await startRawServer(({ socket }) => socket.end(head + chunk('some')));
     await using client = new HttpClient(server.url);

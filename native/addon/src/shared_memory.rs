@@ -5,7 +5,7 @@ use std::ptr;
 
 use napi::sys;
 
-/// The size of a shared buffer in bytes.
+/// The size of a shared buffer in bytes, by which `src/library/crossing/result-frame.ts` knows it.
 const SHARED_BYTES: usize = 64 << 10;
 
 /// The largest result, in bytes, that is placed in a shared buffer. A result that JavaScript keeps alive keeps the whole buffer.

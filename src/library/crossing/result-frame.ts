@@ -13,6 +13,9 @@ export const GONE = 2;
 /** The flag of a result whose bytes are all ASCII. */
 export const ASCII = 1;
 
+/** Bytes of a buffer that small results share, as `native/addon/src/shared_memory.rs` makes it. */
+export const SHARED_BYTES = 64 << 10;
+
 /** The error of a text that begins with its code in brackets. */
 export function errorOf(text: string): BoundaryError {
   const { code, text: message } = splitMessage(text) ?? { code: 'BB_INTERNAL', text };

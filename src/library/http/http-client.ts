@@ -157,7 +157,6 @@ export class HttpClient implements AsyncDisposable {
     };
     const onAbort = (): void => giveUp(abortedBy(signal!));
     const onTimeout = (): void => giveUp(new BoundaryError(TIMEOUT, `the work took longer than its ${timeoutMs} ms`));
-    let timer: NodeJS.Timeout | undefined;
     const release = (): void => {
       signal?.removeEventListener('abort', onAbort);
       clearTimeout(timer);
@@ -174,9 +173,15 @@ export class HttpClient implements AsyncDisposable {
         reject(error);
       },
     );
-    this.#transport.send(call, requests);
+    // Before the call is sent, since sending may answer it.
     signal?.addEventListener('abort', onAbort, { once: true });
-    timer = setTimeout(onTimeout, timeoutMs);
+    const timer = setTimeout(onTimeout, timeoutMs);
+    try {
+      this.#transport.send(call, requests);
+    } catch (thrown) {
+      release();
+      throw thrown;
+    }
   }
 }
 

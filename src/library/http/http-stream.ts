@@ -41,7 +41,10 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
     try {
       const { bytes, length } = writer;
       const head = place.stream(bytes.subarray(0, length), cancellation.token);
-      return new HttpStream(await within(head, cancellation, pieceMs), cancellation, pieceMs);
+      const body = await within(head, cancellation, pieceMs);
+      // Else a response that nobody reads keeps its connection until V8 collects it.
+      cancellation.onEnd(() => body.close());
+      return new HttpStream(body, cancellation, pieceMs);
     } catch (thrown) {
       throw ended(cancellation, thrown);
     }
