@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 
 import { describe, expect, test } from 'vitest';
@@ -121,6 +122,50 @@ describe('KvClient and servers that do what they like', () => {
     const waiting = [codeOf(client.get('a', { timeoutMs: 20 })), codeOf(client.get('b', { timeoutMs: 40 }))];
     expect(await Promise.all(waiting)).toEqual(['BB_TIMEOUT', 'BB_TIMEOUT']);
     await expect.poll(() => server.connections()).toBe(0);
+    await client.close();
+    server.close();
+  });
+
+  test('closing ends the calls of a connection that another has replaced', async () => {
+    const server = await startScriptedRedis(([name, key], socket) => {
+      if (name !== 'GET') socket.write('-ERR no\r\n');
+      else if (key === 'fast') socket.write('$2\r\nok\r\n');
+    });
+    const client = await KvClient.connect(server.url);
+    const slow = codeOf(client.getText('slow'));
+    expect(await codeOf(client.getText('slow too', { timeoutMs: 30 }))).toBe('BB_TIMEOUT');
+    expect(await client.getText('fast')).toBe('ok');
+    await client.close();
+    expect(await slow).toBe('BB_CLOSED');
+    await expect.poll(() => server.connections()).toBe(0);
+    server.close();
+  });
+
+  test('calls take the connections that are open while another can not be made again', async () => {
+    const sockets: Socket[] = [];
+    let isFull = false;
+    const server = await startScriptedRedis(
+      ([name], socket) => {
+        if (name === 'GET') socket.write('$2\r\nok\r\n');
+        else socket.write('-ERR no\r\n');
+      },
+      false,
+      (socket) => {
+        if (isFull) socket.end('-ERR max number of clients reached\r\n');
+        else sockets.push(socket);
+      },
+    );
+    const client = await KvClient.connect(server.url, { connections: 3 });
+    isFull = true;
+    sockets[0]!.destroy();
+    await expect.poll(() => server.connections()).toBe(2);
+    // The client has seen it, too.
+    await pause(100);
+    for (let call = 0; call < 4; call += 1) {
+      expect(await Promise.all([client.getText('a'), client.getText('b')])).toEqual(['ok', 'ok']);
+    }
+    isFull = false;
+    await expect.poll(async () => [await client.getText('c'), await server.connections()]).toEqual(['ok', 3]);
     await client.close();
     server.close();
   });

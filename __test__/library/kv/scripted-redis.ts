@@ -10,12 +10,17 @@ export interface ScriptedRedis {
   close(): void;
 }
 
-/** Starts a server, over TLS if it is secure. It answers PING by itself, and every other command by `answer`. */
+/**
+ * Starts a server, over TLS if it is secure. It answers PING by itself, and every other command by `answer`; `onConnection` gets each
+ * new connection first.
+ */
 export async function startScriptedRedis(
   answer: (command: readonly string[], socket: Socket) => void,
   isSecure = false,
+  onConnection: (socket: Socket) => void = () => {},
 ): Promise<ScriptedRedis> {
   const server = socketServer(isSecure, (socket) => {
+    onConnection(socket);
     let text = '';
     socket.on('error', () => {});
     socket.on('data', (data) => {
@@ -24,6 +29,7 @@ export async function startScriptedRedis(
         const read = readCommand(text);
         if (read === undefined) return;
         text = text.slice(read.end);
+        if (!socket.writable) return;
         if (read.command[0] === 'PING') socket.write('+PONG\r\n');
         else answer(read.command, socket);
       }

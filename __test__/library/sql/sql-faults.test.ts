@@ -90,3 +90,25 @@ test('an answer beyond the limit is refused, and the next call goes by another c
   }
   server.close();
 });
+
+test('results whose memory was released say so', async () => {
+  const server = new Worker(new URL('flooding-mysql.mjs', import.meta.url));
+  const port = await new Promise<number>((resolve) => void server.once('message', resolve));
+  const client = await SqlClient.connect(`mysql://me@127.0.0.1:${port}/`, { connections: 1 });
+  const results = await client.run([{ sql: 'SELECT x' }]);
+  expect(results.errors).toEqual([]);
+  results.chunk()!.release();
+  const released = expect.objectContaining({ code: 'BB_CLOSED', message: 'the results were released' });
+  const readings = [
+    () => results.errors,
+    () => results.affectedRows,
+    () => results.throwIfFailed(),
+    () => results.at(0),
+    () => results.rows(),
+    () => results.cursor(),
+    () => results.chunk(),
+  ];
+  for (const read of readings) expect(read).toThrow(released);
+  await client.close();
+  await server.terminate();
+});

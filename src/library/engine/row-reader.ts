@@ -66,9 +66,10 @@ export class RowReader {
     return rows;
   }
 
-  /** Counts rows from 0 again, for another result with the same columns. */
+  /** Lets the frame go, and counts rows from 0 again, for another result with the same columns. */
   restart(): void {
     this.#frame = undefined;
+    this.#bound = [];
     this.#rowCount = 0;
   }
 

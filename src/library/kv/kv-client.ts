@@ -38,6 +38,8 @@ export class KvClient implements AsyncDisposable {
   readonly #links: (KvLink | undefined)[];
   /** Connections being opened, at their indices in `#links`. */
   readonly #opening: (Promise<KvLink> | undefined)[];
+  /** Links that others have replaced, and that still have calls under way. */
+  readonly #retired = new Set<KvLink>();
   #isClosed = false;
 
   private constructor(url: string, connections: number, timeoutMs: number | undefined, connectMs: number) {
@@ -119,7 +121,7 @@ export class KvClient implements AsyncDisposable {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const link of this.#links) link?.close();
+    for (const link of [...this.#links, ...this.#retired]) link?.close();
     const opening = this.#opening.flatMap((link) => link ?? []);
     for (const outcome of await Promise.allSettled(opening)) {
       if (outcome.status === 'fulfilled') outcome.value.close();
@@ -176,7 +178,7 @@ export class KvClient implements AsyncDisposable {
       // A copy, since the caller may reuse the memory of the bytes once the call has returned.
       const own = link === undefined ? args.map(ownData) : args;
       while (link === undefined || link.isOver) {
-        link = await Promise.race([this.#open(this.#place()), ending]);
+        link = await Promise.race([this.#openAny(), ending]);
         // The client was closed in the meantime, and the link's number may belong to another connection.
         if (this.#isClosed) throw closed();
       }
@@ -197,20 +199,29 @@ export class KvClient implements AsyncDisposable {
     }
   }
 
-  /** The connection with the fewest calls; undefined if one is missing. */
+  /** The open connection with the fewest calls; undefined if none is open. Missing ones are opened meanwhile. */
   #ready(): KvLink | undefined {
+    if (this.#isClosed) return undefined;
     let best: KvLink | undefined;
+    let isOneMissing = false;
     for (const link of this.#links) {
-      if (link === undefined || link.isOver) return undefined;
-      if (best === undefined || link.callsUnderWay < best.callsUnderWay) best = link;
+      if (link === undefined || link.isOver) isOneMissing = true;
+      else if (best === undefined || link.callsUnderWay < best.callsUnderWay) best = link;
     }
-    return this.#isClosed ? undefined : best;
+    if (isOneMissing && best !== undefined) this.#reopen();
+    return best;
   }
 
-  /** The index of a missing connection, else of the one with the fewest calls. */
-  #place(): number {
-    const gone = this.#links.findIndex((link) => link === undefined || link.isOver);
-    return gone === -1 ? this.#links.indexOf(this.#ready()) : gone;
+  /** Opens the missing connections, for later calls: who calls now has another one. */
+  #reopen(): void {
+    for (let place = 0; place < this.#links.length; place += 1) this.#open(place).catch(() => {});
+  }
+
+  /** Opens a connection for a call that has none; all are missing. */
+  #openAny(): Promise<KvLink> {
+    return Promise.any(this.#links.map((_, place) => this.#open(place))).catch((thrown: AggregateError) => {
+      throw thrown.errors[0] as Error;
+    });
   }
 
   #open(place: number): Promise<KvLink> {
@@ -218,11 +229,18 @@ export class KvClient implements AsyncDisposable {
     if (link !== undefined && !link.isOver) return Promise.resolve(link);
     this.#opening[place] ??= openLink(this.#url, this.#connectMs)
       .then((opened) => {
+        this.#retire(link);
         this.#links[place] = opened;
         return opened;
       })
       .finally(() => (this.#opening[place] = undefined));
     return this.#opening[place];
+  }
+
+  /** Keeps a link whose place another one takes for as long as it has calls under way, since `close` ends these too. */
+  #retire(link: KvLink | undefined): void {
+    for (const retired of this.#retired) if (retired.callsUnderWay === 0) this.#retired.delete(retired);
+    if (link !== undefined && link.callsUnderWay > 0) this.#retired.add(link);
   }
 }
 

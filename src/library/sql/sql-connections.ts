@@ -235,7 +235,8 @@ export class SqlConnections {
     ) {
       this.#open().catch((error: BoundaryError) => {
         // Rejects the waiting calls if no other connection can serve them.
-        if (this.#connections.size === 0) for (const call of this.#waiting.splice(0)) call.reject(error);
+        if (this.#connections.size + this.#opening === 0)
+          for (const call of this.#waiting.splice(0)) call.reject(error);
       });
     }
   }

@@ -217,8 +217,12 @@ export class SqlResults implements Iterable<SqlResult> {
       const { memory, start: first } = this.#bytes;
       return readFew(memory, first + this.#frameStart(statement), start, end);
     }
-    reader.restart();
-    return reader.read(this.#frame(statement, shape), start, end);
+    try {
+      return reader.read(this.#frame(statement, shape), start, end);
+    } finally {
+      // The reader outlives these results, and must not keep their memory.
+      reader.restart();
+    }
   }
 
   #cursor<T extends object>(
@@ -234,10 +238,16 @@ export class SqlResults implements Iterable<SqlResult> {
   }
 
   #shapeOf(statement: number): ResultShape | undefined {
+    this.#checkMemory();
     if (!(Number.isInteger(statement) && statement >= 0 && statement < this.#statements)) {
       throw new BoundaryError('BB_INVALID_ARGUMENT', `there is no statement ${statement} of ${this.#statements}`);
     }
     return this.#shapes[statement];
+  }
+
+  /** Throws `BB_CLOSED` if the memory of the results was released, or transferred. */
+  #checkMemory(): void {
+    if (this.#words.length === 0) throw new BoundaryError('BB_CLOSED', 'the results were released');
   }
 
   /** The byte offset in the results at which the frame of a statement begins. */
@@ -252,6 +262,7 @@ export class SqlResults implements Iterable<SqlResult> {
   }
 
   #word(index: number): number {
+    this.#checkMemory();
     if (!(Number.isInteger(index) && index >= 0 && index < this.length)) {
       throw new BoundaryError('BB_INVALID_ARGUMENT', `there is no request ${index} of ${this.length}`);
     }
