@@ -11,7 +11,7 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
-use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ use hyperdb_api_core::client::connection::RawConnection;
 pub(crate) use message::{Bound, Field, Message, Parameter, ServerError, rows_changed, values_of};
 use message::{bind_body, error_of, fields_of, malformed, parse_body, row_of, rows_of, text_of};
 pub(crate) use socket::Address;
-use socket::{Socket, UNIX_BUFFER_BYTES, lost, unreachable_server};
+use socket::{Socket, UNIX_BUFFER_BYTES, lost, unreachable_server, write_both};
 
 use crate::engine_error;
 
@@ -450,14 +450,8 @@ impl Connection {
     fn send_data(&mut self, data: &[u8]) -> Result<()> {
         for part in data.chunks(MAX_PAYLOAD) {
             self.begin_message(b'd', part.len())?;
-            // One system call writes header and payload if the socket has room for both.
             let header = std::mem::take(&mut self.unsent);
-            let written =
-                self.socket.write_vectored(&[IoSlice::new(&header), IoSlice::new(part)]).and_then(|written| {
-                    let head = written.min(header.len());
-                    self.socket.write_all(&header[head..])?;
-                    self.socket.write_all(&part[written - head..])
-                });
+            let written = write_both(&mut self.socket, &header, part);
             written.map_err(|error| self.broken(&error))?;
             self.unsent = header;
             self.unsent.clear();

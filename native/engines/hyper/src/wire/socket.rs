@@ -121,6 +121,20 @@ impl Write for Socket {
     }
 }
 
+/// Writes a header and what follows it, by one system call if the socket has room for both.
+pub(super) fn write_both(socket: &mut impl Write, header: &[u8], rest: &[u8]) -> std::io::Result<()> {
+    let written = loop {
+        match socket.write_vectored(&[IoSlice::new(header), IoSlice::new(rest)]) {
+            // A socket with a time-out is interrupted by a stop of the process, too.
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            written => break written?,
+        }
+    };
+    let head = written.min(header.len());
+    socket.write_all(&header[head..])?;
+    socket.write_all(&rest[written - head..])
+}
+
 pub(super) fn unreachable_server(address: &Address, error: &std::io::Error) -> Error {
     let place = match address {
         Address::Tcp(host, port) => format!("{host}:{port}"),
@@ -137,4 +151,39 @@ pub(super) fn lost(error: &std::io::Error) -> Error {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => "the connection is lost: the server does not answer".to_owned(),
         _ => format!("the connection is lost: {error}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A socket that takes few bytes at a time, and whose every other call is interrupted.
+    #[derive(Default)]
+    struct Interrupted {
+        taken: Vec<u8>,
+        calls: usize,
+    }
+
+    impl Write for Interrupted {
+        fn write(&mut self, buffer: &[u8]) -> std::io::Result<usize> {
+            self.calls += 1;
+            if self.calls % 2 == 1 {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            let bytes = buffer.len().min(3);
+            self.taken.extend_from_slice(&buffer[..bytes]);
+            Ok(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_interrupts_a_call_does_not_end_the_message() {
+        let mut socket = Interrupted::default();
+        write_both(&mut socket, b"header", b"and what follows").unwrap();
+        assert_eq!(socket.taken, b"headerand what follows");
+    }
 }
