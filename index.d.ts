@@ -184,6 +184,11 @@ export declare class HttpPlace {
    * Tokio's threads receive the response: its next piece comes while JavaScript reads the last one.
    */
   stream(submission: Uint8Array, cancel: Cancel): Promise<HttpBody>
+  /**
+   * Closes the connection of `run` once no call uses it; sockets and streams are closed by themselves. Does nothing the second
+   * time.
+   */
+  close(): void
 }
 
 /** A connected socket for an `HttpLoop`. */

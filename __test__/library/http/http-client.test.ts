@@ -1,4 +1,6 @@
 import { getEventListeners } from 'node:events';
+import { createServer, type ServerHttp2Session } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -234,6 +236,39 @@ describe('HttpClient', () => {
         return buffer.deref() === undefined;
       })
       .toBe(true);
+  });
+
+  it('closes its connection of HTTP/2', async () => {
+    const sessions = new Set<ServerHttp2Session>();
+    const server = createServer();
+    server.on('session', (session) => {
+      sessions.add(session);
+      session.on('close', () => sessions.delete(session));
+    });
+    server.on('stream', (stream, { ':path': path }) => {
+      stream.on('error', () => {});
+      stream.respond({ ':status': 200 });
+      if (path !== '/silent') stream.end('answered');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    try {
+      const idle = new HttpClient(url, { http2: true });
+      expect((await idle.request({ path: '/' })).text()).toBe('answered');
+      const busy = new HttpClient(url, { http2: true });
+      await busy.request({ path: '/' });
+      const pending = failure(busy.request({ path: '/silent' }));
+      expect(sessions.size).toBe(2);
+      await idle.close();
+      await busy.close();
+      expect(await pending).toMatchObject({ code: 'BB_CLOSED' });
+      expect(await failure(idle.request({ path: '/' }))).toMatchObject({ code: 'BB_CLOSED' });
+      await idle.close();
+      await expect.poll(() => sessions.size).toBe(0);
+    } finally {
+      for (const session of sessions) session.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    }
   });
 
   it('says where there is no server, and closes', async () => {

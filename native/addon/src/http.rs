@@ -45,7 +45,8 @@ pub struct HttpPlaceOptions {
 #[napi]
 pub struct HttpPlace {
     pub(crate) place: Arc<Place>,
-    client: Option<Arc<SharedClient>>,
+    /// The client of a server that is not `drivable`; `None` once it is closed.
+    client: Mutex<Option<Arc<SharedClient>>>,
     /// The streams of this object that are still running.
     in_flight: Arc<InFlight>,
 }
@@ -70,13 +71,13 @@ impl HttpPlace {
         };
         let place = Arc::new(Place::new(url, options).map_err(js)?);
         let client = (!place.is_drivable()).then(|| Arc::new(SharedClient::new(Arc::clone(&place), &LoopDriver)));
-        Ok(Self { place, client, in_flight: Arc::default() })
+        Ok(Self { place, client: Mutex::new(client), in_flight: Arc::default() })
     }
 
     /// Whether an `HttpLoop` can drive its sockets.
     #[napi(getter)]
     pub fn drivable(&self) -> bool {
-        self.client.is_none()
+        self.place.is_drivable()
     }
 
     /// Connects a socket for an `HttpLoop`.
@@ -92,7 +93,7 @@ impl HttpPlace {
     /// Connects to the server, to check that it can be reached; for servers that are not `drivable`.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn connect(&self, env: Env) -> napi::Result<Unknown<'static>> {
-        let client = self.client.clone().ok_or(Error::Closed("the client")).map_err(js)?;
+        let client = self.client()?;
         LoopRuntime::of_thread(env)?.promise(env, async move { client.connect().await })
     }
 
@@ -105,7 +106,7 @@ impl HttpPlace {
     pub fn run(&self, env: Env, submission: Unknown<'_>, cancel: &Cancel) -> napi::Result<Unknown<'static>> {
         // SAFETY: the bytes are copied before any JavaScript runs.
         let submission = unsafe { bytes_of(env, &submission) }?.to_vec();
-        let client = self.client.clone().ok_or(Error::Closed("the client")).map_err(js)?;
+        let client = self.client()?;
         let token = cancel.token.clone();
         LoopRuntime::of_thread(env)?
             .promise(env, async move { unless_cancelled(&token, client.run(&submission)).await.map(Handover) })
@@ -135,6 +136,19 @@ impl HttpPlace {
                 in_flight: Arc::clone(&in_flight),
             })
         })
+    }
+
+    /// Closes the connection of `run` once no call uses it; sockets and streams are closed by themselves. Does nothing the second
+    /// time.
+    #[napi(catch_unwind)]
+    pub fn close(&self) {
+        lock(&self.client).take();
+    }
+}
+
+impl HttpPlace {
+    fn client(&self) -> napi::Result<Arc<SharedClient>> {
+        lock(&self.client).clone().ok_or(Error::Closed("the client")).map_err(js)
     }
 }
 

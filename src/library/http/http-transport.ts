@@ -303,6 +303,7 @@ class RemoteTransport implements HttpTransport {
   close(): void {
     this.#isClosed = true;
     for (const cancel of this.#cancels.values()) cancel.cancel();
+    this.#place.close();
   }
 
   async #run(call: HttpCall): Promise<void> {

@@ -6,6 +6,7 @@ use boundary_bench_kernel::socket::lost;
 use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result};
+use futures_util::FutureExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::chunks::Step;
@@ -19,7 +20,8 @@ use crate::{http_error, no_answer};
 /// The size of the receive buffer: the most bytes read from the network at once.
 const ROOM: usize = 128 << 10;
 
-/// The size of a piece, about: large enough that the cost of crossing once per piece does not show.
+/// The size, about, from which on a piece takes in no more of what has arrived: large enough that the cost of crossing once per
+/// piece does not show.
 const PIECE: usize = 256 << 10;
 
 /// A response on a connection of its own, which is closed with it.
@@ -81,7 +83,8 @@ impl StreamedResponse {
         &self.head
     }
 
-    /// The next piece of the body; `None` at its end.
+    /// The next piece of the body, which is what has arrived when it is asked for, or else what arrives first; `None` at the end of
+    /// the body.
     ///
     /// # Errors
     /// [`Error::Connection`] where the body ends early, [`Error::Timeout`] where a piece takes too long,
@@ -108,7 +111,16 @@ impl StreamedResponse {
             if self.framing.is_none() || self.piece.len() >= PIECE {
                 return Ok(());
             }
-            if !self.receive().await? {
+            let has_received = if self.piece.is_empty() {
+                self.receive().await?
+            } else {
+                // What has arrived is not held back for what may come much later.
+                match self.receive().now_or_never() {
+                    Some(received) => received?,
+                    None => return Ok(()),
+                }
+            };
+            if !has_received {
                 match self.framing {
                     Some(Framing::UntilClose) => self.framing = None,
                     _ => return Err(self.lost(&io::ErrorKind::UnexpectedEof.into())),
@@ -191,7 +203,8 @@ impl StreamedResponse {
         Ok(())
     }
 
-    /// Reads from the network; false at the end of the connection.
+    /// Reads from the network; false at the end of the connection. Dropping the future before it is ready loses no bytes, since a
+    /// pending read has taken none.
     async fn receive(&mut self) -> Result<bool> {
         self.bytes.copy_within(self.start..self.end, 0);
         self.end -= self.start;

@@ -89,6 +89,37 @@ fn bodies_come_whole_however_they_are_framed_and_cut() {
 }
 
 #[test]
+fn a_piece_comes_before_the_server_sends_the_next_one() {
+    for (head, parts) in [
+        ("content-length: 6", ["abc", "def"]),
+        ("transfer-encoding: chunked", ["3\r\nabc\r\n", "3\r\ndef\r\n0\r\n\r\n"]),
+        ("a: b", ["abc", "def"]),
+    ] {
+        let (go, goes) = std::sync::mpsc::channel();
+        let url = serve_with(move |stream| {
+            let [first, second] = parts;
+            stream.write_all(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{first}").as_bytes()).unwrap();
+            goes.recv().unwrap();
+            stream.write_all(second.as_bytes()).unwrap();
+        });
+        run(async {
+            let options = HttpOptions { timeout: Some(Duration::from_secs(5)), ..HttpOptions::default() };
+            let mut response = StreamedResponse::open(&place(&url, options), &Request::get("/")).await.unwrap();
+            let mut read = Vec::new();
+            while read.len() < 3 {
+                read.extend_from_slice(response.next_piece().await.unwrap().unwrap());
+            }
+            assert_eq!(read, b"abc");
+            go.send(()).unwrap();
+            while let Some(piece) = response.next_piece().await.unwrap() {
+                read.extend_from_slice(piece);
+            }
+            assert_eq!(read, b"abcdef");
+        });
+    }
+}
+
+#[test]
 fn a_body_may_be_larger_than_a_whole_one_may() {
     let body = vec![b'x'; 300_000];
     let said = [format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len()).as_bytes(), &body].concat();
