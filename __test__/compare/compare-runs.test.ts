@@ -154,6 +154,17 @@ describe('hardware', () => {
   });
 });
 
+test('refuses cells that were asked for different rates, unless it is forced', () => {
+  const [closed, open] = [{}, { rate: 5000 }].map((paced) => runOf([completed({ ...row, ...paced }, around(1))]));
+  expect(() => compareRuns(closed!, open!)).toThrow(
+    expect.objectContaining({
+      code: 'BB_COMPARE_DIFFERENT_RATES',
+      message: expect.stringContaining('asked for no rate and for 5000/s'),
+    }),
+  );
+  expect(compareRuns(closed!, open!, { force: true }).cells).toHaveLength(1);
+});
+
 test('refuses cells of different numbers of rows, unless it is forced', () => {
   const [few, many] = [1_000_000, 10_000_000].map((rows) => runOf([completed({ ...row, rows }, around(1))]));
   expect(() => compareRuns(few!, many!)).toThrow(

@@ -46,6 +46,7 @@ function smallRun(): Run {
     rate: 10,
     driver: 'one-thread' as const,
     processes: 2,
+    requests: 3,
     flavor: 'sync' as const,
     bytes: 240,
     queries: 1,

@@ -43,7 +43,8 @@ export interface RunComparison {
 
 /**
  * Compares two runs cell by cell, by id, with `before` as the baseline. Throws a `BoundaryError` with the code
- * `BB_COMPARE_DIFFERENT_HARDWARE` if the hosts differ, or `BB_COMPARE_DIFFERENT_ROWS` if cells moved different numbers of rows, and `force`
+ * `BB_COMPARE_DIFFERENT_HARDWARE` if the hosts differ, `BB_COMPARE_DIFFERENT_RATES` if cells were asked for different rates, or
+ * `BB_COMPARE_DIFFERENT_ROWS` if they moved different numbers of rows, and `force`
  * isn't set, and a `RangeError` for a threshold outside 0 to 1.
  */
 export function compareRuns(before: Run, after: Run, options: CompareOptions = {}): RunComparison {
@@ -73,7 +74,7 @@ export function compareRuns(before: Run, after: Run, options: CompareOptions = {
     else incomparable.push(b);
   }
   if (![...earlier.keys()].some((id) => later.has(id))) throw nothingInCommon();
-  if (options.force !== true) requireSameRows(cells);
+  if (options.force !== true) requireSameWork(cells);
   return {
     threshold,
     hardwareDifferences: differences,
@@ -87,8 +88,18 @@ export function compareRuns(before: Run, after: Run, options: CompareOptions = {
   };
 }
 
-/** Throws for cells of different numbers of rows: fixed costs weigh more where there are few, which would look like a change. */
-function requireSameRows(cells: readonly CellComparison[]): void {
+/** Throws for cells of different rates that were asked for, or of different numbers of rows: fixed costs weigh more where there are few, which would look like a change. */
+function requireSameWork(cells: readonly CellComparison[]): void {
+  // The id of a cell does not name the rate at which its requests were sent.
+  const paced = cells.find(({ before, after }) => before.rate !== after.rate);
+  if (paced !== undefined) {
+    const rateText = ({ rate }: CompletedRecord): string => (rate === undefined ? 'no rate' : `${rate}/s`);
+    throw new BoundaryError(
+      'BB_COMPARE_DIFFERENT_RATES',
+      `${paced.after.id} was asked for ${rateText(paced.before)} and for ${rateText(paced.after)}, so what it reached can't be compared`,
+      { hint: `Measure both runs with the same --rate, or both without. ${FORCE}` },
+    );
+  }
   const others = cells.filter(({ before, after }) => before.rows !== after.rows);
   const [first] = others;
   if (first === undefined) return;

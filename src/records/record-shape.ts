@@ -82,6 +82,7 @@ const cellOptional: OptionalChecks<Cell> = {
   threads: positiveCount,
   driver: oneOf<Driver>(...DRIVERS),
   processes: positiveCount,
+  requests: positiveCount,
   rate: amount,
   bytes: count,
   queries: positiveCount,

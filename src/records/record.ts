@@ -64,6 +64,8 @@ export interface Cell {
   readonly driver?: Driver;
   /** For request work: the processes that send requests at once, each over `threads` connections; absent: one. */
   readonly processes?: number;
+  /** For request work: the requests of one execution, where they are not one for each `batch` of `rows`. */
+  readonly requests?: number;
   /** The runtime, where it is not the one of the run: a name such as `node@22`, or a path. */
   readonly runtime?: string;
   /** For an open loop: the requested rate, in requests per second of all threads together. */

@@ -5,7 +5,13 @@ import { UNKNOWN, formatLatency } from './format.js';
 const FEWEST = { p50: 20, p99: 1000 };
 
 /** A percentile of the latencies of a cell; unknown without enough of them. */
-export function percentileText({ latency, samples, rows, batch = 1 }: CompletedRecord, which: 'p50' | 'p99'): string {
-  const requests = samples.reduce((sum, { executions = 1 }) => sum + executions * Math.ceil(rows / batch), 0);
+export function percentileText(record: CompletedRecord, which: 'p50' | 'p99'): string {
+  const { latency, samples } = record;
+  const requests = samples.reduce((sum, { executions = 1 }) => sum + executions * requestsOf(record), 0);
   return latency === undefined || requests < FEWEST[which] ? UNKNOWN : formatLatency(latency[which]);
+}
+
+/** The requests of one execution of a cell. */
+export function requestsOf({ rows, batch = 1, requests = Math.ceil(rows / batch) }: CompletedRecord): number {
+  return requests;
 }

@@ -7,7 +7,7 @@ import { UNKNOWN, formatCount, formatInterval, formatDuration, formatLatency, fo
 import { type MarkedTable, type Pair, RUST_FACTOR_NOTE, bestFirst, factorOf, laneColumn } from './head-to-head.js';
 import { sideAndVariantOf } from './labels.js';
 import { marksOf, notesOf } from './marks.js';
-import { percentileText } from './percentile.js';
+import { percentileText, requestsOf } from './percentile.js';
 import { medianOf } from './resource-tables.js';
 
 type RecordOf = (id: string) => CompletedRecord | undefined;
@@ -184,10 +184,10 @@ function serverMark(...records: readonly CompletedRecord[]): string {
 
 /** The reasons why an open loop did not keep its rate or its send times. */
 function openLoopNotes(record: CompletedRecord): string[] {
-  const { rate, batch = 1, latency, behind } = record;
+  const { rate, latency, behind } = record;
   if (rate === undefined) return [];
   const name = `${record.workload}, ${nameAndBatchOf(record)}, ${record.threads ?? 1} threads`;
-  const reached = rateOf(record) / batch;
+  const reached = requestsOf(record) / record.summary.medianSeconds;
   const isKept = reached >= KEPT_RATE * rate;
   const isLate = behind !== undefined && latency !== undefined && behind.p99 > VISIBLE_DELAY * latency.p99;
   return [

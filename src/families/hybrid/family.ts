@@ -69,6 +69,7 @@ function withSetting(planned: PlannedHybrid, { operations }: RequestValues): Pla
       ...cell,
       transport: setting!,
       rows,
+      ...(isOfAll(cell.workload) ? { requests: 1 } : {}),
       ...(cell.workload === 'aggregate.push_down' ? {} : { bytes: rows * ROW_BYTES }),
     },
     ...(skip === undefined ? {} : { skip }),
