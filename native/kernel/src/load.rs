@@ -6,8 +6,7 @@
 //! not, and its latency counts from then: requests that wait behind a slow answer are not left out. A load ends after a
 //! number of requests, after a duration, or at the first of both.
 //!
-//! The example `load_speed` measures the cost of the loop itself. An open loop reports how late it sends: a thread of its own tells
-//! when each request is due, and wakes the one that sends it.
+//! An open loop reports how late it sends: a thread of its own tells when each request is due, and wakes the one that sends it.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
