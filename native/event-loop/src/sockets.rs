@@ -172,9 +172,9 @@ impl<P: Protocol> Socket<P> {
                 continue;
             }
             let problem = self.failure.take();
-            return match received {
-                Err(error) => problem.map_or(error, |problem| protocol.lost(&mut self.session, &problem)),
-                Ok(_) => {
+            return match (problem, received) {
+                (None, Err(error)) => error,
+                (problem, _) => {
                     let problem = problem.unwrap_or_else(|| std::io::Error::from_raw_os_error(-status));
                     protocol.lost(&mut self.session, &problem)
                 }
