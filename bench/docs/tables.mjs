@@ -14,6 +14,7 @@ import { networkText } from '../../dist/report/network-text.js';
 import { requestAdviceFor } from '../../dist/report/request-advice.js';
 import { runtimeTable } from '../../dist/report/runtime-table.js';
 import { requestHeadToHeadTable } from '../../dist/report/request-tables.js';
+import { ceilingFindings, ceilingTable } from '../lab/ceiling-table.mjs';
 import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
 import { offeredLoadFindings, offeredLoadTable } from '../lab/offered-load-table.mjs';
 import { MAIN, comparisonsOn, isCommitted, newestRun, newestText, recordsById } from './runs.mjs';
@@ -75,6 +76,9 @@ const TABLES = {
     const networks = runs.flatMap(({ network }) => (network === undefined ? [] : [`${networkText(network)}.`]));
     return [...marked(crossoverTable(runs)), ...list(crossoverFindings(runs)), ...list(networks)];
   },
+  'kv-ceiling': () => ceiling('kv'),
+  'sql-ceiling': () => ceiling('sql'),
+  'rest-ceiling': () => ceiling('rest'),
   'offered-load': () => {
     if (!isCommitted('offered-load')) return [paragraph('No run of it is committed yet.')];
     const { steps } = JSON.parse(newestText('offered-load'));
@@ -136,6 +140,13 @@ function leaveGarbage() {
       ];
     });
   return tableBlock({ columns: columns('Lane', 'Node', '>Collected', '>Left to V8', '>Left / collected'), rows });
+}
+
+/** Rust's clients of a family of requests next to the load tool of its server's project. */
+function ceiling(family) {
+  if (!isCommitted('ceiling')) return [paragraph('No run of it is committed yet.')];
+  const measurements = JSON.parse(newestText('ceiling')).measurements.filter((each) => each.family === family);
+  return [...marked(ceilingTable(measurements)), ...list(ceilingFindings(measurements))];
 }
 
 function calls(kind) {

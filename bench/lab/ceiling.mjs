@@ -1,18 +1,25 @@
-// Checks if the side `rust` of a family of requests is a fair ceiling: our client, by each of its drivers, and the independent crate
-// next to the load tool of the server's own project, with the same connections, work and private server: redis-benchmark for kv,
-// sysbench for sql, wrk for rest. Prints operations per second, the median of the rounds, and the ratios to the load tool, whose
-// clients do less: they leave unread what our cells add up.
-//
-//   node bench/lab/ceiling.mjs kv|sql|rest [ROUNDS]
+#!/usr/bin/env node
+/**
+ * Is the side `rust` of the families of requests a fair ceiling? `node bench/lab/ceiling.mjs [kv sql rest] [--rounds 11] [--out FILE]`
+ * measures our client, by each of its drivers, and the independent crate next to the load tool of the server's own project, with the
+ * same connections, work and private server: redis-benchmark for kv, sysbench for sql, wrk for rest. It prints operations per second
+ * and their ratios to the load tool's; `--out` writes them to a file, from which `bench/docs.mjs` makes the tables.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 
 import { addon } from '../../dist/addon.js';
+import { count } from '../../dist/families/option-values.js';
 import { openTarget } from '../../dist/families/requests/target-server.js';
 import { RestInput } from '../../dist/families/rest/data.js';
-import { mediansInTurn, shownRate, shownRatio } from './in-turn.mjs';
-import { findProgram, outputOf } from './programs.mjs';
+import { runContext } from '../../dist/host/provenance.js';
+import { loadNativeBuild } from '../../dist/native-build.js';
+import { list, paragraph, renderTerminal, tableBlock } from '../../dist/report/document.js';
+import { ceilingFindings, ceilingTable } from './ceiling-table.mjs';
+import { ratesInTurn } from './in-turn.mjs';
+import { findProgram, outputOf, versionLine } from './programs.mjs';
 
 /** Rows of sysbench's table, and keys of redis-benchmark. */
 const ROWS = 10_000;
@@ -50,39 +57,66 @@ const FAMILIES = {
   },
 };
 
-const [family, rounds = '5'] = process.argv.slice(2);
-if (FAMILIES[family] === undefined) {
-  console.error('Usage: node bench/lab/ceiling.mjs kv|sql|rest [ROUNDS]');
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { rounds: { type: 'string', default: '11' }, out: { type: 'string' } },
+});
+const unknown = positionals.find((family) => !Object.hasOwn(FAMILIES, family));
+if (unknown !== undefined) {
+  console.error('Usage: node bench/lab/ceiling.mjs [kv sql rest] [--rounds 11] [--out FILE]');
   process.exit(2);
 }
-const { server: kind, crate, cells, tool } = FAMILIES[family];
-const clients = {
-  ours: {},
-  'ours, one thread': { setting: 'one-thread' },
-  'ours, all cores': { setting: 'all-cores' },
-  [`crate ${crate}`]: { client: crate },
-};
-const server = await openTarget(kind, {});
-try {
-  const { name, rateOf, close } = tool(server);
-  const titles = [
-    'Work',
-    'Connections',
-    'Batch',
-    name,
-    ...Object.keys(clients).map((client) => `${client} (/ ${name})`),
-  ];
-  console.log(`| ${titles.join(' | ')} |`);
-  console.log(`| --- |${' ---: |'.repeat(titles.length - 1)}`);
-  for (const cell of cells) await compare(cell, rateOf);
-  close?.();
-} finally {
-  await server.close();
+const rounds = count.parse(values.rounds);
+const names = positionals.length === 0 ? Object.keys(FAMILIES) : positionals;
+const context = await runContext({ startedAt: new Date(), config: {}, build: await loadNativeBuild() });
+const versions = { ...context.versions };
+const measurements = [];
+for (const name of names) {
+  const ofFamily = await measure(name);
+  const { table, notes } = ceilingTable(ofFamily);
+  process.stdout.write(
+    renderTerminal([...tableBlock(table), ...notes.map(paragraph), ...list(ceilingFindings(ofFamily))]),
+  );
+  measurements.push(...ofFamily);
+}
+if (values.out !== undefined) {
+  const { startedAt, host, build, git } = context;
+  const head = JSON.stringify({ startedAt, host, versions, build, git });
+  const lines = measurements.map((measurement) => JSON.stringify(measurement)).join(',\n');
+  writeFileSync(values.out, `${head.slice(0, -1)},\n"measurements":[\n${lines}\n]}\n`);
 }
 
-async function compare(cell, rateOf) {
+async function measure(family) {
+  const { server: kind, crate, cells, tool: toolOf } = FAMILIES[family];
+  const clients = {
+    ours: {},
+    'ours, one thread': { setting: 'one-thread' },
+    'ours, all cores': { setting: 'all-cores' },
+    [`crate ${crate}`]: { client: crate },
+  };
+  const server = await openTarget(kind, {});
+  try {
+    const tool = toolOf(server);
+    versions[kind] = server.version;
+    versions[tool.name] = tool.version;
+    const measured = [];
+    for (const cell of cells) {
+      const { workload, threads, batch: size } = cell;
+      const rates = await ratesOf({ family, ...cell }, { server, tool, clients });
+      measured.push({ family, workload, threads, batch: size, tool: tool.name, rates });
+      process.stderr.write(`${family} ${workload}, ${threads} connections, batches of ${size}\n`);
+    }
+    tool.close?.();
+    return measured;
+  } finally {
+    await server.close();
+  }
+}
+
+/** Operations a second of the load tool and of each client, one for each round, with six digits. */
+async function ratesOf(cell, { server, tool, clients }) {
   const open = Object.entries(clients).map(async ([client, how]) => {
-    const spec = { family, ...cell, ...how, url: server.url, prefix: server.newPrefix() };
+    const spec = { ...cell, ...how, url: server.url, prefix: server.newPrefix() };
     return [client, await addon.NativeRequests.open(JSON.stringify(spec))];
   });
   const opened = await Promise.all(open);
@@ -90,9 +124,10 @@ async function compare(cell, rateOf) {
     const rate = async (native) => cell.operations / JSON.parse(await native.sample()).seconds;
     for (const [, native] of opened) await rate(native);
     const own = Object.fromEntries(opened.map(([client, native]) => [client, () => rate(native)]));
-    const { theirs, ...rates } = await mediansInTurn({ theirs: () => rateOf(cell), ...own }, Number(rounds));
-    const shown = Object.values(rates).map((of) => `${shownRate(of)} (${shownRatio(of, theirs)})`);
-    console.log(`| ${[cell.workload, cell.threads, cell.batch, shownRate(theirs), ...shown].join(' | ')} |`);
+    const rates = await ratesInTurn({ [tool.name]: () => tool.rateOf(cell), ...own }, rounds);
+    return Object.fromEntries(
+      Object.entries(rates).map(([name, each]) => [name, each.map((value) => Number(value.toPrecision(6)))]),
+    );
   } finally {
     for (const [, native] of opened) await native.close();
   }
@@ -109,7 +144,7 @@ function redisBenchmark({ url }) {
     // The output's last line, such as "GET","95238.10",...
     return Number(output.trim().split('\n').at(-1).split(',')[1].replaceAll('"', ''));
   };
-  return { name: 'redis-benchmark', rateOf };
+  return { name: 'redis-benchmark', version: versionLine(program), rateOf };
 }
 
 function sysbench({ url }) {
@@ -134,7 +169,7 @@ function sysbench({ url }) {
   work(1, 1, 'prepare');
   const rateOf = ({ threads, operations }) =>
     Number(/queries:\s+\d+\s+\(([\d.]+) per sec/.exec(work(threads, operations, 'run'))?.[1]);
-  return { name: 'sysbench', rateOf };
+  return { name: 'sysbench', version: versionLine(program), rateOf };
 }
 
 function wrk({ url }) {
@@ -150,5 +185,5 @@ function wrk({ url }) {
     if (/Non-2xx/.test(output)) throw new Error(output);
     return Number(/Requests\/sec:\s+([\d.]+)/.exec(output)[1]);
   };
-  return { name: 'wrk', rateOf, close: () => rmSync(folder, { recursive: true }) };
+  return { name: 'wrk', version: versionLine(program), rateOf, close: () => rmSync(folder, { recursive: true }) };
 }

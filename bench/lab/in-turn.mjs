@@ -2,6 +2,12 @@ import { median } from '../../dist/stats/quantile.js';
 
 /** Calls every side once a round, and gives the median of what each answered, under the side's name. */
 export async function mediansInTurn(sides, rounds) {
+  const rates = await ratesInTurn(sides, rounds);
+  return Object.fromEntries(Object.entries(rates).map(([name, values]) => [name, median(values)]));
+}
+
+/** Calls every side once a round, and gives what each answered in each round, under the side's name. */
+export async function ratesInTurn(sides, rounds) {
   const names = Object.keys(sides);
   const values = Object.fromEntries(names.map((name) => [name, []]));
   for (let round = 0; round < rounds; round += 1) {
@@ -9,7 +15,7 @@ export async function mediansInTurn(sides, rounds) {
     const order = round % 2 === 1 ? names.toReversed() : names;
     for (const name of order) values[name].push(await sides[name]());
   }
-  return Object.fromEntries(names.map((name) => [name, median(values[name])]));
+  return values;
 }
 
 /** A rate as people read it, such as `12,345`. */

@@ -16,6 +16,15 @@ export function outputOf(program, args, { environment = {}, output = 'pipe' } = 
   return stdout;
 }
 
+/** The first line of what a program prints about its version, which some print to the errors or with a usage that fails. */
+export function versionLine(program) {
+  const { stdout, stderr } = spawnSync(program, ['--version'], { encoding: 'utf8' });
+  return `${stdout}${stderr}`
+    .split('\n')
+    .find((line) => /\d\.\d/.test(line))
+    .trim();
+}
+
 /** The path of the first of the programs that is on the PATH; ends this process, with the names of Debian's packages, if none is. */
 export function findProgram(names, packages) {
   for (const folder of (process.env.PATH ?? '').split(delimiter)) {
