@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { comparisonsOf } from '../../src/compare/comparisons.js';
 import type { Comparison, RunRecord } from '../../src/records/record.js';
+import { median } from '../../src/stats/quantile.js';
+import { seededDraws } from '../../src/stats/random.js';
 import { around, completed, failed, rustLaneOf, skipped } from '../records/sample-run.js';
 
 function pairs(kind: Comparison['kind'], records: readonly RunRecord[]): string[] {
@@ -163,6 +165,29 @@ test('of two processes none is left out, since one alone shows nothing of how th
     comparisonsOf(cells, { rustLaneOf, margin: 0.05 }).find(({ kind }) => kind === 'best')!;
   const { low, high } = comparison([slow, varying, completed(columns, [1, 1])]);
   expect(high / low).toBeGreaterThan(1.3);
+});
+
+test('the best of equal cells looks no faster than one of them', () => {
+  const draw = seededDraws(7);
+  const seconds = (): number[] => Array.from({ length: 5 }, () => 1 + draw(1000) / 5000);
+  const lanes = ['row', 'columns', 'naive-row', 'arrow-ipc', 'arrow-batches'];
+  const bests = Array.from({ length: 300 }, () => {
+    const rust = lanes.map((lane) => completed({ ...rustRow, lane }, seconds()));
+    const cells = [...rust, completed(staged, seconds())];
+    return comparisonsOf(cells, { rustLaneOf, margin: 0.05 }).find(({ kind }) => kind === 'best')!;
+  });
+  // Compared by the samples that made it the fastest, the best of the five would look faster than it is.
+  expect(Math.abs(median(bests.map(({ ratio }) => ratio)) - 1)).toBeLessThan(0.015);
+  expect(bests.filter(({ verdict }) => verdict === 'faster').length).toBeLessThan(0.05 * bests.length);
+});
+
+test('each process is compared by the cell that is the fastest in all others', () => {
+  // Without any one of its three fast processes the first cell is slower than the second.
+  const lucky = completed({ ...rustRow, flavor: 'sync' }, [0.9, 0.9, 0.9, 1.5, 1.5]);
+  const steady = completed({ ...rustRow, flavor: 'async' }, [1, 1, 1, 1, 1]);
+  const node = completed(staged, [2, 2, 2, 2, 2]);
+  const best = comparisonsOf([lucky, steady, node], { rustLaneOf, margin: 0.05 }).find(({ kind }) => kind === 'best');
+  expect(best).toMatchObject({ numerator: lucky.id, ratio: 2, forks: 4 });
 });
 
 test('says on how many processes a ratio rests where the others chose the cells', () => {

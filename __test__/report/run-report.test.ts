@@ -43,7 +43,7 @@ test('a whole run as Markdown', () => {
 
     | Workload | Lane | Rust | Node | Rust factor |
     | --- | --- | --- | --- | ---: |
-    | insert.bulk | best: columns | sync column slices — 32.3 M/s | napi · RowInserter.addColumns — 32.1 M/s | equivalent (0.98–1.04) |
+    | insert.bulk | best: columns | sync column slices — 32.3 M/s | napi · RowInserter.addColumns — 32.1 M/s | equivalent (0.97–1.04) |
     | insert.bulk | naive-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · each value crosses (naive) — 1.25 M/s | 20.0× (19.4–20.6) † |
     | insert.bulk | staged-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · RowInserter.addRow — 23.3 M/s | 1.07× (1.04–1.11) |
     | insert.bulk | best: columns | async column slices × 2 — 50.0 M/s | napi · RowInserter.addColumns × 2 — 40.0 M/s | 1.3× (1.2–1.3) |
@@ -192,7 +192,7 @@ test('a whole run on a terminal', () => {
 
     Workload     Lane                    Rust                                Node                                                     Rust factor
     ───────────  ──────────────────────  ──────────────────────────────────  ────────────────────────────────────────────  ──────────────────────
-    insert.bulk  best: columns           sync column slices — 32.3 M/s       napi · RowInserter.addColumns — 32.1 M/s      equivalent (0.98–1.04)
+    insert.bulk  best: columns           sync column slices — 32.3 M/s       napi · RowInserter.addColumns — 32.1 M/s      equivalent (0.97–1.04)
     insert.bulk  naive-row (Rust: row)   sync RowWriter — 25.0 M/s           napi · each value crosses (naive) — 1.25 M/s     20.0× (19.4–20.6) †
     insert.bulk  staged-row (Rust: row)  sync RowWriter — 25.0 M/s           napi · RowInserter.addRow — 23.3 M/s               1.07× (1.04–1.11)
     insert.bulk  best: columns           async column slices × 2 — 50.0 M/s  napi · RowInserter.addColumns × 2 — 40.0 M/s          1.3× (1.2–1.3)

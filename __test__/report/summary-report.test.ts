@@ -24,7 +24,7 @@ test('one line a workload', () => {
 
     Workload           Engine        Best from Node                           Rate        Rust factor       Addon factor
     ─────────────────  ────────────  ─────────────────────────────  ──────────────  ─────────────────  ─────────────────
-    insert.bulk        embedded      napi · RowInserter.addColumns        32.1 M/s  equal (0.98–1.04)                  —
+    insert.bulk        embedded      napi · RowInserter.addColumns        32.1 M/s  equal (0.97–1.04)                  —
     query.full_scan    memory        napi · executeQueryColumnar          83.3 M/s     2.0× (1.9–2.1)                  —
     query.full_scan    apache-arrow  js · apache-arrow column loop         200 M/s                  —                  —
     query.aggregation  embedded      js · @duckdb/node-api columns  30.3 queries/s                  —  equal (0.97–1.03)
@@ -49,7 +49,7 @@ test('a narrow terminal gets the answer without its rates', () => {
 
     Workload           Engine        Best from Node                      Rust factor
     ─────────────────  ────────────  ────────────────────────────  ─────────────────
-    insert.bulk        embedded      napi · RowInse…er.addColumns  equal (0.98–1.04)
+    insert.bulk        embedded      napi · RowInse…er.addColumns  equal (0.97–1.04)
     query.full_scan    memory        napi · executeQueryColumnar      2.0× (1.9–2.1)
     query.full_scan    apache-arrow  js · apache-ar…w column loop                  —
     query.aggregation  embedded      js · @duckdb/n…e-api columns                  —

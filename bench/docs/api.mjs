@@ -25,6 +25,7 @@ const AREAS = [
   { title: 'SQL', folders: ['library/sql'] },
   { title: 'HTTP', folders: ['library/http'] },
   { title: 'Shards', folders: ['library/shards'] },
+  { title: 'Worker threads', folders: ['library/workers'] },
   { title: 'Codecs', folders: ['library/codecs'] },
   {
     title: 'Errors and options that clients share',

@@ -2,7 +2,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { batchingsOf } from '../../dist/compare/comparisons.js';
+import { comparedAnew } from '../../dist/compare/comparisons.js';
 import { parseRun } from '../../dist/records/run-file.js';
 
 const RESULTS = join(import.meta.dirname, '..', '..', 'results', 'linux-x64');
@@ -14,14 +14,8 @@ const loaded = new Map();
 
 /** The newest run of a kind: `2026-11-21-hyper-insert.json` is one of `hyper-insert`, `2026-11-21.json` one of `main`. */
 export function newestRun(kind) {
-  if (!loaded.has(kind)) loaded.set(kind, withBatchings(parseRun(newestText(kind), kind)));
+  if (!loaded.has(kind)) loaded.set(kind, comparedAnew(parseRun(newestText(kind), kind)));
   return loaded.get(kind);
-}
-
-/** The run with the comparisons of batches, which its compact file leaves out. */
-function withBatchings(run) {
-  const { records, context } = run;
-  return { ...run, comparisons: [...run.comparisons, ...batchingsOf(records, context.config.margin)] };
 }
 
 /** Whether there is a committed file of a kind. */

@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
+import { comparedAnew } from '../../dist/compare/comparisons.js';
 import { parseJson, parseRun } from '../../dist/records/run-file.js';
 import { medianOf } from '../../dist/report/resource-tables.js';
 
@@ -19,8 +20,8 @@ It makes smaller:
   heap         the bytes a call are those of the median, at the first sample of a cell
   numbers      6 significant digits, 5 of a sample, all of a checksum
   histograms   left out; the percentiles stay
-  comparisons  those of the kinds noise-floor and batching, and of a run with --aa or --runtime, are left out: the seconds of the samples
-               give them again
+  comparisons  made anew from the samples, as this version makes them; those of the kinds noise-floor and batching, and of a run with
+               --aa or --runtime, are left out
   layout       one record or comparison a line, without indentation
 
 The result follows schema/run.schema.json, and \`boundary-bench compare\` reads it. A compact file stays as it is when it is
@@ -57,11 +58,15 @@ if (values.help) {
 }
 
 function compact(file) {
+  const records = file.records && rounded(file.records.filter(({ family }) => isKept(family)).map(compactRecord));
   return rounded({
     ...file,
-    ...(file.records && { records: file.records.filter(({ family }) => isKept(family)).map(compactRecord) }),
+    ...(records && { records }),
     ...(file.comparisons && {
-      comparisons: file.comparisons.filter((each) => isKeptComparison(each, file.context.config)),
+      // From the rounded records, so that a compact file gives the same again.
+      comparisons: comparedAnew({ ...file, records }).comparisons.filter((each) =>
+        isKeptComparison(each, file.context.config),
+      ),
     }),
     ...(file.runs && { runs: file.runs.map((run) => ({ ...run, records: run.records.map(compactRecord) })) }),
   });

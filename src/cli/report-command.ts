@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { comparedAnew } from '../compare/comparisons.js';
 import { readRun } from '../records/run-file.js';
 import { isCompact } from '../report/compact.js';
 import { renderRunMarkdown } from '../report/run-report.js';
@@ -10,6 +11,8 @@ interface ReportOptions {
 }
 
 const EXAMPLES = `
+The comparisons are made anew from the samples, as this version makes them.
+
 The page needs no network and no server: it opens from disk, and can be sent as it is. A file of another name than run.json gets
 reports of that name. What the result file leaves out, as compact ones do, is not in the reports, which say so: a compact file
 replaces no report of a whole one beside it. --out says where else to write.
@@ -32,7 +35,7 @@ export function addReportCommand(program: Command): void {
     .addHelpText('after', EXAMPLES)
     .action(async (path: string, { out, open = false }: ReportOptions) => {
       const file = await runFileOf(path);
-      const run = await readRun(file);
+      const run = comparedAnew(await readRun(file));
       const { renderRunHtml } = await import('../report/html/run-page.js');
       const { markdown, html } = reportsOf(file, out);
       if (out === undefined && isCompact(run)) {

@@ -1,8 +1,8 @@
-import type { Comparison, CompletedRecord, RunRecord, Side } from '../records/record.js';
-import { FORKS_FOR_INTERVAL, verdictOf } from '../stats/ratio-interval.js';
+import type { Comparison, CompletedRecord, Run, RunRecord, Sample, Side } from '../records/record.js';
+import { DEFAULT_MARGIN, verdictOf } from '../stats/ratio-interval.js';
 import { completedOf, contestOf, fastestOf, groupBy, largestOfEach } from './cell-groups.js';
 import { summarize } from '../stats/summary.js';
-import { forkCount, rateRatio } from './rate-ratio.js';
+import { type Timed, forkCount, independentForks, rateRatio } from './rate-ratio.js';
 
 /** For a cell's id, the lane on the `rust` side that it is compared with; `undefined` if there is none. */
 export type RustLaneOf = (cellId: string) => string | undefined;
@@ -34,8 +34,8 @@ export interface ComparisonOptions {
  *   threads.
  * - `noise-floor`: the odd over the even processes of one cell, whose ratio shows only noise.
  *
- * The best of several cells is chosen by one half of their processes, and its ratio is that of the other half: the fastest by chance
- * would else look faster than it is.
+ * The best of several cells is named by all of their processes, and its ratio is estimated by processes that did not choose it: the
+ * fastest by chance would else look faster than it is.
  *
  * A cell that moved no rows has no rate, and takes part in no comparison.
  */
@@ -48,6 +48,22 @@ export function comparisonsOf(records: readonly RunRecord[], { rustLaneOf, margi
     ...completed.flatMap(noiseFloor),
   ];
   return pairs.flatMap((pair) => compared(pair, margin));
+}
+
+/** The run with its comparisons made anew from the samples, as this version makes them. Which lanes are compared stays as the run has it. */
+export function comparedAnew<R extends Run>(run: R): R {
+  const laneOf = new Map(run.records.map(({ id, lane }) => [id, lane]));
+  const rustLanes = new Map(
+    run.comparisons.flatMap(({ kind, numerator, denominator }) =>
+      kind === 'lane' ? [[numerator, laneOf.get(denominator)] as const] : [],
+    ),
+  );
+  const { margin } = run.context.config;
+  const options = {
+    rustLaneOf: (id: string) => rustLanes.get(id),
+    margin: typeof margin === 'number' ? margin : DEFAULT_MARGIN,
+  };
+  return { ...run, comparisons: comparisonsOf(run.records, options) };
 }
 
 /** Two cells to compare, under the names of `subject`. */
@@ -115,33 +131,51 @@ function bestComparison(contest: readonly CompletedRecord[]): Pair[] {
   return [{ kind: 'best', ...pair, subject: pair.denominator }];
 }
 
-/**
- * The fastest of each, with the samples to compare them by: if there was a choice, those of the processes that did not decide
- * it.
- */
+/** The fastest of each, with the samples to compare them by: those of `estimated`, if there was a choice. */
 export function contested(
   numerators: readonly CompletedRecord[],
   denominators: readonly CompletedRecord[],
 ): Pick<Pair, 'numerator' | 'denominator' | 'forks'> {
   const isChoice = numerators.length > 1 || denominators.length > 1;
-  // The half of two processes is one, which shows nothing of how they differ.
-  const canSplit = [...numerators, ...denominators].every((record) => forkCount(record) >= FORKS_FOR_INTERVAL);
-  if (!isChoice || !canSplit) return { numerator: fastestOf(numerators)!, denominator: fastestOf(denominators)! };
-  const chosen = (candidates: readonly CompletedRecord[]): CompletedRecord => {
-    const { id } = fastestOf(candidates.map((record) => resummarized(halfOf(record, 'even'))))!;
-    return halfOf(
-      candidates.find((record) => record.id === id)!,
-      'odd',
-    );
-  };
-  const [numerator, denominator] = [chosen(numerators), chosen(denominators)];
-  return { numerator, denominator, forks: Math.min(forkCount(numerator), forkCount(denominator)) };
+  const canHoldOut = [...numerators, ...denominators].every((record) => forkCount(record) > 1);
+  if (!isChoice || !canHoldOut) return { numerator: fastestOf(numerators)!, denominator: fastestOf(denominators)! };
+  const [numerator, denominator] = [estimated(numerators), estimated(denominators)];
+  return { numerator, denominator, forks: Math.min(independentForks(numerator), independentForks(denominator)) };
+}
+
+/** A cell with the samples to compare it by. */
+type Estimated = CompletedRecord & Pick<Timed, 'isChosen'>;
+
+/**
+ * The fastest of several cells, with the samples that say how fast the best of them is: of each process those of the cell that is the fastest
+ * in all others, so that none both chooses and is compared (leave-one-out cross-validation: Stone, "Cross-Validatory Choice and
+ * Assessment of Statistical Predictions", 1974).
+ */
+function estimated(candidates: readonly CompletedRecord[]): Estimated {
+  const best = fastestOf(candidates)!;
+  if (candidates.length === 1) return best;
+  const forks = new Set(candidates.flatMap(({ samples }) => samples.map(({ fork }) => fork)));
+  const samples = [...forks].flatMap((fork) => {
+    const elsewhere = candidates.map((record) => withSamples(record, (sample) => sample.fork !== fork));
+    const { id } = fastestOf(elsewhere.map(resummarized))!;
+    const chosen = candidates.find((record) => record.id === id)!;
+    // Cells of one contest may move different numbers of rows, and the ratio counts those of the best.
+    const scale = best.rows / chosen.rows;
+    return withSamples(chosen, (sample) => sample.fork === fork).samples.map((sample) => ({
+      ...sample,
+      seconds: sample.seconds * scale,
+    }));
+  });
+  return { ...best, samples, isChosen: true };
 }
 
 /** A cell with the samples of every other process alone; the odd ones are as many as the even ones, or one more. */
 function halfOf(record: CompletedRecord, half: 'odd' | 'even'): CompletedRecord {
-  const samples = record.samples.filter(({ fork }) => (fork ?? 0) % 2 === (half === 'odd' ? 1 : 0));
-  return { ...record, samples };
+  return withSamples(record, ({ fork = 0 }) => fork % 2 === (half === 'odd' ? 1 : 0));
+}
+
+function withSamples(record: CompletedRecord, isKept: (sample: Sample) => boolean): CompletedRecord {
+  return { ...record, samples: record.samples.filter(isKept) };
 }
 
 function resummarized(record: CompletedRecord): CompletedRecord {
@@ -156,12 +190,6 @@ function batchingComparison(batched: CompletedRecord, completed: readonly Comple
   );
   if (singles.length === 0) return [];
   return [{ kind: 'batching', ...contested([batched], singles), subject: batched }];
-}
-
-/** The comparisons of batches with single operations alone, which compact files leave out. */
-export function batchingsOf(records: readonly RunRecord[], margin: number): Comparison[] {
-  const completed = completedOf(records);
-  return completed.flatMap((cell) => batchingComparison(cell, completed)).flatMap((pair) => compared(pair, margin));
 }
 
 /** The comparisons of cells with themselves alone, which compact files leave out. */

@@ -7,6 +7,8 @@ import { groupBy } from './cell-groups.js';
 export interface Timed {
   readonly rows: number;
   readonly samples: readonly Sample[];
+  /** Whether the samples are of the fastest of several cells, chosen by cross-validation. */
+  readonly isChosen?: boolean;
 }
 
 /**
@@ -16,7 +18,14 @@ export interface Timed {
 export function rateRatio(numerator: Timed, denominator: Timed): RatioInterval | undefined {
   if (numerator.rows === 0 || denominator.rows === 0) return undefined;
   // Time per row is the inverse of the rate, so the arguments are swapped.
-  return ratioOfForks(secondsPerRow(denominator), secondsPerRow(numerator));
+  return ratioOfForks(secondsPerRow(denominator), secondsPerRow(numerator), {
+    chosen: [denominator.isChosen === true, numerator.isChosen === true],
+  });
+}
+
+/** The number of processes of a cell, less one for a choice: what one shows was partly decided by the others. */
+export function independentForks(cell: Timed): number {
+  return forkCount(cell) - (cell.isChosen === true ? 1 : 0);
 }
 
 /** Whether one of the two was measured in so few processes that the differences between them are hardly known. */

@@ -205,10 +205,7 @@ export interface Comparison {
   /** The ids of the two cells. */
   readonly numerator: string;
   readonly denominator: string;
-  /**
-   * The number of processes on whose samples the ratio rests, of the cell that has fewer; absent where it is all of them. Where there
-   * was a choice of cells, the other processes made it.
-   */
+  /** Where there was a choice of cells: the number of processes on which the ratio rests, less one for a choice, of the side that has fewer. */
   readonly forks?: number;
   readonly ratio: number;
   readonly low: number;

@@ -28,17 +28,24 @@ const SEED = 0x5eed;
  * The interval is by the hierarchical bootstrap (Kalibera and Jones, "Rigorous Benchmarking in Reasonable Time", 2013): forks
  * are resampled with replacement, then the values within each. The percentiles of so few forks are expanded (`expandedTail`).
  *
+ * A side that is `chosen` from several cells by cross-validation counts one fork less: its forks decided about each other. With that,
+ * the best of several equal cells looks as seldom faster or slower than another as one cell does.
+ *
  * The values of a cell with one fork count as forks of one value each; the interval then knows nothing of the differences
  * between processes. Deterministic: the same values always give the same interval. Throws a `RangeError` if a cell has no value.
  */
-export function ratioOfForks(numerators: Forks, denominators: Forks): RatioInterval {
+export function ratioOfForks(
+  numerators: Forks,
+  denominators: Forks,
+  { chosen = [false, false] }: { readonly chosen?: readonly [numerator: boolean, denominator: boolean] } = {},
+): RatioInterval {
   const over = new Resampling(numerators);
   const under = new Resampling(denominators);
   const draw = seededDraws(SEED);
   const ratios = new Float64Array(RESAMPLES);
   for (let i = 0; i < RESAMPLES; i++) ratios[i] = over.median(draw) / under.median(draw);
   ratios.sort();
-  const outside = tailOf(over.count, under.count);
+  const outside = tailOf(over.count - Number(chosen[0]), under.count - Number(chosen[1]));
   return {
     ratio: median(numerators.flat()) / median(denominators.flat()),
     low: quantileOfSorted(ratios, outside),
