@@ -36,6 +36,11 @@ export interface RequestMeasures {
 export interface Stopwatch {
   /** Resolves when a prepared sample may begin, together with those of other processes or threads; absent: at once. */
   ready?(): Promise<void>;
+  /**
+   * Resolves when the timed work of other processes or threads has ended as well, so that what a sample checks afterwards takes no
+   * time of theirs; absent: at once.
+   */
+  ended?(): Promise<void>;
   /** Begins to time. It must not be running. */
   start(): void;
   /** Ends what `start` began. */

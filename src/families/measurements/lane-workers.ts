@@ -5,6 +5,7 @@ import type { Checksum } from '../../records/record.js';
 import { sharedNow } from '../shared-now.js';
 import type { CodecWork, NativeTiming } from '../workload.js';
 import type { LaneTask } from './lane.js';
+import type { LaneResult } from './worker.js';
 
 const WORKER_MODULE = builtModule(new URL('worker.js', import.meta.url));
 
@@ -15,7 +16,7 @@ const MS_PER_SECOND = 1000;
 export interface WorkersResult {
   /**
    * The time from the common start until the last worker's end, without each worker's pauses. The CPU time is that of the whole
-   * process, pauses included: Node does not report it per thread.
+   * process, without that of the workers' threads in their pauses.
    */
   readonly timing: NativeTiming;
   /** The checksum of each worker's rows, for a lane out. */
@@ -68,8 +69,7 @@ export class LaneWorkers {
         seconds: Math.max(...elapsed) / MS_PER_SECOND,
         ...(encodeSeconds === undefined ? {} : { encodeSeconds }),
         ...(decodeSeconds === undefined ? {} : { decodeSeconds }),
-        cpuUserSeconds: cpu.user / MICROSECONDS_PER_SECOND,
-        cpuSystemSeconds: cpu.system / MICROSECONDS_PER_SECOND,
+        ...cpuOf(cpu, results),
       },
       checksums: results.flatMap(({ checksum }) => checksum ?? []),
     };
@@ -79,4 +79,20 @@ export class LaneWorkers {
   close(): Promise<void> {
     return this.#pool.close();
   }
+}
+
+/** The CPU time of the work, without the pauses of its threads; nothing where these are not known. */
+function cpuOf(
+  { user, system }: NodeJS.CpuUsage,
+  results: readonly LaneResult[],
+): Pick<NativeTiming, 'cpuUserSeconds' | 'cpuSystemSeconds'> {
+  const pauses = results.map(({ pausedCpu }) => pausedCpu);
+  const sum = (of: 'user' | 'system'): number => pauses.reduce((total, cpu) => total + (cpu?.[of] ?? Number.NaN), 0);
+  const [paused, pausedInSystem] = [sum('user'), sum('system')];
+  if (Number.isNaN(paused)) return {};
+  // The kernel divides the time of a thread between the two with less precision than it knows their sum.
+  return {
+    cpuUserSeconds: Math.max(0, user / MICROSECONDS_PER_SECOND - paused),
+    cpuSystemSeconds: Math.max(0, system / MICROSECONDS_PER_SECOND - pausedInSystem),
+  };
 }

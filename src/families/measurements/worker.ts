@@ -5,13 +5,15 @@ import type { Checksum } from '../../records/record.js';
 import type { CodecWork } from '../workload.js';
 import type { LaneRun, LaneTask } from './lane.js';
 import { prepareLane } from './lanes.js';
-import { ThreadClock } from './thread-clock.js';
+import { type CpuSeconds, ThreadClock } from './thread-clock.js';
 
 /** The result of one execution in one thread. */
 export interface LaneResult {
   /** The end of the work, on the clock that all threads share. */
   readonly endedAt: number;
   readonly pausedMs: number;
+  /** The CPU time of the thread in its pauses; `undefined` where the platform does not report it. */
+  readonly pausedCpu: CpuSeconds | undefined;
   readonly codecMs: Readonly<Partial<Record<CodecWork, number>>>;
   readonly checksum: Checksum | undefined;
 }
@@ -26,8 +28,8 @@ export async function execute(_: undefined, { signal }: WorkerContext): Promise<
   if (run === undefined) throw new Error('the thread has prepared no lane');
   const clock = new ThreadClock();
   const checksum = await run(clock, signal as AbortSignal);
-  const { endedAt, pausedMs, codecMs } = clock;
-  return { endedAt, pausedMs, codecMs, checksum };
+  const { endedAt, pausedMs, pausedCpu, codecMs } = clock;
+  return { endedAt, pausedMs, pausedCpu, codecMs, checksum };
 }
 
 /** Collects garbage. A run that exposes the collector exposes it in threads that start later, too. */

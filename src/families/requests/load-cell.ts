@@ -71,6 +71,7 @@ async function timeLoad(
           serverCpuSystemSeconds: Math.max(0, after.system - before.system),
         }),
   });
+  await stopwatch.ended?.();
 }
 
 /** The CPU time of all processes; `undefined` if there is none, or one of them can't be read. */

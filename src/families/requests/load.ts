@@ -38,9 +38,6 @@ export interface LoadOutcome {
   readonly unsent: number;
 }
 
-/** The milliseconds from the start of an open loop to its first request. */
-const OPEN_LOOP_DELAY_MS = 2;
-
 /** The most milliseconds by which timers are late; this last part of a wait is spent in turns of the event loop. */
 const TIMER_LATE_MS = 2;
 
@@ -144,8 +141,8 @@ async function sendAll(requesters: readonly Requester[], load: Load, stop: Stop)
 class Schedule {
   readonly behind = new LatencyHistogram();
   readonly requests: number;
-  /** The time at which the first request is due. */
-  readonly start = performance.now() + OPEN_LOOP_DELAY_MS;
+  /** The time at which the first request is due: at once, since a wait before it would count as time of the load. */
+  readonly start = performance.now();
   readonly #rate: number;
   readonly #stop: Stop;
   /** The number of requests that were noticed as due. */

@@ -1,9 +1,9 @@
 /** The program of a process that measures a part of a cell: it makes the calls that the process of the cell asks for. */
 import { sentError } from '../../../errors.js';
-import { close, load, open, prepare, verify } from './part.js';
+import { close, finish, load, open, prepare, verify } from './part.js';
 import type { FromPart, PartCall, PartMessage } from './part-processes.js';
 
-const FUNCTIONS = { open, prepare, load, verify, close } satisfies Record<PartCall['name'], unknown>;
+const FUNCTIONS = { open, prepare, load, finish, verify, close } satisfies Record<PartCall['name'], unknown>;
 
 let aborting = new AbortController();
 

@@ -32,7 +32,6 @@ export interface PartSample {
   readonly cpuSystemSeconds?: number | undefined;
   readonly threadCpuSeconds?: number | undefined;
   readonly measures: RequestMeasures;
-  readonly checksum: Checksum;
 }
 
 interface Opened {
@@ -76,17 +75,25 @@ export async function prepare(): Promise<void> {
   await Promise.race([stopwatch.arrived, sample]);
 }
 
-/** Sends the load of the sample that was prepared. */
+/** Sends the load of the sample that was prepared. What is read back waits for `finish`, so that it takes no time of other parts. */
 export async function load(_: undefined, { signal }: Pick<WorkerContext, 'signal'>): Promise<PartSample> {
-  const { cell } = openedPart();
+  const { stopwatch, sample, aborting } = pending!;
+  signal.addEventListener('abort', () => aborting.abort(), { once: true });
+  stopwatch.go();
+  await Promise.race([stopwatch.stopped, sample]);
+  return stopwatch.taken();
+}
+
+/** Ends the sample whose load was sent; resolves to its checksum. */
+export async function finish(_: undefined, { signal }: Pick<WorkerContext, 'signal'>): Promise<Checksum> {
   const { stopwatch, sample, aborting } = pending!;
   pending = undefined;
   signal.addEventListener('abort', () => aborting.abort(), { once: true });
-  stopwatch.go();
+  stopwatch.finish();
   const checksum = await sample;
   // Sums that add up can hide parts that are wrong.
-  verifyChecksum(checksum, cell.expected);
-  return { ...stopwatch.taken(), checksum };
+  verifyChecksum(checksum, openedPart().cell.expected);
+  return checksum;
 }
 
 /** Checks each answer, or what was written, by itself. */
@@ -94,7 +101,7 @@ export async function verify(_: undefined, { signal }: Pick<WorkerContext, 'sign
   await openedPart().cell.verify?.(new PartStopwatch(), signal);
 }
 
-/** Ends a sample that was prepared and not loaded, and closes the cell; does nothing the second time. */
+/** Ends a sample that was prepared and not finished, and closes the cell; does nothing the second time. */
 export async function close(): Promise<void> {
   const { family, cell } = opened ?? {};
   opened = undefined;
@@ -106,12 +113,13 @@ export async function close(): Promise<void> {
   }
 }
 
-/** Ends a sample that was prepared, but not loaded. */
+/** Ends a sample that was prepared, but not finished. */
 async function abandon(): Promise<void> {
   const left = pending;
   pending = undefined;
   left?.aborting.abort();
   left?.stopwatch.go();
+  left?.stopwatch.finish();
   await left?.sample.catch(() => {});
 }
 
@@ -124,23 +132,40 @@ function openedPart(): Opened {
 class PartStopwatch implements Stopwatch {
   /** Resolves when the load can begin. */
   readonly arrived: Promise<void>;
+  /** Resolves when the load has ended. */
+  readonly stopped: Promise<void>;
   readonly #begun: Promise<void>;
+  readonly #finished: Promise<void>;
   #arrive!: () => void;
   #begin!: () => void;
+  #end!: () => void;
+  #finish!: () => void;
   #wentAt = 0;
   #lap: { readonly at: number; readonly cpu: NodeJS.CpuUsage; readonly thread: number | undefined } | undefined;
-  #timing: Omit<PartSample, 'measures' | 'checksum'> | undefined;
+  #timing: Omit<PartSample, 'measures'> | undefined;
   #measures: RequestMeasures = {};
 
   constructor() {
     this.arrived = new Promise((resolve) => (this.#arrive = resolve));
     this.#begun = new Promise((resolve) => (this.#begin = resolve));
+    this.stopped = new Promise((resolve) => (this.#end = resolve));
+    this.#finished = new Promise((resolve) => (this.#finish = resolve));
   }
 
   /** Lets the load begin. */
   go(): void {
     this.#wentAt = sharedNow();
     this.#begin();
+  }
+
+  /** Lets the sample go on after its load. */
+  finish(): void {
+    this.#finish();
+  }
+
+  async ended(): Promise<void> {
+    this.#end();
+    await this.#finished;
   }
 
   async ready(): Promise<void> {
@@ -181,7 +206,7 @@ class PartStopwatch implements Stopwatch {
 
   addHeapBytes(): void {}
 
-  taken(): Omit<PartSample, 'checksum'> {
+  taken(): PartSample {
     if (this.#timing === undefined) throw checksumMismatch('the part of the cell has timed no load');
     return { ...this.#timing, measures: this.#measures };
   }

@@ -19,7 +19,7 @@ interface Parts {
   /** Whether the CPU time of one part is that of all, since they share a process. */
   readonly isOneProcess: boolean;
   /** Calls a function of each part; returns the promises of all. */
-  each<Name extends 'open' | 'prepare' | 'load' | 'verify' | 'close'>(
+  each<Name extends 'open' | 'prepare' | 'load' | 'finish' | 'verify' | 'close'>(
     name: Name,
     argumentOf: (index: number) => Parameters<(typeof Part)[Name]>[0],
     signal?: AbortSignal,
@@ -117,7 +117,7 @@ async function openParts(parts: Parts, tasks: readonly PartTask[]): Promise<Open
         ...(threadCpu === undefined ? {} : { mainThreadCpuSeconds: threadCpu }),
       });
       stopwatch.addRequests(measuresOf(samples));
-      return merged(samples.map(({ checksum }) => checksum));
+      return merged(await allOf(parts.each('finish', () => undefined, signal as AbortSignal)));
     },
     verify: async (_, signal) => void (await allOf(parts.each('verify', () => undefined, signal as AbortSignal))),
     close,
