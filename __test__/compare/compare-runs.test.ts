@@ -177,6 +177,41 @@ test('refuses cells of different numbers of rows, unless it is forced', () => {
   expect(compareRuns(few!, many!, { force: true }).cells).toHaveLength(1);
 });
 
+test('refuses cells that read other values, as of another scale, unless it is forced', () => {
+  const before = completed(row, around(1));
+  const after = { ...before, checksum: { ...before.checksum, sums: { ...before.checksum.sums, id: '1' } } };
+  expect(() => compareRuns(runOf([before]), runOf([after]))).toThrow(
+    expect.objectContaining({
+      code: 'BB_COMPARE_DIFFERENT_WORK',
+      message: expect.stringContaining('the sum of id: 49999995000000 and 1'),
+    }),
+  );
+  expect(compareRuns(runOf([before]), runOf([after]), { force: true }).cells).toHaveLength(1);
+  // Sums of floats depend on the order in which an engine adds.
+  const rounded = {
+    ...before,
+    checksum: { rows: before.rows, sums: { ...before.checksum.sums, value: 4999999500000.251 } },
+  };
+  expect(compareRuns(runOf([before]), runOf([rounded])).cells).toHaveLength(1);
+});
+
+test('refuses runs through different networks, unless it is forced', () => {
+  const plain = runOf([completed(row, around(1))]);
+  const trip = { medianUs: 1, p99Us: 2 } as never;
+  const shards = { by: 'proxy', delayUs: 500, plain: trip, slowed: trip } as never;
+  const far = { ...plain, context: { ...plain.context, networks: { embedded: shards } } };
+  expect(() => compareRuns(plain, far)).toThrow(
+    expect.objectContaining({
+      code: 'BB_COMPARE_DIFFERENT_WORK',
+      message: expect.stringContaining('(none and embedded: 500 µs each way by the proxy)'),
+    }),
+  );
+  expect(compareRuns(far, far).cells).toHaveLength(1);
+  const elsewhere = { ...plain, context: { ...plain.context, networks: { shards } } };
+  expect(compareRuns(plain, elsewhere).cells).toHaveLength(1);
+  expect(compareRuns(plain, far, { force: true }).cells).toHaveLength(1);
+});
+
 test('refuses runs without a cell in common, also where it is forced', () => {
   const [before, after] = [runOf([completed(row, around(1))]), runOf([completed(columns, around(1))])];
   for (const force of [false, true]) {

@@ -57,6 +57,19 @@ describe('a history', () => {
     expect(renderHistoryTerminal(forced)).toContain(`The runs are from different hardware:\n\n- ${difference}\n`);
   });
 
+  it('is of one work, unless it is forced, and names the run that is of another', () => {
+    const fewer = completed({ side: 'napi', lane: 'row', variant: 'row', rows: 1000 }, around(1));
+    const all = [first, second, named('few.json', 4, [fewer])];
+    expect(() => historyOf(all)).toThrow(
+      expect.objectContaining({
+        code: 'BB_COMPARE_DIFFERENT_ROWS',
+        message: expect.stringMatching(/^few\.json: 1 of 1 cells moved different numbers of rows/),
+        hint: expect.stringContaining('Leave that run out.'),
+      }),
+    );
+    expect(historyOf(all, { force: true }).cells.map(({ steps }) => steps.length)).toEqual([2]);
+  });
+
   it('on a terminal', () => {
     expect(renderHistoryTerminal(historyOf([first, second, third]))).toMatchInlineSnapshot(`
       "Run  Started           Commit        Node.js  From

@@ -33,7 +33,7 @@ export function addCompareCommand(program: Command, finish: Finish): void {
     )
     .argument('<before>', 'the run that is the baseline: its run.json or its directory')
     .argument('<after>', 'the run to judge')
-    .option('--force', 'compare though the hardware or the numbers of rows differ')
+    .option('--force', 'compare though the hardware or the work differs')
     .option('--threshold <part>', 'the part of its speed a cell may lose', parserOf(parseFraction), DEFAULT_THRESHOLD)
     .option('--json', 'print JSON')
     .option('--html <file>', 'also write a page with pictures')

@@ -10,7 +10,7 @@ interface HistoryOptions {
 }
 
 const EXAMPLES = `
-Each cell is compared with the first run that has it. Runs of other hardware than the first one's are refused unless --force is
+Each cell is compared with the first run that has it. Runs of other hardware or other work than the first one's are refused unless --force is
 given.
 
 Exit code: 0, 2 where the runs can't be read or compared.
@@ -25,7 +25,7 @@ export function addHistoryCommand(program: Command): void {
     .summary('show runs of one machine over time')
     .description('Shows the cells of many runs of one machine in the order of their starts, with their commits.')
     .argument('<runs...>', 'directories of runs, directories with such directories, or run.json files')
-    .option('--force', 'show them though the hardware differs')
+    .option('--force', 'show them though the hardware or the work differs')
     .option('--html <file>', 'also write a page with pictures')
     .addHelpText('after', EXAMPLES)
     .action(async (paths: readonly string[], { force = false, html }: HistoryOptions) => {

@@ -3,13 +3,14 @@ import { BoundaryError } from '../errors.js';
 import { type RatioInterval, verdictOf } from '../stats/ratio-interval.js';
 import { hardwareDifferences } from './hardware.js';
 import { rateRatio } from './rate-ratio.js';
+import { FORCE, requireSameNetwork, requireSameWork } from './same-work.js';
 import { versionDifferences } from './versions.js';
 
 /** The fraction of its speed that a cell may lose before it counts as a regression. */
 export const DEFAULT_THRESHOLD = 0.05;
 
 export interface CompareOptions {
-  /** Whether to compare runs of different hardware, and cells of different numbers of rows. */
+  /** Whether to compare runs of different hardware, and cells that did different work. */
   readonly force?: boolean;
   /** The fraction of its speed that a cell may lose, from 0 to below 1. Default: `DEFAULT_THRESHOLD`. */
   readonly threshold?: number;
@@ -43,8 +44,7 @@ export interface RunComparison {
 
 /**
  * Compares two runs cell by cell, by id, with `before` as the baseline. Throws a `BoundaryError` with the code
- * `BB_COMPARE_DIFFERENT_HARDWARE` if the hosts differ, `BB_COMPARE_DIFFERENT_RATES` if cells were asked for different rates, or
- * `BB_COMPARE_DIFFERENT_ROWS` if they moved different numbers of rows, and `force`
+ * `BB_COMPARE_DIFFERENT_HARDWARE` if the hosts differ, or those of `requireSameNetwork` and `requireSameWork` if the work does, and `force`
  * isn't set, and a `RangeError` for a threshold outside 0 to 1.
  */
 export function compareRuns(before: Run, after: Run, options: CompareOptions = {}): RunComparison {
@@ -74,7 +74,10 @@ export function compareRuns(before: Run, after: Run, options: CompareOptions = {
     else incomparable.push(b);
   }
   if (![...earlier.keys()].some((id) => later.has(id))) throw nothingInCommon();
-  if (options.force !== true) requireSameWork(cells);
+  if (options.force !== true) {
+    requireSameNetwork(before.context, after.context, cells);
+    requireSameWork(cells);
+  }
   return {
     threshold,
     hardwareDifferences: differences,
@@ -88,37 +91,12 @@ export function compareRuns(before: Run, after: Run, options: CompareOptions = {
   };
 }
 
-/** Throws for cells of different rates that were asked for, or of different numbers of rows: fixed costs weigh more where there are few, which would look like a change. */
-function requireSameWork(cells: readonly CellComparison[]): void {
-  // The id of a cell does not name the rate at which its requests were sent.
-  const paced = cells.find(({ before, after }) => before.rate !== after.rate);
-  if (paced !== undefined) {
-    const rateText = ({ rate }: CompletedRecord): string => (rate === undefined ? 'no rate' : `${rate}/s`);
-    throw new BoundaryError(
-      'BB_COMPARE_DIFFERENT_RATES',
-      `${paced.after.id} was asked for ${rateText(paced.before)} and for ${rateText(paced.after)}, so what it reached can't be compared`,
-      { hint: `Measure both runs with the same --rate, or both without. ${FORCE}` },
-    );
-  }
-  const others = cells.filter(({ before, after }) => before.rows !== after.rows);
-  const [first] = others;
-  if (first === undefined) return;
-  const rows = `${first.after.id}: ${first.before.rows} and ${first.after.rows}`;
-  throw new BoundaryError(
-    'BB_COMPARE_DIFFERENT_ROWS',
-    `${others.length} of ${cells.length} cells moved different numbers of rows, so their rates can't be compared (${rows})`,
-    { hint: `Measure both runs with the same number of rows. ${FORCE}` },
-  );
-}
-
 /** The error of runs that say nothing about each other, which a check of regressions must not pass. */
 function nothingInCommon(): BoundaryError {
   return new BoundaryError('BB_COMPARE_NOTHING', 'the runs have no cell in common', {
     hint: 'Measure the same family, engines, workloads and lanes in both.',
   });
 }
-
-const FORCE = '--force compares them all the same.';
 
 function compareCell(before: RunRecord, after: RunRecord, threshold: number): CellComparison | undefined {
   if (before.outcome !== 'completed' || after.outcome !== 'completed') return undefined;

@@ -4,6 +4,7 @@ import { type RatioInterval, verdictOf } from '../stats/ratio-interval.js';
 import { completedOf, groupBy } from './cell-groups.js';
 import { hardwareDifferences } from './hardware.js';
 import { rateRatio } from './rate-ratio.js';
+import { requireSameNetwork, requireSameWork } from './same-work.js';
 
 /** A run with the name that it has in messages and tables. */
 export interface NamedRun {
@@ -37,8 +38,8 @@ export interface RunHistory {
 }
 
 /**
- * The cells of many runs over time. Throws a `BoundaryError`: `BB_COMPARE_DIFFERENT_HARDWARE` if the hosts differ and `force` isn't
- * set, and `BB_COMPARE_ONE_RUN` for fewer than two runs.
+ * The cells of many runs over time. Throws a `BoundaryError`: `BB_COMPARE_ONE_RUN` for fewer than two runs, and, unless `force` is set,
+ * `BB_COMPARE_DIFFERENT_HARDWARE` if the hosts differ, and those of `requireSameNetwork` and `requireSameWork` if the work does.
  */
 export function historyOf(
   given: readonly NamedRun[],
@@ -57,7 +58,29 @@ export function historyOf(
       { hint: 'Leave those runs out, or add --force.' },
     );
   }
-  return { runs, hardwareDifferences: differences, cells: cellsOf(runs) };
+  const cells = cellsOf(runs);
+  if (!force) requireOneWork(runs, cells);
+  return { runs, hardwareDifferences: differences, cells };
+}
+
+/** Throws, with the name of the run, if a cell did other work than in the first run that has it. */
+function requireOneWork(runs: readonly NamedRun[], cells: readonly CellHistory[]): void {
+  const ofRecord = new Map(runs.flatMap(({ run }) => run.records.map((record) => [record, run.context] as const)));
+  for (const [at, { name, run }] of runs.entries()) {
+    const pairs = cells.flatMap(({ first: before, steps }) =>
+      steps.filter((step) => step.at === at).map(({ record: after }) => ({ before, after })),
+    );
+    try {
+      requireSameWork(pairs);
+      for (const pair of pairs) requireSameNetwork(ofRecord.get(pair.before)!, run.context, [pair]);
+    } catch (thrown) {
+      const { code, message, hint } = thrown as BoundaryError;
+      throw new BoundaryError(code, `${name}: ${message}`, {
+        hint: `Leave that run out. ${hint}`,
+        cause: thrown,
+      });
+    }
+  }
 }
 
 function cellsOf(runs: readonly NamedRun[]): CellHistory[] {
