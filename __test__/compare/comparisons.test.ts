@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { comparisonsOf } from '../../src/compare/comparisons.js';
-import type { Comparison, RunRecord } from '../../src/records/record.js';
+import type { Comparison, CompletedRecord, RunRecord } from '../../src/records/record.js';
 import { median } from '../../src/stats/quantile.js';
 import { seededDraws } from '../../src/stats/random.js';
 import { around, completed, failed, rustLaneOf, skipped } from '../records/sample-run.js';
@@ -165,6 +165,25 @@ test('of two processes none is left out, since one alone shows nothing of how th
     comparisonsOf(cells, { rustLaneOf, margin: 0.05 }).find(({ kind }) => kind === 'best')!;
   const { low, high } = comparison([slow, varying, completed(columns, [1, 1])]);
   expect(high / low).toBeGreaterThan(1.3);
+});
+
+test('clients get no verdict where the server was the limit of both', () => {
+  const request = { family: 'kv', workload: 'get', engine: 'redis', threads: 32, batch: 1, lane: 'call' } as const;
+  const cell = (side: 'rust' | 'napi', seconds: number, busy: number): CompletedRecord => {
+    const record = completed({ ...request, side, variant: 'KvClient' }, around(seconds));
+    const samples = record.samples.map((sample) => ({
+      ...sample,
+      serverCpuUserSeconds: 0.75 * busy * sample.seconds,
+      serverCpuSystemSeconds: 0.25 * busy * sample.seconds,
+    }));
+    return { ...record, samples };
+  };
+  const verdicts = (...records: readonly RunRecord[]): string[] =>
+    comparisonsOf(records, { rustLaneOf, margin: 0.05 })
+      .filter(({ kind }) => kind === 'best')
+      .map(({ verdict }) => verdict);
+  expect(verdicts(cell('rust', 1, 0.95), cell('napi', 2, 0.93))).toEqual(['server-bound']);
+  expect(verdicts(cell('rust', 1, 0.95), cell('napi', 2, 0.5))).toEqual(['faster']);
 });
 
 test('the best of equal cells looks no faster than one of them', () => {

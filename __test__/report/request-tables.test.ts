@@ -116,6 +116,9 @@ test('says where the server was the limit, and then nothing about the client', (
     ['call', '1.3× (1.2–1.3)'],
   ]);
   expect(headToHead.notes).toEqual([RUST_FACTOR_NOTE, notes.at(-1)]);
+  expect(requestAdviceFor(run(bound), 'redis')[0]).toContain(
+    'would be faster can not be told, since the server was the limit of both (1.2–1.3)',
+  );
   // Another server may have more threads.
   const other = bound.map((record) => ({ ...record, engine: 'mysql' }));
   expect(requestTable(other, 4).notes).not.toContain(notes.at(-1));

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 
 import { comparedAnew } from '../../dist/compare/comparisons.js';
 import { parseJson, parseRun } from '../../dist/records/run-file.js';
-import { medianOf } from '../../dist/report/resource-tables.js';
+import { medianOf } from '../../dist/stats/summary.js';
 
 const USAGE = `Usage: node bench/lab/compact-run.mjs RUN.json [--family NAME | --model] [--out FILE]
 
@@ -18,6 +18,7 @@ those of one with --family. With --model it keeps the cost model alone, which ha
 It makes smaller:
   samples      only their fork, executions and seconds stay, those of encoding and decoding too; run.md has the medians of the rest
   heap         the bytes a call are those of the median, at the first sample of a cell
+  server       the share of the CPU that the server used is that of the median, at the first sample of a cell
   numbers      6 significant digits, 5 of a sample, all of a checksum
   histograms   left out; the percentiles stay
   comparisons  made anew from the samples, as this version makes them; those of the kinds noise-floor and batching, and of a run with
@@ -85,6 +86,13 @@ function compactRecord(record) {
   if (record.outcome !== 'completed') return record;
   const { samples, latency, behind } = record;
   const heapBytesPerCall = medianOf(record, (sample) => sample.heapBytesPerCall);
+  // The shares of the server's time decide whether it was the limit.
+  const serverShare = (secondsOf) =>
+    medianOf(record, (sample) => secondsOf(sample) && secondsOf(sample) / sample.seconds);
+  const [user, system] = [
+    serverShare((sample) => sample.serverCpuUserSeconds),
+    serverShare((sample) => sample.serverCpuSystemSeconds),
+  ];
   return {
     ...record,
     samples: samples.map(({ fork, executions, seconds, encodeSeconds, decodeSeconds }, place) => ({
@@ -94,6 +102,8 @@ function compactRecord(record) {
       encodeSeconds,
       decodeSeconds,
       heapBytesPerCall: place === 0 ? heapBytesPerCall : undefined,
+      serverCpuUserSeconds: place === 0 && user !== undefined ? user * seconds : undefined,
+      serverCpuSystemSeconds: place === 0 && system !== undefined ? system * seconds : undefined,
     })),
     ...(latency && { latency: compactLatency(latency) }),
     ...(behind && { behind: compactLatency(behind) }),

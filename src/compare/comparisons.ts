@@ -2,6 +2,7 @@ import type { Comparison, CompletedRecord, Run, RunRecord, Sample, Side } from '
 import { DEFAULT_MARGIN, verdictOf } from '../stats/ratio-interval.js';
 import { completedOf, contestOf, fastestOf, groupBy, largestOfEach } from './cell-groups.js';
 import { summarize } from '../stats/summary.js';
+import { verdictOn } from './server-bound.js';
 import { type Timed, forkCount, independentForks, rateRatio } from './rate-ratio.js';
 
 /** For a cell's id, the lane on the `rust` side that it is compared with; `undefined` if there is none. */
@@ -223,7 +224,11 @@ function compared({ kind, numerator, denominator, subject, forks }: Pair, margin
       denominator: denominator.id,
       ...(forks === undefined ? {} : { forks }),
       ...interval,
-      verdict: verdictOf(interval, margin),
+      // What batching gains, and noise, are no verdict on a client.
+      verdict:
+        kind === 'lane' || kind === 'best'
+          ? verdictOn(numerator, denominator, interval, margin)
+          : verdictOf(interval, margin),
     },
   ];
 }

@@ -1,6 +1,7 @@
 import type { CompletedRecord, Run, Verdict } from '../records/record.js';
-import { DEFAULT_MARGIN, type RatioInterval, verdictOf } from '../stats/ratio-interval.js';
+import { DEFAULT_MARGIN, type RatioInterval } from '../stats/ratio-interval.js';
 import { rateRatio } from './rate-ratio.js';
+import { verdictOn } from './server-bound.js';
 
 /** The ratio of two cells' rows per second, with the verdict on the first; `undefined` if one of them has no rate. */
 export type Judge = (
@@ -19,6 +20,6 @@ export function judgeOf(run: Pick<Run, 'context'>): Judge {
   const margin = marginOf(run);
   return (numerator, denominator) => {
     const interval = rateRatio(numerator, denominator);
-    return interval && { ...interval, verdict: verdictOf(interval, margin) };
+    return interval && { ...interval, verdict: verdictOn(numerator, denominator, interval, margin) };
   };
 }

@@ -9,6 +9,8 @@ export interface AddonOverJavaScript {
   readonly addon: CompletedRecord;
   readonly javaScript: CompletedRecord;
   readonly judged: NonNullable<ReturnType<Judge>>;
+  /** As in `Comparison`. */
+  readonly forks?: number;
 }
 
 /**
@@ -22,10 +24,17 @@ export function addonOverJavaScript(cells: readonly CompletedRecord[], judge: Ju
     some.filter(({ batch }) => others.some((other) => other.batch === batch));
   const [ours, theirs] = [sharing(addon, javaScript), sharing(javaScript, addon)];
   if (ours.length === 0 || theirs.length === 0) return undefined;
-  const { numerator, denominator } = contested(ours, theirs);
+  const { numerator, denominator, forks } = contested(ours, theirs);
   const judged = judge(numerator, denominator);
   const whole = ({ id }: CompletedRecord): CompletedRecord => cells.find((cell) => cell.id === id)!;
-  return judged && { addon: whole(numerator), javaScript: whole(denominator), judged };
+  return (
+    judged && {
+      addon: whole(numerator),
+      javaScript: whole(denominator),
+      judged,
+      ...(forks === undefined ? {} : { forks }),
+    }
+  );
 }
 
 /** The run's comparison of the best of Rust with the best of Node in the contest of these cells. */

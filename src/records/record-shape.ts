@@ -152,7 +152,7 @@ const comparison = objectOf<Comparison>(
     ratio: amount,
     low: amount,
     high: amount,
-    verdict: oneOf<Verdict>('faster', 'slower', 'equivalent', 'inconclusive'),
+    verdict: oneOf<Verdict>('faster', 'slower', 'equivalent', 'inconclusive', 'server-bound'),
   },
   { transport: text, workers: positiveCount, threads: positiveCount, batch: positiveCount, forks: positiveCount },
 );

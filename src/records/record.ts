@@ -180,9 +180,10 @@ export type RunRecord = CompletedRecord | FailedRecord | SkippedRecord;
 
 /**
  * The verdict of a comparison: `equivalent` if all of the ratio's interval is within the margin of 1, `inconclusive` if the interval
- * contains 1 and goes beyond the margin.
+ * contains 1 and goes beyond the margin. `server-bound` if the server was busy all the time in both cells, whose ratio then says nothing
+ * about the clients.
  */
-export type Verdict = 'faster' | 'slower' | 'equivalent' | 'inconclusive';
+export type Verdict = 'faster' | 'slower' | 'equivalent' | 'inconclusive' | 'server-bound';
 
 /**
  * The comparison of two cells: the ratio of the numerator's rows per second to the denominator's, with its 95% bootstrap

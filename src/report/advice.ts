@@ -17,12 +17,14 @@ import { type Judge, judgeOf } from '../compare/judge.js';
 import { hasFewForks } from '../compare/rate-ratio.js';
 import { addonOverJavaScript, bestComparisonOf, bestFromNode } from '../compare/sides.js';
 import type { Cell, CompletedRecord, Run } from '../records/record.js';
-import { FORKS_FOR_INTERVAL, type RatioInterval } from '../stats/ratio-interval.js';
+import { FORKS_FOR_INTERVAL } from '../stats/ratio-interval.js';
 import { rateOf } from '../stats/summary.js';
 import { isCall } from './call-table.js';
 import { formatCountedRate, formatDuration, formatFactor, formatInterval, formatRows } from './format.js';
 import { type Pair, pairsOf } from './head-to-head.js';
 import { nameOf, variantOf } from './labels.js';
+
+type Judged = NonNullable<ReturnType<Judge>>;
 
 /** Cells with fewer rows are rated by the execution, not by the row. */
 const ROWS_PAID_BY_THE_ROW = 1000;
@@ -95,6 +97,7 @@ export function recommended(run: Run, contest: readonly CompletedRecord[], judge
     case 'faster':
       return best?.side === 'js' ? sides.addon : best;
     case 'inconclusive':
+    case 'server-bound':
       return best;
   }
 }
@@ -108,7 +111,7 @@ function choice(run: Run, best: CompletedRecord, rivals: readonly CompletedRecor
   if (best.side !== 'js') {
     const subject = best.id === addon.id ? 'it' : variantOf(addon);
     const claim = `${subject} is faster than ${variantOf(javaScript)}`;
-    return `from Node use ${named}${judged.verdict === 'inconclusive' ? `; ${openText(claim, judged)}` : ''}`;
+    return `from Node use ${named}${isOpen(judged) ? `; ${openText(claim, judged)}` : ''}`;
   }
   const other = `the addon's ${variantOf(addon)}${placeOf(addon, best)}`;
   switch (judged.verdict) {
@@ -119,13 +122,20 @@ function choice(run: Run, best: CompletedRecord, rivals: readonly CompletedRecor
     case 'faster':
       return `in JavaScript use ${named}; ${other} is ${formatFactor(judged.ratio)} that`;
     case 'inconclusive':
+    case 'server-bound':
       return `in JavaScript use ${named}; ${openText(`${other} is faster`, judged)}`;
   }
 }
 
+/** Whether a comparison leaves open which of the two is faster. */
+export function isOpen({ verdict }: Judged): boolean {
+  return verdict === 'inconclusive' || verdict === 'server-bound';
+}
+
 /** What a comparison leaves open, with its interval alone. */
-export function openText(claim: string, interval: RatioInterval): string {
-  return `whether ${claim} is open (${formatInterval(interval)})`;
+export function openText(claim: string, judged: Judged): string {
+  const why = judged.verdict === 'server-bound' ? 'can not be told, since the server was the limit of both' : 'is open';
+  return `whether ${claim} ${why} (${formatInterval(judged)})`;
 }
 
 /** For an engine in pure JavaScript, the addon's cells on the engine where its Rust counterpart ran. */
@@ -189,6 +199,7 @@ export function rustInstead(
     case 'faster':
       return `${subject} (${nameInTable(rust)}) would be ${formatFactor(comparison.ratio)} ${that}`;
     case 'inconclusive':
+    case 'server-bound':
       return openText(`${subject} (${nameInTable(rust)}) would be faster`, comparison);
   }
 }

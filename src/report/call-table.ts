@@ -1,11 +1,11 @@
 import { fastestOf, groupBy } from '../compare/cell-groups.js';
+import { medianOf } from '../stats/summary.js';
 import { rateRatio } from '../compare/rate-ratio.js';
 import type { Comparison, CompletedRecord } from '../records/record.js';
 import { quantile } from '../stats/quantile.js';
 import { type Table, columns, dropping } from './document.js';
 import { UNKNOWN, formatCount, formatDuration, formatFactorInterval } from './format.js';
 import { sideAndVariantOf } from './labels.js';
-import { medianOf } from './resource-tables.js';
 
 /** Whether a cell's calls are counted: its work is to cross, or is on values in process. */
 export function isCall({ calls }: Pick<CompletedRecord, 'calls'>): boolean {

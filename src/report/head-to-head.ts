@@ -119,6 +119,7 @@ const INVERSE_VERDICT = {
   slower: 'faster',
   equivalent: 'equivalent',
   inconclusive: 'inconclusive',
+  'server-bound': 'server-bound',
 } as const;
 
 function inverse(comparison: Comparison): Comparison {
@@ -137,7 +138,7 @@ function inverse(comparison: Comparison): Comparison {
 /** A factor with its interval where a comparison has decided, else the verdict with the interval. */
 export function factorOf(comparison: Comparison): string {
   const { verdict } = comparison;
-  return verdict === 'equivalent' || verdict === 'inconclusive'
-    ? `${verdict} (${formatInterval(comparison)})`
-    : formatFactorInterval(comparison);
+  return verdict === 'faster' || verdict === 'slower'
+    ? formatFactorInterval(comparison)
+    : `${verdict} (${formatInterval(comparison)})`;
 }

@@ -17,6 +17,11 @@ export function marksOf(a: CompletedRecord, b: CompletedRecord, forks = FORKS_FO
   return (a.rows === b.rows ? '' : OTHER_ROWS) + processes;
 }
 
+/** The mark after a ratio whose number of processes alone is known. */
+export function forksMark(forks = FORKS_FOR_INTERVAL): string {
+  return forks < FORKS_FOR_INTERVAL ? FEW_FORKS : '';
+}
+
 /** The explanations of the marks in a table, one line each. */
 export function notesOf(marks: readonly string[]): string[] {
   const isUsed = (mark: string): boolean => marks.some((shown) => shown.includes(mark));

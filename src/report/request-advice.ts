@@ -5,7 +5,7 @@ import { type Judge, judgeOf } from '../compare/judge.js';
 import { addonOverJavaScript, bestComparisonOf } from '../compare/sides.js';
 import type { CompletedRecord, Run } from '../records/record.js';
 import { rateOf } from '../stats/summary.js';
-import { cautionOn, finder, openText, recommended, rustInstead } from './advice.js';
+import { cautionOn, finder, isOpen, openText, recommended, rustInstead } from './advice.js';
 import { UNKNOWN, formatFactor, formatShortRate } from './format.js';
 import { pairsOf } from './head-to-head.js';
 import { percentileText } from './percentile.js';
@@ -69,6 +69,7 @@ function choice(best: CompletedRecord, rivals: readonly CompletedRecord[], judge
         : `${use}; ${theirs} is ${factor} ${ours}`;
     }
     case 'inconclusive':
+    case 'server-bound':
       return `${use}; ${openText(`${isAddon ? 'it' : ours} is faster than ${theirs}`, judged)}`;
   }
 }
@@ -83,6 +84,7 @@ function batchingWon(run: Run, best: CompletedRecord): string | undefined {
     case 'slower':
       return 'batching won nothing';
     case 'inconclusive':
+    case 'server-bound':
       return openText('batching wins', won);
   }
 }
@@ -99,7 +101,7 @@ function pushingDownWon(best: CompletedRecord, cells: readonly CompletedRecord[]
   const judged = pulled && judge(best, pulled);
   if (pulled === undefined || judged === undefined) return undefined;
   const than = `pulling the rows (${shortNameOf(pulled)})`;
-  if (judged.verdict === 'inconclusive') return openText(`it is faster than ${than}`, judged);
+  if (isOpen(judged)) return openText(`it is faster than ${than}`, judged);
   return judged.verdict === 'faster' ? `it is ${formatFactor(judged.ratio)} ${than}` : `it is no faster than ${than}`;
 }
 

@@ -1,19 +1,16 @@
 /** The tables of request work: small requests to a server, over connections with one request in flight each. */
 import { groupBy } from '../compare/cell-groups.js';
+import { BUSY, isServerBound } from '../compare/server-bound.js';
 import type { Comparison, CompletedRecord, Sample } from '../records/record.js';
-import { rateOf } from '../stats/summary.js';
+import { medianOf, rateOf } from '../stats/summary.js';
 import { type Table, columns, dropping } from './document.js';
-import { UNKNOWN, formatCount, formatInterval, formatDuration, formatLatency, formatShortRate } from './format.js';
+import { UNKNOWN, formatCount, formatDuration, formatLatency, formatShortRate } from './format.js';
 import { type MarkedTable, type Pair, RUST_FACTOR_NOTE, bestFirst, factorOf, laneColumn } from './head-to-head.js';
 import { sideAndVariantOf } from './labels.js';
-import { marksOf, notesOf } from './marks.js';
+import { forksMark, marksOf, notesOf } from './marks.js';
 import { percentileText, requestsOf } from './percentile.js';
-import { medianOf } from './resource-tables.js';
 
 type RecordOf = (id: string) => CompletedRecord | undefined;
-
-/** The share of time that a busy thread works, from which on it has none left for a faster server. */
-const BUSY = 0.9;
 
 /** The share of its rate below which an open loop counts as too slow. */
 const KEPT_RATE = 0.95;
@@ -23,9 +20,6 @@ const VISIBLE_DELAY = 0.1;
 
 const CLIENT_LIMIT = ' ¶';
 const SERVER_LIMIT = ' ‖';
-
-/** The threads on which a server answers, by its engine, where they are fewer than the cores. */
-const SERVER_THREADS: Readonly<Record<string, number>> = { redis: 1, 'redis-cluster': 3 };
 
 const THREADS_NOTE =
   'A thread is one connection with one request in flight. Throughput counts operations, latency requests.';
@@ -96,24 +90,17 @@ export function requestHeadToHeadTable(comparisons: readonly Comparison[], recor
           formatCount(comparison.threads),
           nameBatchAndRateOf(rust).replace(/^rust · /, ''),
           nameBatchAndRateOf(node),
-          requestFactorOf(pair) + processMark(pair) + serverMark(rust, node),
+          factorOf(comparison) + processMark(pair) + serverMark(rust, node),
           won(node.id),
         ];
       }),
     },
     notes: [
       ...(pairs.length === 0 ? [] : [RUST_FACTOR_NOTE]),
-      ...notesOf(pairs.map(processMark)),
+      ...notesOf(pairs.map((pair) => processMark(pair) + won(pair.node.id))),
       ...(pairs.some(({ rust, node }) => serverMark(rust, node) !== '') ? [SERVER_NOTE] : []),
     ],
   };
-}
-
-/** Where the server was the limit of both, a ratio says nothing of them. */
-function requestFactorOf({ comparison, rust, node }: Pair): string {
-  return isServerBound(rust) && isServerBound(node)
-    ? `server-bound (${formatInterval(comparison)})`
-    : factorOf(comparison);
 }
 
 /** The name of a cell with its batch, if it has one: `napi · KvClient.mget, batch 64`. */
@@ -133,8 +120,7 @@ function batchingOf(comparisons: readonly Comparison[]): (id: string) => string 
   );
   return (id) => {
     const comparison = batching.get(id);
-    if (comparison === undefined) return UNKNOWN;
-    return factorOf(comparison);
+    return comparison === undefined ? UNKNOWN : factorOf(comparison) + forksMark(comparison.forks);
   };
 }
 
@@ -169,12 +155,6 @@ function isClientBound(record: CompletedRecord, logicalCores: number): boolean {
   const driving = driver === undefined ? byDefault : driver === 'all-cores' ? logicalCores : 1;
   const busy = medianOf(record, side === 'rust' ? clientShare : mainThreadShare);
   return busy !== undefined && busy >= BUSY * Math.min(processes * Math.min(threads, driving), logicalCores);
-}
-
-/** Whether the server had no time left for more requests. */
-function isServerBound(record: CompletedRecord): boolean {
-  const busy = medianOf(record, serverShare);
-  return busy !== undefined && busy >= BUSY * (SERVER_THREADS[record.engine] ?? Infinity);
 }
 
 /** The mark of cells of which the server was the limit of each. */
@@ -212,10 +192,6 @@ function clientSeconds({ cpuUserSeconds, cpuSystemSeconds }: Sample): number | u
 
 function serverSeconds({ serverCpuUserSeconds, serverCpuSystemSeconds }: Sample): number | undefined {
   return sumOf(serverCpuUserSeconds, serverCpuSystemSeconds);
-}
-
-function serverShare(sample: Sample): number | undefined {
-  return share(serverSeconds(sample), sample);
 }
 
 function clientShare(sample: Sample): number | undefined {

@@ -1,6 +1,6 @@
 import type { CompletedRecord, Sample } from '../records/record.js';
 import { groupBy, isRequestWork } from '../compare/cell-groups.js';
-import { median } from '../stats/quantile.js';
+import { medianOf } from '../stats/summary.js';
 import { type Table, columns } from './document.js';
 import { type CrossingShareOf, crossingText } from './crossing-share.js';
 import { UNKNOWN, formatBytes, formatCount, formatMilliseconds, formatSeconds } from './format.js';
@@ -66,12 +66,6 @@ export function resourcesTable(records: readonly CompletedRecord[], shareOf: Cro
 }
 
 type Measure = (sample: Sample) => number | undefined;
-
-/** The median of a measure over the samples that have it; undefined if none has. */
-export function medianOf(record: CompletedRecord, measure: Measure): number | undefined {
-  const values = measured(record, measure);
-  return values.length === 0 ? undefined : median(values);
-}
 
 function maximumOf(record: CompletedRecord, measure: Measure): number | undefined {
   const values = measured(record, measure);

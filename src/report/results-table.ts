@@ -1,9 +1,9 @@
 import type { CompletedRecord, FailedRecord, RunRecord, Sample, SkippedRecord } from '../records/record.js';
+import { medianOf } from '../stats/summary.js';
 import { groupBy } from '../compare/cell-groups.js';
 import { type Table, columns, dropping } from './document.js';
 import { UNKNOWN, formatMebibytes, formatQueries, formatRate, formatRows, formatSeconds } from './format.js';
 import { sideAndVariantOf, transportColumn } from './labels.js';
-import { medianOf } from './resource-tables.js';
 
 /**
  * One row per cell, by workload; the times and rates are those of the median sample. Queries have a column of their own, and so

@@ -1,8 +1,8 @@
 /** What one needs at the end of a run: one line a workload, and what is wrong with the run. The rest stands in `run.md`. */
-import { completedOf, contestOf, groupBy, largestOfEach } from '../compare/cell-groups.js';
+import { completedOf, contestOf, groupBy, isRequestWork, largestOfEach } from '../compare/cell-groups.js';
 import { isNodeSide } from '../compare/comparisons.js';
 import { type Judge, judgeOf } from '../compare/judge.js';
-import { addonOverJavaScript, bestComparisonOf } from '../compare/sides.js';
+import { type AddonOverJavaScript, addonOverJavaScript, bestComparisonOf } from '../compare/sides.js';
 import type { Comparison, CompletedRecord, Run } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 import { recommended } from './advice.js';
@@ -61,7 +61,7 @@ interface Answer {
   /** Rust over it, and the cell of Rust; absent where there is no Rust. */
   readonly rust?: { readonly comparison: Comparison; readonly record: CompletedRecord } | undefined;
   /** The addon over JavaScript alone, each at its best; absent where there is only one of them. */
-  readonly addon?: ReturnType<Judge>;
+  readonly addon?: AddonOverJavaScript | undefined;
 }
 
 /** One answer for each workload, engine and transport: with the fewest workers, or the most threads, that were measured. */
@@ -94,7 +94,7 @@ function answerOn(run: Run, contest: readonly CompletedRecord[], judge: Judge): 
     node && {
       node,
       rust: comparison && record && { comparison, record },
-      addon: addonOverJavaScript(cells, judge)?.judged,
+      addon: addonOverJavaScript(cells, judge),
     }
   );
 }
@@ -119,10 +119,19 @@ function answerTable(answers: readonly Answer[]): Table {
       ...(engines.size > 1 ? [node.engine] : []),
       nameAndBatchOf(node),
       formatRateOf(node),
-      rust === undefined ? UNKNOWN : factorText(rust.comparison) + marksOf(rust.record, node, rust.comparison.forks),
-      addon === undefined ? UNKNOWN : factorText(addon),
+      rust === undefined ? UNKNOWN : factorText(rust.comparison) + rustMarks(rust, node),
+      addon === undefined ? UNKNOWN : factorText(addon.judged) + addonMarks(addon),
     ]),
   };
+}
+
+/** The marks of Rust over Node: the number of operations does not matter to a rate of requests. */
+function rustMarks({ comparison, record }: NonNullable<Answer['rust']>, node: CompletedRecord): string {
+  return marksOf(isRequestWork(node) ? { ...record, rows: node.rows } : record, node, comparison.forks);
+}
+
+function addonMarks({ addon, javaScript, forks }: AddonOverJavaScript): string {
+  return marksOf(isRequestWork(addon) ? { ...addon, rows: javaScript.rows } : addon, javaScript, forks);
 }
 
 function workloadText({ workload, transport, threads }: CompletedRecord): string {
@@ -137,23 +146,29 @@ function factorText(judged: NonNullable<ReturnType<Judge>>): string {
       return `equal (${formatInterval(judged)})`;
     case 'inconclusive':
       return `open (${formatInterval(judged)})`;
+    case 'server-bound':
+      return `server-bound (${formatInterval(judged)})`;
     default:
       return formatFactorInterval(judged);
   }
 }
 
 function notes(answers: readonly Answer[]): string[] {
-  const judged = answers.flatMap(({ rust, addon }) => [rust?.comparison, addon]).filter((each) => each !== undefined);
+  const judged = answers
+    .flatMap(({ rust, addon }) => [rust?.comparison, addon?.judged])
+    .filter((each) => each !== undefined);
   const isShown = (verdict: string): boolean => judged.some((each) => each.verdict === verdict);
   const factors = [
     ...(answers.some(({ rust }) => rust !== undefined) ? [RUST_FACTOR_NOTE] : []),
     ...(answers.some(({ addon }) => addon !== undefined) ? [ADDON_FACTOR_NOTE] : []),
     ...(judged.length === 0 ? [] : ['In parentheses: the 95% interval.']),
     ...(isShown('inconclusive') ? ['Open: this run can not tell.'] : []),
+    ...(isShown('server-bound') ? ['Server-bound: the server was the limit of both.'] : []),
   ];
-  const pairs = answers.flatMap(({ node, rust }) =>
-    rust === undefined ? [] : [marksOf(rust.record, node, rust.comparison.forks)],
-  );
+  const pairs = answers.flatMap(({ node, rust, addon }) => [
+    ...(rust === undefined ? [] : [rustMarks(rust, node)]),
+    ...(addon === undefined ? [] : [addonMarks(addon)]),
+  ]);
   return [...(factors.length === 0 ? [] : [factors.join(' ')]), ...notesOf(pairs)];
 }
 

@@ -39,3 +39,12 @@ export function summarize(samples: readonly Sample[], cell: Counted): Summary {
     ...ratesOf(cell, medianSeconds),
   };
 }
+
+/** The median of a measure over the samples that have it; `undefined` if none has. */
+export function medianOf(
+  { samples }: { readonly samples: readonly Sample[] },
+  measure: (sample: Sample) => number | undefined,
+): number | undefined {
+  const values = samples.map(measure).filter((value) => value !== undefined);
+  return values.length === 0 ? undefined : median(values);
+}

@@ -169,8 +169,8 @@ fn decode_ipc(mut bytes: Buffer) -> Result<(SchemaRef, Vec<RecordBatch>)> {
 
 /// The consumer of a lane's batches.
 pub(crate) enum Consumer {
-    /// Keeps every row.
-    Objects { rows: Vec<Measurement>, sums: MeasurementSums },
+    /// Keeps every row; their values are added up once all are there, as Node does it.
+    Objects(Vec<Measurement>),
     /// Keeps every row of an aggregation.
     Aggregates { rows: Vec<Aggregate>, checksum: Checksum },
     /// Reads the rows one by one and keeps none.
@@ -185,7 +185,7 @@ impl Consumer {
             (Lane::Objects, Workload::QueryAggregation) => {
                 Self::Aggregates { rows: Vec::new(), checksum: Checksum::new(schema)? }
             }
-            (Lane::Objects, _) => Self::Objects { rows: Vec::new(), sums: MeasurementSums::default() },
+            (Lane::Objects, _) => Self::Objects(Vec::new()),
             (Lane::Stream, _) => Self::Stream(MeasurementSums::default()),
             (Lane::Columnar, _) => Self::Columnar(Checksum::new(schema)?),
             (Lane::Row | Lane::Columns | Lane::ArrowIpc, _) => {
@@ -196,11 +196,7 @@ impl Consumer {
 
     pub(crate) fn consume(&mut self, batch: &RecordBatch) -> Result<()> {
         match self {
-            Self::Objects { rows, sums } => {
-                let first = rows.len();
-                rows.extend(measurements(batch)?);
-                sums.add_rows(rows[first..].iter().copied());
-            }
+            Self::Objects(rows) => rows.extend(measurements(batch)?),
             Self::Aggregates { rows, checksum } => {
                 let first = rows.len();
                 rows.extend(aggregates(batch)?);
@@ -215,7 +211,12 @@ impl Consumer {
 
     pub(crate) fn checksum(&self) -> Checksum {
         match self {
-            Self::Objects { sums, .. } | Self::Stream(sums) => (*sums).into(),
+            Self::Objects(rows) => {
+                let mut sums = MeasurementSums::default();
+                sums.add_rows(rows.iter().copied());
+                sums.into()
+            }
+            Self::Stream(sums) => (*sums).into(),
             Self::Aggregates { checksum, .. } | Self::Columnar(checksum) => checksum.clone(),
         }
     }

@@ -1,7 +1,7 @@
 /** The answer of a run: a line a workload, and what it could not decide. Advice is that of run.md. */
 import { completedOf, groupBy, isRequestWork } from '../../compare/cell-groups.js';
 import type { CompletedRecord, Run } from '../../records/record.js';
-import { adviceFor } from '../advice.js';
+import { adviceFor, isOpen } from '../advice.js';
 import { isCall } from '../call-table.js';
 import { formatRateOf } from '../format.js';
 import { type Pair, factorOf, pairsOf } from '../head-to-head.js';
@@ -28,7 +28,7 @@ export function answersOf(run: Run): Answers {
       const advice = [...adviceFor(run, engine), ...requestAdviceFor(run, engine), ...calls];
       return advice.length === 0 ? [] : [{ engine, advice }];
     }),
-    undecided: pairs.filter(({ comparison }) => comparison.verdict === 'inconclusive').map(undecidedText),
+    undecided: pairs.filter(({ comparison }) => isOpen(comparison)).map(undecidedText),
   };
 }
 

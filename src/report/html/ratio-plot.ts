@@ -81,7 +81,7 @@ export function ratioPlot(canvas: Canvas, { label, axis, reference, rows }: Rati
 }
 
 function isHollow({ verdict, isReference }: RatioRow): boolean {
-  return verdict === 'inconclusive' && isReference !== true;
+  return (verdict === 'inconclusive' || verdict === 'server-bound') && isReference !== true;
 }
 
 /** A factor on an axis: `0.5×`, `2×`, `1000×`. */

@@ -89,7 +89,7 @@ function lanesSection(
   });
   const marks = notesOf(compared.flatMap(({ rows }) => rows.map(({ marks }) => marks)));
   const notes = [RUST_FACTOR_NOTE, 'A bar is the 95% interval. A name leads to its record.', ...marks];
-  const content = markup`${sideLegend('inconclusive')}<p class="quiet">${notes.join(' ')}</p>${byEngine}`;
+  const content = markup`${sideLegend('inconclusive, or the server was the limit of both')}<p class="quiet">${notes.join(' ')}</p>${byEngine}`;
   return [{ id: 'lanes', title: 'Lane by lane', content }];
 }
 

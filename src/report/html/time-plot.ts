@@ -2,12 +2,12 @@
  * Where the time of a row, an operation or a call goes: stacked bars of what the samples measured, and below them the part of the elapsed
  * time that crossing and JavaScript are estimated to take.
  */
+import { medianOf } from '../../stats/summary.js';
 import { isRequestWork } from '../../compare/cell-groups.js';
 import type { CompletedRecord, Sample } from '../../records/record.js';
 import { type CrossingShareOf, crossingText } from '../crossing-share.js';
 import { isCall } from '../call-table.js';
 import { formatDuration } from '../format.js';
-import { medianOf } from '../resource-tables.js';
 import type { Canvas } from './canvas.js';
 import { figuresAt, framed, namesAt } from './frame.js';
 import type { Markup } from './markup.js';
