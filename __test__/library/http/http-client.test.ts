@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 
 import { exposeCollector } from '../../../src/collect-garbage.js';
 import { BoundaryError, HttpClient, type HttpRequest } from '../../../src/index.js';
+import { triedTransfer } from '../../detached.js';
 import { type Exchange, startRawServer } from './http-server.js';
 
 /** Answers every request with its method and its path. */
@@ -26,6 +27,29 @@ describe('HttpClient', () => {
     expect([response.status, response.isOk, response.headers['x-a']]).toEqual([200, true, '1, 2']);
     expect(response.json()).toEqual({ a: 'é' });
     expect(Buffer.from(response.body).toString()).toBe(response.text());
+  });
+
+  it('keeps the responses of other calls when the memory of one is transferred', async () => {
+    await using server = await startRawServer(echo);
+    await using one = new HttpClient(server.url);
+    await using other = new HttpClient(server.url);
+    const kept = await one.request({ path: '/kept' });
+    const sent = await other.request({ path: '/sent' });
+    expect(sent.body.buffer).toBe(kept.body.buffer);
+    triedTransfer(sent.body);
+    expect([kept.text(), sent.text()]).toEqual(['GET /kept', 'GET /sent']);
+    // Too many bytes for the buffer that small results share, in one turn of both clients.
+    const long = `/${'x'.repeat(2000)}`;
+    const both = await Promise.all(
+      Array.from({ length: 8 }, (_, index) => (index % 2 === 0 ? one : other).request({ path: long })),
+    );
+    for (const response of both) triedTransfer(response.body);
+    expect(both.map((response) => response.text())).toEqual(both.map(() => `GET ${long}`));
+    // The memory of one large response is its own.
+    const alone = await one.request({ path: `/${'x'.repeat(20_000)}` });
+    const { body } = alone;
+    triedTransfer(body);
+    expect(body.length).toBe(0);
   });
 
   it('writes what it was given', async () => {

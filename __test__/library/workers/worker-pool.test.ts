@@ -39,6 +39,16 @@ async function errorOf(work: Promise<unknown>): Promise<BoundaryError> {
   return error!;
 }
 
+/** The code with which attaching to an engine fails; undefined if it does not. */
+async function codeOfAttach(handle: string): Promise<string | undefined> {
+  try {
+    await attach(handle).close();
+    return undefined;
+  } catch (thrown) {
+    return (thrown as BoundaryError).code;
+  }
+}
+
 describe('a pool of workers', () => {
   test('calls functions of a module in its threads, and keeps the module loaded', async () => {
     const pool = await open({ count: 1, module: fileURLToPath(MODULE) });
@@ -267,16 +277,19 @@ describe('a thread that crashes', () => {
     expect(others).toEqual([100, 1, 2].map((value) => ({ status: 'fulfilled', value })));
   });
 
-  test('finds its engine again, unless that was closed', async () => {
+  test('finds its engine again, also where nobody else has it open any more', async () => {
     const connection = await connect();
     await connection.execute('CREATE TABLE t AS SELECT * FROM range(10)');
+    const handle = connection.share();
     const pool = await open({ connection, count: 1 });
     await expect(pool.run('exit', 0)).rejects.toThrow(code('BB_WORKER_EXITED'));
     expect(await pool.run('rowsOf', 't')).toBe(10);
     await connection.close();
     await expect(pool.run('exit', 0)).rejects.toThrow(code('BB_WORKER_EXITED'));
-    // The thread may still be closing its connection: it ends with its own environment.
-    await expect.poll(() => errorOf(pool.run('rowsOf', 't')).then((error) => error.code)).toBe('BB_CLOSED');
+    expect(await pool.run('rowsOf', 't')).toBe(10);
+    await pool.close();
+    // The thread that ended may still be closing its connection: it ends with its own environment.
+    await expect.poll(() => codeOfAttach(handle)).toBe('BB_CLOSED');
   });
 });
 

@@ -1,3 +1,5 @@
+import * as workerThreads from 'node:worker_threads';
+
 import { BoundaryError, splitMessage } from '../../errors.js';
 
 /**
@@ -14,7 +16,48 @@ export const GONE = 2;
 export const ASCII = 1;
 
 /** Bytes of a buffer that small results share, as `native/addon/src/shared_memory.rs` makes it. */
-export const SHARED_BYTES = 64 << 10;
+const SHARED_BYTES = 64 << 10;
+
+/** Keeps a buffer from being transferred; undefined where the runtime can't: Bun has had only the name of the function. */
+const markShared = ((): ((buffer: ArrayBuffer) => void) | undefined => {
+  const { markAsUntransferable } = workerThreads as Partial<typeof workerThreads>;
+  try {
+    markAsUntransferable?.(new ArrayBuffer(8));
+    return markAsUntransferable;
+  } catch {
+    return undefined;
+  }
+})();
+
+/** The views of a buffer of results. */
+interface ResultFrame {
+  readonly words: Uint32Array;
+  /** The word after the result at `word`. */
+  next(word: number): number;
+}
+
+/** The frames of the buffers that a loop delivers. */
+export class DeliveredFrames<Frame extends ResultFrame> {
+  readonly #make: (buffer: ArrayBuffer) => Frame;
+  /** The frame of the newest buffer that small results share. */
+  #shared: Frame | undefined;
+
+  constructor(make: (buffer: ArrayBuffer) => Frame) {
+    this.#make = make;
+  }
+
+  /** The frame of a buffer, of which the results between two byte offsets were delivered. */
+  of(buffer: ArrayBuffer, start: number, end: number): Frame {
+    if (this.#shared?.words.buffer === buffer) return this.#shared;
+    const frame = this.#make(buffer);
+    const isFilledLater = buffer.byteLength === SHARED_BYTES;
+    // A large result has a buffer of its own, which must not outlive its values.
+    if (isFilledLater) this.#shared = frame;
+    // Whoever transferred the buffer of one call's result would empty those of others.
+    if (isFilledLater || frame.next(start / 4) < end / 4) markShared?.(buffer);
+    return frame;
+  }
+}
 
 /** The error of a text that begins with its code in brackets. */
 export function errorOf(text: string): BoundaryError {

@@ -50,7 +50,11 @@ export class HttpResponse {
     return this.status >= 200 && this.status < 300;
   }
 
-  /** The body, as a view of the memory in which it crossed. */
+  /**
+   * The body, as a view of the memory in which it crossed, which other responses may share. Send it to another thread as a copy: memory
+   * that calls share can't be transferred, and what else detaches a buffer (a stream of bytes, `ArrayBuffer.prototype.transfer`)
+   * empties the others.
+   */
   get body(): Uint8Array {
     return new Uint8Array(this.#frame.bytes.buffer, this.#start, this.#end - this.#start);
   }

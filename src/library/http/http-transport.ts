@@ -2,7 +2,7 @@ import { addon, type Cancel, type HttpLoop, type HttpPlace } from '../../addon.j
 import { BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
 import { CallDeadlines, DeadlineCall } from '../crossing/call-deadlines.js';
 import { connecting } from '../crossing/connecting.js';
-import { GONE, SHARED_BYTES } from '../crossing/result-frame.js';
+import { DeliveredFrames, GONE } from '../crossing/result-frame.js';
 import { HttpFrame, HttpResponse, HttpResponses } from './http-responses.js';
 import { HttpSubmissionWriter, type ReadHttpRequest } from './http-submission.js';
 
@@ -94,8 +94,7 @@ class DrivenSockets {
   readonly #free: number[] = [];
   readonly #pools = new Map<number, DrivenPool>();
   #isScheduled = false;
-  /** The buffer that small results share, with its views. */
-  #shared: HttpFrame | undefined;
+  readonly #frames = new DeliveredFrames((buffer) => new HttpFrame(buffer));
   readonly #flush = (): void => {
     this.#isScheduled = false;
     this.submit();
@@ -162,9 +161,7 @@ class DrivenSockets {
   }
 
   #deliver(buffer: ArrayBuffer, start: number, end: number): void {
-    const frame = this.#shared?.words.buffer === buffer ? this.#shared : new HttpFrame(buffer);
-    // A large result has a buffer of its own, which must not outlive its responses.
-    if (buffer.byteLength === SHARED_BYTES) this.#shared = frame;
+    const frame = this.#frames.of(buffer, start, end);
     const { words } = frame;
     for (let word = start / 4; word < end / 4; word = frame.next(word)) {
       const id = words[word]!;

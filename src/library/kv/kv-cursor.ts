@@ -1,5 +1,4 @@
-import { gone } from '../engine/row-cursor.js';
-import type { BoundaryError } from '../../errors.js';
+import { BoundaryError } from '../../errors.js';
 import type { KvValues } from './kv-values.js';
 
 /** A value of a cursor, as a plain object that can be kept. */
@@ -31,7 +30,11 @@ export class KvEntry {
 
   /** The number of the value, from 0. */
   get index(): number {
-    if (this.#at < 0) gone();
+    if (this.#at < 0) {
+      throw new BoundaryError('BB_CLOSED', 'the entry is on no value: its loop has not begun, or has ended', {
+        hint: 'The entries of a cursor are one object that moves: keep entry.toObject()',
+      });
+    }
     return this.#at;
   }
 

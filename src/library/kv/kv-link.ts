@@ -1,7 +1,7 @@
 import { addon, type KvConnection, type KvLoop } from '../../addon.js';
 import { type BoundaryError, toBoundaryError } from '../../errors.js';
 import { connecting } from '../crossing/connecting.js';
-import { ANSWERED, GONE, SHARED_BYTES } from '../crossing/result-frame.js';
+import { ANSWERED, DeliveredFrames, GONE } from '../crossing/result-frame.js';
 import { type KvData, type RequestKind, SubmissionWriter } from './kv-submission.js';
 import { bytesOf, KvFrame, KvReplies, KvValues, refusalOf, textOf } from './kv-values.js';
 
@@ -164,8 +164,7 @@ class DrivenLinks {
   readonly #writer = new SubmissionWriter();
   readonly #links = new Map<number, DrivenLink>();
   #isScheduled = false;
-  /** The buffer that small results share, with its views. */
-  #shared: KvFrame | undefined;
+  readonly #frames = new DeliveredFrames((buffer) => new KvFrame(buffer));
   readonly #onGone = (connection: number): void => {
     this.#links.get(connection)?.retire();
     this.#links.delete(connection);
@@ -219,9 +218,7 @@ class DrivenLinks {
   }
 
   #deliver(buffer: ArrayBuffer, start: number, end: number): void {
-    const frame = this.#shared?.words.buffer === buffer ? this.#shared : new KvFrame(buffer);
-    // A large result has a buffer of its own, which must not outlive its values.
-    if (buffer.byteLength === SHARED_BYTES) this.#shared = frame;
+    const frame = this.#frames.of(buffer, start, end);
     calls.deliver(frame, start / 4, end / 4, this.#onGone);
   }
 }

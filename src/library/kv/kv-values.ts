@@ -73,7 +73,11 @@ export function refusalOf(frame: KvFrame, word: number): BoundaryError | undefin
 export class KvValues implements Iterable<string | null> {
   /** The number of values. */
   readonly length: number;
-  /** The bytes of all values, concatenated. */
+  /**
+   * The bytes of all values, concatenated, as a view of the memory in which they crossed, which the results of other calls may share.
+   * Send them to another thread as a copy: memory that calls share can't be transferred, and what else detaches a buffer (a stream of
+   * bytes, `ArrayBuffer.prototype.transfer`) empties the others.
+   */
   readonly data: Uint8Array;
   readonly #frame: KvFrame;
   /** The word with the end of the first entry. */

@@ -6,7 +6,7 @@ import { BoundaryError } from '../../errors.js';
 import type { WebAbortSignal } from '../../platform-types.js';
 import { checkTimeout, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
 import { describeValue } from '../crossing/describe-value.js';
-import { type Connection, engineOf } from '../engine/connection.js';
+import { attach, type Connection, engineOf } from '../engine/connection.js';
 import { PoolCall } from './pool-call.js';
 import { PoolThread } from './pool-thread.js';
 
@@ -22,8 +22,8 @@ export interface WorkersOptions {
   /** The number of threads, 1 to 1024. Default: the number of cores that this process may use. */
   readonly count?: number | undefined;
   /**
-   * An engine that all threads share with this one: each attaches to it, and functions find it as `context.connection`. It stays
-   * open for the threads until the pool closes.
+   * An engine that all threads share with this one: each attaches to it, and functions find it as `context.connection`. The
+   * pool keeps it open until it closes, also for threads that start again, and where the caller has closed the connection.
    */
   readonly connection?: Connection | undefined;
   /** The most calls that wait for a thread; a further one is rejected with `BB_QUEUE_FULL`. Default: no limit. */
@@ -86,6 +86,8 @@ interface Waiting {
  */
 export class WorkerPool<Module = AnyModule> implements AsyncDisposable {
   readonly #threads: readonly PoolThread[];
+  /** Keeps the engine open for threads that start again, whatever becomes of the connection of the caller. */
+  readonly #engine: Connection | undefined;
   readonly #maxQueued: number;
   readonly #queue: Waiting[] = [];
   /** The calls under way, by the number of their thread. */
@@ -94,8 +96,9 @@ export class WorkerPool<Module = AnyModule> implements AsyncDisposable {
   #closing: Promise<void> | undefined;
 
   /** @internal Use `createWorkers`. */
-  constructor(threads: readonly PoolThread[], maxQueued: number) {
+  constructor(threads: readonly PoolThread[], engine: Connection | undefined, maxQueued: number) {
     this.#threads = threads;
+    this.#engine = engine;
     this.#maxQueued = maxQueued;
   }
 
@@ -188,7 +191,7 @@ export class WorkerPool<Module = AnyModule> implements AsyncDisposable {
     for (const { call } of this.#queue.splice(0)) call.reject(closed());
     this.#resumeDraining();
     await Promise.all(this.#underWay.values());
-    await Promise.all(this.#threads.map((thread) => thread.close()));
+    await closeThreads(this.#threads, this.#engine);
   }
 
   /** Gives waiting calls to the threads that are free for them. */
@@ -237,16 +240,23 @@ export async function createWorkers<Module = AnyModule>(options: WorkersOptions)
   if (maxQueued !== Infinity) checkInteger('maxQueued', maxQueued, 0, Number.MAX_SAFE_INTEGER);
   checkTimeout('graceMs', graceMs);
   if (connection !== undefined) engineOf(connection);
-  const engine = connection?.share();
+  const handle = connection?.share();
+  const engine = handle === undefined ? undefined : attach(handle);
   const threads = Array.from(
     { length: count },
-    (_, index) => new PoolThread({ module, engine, index, count }, graceMs),
+    (_, index) => new PoolThread({ module, engine: handle, index, count }, graceMs),
   );
   const started = await Promise.allSettled(threads.map((thread) => thread.start()));
   const failed = started.find((start) => start.status === 'rejected');
-  if (failed === undefined) return new WorkerPool(threads, maxQueued);
-  await Promise.all(threads.map((thread) => thread.close()));
+  if (failed === undefined) return new WorkerPool(threads, engine, maxQueued);
+  await closeThreads(threads, engine);
   throw failed.reason;
+}
+
+/** Ends the threads of a pool, then lets go of its engine. */
+async function closeThreads(threads: readonly PoolThread[], engine: Connection | undefined): Promise<void> {
+  await Promise.all(threads.map((thread) => thread.close()));
+  await engine?.close();
 }
 
 /** The URL of a module that is given as a URL or as an absolute path. */
