@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, onTestFinished, test } from 'vitest';
-import type { CostModel, Run, RunRecord } from '../../src/records/record.js';
+import { type CostModel, type Run, type RunRecord, SCHEMA_VERSION } from '../../src/records/record.js';
 import { BoundaryError } from '../../src/errors.js';
 import { parseRun, readRun, serializeRun } from '../../src/records/run-file.js';
 import { completed, network, sampleRun } from './sample-run.js';
@@ -25,6 +25,21 @@ test('a full run follows the schema and comes back as it was', () => {
   const text = serializeRun(sampleRun());
   expect(isValid(JSON.parse(text)), JSON.stringify(isValid.errors)).toBe(true);
   expect(parseRun(text)).toEqual(sampleRun());
+});
+
+test('the summary that a compact file leaves out follows from the samples', () => {
+  const run = sampleRun();
+  const compact = { ...run, records: run.records.map((record) => ({ ...record, summary: undefined })) };
+  const text = JSON.stringify(compact);
+  expect(text).not.toContain('medianSeconds');
+  expect(isValid(JSON.parse(text)), JSON.stringify(isValid.errors)).toBe(true);
+  const medians = ({ records }: Run): number[] =>
+    records.flatMap((record) => (record.outcome === 'completed' ? [record.summary.medianSeconds] : []));
+  expect(medians(parseRun(text))).toEqual(medians(run));
+});
+
+test('the schema is named by its version', () => {
+  expect(schema.$id).toBe(`urn:boundary-bench:run:${SCHEMA_VERSION}`);
 });
 
 /** One record of each kind, with one sample, and one comparison: every part of the layout, with few repetitions. */

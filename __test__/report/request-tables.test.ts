@@ -180,6 +180,15 @@ test('advises for batches and for single operations', () => {
   expect(requestAdviceFor(run(records), 'mysql')).toEqual([]);
 });
 
+test('does not call a client JavaScript that is an addon of others', () => {
+  const glide = requests({ ...jsCall, variant: '@valkey/valkey-glide' }, 1);
+  const advice = requestAdviceFor(run([requests(addonCall, 1.25), glide]), 'redis');
+  expect(advice[0]).toContain(
+    "from Node use @valkey/valkey-glide (100 K/s, p99 200 µs): it is 1.3× the addon's KvClient.get",
+  );
+  expect(requestAdviceFor(run([requests(addonCall, 0.5), glide]), 'redis')[0]).toContain('2.0× @valkey/valkey-glide');
+});
+
 test('compares the addon with JavaScript by the sizes of batches that both have', () => {
   const large = { ...addonBatch, batch: 1024, variant: 'KvClient.pipeline' } as const;
   const wide = run([

@@ -37,7 +37,7 @@ test('a whole run as Markdown', () => {
     | query.aggregation | js · @duckdb/node-api columns | async | 10 | 0.033 | 0.038 | — | — | 30.3/s |
 
     - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster; RowInserter.addColumns × 2 reaches 40.0 M rows/s.
-    - query.aggregation on embedded: stay in JavaScript: @duckdb/node-api columns (33.0 ms) is as fast as the addon's executeQueryColumnar.
+    - query.aggregation on embedded: from Node use @duckdb/node-api columns (33.0 ms): it is as fast as the addon's executeQueryColumnar.
 
     ### Rust vs Node.js
 
@@ -186,7 +186,7 @@ test('a whole run on a terminal', () => {
     query.aggregation  js · @duckdb/node-api columns      async       10     0.033           0.038          —       —     30.3/s
 
     - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster; RowInserter.addColumns × 2 reaches 40.0 M rows/s.
-    - query.aggregation on embedded: stay in JavaScript: @duckdb/node-api columns (33.0 ms) is as fast as the addon's executeQueryColumnar.
+    - query.aggregation on embedded: from Node use @duckdb/node-api columns (33.0 ms): it is as fast as the addon's executeQueryColumnar.
 
     Rust vs Node.js
 

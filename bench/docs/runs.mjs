@@ -3,12 +3,19 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { comparedAnew } from '../../dist/compare/comparisons.js';
+import { flatten, partsOf } from '../../dist/families/option.js';
+import { FAMILY_OPTIONS } from '../../dist/families/registry.js';
 import { parseRun } from '../../dist/records/run-file.js';
+import { MATRIX_OPTIONS, SAMPLING_OPTIONS } from '../../dist/runner/run-config.js';
 
 const RESULTS = join(import.meta.dirname, '..', '..', 'results', 'linux-x64');
 
 /** The kind of the file that has no kind in its name: the run of `node bench/benchmark.mjs 10000000`. */
 export const MAIN = 'main';
+
+/** The rows of the family measurements where none are asked for. */
+const DEFAULT_ROWS = JSON.parse(readFileSync(join(import.meta.dirname, '..', 'matrix.json'), 'utf8')).families
+  .measurements.defaultRows;
 
 const loaded = new Map();
 
@@ -16,6 +23,25 @@ const loaded = new Map();
 export function newestRun(kind) {
   if (!loaded.has(kind)) loaded.set(kind, comparedAnew(parseRun(newestText(kind), kind)));
   return loaded.get(kind);
+}
+
+/** The command that measured a run, by its configuration: what is not the default. */
+export function commandOf({ context }) {
+  const { rows, ...config } = context.config;
+  const table = { ...MATRIX_OPTIONS, ...SAMPLING_OPTIONS, ...FAMILY_OPTIONS };
+  const flags = Object.entries(flatten(config)).flatMap(([name, value]) => {
+    const declared = table[name] ?? table[partsOf(name).map];
+    if (declared === undefined || value === declared.default) return [];
+    const flag = declared.flag.split(' ')[0];
+    return value === true ? [flag] : [`${flag} ${quoted([value].flat().join(','))}`];
+  });
+  const { measurements } = rows;
+  const first = measurements === undefined || measurements === DEFAULT_ROWS ? [] : [String(measurements)];
+  return ['node bench/benchmark.mjs', ...first, ...flags].join(' ');
+}
+
+function quoted(text) {
+  return /[*:]/.test(text) ? `'${text}'` : text;
 }
 
 /** Whether there is a committed file of a kind. */

@@ -17,7 +17,7 @@ import { requestHeadToHeadTable } from '../../dist/report/request-tables.js';
 import { ceilingFindings, ceilingTable } from '../lab/ceiling-table.mjs';
 import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
 import { offeredLoadFindings, offeredLoadTable } from '../lab/offered-load-table.mjs';
-import { MAIN, comparisonsOn, isCommitted, newestRun, newestText, recordsById } from './runs.mjs';
+import { MAIN, commandOf, comparisonsOn, isCommitted, newestRun, newestText, recordsById } from './runs.mjs';
 
 /** What the one line about the machine takes from the lines about the host. */
 const MACHINE = /^(CPU|Memory|OS|Node\.js|Rust): /;
@@ -48,7 +48,7 @@ const TABLES = {
     if (!isCommitted('runtimes')) return [paragraph('No run of it is committed yet.')];
     const { records, context } = newestRun('runtimes');
     const completed = records.filter(({ outcome }) => outcome === 'completed');
-    return tableBlock(runtimeTable(completed, context.versions.node));
+    return [...tableBlock(runtimeTable(completed, context.versions.node)), measuredBy(newestRun('runtimes'))];
   },
   model: () => {
     if (!isCommitted('model')) return [paragraph('No run of it is committed yet.')];
@@ -69,7 +69,7 @@ const TABLES = {
   hybrid: () => {
     const run = newestRun('hybrid');
     const completed = run.records.filter(({ outcome }) => outcome === 'completed');
-    return marked(settingTable(completed, run.context.networks?.shards));
+    return [...marked(settingTable(completed, run.context.networks?.shards)), measuredBy(run)];
   },
   crossover: () => {
     const { runs } = JSON.parse(newestText('hybrid-crossover'));
@@ -96,12 +96,12 @@ export function tableText(name) {
 function best(kind, engine, workers) {
   const run = newestRun(kind);
   const bests = comparisonsOn(run, engine, workers).filter(({ kind }) => kind === 'best');
-  return marked(headToHeadTable(bests, recordsById(run)));
+  return [...marked(headToHeadTable(bests, recordsById(run))), measuredBy(run)];
 }
 
 function lanes(kind, engine, workers) {
   const run = newestRun(kind);
-  return marked(headToHeadTable(comparisonsOn(run, engine, workers), recordsById(run)));
+  return [...marked(headToHeadTable(comparisonsOn(run, engine, workers), recordsById(run))), measuredBy(run)];
 }
 
 function workers(engine) {
@@ -109,7 +109,7 @@ function workers(engine) {
   const ofAddon = comparisonsOn(run, engine).filter(
     ({ kind, numerator }) => kind === 'lane' && numerator.includes('/napi/'),
   );
-  return marked(headToHeadTable(ofAddon, recordsById(run)));
+  return [...marked(headToHeadTable(ofAddon, recordsById(run))), measuredBy(run)];
 }
 
 /** The addon's clients in worker threads on all cores beside Rust's. */
@@ -118,7 +118,7 @@ function allCores(engine) {
   const ofThreads = comparisonsOn(run, engine).filter(
     ({ kind, numerator }) => kind === 'lane' && numerator.includes('/napi/') && numerator.includes('/all-cores/'),
   );
-  return marked(requestHeadToHeadTable(ofThreads, recordsById(run)));
+  return [...marked(requestHeadToHeadTable(ofThreads, recordsById(run))), measuredBy(run)];
 }
 
 /** Each cell of a run that leaves garbage to V8 beside the same cell of the main run. */
@@ -151,19 +151,20 @@ function ceiling(family) {
 
 function calls(kind) {
   if (!isCommitted(kind)) return [paragraph('No run of it is committed yet.')];
-  const { records, comparisons } = newestRun(kind);
-  return tableBlock(
-    callTable(
-      records.filter(({ outcome }) => outcome === 'completed'),
-      comparisons,
-    ),
-  );
+  const run = newestRun(kind);
+  const completed = run.records.filter(({ outcome }) => outcome === 'completed');
+  return [...tableBlock(callTable(completed, run.comparisons)), measuredBy(run)];
+}
+
+function measuredBy(run) {
+  return paragraph(`Measured by: ${commandOf(run)}`);
 }
 
 function requests(kind, engine) {
   const run = newestRun(kind);
   const withoutLanes = comparisonsOn(run, engine).filter(({ kind }) => kind !== 'lane');
-  return [...marked(requestHeadToHeadTable(withoutLanes, recordsById(run))), ...list(requestAdviceFor(run, engine))];
+  const table = marked(requestHeadToHeadTable(withoutLanes, recordsById(run)));
+  return [...table, measuredBy(run), ...list(requestAdviceFor(run, engine))];
 }
 
 function marked({ table, notes }) {

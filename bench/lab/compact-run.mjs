@@ -7,33 +7,33 @@ import { parseArgs } from 'node:util';
 
 import { comparedAnew } from '../../dist/compare/comparisons.js';
 import { parseJson, parseRun } from '../../dist/records/run-file.js';
-import { medianOf } from '../../dist/stats/summary.js';
+import { medianOf, summarize } from '../../dist/stats/summary.js';
 
 const USAGE = `Usage: node bench/lab/compact-run.mjs RUN.json [--family NAME | --model] [--out FILE]
 
 Writes RUN.json in the compact form of the committed results to FILE, or to standard output.
 
-It keeps the context, every record with its summary, its percentiles and its checksum, and the comparisons; of a run of several families
+It keeps the context, every record with its samples, its percentiles and its checksum, and the comparisons; of a run of several families
 those of one with --family. With --model it keeps the cost model alone, which has the medians of the cells that it was fitted to.
 It makes smaller:
+  summary      left out, since the samples give it again
   samples      only their fork, executions and seconds stay, those of encoding and decoding too; run.md has the medians of the rest
   heap         the bytes a call are those of the median, at the first sample of a cell
   server       the share of the CPU that the server used is that of the median, at the first sample of a cell
-  numbers      6 significant digits, 5 of a sample, all of a checksum
+  numbers      5 significant digits, all of a checksum
   histograms   left out; the percentiles stay
-  comparisons  made anew from the samples, as this version makes them; those of the kinds noise-floor and batching, and of a run with
-               --aa or --runtime, are left out
+  comparisons  made anew from the samples, as this version makes them; those of the kind lane stay, and of
+               a run with --aa or --runtime none: the records give the rest again
   layout       one record or comparison a line, without indentation
 
 The result follows schema/run.schema.json, and \`boundary-bench compare\` reads it. A compact file stays as it is when it is
 compacted again. The file of bench/lab/hybrid-crossover.mjs is taken as well.
 `;
 
-/** The kinds of comparisons that follow from the records alone. */
-const DERIVED = new Set(['noise-floor', 'batching']);
+/** The kinds of comparisons that follow from the records alone; those of lanes say which lanes are compared. */
+const DERIVED = new Set(['noise-floor', 'batching', 'best']);
 
-/** What the tables print of a rate in mebibytes takes six. */
-const DIGITS = 6;
+const DIGITS = 5;
 const SAMPLE_DIGITS = 5;
 
 const { values, positionals } = parseArgs({
@@ -60,16 +60,24 @@ if (values.help) {
 
 function compact(file) {
   const records = file.records && rounded(file.records.filter(({ family }) => isKept(family)).map(compactRecord));
+  const summarized = records?.map((record) =>
+    record.outcome === 'completed' ? { ...record, summary: summarize(record.samples, record) } : record,
+  );
   return rounded({
     ...file,
     ...(records && { records }),
     ...(file.comparisons && {
       // From the rounded records, so that a compact file gives the same again.
-      comparisons: comparedAnew({ ...file, records }).comparisons.filter((each) =>
+      comparisons: comparedAnew({ ...file, records: summarized }).comparisons.filter((each) =>
         isKeptComparison(each, file.context.config),
       ),
     }),
-    ...(file.runs && { runs: file.runs.map((run) => ({ ...run, records: run.records.map(compactRecord) })) }),
+    ...(file.runs && {
+      runs: file.runs.map((run) => ({
+        ...run,
+        records: run.records.map((record) => ({ ...compactRecord(record), summary: record.summary })),
+      })),
+    }),
   });
 }
 
@@ -95,6 +103,7 @@ function compactRecord(record) {
   ];
   return {
     ...record,
+    summary: undefined,
     samples: samples.map(({ fork, executions, seconds, encodeSeconds, decodeSeconds }, place) => ({
       fork,
       executions,

@@ -14,7 +14,7 @@ const MOST_P99 = 20e6;
 /** The part of the p99 that the generator's own lateness must exceed to have been the limit. */
 const MOST_BEHIND = 0.5;
 
-const GENERATOR_LIMIT = ' ¶';
+const GENERATOR_LIMIT = ' ◊';
 const BROKEN = ' ✕';
 
 const NOTES = [
@@ -24,7 +24,7 @@ const NOTES = [
   `✕ The client broke: it achieved less than ${formatPercent(KEPT_RATE)} of the rate, or its p99 is above ${formatLatency(MOST_P99)}.`,
 ];
 
-const GENERATOR_NOTE = '¶ The generator was the limit: its own lateness is more than half of the p99.';
+const GENERATOR_NOTE = '◊ The generator was the limit: its own lateness is more than half of the p99.';
 
 /** The figures of an open loop at one rate. Latencies are in nanoseconds. */
 export function stepOf(record) {
@@ -92,10 +92,13 @@ export function offeredLoadFindings(steps) {
     const kept = ofClient.findLast((step) => !isBroken(step));
     const broken = ofClient.find((step) => step.offered > (kept?.offered ?? 0));
     const [{ family, workload }] = ofClient;
+    const missed = ofClient.filter((step) => isBroken(step) && step.offered < (kept?.offered ?? 0));
+    const but =
+      missed.length === 0 ? '' : `, but not ${missed.map((step) => formatShortRate(step.offered) + BROKEN).join(', ')}`;
     const held =
       kept === undefined
         ? 'kept no rate'
-        : `kept ${formatShortRate(kept.offered)} (p99 ${formatLatency(kept.latency.p99)})`;
+        : `kept ${formatShortRate(kept.offered)} (p99 ${formatLatency(kept.latency.p99)})${but}`;
     return `${family} ${workload}, ${nameOf(ofClient[0])}: ${held}, ${endOf(broken)}.`;
   });
 }

@@ -7,7 +7,7 @@ import { MATRIX_OPTIONS, type RunRequest, SAMPLING_OPTIONS } from '../runner/run
 import { type Flags, addFlags, givenBy, givenByVariables, parserOf } from './flags.js';
 
 const FAMILIES_HEADING =
-  'Options of families (sql, kv, rest, ingest and hybrid, for request work, are measured where they are named):';
+  'Options of families (only measurements is measured where none is named; the others: sql, kv, rest, ingest, hybrid, boundary, codec):';
 
 const ALL_OPTIONS: OptionTable = { ...MATRIX_OPTIONS, ...SAMPLING_OPTIONS, ...FAMILY_OPTIONS };
 

@@ -1,7 +1,9 @@
+import { isRequestWork } from '../compare/cell-groups.js';
 import type { RunRecord } from '../records/record.js';
-import { formatCountedRate, formatDuration, formatPercent } from '../report/format.js';
+import { formatCountedRate, formatDuration, formatPercent, formatShortRate } from '../report/format.js';
 import { reasonOf } from '../report/results-table.js';
 import type { RunEvent } from '../runner/events.js';
+import { rateOf } from '../stats/summary.js';
 import type { Progress } from './progress.js';
 import { TimeLeft, formatClock } from './time-left.js';
 
@@ -93,14 +95,15 @@ export function startLine({ totalCells, resumedCells, seconds, directory, full }
 
 type RunStarted = Extract<RunEvent, { readonly type: 'run-started' }>;
 
-/** The line of a finished cell: `ID 12.1 M rows/s median 80.0 ms spread 2% 7 samples`, or the reason why there is no rate. */
+/** The line of a finished cell: `ID 12.1 M rows/s median 80.0 ms spread 2% 7 samples`, `12.1 K/s` of operations, or the reason why there is no rate. */
 export function outcomeLine(record: RunRecord): string {
   switch (record.outcome) {
     case 'completed': {
       const { medianSeconds, spread } = record.summary;
       const samples = record.samples.length === 1 ? '1 sample' : `${record.samples.length} samples`;
       const times = `median ${formatDuration(medianSeconds)}  spread ${formatPercent(spread)}`;
-      return `${record.id}  ${formatCountedRate(record.summary)}  ${times}  ${samples}`;
+      const rate = isRequestWork(record) ? formatShortRate(rateOf(record)) : formatCountedRate(record.summary);
+      return `${record.id}  ${rate}  ${times}  ${samples}`;
     }
     case 'failed':
       return `${record.id}  FAILED  ${reasonOf(record)}`;

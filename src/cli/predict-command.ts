@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { hardwareDifferences } from '../compare/hardware.js';
 import { BoundaryError } from '../errors.js';
-import { kinds, parseRows } from '../families/option-values.js';
+import { kinds, parseRows, parseSize } from '../families/option-values.js';
 import { hostContext } from '../host/machine.js';
 import { findModelRun } from '../host/model-run.js';
 import { type Question, forecastOf } from '../model/forecast.js';
@@ -59,8 +59,8 @@ export function addPredictCommand(program: Command): void {
     .description('Predicts what it costs to carry rows, bytes or a text across the boundary, by each way and side.')
     .option('--rows <n>', 'rows of a call', parserOf(parseRows))
     .option('--columns <list>', 'their columns, as name:type; types: int, double, text~N')
-    .option('--bytes <n>', 'in place of rows: an array of so many bytes', parserOf(parseRows))
-    .option('--text <n>', 'in place of rows: a text of so many characters of one byte', parserOf(parseRows))
+    .option('--bytes <n>', 'in place of rows: an array of so many bytes', parserOf(parseSize))
+    .option('--text <n>', 'in place of rows: a text of so many characters of one byte', parserOf(parseSize))
     .option('--calls-per-second <n>', 'also say how much of a core the calls take', parserOf(kinds.rate.parse))
     .option('--direction <in|out>', 'only into the other side, or only out of it', parserOf(parseDirection))
     .option('--lane <list>', 'only these ways, e.g. objects,columns', parserOf(kinds.words.parse))

@@ -35,7 +35,7 @@ Ctrl-C.
 Examples:
   boundary-bench run --quick                                a rough first look, within a minute
   boundary-bench run                                        the usual matrix, with its default rows
-  boundary-bench run 10M --workload insert.bulk             ten million rows in, on every lane, side and engine
+  boundary-bench run 10M --workload insert.bulk             ten million rows in, by every lane of the usual matrix
   boundary-bench run 500K --side rust,napi --engine memory  the bare boundary
   boundary-bench run --samples 20 --out results/today       twenty samples in each process of a cell
   boundary-bench run --resume results/today                 go on where it was interrupted`;

@@ -9,7 +9,9 @@ import type { Finish } from './services.js';
 export function addServeCommand(program: Command, finish: Finish): void {
   program
     .command('serve')
-    .summary("serve RonDB's REST API and HyperbyteDB's ingest API, to measure clients with")
+    .summary(
+      'serve what clients are measured with: the APIs of RonDB and HyperbyteDB, Flight SQL, a shard, a slow network',
+    )
     .argument('[options...]')
     .allowUnknownOption()
     .helpOption(false)

@@ -18,10 +18,19 @@ const ROW_UNITS: Readonly<Record<string, number>> = { '': 1, k: 1e3, m: 1e6, g: 
 
 /** `10000000`, `10_000_000`, `10,000,000`, `10M`, `1.5M`, `500K`. */
 export function parseRows(text: string): number {
+  return parseNumber(text, 'A number of rows');
+}
+
+/** The same of anything else that is counted. */
+export function parseSize(text: string): number {
+  return parseNumber(text, 'A number');
+}
+
+function parseNumber(text: string, what: string): number {
   const [, digits, unit] = /^(\d[\d_,]*(?:\.\d+)?)([kmg]?)$/i.exec(text.trim()) ?? [];
   const rows = Math.round(Number(digits?.replaceAll(/[_,]/g, '')) * ROW_UNITS[unit?.toLowerCase() ?? '']! * 1e6) / 1e6;
   if (!Number.isSafeInteger(rows) || rows < 1) {
-    throw wrongText('A number of rows looks like 1000000, 1_000_000, 1M or 500K.');
+    throw wrongText(`${what} looks like 1000000, 1_000_000, 1M or 500K.`);
   }
   return rows;
 }
@@ -70,7 +79,7 @@ function parseGrid(text: string, before: readonly number[] | 'all' = []): number
 /** A number a second, such as `5000`, `50K` or `0.5`. */
 function parseRate(text: string): number {
   if (/^0?\.\d+$/.test(text) && Number(text) > 0) return Number(text);
-  return parseRows(text);
+  return parseSize(text);
 }
 
 /** `name=uri`; an option given twice adds to its map. */

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { type Run, SCHEMA_VERSION } from './record.js';
+import { summarize } from '../stats/summary.js';
+import { type CompletedRecord, type Run, type Sample, SCHEMA_VERSION } from './record.js';
 import { runShape } from './record-shape.js';
 import { BoundaryError } from '../errors.js';
 import { asObject } from './shape.js';
@@ -18,8 +19,21 @@ export function serializeRun(run: Run): string {
 export function parseRun(content: string, name = 'the run'): Run {
   const value = parseJson(content, name);
   requireSchemaVersion(asObject(value, name)['schemaVersion'], name);
-  runShape(value, name);
-  return value as Run;
+  const { records } = value as { readonly records?: unknown };
+  const whole = Array.isArray(records) ? { ...(value as object), records: records.map(withSummary) } : value;
+  runShape(whole, name);
+  return whole as Run;
+}
+
+/** A record with the summary that compact files leave out, since it follows from the samples. */
+function withSummary(record: unknown): unknown {
+  const { samples, summary } = (record ?? {}) as Partial<CompletedRecord>;
+  const canFollow =
+    summary === undefined &&
+    Array.isArray(samples) &&
+    samples.length > 0 &&
+    samples.every((sample: Partial<Sample> | null) => typeof sample?.seconds === 'number');
+  return canFollow ? { ...(record as object), summary: summarize(samples, record as CompletedRecord) } : record;
 }
 
 /** Like `parseRun`, for a file; also throws `BB_RESULT_FILE_UNREADABLE` if the file can't be read. */

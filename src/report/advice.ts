@@ -23,6 +23,7 @@ import { isCall } from './call-table.js';
 import { formatCountedRate, formatDuration, formatFactor, formatInterval, formatRows } from './format.js';
 import { type Pair, pairsOf } from './head-to-head.js';
 import { nameOf, variantOf } from './labels.js';
+import { isNativeClient } from './native-clients.js';
 
 type Judged = NonNullable<ReturnType<Judge>>;
 
@@ -106,7 +107,9 @@ function choice(run: Run, best: CompletedRecord, rivals: readonly CompletedRecor
   const named = `${variantOf(best)} (${speedOf(best)})`;
   const hasAddon = rivals.some(({ side }) => side === 'napi');
   const sides = addonOverJavaScript(hasAddon ? rivals : [best, ...addonElsewhere(run, best)], judge);
-  if (sides === undefined) return `${best.side === 'js' ? 'in JavaScript' : 'from Node'} use ${named}`;
+  const isInJavaScript = best.side === 'js' && !isNativeClient(best);
+  const use = `${isInJavaScript ? 'in JavaScript' : 'from Node'} use ${named}`;
+  if (sides === undefined) return use;
   const { addon, javaScript, judged } = sides;
   if (best.side !== 'js') {
     const subject = best.id === addon.id ? 'it' : variantOf(addon);
@@ -114,16 +117,17 @@ function choice(run: Run, best: CompletedRecord, rivals: readonly CompletedRecor
     return `from Node use ${named}${isOpen(judged) ? `; ${openText(claim, judged)}` : ''}`;
   }
   const other = `the addon's ${variantOf(addon)}${placeOf(addon, best)}`;
+  const stay = isInJavaScript ? `stay in JavaScript: ${named}` : `${use}: it`;
   switch (judged.verdict) {
     case 'equivalent':
-      return `stay in JavaScript: ${named} is as fast as ${other}`;
+      return `${stay} is as fast as ${other}`;
     case 'slower':
-      return `stay in JavaScript: ${named} is ${formatFactor(1 / judged.ratio)} ${other}`;
+      return `${stay} is ${formatFactor(1 / judged.ratio)} ${other}`;
     case 'faster':
-      return `in JavaScript use ${named}; ${other} is ${formatFactor(judged.ratio)} that`;
+      return `${use}; ${other} is ${formatFactor(judged.ratio)} that`;
     case 'inconclusive':
     case 'server-bound':
-      return `in JavaScript use ${named}; ${openText(`${other} is faster`, judged)}`;
+      return `${use}; ${openText(`${other} is faster`, judged)}`;
   }
 }
 

@@ -8,6 +8,7 @@ import { rateOf } from '../stats/summary.js';
 import { cautionOn, finder, isOpen, openText, recommended, rustInstead } from './advice.js';
 import { UNKNOWN, formatFactor, formatShortRate } from './format.js';
 import { pairsOf } from './head-to-head.js';
+import { isNativeClient } from './native-clients.js';
 import { percentileText } from './percentile.js';
 import { nameAndBatchOf } from './request-tables.js';
 
@@ -50,23 +51,23 @@ function choice(best: CompletedRecord, rivals: readonly CompletedRecord[], judge
   const sides = addonOverJavaScript(rivals, judge);
   if (sides === undefined) return `from Node use ${named}`;
   const { addon, javaScript, judged } = sides;
-  const [ours, theirs] = [`the addon's ${shortNameOf(addon)}`, `JavaScript's ${shortNameOf(javaScript)}`];
+  const [ours, theirs] = [
+    `the addon's ${shortNameOf(addon)}`,
+    isNativeClient(javaScript) ? shortNameOf(javaScript) : `JavaScript's ${shortNameOf(javaScript)}`,
+  ];
   const isAddon = best.id === addon.id;
   // The best of all may be of another size of batches.
   const isCompared = isAddon || best.id === javaScript.id;
   const use = `from Node use ${named}`;
+  const stay = isNativeClient(javaScript) ? `${use}: it` : `stay in JavaScript: ${named}`;
   switch (judged.verdict) {
     case 'faster':
       return `${use}${isAddon ? ',' : `; ${ours} is`} ${formatFactor(judged.ratio)} ${theirs}`;
     case 'equivalent':
-      return isCompared
-        ? `stay in JavaScript: ${named} is as fast as ${ours}`
-        : `${use}; ${ours} is as fast as ${theirs}`;
+      return isCompared ? `${stay} is as fast as ${ours}` : `${use}; ${ours} is as fast as ${theirs}`;
     case 'slower': {
       const factor = formatFactor(1 / judged.ratio);
-      return isCompared
-        ? `stay in JavaScript: ${named} is ${factor} ${ours}`
-        : `${use}; ${theirs} is ${factor} ${ours}`;
+      return isCompared ? `${stay} is ${factor} ${ours}` : `${use}; ${theirs} is ${factor} ${ours}`;
     }
     case 'inconclusive':
     case 'server-bound':
@@ -117,7 +118,9 @@ function oneAtATime(
   const single = recommended(run, singles, judge);
   if (single === undefined) return undefined;
   const stay =
-    single.side === 'js' && singles.some(({ side }) => side === 'napi') ? ', so there stay in JavaScript' : '';
+    single.side === 'js' && !isNativeClient(single) && singles.some(({ side }) => side === 'napi')
+      ? ', so there stay in JavaScript'
+      : '';
   return `one at a time ${shortNameOf(single)} reaches ${formatShortRate(rateOf(single))}${stay}`;
 }
 

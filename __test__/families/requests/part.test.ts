@@ -16,7 +16,7 @@ beforeEach(() => void (calls.length = 0));
 
 test('what is written is read back when the loads of all parts have ended, so that no part pays for it', async () => {
   await open(TASK);
-  await prepare();
+  await prepare(undefined, context);
   expect(calls).toEqual([]);
   const { startedAt, endedAt } = await load(undefined, context);
   expect(endedAt).toBeGreaterThanOrEqual(startedAt);
@@ -29,9 +29,9 @@ test('what is written is read back when the loads of all parts have ended, so th
 
 test('a sample whose other parts failed is left behind by the next one, and by the end', async () => {
   await open(TASK);
-  await prepare();
+  await prepare(undefined, context);
   await load(undefined, context);
-  await prepare();
+  await prepare(undefined, context);
   expect(calls).toEqual(['request 0', 'request 1', 'read back']);
   await load(undefined, context);
   await close();

@@ -381,3 +381,11 @@ test.each(['closed', 'idle', 'crashed', 'busy'])('a process with a pool that is 
   const { stderr, ...ending } = await endingOf('workers.mjs', [state]);
   expect(ending, stderr).toEqual({ code: 0, signal: null, stdout: '6' });
 });
+
+test('options that are no object are refused', async () => {
+  const code = { code: 'BB_INVALID_ARGUMENT', message: expect.stringContaining('options must be an object, not ') };
+  for (const options of [undefined, null, 3]) await expect(createWorkers(options as never)).rejects.toMatchObject(code);
+  const pool = await createWorkers({ count: 1, module: MODULE });
+  await expect(pool.run('anything', 1, null as never)).rejects.toMatchObject(code);
+  await pool.close();
+});

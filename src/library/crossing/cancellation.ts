@@ -139,12 +139,20 @@ export async function cancellable<T>(
  * The caller's options, checked, as plain values. Each is read once: a getter may run any code, and return another value the
  * next time.
  */
-export function readWorkOptions({ signal, timeoutMs }: WorkOptions): WorkOptions {
+export function readWorkOptions(options: WorkOptions): WorkOptions {
+  requireOptions(options);
+  const { signal, timeoutMs } = options;
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new BoundaryError('BB_INVALID_ARGUMENT', 'signal must be an AbortSignal');
   }
   if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
   return { signal, timeoutMs };
+}
+
+/** Throws where a caller without types gives something else than an object of options. */
+export function requireOptions(options: unknown): void {
+  if (typeof options === 'object' && options !== null) return;
+  throw new BoundaryError('BB_INVALID_ARGUMENT', `options must be an object, not ${describeValue(options)}`);
 }
 
 /** Checks a time-out in milliseconds. */

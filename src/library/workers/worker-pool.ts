@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 
 import { BoundaryError } from '../../errors.js';
 import type { WebAbortSignal } from '../../platform-types.js';
-import { checkTimeout, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
+import { checkTimeout, readWorkOptions, requireOptions, type WorkOptions } from '../crossing/cancellation.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { attach, type Connection, engineOf } from '../engine/connection.js';
 import { PoolCall } from './pool-call.js';
@@ -131,8 +131,8 @@ export class WorkerPool<Module = AnyModule> implements AsyncDisposable {
     argument?: ArgumentOf<Module[Name]>,
     options: CallOptions = {},
   ): Promise<ResultOf<Module[Name]>> {
-    const { transfer = [], worker } = options;
     const limits = readWorkOptions(options);
+    const { transfer = [], worker } = options;
     if (worker !== undefined) checkInteger('worker', worker, 0, this.count - 1);
     if (!Array.isArray(transfer)) throw invalid(`transfer must be an array, not ${describeValue(transfer)}`);
     if (this.#closing !== undefined) throw closed();
@@ -234,6 +234,7 @@ export class WorkerPool<Module = AnyModule> implements AsyncDisposable {
  * a thread ends while it starts.
  */
 export async function createWorkers<Module = AnyModule>(options: WorkersOptions): Promise<WorkerPool<Module>> {
+  requireOptions(options);
   const { count = availableParallelism(), connection, maxQueued = Infinity, graceMs = 1000 } = options;
   const module = moduleUrl(options.module);
   checkInteger('count', count, 1, MOST_WORKERS);

@@ -64,12 +64,13 @@ export async function open({ module, family: name, options, planned }: PartTask)
 }
 
 /** Prepares a sample, untimed; resolves when its load can begin. */
-export async function prepare(): Promise<void> {
+export async function prepare(_: undefined, { signal }: Pick<WorkerContext, 'signal'>): Promise<void> {
   const { cell, collect } = openedPart();
   await abandon();
   collect?.('young');
   const stopwatch = new PartStopwatch();
   const aborting = new AbortController();
+  signal.addEventListener('abort', () => aborting.abort(), { once: true });
   const sample = cell.sample(stopwatch, aborting.signal);
   pending = { stopwatch, sample, aborting };
   await Promise.race([stopwatch.arrived, sample]);

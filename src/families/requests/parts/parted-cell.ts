@@ -99,7 +99,7 @@ async function openParts(parts: Parts, tasks: readonly PartTask[]): Promise<Open
     expected: merged(expected),
     sample: async (stopwatch, signal) => {
       signal.throwIfAborted();
-      await allOf(parts.each('prepare', () => undefined));
+      await allOf(parts.each('prepare', () => undefined, signal as AbortSignal));
       const cpuBefore = process.cpuUsage();
       const samples = await allOf(parts.each('load', () => undefined, signal as AbortSignal));
       const cpu = process.cpuUsage(cpuBefore);
