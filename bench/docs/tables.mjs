@@ -146,6 +146,7 @@ function leaveGarbage() {
 function ceiling(family) {
   if (!isCommitted('ceiling')) return [paragraph('No run of it is committed yet.')];
   const measurements = JSON.parse(newestText('ceiling')).measurements.filter((each) => each.family === family);
+  if (measurements.length === 0) return [paragraph('No run of it is committed yet.')];
   return [...marked(ceilingTable(measurements)), ...list(ceilingFindings(measurements))];
 }
 
