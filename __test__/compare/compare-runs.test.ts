@@ -53,7 +53,7 @@ test('tells every way in which two runs can differ', () => {
 
     † The two were measured at different numbers of rows; their rows per second are compared.
 
-    ‡ The ratio rests on fewer than 3 processes of one of the two: rough, the interval may be too narrow.
+    ‡ The ratio rests on fewer than 3 processes of one of the two, which hardly say how much processes differ.
 
     Completed before, failed after:
 
@@ -85,7 +85,7 @@ test('tells every way in which two runs can differ', () => {
 
     † The two were measured at different numbers of rows; their rows per second are compared.
 
-    ‡ The ratio rests on fewer than 3 processes of one of the two: rough, the interval may be too narrow.
+    ‡ The ratio rests on fewer than 3 processes of one of the two, which hardly say how much processes differ.
 
     Completed before, failed after:
 

@@ -36,9 +36,9 @@ test('shows the time of a call, and how much longer it takes than the same lane 
   expect(tableOf(records)).toMatchInlineSnapshot(`
     "| Workload | Variant | At once | Each | Half of the samples | Heap each | Over Rust alone | Over JavaScript alone |
     | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
-    | numbers | rust · function of Rust | 1 | 1.00 ns | 0.99 ns–1.01 ns | — | — | 0.50× (0.49–0.52) |
-    | numbers | napi · napi-rs | 1 | 50 ns | 50 ns–51 ns | — | 50.0× (48.5–51.5) | 25.0× (24.3–25.8) |
-    | numbers | napi · async fn | 64 | 2.00 µs | 1.98 µs–2.02 µs | — | 2000× (1941–2061) | 1000× (970–1031) |
+    | numbers | rust · function of Rust | 1 | 1.00 ns | 0.99 ns–1.01 ns | — | — | 0.50× (0.48–0.52) |
+    | numbers | napi · napi-rs | 1 | 50 ns | 50 ns–51 ns | — | 50.0× (48.2–51.8) | 25.0× (24.1–25.9) |
+    | numbers | napi · async fn | 64 | 2.00 µs | 1.98 µs–2.02 µs | — | 2000× (1929–2074) | 1000× (964–1037) |
     | numbers | js · WebAssembly | 1 | 4.00 ns | 3.96 ns–4.04 ns | — | 4.0× (3.9–4.1) | 2.0× (1.9–2.1) |
     | numbers | js · JavaScript | 1 | 2.00 ns | 1.98 ns–2.02 ns | — | 2.0× (1.9–2.1) | — |
     | bigint | napi · napi-rs | 1 | 300 ns | 297 ns–303 ns | — | — | — |
@@ -76,7 +76,7 @@ test('operations of one call are compared with those of as many on the lane of R
     'rust · rows, 1, —, 2.0×',
     'rust · rows, 1000, —, 0.25×',
     'rust · columns, 1000, —, 0.050×',
-    'rust · a crate, 1000, 3.0×, 0.150×',
+    'rust · a crate, 1000, 3.0×, 0.15×',
     'napi · napi-rs, 1, 2.0×, 4.0×',
     'napi · napi-rs, objects, 1000, 8.0×, 2.0×',
     'napi · memory of the caller, 1000, 2.0×, 0.100×',

@@ -130,7 +130,7 @@ test('the best of each side with the same threads, and what batching won', () =>
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
     "| Benchmark | Threads | Rust (best) | Node (best) | Rust factor | Batching won |
     | --- | ---: | --- | --- | ---: | ---: |
-    | get | 8 | Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 10.0× (9.7–10.3) |
+    | get | 8 | Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 10.0× (9.6–10.4) |
     "
   `);
   expect(notes).toEqual([RUST_FACTOR_NOTE]);
@@ -141,10 +141,10 @@ test('the best first, then lane by lane, with the same threads', () => {
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
     "| Benchmark | Lane | Threads | Rust | Node | Rust factor | Batching won |
     | --- | --- | ---: | --- | --- | ---: | ---: |
-    | get | best: batch | 8 | Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 10.0× (9.7–10.3) |
+    | get | best: batch | 8 | Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 10.0× (9.6–10.4) |
     | get | call | 8 | Client — 100 K/s | napi · KvClient.get — 80.0 K/s | 1.3× (1.2–1.3) | — |
     | get | call | 8 | Client — 100 K/s | js · ioredis — 80.0 K/s | 1.3× (1.2–1.3) | — |
-    | get | batch | 8 | Client.batch, batch 64 — 1.00 M/s | js · ioredis pipeline, batch 64 — 200 K/s | 5.0× (4.9–5.2) | 2.5× (2.4–2.6) |
+    | get | batch | 8 | Client.batch, batch 64 — 1.00 M/s | js · ioredis pipeline, batch 64 — 200 K/s | 5.0× (4.8–5.2) | 2.5× (2.4–2.6) |
     "
   `);
 });

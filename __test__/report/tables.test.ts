@@ -22,7 +22,7 @@ test('marks other numbers of rows and too few processes', () => {
   expect(notes).toEqual([
     RUST_FACTOR_NOTE,
     '† The two were measured at different numbers of rows; their rows per second are compared.',
-    '‡ The ratio rests on fewer than 3 processes of one of the two: rough, the interval may be too narrow.',
+    '‡ The ratio rests on fewer than 3 processes of one of the two, which hardly say how much processes differ.',
   ]);
 });
 

@@ -44,17 +44,9 @@ export function findProgram(names, packages) {
 
 /** Builds an example of one of our crates for release, with what else `targets` name, and gives the path of its program. */
 export function builtExample(crate, example, targets = []) {
-  return join(built(crate, ['--example', example, ...targets]), 'examples', example);
-}
-
-/** Builds a program of one of our crates for release, and gives its path. */
-export function builtProgram(crate, program) {
-  return join(built(crate, ['--bin', program]), program);
-}
-
-/** Builds targets of one of our crates for release, and gives the folder of what is built. */
-function built(crate, targets) {
-  outputOf('cargo', ['build', '--release', '--locked', '-p', crate, ...targets], { output: 'inherit' });
+  outputOf('cargo', ['build', '--release', '--locked', '-p', crate, '--example', example, ...targets], {
+    output: 'inherit',
+  });
   const metadata = JSON.parse(outputOf('cargo', ['metadata', '--no-deps', '--format-version', '1']));
-  return join(metadata.target_directory, 'release');
+  return join(metadata.target_directory, 'release', 'examples', example);
 }

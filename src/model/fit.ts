@@ -8,9 +8,9 @@ import {
   PIECES,
   type Piece,
 } from '../records/record.js';
-import { median, quantileOfSorted } from '../stats/quantile.js';
+import { median } from '../stats/quantile.js';
 import { seededDraws } from '../stats/random.js';
-import { type Forks, Resampling, expandedTail } from '../stats/resampling.js';
+import { type Forks, Resampling, reachOf, unshrunk } from '../stats/resampling.js';
 import { dependenceOn, dot, nonNegativeLeastSquares } from './least-squares.js';
 import { type Amounts, type Term, amountsOf, mostOf, paidAmounts, perRow, sizePieceOf, timesPaid } from './pieces.js';
 
@@ -279,20 +279,15 @@ function bootstrap(
       ones,
     );
   });
-  const forks = Math.min(...cells.map(({ count }) => count));
-  const outside = expandedTail(forks, Math.max(1, forks - 1));
+  const degrees = Math.min(...cells.map((cell) => cell.degrees));
+  const covariance = covarianceOf(drawn);
   return {
     costs: terms.map((term, index): Cost => {
-      const sorted = Float64Array.from(drawn, (each) => each[index]!).toSorted();
       const fitted = seconds[index]!;
-      return {
-        ...term,
-        seconds: fitted,
-        low: Math.min(fitted, quantileOfSorted(sorted, outside)),
-        high: Math.max(fitted, quantileOfSorted(sorted, 1 - outside)),
-      };
+      const reach = reachOf(degrees) * Math.sqrt(unshrunk(covariance[index]![index]!, degrees));
+      return { ...term, seconds: fitted, low: Math.max(0, fitted - reach), high: fitted + reach };
     }),
-    covariance: covarianceOf(drawn),
+    covariance,
   };
 }
 

@@ -31,7 +31,7 @@ export function notesOf(marks: readonly string[]): string[] {
       : []),
     ...(isUsed(FEW_FORKS)
       ? [
-          `‡ The ratio rests on fewer than ${FORKS_FOR_INTERVAL} processes of one of the two: rough, the interval may be too narrow.`,
+          `‡ The ratio rests on fewer than ${FORKS_FOR_INTERVAL} processes of one of the two, which hardly say how much processes differ.`,
         ]
       : []),
     ...(isUsed(ONE_PROCESS)

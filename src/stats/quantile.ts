@@ -29,3 +29,9 @@ export function interquartileRange(values: ArrayLike<number>): number {
   const sorted = Float64Array.from(values).toSorted();
   return quantileOfSorted(sorted, 0.75) - quantileOfSorted(sorted, 0.25);
 }
+
+/** The mean of the squared distances from the mean. */
+export function varianceOf(values: Float64Array): number {
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  return values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
+}

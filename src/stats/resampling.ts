@@ -1,6 +1,6 @@
 import { medianInPlace } from './median-in-place.js';
 import type { DrawIndex } from './random.js';
-import { normalBelow, studentQuantile } from './student.js';
+import { studentQuantile } from './student.js';
 
 /** The values of one cell, an array for each process that measured it. */
 export type Forks = readonly (readonly number[])[];
@@ -26,6 +26,11 @@ export class Resampling {
     this.#scratch = new Float64Array(units.length * Math.max(...units.map(({ length }) => length)));
   }
 
+  /** The degrees of freedom of what the forks say of their differences: one less than the forks, and at least one. */
+  get degrees(): number {
+    return Math.max(1, this.count - 1);
+  }
+
   /** The median of values that are drawn anew. */
   median(draw: DrawIndex): number {
     const units = this.#units;
@@ -40,12 +45,17 @@ export class Resampling {
 }
 
 /**
- * The part of resampled values to leave out at each end, for 95% between them. Since percentiles of so few forks are too narrow, they
- * are expanded as by Hesterberg ("What Teachers Should Know About the Bootstrap", 2015, section 4.5): from 2.5% to the part of a
- * normal distribution beyond the quantile of Student's t with so many `degrees` of freedom, times the root of n / (n - 1) for
- * `count` forks, which need not be whole. 0 of a single fork.
+ * The standard errors by which a 95% interval reaches beyond its estimate: the quantile of Student's t with so many `degrees` of
+ * freedom. Percentiles of resampled values would never reach beyond the extremes of a few forks, however far these may be from the truth.
  */
-export function expandedTail(count: number, degrees: number): number {
-  if (count <= 1) return 0;
-  return normalBelow(-Math.sqrt(count / (count - 1)) * studentQuantile(1 - OUTSIDE, degrees));
+export function reachOf(degrees: number): number {
+  return studentQuantile(1 - OUTSIDE, degrees);
+}
+
+/**
+ * The variance of a figure, from the variance of its resampled values: these vary less by the part that `degrees` lacks to the number of
+ * forks (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015, section 4.5).
+ */
+export function unshrunk(variance: number, degrees: number): number {
+  return (variance * (degrees + 1)) / degrees;
 }

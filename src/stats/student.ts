@@ -1,15 +1,3 @@
-/**
- * The part of the standard normal distribution below `x`, by the rational approximation 7.1.26 of Abramowitz and Stegun,
- * "Handbook of Mathematical Functions" (1964), which is off by at most 1.5e-7.
- */
-export function normalBelow(x: number): number {
-  const z = Math.abs(x) / Math.SQRT2;
-  const t = 1 / (1 + 0.3275911 * z);
-  const polynomial = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
-  const tail = (polynomial * Math.exp(-z * z)) / 2;
-  return x < 0 ? tail : 1 - tail;
-}
-
 /** The most halvings of the interval in which a quantile is searched. */
 const HALVINGS = 60;
 

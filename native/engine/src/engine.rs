@@ -76,14 +76,6 @@ pub struct Descriptor {
     pub open: fn(&str) -> Result<Arc<dyn Engine>>,
 }
 
-/// The error for a URI of no engine.
-#[must_use]
-pub fn names_no_engine(uri: &str) -> Error {
-    Error::InvalidArgument(format!(
-        "\"{uri}\" names no engine; use \"memory:\", \"embedded:\" or \"embedded:/path/to/file.duckdb\""
-    ))
-}
-
 /// An engine that holds rows. All methods may be called from several threads at once; each call is a transaction of its
 /// own. An engine can be downcast to its own type, which may have more to say, such as the address of its server.
 pub trait Engine: Any + Send + Sync {

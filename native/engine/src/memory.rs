@@ -9,9 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::table::{Column, TableDefinition, arrow_schema_of};
-use crate::{
-    BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, check_batch, names_no_engine,
-};
+use crate::{BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, check_batch};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
@@ -23,7 +21,9 @@ pub static MEMORY: Descriptor = Descriptor {
     transports: &[],
     open: |uri| match uri.split_once(':') {
         Some((_, "")) => Ok(Arc::new(MemoryEngine::new())),
-        _ => Err(names_no_engine(uri)),
+        _ => Err(Error::InvalidArgument(format!(
+            "\"{uri}\" has more than \"memory:\", which holds its tables in memory alone"
+        ))),
     },
 };
 

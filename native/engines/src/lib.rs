@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use boundary_bench_duckdb::EMBEDDED;
-use boundary_bench_engine::{Descriptor, Engine, MEMORY, names_no_engine};
+use boundary_bench_engine::{Descriptor, Engine, MEMORY};
 use boundary_bench_flight::FLIGHT;
 use boundary_bench_hyper::HYPER;
-use boundary_bench_kernel::Result;
+use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::MYSQL;
 use boundary_bench_sail::SAIL;
 
@@ -20,7 +20,11 @@ pub static ENGINES: [&Descriptor; 6] = [&MEMORY, &EMBEDDED, &HYPER, &MYSQL, &FLI
 pub fn of_uri(uri: &str) -> Result<&'static Descriptor> {
     let scheme = uri.split_once(':').map(|(scheme, _)| scheme);
     let found = ENGINES.into_iter().find(|engine| engine.schemes.iter().any(|known| Some(*known) == scheme));
-    found.ok_or_else(|| names_no_engine(uri))
+    found.ok_or_else(|| {
+        let schemes = ENGINES.iter().flat_map(|engine| engine.schemes).map(|scheme| format!("{scheme}:"));
+        let known = schemes.collect::<Vec<_>>().join(", ");
+        Error::InvalidArgument(format!("\"{uri}\" names no engine; a URI begins with one of {known}"))
+    })
 }
 
 /// Opens the engine that `uri` names: `memory:`, `embedded:` (DuckDB in memory), `embedded:/path/to/file.duckdb`, `hyper:`

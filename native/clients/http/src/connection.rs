@@ -107,7 +107,7 @@ impl Connection {
     }
 }
 
-fn is_closed(error: &io::Error) -> bool {
+pub(crate) fn is_closed(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 

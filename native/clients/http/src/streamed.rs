@@ -1,15 +1,19 @@
 //! A response whose body is read as a stream, for bodies that are too large to hold.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use boundary_bench_kernel::socket::lost;
 use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result};
 use futures_util::FutureExt;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::chunks::Step;
+use crate::connection::is_closed;
 use crate::head::{Begun, Framing, head_end, parse_head, too_long};
 use crate::limits::MOST_HEAD;
 use crate::place::Place;
@@ -28,6 +32,11 @@ const PIECE: usize = 256 << 10;
 pub struct StreamedResponse {
     place: Place,
     stream: Stream,
+    /// The request, and the number of its bytes that were sent; empty once all were.
+    message: Vec<u8>,
+    sent: usize,
+    /// The error of sending; the server may have answered before.
+    failure: Option<io::Error>,
     status: u16,
     head: Vec<u8>,
     /// The framing of the rest of the body; `None` once the body is whole.
@@ -59,6 +68,9 @@ impl StreamedResponse {
         let mut response = Self {
             place: place.clone(),
             stream,
+            message: Vec::new(),
+            sent: 0,
+            failure: None,
             status: 0,
             head: Vec::new(),
             framing: None,
@@ -130,14 +142,7 @@ impl StreamedResponse {
     }
 
     async fn begin(&mut self, request: &Request<'_>) -> Result<()> {
-        let mut message = Vec::new();
-        self.place.head.write(&mut message, request);
-        let sent = async {
-            self.stream.write_all(&message).await?;
-            self.stream.flush().await
-        };
-        let sent = sent.await;
-        sent.map_err(|error| self.lost(&error))?;
+        self.place.head.write(&mut self.message, request);
         let mut searched = 0;
         loop {
             let Some(length) = head_end(&self.bytes[self.start..self.end], &mut searched) else {
@@ -209,10 +214,43 @@ impl StreamedResponse {
         self.bytes.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        let received = self.stream.read(&mut self.bytes[self.end..]).await;
+        let received = poll_fn(|context| self.poll_receive(context)).await;
         let received = received.map_err(|error| self.lost(&error))?;
         self.end += received;
         Ok(received > 0)
+    }
+
+    /// Reads from the network, and sends what is left of the request meanwhile: a server may answer while it reads, and read no more
+    /// until its answer is taken.
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        while self.sent < self.message.len() {
+            match Pin::new(&mut self.stream).poll_write(context, &self.message[self.sent..]) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(bytes)) => self.sent += bytes,
+                // Data that the server sent before it closed is still to be read: it may say why.
+                Poll::Ready(Err(error)) if is_closed(&error) => {
+                    self.failure = Some(error);
+                    self.sent = self.message.len();
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => break,
+            }
+        }
+        if self.sent == self.message.len() {
+            (self.message, self.sent) = (Vec::new(), 0);
+        }
+        if self.failure.is_none()
+            && let Poll::Ready(Err(error)) = Pin::new(&mut self.stream).poll_flush(context)
+        {
+            return Poll::Ready(Err(error));
+        }
+        let mut room = ReadBuf::new(&mut self.bytes[self.end..]);
+        ready!(Pin::new(&mut self.stream).poll_read(context, &mut room))?;
+        let received = room.filled().len();
+        match self.failure.take_if(|_| received == 0) {
+            Some(failure) => Poll::Ready(Err(failure)),
+            None => Poll::Ready(Ok(received)),
+        }
     }
 
     fn lost(&self, error: &io::Error) -> Error {

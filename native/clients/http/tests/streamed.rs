@@ -156,3 +156,45 @@ fn a_server_that_stops_talking_is_a_timeout() {
     let options = HttpOptions { timeout: Some(Duration::from_millis(100)), ..HttpOptions::default() };
     assert_eq!(run(read(&url, options)).unwrap_err().code(), "BB_TIMEOUT");
 }
+
+#[test]
+fn a_response_is_read_while_the_request_is_sent() {
+    const BYTES: usize = 16 << 20;
+    // The server sends more than the buffers of the sockets hold before it reads the body, as one does that answers while it reads.
+    let url = serve_with(|stream| {
+        write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", BYTES + 1).unwrap();
+        stream.write_all(&vec![b'x'; BYTES]).unwrap();
+        stream.read_exact(&mut vec![0; BYTES]).unwrap();
+        stream.write_all(b"y").unwrap();
+    });
+    let read = run(async {
+        let body = vec![b'z'; BYTES];
+        let options = HttpOptions { timeout: Some(Duration::from_secs(20)), ..HttpOptions::default() };
+        let mut response = StreamedResponse::open(&place(&url, options), &Request::post("/", &body)).await?;
+        let (mut bytes, mut last) = (0, 0);
+        while let Some(piece) = response.next_piece().await? {
+            bytes += piece.len();
+            last = piece[piece.len() - 1];
+        }
+        Result::Ok((bytes, last))
+    });
+    assert_eq!(read.unwrap(), (BYTES + 1, b'y'));
+}
+
+#[test]
+fn an_answer_before_the_end_of_the_request_is_read() {
+    let url = serve_with(|stream| {
+        stream.write_all(b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\nconnection: close\r\n\r\nno").unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        // The rest is read, so that the system does not reset the connection with the answer on its way.
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let status = run(async {
+        let body = vec![b'z'; 8 << 20];
+        let mut response =
+            StreamedResponse::open(&place(&url, HttpOptions::default()), &Request::post("/", &body)).await?;
+        assert_eq!(response.next_piece().await?, Some(&b"no"[..]));
+        Result::Ok(response.status())
+    });
+    assert_eq!(status.unwrap(), 413);
+}
