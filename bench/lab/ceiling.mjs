@@ -15,14 +15,18 @@ import { count } from '../../dist/families/option-values.js';
 import { openTarget } from '../../dist/families/requests/target-server.js';
 import { RestInput } from '../../dist/families/rest/data.js';
 import { runContext } from '../../dist/host/provenance.js';
+import { KvClient } from '../../dist/index.js';
 import { loadNativeBuild } from '../../dist/native-build.js';
 import { list, paragraph, renderTerminal, tableBlock } from '../../dist/report/document.js';
 import { ceilingFindings, ceilingTable } from './ceiling-table.mjs';
 import { ratesInTurn } from './in-turn.mjs';
 import { findProgram, outputOf, versionLine } from './programs.mjs';
 
-/** Rows of sysbench's table, and keys of redis-benchmark. */
+/** Rows of sysbench's table. */
 const ROWS = 10_000;
+
+/** The keys that one request sets before redis-benchmark asks for them. */
+const KEYS_AT_ONCE = 1000;
 
 /** The seconds of each measurement with a load tool that counts seconds. */
 const SECONDS = 2;
@@ -96,7 +100,7 @@ async function measure(family) {
   };
   const server = await openTarget(kind, {});
   try {
-    const tool = toolOf(server);
+    const tool = await toolOf(server, cells);
     versions[kind] = server.version;
     versions[tool.name] = tool.version;
     const measured = [];
@@ -133,20 +137,37 @@ async function ratesOf(cell, { server, tool, clients }) {
   }
 }
 
-function redisBenchmark({ url }) {
+async function redisBenchmark({ url }, cells) {
   const program = findProgram(['redis-benchmark', 'valkey-benchmark'], 'redis-tools');
   const { port, password } = new URL(url);
   const login = password === '' ? [] : ['-a', decodeURIComponent(password)];
+  await setKeys(url, Math.max(...cells.map(({ operations }) => operations)));
   const rateOf = ({ workload, threads, batch: pipeline, operations }) => {
-    // Values of 16 bytes, as the family has.
-    const sizes = ['-c', threads, '-P', pipeline, '-d', 16, '-r', ROWS, '-n', operations].map(String);
+    // Values of 16 bytes, and as many keys as operations, as the family has: of few keys all are in the server's caches.
+    const sizes = ['-c', threads, '-P', pipeline, '-d', 16, '-r', operations, '-n', operations].map(String);
     const output = outputOf(program, ['-p', port, ...login, ...sizes, '-t', workload, '--csv']);
     // The output's last line, such as "GET","95238.10",...
     return Number(output.trim().split('\n').at(-1).split(',')[1].replaceAll('"', ''));
   };
-  // It sets keys at random, and a GET of one that is not there has the shorter answer; so many leave out less than one of all.
-  rateOf({ workload: 'set', threads: 32, batch: 64, operations: 20 * ROWS });
   return { name: 'redis-benchmark', version: versionLine(program), rateOf };
+}
+
+/** Sets the keys that redis-benchmark asks for: a GET of one that is not there has the shorter answer. */
+async function setKeys(url, count) {
+  const client = await KvClient.connect(url);
+  try {
+    for (let start = 0; start < count; start += KEYS_AT_ONCE) {
+      const numbers = Array.from({ length: Math.min(KEYS_AT_ONCE, count - start) }, (_, index) => start + index);
+      await client.mset(
+        numbers.map((number) => {
+          const digits = String(number);
+          return [`key:${digits.padStart(12, '0')}`, digits.padStart(16, '0')];
+        }),
+      );
+    }
+  } finally {
+    await client.close();
+  }
 }
 
 function sysbench({ url }) {
