@@ -17,7 +17,8 @@ It keeps the context, every record with its samples, its percentiles and its che
 those of one with --family. With --model it keeps the cost model alone, which has the medians of the cells that it was fitted to.
 It makes smaller:
   summary      left out, since the samples give it again
-  samples      only their fork, executions and seconds stay, those of encoding and decoding too; run.md has the medians of the rest
+  samples      only their fork and seconds stay, those of encoding and decoding too; run.md has the medians of the rest
+  executions   counted at the first sample of a cell, for all of its samples
   heap         the bytes a call are those of the median, at the first sample of a cell
   server       the share of the CPU that the server used is that of the median, at the first sample of a cell
   numbers      5 significant digits, all of a checksum
@@ -93,6 +94,8 @@ function isKeptComparison({ kind, numerator }, { aa, runtimes }) {
 function compactRecord(record) {
   if (record.outcome !== 'completed') return record;
   const { samples, latency, behind } = record;
+  // A sample that says nothing is one execution.
+  const executions = samples.reduce((sum, sample) => sum + (sample.executions ?? 1) - 1, 1);
   const heapBytesPerCall = medianOf(record, (sample) => sample.heapBytesPerCall);
   // The shares of the server's time decide whether it was the limit.
   const serverShare = (secondsOf) =>
@@ -104,9 +107,9 @@ function compactRecord(record) {
   return {
     ...record,
     summary: undefined,
-    samples: samples.map(({ fork, executions, seconds, encodeSeconds, decodeSeconds }, place) => ({
+    samples: samples.map(({ fork, seconds, encodeSeconds, decodeSeconds }, place) => ({
       fork,
-      executions,
+      executions: place === 0 && executions > 1 ? executions : undefined,
       seconds,
       encodeSeconds,
       decodeSeconds,
