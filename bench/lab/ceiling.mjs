@@ -97,6 +97,7 @@ async function measure(family) {
     'ours, one thread': { setting: 'one-thread' },
     'ours, all cores': { setting: 'all-cores' },
     [`crate ${crate}`]: { client: crate },
+    [`crate ${crate}, all cores`]: { client: crate, setting: 'all-cores' },
   };
   const server = await openTarget(kind, {});
   try {
