@@ -108,13 +108,13 @@ describe('the report', () => {
 
       | Budget | Target | Maximum | Measured (95% interval) | Verdict |
       | --- | ---: | ---: | ---: | --- |
-      | a row | 90 ns | 120 ns | 100 ns (98 ns–102 ns) | within the maximum |
+      | a row | 90 ns | 120 ns | 100 ns (97 ns–103 ns) | within the maximum |
       | a "ratio", \\<50% more | — | 1.5× | 2.0× (1.9–2.1) | BROKEN |
       | gone | — | 1.00 s | — | NOT MEASURED |
-      | a row | — | 100 ns | 100 ns (98 ns–102 ns) | not decided |
+      | a row | — | 100 ns | 100 ns (97 ns–103 ns) | not decided |
 
       - gone: nowhere is not in the run
-      - a row: measurements/insert.bulk/row/rust/embedded/w1 takes 100 ns (98 ns–102 ns), and the maximum is 100 ns; more forks decide it
+      - a row: measurements/insert.bulk/row/rust/embedded/w1 takes 100 ns (97 ns–103 ns), and the maximum is 100 ns; more forks decide it
 
       1 of 4 budgets broken, 1 not measured, 1 not decided.
       "
@@ -137,7 +137,7 @@ describe('the report', () => {
     expect(budgetAnnotations(check(budgets))).toMatchInlineSnapshot(`
       "::error title=a "ratio"%2C <50%25 more::measurements/insert.bulk/row/napi/embedded/w1 over measurements/insert.bulk/row/rust/embedded/w1 takes 2.0× (1.9–2.1), and the maximum is 1.5×
       ::error title=gone::nowhere is not in the run
-      ::warning title=a row::measurements/insert.bulk/row/rust/embedded/w1 takes 100 ns (98 ns–102 ns), and the maximum is 100 ns; more forks decide it
+      ::warning title=a row::measurements/insert.bulk/row/rust/embedded/w1 takes 100 ns (97 ns–103 ns), and the maximum is 100 ns; more forks decide it
       "
     `);
   });
@@ -149,7 +149,7 @@ describe('the report', () => {
         <testcase name="a row" classname="measurements/insert.bulk/row/rust/embedded/w1"></testcase>
         <testcase name="a &quot;ratio&quot;, &lt;50% more" classname="measurements/insert.bulk/row/napi/embedded/w1"><failure message="measurements/insert.bulk/row/napi/embedded/w1 over measurements/insert.bulk/row/rust/embedded/w1 takes 2.0× (1.9–2.1), and the maximum is 1.5×"/></testcase>
         <testcase name="gone" classname="nowhere"><failure message="nowhere is not in the run"/></testcase>
-        <testcase name="a row" classname="measurements/insert.bulk/row/rust/embedded/w1"><skipped message="measurements/insert.bulk/row/rust/embedded/w1 takes 100 ns (98 ns–102 ns), and the maximum is 100 ns; more forks decide it"/></testcase>
+        <testcase name="a row" classname="measurements/insert.bulk/row/rust/embedded/w1"><skipped message="measurements/insert.bulk/row/rust/embedded/w1 takes 100 ns (97 ns–103 ns), and the maximum is 100 ns; more forks decide it"/></testcase>
       </testsuite>
       "
     `);

@@ -45,7 +45,7 @@ test('tells every way in which two runs can differ', () => {
   expect(renderComparisonMarkdown(comparison)).toMatchInlineSnapshot(`
     "| Cell | Before | After | After / before | Verdict |
     | --- | ---: | ---: | ---: | --- |
-    | measurements/insert.bulk/row/rust/embedded/w1 | 10.0 M/s | 8.00 M/s | 0.80× (0.78–0.82) | regression |
+    | measurements/insert.bulk/row/rust/embedded/w1 | 10.0 M/s | 8.00 M/s | 0.80× (0.77–0.83) | regression |
     | measurements/insert.bulk/staged-row/napi/embedded/w1 | 10.0 M/s | 12.5 M/s | 1.3× (1.2–1.3) | faster |
     | measurements/insert.bulk/columns/napi/embedded/w1 | 10.0 M/s | 10.0 M/s | 1.00× (1.00–1.00) † ‡ | equivalent |
 
@@ -77,7 +77,7 @@ test('tells every way in which two runs can differ', () => {
   expect(renderComparisonTerminal(comparison)).toMatchInlineSnapshot(`
     "Cell                                                    Before     After         After / before  Verdict
     ────────────────────────────────────────────────────  ────────  ────────  ─────────────────────  ──────────
-    measurements/insert.bulk/row/rust/embedded/w1         10.0 M/s  8.00 M/s      0.80× (0.78–0.82)  regression
+    measurements/insert.bulk/row/rust/embedded/w1         10.0 M/s  8.00 M/s      0.80× (0.77–0.83)  regression
     measurements/insert.bulk/staged-row/napi/embedded/w1  10.0 M/s  12.5 M/s         1.3× (1.2–1.3)  faster
     measurements/insert.bulk/columns/napi/embedded/w1     10.0 M/s  10.0 M/s  1.00× (1.00–1.00) † ‡  equivalent
 
@@ -234,7 +234,7 @@ test('names the versions that differ, and explains the verdicts that it gives', 
 
     Cell                                              After / before  Verdict
     ─────────────────────────────────────────────  ─────────────────  ──────────
-    measurements/insert.bulk/row/rust/embedded/w1  1.00× (0.97–1.03)  equivalent
+    measurements/insert.bulk/row/rust/embedded/w1  1.00× (0.96–1.04)  equivalent
     (too narrow for: Before, After)
 
     After / before: the rate of the later run divided by that of the earlier one,
