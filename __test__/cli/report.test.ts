@@ -109,7 +109,7 @@ it('compare writes a page of two runs', async () => {
   const { exitCode, stdout } = await cli('compare', 'before', 'after/run.json', '--html', 'both.html');
   expect([exitCode, stdout]).toEqual([1, expect.stringContaining('1 of 1 cells slower by more than 5.0%.')]);
   const page = await read('both.html');
-  expect(page).toContain('0.50× (0.49–0.52) ▼');
+  expect(page).toContain('0.50× (0.48–0.52) ▼');
   expect(page).toContain('▼ a regression');
 });
 
