@@ -59,11 +59,7 @@ impl Connection {
                     Poll::Ready(Ok(bytes)) => self.session.sent(bytes),
                     // Data that the server sent before it closed is still to be read: it may say why.
                     Poll::Ready(Err(error)) if is_closed(&error) => {
-                        // A broken pipe says that the server had ended the stream before it refused more bytes. The end of
-                        // TLS is its own, whatever happened to the socket.
-                        if error.kind() == io::ErrorKind::ConnectionReset && matches!(self.stream, Stream::Plain(_)) {
-                            self.failure = Some(error);
-                        }
+                        self.failure = self.failure.take().or_else(|| told_at_end(&self.stream, error));
                         break;
                     }
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(lost_at(place, &error))),
@@ -105,6 +101,12 @@ impl Connection {
             }
         }
     }
+}
+
+/// The failure to send a request that the end of the stream would hide. A broken pipe says that the server had ended the stream before it
+/// refused more bytes. The end of TLS is its own, whatever happened to the socket.
+pub(crate) fn told_at_end(stream: &Stream, error: io::Error) -> Option<io::Error> {
+    (error.kind() == io::ErrorKind::ConnectionReset && matches!(stream, Stream::Plain(_))).then_some(error)
 }
 
 pub(crate) fn is_closed(error: &io::Error) -> bool {

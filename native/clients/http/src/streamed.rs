@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::chunks::Step;
-use crate::connection::is_closed;
+use crate::connection::{is_closed, told_at_end};
 use crate::head::{Begun, Framing, head_end, parse_head, too_long};
 use crate::limits::MOST_HEAD;
 use crate::place::Place;
@@ -35,7 +35,7 @@ pub struct StreamedResponse {
     /// The request, and the number of its bytes that were sent; empty once all were.
     message: Vec<u8>,
     sent: usize,
-    /// The error of sending; the server may have answered before.
+    /// The failure to send that the end of the stream would hide; the server may have answered before.
     failure: Option<io::Error>,
     status: u16,
     head: Vec<u8>,
@@ -229,7 +229,7 @@ impl StreamedResponse {
                 Poll::Ready(Ok(bytes)) => self.sent += bytes,
                 // Data that the server sent before it closed is still to be read: it may say why.
                 Poll::Ready(Err(error)) if is_closed(&error) => {
-                    self.failure = Some(error);
+                    self.failure = told_at_end(&self.stream, error);
                     self.sent = self.message.len();
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
@@ -239,10 +239,9 @@ impl StreamedResponse {
         if self.sent == self.message.len() {
             (self.message, self.sent) = (Vec::new(), 0);
         }
-        if self.failure.is_none()
-            && let Poll::Ready(Err(error)) = Pin::new(&mut self.stream).poll_flush(context)
-        {
-            return Poll::Ready(Err(error));
+        match Pin::new(&mut self.stream).poll_flush(context) {
+            Poll::Ready(Err(error)) if !is_closed(&error) => return Poll::Ready(Err(error)),
+            _ => {}
         }
         let mut room = ReadBuf::new(&mut self.bytes[self.end..]);
         ready!(Pin::new(&mut self.stream).poll_read(context, &mut room))?;
