@@ -165,18 +165,16 @@ export class RestSums {
     }
   }
 
-  /** Adds values picked out of the response to a batch that begins with `from`: the operations' ids, and the columns'. */
-  addPicked(ids: JsonValues, columns: JsonValues, input: RestInput, from: number): void {
-    this.#rows += ids.length;
-    for (let index = 0; index < ids.length; index += 1) {
-      if (Number(ids.text(index)) === from + index) this.#operations += from + index;
+  /** Adds values picked out of the response to a batch that begins with `from`: the operations' ids, and each column's by its name. */
+  addPicked([ids, ...columns]: readonly JsonValues[], input: RestInput, from: number): void {
+    this.#rows += ids!.length;
+    for (let index = 0; index < ids!.length; index += 1) {
+      if (Number(ids!.text(index)) === from + index) this.#operations += from + index;
     }
-    let index = 0;
-    for (let operation = from; index < columns.length; operation += 1) {
-      const expected = input.valuesOf(operation);
-      for (let column = 0; column < expected.length && index < columns.length; column += 1) {
-        const value = columns.text(index++);
-        if (value === expected[column]) this.#values += 1;
+    for (const [column, values] of columns.entries()) {
+      for (let index = 0; index < values.length; index += 1) {
+        const value = values.text(index);
+        if (value === input.valuesOf(from + index)[column]) this.#values += 1;
         this.#bytes += String(value).length;
       }
     }

@@ -86,10 +86,10 @@ function napiRequester(work: RestWork): RestRequester {
   if (isBatch(cell.workload)) {
     const post = (body: string): Promise<HttpResponse> => client.request({ path: BATCH_PATH, body });
     if (planned.setting !== 'native-json') return { close, request: batchRequest(work, post, parseBatch(work)) };
-    const paths = new JsonPaths('result.*.body.operationId', 'result.*.body.data.*');
+    const columns = input.names.map((name) => `result.*.body.data.${name}`);
+    const paths = new JsonPaths('result.*.body.operationId', ...columns);
     const pick = (answer: HttpResponse, from: number): void => {
-      const [ids, columns] = paths.pick(answer.status === 200 ? answer.body : Buffer.from(textOf(answer)));
-      sums().addPicked(ids!, columns!, input, from);
+      sums().addPicked(paths.pick(answer.status === 200 ? answer.body : Buffer.from(textOf(answer))), input, from);
     };
     return { close, request: batchRequest(work, post, pick) };
   }
