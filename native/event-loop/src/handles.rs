@@ -1,12 +1,12 @@
 //! The handles that one owner has on the event loop of a thread.
 
 use std::cell::{Cell, RefCell};
-use std::os::fd::RawFd;
 
 use boundary_bench_kernel::Result;
 
 use crate::handle::{EventLoop, Handle};
 use crate::poller::Turns;
+use crate::socket_number::SocketNumber;
 use crate::uv;
 use crate::watcher::{Phase, Watcher};
 
@@ -39,7 +39,7 @@ impl Handles {
     ///
     /// # Errors
     /// [`boundary_bench_kernel::Error::Internal`] where the loop refuses.
-    pub unsafe fn poll(&self, socket: RawFd, watcher: Box<dyn Watcher>) -> Result<Handle> {
+    pub unsafe fn poll(&self, socket: SocketNumber, watcher: Box<dyn Watcher>) -> Result<Handle> {
         Ok(self.counted(match &self.event_loop {
             // SAFETY: the caller's promise.
             EventLoop::Libuv(uv_loop) => Handle::Libuv(unsafe { uv::Handle::poll(*uv_loop, socket, watcher) }?),

@@ -10,6 +10,7 @@ mod handles;
 mod loop_driver;
 mod polled;
 mod poller;
+mod socket_number;
 mod sockets;
 mod task_socket;
 mod tasks;

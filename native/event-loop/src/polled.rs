@@ -4,13 +4,13 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
-use std::os::fd::RawFd;
 use std::rc::Rc;
 
 use boundary_bench_kernel::error::contained;
 use boundary_bench_kernel::{Error, Result};
 
 use crate::poller::{FAILED, Poller, Turns};
+use crate::socket_number::SocketNumber;
 use crate::watcher::{Phase, READABLE, Watcher, call};
 
 /// The event loop of one of a runtime's threads, used on that thread.
@@ -35,8 +35,8 @@ struct Entry {
     /// The number of the handle, which no other handle of the loop ever gets.
     token: usize,
     phase: Phase,
-    /// The file descriptor, if the handle watches a socket.
-    socket: Option<RawFd>,
+    /// The number of the socket, if the handle watches one.
+    socket: Option<SocketNumber>,
     watcher: Box<dyn Watcher>,
     /// The events that the socket is watched for.
     events: Cell<c_int>,
@@ -75,7 +75,7 @@ impl PolledLoop {
     }
 
     /// A handle that watches a socket for being readable.
-    pub(crate) fn poll(self: &Rc<Self>, socket: RawFd, watcher: Box<dyn Watcher>) -> Result<Handle> {
+    pub(crate) fn poll(self: &Rc<Self>, socket: SocketNumber, watcher: Box<dyn Watcher>) -> Result<Handle> {
         let handle = self.handle(Phase::Poll, Some(socket), watcher)?;
         let entry = &handle.entry;
         let added = self.poller.add(entry.token, socket, READABLE);
@@ -93,7 +93,12 @@ impl PolledLoop {
         Ok(handle)
     }
 
-    fn handle(self: &Rc<Self>, phase: Phase, socket: Option<RawFd>, watcher: Box<dyn Watcher>) -> Result<Handle> {
+    fn handle(
+        self: &Rc<Self>,
+        phase: Phase,
+        socket: Option<SocketNumber>,
+        watcher: Box<dyn Watcher>,
+    ) -> Result<Handle> {
         if self.has_ended.get() {
             return Err(Error::Closed("the event loop"));
         }

@@ -4,16 +4,36 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::io;
-use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 
 use boundary_bench_kernel::lock;
 use mio::event::Event;
-use mio::unix::SourceFd;
+#[cfg(unix)]
+use mio::unix::SourceFd as Watched;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 
+use crate::socket_number::SocketNumber;
 use crate::watcher::{READABLE, WRITABLE};
+
+/// A socket, which mio watches by its number on Unix alone.
+#[cfg(windows)]
+struct Watched<'a>(#[expect(dead_code, reason = "it is not watched")] &'a SocketNumber);
+
+#[cfg(windows)]
+impl mio::event::Source for Watched<'_> {
+    fn register(&mut self, _: &Registry, _: Token, _: Interest) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn reregister(&mut self, _: &Registry, _: Token, _: Interest) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn deregister(&mut self, _: &Registry) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
 
 /// Event flag beside those of watchers: the socket has failed.
 pub const FAILED: c_int = 1 << 8;
@@ -103,19 +123,19 @@ impl Poller {
     }
 
     /// Begins to wait for a socket.
-    pub fn add(&self, token: usize, socket: RawFd, events: c_int) -> io::Result<()> {
-        self.registry.register(&mut SourceFd(&socket), Token(token), interest(events))
+    pub fn add(&self, token: usize, socket: SocketNumber, events: c_int) -> io::Result<()> {
+        self.registry.register(&mut Watched(&socket), Token(token), interest(events))
     }
 
     /// Waits for events of a socket again, also for those that are there already.
-    pub fn arm(&self, token: usize, socket: RawFd, events: c_int) -> io::Result<()> {
-        self.registry.reregister(&mut SourceFd(&socket), Token(token), interest(events))
+    pub fn arm(&self, token: usize, socket: SocketNumber, events: c_int) -> io::Result<()> {
+        self.registry.reregister(&mut Watched(&socket), Token(token), interest(events))
     }
 
     /// Waits for a socket no more; events that the thread has reported may still be in the next turn's list.
-    pub fn remove(&self, socket: RawFd) {
+    pub fn remove(&self, socket: SocketNumber) {
         // The system forgets closed sockets by itself, and has no other reason to refuse.
-        let _ = self.registry.deregister(&mut SourceFd(&socket));
+        let _ = self.registry.deregister(&mut Watched(&socket));
     }
 
     /// Ends the thread, and waits until it has ended. No turn is asked for from then on. Does nothing the second time.

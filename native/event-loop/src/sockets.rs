@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::ffi::c_int;
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsFd, AsRawFd};
 use std::rc::Rc;
 
 use boundary_bench_kernel::driven_stream::DrivenStream;
@@ -12,6 +11,7 @@ use boundary_bench_kernel::{Error, Result};
 
 use crate::handle::Handle;
 use crate::handles::Handles;
+use crate::socket_number::number_of;
 use crate::watcher::{READABLE, WRITABLE, Watcher};
 
 /// The most reads from one socket before the other sockets get their turn.
@@ -290,7 +290,7 @@ pub fn add<O: SocketOwner>(
     });
     let watcher = Box::new(SocketWatcher { owner: Rc::clone(owner), index });
     // SAFETY: the stream goes with the handle, which is closed first; the watcher tells the handles.
-    let handle = unsafe { owner.handles().poll(stream.as_fd().as_raw_fd(), watcher) }?;
+    let handle = unsafe { owner.handles().poll(number_of(&stream.system_socket()), watcher) }?;
     let has_input = stream.has_input();
     sockets[index] = Some(Socket { stream, session, handle, events: READABLE, is_kept_alive: false, failure: None });
     if has_input {

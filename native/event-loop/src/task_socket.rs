@@ -6,7 +6,6 @@ use std::ffi::c_int;
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
@@ -17,6 +16,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::handle::Handle;
+use crate::socket_number::{SocketNumber, number_of};
 use crate::watcher::{READABLE, WRITABLE};
 
 /// The number of written or unsent bytes from which output is sent at once; less is sent together with the tasks' next writes.
@@ -108,9 +108,9 @@ impl Events {
         Arc::new(Self { number, stream, state: Mutex::new(state) })
     }
 
-    /// The file descriptor of the socket, valid as long as `self` lives.
-    pub fn descriptor(&self) -> RawFd {
-        self.stream.as_raw_fd()
+    /// The number of the socket, valid as long as `self` lives.
+    pub fn socket_number(&self) -> SocketNumber {
+        number_of(&SockRef::from(&self.stream))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -212,13 +212,11 @@ impl fmt::Debug for TaskSocket {
     }
 }
 
-impl AsFd for TaskSocket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.stream.as_fd()
-    }
-}
-
 impl Socket for TaskSocket {
+    fn system_socket(&self) -> SockRef<'_> {
+        SockRef::from(&self.0.stream)
+    }
+
     fn into_std(self: Box<Self>) -> io::Result<TcpStream> {
         // The loop has the other descriptor until its handle is closed.
         self.0.stream.try_clone()

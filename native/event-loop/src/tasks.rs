@@ -5,8 +5,6 @@ use std::cell::RefCell;
 use std::ffi::c_int;
 use std::future::poll_fn;
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,16 +13,24 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, ThreadId};
 
 use boundary_bench_kernel::{Error, Result};
+use socket2::SockRef;
 use tokio::task::LocalSet;
 
 use crate::handle::Handle;
 use crate::handles::Handles;
 use crate::poller::Turns;
+use crate::socket_number::number_of;
 use crate::task_socket::{Events, SocketWatcher, TaskSocket, close_all, send_written};
 use crate::watcher::Watcher;
 
 /// The most rounds of polling tasks that woke each other before JavaScript and other sockets get their turn.
 const MOST_ROUNDS: usize = 64;
+
+/// One end of the socket pair by which other threads wake libuv's loop.
+#[cfg(unix)]
+type BellSocket = std::os::unix::net::UnixStream;
+#[cfg(windows)]
+type BellSocket = std::net::TcpStream;
 
 thread_local! {
     /// The owner of this thread's tasks.
@@ -55,7 +61,7 @@ pub struct Tasks {
     set: RefCell<Option<LocalSet>>,
     alarm: Arc<Alarm>,
     /// The read end of the socket pair by which other threads wake libuv's loop, until the loop watches it.
-    reader: RefCell<Option<UnixStream>>,
+    reader: RefCell<Option<BellSocket>>,
     open: RefCell<Option<Open>>,
     /// Wakers to call once everything written has been sent.
     sending: RefCell<Vec<Waker>>,
@@ -86,7 +92,7 @@ struct Alarm {
 /// The means by which any thread makes the loop have an iteration soon.
 enum Bell {
     /// The write end of a socket pair whose read end libuv's loop watches.
-    Libuv(UnixStream),
+    Libuv(BellSocket),
     /// The requests of turns of a loop of ours.
     Polled(Turns),
 }
@@ -151,11 +157,11 @@ impl Tasks {
     /// [`Error::Internal`] where the loop refuses.
     pub fn attach(owner: &Rc<impl TaskOwner>) -> Result<()> {
         let (owner, tasks): (Rc<dyn TaskOwner>, _) = (Rc::clone(owner) as _, owner.tasks());
-        let watched = |reader: UnixStream| {
-            let descriptor = reader.as_raw_fd();
+        let watched = |reader: BellSocket| {
+            let number = number_of(&SockRef::from(&reader));
             let watcher = Box::new(BellWatcher { owner: Rc::clone(&owner), reader });
             // SAFETY: the watcher keeps the socket, and tells the handles.
-            unsafe { owner.handles().poll(descriptor, watcher) }
+            unsafe { owner.handles().poll(number, watcher) }
         };
         let reader = tasks.reader.take().map(watched).transpose()?;
         let prepare = owner.handles().prepare(Box::new(PrepareWatcher(Rc::clone(&owner))))?;
@@ -247,11 +253,30 @@ impl Tasks {
 }
 
 /// The two ends of a socket pair by which any thread wakes libuv's loop, the one to write to first.
-fn libuv_bell() -> std::io::Result<(UnixStream, UnixStream)> {
-    let (writer, reader) = UnixStream::pair()?;
+fn libuv_bell() -> std::io::Result<(BellSocket, BellSocket)> {
+    let (writer, reader) = bell_pair()?;
     writer.set_nonblocking(true)?;
     reader.set_nonblocking(true)?;
     Ok((writer, reader))
+}
+
+#[cfg(unix)]
+fn bell_pair() -> std::io::Result<(BellSocket, BellSocket)> {
+    BellSocket::pair()
+}
+
+/// Windows has no pairs of sockets: one end connects to a listener of its own on the loopback, and takes no other's connection.
+#[cfg(windows)]
+fn bell_pair() -> std::io::Result<(BellSocket, BellSocket)> {
+    let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
+    let writer = BellSocket::connect(listener.local_addr()?)?;
+    writer.set_nodelay(true)?;
+    loop {
+        let (reader, peer) = listener.accept()?;
+        if peer == writer.local_addr()? {
+            return Ok((writer, reader));
+        }
+    }
 }
 
 /// Registers a socket with the loop of this thread.
@@ -265,7 +290,7 @@ pub fn watch(stream: std::net::TcpStream) -> std::io::Result<TaskSocket> {
     let events = Events::new(stream);
     let watcher = Box::new(TaskWatcher { owner: Rc::clone(&owner), socket: SocketWatcher(Arc::clone(&events)) });
     // SAFETY: the watcher keeps the socket, and tells the handles.
-    let handle = unsafe { owner.handles().poll(events.descriptor(), watcher) };
+    let handle = unsafe { owner.handles().poll(events.socket_number(), watcher) };
     let handle = handle.map_err(|error| std::io::Error::other(error.to_string()))?;
     Ok(TaskSocket::new(events, handle))
 }
@@ -311,7 +336,7 @@ impl Watcher for TaskWatcher {
 /// The watcher of the socket pair by which other threads wake libuv's loop.
 struct BellWatcher {
     owner: Rc<dyn TaskOwner>,
-    reader: UnixStream,
+    reader: BellSocket,
 }
 
 impl Watcher for BellWatcher {

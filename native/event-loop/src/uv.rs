@@ -10,7 +10,12 @@ use std::sync::LazyLock;
 
 use boundary_bench_kernel::error::contained;
 use boundary_bench_kernel::{Error, Result};
+#[cfg(unix)]
+use libloading::os::unix::Library;
+#[cfg(windows)]
+use libloading::os::windows::Library;
 
+use crate::socket_number::SocketNumber;
 use crate::watcher::{Phase, READABLE, Watcher, call};
 
 /// The number of handles that watch sockets in `uv_handle_type`.
@@ -35,7 +40,7 @@ struct Functions {
     close: unsafe extern "C" fn(*mut c_void, Option<HandleCallback>),
     reference: unsafe extern "C" fn(*mut c_void),
     unreference: unsafe extern "C" fn(*mut c_void),
-    poll_init_socket: unsafe extern "C" fn(*mut c_void, *mut c_void, c_int) -> c_int,
+    poll_init_socket: unsafe extern "C" fn(*mut c_void, *mut c_void, SocketNumber) -> c_int,
     poll_start: unsafe extern "C" fn(*mut c_void, c_int, PollCallback) -> c_int,
     poll_stop: unsafe extern "C" fn(*mut c_void) -> c_int,
     check_init: Init,
@@ -45,35 +50,46 @@ struct Functions {
 }
 
 static FUNCTIONS: LazyLock<Option<Functions>> = LazyLock::new(|| {
+    let host = host()?;
     /// Looks up a function of the process by its name.
     ///
     /// # Safety
     /// `F` is the type of a pointer to the function of that name.
-    unsafe fn find<F: Copy>(name: &CStr) -> Option<F> {
-        // SAFETY: the name is a C string; the handle means all of the process.
-        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-        // SAFETY: the caller's promise, and pointers to functions are as wide as those to data on our platforms.
-        (!found.is_null()).then(|| unsafe { std::mem::transmute_copy::<*mut c_void, F>(&found) })
+    unsafe fn find<F: Copy>(host: &Library, name: &CStr) -> Option<F> {
+        // SAFETY: the caller's promise.
+        unsafe { host.get::<F>(name.to_bytes_with_nul()) }.ok().map(|function| *function)
     }
-    // SAFETY: the types are those of libuv's header.
+    // SAFETY: the types are those of libuv's header; the host is loaded for as long as the process runs.
     unsafe {
         Some(Functions {
-            handle_size: find(c"uv_handle_size")?,
-            set_data: find(c"uv_handle_set_data")?,
-            get_data: find(c"uv_handle_get_data")?,
-            close: find(c"uv_close")?,
-            reference: find(c"uv_ref")?,
-            unreference: find(c"uv_unref")?,
-            poll_init_socket: find(c"uv_poll_init_socket")?,
-            poll_start: find(c"uv_poll_start")?,
-            poll_stop: find(c"uv_poll_stop")?,
-            check_init: find(c"uv_check_init")?,
-            check_start: find(c"uv_check_start")?,
-            prepare_init: find(c"uv_prepare_init")?,
-            prepare_start: find(c"uv_prepare_start")?,
+            handle_size: find(&host, c"uv_handle_size")?,
+            set_data: find(&host, c"uv_handle_set_data")?,
+            get_data: find(&host, c"uv_handle_get_data")?,
+            close: find(&host, c"uv_close")?,
+            reference: find(&host, c"uv_ref")?,
+            unreference: find(&host, c"uv_unref")?,
+            poll_init_socket: find(&host, c"uv_poll_init_socket")?,
+            poll_start: find(&host, c"uv_poll_start")?,
+            poll_stop: find(&host, c"uv_poll_stop")?,
+            check_init: find(&host, c"uv_check_init")?,
+            check_start: find(&host, c"uv_check_start")?,
+            prepare_init: find(&host, c"uv_prepare_init")?,
+            prepare_start: find(&host, c"uv_prepare_start")?,
         })
     }
 });
+
+/// The program of this process.
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "it may fail on Windows")]
+fn host() -> Option<Library> {
+    Some(Library::this())
+}
+
+#[cfg(windows)]
+fn host() -> Option<Library> {
+    Library::this().ok()
+}
 
 /// Whether this host exports libuv's functions. It may do so only to end the process when one is called.
 #[must_use]
@@ -133,7 +149,7 @@ impl Handle {
     ///
     /// # Safety
     /// The socket stays open until the handle is closed.
-    pub unsafe fn poll(uv_loop: LibuvLoop, socket: c_int, watcher: Box<dyn Watcher>) -> Result<Self> {
+    pub unsafe fn poll(uv_loop: LibuvLoop, socket: SocketNumber, watcher: Box<dyn Watcher>) -> Result<Self> {
         let handle = Self::allocate(POLL, watcher)?;
         // SAFETY: the loop is this thread's; the caller's promise, and the handle's memory is as big as libuv wants it.
         let status = unsafe { (handle.functions.poll_init_socket)(uv_loop.0, handle.raw.as_ptr(), socket) };

@@ -3,7 +3,6 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::TcpStream;
-use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::SockRef;
 use tokio_rustls::rustls::{self, ClientConnection};
@@ -88,16 +87,16 @@ impl DrivenStream {
         false
     }
 
+    /// The socket as the system knows it.
+    #[must_use]
+    pub fn system_socket(&self) -> SockRef<'_> {
+        SockRef::from(&self.socket)
+    }
+
     /// The error of the socket, which is cleared.
     #[must_use]
     pub fn take_error(&self) -> Option<io::Error> {
         self.socket.take_error().ok().flatten()
-    }
-}
-
-impl AsFd for DrivenStream {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
     }
 }
 

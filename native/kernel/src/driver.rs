@@ -2,17 +2,22 @@
 
 use std::fmt::Debug;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
+#[cfg(unix)]
+use tokio::net::UnixStream;
 
 /// A future that drives a connection, or waits for one.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A connected socket that a driver reads and writes.
-pub trait Socket: AsyncRead + AsyncWrite + AsFd + Debug + Send + Sync + Unpin {
+pub trait Socket: AsyncRead + AsyncWrite + Debug + Send + Sync + Unpin {
+    /// The socket as the system knows it.
+    fn system_socket(&self) -> SockRef<'_>;
+
     /// Takes the socket, which stays non-blocking, from its driver. It may also be a Unix domain socket.
     ///
     /// # Errors
@@ -21,14 +26,23 @@ pub trait Socket: AsyncRead + AsyncWrite + AsFd + Debug + Send + Sync + Unpin {
 }
 
 impl Socket for TcpStream {
+    fn system_socket(&self) -> SockRef<'_> {
+        SockRef::from(self)
+    }
+
     fn into_std(self: Box<Self>) -> io::Result<std::net::TcpStream> {
         (*self).into_std()
     }
 }
 
+#[cfg(unix)]
 impl Socket for UnixStream {
+    fn system_socket(&self) -> SockRef<'_> {
+        SockRef::from(self)
+    }
+
     fn into_std(self: Box<Self>) -> io::Result<std::net::TcpStream> {
-        Ok(OwnedFd::from((*self).into_std()?).into())
+        Ok(std::os::fd::OwnedFd::from((*self).into_std()?).into())
     }
 }
 

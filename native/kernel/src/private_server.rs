@@ -1,24 +1,24 @@
 //! Private servers: a program in a folder made for it, both removed when this process ends, however it ends.
-//!
-//! A [`ServerFolder`] has a watchdog, a small shell script that waits for the end of a pipe that only this process (and a
-//! server about to start) holds open. When the pipe ends, because this process closed it or has ended, the watchdog kills
-//! the server's process group and removes the folder. This works alike on Linux and macOS.
+
+#[cfg(unix)]
+mod watchdog;
+#[cfg(windows)]
+#[path = "private_server/job.rs"]
+mod watchdog;
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::AsFd;
-use std::os::unix::fs::DirBuilderExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::cancel::CancelToken;
 use crate::{Error, Result, lock};
+use watchdog::Watchdog;
 
 /// The environment variable that limits the search for programs to `PATH`.
 const PATH_ONLY: &str = "BOUNDARY_BENCH_PATH_ONLY";
@@ -37,22 +37,6 @@ const MAX_FOLDER_PATH: usize = 80;
 
 /// The name of the file in the folder that receives the programs' output.
 const OUTPUT: &str = "output.log";
-
-/// The watchdog: reads ids of process groups, of which the last one counts; at the end of the input it kills that group
-/// and removes the folder. The removal is retried, since a process that is being killed may still finish creating a file.
-const WATCHDOG: &str = r#"
-trap '' HUP INT QUIT TERM
-group=
-while read -r line; do group=$line; done
-[ -z "$group" ] || kill -s KILL -- "-$group" 2>/dev/null
-rm -rf -- "$1" && exit
-sleep 1
-rm -rf -- "$1"
-"#;
-
-/// The launcher: tells the watchdog its group before it becomes the program, so that the program is never without a
-/// watchdog.
-const LAUNCHER: &str = r#"echo "$$" >&0; exec "$@" </dev/null"#;
 
 /// The number of the next folder of this process.
 static NEXT_FOLDER: AtomicU64 = AtomicU64::new(0);
@@ -121,9 +105,7 @@ pub fn find_program(names: &[&str], elsewhere: &[&str]) -> Option<PathBuf> {
 pub struct ServerFolder {
     name: &'static str,
     path: PathBuf,
-    watchdog: Child,
-    /// The pipe whose end the watchdog waits for; `None` once it was closed.
-    pipe: Option<ChildStdin>,
+    watchdog: Watchdog,
 }
 
 impl ServerFolder {
@@ -133,26 +115,12 @@ impl ServerFolder {
     /// [`Error::Io`] where it can't be created, [`Error::Engine`] without a shell.
     pub fn new(name: &'static str) -> Result<Self> {
         let path = new_path(name);
-        let made = DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(|source| io_error(&path.display(), source))?;
-        let started = Command::new("/bin/sh")
-            .arg("-c")
-            .arg(WATCHDOG)
-            .arg("boundary-bench-watchdog")
-            .arg(&path)
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            // Ctrl-C must reach only this process, which then ends in order.
-            .process_group(0)
-            .spawn();
-        let mut watchdog = started.map_err(|error| {
+        create_private(&path).map_err(|source| io_error(&path.display(), source))?;
+        let watchdog = Watchdog::start(&path).map_err(|error| {
             let _ = std::fs::remove_dir_all(&path);
             failed(name, &format_args!("no watchdog can be started for it: {error}"))
         })?;
-        let pipe = watchdog.stdin.take();
-        Ok(Self { name, path, watchdog, pipe })
+        Ok(Self { name, path, watchdog })
     }
 
     /// The path of the folder, short enough for a socket of a dozen letters in it.
@@ -170,10 +138,9 @@ impl ServerFolder {
         let mut program = self.launch(command)?;
         let ended = self.await_ready(&mut program, timeout, cancel, |_| false);
         if ended.is_err() {
-            end_group(&mut program);
+            self.watchdog.kill(&mut program);
         }
-        // The group is empty, and its id may be reused by another process.
-        self.tell(b"\n");
+        self.watchdog.forget();
         match ended? {
             Some(status) if !status.success() => {
                 Err(failed(self.name, &format_args!("{}: {status}: {}", shown(command), self.last_output())))
@@ -204,30 +171,26 @@ impl ServerFolder {
             }
             Err(error) => error,
         };
-        end_group(&mut process);
-        self.tell(b"\n");
+        self.watchdog.kill(&mut process);
         Err(failure)
     }
 
-    /// Starts a program in a process group of its own, whose id the watchdog gets.
-    fn launch(&mut self, command: &Command) -> Result<Child> {
+    /// Starts a program, which the watchdog gets to know.
+    fn launch(&self, command: &Command) -> Result<Child> {
         let unusable = |error: &dyn std::fmt::Display| failed(self.name, &format_args!("{}: {error}", shown(command)));
         let output = File::options().create(true).append(true).open(self.path.join(OUTPUT));
         let output = output.map_err(|error| unusable(&error))?;
         let errors = output.try_clone().map_err(|error| unusable(&error))?;
-        let pipe = self.pipe.as_ref().ok_or(Error::Closed("the server's folder"))?;
-        let pipe = pipe.as_fd().try_clone_to_owned().map_err(|error| unusable(&error))?;
-        let mut launcher = Command::new("/bin/sh");
-        launcher.arg("-c").arg(LAUNCHER).arg("boundary-bench-launcher").arg(command.get_program());
-        launcher.args(command.get_args()).current_dir(command.get_current_dir().unwrap_or(&self.path));
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => launcher.env(name, value),
-                None => launcher.env_remove(name),
-            };
-        }
-        launcher.stdin(Stdio::from(pipe)).stdout(output).stderr(errors).process_group(0);
-        launcher.spawn().map_err(|error| unusable(&error))
+        let prepare = |launched: &mut Command| {
+            launched.current_dir(command.get_current_dir().unwrap_or(&self.path));
+            for (name, value) in command.get_envs() {
+                match value {
+                    Some(value) => launched.env(name, value),
+                    None => launched.env_remove(name),
+                };
+            }
+        };
+        self.watchdog.launch(command, prepare, [output, errors]).map_err(|error| unusable(&error))
     }
 
     /// Waits until the program is ready, or has ended; returns its status in the latter case.
@@ -271,22 +234,12 @@ impl ServerFolder {
         let last = &lines[lines.len().saturating_sub(MAX_LINES)..];
         if last.is_empty() { "it printed nothing".to_owned() } else { last.join("\n") }
     }
-
-    /// Tells the watchdog which group to kill; an empty line means none.
-    fn tell(&mut self, line: &[u8]) {
-        if let Some(pipe) = &mut self.pipe {
-            // Without a watchdog there is nobody to tell.
-            let _ = pipe.write_all(line);
-        }
-    }
 }
 
 impl Drop for ServerFolder {
     fn drop(&mut self) {
-        // At the end of the pipe the watchdog removes the folder and ends.
-        self.pipe = None;
-        let _ = self.watchdog.wait();
-        // The folder still exists if the watchdog was killed.
+        self.watchdog.end();
+        // The folder still exists where the watchdog does not remove it, or was killed.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }
@@ -330,8 +283,7 @@ impl PrivateServer {
             Ok(Some(status)) => status.to_string(),
             Err(error) => error.to_string(),
         };
-        // The id of the group may be reused by another process now.
-        folder.tell(b"\n");
+        folder.watchdog.forget();
         Some(format!("the private server {} has ended, {status}: {}", folder.name, folder.last_output()))
     }
 
@@ -340,8 +292,7 @@ impl PrivateServer {
     pub fn stop(&self) {
         let running = lock(&self.running).take();
         if let Some((mut process, mut folder)) = running {
-            end_group(&mut process);
-            folder.tell(b"\n");
+            folder.watchdog.kill(&mut process);
         }
     }
 }
@@ -352,16 +303,16 @@ impl Drop for PrivateServer {
     }
 }
 
-/// Kills a program with all processes that it started, and waits for its end.
-fn end_group(process: &mut Child) {
-    // Once the end was seen, the id may be reused by another process.
-    if matches!(process.try_wait(), Ok(None))
-        && let Ok(id) = i32::try_from(process.id())
-    {
-        // SAFETY: it sends a signal to the group of a child whose end nobody has waited for yet, so the id is still its.
-        unsafe { libc::kill(-id, libc::SIGKILL) };
-        let _ = process.wait();
-    }
+/// Creates a folder that only this user can look into.
+///
+/// # Errors
+/// The error of the system.
+pub fn create_private(folder: &Path) -> std::io::Result<()> {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "the folder for temporary files is private on Windows"))]
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
 }
 
 /// A path that no other folder of ours has: by the id of this process, a number, and the clock.

@@ -7,6 +7,7 @@
 use std::fmt::Display;
 use std::io;
 use std::net::{TcpStream as BlockingStream, ToSocketAddrs};
+use std::path::Path;
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
@@ -73,6 +74,28 @@ pub fn connect_blocking(host: &str, port: u16) -> io::Result<BlockingStream> {
         }
     }
     Err(failure)
+}
+
+/// Connects to a Unix domain socket, blocking this thread. The stream is one of TCP by its type alone.
+///
+/// # Errors
+/// The error of the system; [`io::ErrorKind::Unsupported`] on Windows.
+#[cfg(unix)]
+pub fn connect_unix_blocking(path: &Path) -> io::Result<BlockingStream> {
+    let connected = std::os::unix::net::UnixStream::connect(path)?;
+    Ok(std::os::fd::OwnedFd::from(connected).into())
+}
+
+#[cfg(not(unix))]
+#[expect(missing_docs, reason = "it is the function above")]
+pub fn connect_unix_blocking(_: &Path) -> io::Result<BlockingStream> {
+    Err(no_unix_sockets())
+}
+
+/// The error for a Unix domain socket where there are none.
+#[cfg(not(unix))]
+pub(crate) fn no_unix_sockets() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "this system has no Unix domain sockets")
 }
 
 /// The message for a server that can't be connected to, over TLS or without.

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+#[cfg(unix)]
 use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -48,9 +48,16 @@ impl Stream {
     /// Connects to a Unix domain socket.
     ///
     /// # Errors
-    /// The error of the system.
+    /// The error of the system, and [`io::ErrorKind::Unsupported`] on Windows.
+    #[cfg(unix)]
     pub async fn connect_unix(driver: &dyn Driver, path: &Path) -> io::Result<Self> {
         driver.drive(Box::new(UnixStream::connect(path).await?)).map(Self::Plain)
+    }
+
+    #[cfg(not(unix))]
+    #[expect(missing_docs, clippy::unused_async, reason = "it is the function above, which waits")]
+    pub async fn connect_unix(_: &dyn Driver, _: &Path) -> io::Result<Self> {
+        Err(socket::no_unix_sockets())
     }
 
     /// Begins TLS, with a server whose certificate must be valid for this name.
@@ -104,10 +111,11 @@ impl Stream {
 
     /// Whether the socket has something to read.
     fn has_news(&self) -> bool {
-        has_news(&SockRef::from(match self {
+        let socket = match self {
             Self::Plain(socket) => socket,
             Self::Tls(stream) => stream.get_ref().0,
-        }))
+        };
+        has_news(&socket.system_socket())
     }
 }
 

@@ -9,6 +9,7 @@ mod client;
 mod connection;
 mod dispatch;
 #[doc(hidden)]
+#[cfg(unix)]
 pub mod fuzzing;
 mod head;
 mod http2;

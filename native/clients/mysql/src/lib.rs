@@ -13,6 +13,7 @@ mod connection;
 mod driven;
 mod engine;
 #[doc(hidden)]
+#[cfg(unix)]
 pub mod fuzzing;
 mod ingest;
 mod insert;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::private_server::{PrivateServer, ServerFolder, find_program, free_port};
+use boundary_bench_kernel::socket::connect_unix_blocking;
 use boundary_bench_kernel::{Error, Result};
 
 use crate::connection::Connection;
@@ -125,7 +126,7 @@ fn start_once(program: &Path, settings: &[&str], cancel: &CancelToken) -> Result
         "--performance-schema=OFF",
     ]);
     command.args(settings);
-    let ready = |_: &Path| std::os::unix::net::UnixStream::connect(&socket).is_ok();
+    let ready = |_: &Path| connect_unix_blocking(&socket).is_ok();
     let process = folder.serve(&command, START_TIMEOUT, cancel, ready)?;
     let mut url: Url = format!("mysql://{USER}@{LOOPBACK}:{port}/").parse()?;
     url.password = Some(new_password()?);
@@ -192,6 +193,7 @@ fn installation(program: &Path, data: &Path) -> Result<Command> {
 fn own_arguments(data: &Path) -> Vec<String> {
     let mut arguments = vec!["--no-defaults".to_owned(), format!("--datadir={}", data.display())];
     // SAFETY: it only asks for a number.
+    #[cfg(unix)]
     if unsafe { libc::geteuid() } == 0 {
         // The server refuses to run as root without this option.
         arguments.push("--user=root".to_owned());

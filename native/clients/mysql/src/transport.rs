@@ -14,6 +14,7 @@ use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result, lock, response_limit, socket, tls};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+#[cfg(unix)]
 use tokio::net::UnixStream;
 
 use crate::engine_error;
@@ -153,6 +154,7 @@ impl Transport {
     }
 
     /// A transport over a connected socket.
+    #[cfg(unix)]
     pub(crate) fn over_unix(stream: UnixStream) -> Self {
         Self::over(Stream::Plain(Box::new(stream)), true)
     }

@@ -2,13 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::private_server::{PrivateServer, ServerFolder, find_program, free_port};
+use boundary_bench_kernel::socket::connect_unix_blocking;
 use boundary_bench_kernel::{Error, Result};
 
 /// The names of the server's program.
@@ -82,11 +82,8 @@ impl Server {
             .args(settings);
         let needs_port = !settings.windows(2).any(|pair| pair == ["--port", "0"]);
         let process = folder.serve(&command, START_TIMEOUT, cancel, |_| {
-            answers(UnixStream::connect(&socket), |stream| stream.set_read_timeout(Some(PROBE_TIMEOUT)))
-                && (!needs_port
-                    || answers(TcpStream::connect((Ipv4Addr::LOCALHOST, port)), |stream| {
-                        stream.set_read_timeout(Some(PROBE_TIMEOUT))
-                    }))
+            answers(connect_unix_blocking(&socket))
+                && (!needs_port || answers(TcpStream::connect((Ipv4Addr::LOCALHOST, port))))
         })?;
         Ok(Self { process, port, socket })
     }
@@ -128,9 +125,9 @@ impl Server {
 }
 
 /// Whether a server answers a PING with anything, even that it requires a password.
-fn answers<S: Read + Write>(stream: std::io::Result<S>, prepare: impl FnOnce(&S) -> std::io::Result<()>) -> bool {
-    let ask = |mut stream: S| {
-        prepare(&stream)?;
+fn answers(stream: std::io::Result<TcpStream>) -> bool {
+    let ask = |mut stream: TcpStream| {
+        stream.set_read_timeout(Some(PROBE_TIMEOUT))?;
         stream.write_all(b"*1\r\n$4\r\nPING\r\n")?;
         stream.read(&mut [0; 16])
     };

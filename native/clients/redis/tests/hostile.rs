@@ -10,7 +10,6 @@ use boundary_bench_kernel::Error;
 use boundary_bench_kernel::resources::{peak_rss, reset_peak_rss};
 use boundary_bench_kernel::socket::{KEEP_ALIVE_IDLE, UNACKNOWLEDGED_TIMEOUT};
 use boundary_bench_redis::{Commands, Connection, KvClient, KvOptions, Url};
-use socket2::SockRef;
 
 /// The memory that a server may make this process use, in bytes, including that of the tests themselves.
 const LITTLE: u64 = 300 << 20;
@@ -116,7 +115,7 @@ async fn every_connection_is_asked_whether_its_server_is_there() {
     let url = answering(b"", b"");
     let connection = Connection::open(&url.parse().unwrap()).await.unwrap();
     let socket = connection.into_driven().unwrap().unwrap();
-    let socket = SockRef::from(&socket);
+    let socket = socket.system_socket();
     assert!(socket.keepalive().unwrap());
     assert_eq!(socket.tcp_keepalive_time().unwrap(), KEEP_ALIVE_IDLE);
     #[cfg(target_os = "linux")]

@@ -30,6 +30,7 @@ pub use engine::HyperEngine;
 pub use server::{Server, executable};
 pub use uri::{Place, Transport, Uri};
 #[doc(hidden)]
+#[cfg(unix)]
 pub use wire::fuzzing;
 
 /// The description of the engine `hyper`.

@@ -3,9 +3,6 @@
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::os::unix::fs::DirBuilderExt;
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +10,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use boundary_bench_kernel::private_server::cache_folder;
+use boundary_bench_kernel::private_server::{cache_folder, create_private};
+use boundary_bench_kernel::socket::connect_unix_blocking;
 use boundary_bench_kernel::{Error, Result, lock};
 
 use crate::engine_error;
@@ -98,18 +96,21 @@ impl Server {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| failed(&error))?;
         listener.set_nonblocking(true).map_err(|error| failed(&error))?;
         let callback = listener.local_addr().map_err(|error| failed(&error))?;
-        let mut process = Command::new(executable)
+        let mut command = Command::new(executable);
+        command
             .arg("run")
             .args(arguments(folder, callback.port()))
             .args(settings)
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // A process group of its own: Ctrl-C then signals only this process, which stops the server in order.
-            .process_group(0)
-            .spawn()
-            .map_err(|error| engine_error(format!("can't run {}: {error}", executable.display())))?;
+            .stderr(Stdio::piped());
+        // A process group of its own: Ctrl-C then signals only this process, which stops the server in order.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let spawned = command.spawn();
+        let mut process =
+            spawned.map_err(|error| engine_error(format!("can't run {}: {error}", executable.display())))?;
         let started = listen_to(&mut process).and_then(|lines| await_start(&mut process, &listener, &lines, folder));
         match started {
             Ok((switch, ports)) => Ok(Self {
@@ -201,6 +202,10 @@ impl Drop for Server {
 /// # Errors
 /// [`Error::NotInstalled`], whose message says what to do.
 pub fn executable() -> Result<PathBuf> {
+    if cfg!(windows) {
+        let advice = "give the URL of a server that runs: hyper://host:port/database";
+        return Err(Error::NotInstalled(format!("no private hyperd can be started on Windows; {advice}")));
+    }
     let advice = "set HYPERD_PATH, or run `boundary-bench setup hyperd`";
     if let Some(given) = std::env::var_os("HYPERD_PATH").filter(|value| !value.is_empty()) {
         let given = PathBuf::from(given);
@@ -357,17 +362,23 @@ fn sweep(parent: &Path) {
         // answers.
         if let Some(process_id) = process_id
             && !exists(process_id)
-            && UnixStream::connect(entry.path().join(SOCKET_NAME)).is_err()
+            && connect_unix_blocking(&entry.path().join(SOCKET_NAME)).is_err()
         {
             remove(&entry.path());
         }
     }
 }
 
+#[cfg(unix)]
 fn exists(process_id: i32) -> bool {
     // SAFETY: signal 0 is not sent, only its permission checked.
     let answer = unsafe { libc::kill(process_id, 0) };
     answer == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}
+
+#[cfg(not(unix))]
+fn exists(_: i32) -> bool {
+    true
 }
 
 /// Makes a folder that only this user can look into.
@@ -375,7 +386,7 @@ fn new_folder(parent: &Path) -> Result<PathBuf> {
     loop {
         let number = NEXT_FOLDER.fetch_add(1, Ordering::Relaxed);
         let folder = parent.join(format!("{FOLDER_PREFIX}{}-{number}", std::process::id()));
-        match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
+        match create_private(&folder) {
             Ok(()) => return Ok(folder),
             // A folder left by a process with the same id, which is common in containers.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}

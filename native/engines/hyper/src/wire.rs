@@ -5,6 +5,7 @@
 
 mod canceller;
 mod copy_writer;
+#[cfg(unix)]
 pub mod fuzzing;
 mod message;
 mod socket;
@@ -25,7 +26,7 @@ use hyperdb_api_core::client::connection::RawConnection;
 pub(crate) use message::{Bound, Field, Message, Parameter, ServerError, rows_changed, values_of};
 use message::{bind_body, error_of, fields_of, malformed, parse_body, row_of, rows_of, text_of};
 pub(crate) use socket::Address;
-use socket::{Socket, UNIX_BUFFER_BYTES, lost, unreachable_server, write_both};
+use socket::{Socket, lost, unreachable_server, write_both};
 
 use crate::engine_error;
 
@@ -92,11 +93,8 @@ impl Connection {
     pub(crate) fn open(address: &Address, login: &Login, database: Option<&str>) -> Answer<Self> {
         let socket = Socket::connect(address).map_err(|error| unreachable_server(address, &error))?;
         let lost = |error: std::io::Error| lost(&error);
-        let own = matches!(socket, Socket::Unix(_)).then_some(UNIX_BUFFER_BYTES);
-        if let Some(bytes) = login.socket_buffer.or(own).filter(|bytes| *bytes > 0) {
-            socket.set_buffer_bytes(bytes).map_err(lost)?;
-        }
-        socket.set_read_timeout(Some(CONNECT_TIMEOUT)).map_err(lost)?;
+        socket.set_buffer_bytes(login.socket_buffer).map_err(lost)?;
+        socket.stream.set_read_timeout(Some(CONNECT_TIMEOUT)).map_err(lost)?;
         let mut handshake = RawConnection::new(socket.try_clone().map_err(lost)?);
         let mut parameters = vec![("user", login.user.as_str())];
         parameters.extend(database.map(|database| ("database", database)));
@@ -107,7 +105,7 @@ impl Connection {
                 None => Failure::Lost(engine_error(text)),
             }
         })?;
-        socket.set_read_timeout(None).map_err(lost)?;
+        socket.stream.set_read_timeout(None).map_err(lost)?;
         Ok(Self {
             canceller: Arc::new(Canceller::new(
                 address.clone(),
@@ -199,9 +197,9 @@ impl Connection {
 
     /// Checks that the server answers, waiting at most `timeout`.
     pub(crate) fn ping(&mut self, timeout: Duration) -> Result<()> {
-        self.socket.set_read_timeout(Some(timeout)).map_err(|error| lost(&error))?;
+        self.socket.stream.set_read_timeout(Some(timeout)).map_err(|error| lost(&error))?;
         self.synchronize()?;
-        self.socket.set_read_timeout(None).map_err(|error| lost(&error))
+        self.socket.stream.set_read_timeout(None).map_err(|error| lost(&error))
     }
 
     /// Sends the gathered messages and a Sync, and waits until the server has processed them.
@@ -322,11 +320,11 @@ impl Connection {
 
     /// Reads and drops the remaining messages of an abandoned statement, with a short read time-out.
     pub(crate) fn settle(&mut self) {
-        if self.socket.set_read_timeout(Some(SETTLE_TIMEOUT)).is_err() {
+        if self.socket.stream.set_read_timeout(Some(SETTLE_TIMEOUT)).is_err() {
             return;
         }
         while self.status.is_none() && self.receive().is_ok() {}
-        if self.socket.set_read_timeout(None).is_err() {
+        if self.socket.stream.set_read_timeout(None).is_err() {
             self.status = None;
         }
     }
@@ -435,7 +433,7 @@ impl Connection {
     /// The error of a failed write: the error that the server sent before it closed the socket, if it sent one.
     fn broken(&mut self, error: &std::io::Error) -> Error {
         let lost = lost(error);
-        if self.socket.set_read_timeout(Some(SETTLE_TIMEOUT)).is_ok() {
+        if self.socket.stream.set_read_timeout(Some(SETTLE_TIMEOUT)).is_ok() {
             while let Ok(message) = self.receive() {
                 if let Message::Failed(error) = message {
                     self.status = None;
@@ -464,7 +462,7 @@ impl Drop for Connection {
     fn drop(&mut self) {
         // A Terminate message, which also releases what a COPY has locked. Sent in the middle of another message, it is
         // read as data.
-        let _ = self.socket.set_write_timeout(Some(SETTLE_TIMEOUT));
+        let _ = self.socket.stream.set_write_timeout(Some(SETTLE_TIMEOUT));
         self.unsent.clear();
         let _ = self.begin_message(b'X', 0);
         let _ = self.socket.write_all(&self.unsent);

@@ -67,7 +67,7 @@ impl Canceller {
         let mut socket = Socket::connect(&self.address)?;
         socket.write_all(&request)?;
         // The server closes the socket once it has acted.
-        socket.set_read_timeout(Some(GRACE))?;
+        socket.stream.set_read_timeout(Some(GRACE))?;
         Ok(socket.read(&mut [0])? == 0)
     }
 

@@ -1,6 +1,7 @@
 //! Entry points for the harnesses of `native/fuzz`: this crate's readers over arbitrary bytes. Not a part of the
 //! interface.
 
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,11 +17,12 @@ use crate::rows::RowBuilder;
 impl Connection {
     /// A session on a socket, as it is after the handshake.
     fn past_handshake(socket: UnixStream) -> Result<Self> {
+        let socket = Socket::of_unix(OwnedFd::from(socket).into());
         let ended = socket.try_clone().map_err(|error| Error::Internal(error.to_string()))?;
         Ok(Self {
-            canceller: Arc::new(Canceller::new(Address::Unix(PathBuf::new()), (0, 0), Socket::Unix(ended))),
+            canceller: Arc::new(Canceller::new(Address::Unix(PathBuf::new()), (0, 0), ended)),
             version: String::new(),
-            socket: Socket::Unix(socket),
+            socket,
             read: Vec::new(),
             position: 0,
             unsent: Vec::new(),

@@ -2,12 +2,10 @@
 
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use boundary_bench_kernel::{Error, socket};
+use socket2::SockRef;
 
 use crate::engine_error;
 
@@ -20,100 +18,74 @@ pub(crate) enum Address {
 
 /// A connected socket.
 #[derive(Debug)]
-pub(super) enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
+pub(super) struct Socket {
+    /// The stream, which may also be that of a Unix domain socket.
+    pub(super) stream: TcpStream,
+    is_unix: bool,
 }
 
 /// Size of the kernel's buffers of a Unix domain socket, in bytes, which the kernel cuts to its own limit: never slower than
 /// the default size, and faster for large inserts (`bench/lab/hyper-sweep.mjs`). The buffers of a TCP socket grow by themselves.
-pub(super) const UNIX_BUFFER_BYTES: libc::c_int = 1 << 20;
-
-/// Makes the same call on the stream of either kind of socket.
-macro_rules! on_socket {
-    ($socket:expr, $stream:ident => $call:expr) => {
-        match $socket {
-            Socket::Tcp($stream) => $call,
-            Socket::Unix($stream) => $call,
-        }
-    };
-}
+const UNIX_BUFFER_BYTES: usize = 1 << 20;
 
 impl Socket {
     pub(super) fn connect(address: &Address) -> std::io::Result<Self> {
         let connected = match address {
-            Address::Tcp(host, port) => Self::Tcp(socket::connect_blocking(host, *port)?),
-            Address::Unix(path) => Self::Unix(UnixStream::connect(path)?),
+            Address::Tcp(host, port) => Self { stream: socket::connect_blocking(host, *port)?, is_unix: false },
+            Address::Unix(path) => Self::of_unix(socket::connect_unix_blocking(path)?),
         };
-        connected.set_write_timeout(Some(socket::UNACKNOWLEDGED_TIMEOUT))?;
+        connected.stream.set_write_timeout(Some(socket::UNACKNOWLEDGED_TIMEOUT))?;
         Ok(connected)
     }
 
-    /// Sets the sizes of the kernel's buffers.
-    pub(super) fn set_buffer_bytes(&self, bytes: libc::c_int) -> std::io::Result<()> {
-        let descriptor = on_socket!(self, stream => stream.as_raw_fd());
-        for option in [libc::SO_RCVBUF, libc::SO_SNDBUF] {
-            // SAFETY: the descriptor is open, and the option takes an int, whose address and size are given.
-            let answer = unsafe {
-                libc::setsockopt(
-                    descriptor,
-                    libc::SOL_SOCKET,
-                    option,
-                    (&raw const bytes).cast(),
-                    size_of::<libc::c_int>().try_into().unwrap_or_default(),
-                )
-            };
-            if answer != 0 {
-                return Err(std::io::Error::last_os_error());
-            }
-        }
-        Ok(())
+    /// A Unix domain socket.
+    pub(super) fn of_unix(stream: TcpStream) -> Self {
+        Self { stream, is_unix: true }
     }
 
-    pub(super) fn set_write_timeout(&self, timeout: Option<Duration>) -> std::io::Result<()> {
-        on_socket!(self, stream => stream.set_write_timeout(timeout))
-    }
-
-    pub(super) fn set_read_timeout(&self, timeout: Option<Duration>) -> std::io::Result<()> {
-        on_socket!(self, stream => stream.set_read_timeout(timeout))
+    /// Sets the sizes of the kernel's buffers, in bytes; 0 for the system's, and `None` for those that suit the kind of socket.
+    pub(super) fn set_buffer_bytes(&self, bytes: Option<i32>) -> std::io::Result<()> {
+        let own = self.is_unix.then_some(UNIX_BUFFER_BYTES);
+        let bytes = bytes.map_or(own, |bytes| usize::try_from(bytes).ok().filter(|bytes| *bytes > 0));
+        let socket = SockRef::from(&self.stream);
+        bytes.map_or(Ok(()), |bytes| {
+            socket.set_recv_buffer_size(bytes).and_then(|()| socket.set_send_buffer_size(bytes))
+        })
     }
 
     /// Ends reading and writing on all clones of the socket.
     pub(super) fn shutdown(&self) {
         // Fails if the connection is closed already.
-        let _ = on_socket!(self, stream => stream.shutdown(Shutdown::Both));
+        let _ = self.stream.shutdown(Shutdown::Both);
     }
 
     pub(super) fn try_clone(&self) -> std::io::Result<Self> {
-        Ok(match self {
-            Self::Tcp(stream) => Self::Tcp(stream.try_clone()?),
-            Self::Unix(stream) => Self::Unix(stream.try_clone()?),
-        })
+        Ok(Self { stream: self.stream.try_clone()?, is_unix: self.is_unix })
     }
 
     /// Whether the server has sent nothing and has not closed the connection, as an idle connection must be.
     pub(super) fn is_quiet(&mut self) -> bool {
-        if on_socket!(self, stream => stream.set_nonblocking(true)).is_err() {
+        if self.stream.set_nonblocking(true).is_err() {
             return false;
         }
         let quiet = matches!(self.read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock);
-        on_socket!(self, stream => stream.set_nonblocking(false)).is_ok() && quiet
+        self.stream.set_nonblocking(false).is_ok() && quiet
     }
 }
 
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        on_socket!(self, stream => stream.read(buffer))
+        self.stream.read(buffer)
     }
 }
 
 impl Write for Socket {
     fn write(&mut self, buffer: &[u8]) -> std::io::Result<usize> {
-        on_socket!(self, stream => stream.write(buffer))
+        self.stream.write(buffer)
     }
 
     fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> std::io::Result<usize> {
-        on_socket!(self, stream => stream.write_vectored(buffers))
+        self.stream.write_vectored(buffers)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {

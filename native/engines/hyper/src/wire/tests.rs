@@ -101,8 +101,8 @@ fn a_server_that_accepts_and_says_nothing_is_given_up() {
 
 #[test]
 fn every_connection_is_asked_whether_its_server_is_there() {
-    let Socket::Tcp(stream) = Socket::connect(&serve(Vec::new())).unwrap() else { panic!() };
-    let socket = SockRef::from(&stream);
+    let connected = Socket::connect(&serve(Vec::new())).unwrap();
+    let socket = SockRef::from(&connected.stream);
     assert!(socket.keepalive().unwrap());
     assert_eq!(socket.tcp_keepalive_time().unwrap(), KEEP_ALIVE_IDLE);
 }
