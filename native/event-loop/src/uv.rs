@@ -50,7 +50,6 @@ struct Functions {
 }
 
 static FUNCTIONS: LazyLock<Option<Functions>> = LazyLock::new(|| {
-    let host = host()?;
     /// Looks up a function of the process by its name.
     ///
     /// # Safety
@@ -59,6 +58,7 @@ static FUNCTIONS: LazyLock<Option<Functions>> = LazyLock::new(|| {
         // SAFETY: the caller's promise.
         unsafe { host.get::<F>(name.to_bytes_with_nul()) }.ok().map(|function| *function)
     }
+    let host = host()?;
     // SAFETY: the types are those of libuv's header; the host is loaded for as long as the process runs.
     unsafe {
         Some(Functions {

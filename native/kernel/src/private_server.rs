@@ -7,7 +7,7 @@ mod watchdog;
 mod watchdog;
 
 use std::ffi::OsString;
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::cancel::CancelToken;
+use crate::folder;
 use crate::{Error, Result, lock};
 use watchdog::Watchdog;
 
@@ -115,7 +116,7 @@ impl ServerFolder {
     /// [`Error::Io`] where it can't be created, [`Error::Engine`] without a shell.
     pub fn new(name: &'static str) -> Result<Self> {
         let path = new_path(name);
-        create_private(&path).map_err(|source| io_error(&path.display(), source))?;
+        folder::create_private(&path).map_err(|source| io_error(&path.display(), source))?;
         let watchdog = Watchdog::start(&path).map_err(|error| {
             let _ = std::fs::remove_dir_all(&path);
             failed(name, &format_args!("no watchdog can be started for it: {error}"))
@@ -303,25 +304,14 @@ impl Drop for PrivateServer {
     }
 }
 
-/// Creates a folder that only this user can look into.
-///
-/// # Errors
-/// The error of the system.
-pub fn create_private(folder: &Path) -> std::io::Result<()> {
-    #[cfg_attr(not(unix), expect(unused_mut, reason = "the folder for temporary files is private on Windows"))]
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
 /// A path that no other folder of ours has: by the id of this process, a number, and the clock.
 fn new_path(name: &str) -> PathBuf {
     let number = NEXT_FOLDER.fetch_add(1, Ordering::Relaxed);
     let nanoseconds = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().subsec_nanos();
     let folder = format!("bb-{name}-{}-{number}-{nanoseconds:x}", std::process::id());
     let usual = std::env::temp_dir().join(&folder);
-    if usual.as_os_str().len() <= MAX_FOLDER_PATH { usual } else { Path::new("/tmp").join(folder) }
+    let fits = cfg!(windows) || usual.as_os_str().len() <= MAX_FOLDER_PATH;
+    if fits { usual } else { Path::new("/tmp").join(folder) }
 }
 
 /// The program of a command without its arguments, which may hold a password.

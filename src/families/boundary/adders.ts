@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { type Server, type Socket, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
@@ -108,7 +108,7 @@ export async function startProcess(module: string, args: readonly string[]): Pro
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    const path = join(folder, 'adder.sock');
+    const path = socketPath(folder);
     server.listen(path);
     await once(server, 'listening');
     child = spawn(process.execPath, [fileURLToPath(moduleOf(module)), path, ...args], { stdio: 'ignore' });
@@ -124,6 +124,11 @@ export async function startProcess(module: string, args: readonly string[]): Pro
     await close();
     throw thrown;
   }
+}
+
+/** The path of a socket: in a folder of its own, or where Windows has its named pipes, by the name of that folder. */
+function socketPath(folder: string): string {
+  return process.platform === 'win32' ? `\\\\.\\pipe\\${basename(folder)}` : join(folder, 'adder.sock');
 }
 
 async function accepted(server: Server, child: ChildProcess): Promise<Socket> {

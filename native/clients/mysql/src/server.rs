@@ -12,7 +12,7 @@ use std::time::Duration;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::private_server::{PrivateServer, ServerFolder, find_program, free_port};
 use boundary_bench_kernel::socket::connect_unix_blocking;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, random};
 
 use crate::connection::Connection;
 use crate::url::Url;
@@ -149,11 +149,7 @@ async fn set_up(socket: &Path, url: &Url) -> Result<String> {
 
 /// A random password of 128 bits from the system.
 fn new_password() -> Result<String> {
-    use std::io::Read;
-    let mut bytes = [0; 16];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    read.map_err(|error| engine_error(format!("no password can be made up: /dev/urandom: {error}")))?;
-    Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
+    Ok(format!("{:032x}", u128::from_le_bytes(random::secret()?)))
 }
 
 /// The command that creates the server's system tables.
@@ -191,14 +187,14 @@ fn installation(program: &Path, data: &Path) -> Result<Command> {
 
 /// The arguments that both the server and its installation take.
 fn own_arguments(data: &Path) -> Vec<String> {
-    let mut arguments = vec!["--no-defaults".to_owned(), format!("--datadir={}", data.display())];
     // SAFETY: it only asks for a number.
     #[cfg(unix)]
-    if unsafe { libc::geteuid() } == 0 {
-        // The server refuses to run as root without this option.
-        arguments.push("--user=root".to_owned());
-    }
-    arguments
+    let is_root = unsafe { libc::geteuid() } == 0;
+    #[cfg(not(unix))]
+    let is_root = false;
+    // The server refuses to run as root without this option.
+    let user = is_root.then(|| "--user=root".to_owned());
+    ["--no-defaults".to_owned(), format!("--datadir={}", data.display())].into_iter().chain(user).collect()
 }
 
 impl Server {

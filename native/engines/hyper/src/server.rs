@@ -10,7 +10,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use boundary_bench_kernel::private_server::{cache_folder, create_private};
+use boundary_bench_kernel::folder::create_private;
+use boundary_bench_kernel::private_server::cache_folder;
 use boundary_bench_kernel::socket::connect_unix_blocking;
 use boundary_bench_kernel::{Error, Result, lock};
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, folder};
 use serde::{Deserialize, Serialize};
 
 use crate::row::SEED;
@@ -111,16 +111,16 @@ impl Manifest {
     ///
     /// # Errors
     /// [`Error::Io`] where the file can't be written.
-    pub(super) fn write(&self, folder: &Path) -> Result<()> {
-        let path = folder.join(NAME);
-        let temporary = folder.join("manifest.json.new");
+    pub(super) fn write(&self, directory: &Path) -> Result<()> {
+        let path = directory.join(NAME);
+        let temporary = directory.join("manifest.json.new");
         let text = serde_json::to_vec_pretty(self).map_err(|error| Error::Internal(error.to_string()))?;
         let write = || {
             let mut file = File::create(&temporary)?;
             file.write_all(&text)?;
             file.sync_all()?;
             std::fs::rename(&temporary, &path)?;
-            File::open(folder)?.sync_all()
+            folder::sync(directory)
         };
         write().map_err(|error| io_error(&path, error))
     }

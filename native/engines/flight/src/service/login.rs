@@ -1,13 +1,11 @@
 //! Authentication: none, or by user and password, once for a token or with each call.
 
 use std::fmt::Display;
-use std::fs::File;
-use std::io::Read;
 
 use arrow_flight::{BasicAuth, HandshakeRequest, HandshakeResponse};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_PAD_INDIFFERENT};
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Result, random};
 use bytes::Bytes;
 use hyper::Response;
 use hyper::body::Body;
@@ -28,10 +26,7 @@ pub(super) struct Door {
 
 impl Door {
     pub(super) fn new(login: Option<Login>) -> Result<Self> {
-        let mut random = [0; 32];
-        let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random));
-        read.map_err(|error| Error::Internal(format!("no random bytes for a token: {error}")))?;
-        Ok(Self { login, token: format!("Bearer {}", STANDARD.encode(random)) })
+        Ok(Self { login, token: format!("Bearer {}", STANDARD.encode(random::secret::<32>()?)) })
     }
 
     /// Checks the login in the headers of a call.
