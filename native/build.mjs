@@ -38,9 +38,10 @@ const addon = (await task).find(({ kind }) => kind === 'node').path;
 
 const { target_directory: target } = JSON.parse(outputOf('cargo', 'metadata', '--no-deps', '--format-version', '1'));
 const host = /^host: (.*)$/m.exec(outputOf('rustc', '-vV'))[1];
-const built = path.join(target, host, profile ?? 'debug', PROGRAM);
+const suffix = process.platform === 'win32' ? '.exe' : '';
+const built = path.join(target, host, profile ?? 'debug', `${PROGRAM}${suffix}`);
 // The addon finds the program by its own name: it is `boundary-bench.linux-x64-gnu.node`, for example.
-const beside = path.join(root, path.basename(addon, '.node').replace('boundary-bench', PROGRAM));
+const beside = path.join(root, `${path.basename(addon, '.node').replace('boundary-bench', PROGRAM)}${suffix}`);
 // Copied under another name first, since the file of a running program can be replaced but not be written.
 copyFileSync(built, `${beside}.new`);
 renameSync(`${beside}.new`, beside);

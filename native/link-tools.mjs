@@ -1,15 +1,25 @@
 // Run by npm after an install in this repository: links the files in node_modules that cargo needs to paths that are
-// the same on every machine (.cargo/config.toml).
-import { mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+// the same on every machine (.cargo/config.toml). On Windows, where not everyone may make links, a file is copied, and libduckdb gets
+// the import library that its linkers need.
+import { copyFileSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+
+import { makeImportLibrary } from './import-library.mjs';
+
+const IS_WINDOWS = process.platform === 'win32';
 
 const require = createRequire(import.meta.url);
 const modules = join(import.meta.dirname, '..', 'node_modules');
 
 link(duckdbFolder(), '.duckdb', 'junction');
 mkdirSync(join(modules, '.protoc'), { recursive: true });
-link(protocBinary(), join('.protoc', 'protoc'), 'file');
+if (IS_WINDOWS) {
+  copyFileSync(protocBinary(), join(modules, '.protoc', 'protoc.exe'));
+  makeImportLibrary(join(duckdbFolder(), 'duckdb.dll'), 'duckdb_');
+} else {
+  link(protocBinary(), join('.protoc', 'protoc'), 'file');
+}
 
 /** The folder that holds libduckdb for this platform, wherever npm put it. */
 function duckdbFolder() {

@@ -31,7 +31,7 @@ for (const platform of made) console.log(path.relative(process.cwd(), path.join(
 /** Completes the package of a platform; returns whether its binaries are there. */
 function fill(platform) {
   const addon = `${NAME}.${platform}.node`;
-  const server = `${NAME}-server.${platform}`;
+  const server = `${NAME}-server.${platform}${platform.startsWith('win32') ? '.exe' : ''}`;
   const files = [addon, server];
   if (files.every((file) => !existsSync(path.join(root, file)))) return false;
   const place = path.join(folder, platform);

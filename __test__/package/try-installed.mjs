@@ -9,7 +9,9 @@ import path from 'node:path';
 /** The most bytes of a packed package whose binaries are built as they are published. */
 const MOST_BYTES = 25 * 2 ** 20;
 
-/** All that is found in the PATH of the project's machine. */
+const IS_WINDOWS = process.platform === 'win32';
+
+/** All that is found in the PATH of the project's machine; on Windows, whose programs need more around them, all that is there. */
 const PROGRAMS = ['node', 'npm', 'npx', 'sh'];
 
 /** The bytes of the tarballs, by their names. */
@@ -27,10 +29,12 @@ const tarballs = ['.', ...platforms].map(pack);
 const bin = path.join(folder, 'bin');
 const project = path.join(folder, 'project');
 for (const place of [bin, project]) mkdirSync(place);
-for (const name of PROGRAMS) {
-  symlinkSync(execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim(), path.join(bin, name));
+if (!IS_WINDOWS) {
+  for (const name of PROGRAMS) {
+    symlinkSync(execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim(), path.join(bin, name));
+  }
 }
-const env = { ...process.env, PATH: bin };
+const env = IS_WINDOWS ? process.env : { ...process.env, PATH: bin };
 
 write('package.json', '{ "private": true }');
 step(
@@ -124,7 +128,8 @@ function compile(...words) {
 
 /** Runs a program in the project; returns what it printed. */
 function step(name, program, ...words) {
-  const { status, stdout, stderr, error } = spawnSync(program, words, { cwd: project, env, encoding: 'utf8' });
+  const options = { cwd: project, env, encoding: 'utf8', shell: needsShell(program) };
+  const { status, stdout, stderr, error } = spawnSync(program, words, options);
   if (status !== 0) fail(`${name}: exit code ${status}\n${error?.message ?? ''}${stdout}${stderr}`);
   return program === 'node' ? stdout + stderr : stdout;
 }
@@ -134,8 +139,14 @@ function run(cwd, program, ...words) {
     cwd,
     encoding: 'utf8',
     maxBuffer: 1 << 26,
+    shell: needsShell(program),
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+}
+
+/** Whether a program is a script that only the shell of Windows runs. */
+function needsShell(program) {
+  return IS_WINDOWS && (program === 'npm' || program === 'npx');
 }
 
 function write(name, text) {

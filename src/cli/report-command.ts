@@ -22,7 +22,7 @@ be written.
 
 Examples:
   boundary-bench report results/runs/2026-05-02T10-00-00Z --open
-  boundary-bench report results/linux-x64/2026-11-23.json --out /tmp/report`;
+  boundary-bench report mailed/run.json --out /tmp/report`;
 
 export function addReportCommand(program: Command): void {
   program
