@@ -38,6 +38,23 @@ test('the summary that a compact file leaves out follows from the samples', () =
   expect(medians(parseRun(text))).toEqual(medians(run));
 });
 
+test('samples that compact files list together are read one by one', () => {
+  const sampled = (samples: readonly object[]): string => {
+    const run = sampleRun();
+    const records = run.records.map((record) => (record.outcome === 'completed' ? { ...record, samples } : record));
+    return JSON.stringify({ ...run, records });
+  };
+  const first = { fork: 1, executions: 2, seconds: 3 };
+  const together = sampled([first, { fork: 1, seconds: [2, 4] }, { fork: 2, seconds: 5 }]);
+  const alone = sampled([first, { fork: 1, seconds: 2 }, { fork: 1, seconds: 4 }, { fork: 2, seconds: 5 }]);
+  expect(isValid(JSON.parse(together)), JSON.stringify(isValid.errors)).toBe(true);
+  expect(parseRun(together)).toEqual(parseRun(alone));
+  for (const seconds of [[], [1], [1, 0], [1, 'two']]) {
+    expect(accepts(JSON.parse(sampled([{ seconds }])))).toBe(false);
+    expect(isValid(JSON.parse(sampled([{ seconds }])))).toBe(false);
+  }
+});
+
 test('the schema is named by its version', () => {
   expect(schema.$id).toBe(`urn:boundary-bench:run:${SCHEMA_VERSION}`);
 });

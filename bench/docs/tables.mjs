@@ -1,6 +1,7 @@
 /** The tables that pages have between `<!-- table: NAME -->` and `<!-- /table -->`, by their names. */
 import { comparisonsOf } from '../../dist/compare/comparisons.js';
 import { rateRatio } from '../../dist/compare/rate-ratio.js';
+import { withEachSample } from '../../dist/records/run-file.js';
 import { adviceFor } from '../../dist/report/advice.js';
 import { callTable } from '../../dist/report/call-table.js';
 import { modelBlocks } from '../../dist/report/model-table.js';
@@ -72,7 +73,10 @@ const TABLES = {
     return [...marked(settingTable(completed, run.context.networks?.shards)), measuredBy(run)];
   },
   crossover: () => {
-    const { runs } = JSON.parse(newestText('hybrid-crossover'));
+    const runs = JSON.parse(newestText('hybrid-crossover')).runs.map((run) => ({
+      ...run,
+      records: run.records.map(withEachSample),
+    }));
     const networks = runs.flatMap(({ network }) => (network === undefined ? [] : [`${networkText(network)}.`]));
     return [...marked(crossoverTable(runs)), ...list(crossoverFindings(runs)), ...list(networks)];
   },

@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
 import { comparedAnew } from '../../dist/compare/comparisons.js';
-import { parseJson, parseRun } from '../../dist/records/run-file.js';
+import { parseJson, parseRun, withEachSample } from '../../dist/records/run-file.js';
 import { medianOf, summarize } from '../../dist/stats/summary.js';
 
 const USAGE = `Usage: node bench/lab/compact-run.mjs RUN.json [--family NAME | --model] [--out FILE]
@@ -17,11 +17,12 @@ It keeps the context, every record with its samples, its percentiles and its che
 those of one with --family. With --model it keeps the cost model alone, which has the medians of the cells that it was fitted to.
 It makes smaller:
   summary      left out, since the samples give it again
-  samples      only their fork and seconds stay, those of encoding and decoding too; run.md has the medians of the rest
+  samples      only their fork and seconds stay, those of encoding and decoding too; run.md has the medians of the rest.
+               Consecutive ones that are alike in all but their seconds are one entry with a list of these
   executions   counted at the first sample of a cell, for all of its samples
   heap         the bytes a call are those of the median, at the first sample of a cell
   server       the share of the CPU that the server used is that of the median, at the first sample of a cell
-  numbers      5 significant digits, all of a checksum
+  numbers      5 significant digits, 4 of a sample, all of a checksum
   histograms   left out; the percentiles stay
   comparisons  made anew from the samples, as this version makes them; those of the kind lane stay, and of
                a run with --aa or --runtime none: the records give the rest again
@@ -35,7 +36,7 @@ compacted again. The file of bench/lab/hybrid-crossover.mjs is taken as well.
 const DERIVED = new Set(['noise-floor', 'batching', 'best']);
 
 const DIGITS = 5;
-const SAMPLE_DIGITS = 5;
+const SAMPLE_DIGITS = 4;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -60,13 +61,14 @@ if (values.help) {
 }
 
 function compact(file) {
-  const records = file.records && rounded(file.records.filter(({ family }) => isKept(family)).map(compactRecord));
+  const kept = file.records?.filter(({ family }) => isKept(family));
+  const records = kept && rounded(kept.map((record) => compactRecord(withEachSample(record))));
   const summarized = records?.map((record) =>
     record.outcome === 'completed' ? { ...record, summary: summarize(record.samples, record) } : record,
   );
   return rounded({
     ...file,
-    ...(records && { records }),
+    ...(records && { records: records.map(withGroupedSamples) }),
     ...(file.comparisons && {
       // From the rounded records, so that a compact file gives the same again.
       comparisons: comparedAnew({ ...file, records: summarized }).comparisons.filter((each) =>
@@ -76,7 +78,10 @@ function compact(file) {
     ...(file.runs && {
       runs: file.runs.map((run) => ({
         ...run,
-        records: run.records.map((record) => ({ ...compactRecord(record), summary: record.summary })),
+        records: run.records.map((record) => ({
+          ...withGroupedSamples(compactRecord(withEachSample(record))),
+          summary: record.summary,
+        })),
       })),
     }),
   });
@@ -120,6 +125,22 @@ function compactRecord(record) {
     ...(latency && { latency: compactLatency(latency) }),
     ...(behind && { behind: compactLatency(behind) }),
   };
+}
+
+/** A record with one entry, with a list of seconds, for consecutive samples that are alike in all else. */
+function withGroupedSamples(record) {
+  if (record.outcome !== 'completed') return record;
+  const groups = [];
+  for (const { seconds, ...rest } of record.samples) {
+    const last = groups.at(-1);
+    if (JSON.stringify(last?.rest) === JSON.stringify(rest)) last.seconds.push(seconds);
+    else groups.push({ rest, seconds: [seconds] });
+  }
+  const samples = groups.map(({ rest, seconds }) => ({
+    ...rest,
+    seconds: seconds.length === 1 ? seconds[0] : seconds,
+  }));
+  return { ...record, samples };
 }
 
 /** The percentiles. */

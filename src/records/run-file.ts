@@ -20,9 +20,23 @@ export function parseRun(content: string, name = 'the run'): Run {
   const value = parseJson(content, name);
   requireSchemaVersion(asObject(value, name)['schemaVersion'], name);
   const { records } = value as { readonly records?: unknown };
-  const whole = Array.isArray(records) ? { ...(value as object), records: records.map(withSummary) } : value;
+  const whole = Array.isArray(records)
+    ? { ...(value as object), records: records.map((record) => withSummary(withEachSample(record))) }
+    : value;
   runShape(whole, name);
   return whole as Run;
+}
+
+/** A record with each of its samples: compact files have one entry, with a list of seconds, for samples that are alike in all else. */
+export function withEachSample(record: unknown): unknown {
+  const { samples } = (record ?? {}) as { readonly samples?: unknown };
+  if (!Array.isArray(samples)) return record;
+  const each = samples.flatMap((sample: { readonly seconds?: unknown } | null) => {
+    const seconds = sample?.seconds;
+    const isList = Array.isArray(seconds) && seconds.length > 1;
+    return isList ? seconds.map((one: unknown) => ({ ...sample, seconds: one })) : [sample];
+  });
+  return { ...(record as object), samples: each };
 }
 
 /** A record with the summary that compact files leave out, since it follows from the samples. */
