@@ -283,7 +283,7 @@ fn every_connection_is_asked_whether_its_server_is_there() {
     let (url, _) = serve(|stream, _| echo(stream));
     let place = Place::new(url.parse().unwrap(), HttpOptions::default()).unwrap();
     let socket = run(place.open_driven()).unwrap();
-    let socket = SockRef::from(&socket);
+    let socket = socket.system_socket();
     assert!(socket.keepalive().unwrap());
     assert_eq!(socket.tcp_keepalive_time().unwrap(), KEEP_ALIVE_IDLE);
 }
