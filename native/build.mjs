@@ -20,7 +20,8 @@ type Buffer = typeof globalThis extends { Buffer: { alloc(size: number): infer K
 const root = path.join(import.meta.dirname, '..');
 const profile = process.argv[2];
 
-process.env.CARGO ??= path.join(import.meta.dirname, 'cargo.mjs');
+// Windows runs no script as a program: there Cargo compiles the addon twice.
+if (process.platform !== 'win32') process.env.CARGO ??= path.join(import.meta.dirname, 'cargo.mjs');
 
 const { task } = await new NapiCli().build({
   cwd: root,
