@@ -24,7 +24,8 @@ function compile() {
   const manifest = createRequire(import.meta.url).resolve('typescript/package.json');
   const tsc = path.join(path.dirname(manifest), JSON.parse(readFileSync(manifest, 'utf8')).bin.tsc);
   const words = [tsc, '-p', 'tsconfig.json', '--listEmittedFiles'];
-  const { stdout, status } = spawnSync(process.execPath, words, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26 });
+  const options = { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26, stdio: ['ignore', 'pipe', 'inherit'] };
+  const { stdout, status } = spawnSync(process.execPath, words, options);
   const lines = stdout.split('\n').filter((line) => line !== '');
   const isFile = (line) => line.startsWith('TSFILE: ');
   for (const line of lines.filter((line) => !isFile(line))) console.error(line);
