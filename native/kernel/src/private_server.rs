@@ -182,16 +182,17 @@ impl ServerFolder {
         let output = File::options().create(true).append(true).open(self.path.join(OUTPUT));
         let output = output.map_err(|error| unusable(&error))?;
         let errors = output.try_clone().map_err(|error| unusable(&error))?;
-        let prepare = |launched: &mut Command| {
-            launched.current_dir(command.get_current_dir().unwrap_or(&self.path));
-            for (name, value) in command.get_envs() {
-                match value {
-                    Some(value) => launched.env(name, value),
-                    None => launched.env_remove(name),
-                };
-            }
-        };
-        self.watchdog.launch(command, prepare, [output, errors]).map_err(|error| unusable(&error))
+        let mut launcher = self.watchdog.launcher(command).map_err(|error| unusable(&error))?;
+        launcher.current_dir(command.get_current_dir().unwrap_or(&self.path)).stdout(output).stderr(errors);
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => launcher.env(name, value),
+                None => launcher.env_remove(name),
+            };
+        }
+        let mut program = launcher.spawn().map_err(|error| unusable(&error))?;
+        self.watchdog.adopt(&mut program).map_err(|error| unusable(&error))?;
+        Ok(program)
     }
 
     /// Waits until the program is ready, or has ended; returns its status in the latter case.

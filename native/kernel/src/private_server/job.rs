@@ -1,7 +1,6 @@
 //! The watchdog of a private server on Windows: a job object, whose processes the system kills when its last handle is closed, also
 //! where this process ends without its destructors. The folder is then left behind.
 
-use std::fs::File;
 use std::io;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::os::windows::process::CommandExt;
@@ -44,25 +43,22 @@ impl Watchdog {
         checked(set).map(|()| Self { job })
     }
 
-    /// Starts a program in the job. `prepare` gives the command its environment and its folder.
-    pub(super) fn launch(
-        &self,
-        command: &Command,
-        prepare: impl FnOnce(&mut Command),
-        [output, errors]: [File; 2],
-    ) -> io::Result<Child> {
-        let mut launched = Command::new(command.get_program());
-        launched.args(command.get_args()).stdin(Stdio::null()).stdout(output).stderr(errors);
+    /// The command that starts a program; it still needs its environment, folder and output.
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "elsewhere it has a pipe of the watchdog")]
+    pub(super) fn launcher(&self, command: &Command) -> io::Result<Command> {
+        let mut launcher = Command::new(command.get_program());
         // Ctrl-C must reach only this process, which then ends in order.
-        launched.creation_flags(CREATE_NEW_PROCESS_GROUP);
-        prepare(&mut launched);
-        let mut program = launched.spawn()?;
+        launcher.args(command.get_args()).stdin(Stdio::null()).creation_flags(CREATE_NEW_PROCESS_GROUP);
+        Ok(launcher)
+    }
+
+    /// Takes a program that was just started into the job; kills it where that fails.
+    pub(super) fn adopt(&self, program: &mut Child) -> io::Result<()> {
         // SAFETY: both handles are open.
         let assigned = unsafe { AssignProcessToJobObject(self.job.as_raw_handle(), program.as_raw_handle()) };
         checked(assigned).inspect_err(|_| {
             let _ = program.kill();
-        })?;
-        Ok(program)
+        })
     }
 
     /// Notes that all programs have ended, which the system knows.

@@ -2,7 +2,6 @@
 //! (and a program about to start) holds open. When the pipe ends, because this process closed it or has ended, the watchdog kills
 //! the program's process group and removes the folder.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
@@ -51,19 +50,23 @@ impl Watchdog {
         Ok(Self { process, pipe })
     }
 
-    /// Starts a program in a process group of its own. `prepare` gives the command its environment and its folder.
-    pub(super) fn launch(
-        &self,
-        command: &Command,
-        prepare: impl FnOnce(&mut Command),
-        [output, errors]: [File; 2],
-    ) -> io::Result<Child> {
+    /// The command that starts a program in a process group of its own; it still needs its environment, folder and output.
+    pub(super) fn launcher(&self, command: &Command) -> io::Result<Command> {
         let pipe = self.pipe.as_ref().ok_or(io::ErrorKind::NotConnected)?.as_fd().try_clone_to_owned()?;
         let mut launcher = Command::new("/bin/sh");
         launcher.arg("-c").arg(LAUNCHER).arg("boundary-bench-launcher").arg(command.get_program());
-        launcher.args(command.get_args()).stdin(Stdio::from(pipe)).stdout(output).stderr(errors).process_group(0);
-        prepare(&mut launcher);
-        launcher.spawn()
+        launcher.args(command.get_args()).stdin(Stdio::from(pipe)).process_group(0);
+        Ok(launcher)
+    }
+
+    /// Does nothing: the launcher has told the watchdog its group.
+    #[expect(
+        clippy::unused_self,
+        clippy::unnecessary_wraps,
+        reason = "a job of Windows takes the program now, and may fail"
+    )]
+    pub(super) fn adopt(&self, _: &mut Child) -> io::Result<()> {
+        Ok(())
     }
 
     /// Notes that all programs have ended: the id of their group may be reused by another process.
