@@ -1,4 +1,4 @@
-//! Gathers the vectors of one column in one Arrow array; each value is copied once.
+//! Gathers the vectors of one column in one Arrow array, or in its place in a frame; each value is copied once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, BinaryArray, BooleanArray, PrimitiveArray, StringArray};
 use arrow_buffer::{
     ArrowNativeType, BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer,
-    ScalarBuffer,
+    ScalarBuffer, ToByteSlice,
 };
 
 use super::engine_error;
@@ -27,6 +27,72 @@ const DECIMAL_38_END: i128 = 10_i128.pow(38);
 
 /// A value that does not fit its column's type: its row in the vector, and the problem.
 pub(super) type Misfit = (usize, &'static str);
+
+/// A column of a batch or a frame that is being filled.
+pub(super) trait ColumnTarget {
+    /// The number of `rows` that can be appended; `empty` says that the batch has no rows yet.
+    fn rows_that_fit(&self, vector: Vector<'_>, rows: Range<usize>, empty: bool) -> usize;
+
+    /// Appends rows of a vector.
+    fn append(&mut self, vector: Vector<'_>, rows: Range<usize>) -> std::result::Result<(), Misfit>;
+}
+
+/// Memory that values of a fixed width are appended to.
+trait FixedValues {
+    fn extend_from_slice<T: ArrowNativeType>(&mut self, values: &[T]);
+
+    fn push<T: ArrowNativeType>(&mut self, value: T) {
+        self.extend_from_slice(&[value]);
+    }
+}
+
+impl FixedValues for SlabBuffer {
+    fn extend_from_slice<T: ArrowNativeType>(&mut self, values: &[T]) {
+        SlabBuffer::extend_from_slice(self, values);
+    }
+}
+
+/// The memory of a column's values in a frame; it becomes shorter as values are appended.
+struct FrameValues<'frame>(&'frame mut [u8]);
+
+impl FixedValues for FrameValues<'_> {
+    fn extend_from_slice<T: ArrowNativeType>(&mut self, values: &[T]) {
+        let bytes = values.to_byte_slice();
+        let (place, rest) = std::mem::take(&mut self.0).split_at_mut(bytes.len());
+        place.copy_from_slice(bytes);
+        self.0 = rest;
+    }
+}
+
+/// A column of a frame, whose values take the same number of bytes each.
+pub(super) struct FrameColumn<'frame> {
+    mapping: Mapping,
+    values: FrameValues<'frame>,
+    nulls: NullBufferBuilder,
+}
+
+impl<'frame> FrameColumn<'frame> {
+    /// An empty column whose values lie in this memory, which has room for `rows` of them.
+    pub(super) fn new(mapping: Mapping, values: &'frame mut [u8], rows: usize) -> Self {
+        Self { mapping, values: FrameValues(values), nulls: NullBufferBuilder::new(rows) }
+    }
+
+    /// The nulls of all appended rows, if there are any.
+    pub(super) fn finish(self) -> Option<NullBuffer> {
+        some_nulls(self.nulls)
+    }
+}
+
+impl ColumnTarget for FrameColumn<'_> {
+    fn rows_that_fit(&self, _: Vector<'_>, rows: Range<usize>, _: bool) -> usize {
+        rows.len()
+    }
+
+    fn append(&mut self, vector: Vector<'_>, rows: Range<usize>) -> std::result::Result<(), Misfit> {
+        append_nulls(&mut self.nulls, vector, &rows);
+        append_fixed(&mut self.values, self.mapping, vector, rows)
+    }
+}
 
 enum Store {
     Fixed(SlabBuffer),
@@ -56,49 +122,9 @@ impl ColumnBuilder {
         Self { mapping, store, nulls: NullBufferBuilder::new(rows) }
     }
 
-    /// The number of `rows` that can be appended to the batch; `empty` says that the batch has no rows yet.
-    pub(super) fn rows_that_fit(&self, vector: Vector<'_>, rows: Range<usize>, empty: bool) -> usize {
-        let Store::Bytes { data, .. } = &self.store else { return rows.len() };
-        // SAFETY: this store is for columns of strings.
-        let values = unsafe { vector.values::<StringValue>() };
-        let validity = vector.validity();
-        let mut bytes = data.len();
-        for row in rows.clone() {
-            if validity.is_none_or(|bits| bits.is_valid(row)) {
-                bytes += values[row].len();
-            }
-            if bytes > MAX_DATA_BYTES {
-                // A value that is too large for any batch gets one of its own.
-                return if empty { (row - rows.start).max(1) } else { row - rows.start };
-            }
-        }
-        rows.len()
-    }
-
-    /// Appends rows of a vector.
-    pub(super) fn append(&mut self, vector: Vector<'_>, rows: Range<usize>) -> std::result::Result<(), Misfit> {
-        match vector.validity() {
-            None => self.nulls.append_n_non_nulls(rows.len()),
-            Some(validity) => {
-                let words = Buffer::from_slice_ref(validity.words());
-                self.nulls.append_buffer(&NullBuffer::new(BooleanBuffer::new(words, rows.start, rows.len())));
-            }
-        }
-        match &mut self.store {
-            Store::Bits(bits) => {
-                // SAFETY: booleans are bytes, 0 or 1.
-                let values = &unsafe { vector.values::<u8>() }[rows];
-                bits.append_buffer(&BooleanBuffer::collect_bool(values.len(), |row| values[row] != 0));
-                Ok(())
-            }
-            Store::Bytes { offsets, data } => append_strings(offsets, data, vector, rows),
-            Store::Fixed(buffer) => append_fixed(buffer, self.mapping, vector, rows),
-        }
-    }
-
     /// The array of all appended values.
-    pub(super) fn finish(mut self) -> Result<ArrayRef> {
-        let nulls = self.nulls.finish().filter(|nulls| nulls.null_count() > 0);
+    pub(super) fn finish(self) -> Result<ArrayRef> {
+        let nulls = some_nulls(self.nulls);
         let buffer = match self.store {
             Store::Bits(mut bits) => return Ok(Arc::new(BooleanArray::new(bits.finish(), nulls))),
             Store::Bytes { offsets, data } => {
@@ -130,12 +156,61 @@ impl ColumnBuilder {
     }
 }
 
+impl ColumnTarget for ColumnBuilder {
+    fn rows_that_fit(&self, vector: Vector<'_>, rows: Range<usize>, empty: bool) -> usize {
+        let Store::Bytes { data, .. } = &self.store else { return rows.len() };
+        // SAFETY: this store is for columns of strings.
+        let values = unsafe { vector.values::<StringValue>() };
+        let validity = vector.validity();
+        let mut bytes = data.len();
+        for row in rows.clone() {
+            if validity.is_none_or(|bits| bits.is_valid(row)) {
+                bytes += values[row].len();
+            }
+            if bytes > MAX_DATA_BYTES {
+                // A value that is too large for any batch gets one of its own.
+                return if empty { (row - rows.start).max(1) } else { row - rows.start };
+            }
+        }
+        rows.len()
+    }
+
+    fn append(&mut self, vector: Vector<'_>, rows: Range<usize>) -> std::result::Result<(), Misfit> {
+        append_nulls(&mut self.nulls, vector, &rows);
+        match &mut self.store {
+            Store::Bits(bits) => {
+                // SAFETY: booleans are bytes, 0 or 1.
+                let values = &unsafe { vector.values::<u8>() }[rows];
+                bits.append_buffer(&BooleanBuffer::collect_bool(values.len(), |row| values[row] != 0));
+                Ok(())
+            }
+            Store::Bytes { offsets, data } => append_strings(offsets, data, vector, rows),
+            Store::Fixed(buffer) => append_fixed(buffer, self.mapping, vector, rows),
+        }
+    }
+}
+
+fn append_nulls(nulls: &mut NullBufferBuilder, vector: Vector<'_>, rows: &Range<usize>) {
+    match vector.validity() {
+        None => nulls.append_n_non_nulls(rows.len()),
+        Some(validity) => {
+            let words = Buffer::from_slice_ref(validity.words());
+            nulls.append_buffer(&NullBuffer::new(BooleanBuffer::new(words, rows.start, rows.len())));
+        }
+    }
+}
+
+/// The bitmap of rows of which at least one is null.
+fn some_nulls(mut nulls: NullBufferBuilder) -> Option<NullBuffer> {
+    nulls.finish().filter(|nulls| nulls.null_count() > 0)
+}
+
 fn primitive<T: ArrowPrimitiveType>(buffer: Buffer, nulls: Option<NullBuffer>) -> Result<PrimitiveArray<T>> {
     PrimitiveArray::try_new(ScalarBuffer::from(buffer), nulls).map_err(engine_error)
 }
 
 fn append_fixed(
-    buffer: &mut SlabBuffer,
+    buffer: &mut impl FixedValues,
     mapping: Mapping,
     vector: Vector<'_>,
     rows: Range<usize>,
@@ -163,7 +238,9 @@ fn append_fixed(
             }
             Layout::Seconds => return convert(buffer, vector, rows, |value| micros(value, 1_000_000), TOO_FAR),
             Layout::Millis => return convert(buffer, vector, rows, |value| micros(value, 1_000), TOO_FAR),
-            Layout::Bool | Layout::Strings => {}
+            // In a frame a boolean is a byte.
+            Layout::Bool => widen(buffer, &vector.values::<u8>()[rows], |value| u8::from(value != 0)),
+            Layout::Strings => {}
         }
     }
     Ok(())
@@ -176,7 +253,7 @@ fn micros(value: i64, factor: i64) -> Option<i64> {
     if value == i64::MAX || value == -i64::MAX { Some(value) } else { value.checked_mul(factor) }
 }
 
-fn widen<S: Copy, T: ArrowNativeType>(buffer: &mut SlabBuffer, values: &[S], convert: impl Fn(S) -> T) {
+fn widen<S: Copy, T: ArrowNativeType>(buffer: &mut impl FixedValues, values: &[S], convert: impl Fn(S) -> T) {
     for value in values {
         buffer.push(convert(*value));
     }
@@ -187,7 +264,7 @@ fn widen<S: Copy, T: ArrowNativeType>(buffer: &mut SlabBuffer, values: &[S], con
 /// # Safety
 /// The conditions of [`Vector::values`].
 unsafe fn convert<T: ArrowNativeType>(
-    buffer: &mut SlabBuffer,
+    buffer: &mut impl FixedValues,
     vector: Vector<'_>,
     rows: Range<usize>,
     convert: impl Fn(T) -> Option<T>,
