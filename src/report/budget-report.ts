@@ -9,13 +9,14 @@ import type { RatioInterval } from '../stats/ratio-interval.js';
 import {
   type Block,
   type Table,
-  columns,
   heading,
   list,
   paragraph,
   renderMarkdown,
   renderTerminal,
   tableBlock,
+  tableOf,
+  under,
 } from './document.js';
 import { UNKNOWN, formatDuration, formatFactor, formatFactorInterval } from './format.js';
 
@@ -74,12 +75,10 @@ function budgetBlocks(check: BudgetCheck): Block[] {
   const { outcomes, hardwareDifferences } = check;
   const undecided = outcomes.filter(({ verdict }) => verdict === 'undecided' || verdict === 'unmeasured');
   return [
-    ...(hardwareDifferences.length === 0
-      ? []
-      : [
-          paragraph('The times were set on other hardware, so only the ratios are checked:'),
-          ...list(hardwareDifferences),
-        ]),
+    ...under(
+      paragraph('The times were set on other hardware, so only the ratios are checked:'),
+      list(hardwareDifferences),
+    ),
     ...tableBlock(budgetTable(outcomes)),
     ...list(undecided.map((outcome) => `${outcome.budget.name}: ${sentenceOn(outcome)}`)),
     paragraph(conclusion(outcomes)),
@@ -96,19 +95,16 @@ const VERDICTS: Readonly<Record<BudgetVerdict, string>> = {
 };
 
 function budgetTable(outcomes: readonly BudgetOutcome[]): Table {
-  return {
-    columns: columns('Budget', '>Target', '>Maximum', '>Measured (95% interval)', 'Verdict'),
-    rows: outcomes.map(({ budget, measured, verdict }) => {
-      const { target, maximum, format } = boundsOf(budget);
-      return [
-        budget.name,
-        target === undefined ? UNKNOWN : format(target),
-        format(maximum),
-        measured === undefined ? UNKNOWN : intervalText(budget, measured),
-        VERDICTS[verdict],
-      ];
-    }),
-  };
+  return tableOf(outcomes, [
+    { title: 'Budget', of: ({ budget }) => budget.name },
+    { title: '>Target', of: ({ budget }) => boundText(budget, 'target') },
+    { title: '>Maximum', of: ({ budget }) => boundText(budget, 'maximum') },
+    {
+      title: '>Measured (95% interval)',
+      of: ({ budget, measured }) => (measured ? intervalText(budget, measured) : UNKNOWN),
+    },
+    { title: 'Verdict', of: ({ verdict }) => VERDICTS[verdict] },
+  ]);
 }
 
 function sentenceOn({ budget, verdict, measured, reason }: BudgetOutcome): string {
@@ -135,6 +131,12 @@ function boundsOf(budget: Budget): {
   return isRatioBudget(budget)
     ? { target: budget.targetRatio, maximum: budget.maximumRatio, format: formatFactor }
     : { target: budget.targetSeconds, maximum: budget.maximumSeconds, format: formatDuration };
+}
+
+function boundText(budget: Budget, which: 'target' | 'maximum'): string {
+  const { format, ...bounds } = boundsOf(budget);
+  const bound = bounds[which];
+  return bound === undefined ? UNKNOWN : format(bound);
 }
 
 function intervalText(budget: Budget, measured: RatioInterval): string {

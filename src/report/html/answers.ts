@@ -1,5 +1,5 @@
 /** The answer of a run: a line a workload, and what it could not decide. Advice is that of run.md. */
-import { completedOf, groupBy, isRequestWork } from '../../compare/cell-groups.js';
+import { completedOf, groupBy, isRequestWork, recordsById } from '../../compare/cell-groups.js';
 import type { CompletedRecord, Run } from '../../records/record.js';
 import { adviceFor, isOpen } from '../advice.js';
 import { isCall } from '../call-table.js';
@@ -18,8 +18,7 @@ export interface Answers {
 
 export function answersOf(run: Run): Answers {
   const completed = completedOf(run.records);
-  const byId = new Map(completed.map((record) => [record.id, record]));
-  const pairs = pairsOf(run.comparisons, 'best', (id) => byId.get(id));
+  const pairs = pairsOf(run.comparisons, 'best', recordsById(completed));
   const engines = groupBy(completed, ({ engine }) => engine);
   return {
     lines: engines.flatMap((records) => {
