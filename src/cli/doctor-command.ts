@@ -8,6 +8,7 @@ import { inventoryOf } from '../runner/inventory.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { parserOf } from './flags.js';
 import { interruptible } from './interrupt.js';
+import { print } from './print.js';
 import type { CliServices, Finish } from './services.js';
 import { terminalWidth } from './terminal-width.js';
 
@@ -45,9 +46,7 @@ export function addDoctorCommand(program: Command, services: CliServices, finish
       const isFit = machine.every((check) => check.isFit);
       const here = { engines, clients, runtimes: [`node ${process.versions.node} (this one)`, ...runtimes] };
       const findings: DoctorFindings = { package: line, isFit, machine, here, missing };
-      process.stdout.write(
-        json ? `${JSON.stringify(findings, null, 2)}\n` : renderDoctorTerminal(findings, terminalWidth(process.stdout)),
-      );
+      print(json, findings, () => renderDoctorTerminal(findings, terminalWidth(process.stdout)));
       finish(isFit ? EXIT_OK : EXIT_FAILED);
     });
 }

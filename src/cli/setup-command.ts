@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
 import { type InstallOptions, installHyperd } from '../host/install-hyperd.js';
-import { type InstallSailOptions, installSail } from '../host/install-sail.js';
+import { installSail } from '../host/install-sail.js';
 import { installRuntime } from '../host/install-runtime.js';
-import type { Installed } from '../host/setup-tools.js';
+import type { Installed, SetupOptions } from '../host/setup-tools.js';
 import { EXIT_OK } from './exit-code.js';
 import { interruptible } from './interrupt.js';
 import type { Finish } from './services.js';
@@ -49,7 +49,7 @@ export function addSetupCommand(program: Command, finish: Finish): void {
     .description('Installs Sail, the distributed engine of the engine sail.')
     .option('--force', 'install it anew where it is installed already')
     .addHelpText('after', ABOUT_SAIL)
-    .action(({ force }: Pick<InstallSailOptions, 'force'>) =>
+    .action(({ force }: Pick<SetupOptions, 'force'>) =>
       installed(finish, (signal) => installSail({ force, signal, onProgress: say })),
     );
   setup
@@ -59,7 +59,7 @@ export function addSetupCommand(program: Command, finish: Finish): void {
     .argument('<name>', 'node, bun or deno, with a version such as node@22')
     .option('--force', 'install it anew where it is installed already')
     .addHelpText('after', ABOUT_RUNTIMES)
-    .action((name: string, { force }: { readonly force?: boolean }) =>
+    .action((name: string, { force }: Pick<SetupOptions, 'force'>) =>
       installed(finish, (signal) => installRuntime(name, { force, signal })),
     );
 }
