@@ -6,7 +6,7 @@ import { hostContext } from '../host/machine.js';
 import { findModelRun } from '../host/model-run.js';
 import { type Question, forecastOf } from '../model/forecast.js';
 import { loadOfBytes, loadOfRows, loadOfText } from '../model/load.js';
-import type { Load } from '../model/predict.js';
+import type { Load } from '../model/pieces.js';
 import type { CostModel, Crossing, Run } from '../records/record.js';
 import { renderForecast } from '../report/forecast-report.js';
 import { valuesNamedBy } from '../runner/filters.js';

@@ -1,24 +1,9 @@
 import type { RunComparison } from '../compare/compare-runs.js';
 import type { RunRecord } from '../records/record.js';
-import {
-  type Block,
-  type Table,
-  list,
-  paragraph,
-  renderMarkdown,
-  renderTerminal,
-  tableBlock,
-  tableOf,
-  under,
-} from './document.js';
+import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf, under } from './document.js';
 import { formatFactorInterval, formatPercent, formatRateOf } from './format.js';
 import { marksOf, notesOf } from './marks.js';
 import { reasonOf } from './results-table.js';
-
-/** The output of `boundary-bench compare`, as Markdown. */
-export function renderComparisonMarkdown(comparison: RunComparison): string {
-  return renderMarkdown(comparisonDocument(comparison));
-}
 
 /** The output of `boundary-bench compare`, for a terminal. */
 export function renderComparisonTerminal(comparison: RunComparison, columns?: number): string {

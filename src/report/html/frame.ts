@@ -17,9 +17,7 @@ export interface Frame {
   /** The title of the axis. */
   readonly axis: string;
   readonly tickFormat: (value: number) => string;
-  readonly x:
-    | { readonly type: 'log'; readonly domain: readonly [number, number] }
-    | { readonly type: 'linear'; readonly domain: readonly [number, number] };
+  readonly x: { readonly type: 'log' | 'linear'; readonly domain: readonly [number, number] };
 }
 
 /** The options of Plot for rows below each other, of which row `i` reaches from `i` to `i + 1` on the y scale. */
@@ -74,6 +72,11 @@ export function figuresAt<Row extends { readonly index: number }>(
   });
 }
 
+/** What the axes of all figures have in common. */
+function axisOptions(label: string, format: (value: number) => string) {
+  return { text: (tick: number) => format(tick), label, labelArrow: 'none', tickSize: 0 } as const;
+}
+
 /** The axis below a figure. As tick labels Plot would leave out those of a log scale that it finds too many. */
 export function axisX(
   plot: typeof PlotModule,
@@ -81,13 +84,7 @@ export function axisX(
   format: (value: number) => string,
   label: string,
 ): PlotModule.Markish {
-  return plot.axisX(ticks, {
-    text: (tick: number) => format(tick),
-    label,
-    labelAnchor: 'center',
-    labelArrow: 'none',
-    tickSize: 0,
-  });
+  return plot.axisX(ticks, { ...axisOptions(label, format), labelAnchor: 'center' });
 }
 
 /** The axis at the left of a figure. */
@@ -97,11 +94,5 @@ export function axisY(
   format: (value: number) => string,
   label: string,
 ): PlotModule.Markish {
-  return plot.axisY(ticks, {
-    text: (tick: number) => format(tick),
-    label,
-    labelAnchor: 'top',
-    labelArrow: 'none',
-    tickSize: 0,
-  });
+  return plot.axisY(ticks, { ...axisOptions(label, format), labelAnchor: 'top' });
 }
