@@ -4,7 +4,7 @@ import { installSail } from '../host/install-sail.js';
 import { installRuntime } from '../host/install-runtime.js';
 import type { Installed, SetupOptions } from '../host/setup-tools.js';
 import { EXIT_OK } from './exit-code.js';
-import { interruptible } from './interrupt.js';
+import { untilInterrupted } from './interrupt.js';
 import type { Finish } from './services.js';
 
 const WHERE =
@@ -70,15 +70,7 @@ function say(line: string): void {
 
 /** Installs, until it is interrupted, and prints the path and the version of what is there. */
 async function installed(finish: Finish, installer: (signal: AbortSignal) => Promise<Installed>): Promise<void> {
-  const install = async (signal: AbortSignal): Promise<Installed | undefined> => {
-    try {
-      return await installer(signal);
-    } catch (error) {
-      if (signal.aborted) return undefined;
-      throw error;
-    }
-  };
-  const { result, exitCode } = await interruptible(install, () => say('Stopping; nothing is installed.'));
+  const { result, exitCode } = await untilInterrupted(installer, () => say('Stopping; nothing is installed.'));
   if (result !== undefined) {
     const known = result.wasThere ? ', installed before (--force installs it anew)' : '';
     process.stdout.write(`${result.path}\n${result.version}${known}\n`);

@@ -1,8 +1,8 @@
 /** The output of `boundary-bench predict` for a terminal. */
 import type { BreakEven, Forecast, ForecastCall, ForecastCrossover, Question } from '../model/forecast.js';
-import type { MechanismCosts } from '../records/record.js';
 import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf } from './document.js';
 import { UNKNOWN, formatDuration, formatPercent, formatRows } from './format.js';
+import { sideAndVariantOf } from './labels.js';
 
 /** A forecast with where it comes from: the sentences about the run, before all else. */
 export function renderForecast(question: Question, forecast: Forecast, origin: readonly string[]): string {
@@ -22,7 +22,7 @@ function callsTable({ load, callsPerSecond }: Question, calls: readonly Forecast
       call.certainty === 'unknown' ? UNKNOWN : textOf(call);
   return tableOf(calls, [
     { title: 'Crosses', of: ({ mechanism }) => `${mechanism.what} ${mechanism.direction}` },
-    { title: 'Way', of: ({ mechanism }) => wayName(mechanism) },
+    { title: 'Way', of: ({ mechanism }) => sideAndVariantOf(mechanism) },
     { title: '>A call', of: known(({ seconds }) => formatDuration(seconds)) },
     { title: '>95% interval', of: known(({ low, high }) => `${formatDuration(low)}–${formatDuration(high)}`) },
     ...(load.what === 'rows'
@@ -35,10 +35,6 @@ function callsTable({ load, callsPerSecond }: Question, calls: readonly Forecast
   ]);
 }
 
-function wayName({ side, variant }: MechanismCosts): string {
-  return `${side} · ${variant}`;
-}
-
 function certaintyText({ certainty, doubts }: ForecastCall): string {
   const word = certainty === 'unknown' ? "can't tell" : certainty;
   return certainty === 'sure' ? word : `${word}: ${doubts.join('; ')}`;
@@ -47,7 +43,7 @@ function certaintyText({ certainty, doubts }: ForecastCall): string {
 function crossoverText(question: Question, crossover: ForecastCrossover, most: number): string {
   const { direction, way, other, by, rows } = crossover;
   const subject = `${question.load.what} ${direction}`;
-  const [name, rival] = [wayName(way), wayName(other)];
+  const [name, rival] = [sideAndVariantOf(way), sideAndVariantOf(other)];
   const range = rangeText(crossover);
   if (by === 'work' && way.batch !== undefined) {
     // The work itself takes as long there as here.
@@ -76,7 +72,7 @@ function sizeText({ load }: Question, size: number): string {
 function breakEvenText({ load }: Question, { way, seconds }: BreakEven): string {
   const { rows, what } = load;
   const saving = what === 'rows' ? `${formatDuration(seconds / rows)} a row` : `${formatDuration(seconds)} a call`;
-  return `${what} ${way.direction}: ${wayName(way)} pays where its work takes ${saving} less than JavaScript's.`;
+  return `${what} ${way.direction}: ${sideAndVariantOf(way)} pays where its work takes ${saving} less than JavaScript's.`;
 }
 
 /** What else could be asked, where the question leaves it out. */

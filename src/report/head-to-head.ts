@@ -121,8 +121,12 @@ function inverse(comparison: Comparison): Comparison {
 
 /** A factor with its interval where a comparison has decided, else the verdict with the interval. */
 export function factorOf(comparison: Comparison): string {
-  const { verdict } = comparison;
-  return verdict === 'faster' || verdict === 'slower'
+  return isDecided(comparison)
     ? formatFactorInterval(comparison)
-    : `${verdict} (${formatInterval(comparison)})`;
+    : `${comparison.verdict} (${formatInterval(comparison)})`;
+}
+
+/** Whether a comparison says which of the two is faster. */
+export function isDecided({ verdict }: Pick<Comparison, 'verdict'>): boolean {
+  return verdict === 'faster' || verdict === 'slower';
 }

@@ -2,8 +2,11 @@ import type { Cell } from '../records/record.js';
 import type { ColumnOf } from './document.js';
 import { UNKNOWN } from './format.js';
 
+/** What names a cell, or a mechanism of the cost model. */
+type Named = Pick<Cell, 'side' | 'variant' | 'workers' | 'runtime'>;
+
 /** The variant of a cell: `RowInserter.addRow`, or `RowInserter.addRow × 2` for two workers. */
-export function variantOf({ variant, workers, runtime }: Cell): string {
+export function variantOf({ variant, workers, runtime }: Named): string {
   const several = workers !== undefined && workers > 1 ? `${variant} × ${workers}` : variant;
   return runtime === undefined ? several : `${several}, on ${runtime}`;
 }
@@ -14,7 +17,7 @@ export function batchText({ batch = 1 }: Cell): string {
 }
 
 /** The variant with its side: `napi · RowInserter.addRow`. */
-export function sideAndVariantOf(cell: Cell): string {
+export function sideAndVariantOf(cell: Named): string {
   return `${cell.side} · ${variantOf(cell)}`;
 }
 

@@ -2,6 +2,7 @@
 import { type CostModel, type Mechanism, type MechanismCosts, PIECES, type Piece } from '../records/record.js';
 import { type Block, type Table, heading, list, paragraph, tableBlock, tableOf, under } from './document.js';
 import { UNKNOWN, formatDuration, formatFactor, formatPercent, formatRows } from './format.js';
+import { sideAndVariantOf } from './labels.js';
 
 /** The largest relative difference of a prediction that counts as right. */
 const RIGHT = 0.25;
@@ -27,7 +28,7 @@ export function modelBlocks(model: CostModel | undefined): Block[] {
 function modelTable({ mechanisms }: CostModel): Table {
   return tableOf(mechanisms, [
     { title: 'Crosses', of: ({ what, direction }) => `${what} ${direction}` },
-    { title: 'Mechanism', of: ({ side, variant }) => `${side} · ${variant}` },
+    { title: 'Mechanism', of: sideAndVariantOf },
     ...PIECES.map((piece) => ({ title: `>A ${piece}`, of: (mechanism: MechanismCosts) => costText(mechanism, piece) })),
     { title: 'Beyond', of: beyondText },
     { title: '>Worst residual', of: ({ worst }) => formatPercent(worst) },

@@ -9,7 +9,7 @@ import { recommended } from './advice.js';
 import { isCall } from './call-table.js';
 import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf } from './document.js';
 import { UNKNOWN, formatFactorInterval, formatInterval, formatPercent, formatRateOf } from './format.js';
-import { RUST_FACTOR_NOTE } from './head-to-head.js';
+import { RUST_FACTOR_NOTE, isDecided } from './head-to-head.js';
 import { marksInRun, notesOf } from './marks.js';
 import { nameAndBatchOf } from './request-tables.js';
 import { unfinishedTable } from './results-table.js';
@@ -172,7 +172,7 @@ function worstWarning({ records, comparisons, context }: Run, answers: readonly 
   const failed = records.filter(({ outcome }) => outcome === 'failed').length;
   if (failed > 0) return `${failed} of ${records.length} cells failed.`;
   const noise = comparisons.filter(({ kind }) => kind === 'noise-floor');
-  const wrong = noise.filter(({ verdict }) => verdict === 'faster' || verdict === 'slower').length;
+  const wrong = noise.filter(isDecided).length;
   if (noise.length >= CELLS_FOR_NOISE && wrong / noise.length > TOO_OFTEN_WRONG) {
     return `the machine was not quiet: ${wrong} of ${noise.length} cells look faster or slower than themselves.`;
   }

@@ -1,7 +1,7 @@
 /** What the figures with a row for each cell share: the axis below them, its lines, and the names of the rows. */
 import type * as PlotModule from '@observablehq/plot';
 import type { Canvas } from './canvas.js';
-import { linearTicks, logTicks } from './ticks.js';
+import { linearTicks, logDomain, logTicks } from './ticks.js';
 
 const MARGINS = { marginTop: 2, marginBottom: 40, marginLeft: 12, marginRight: 12 };
 
@@ -18,6 +18,20 @@ export interface Frame {
   readonly axis: string;
   readonly tickFormat: (value: number) => string;
   readonly x: { readonly type: 'log' | 'linear'; readonly domain: readonly [number, number] };
+}
+
+/** A factor on an axis: `0.5×`, `2×`, `1000×`. */
+export function factorTick(value: number): string {
+  return `${Number(value.toPrecision(3))}×`;
+}
+
+/** A frame of ratios on a log scale that has all of them, and is never narrower than `least`, so that noise does not fill the picture. */
+export function ratioFrame(
+  frame: Pick<Frame, 'rows' | 'rowHeight' | 'axis'>,
+  ratios: readonly number[],
+  least: readonly [number, number],
+): Frame {
+  return { ...frame, tickFormat: factorTick, x: { type: 'log', domain: logDomain(ratios, least) } };
 }
 
 /** The options of Plot for rows below each other, of which row `i` reaches from `i` to `i + 1` on the y scale. */

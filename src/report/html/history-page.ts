@@ -9,7 +9,7 @@ import { namesOf, placeOf } from './contests.js';
 import { type LinePoint, linePlot } from './line-plot.js';
 import { markup } from './markup.js';
 import { type Figure, figures, pageText, sideLegend } from './page.js';
-import { factorTick } from './ratio-plot.js';
+import { factorTick } from './frame.js';
 import { SIDE_STYLES } from './side-style.js';
 
 /** The text of the page. */
