@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { compareRuns } from '../../src/compare/compare-runs.js';
 import type { HostContext, Run, RunRecord } from '../../src/records/record.js';
-import { renderComparisonMarkdown, renderComparisonTerminal } from '../../src/report/compare-report.js';
+import { comparisonDocument, renderComparisonTerminal } from '../../src/report/compare-report.js';
+import { renderMarkdown } from '../../src/report/document.js';
 import { around, completed, context, failed, runOf, sampleRun, skipped } from '../records/sample-run.js';
 
 const row = { side: 'rust', lane: 'row', variant: 'RowWriter' } as const;
@@ -42,7 +43,7 @@ test('tells every way in which two runs can differ', () => {
   ]);
   const comparison = compareRuns(before, after, { force: true });
   expect(comparison.regressed).toBe(true);
-  expect(renderComparisonMarkdown(comparison)).toMatchInlineSnapshot(`
+  expect(renderMarkdown(comparisonDocument(comparison))).toMatchInlineSnapshot(`
     "| Cell | Before | After | After / before | Verdict |
     | --- | ---: | ---: | ---: | --- |
     | measurements/insert.bulk/row/rust/embedded/w1 | 10.0 M/s | 8.00 M/s | 0.80× (0.77–0.83) | regression |

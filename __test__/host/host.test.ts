@@ -8,7 +8,7 @@ import { cgroupLimits, cgroupState } from '../../src/host/cgroup.js';
 import { hostContext } from '../../src/host/machine.js';
 import { runContext } from '../../src/host/provenance.js';
 import { gitState } from '../../src/host/source-state.js';
-import { contextShape } from '../../src/records/record-shape.js';
+import { checkOf } from '../../src/records/run-file.js';
 import { lacks } from '../needs.js';
 
 let root: string;
@@ -156,7 +156,7 @@ describe('runContext', () => {
     const startedAt = new Date('2026-05-02T10:00:00Z');
     const build = { profile: 'release', targetCpu: 'native', rustc: 'rustc 1.90.0', addonPath };
     const built = await runContext({ startedAt, config: { samples: 3 }, build });
-    contextShape(built, 'the context');
+    checkOf('context')(built, 'the context');
     expect(built).toMatchObject({
       startedAt: '2026-05-02T10:00:00.000Z',
       build: { profile: 'release', addonSha256: createHash('sha256').update('not really').digest('hex') },
@@ -169,7 +169,7 @@ describe('runContext', () => {
     expect(versions).not.toHaveProperty('no-such-runtime');
 
     const bare = await runContext({ startedAt, config: {} });
-    contextShape(bare, 'the context');
+    checkOf('context')(bare, 'the context');
     expect(bare.build.addonSha256).toBe('not built');
     const gone = await runContext({ startedAt, config: {}, build: { ...build, addonPath: join(root, 'gone') } });
     expect(gone.build.addonSha256).toBe('unreadable');

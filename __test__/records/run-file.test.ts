@@ -3,7 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, onTestFinished, test } from 'vitest';
-import { type CostModel, type Run, type RunRecord, SCHEMA_VERSION } from '../../src/records/record.js';
+import {
+  type Cell,
+  type CostModel,
+  type Run,
+  type RunRecord,
+  SCHEMA_VERSION,
+  type Sample,
+} from '../../src/records/record.js';
 import { BoundaryError } from '../../src/errors.js';
 import { parseRun, readRun, serializeRun } from '../../src/records/run-file.js';
 import { completed, network, sampleRun } from './sample-run.js';
@@ -59,7 +66,13 @@ test('the schema is named by its version', () => {
   expect(schema.$id).toBe(`urn:boundary-bench:run:${SCHEMA_VERSION}`);
 });
 
-/** One record of each kind, with one sample, and one comparison: every part of the layout, with few repetitions. */
+/** The fields that a cell may have. */
+type CellOptions = Required<Omit<Cell, 'id' | 'family' | 'workload' | 'lane' | 'side' | 'variant' | 'engine' | 'rows'>>;
+
+/**
+ * One record of each kind, with one sample, and one comparison: every part of the layout, with few repetitions. By the compiler, cells and
+ * samples have every field of their types, so that the schema, which takes no others, lacks none.
+ */
 function smallRun(): Run {
   const { records, comparisons, context, ...rest } = sampleRun();
   const kinds: ((record: RunRecord) => boolean)[] = [
@@ -71,21 +84,22 @@ function smallRun(): Run {
     (record) => record.outcome === 'skipped',
   ];
   const call = completed({ lane: 'call', side: 'napi', variant: 'napi-rs', rows: 100, calls: 100 }, [1]);
-  const kept = kinds.map((isKind) => ({
+  const options: CellOptions = {
+    workers: 1,
     transport: 'tcp',
     threads: 1,
     batch: 1,
     rate: 10,
-    driver: 'one-thread' as const,
+    driver: 'one-thread',
     processes: 2,
     requests: 3,
-    flavor: 'sync' as const,
+    flavor: 'sync',
     bytes: 240,
     queries: 1,
     calls: 1,
     crossing: {
-      what: 'rows' as const,
-      direction: 'in' as const,
+      what: 'rows',
+      direction: 'in',
       rows: 1,
       numbers: 2,
       texts: 1,
@@ -94,14 +108,28 @@ function smallRun(): Run {
       isHeldOut: true,
     },
     runtime: 'node@22',
+  };
+  const kept = kinds.map((isKind) => ({
+    ...options,
     ...[...records, call].find(isKind)!,
   }));
-  const requestSample = {
+  const wholeSample: Required<Sample> = {
+    fork: 1,
+    executions: 2,
+    seconds: 1,
+    encodeSeconds: 0.1,
+    decodeSeconds: 0.1,
+    cpuUserSeconds: 1,
+    cpuSystemSeconds: 0.5,
+    mainThreadCpuSeconds: 1,
+    peakRssBytes: 1024,
     serverCpuUserSeconds: 1,
     serverCpuSystemSeconds: 0.5,
+    gcSeconds: 0.1,
+    heapBytesPerCall: 64,
+    longestStallMs: 1,
     latency: 'HIST',
     behind: 'HIST',
-    heapBytesPerCall: 64,
   };
   const pieces = { call: 1, row: 1000, number: 2000, text: 1000, byte: 12_000 };
   const mechanism = {
@@ -149,7 +177,7 @@ function smallRun(): Run {
         ? {
             ...record,
             behind: record.latency,
-            samples: record.samples.slice(0, 1).map((sample) => ({ ...sample, ...requestSample })),
+            samples: [wholeSample],
           }
         : record,
     ),

@@ -54,11 +54,8 @@ describe('LatencyHistogram', () => {
     const values = fc.array(fc.integer({ min: 1, max: HOUR }), { maxLength: 100 });
     fc.assert(
       fc.property(values, values, (left, right) => {
-        const merged = of(left);
-        merged.merge(of(right));
-        expect(shapeOf(merged)).toEqual(shapeOf(of([...left, ...right])));
         const texts = [of(left).toBase64(), of(right).toBase64()];
-        expect(shapeOf(LatencyHistogram.merged(texts)!)).toEqual(shapeOf(merged));
+        expect(shapeOf(LatencyHistogram.merged(texts)!)).toEqual(shapeOf(of([...left, ...right])));
       }),
       { numRuns: 50 },
     );

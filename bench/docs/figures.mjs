@@ -1,8 +1,9 @@
 /** The figures that sentences quote from a run, and the figures that stand in a sentence by hand. */
+import { recordsById } from '../../dist/compare/cell-groups.js';
 import { rateRatio } from '../../dist/compare/rate-ratio.js';
 import { formatDuration, formatFactorInterval, formatLatency, formatRateOf } from '../../dist/report/format.js';
 import { verdictOf } from '../../dist/stats/ratio-interval.js';
-import { newestRun, recordsById } from './runs.mjs';
+import { newestRun } from './runs.mjs';
 
 /** What a figure may be, of one cell. */
 const OF_A_CELL = {
@@ -23,7 +24,7 @@ const FIGURE_BY_HAND = /\d\s?(?:×|x\b|[KMG]?\/s\b|[KMG] \w+\/s\b|ns\b|[uµ]s\b)
 export function figureText(marker) {
   const [kind, runKind, ...rest] = marker.split('|').map((part) => part.trim());
   const run = newestRun(runKind);
-  const find = recordsById(run);
+  const find = recordsById(run.records);
   const cell = (id) => {
     const record = find(id);
     if (record === undefined) throw new Error(`the run "${runKind}" has no completed cell ${id}`);

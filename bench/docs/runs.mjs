@@ -63,18 +63,3 @@ function newestName(kind) {
     .toSorted()
     .at(-1);
 }
-
-/** A lookup of the completed records of a run by their ids. */
-export function recordsById(run) {
-  const byId = new Map(
-    run.records.filter(({ outcome }) => outcome === 'completed').map((record) => [record.id, record]),
-  );
-  return (id) => byId.get(id);
-}
-
-/** The comparisons of a run on one engine, with any number of workers or with the given one. */
-export function comparisonsOn(run, engine, workers) {
-  return run.comparisons.filter(
-    (comparison) => comparison.engine === engine && (workers === undefined || comparison.workers === workers),
-  );
-}

@@ -1,5 +1,6 @@
 /** The tables that pages have between `<!-- table: NAME -->` and `<!-- /table -->`, by their names. */
-import { comparisonsOf } from '../../dist/compare/comparisons.js';
+import { completedOf, recordsById } from '../../dist/compare/cell-groups.js';
+import { noiseFloorsOf } from '../../dist/compare/comparisons.js';
 import { rateRatio } from '../../dist/compare/rate-ratio.js';
 import { withEachSample } from '../../dist/records/run-file.js';
 import { adviceFor } from '../../dist/report/advice.js';
@@ -18,7 +19,7 @@ import { requestHeadToHeadTable } from '../../dist/report/request-tables.js';
 import { ceilingFindings, ceilingTable } from '../lab/ceiling-table.mjs';
 import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
 import { offeredLoadFindings, offeredLoadTable } from '../lab/offered-load-table.mjs';
-import { MAIN, commandOf, comparisonsOn, isCommitted, newestRun, newestText, recordsById } from './runs.mjs';
+import { MAIN, commandOf, isCommitted, newestRun, newestText } from './runs.mjs';
 
 /** What the one line about the machine takes from the lines about the host. */
 const MACHINE = /^(CPU|Memory|OS|Node\.js|Rust): /;
@@ -34,8 +35,8 @@ const TABLES = {
   aa: () => {
     const { records, context } = newestRun('aa');
     const { margin, rows } = context.config;
-    const comparisons = comparisonsOf(records, { rustLaneOf: () => undefined, margin });
-    return [paragraph(`${noiseText(comparisons)} Measured with ${formatRows(rows.measurements)} rows.`)];
+    const noise = noiseText(noiseFloorsOf(records, margin));
+    return [paragraph(`${noise} Measured with ${formatRows(rows.measurements)} rows.`)];
   },
   embedded: () => [...best(MAIN, 'embedded'), ...list(adviceFor(newestRun(MAIN), 'embedded'))],
   'embedded-lanes': () => lanes(MAIN, 'embedded', 1),
@@ -45,17 +46,13 @@ const TABLES = {
   hyper: () => best('hyper', 'hyper'),
   boundary: () => calls('boundary'),
   codec: () => calls('codec'),
-  runtimes: () => {
-    if (!isCommitted('runtimes')) return [paragraph('No run of it is committed yet.')];
-    const { records, context } = newestRun('runtimes');
-    const completed = records.filter(({ outcome }) => outcome === 'completed');
-    return [...tableBlock(runtimeTable(completed, context.versions.node)), measuredBy(newestRun('runtimes'))];
-  },
-  model: () => {
-    if (!isCommitted('model')) return [paragraph('No run of it is committed yet.')];
-    // The page has a heading of its own.
-    return modelBlocks(newestRun('model').model).slice(1);
-  },
+  runtimes: () =>
+    ifCommitted('runtimes', () => {
+      const run = newestRun('runtimes');
+      return [...tableBlock(runtimeTable(completedOf(run.records), run.context.versions.node)), measuredBy(run)];
+    }),
+  // The page has a heading of its own.
+  model: () => ifCommitted('model', () => modelBlocks(newestRun('model').model).slice(1)),
   flight: () => best('flight', 'flight', 1),
   sail: () => best('sail', 'sail'),
   kv: () => requests('kv', 'redis'),
@@ -69,8 +66,7 @@ const TABLES = {
   soak: () => requests('ingest', 'ingest'),
   hybrid: () => {
     const run = newestRun('hybrid');
-    const completed = run.records.filter(({ outcome }) => outcome === 'completed');
-    return [...marked(settingTable(completed, run.context.networks?.shards)), measuredBy(run)];
+    return [...marked(settingTable(completedOf(run.records), run.context.networks?.shards)), measuredBy(run)];
   },
   crossover: () => {
     const runs = JSON.parse(newestText('hybrid-crossover')).runs.map((run) => ({
@@ -83,11 +79,11 @@ const TABLES = {
   'kv-ceiling': () => ceiling('kv'),
   'sql-ceiling': () => ceiling('sql'),
   'rest-ceiling': () => ceiling('rest'),
-  'offered-load': () => {
-    if (!isCommitted('offered-load')) return [paragraph('No run of it is committed yet.')];
-    const { steps } = JSON.parse(newestText('offered-load'));
-    return [...marked(offeredLoadTable(steps)), ...list(offeredLoadFindings(steps))];
-  },
+  'offered-load': () =>
+    ifCommitted('offered-load', () => {
+      const { steps } = JSON.parse(newestText('offered-load'));
+      return [...marked(offeredLoadTable(steps)), ...list(offeredLoadFindings(steps))];
+    }),
 };
 
 /** The Markdown of a table. */
@@ -97,40 +93,53 @@ export function tableText(name) {
   return renderMarkdown(table());
 }
 
-function best(kind, engine, workers) {
+const NOT_COMMITTED = [paragraph('No run of it is committed yet.')];
+
+function ifCommitted(kind, blocks) {
+  return isCommitted(kind) ? blocks() : NOT_COMMITTED;
+}
+
+/** The table of the comparisons of a run that are asked for. */
+function headToHead(kind, isAsked, table = headToHeadTable) {
   const run = newestRun(kind);
-  const bests = comparisonsOn(run, engine, workers).filter(({ kind }) => kind === 'best');
-  return [...marked(headToHeadTable(bests, recordsById(run))), measuredBy(run)];
+  const asked = run.comparisons.filter(isAsked);
+  return [...marked(table(asked, recordsById(run.records))), measuredBy(run)];
+}
+
+/** Whether a comparison is of one engine, with any number of workers or with the given one. */
+function isOn(comparison, engine, workers = comparison.workers) {
+  return comparison.engine === engine && comparison.workers === workers;
+}
+
+/** Whether a comparison is of the addon with its lane in Rust. */
+function isOfAddon({ kind, numerator }) {
+  return kind === 'lane' && numerator.includes('/napi/');
+}
+
+function best(kind, engine, workers) {
+  return headToHead(kind, (each) => each.kind === 'best' && isOn(each, engine, workers));
 }
 
 function lanes(kind, engine, workers) {
-  const run = newestRun(kind);
-  return [...marked(headToHeadTable(comparisonsOn(run, engine, workers), recordsById(run))), measuredBy(run)];
+  return headToHead(kind, (each) => isOn(each, engine, workers));
 }
 
 function workers(engine) {
-  const run = newestRun('workers');
-  const ofAddon = comparisonsOn(run, engine).filter(
-    ({ kind, numerator }) => kind === 'lane' && numerator.includes('/napi/'),
-  );
-  return [...marked(headToHeadTable(ofAddon, recordsById(run))), measuredBy(run)];
+  return headToHead('workers', (each) => isOn(each, engine) && isOfAddon(each));
 }
 
 /** The addon's clients in worker threads on all cores beside Rust's. */
 function allCores(engine) {
-  const run = newestRun('all-cores');
-  const ofThreads = comparisonsOn(run, engine).filter(
-    ({ kind, numerator }) => kind === 'lane' && numerator.includes('/napi/') && numerator.includes('/all-cores/'),
-  );
-  return [...marked(requestHeadToHeadTable(ofThreads, recordsById(run))), measuredBy(run)];
+  const isAsked = (each) => isOn(each, engine) && isOfAddon(each) && each.numerator.includes('/all-cores/');
+  return headToHead('all-cores', isAsked, requestHeadToHeadTable);
 }
 
 /** Each cell of a run that leaves garbage to V8 beside the same cell of the main run. */
 function leaveGarbage() {
-  const collectedOf = recordsById(newestRun(MAIN));
+  const collectedOf = recordsById(newestRun(MAIN).records);
   const { records } = newestRun('leave-garbage');
-  const rows = records
-    .filter(({ outcome, side }) => outcome === 'completed' && side !== 'rust')
+  const rows = completedOf(records)
+    .filter(({ side }) => side !== 'rust')
     .map((left) => [left, collectedOf(left.id)])
     .filter(([, collected]) => collected !== undefined)
     .map(([left, collected]) => {
@@ -148,17 +157,18 @@ function leaveGarbage() {
 
 /** Rust's clients of a family of requests next to the load tool of its server's project. */
 function ceiling(family) {
-  if (!isCommitted('ceiling')) return [paragraph('No run of it is committed yet.')];
-  const measurements = JSON.parse(newestText('ceiling')).measurements.filter((each) => each.family === family);
-  if (measurements.length === 0) return [paragraph('No run of it is committed yet.')];
-  return [...marked(ceilingTable(measurements)), ...list(ceilingFindings(measurements))];
+  return ifCommitted('ceiling', () => {
+    const measurements = JSON.parse(newestText('ceiling')).measurements.filter((each) => each.family === family);
+    if (measurements.length === 0) return NOT_COMMITTED;
+    return [...marked(ceilingTable(measurements)), ...list(ceilingFindings(measurements))];
+  });
 }
 
 function calls(kind) {
-  if (!isCommitted(kind)) return [paragraph('No run of it is committed yet.')];
-  const run = newestRun(kind);
-  const completed = run.records.filter(({ outcome }) => outcome === 'completed');
-  return [...tableBlock(callTable(completed, run.comparisons)), measuredBy(run)];
+  return ifCommitted(kind, () => {
+    const run = newestRun(kind);
+    return [...tableBlock(callTable(completedOf(run.records), run.comparisons)), measuredBy(run)];
+  });
 }
 
 function measuredBy(run) {
@@ -166,10 +176,8 @@ function measuredBy(run) {
 }
 
 function requests(kind, engine) {
-  const run = newestRun(kind);
-  const withoutLanes = comparisonsOn(run, engine).filter(({ kind }) => kind !== 'lane');
-  const table = marked(requestHeadToHeadTable(withoutLanes, recordsById(run)));
-  return [...table, measuredBy(run), ...list(requestAdviceFor(run, engine))];
+  const table = headToHead(kind, (each) => isOn(each, engine) && each.kind !== 'lane', requestHeadToHeadTable);
+  return [...table, ...list(requestAdviceFor(newestRun(kind), engine))];
 }
 
 function marked({ table, notes }) {

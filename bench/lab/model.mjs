@@ -9,6 +9,7 @@ import { readFileSync } from 'node:fs';
 
 import { loadOfBytes, loadOfText } from '../../dist/model/load.js';
 import { predictCall } from '../../dist/model/predict.js';
+import { recordsById } from '../../dist/compare/cell-groups.js';
 import { secondsPerRow } from '../../dist/compare/rate-ratio.js';
 import { parseRun } from '../../dist/records/run-file.js';
 import { formatDuration } from '../../dist/report/format.js';
@@ -117,11 +118,9 @@ function leave(reason, id) {
 
 /** Compares the cells of Node of a run with the Rust cells that do the same. */
 function compareWith({ records, comparisons }) {
-  const completed = new Map(
-    records.filter(({ outcome }) => outcome === 'completed').map((record) => [record.id, record]),
-  );
+  const recordOf = recordsById(records);
   for (const { kind, numerator, denominator } of comparisons) {
-    const [node, rust] = [completed.get(numerator), completed.get(denominator)];
+    const [node, rust] = [recordOf(numerator), recordOf(denominator)];
     if (kind !== 'lane' || node === undefined || rust === undefined) continue;
     const carried = carriedBy(node);
     if (typeof carried === 'string') {

@@ -1,7 +1,6 @@
 /** Latency against offered load: what each client answered at rising rates, and where it broke. */
 import { groupBy } from '../../dist/compare/cell-groups.js';
-import { median } from '../../dist/stats/quantile.js';
-import { rateOf } from '../../dist/stats/summary.js';
+import { medianOf, processCpuOf, rateOf, serverCpuOf } from '../../dist/stats/summary.js';
 import { columns } from '../../dist/report/document.js';
 import { UNKNOWN, formatLatency, formatPercent, formatShortRate } from '../../dist/report/format.js';
 
@@ -28,12 +27,10 @@ const GENERATOR_NOTE = '◊ The generator was the limit: its own lateness is mor
 
 /** The figures of an open loop at one rate. Latencies are in nanoseconds. */
 export function stepOf(record) {
-  const { family, workload, side, variant, threads, rate, latency, behind, samples } = record;
-  const shareOf = (user, system) => {
-    const shares = samples.flatMap((sample) =>
-      sample[user] === undefined ? [] : [(sample[user] + sample[system]) / sample.seconds],
-    );
-    return shares.length === 0 ? undefined : Number(median(shares).toPrecision(3));
+  const { family, workload, side, variant, threads, rate, latency, behind } = record;
+  const shareOf = (cpuOf) => {
+    const share = medianOf(record, (sample) => cpuOf(sample) && cpuOf(sample) / sample.seconds);
+    return share === undefined ? undefined : Number(share.toPrecision(3));
   };
   const percentiles = ({ p50, p99, p999, max }) => ({ p50, p99, p999, max });
   return {
@@ -46,8 +43,8 @@ export function stepOf(record) {
     achieved: Number(rateOf(record).toPrecision(6)),
     latency: percentiles(latency),
     behind: percentiles(behind),
-    clientCpu: shareOf('cpuUserSeconds', 'cpuSystemSeconds'),
-    serverCpu: shareOf('serverCpuUserSeconds', 'serverCpuSystemSeconds'),
+    clientCpu: shareOf(processCpuOf),
+    serverCpu: shareOf(serverCpuOf),
   };
 }
 

@@ -9,6 +9,7 @@ import {
   renderBudgetsTerminal,
 } from '../report/budget-report.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
+import { print } from './print.js';
 import type { Finish } from './services.js';
 
 interface CheckOptions {
@@ -57,7 +58,7 @@ export function addCheckCommand(program: Command, finish: Finish): void {
         else await appendFile(summary, renderBudgetsMarkdown(check));
         process.stdout.write(budgetAnnotations(check));
       } else {
-        process.stdout.write(json ? `${JSON.stringify(check, null, 2)}\n` : renderBudgetsTerminal(check));
+        print(json, check, () => renderBudgetsTerminal(check));
       }
       finish(check.failed ? EXIT_FAILED : EXIT_OK);
     });

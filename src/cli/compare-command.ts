@@ -6,6 +6,7 @@ import type { Finish } from './services.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { parseFraction } from '../families/option-values.js';
 import { parserOf } from './flags.js';
+import { print } from './print.js';
 import { runFileOf, writeReport } from './report-files.js';
 import { terminalWidth } from './terminal-width.js';
 
@@ -45,11 +46,7 @@ export function addCompareCommand(program: Command, finish: Finish): void {
         const { renderComparisonHtml } = await import('../report/html/compare-page.js');
         await writeReport(html, await renderComparisonHtml(comparison, ...runs));
       }
-      process.stdout.write(
-        json
-          ? `${JSON.stringify(comparison, null, 2)}\n`
-          : renderComparisonTerminal(comparison, terminalWidth(process.stdout)),
-      );
+      print(json, comparison, () => renderComparisonTerminal(comparison, terminalWidth(process.stdout)));
       finish(comparison.regressed ? EXIT_FAILED : EXIT_OK);
     });
 }

@@ -7,7 +7,8 @@ import { type DoctorFindings, renderDoctorTerminal } from '../report/doctor-repo
 import { inventoryOf } from '../runner/inventory.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { parserOf } from './flags.js';
-import { interruptible } from './interrupt.js';
+import { untilInterrupted } from './interrupt.js';
+import { print } from './print.js';
 import type { CliServices, Finish } from './services.js';
 import { terminalWidth } from './terminal-width.js';
 
@@ -36,23 +37,15 @@ export function addDoctorCommand(program: Command, services: CliServices, finish
       const line = await packageLine(build);
       const { engines, clients, runtimes, missing } = inventoryOf(await services.loadFamilies());
       process.stderr.write(`Timing a small loop for ${probe} s\n`);
-      const { result: machine, exitCode } = await interruptible(
-        (signal) =>
-          checkFitness({ probe: () => probeNoise(probe, signal) }).catch((error: unknown) => ended(signal, error)),
+      const { result: machine, exitCode } = await untilInterrupted(
+        (signal) => checkFitness({ probe: () => probeNoise(probe, signal) }),
         () => {},
       );
       if (machine === undefined) return finish(exitCode ?? EXIT_FAILED);
       const isFit = machine.every((check) => check.isFit);
       const here = { engines, clients, runtimes: [`node ${process.versions.node} (this one)`, ...runtimes] };
       const findings: DoctorFindings = { package: line, isFit, machine, here, missing };
-      process.stdout.write(
-        json ? `${JSON.stringify(findings, null, 2)}\n` : renderDoctorTerminal(findings, terminalWidth(process.stdout)),
-      );
+      print(json, findings, () => renderDoctorTerminal(findings, terminalWidth(process.stdout)));
       finish(isFit ? EXIT_OK : EXIT_FAILED);
     });
-}
-
-/** Nothing, of work that was interrupted. */
-function ended(signal: AbortSignal, error: unknown): undefined {
-  if (!signal.aborted) throw error;
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { runContext } from '../host/provenance.js';
 import { list, renderTerminal } from '../report/document.js';
 import { hostLines } from '../report/host-block.js';
+import { print } from './print.js';
 import type { CliServices } from './services.js';
 
 export function addHostCommand(program: Command, services: CliServices): void {
@@ -13,6 +14,6 @@ export function addHostCommand(program: Command, services: CliServices): void {
     .action(async ({ json }: { readonly json?: boolean }) => {
       const build = await services.loadNativeBuild();
       const context = await runContext({ startedAt: new Date(), config: {}, build });
-      process.stdout.write(json ? `${JSON.stringify(context, null, 2)}\n` : renderTerminal(list(hostLines(context))));
+      print(json, context, () => renderTerminal(list(hostLines(context))));
     });
 }

@@ -29,3 +29,18 @@ export async function interruptible<T>(
     for (const name of Object.keys(EXIT_CODES)) process.off(name, interrupt);
   }
 }
+
+/** The same of work that may throw because it was interrupted, which then has no result. */
+export async function untilInterrupted<T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  onInterrupt: () => void,
+): Promise<{ readonly result: T | undefined; readonly exitCode?: number }> {
+  return interruptible<T | undefined>(async (signal) => {
+    try {
+      return await work(signal);
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      throw error;
+    }
+  }, onInterrupt);
+}

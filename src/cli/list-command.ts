@@ -6,6 +6,7 @@ import type { Family } from '../families/workload.js';
 import type { CliServices } from './services.js';
 import type { Flags } from './flags.js';
 import { addMatrixOptions, requestFrom } from './matrix-options.js';
+import { print } from './print.js';
 
 const EXAMPLES = `
 Examples:
@@ -23,7 +24,8 @@ export function addListCommand(program: Command, services: CliServices): void {
       const request = requestFrom(rows, flags);
       const families = await services.loadFamilies();
       const { plans } = planRun(families, request);
-      process.stdout.write(flags['json'] ? renderJson(plans) : renderTable(plans) + othersLine(families, plans));
+      const cells = plans.flatMap((plan) => plan.cells.map(({ cell, ...rest }) => ({ ...cell, ...rest })));
+      print(flags['json'] === true, cells, () => renderTable(plans) + othersLine(families, plans));
     });
 }
 
@@ -31,11 +33,6 @@ export function addListCommand(program: Command, services: CliServices): void {
 function othersLine(families: readonly Family[], plans: readonly FamilyPlan[]): string {
   const others = families.filter(({ name }) => !plans.some(({ family }) => family.name === name));
   return others.length === 0 ? '' : `\nOther families, by --family: ${others.map(({ name }) => name).join(', ')}\n`;
-}
-
-function renderJson(plans: readonly FamilyPlan[]): string {
-  const cells = plans.flatMap((plan) => plan.cells.map(({ cell, ...rest }) => ({ ...cell, ...rest })));
-  return `${JSON.stringify(cells, null, 2)}\n`;
 }
 
 function renderTable(plans: readonly FamilyPlan[]): string {

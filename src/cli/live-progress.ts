@@ -2,7 +2,6 @@ import type { WriteStream } from 'node:tty';
 import { formatCountedRate } from '../report/format.js';
 import type { RunEvent } from '../runner/events.js';
 import { Reasons, outcomeLine, startLine } from './plain-progress.js';
-import type { Progress } from './progress.js';
 import { TimeLeft, formatClock } from './time-left.js';
 
 const REDRAW_MS = 100;
@@ -11,7 +10,7 @@ const REDRAW_MS = 100;
  * One region on a terminal that shows the current work, redrawn on the run's events, between samples: a timer would fire in the
  * middle of timed work. Failures and warnings stay above it.
  */
-export class LiveProgress implements Progress {
+export class LiveProgress {
   readonly #stream: WriteStream;
   readonly #timeLeft = new TimeLeft();
   readonly #reasons = new Reasons();

@@ -4,14 +4,13 @@ import { formatCountedRate, formatDuration, formatPercent, formatShortRate } fro
 import { reasonOf } from '../report/results-table.js';
 import type { RunEvent } from '../runner/events.js';
 import { rateOf } from '../stats/summary.js';
-import type { Progress } from './progress.js';
 import { TimeLeft, formatClock } from './time-left.js';
 
 /** The time after which a line says what is under way and how long it will take, in milliseconds. */
 const STATUS_MS = 20_000;
 
 /** Progress as lines: one at the start, one per finished cell, and from time to time one with the time left. */
-export class PlainProgress implements Progress {
+export class PlainProgress {
   readonly #stream: NodeJS.WritableStream;
   readonly #timeLeft = new TimeLeft();
   readonly #reasons = new Reasons();

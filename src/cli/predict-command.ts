@@ -6,11 +6,12 @@ import { hostContext } from '../host/machine.js';
 import { findModelRun } from '../host/model-run.js';
 import { type Question, forecastOf } from '../model/forecast.js';
 import { loadOfBytes, loadOfRows, loadOfText } from '../model/load.js';
-import type { Load } from '../model/predict.js';
+import type { Load } from '../model/pieces.js';
 import type { CostModel, Crossing, Run } from '../records/record.js';
 import { renderForecast } from '../report/forecast-report.js';
 import { valuesNamedBy } from '../runner/filters.js';
 import { parserOf } from './flags.js';
+import { print } from './print.js';
 
 interface PredictOptions {
   readonly rows?: number;
@@ -74,12 +75,10 @@ export function addPredictCommand(program: Command): void {
       const { path, run, model } = await findModelRun(options.run);
       const question = questionOf(load, options, model);
       const forecast = forecastOf(model, question);
-      if (options.json) {
-        const { host, startedAt } = run.context;
-        process.stdout.write(`${JSON.stringify({ run: path, startedAt, host, load, ...forecast }, null, 2)}\n`);
-      } else {
-        process.stdout.write(renderForecast(question, forecast, await originOf(path, run)));
-      }
+      const { host, startedAt } = run.context;
+      const origin = await originOf(path, run);
+      const found = { run: path, startedAt, host, load, ...forecast };
+      print(options.json, found, () => renderForecast(question, forecast, origin));
     });
 }
 

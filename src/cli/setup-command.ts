@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander';
 import { type InstallOptions, installHyperd } from '../host/install-hyperd.js';
-import { type InstallSailOptions, installSail } from '../host/install-sail.js';
+import { installSail } from '../host/install-sail.js';
 import { installRuntime } from '../host/install-runtime.js';
-import type { Installed } from '../host/setup-tools.js';
+import type { Installed, SetupOptions } from '../host/setup-tools.js';
 import { EXIT_OK } from './exit-code.js';
-import { interruptible } from './interrupt.js';
+import { untilInterrupted } from './interrupt.js';
 import type { Finish } from './services.js';
 
 const WHERE =
@@ -49,7 +49,7 @@ export function addSetupCommand(program: Command, finish: Finish): void {
     .description('Installs Sail, the distributed engine of the engine sail.')
     .option('--force', 'install it anew where it is installed already')
     .addHelpText('after', ABOUT_SAIL)
-    .action(({ force }: Pick<InstallSailOptions, 'force'>) =>
+    .action(({ force }: Pick<SetupOptions, 'force'>) =>
       installed(finish, (signal) => installSail({ force, signal, onProgress: say })),
     );
   setup
@@ -59,7 +59,7 @@ export function addSetupCommand(program: Command, finish: Finish): void {
     .argument('<name>', 'node, bun or deno, with a version such as node@22')
     .option('--force', 'install it anew where it is installed already')
     .addHelpText('after', ABOUT_RUNTIMES)
-    .action((name: string, { force }: { readonly force?: boolean }) =>
+    .action((name: string, { force }: Pick<SetupOptions, 'force'>) =>
       installed(finish, (signal) => installRuntime(name, { force, signal })),
     );
 }
@@ -70,15 +70,7 @@ function say(line: string): void {
 
 /** Installs, until it is interrupted, and prints the path and the version of what is there. */
 async function installed(finish: Finish, installer: (signal: AbortSignal) => Promise<Installed>): Promise<void> {
-  const install = async (signal: AbortSignal): Promise<Installed | undefined> => {
-    try {
-      return await installer(signal);
-    } catch (error) {
-      if (signal.aborted) return undefined;
-      throw error;
-    }
-  };
-  const { result, exitCode } = await interruptible(install, () => say('Stopping; nothing is installed.'));
+  const { result, exitCode } = await untilInterrupted(installer, () => say('Stopping; nothing is installed.'));
   if (result !== undefined) {
     const known = result.wasThere ? ', installed before (--force installs it anew)' : '';
     process.stdout.write(`${result.path}\n${result.version}${known}\n`);

@@ -1,8 +1,7 @@
 import type { CompletedRecord, HostContext, Run, RunRecord } from '../records/record.js';
 import { BoundaryError } from '../errors.js';
-import { hostShape } from '../records/record-shape.js';
-import { parseJson, readResultFile } from '../records/run-file.js';
-import { amount, asObject, listOf, objectOf, positiveCount, text } from '../records/shape.js';
+import { checkOf, parseJson, readResultFile } from '../records/run-file.js';
+import { asObject, checkBy, checksBy } from '../records/shape.js';
 import { type RatioInterval, ratioOfForks } from '../stats/ratio-interval.js';
 import { hardwareDifferences } from './hardware.js';
 import { rateRatio, secondsPerRow } from './rate-ratio.js';
@@ -64,11 +63,10 @@ export interface BudgetCheck {
   readonly failed: boolean;
 }
 
-const timeShape = objectOf<TimeBudget>({ name: text, cell: text, maximumSeconds: amount }, { targetSeconds: amount });
-const ratioShape = objectOf<RatioBudget>(
-  { name: text, cell: text, over: text, maximumRatio: amount },
-  { targetRatio: amount },
-);
+const checkVersion = checkBy({ type: 'integer', minimum: 1 });
+const checkHost = checkOf('host');
+const checkList = checkBy({ type: 'array', minItems: 1, items: { type: 'object' } });
+const budgetCheck = checksBy('budgets.schema.json');
 
 export function isRatioBudget(budget: Budget): budget is RatioBudget {
   return 'over' in budget;
@@ -78,18 +76,18 @@ export function isRatioBudget(budget: Budget): budget is RatioBudget {
 export async function readBudgets(path: string): Promise<Budgets> {
   const value = parseJson(await readResultFile(path), path);
   const { schemaVersion, host, budgets } = asObject(value, path);
-  positiveCount(schemaVersion, `${path}.schemaVersion`);
+  checkVersion(schemaVersion, `${path}.schemaVersion`);
   if (schemaVersion !== 1) {
     throw new BoundaryError(
       'BB_RESULT_FILE_VERSION',
       `${path} has schema version ${schemaVersion}; this version reads 1`,
     );
   }
-  if (host !== undefined) hostShape(host, `${path}.host`);
-  listOf((budget, where) => {
-    const shape = Object.hasOwn(asObject(budget, where), 'over') ? ratioShape : timeShape;
-    shape(budget, where);
-  }, 1)(budgets, `${path}.budgets`);
+  if (host !== undefined) checkHost(host, `${path}.host`);
+  checkList(budgets, `${path}.budgets`);
+  for (const [place, budget] of (budgets as Budget[]).entries()) {
+    budgetCheck(isRatioBudget(budget) ? 'ratio' : 'time')(budget, `${path}.budgets[${place}]`);
+  }
   return value as Budgets;
 }
 

@@ -6,6 +6,15 @@ export function completedOf(records: readonly RunRecord[]): CompletedRecord[] {
   return records.filter((record) => record.outcome === 'completed');
 }
 
+/** Finds a cell with samples by its id. */
+export type RecordOf = (id: string) => CompletedRecord | undefined;
+
+/** The lookup of the records with samples. */
+export function recordsById(records: readonly RunRecord[]): RecordOf {
+  const byId = new Map(completedOf(records).map((record) => [record.id, record]));
+  return (id) => byId.get(id);
+}
+
 /** The identity of a cell: cells with the same identity differ only in the number of rows. */
 export function identityOf(cell: Cell): string {
   return JSON.stringify([contestOf(cell), cell.lane, cell.side, cell.flavor, cell.variant, cell.batch]);

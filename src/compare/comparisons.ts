@@ -1,7 +1,8 @@
 import type { Comparison, CompletedRecord, Run, RunRecord, Sample, Side } from '../records/record.js';
-import { DEFAULT_MARGIN, verdictOf } from '../stats/ratio-interval.js';
+import { verdictOf } from '../stats/ratio-interval.js';
 import { completedOf, contestOf, fastestOf, groupBy, largestOfEach } from './cell-groups.js';
 import { summarize } from '../stats/summary.js';
+import { marginOf } from './judge.js';
 import { verdictOn } from './server-bound.js';
 import { type Timed, forkCount, independentForks, rateRatio } from './rate-ratio.js';
 
@@ -59,11 +60,7 @@ export function comparedAnew<R extends Run>(run: R): R {
       kind === 'lane' ? [[numerator, laneOf.get(denominator)] as const] : [],
     ),
   );
-  const { margin } = run.context.config;
-  const options = {
-    rustLaneOf: (id: string) => rustLanes.get(id),
-    margin: typeof margin === 'number' ? margin : DEFAULT_MARGIN,
-  };
+  const options = { rustLaneOf: (id: string) => rustLanes.get(id), margin: marginOf(run) };
   return { ...run, comparisons: comparisonsOf(run.records, options) };
 }
 
@@ -84,20 +81,11 @@ export function isNodeSide(side: Side): boolean {
 function laneComparison(node: CompletedRecord, records: readonly RunRecord[], rustLaneOf: RustLaneOf): Pair[] {
   const lane = rustLaneOf(node.id);
   if (!isNodeSide(node.side) || lane === undefined) return [];
-  const engine = rustEngineFor(node, records);
+  // The cells of Rust are measured on no other runtime.
+  const contest = contestOf({ ...node, engine: rustEngineFor(node, records), runtime: undefined });
   const counterparts = completedOf(records).filter(
     (record) =>
-      record.side === 'rust' &&
-      record.lane === lane &&
-      record.engine === engine &&
-      record.family === node.family &&
-      record.workload === node.workload &&
-      record.workers === node.workers &&
-      record.transport === node.transport &&
-      record.batch === node.batch &&
-      record.threads === node.threads &&
-      record.processes === node.processes &&
-      record.rate === node.rate,
+      record.side === 'rust' && record.lane === lane && record.batch === node.batch && contestOf(record) === contest,
   );
   const sameRows = counterparts.filter((record) => record.rows === node.rows);
   const candidates = sameRows.length > 0 ? sameRows : largestOfEach(counterparts);

@@ -1,7 +1,7 @@
 /** Whether the server was the limit of request work, so that a ratio of two clients says nothing of them. */
 import type { CompletedRecord, Sample, Verdict } from '../records/record.js';
 import { type RatioInterval, verdictOf } from '../stats/ratio-interval.js';
-import { medianOf } from '../stats/summary.js';
+import { medianOf, serverCpuOf } from '../stats/summary.js';
 
 /** The share of time that a busy thread works, from which on it has none left. */
 export const BUSY = 0.9;
@@ -15,9 +15,9 @@ export function isServerBound(record: CompletedRecord): boolean {
   return busy !== undefined && busy >= BUSY * (SERVER_THREADS[record.engine] ?? Infinity);
 }
 
-function serverShare({ seconds, serverCpuUserSeconds, serverCpuSystemSeconds }: Sample): number | undefined {
-  if (serverCpuUserSeconds === undefined || serverCpuSystemSeconds === undefined || seconds === 0) return undefined;
-  return (serverCpuUserSeconds + serverCpuSystemSeconds) / seconds;
+function serverShare(sample: Sample): number | undefined {
+  const cpu = serverCpuOf(sample);
+  return cpu === undefined || sample.seconds === 0 ? undefined : cpu / sample.seconds;
 }
 
 /** The verdict on two cells; none on the clients where the server was the limit of both. */

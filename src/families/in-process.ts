@@ -1,8 +1,9 @@
 /** What the families have in common whose work needs neither a database nor a server. */
 import { addon } from '../addon.js';
+import { optionalVersion, whyUnusable } from '../clients/optional-package.js';
 import type { Cell, Checksum, Crossing, Side } from '../records/record.js';
 import { heapBytesPerCall } from './heap-bytes.js';
-import type { AskedBy, NativeTiming, OpenCell, PlannedCell } from './workload.js';
+import type { AskedBy, Family, NativeTiming, OpenCell, PlannedCell } from './workload.js';
 
 /** The engine of work that needs neither a database nor a server. */
 export const IN_PROCESS = 'in-process';
@@ -50,6 +51,38 @@ export interface CallMatrix {
   readonly lanes: readonly CallLane[];
 }
 
+/** What a family whose calls are counted has of its own. */
+interface CallFamily extends Pick<Family, 'name' | 'module'> {
+  readonly matrix: CallMatrix;
+  /** The packages of the clients, by their names in the matrix; each may not be installed. */
+  readonly packages: Readonly<Record<string, string>>;
+  openCell(planned: PlannedCell): Promise<OpenCell>;
+}
+
+/** A family whose calls are counted. */
+export function callFamily({ name, module, matrix, packages, openCell }: CallFamily): Family {
+  return {
+    name,
+    module,
+    description: matrix.description,
+    defaultRows: matrix.defaultRows,
+    onlyIfNamed: true,
+    plan: ({ rows }) => planCalls(name, matrix, rows, packages),
+    open: async (_options, cells) => ({
+      versions: async () => versionsOf(cells, packages),
+      openCell,
+      close: async () => {},
+    }),
+  };
+}
+
+/** The versions of the packages that some of the cells use. */
+function versionsOf(cells: readonly PlannedCell[], packages: CallFamily['packages']): Record<string, string> {
+  const isUsed = (name: string): boolean => cells.some(({ client, skip }) => client === name && skip === undefined);
+  const used = Object.entries(packages).filter(([client]) => isUsed(client));
+  return Object.fromEntries(used.map(([client, name]) => [client, optionalVersion(name)]));
+}
+
 /** The cell as its lane plans it: the lanes of a workload take turns. */
 export function plannedBy(
   { rustLane, client }: { readonly rustLane?: string; readonly client?: string },
@@ -64,21 +97,22 @@ export function plannedBy(
 }
 
 /**
- * The cells of a family whose calls are counted. `skipOf` says why a client can't run here, if it can't. A workload has so many calls
- * that its sample takes about as long as one of the lightest workload with `rows` calls.
+ * The cells of a family whose calls are counted. A workload has so many calls that its sample takes about as long as one of the lightest
+ * workload with `rows` calls.
  */
-export function planCalls(
+function planCalls(
   family: string,
   { workloads, lanes }: CallMatrix,
   rows: number,
-  skipOf: (client: string) => string | undefined,
+  packages: CallFamily['packages'],
 ): PlannedCell[] {
   return Object.entries(workloads).flatMap(([name, workload]) =>
     lanes
       .filter((lane) => lane.workloads.includes(name))
       .flatMap((lane) => {
         const calls = Math.ceil(rows / weightOf(workload, lane));
-        const skip = lane.client === undefined ? undefined : skipOf(lane.client);
+        const needed = packages[lane.client ?? ''];
+        const skip = needed === undefined ? undefined : whyUnusable(needed);
         const isNamed = workload.runs === 'named' || lane.runs === 'named';
         const crossing = workload.crossing && {
           ...workload.crossing,
@@ -170,6 +204,26 @@ export function openFloor({ cell, client }: PlannedCell, expected: Checksum): Op
 /** The checksum of so many calls whose results have this sum. */
 export function sumOfCalls(calls: number, result: number): Checksum {
   return { rows: calls, sums: { result } };
+}
+
+/** Executes so many calls or operations, and returns the sum of their results. */
+export type Loop = (calls: number) => number;
+
+/** The number of different values of a kind that are worked on, in turn: a power of two. */
+export const TURNS = 4;
+
+/** What `make` makes for each turn. */
+export function eachTurn<Value>(make: (turn: number) => Value): readonly Value[] {
+  return Array.from({ length: TURNS }, (_, turn) => make(turn));
+}
+
+/** The loop of calls that read the values of the turns. */
+export function inTurn<Value>(values: readonly Value[], read: (value: Value) => number): Loop {
+  return (calls) => {
+    let sum = 0;
+    for (let call = 0; call < calls; call += 1) sum += read(values[call & (TURNS - 1)]!);
+    return sum;
+  };
 }
 
 /** The sum of values that come in turn. */

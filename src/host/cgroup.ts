@@ -1,5 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+
+import { readText } from './system-file.js';
 
 /** The limits of this process's control group; absent if there are none. */
 export interface CgroupLimits {
@@ -134,11 +135,4 @@ function tightest(limits: readonly CgroupLimits[]): CgroupLimits {
 function least(values: readonly (number | undefined)[]): number | undefined {
   const known = values.filter((value) => value !== undefined);
   return known.length === 0 ? undefined : Math.min(...known);
-}
-
-async function readText(path: string): Promise<string | undefined> {
-  return readFile(path, 'utf8').then(
-    (text) => text.trim(),
-    () => undefined,
-  );
 }

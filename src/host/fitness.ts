@@ -1,12 +1,14 @@
 /** Whether a machine is fit to measure on: what disturbs measurements, by what the system says before and after a probe. */
-import { readFile, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import os from 'node:os';
 import { join } from 'node:path';
 import type { HostContext } from '../records/record.js';
 import { DEFAULT_MARGIN, verdictOf } from '../stats/ratio-interval.js';
 import { cgroupState } from './cgroup.js';
 import { hostContext } from './machine.js';
+import { sumOf } from '../stats/sum.js';
 import type { Noise } from './noise-probe.js';
+import { readText } from './system-file.js';
 
 /** One thing that was looked at. */
 export interface FitnessCheck {
@@ -104,7 +106,7 @@ function stolenCheck(stolen: number | undefined, ticks: number | undefined): Fit
 }
 
 async function memoryCheck(root: string): Promise<FitnessCheck> {
-  const kibibytes = /^MemAvailable:\s+(\d+) kB/m.exec((await textOf(join(root, 'proc/meminfo'))) ?? '')?.[1];
+  const kibibytes = /^MemAvailable:\s+(\d+) kB/m.exec((await readText(join(root, 'proc/meminfo'))) ?? '')?.[1];
   const { memoryLeft = Infinity } = await cgroupState(root);
   const bytes = Math.min(kibibytes === undefined ? os.freemem() : Number(kibibytes) * 1024, memoryLeft);
   const found = `${(bytes / GIBIBYTE).toFixed(1)} GiB available`;
@@ -128,7 +130,7 @@ function bad(name: string, found: string, advice: string): FitnessCheck {
 }
 
 async function counters(root: string): Promise<Counters> {
-  const [stat, paging] = await Promise.all(['proc/stat', 'proc/vmstat'].map((path) => textOf(join(root, path))));
+  const [stat, paging] = await Promise.all(['proc/stat', 'proc/vmstat'].map((path) => readText(join(root, path))));
   const { throttled } = await cgroupState(root);
   const ticks = /^cpu +([\d ]+)$/m
     .exec(stat ?? '')?.[1]
@@ -138,8 +140,8 @@ async function counters(root: string): Promise<Counters> {
   const overheated = await heatEvents(root);
   return {
     // The last two are parts of the first: guests of this machine.
-    ...(ticks !== undefined && { ticks: sum(ticks.slice(0, 8)), stolenTicks: ticks[7] ?? 0 }),
-    ...(swapped.length > 0 && { swappedPages: sum(swapped) }),
+    ...(ticks !== undefined && { ticks: sumOf(ticks.slice(0, 8)), stolenTicks: ticks[7] ?? 0 }),
+    ...(swapped.length > 0 && { swappedPages: sumOf(swapped) }),
     ...(throttled !== undefined && { throttled }),
     ...(overheated !== undefined && { overheated }),
   };
@@ -149,16 +151,8 @@ async function heatEvents(root: string): Promise<number | undefined> {
   const folder = join(root, 'sys/devices/system/cpu');
   const cores = (await readdir(folder).catch(() => [])).filter((name) => /^cpu\d+$/.test(name));
   const counts = await Promise.all(
-    cores.map((core) => textOf(join(folder, core, 'thermal_throttle/core_throttle_count'))),
+    cores.map((core) => readText(join(folder, core, 'thermal_throttle/core_throttle_count'))),
   );
   const known = counts.filter((count) => count !== undefined);
-  return known.length === 0 ? undefined : sum(known.map(Number));
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
-}
-
-async function textOf(path: string): Promise<string | undefined> {
-  return readFile(path, 'utf8').catch(() => undefined);
+  return known.length === 0 ? undefined : sumOf(known.map(Number));
 }

@@ -2,10 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { cacheFolder } from './cache-folder.js';
-
-/** The path of a `hyperd`, or the instructions for getting one. */
-export type Hyperd = { readonly path: string } | { readonly missing: string };
+import { type Found, cacheFolder } from './cache-folder.js';
 
 /** The name of the server's binary, in the wheel and in the cache. */
 export const HYPERD_BINARY = 'hyperd';
@@ -29,7 +26,7 @@ export function hyperdWheel(): string | undefined {
  * Searches `hyperd`: at `HYPERD_PATH` (the file, or the folder that contains it), in the cache, which `boundary-bench setup
  * hyperd` fills, and in a wheel that is installed for `python3`.
  */
-export function findHyperd(): Hyperd {
+export function findHyperd(): Found {
   const named = process.env['HYPERD_PATH'];
   if (named !== undefined && named !== '') {
     const path = hyperdAt(named);

@@ -5,9 +5,10 @@ import { BoundaryError } from '../errors.js';
 import { HYPERD_BINARY, HYPERD_NPM, hyperdAt, hyperdCache, hyperdWheel } from './hyperd.js';
 import {
   type Installed,
-  PIP_QUIETLY,
   type PipWanted,
+  type SetupOptions,
   besideFolder,
+  callPip,
   npmInstall,
   requirePip,
   runPython,
@@ -35,14 +36,9 @@ const WITHOUT_PYTHON = hasNpmPackage()
 
 const WANTED: PipWanted = { what: 'hyperd', withoutPython: WITHOUT_PYTHON, withoutPip: WITHOUT_PIP };
 
-export interface InstallOptions {
-  /** Whether to reinstall an installed `hyperd`. */
-  readonly force?: boolean | undefined;
+export interface InstallOptions extends SetupOptions {
   /** The installer that downloads it: `pip`, by default, or `npm`, which brings an older one and needs no Python. */
   readonly from?: 'pip' | 'npm' | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** Called with a description of each step that takes a while. */
-  readonly onProgress?: (step: string) => void;
 }
 
 /**
@@ -103,18 +99,7 @@ function unsupported(source: string): BoundaryError {
 
 async function fetchByPip(wheel: string, workshop: string, { signal, onProgress }: InstallOptions): Promise<string> {
   onProgress?.(`Downloading ${PACKAGE} ${wheel} (about 90 MB)`);
-  const wanted = [`${PACKAGE}==${wheel}`, '--no-deps', '--only-binary=:all:'];
-  await runPython(
-    ['-m', 'pip', 'download', ...PIP_QUIETLY, ...wanted, '--dest', workshop],
-    WANTED,
-    signal,
-    (why, cause) => {
-      throw new BoundaryError('BB_SETUP_DOWNLOAD', `pip can't download ${PACKAGE} ${wheel}: ${why}`, {
-        hint: `Is this machine online? ${WITHOUT_PIP}`,
-        cause,
-      });
-    },
-  );
+  await callPip('download', `${PACKAGE}==${wheel}`, ['--dest', workshop], WANTED, signal);
   onProgress?.('Unpacking hyperd (about 260 MB)');
   const [archive = ''] = (await readdir(workshop)).filter((file) => file.endsWith('.whl'));
   const unpacked = join(workshop, HYPERD_BINARY);

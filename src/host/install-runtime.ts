@@ -1,8 +1,13 @@
-import { rename, rm } from 'node:fs/promises';
-
 import { BoundaryError } from '../errors.js';
 import { findRuntime, runtimePackage } from './runtimes.js';
-import { type Installed, besideFolder, npmInstall, versionOf } from './setup-tools.js';
+import {
+  type Installed,
+  type SetupOptions,
+  besideFolder,
+  npmInstall,
+  replaceFolder,
+  versionOf,
+} from './setup-tools.js';
 
 /**
  * Installs a runtime, such as `node@22`, `bun` or `deno`, from npm into the cache. Throws a `BoundaryError`: `BB_INVALID_ARGUMENT` for
@@ -10,7 +15,7 @@ import { type Installed, besideFolder, npmInstall, versionOf } from './setup-too
  */
 export async function installRuntime(
   name: string,
-  { force, signal }: { readonly force?: boolean | undefined; readonly signal?: AbortSignal | undefined } = {},
+  { force, signal }: Pick<SetupOptions, 'force' | 'signal'> = {},
 ): Promise<Installed> {
   const wanted = runtimePackage(name);
   if (wanted === undefined) {
@@ -24,8 +29,7 @@ export async function installRuntime(
   const { specification, folder } = wanted;
   await besideFolder(folder, async (workshop) => {
     await npmInstall(specification, workshop, signal);
-    await rm(folder, { recursive: true, force: true });
-    await rename(workshop, folder);
+    await replaceFolder(folder, workshop);
   });
   const installed = findRuntime(name);
   if ('missing' in installed)

@@ -1,13 +1,15 @@
-import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { BoundaryError } from '../errors.js';
 import { SAIL_PACKAGE, SAIL_PROGRAM, findSail, sailCache } from './sail.js';
 import {
   type Installed,
-  PIP_QUIETLY,
   type PipWanted,
+  type SetupOptions,
   besideFolder,
+  callPip,
+  replaceFolder,
   requirePip,
   runPython,
   versionOf,
@@ -23,20 +25,12 @@ const WANTED: PipWanted = { what: 'Sail', withoutPython: OTHERWISE, withoutPip: 
 /** A Python program that writes the path of its interpreter to the file that is its argument. */
 const TELL_PYTHON = "import sys; open(sys.argv[1], 'w').write(sys.executable)";
 
-export interface InstallSailOptions {
-  /** Whether to reinstall an installed Sail. */
-  readonly force?: boolean | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** Called with a description of each step that takes a while. */
-  readonly onProgress?: (step: string) => void;
-}
-
 /**
  * Installs Sail into the cache, from its Python wheel. Throws a `BoundaryError`: `BB_SETUP_NO_PYTHON`, `BB_SETUP_NO_PIP`,
  * `BB_SETUP_DOWNLOAD`, or `BB_SETUP_UNUSABLE` if what was installed does not run. When `signal` aborts, it rejects as Node's own
  * functions do.
  */
-export async function installSail({ force = false, signal, onProgress }: InstallSailOptions = {}): Promise<Installed> {
+export async function installSail({ force = false, signal, onProgress }: SetupOptions = {}): Promise<Installed> {
   const folder = sailCache();
   const path = join(folder, SAIL_PROGRAM);
   const present = findSail();
@@ -47,17 +41,10 @@ export async function installSail({ force = false, signal, onProgress }: Install
   return besideFolder(folder, async (workshop) => {
     const { name, version } = SAIL_PACKAGE;
     onProgress?.(`Downloading ${name} ${version} (about 60 MB)`);
-    const wanted = [`${name}==${version}`, '--no-deps', '--only-binary=:all:', '--target', join(workshop, LIBRARY)];
-    await runPython(['-m', 'pip', 'install', ...PIP_QUIETLY, ...wanted], WANTED, signal, (why, cause) => {
-      throw new BoundaryError('BB_SETUP_DOWNLOAD', `pip can't install ${name} ${version}: ${why}`, {
-        hint: `Is this machine online? ${OTHERWISE}`,
-        cause,
-      });
-    });
+    await callPip('install', `${name}==${version}`, ['--target', join(workshop, LIBRARY)], WANTED, signal);
     await writeProgram(workshop, signal);
     const told = await versionOf(join(workshop, SAIL_PROGRAM));
-    await rm(folder, { recursive: true, force: true });
-    await rename(workshop, folder);
+    await replaceFolder(folder, workshop);
     return { path, version: told, wasThere: false };
   });
 }

@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import os from 'node:os';
 import { join } from 'node:path';
 import type { HostContext } from '../records/record.js';
 import { cgroupLimits } from './cgroup.js';
+import { readText } from './system-file.js';
 
 /**
  * The machine that this process runs on. `root` is the folder with `/proc`, `/sys` and `/etc`. Values that can't be read are
@@ -46,11 +46,4 @@ async function physicalCoreCount(root: string): Promise<number | undefined> {
     return core === undefined ? [] : [`${field('physical id') ?? '0'}/${core}`];
   });
   return processors.length === 0 ? undefined : new Set(processors).size;
-}
-
-async function readText(path: string): Promise<string | undefined> {
-  return readFile(path, 'utf8').then(
-    (text) => text.trim(),
-    () => undefined,
-  );
 }

@@ -54,25 +54,17 @@ async function modelRunAt(path: string): Promise<ModelRun | undefined> {
 
 /** The files that there are, the one that was written last first. */
 async function newestFirst(paths: readonly string[]): Promise<string[]> {
-  const times = await Promise.all(paths.map(async (path) => ({ path, time: await writtenAt(path) })));
-  const there = times.filter(({ time }) => time !== undefined);
-  return there.toSorted((a, b) => b.time! - a.time!).map(({ path }) => path);
-}
-
-/** The time at which a file was written, in milliseconds; `undefined` if there is none. */
-async function writtenAt(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).mtimeMs;
-  } catch {
-    return undefined;
-  }
+  const written = paths.map(async (path) =>
+    stat(path).then(
+      ({ mtimeMs: time }) => [{ path, time }],
+      () => [],
+    ),
+  );
+  const there = (await Promise.all(written)).flat();
+  return there.toSorted((a, b) => b.time - a.time).map(({ path }) => path);
 }
 
 /** The names in a folder, backwards, so that of names that begin with dates the newest is first; none if it can't be read. */
 async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return (await readdir(folder)).toSorted().toReversed();
-  } catch {
-    return [];
-  }
+  return (await readdir(folder).catch(() => [])).toSorted().toReversed();
 }

@@ -18,15 +18,20 @@ const SYSTEM_FIELD = 12;
  * not report it.
  */
 export function cpuOfProcess(processId: number): ProcessCpu | undefined {
-  let stat: string;
+  let fields: string[];
   try {
-    stat = readFileSync(`/proc/${processId}/stat`, 'utf8');
+    fields = statFields(processId);
   } catch {
     return undefined;
   }
-  // The name of the program, in parentheses, may contain spaces and parentheses.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const user = Number(fields[USER_FIELD]) / TICKS_PER_SECOND;
   const system = Number(fields[SYSTEM_FIELD]) / TICKS_PER_SECOND;
   return Number.isFinite(user) && Number.isFinite(system) ? { user, system } : undefined;
+}
+
+/** What the kernel says of a process after the name of its program. Throws if there is no such process. */
+export function statFields(processId: number): string[] {
+  const stat = readFileSync(`/proc/${processId}/stat`, 'utf8');
+  // The name of the program, in parentheses, may contain spaces and parentheses.
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }

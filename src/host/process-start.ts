@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+
+import { statFields } from './process-cpu.js';
 
 /** The index of the start among the fields after the name, in ticks since the machine was started. */
 const START_FIELD = 19;
@@ -17,9 +18,7 @@ export function startOfProcess(processId: number): string | undefined {
           .trim() || undefined
       );
     }
-    const stat = readFileSync(`/proc/${processId}/stat`, 'utf8');
-    // The name of the program, in parentheses, may contain spaces and parentheses.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[START_FIELD];
+    return statFields(processId)[START_FIELD];
   } catch {
     return undefined;
   }

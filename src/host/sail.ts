@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { cacheFolder } from './cache-folder.js';
+import { type Found, cacheFolder } from './cache-folder.js';
 
 /** The Python package that has Sail, of which `boundary-bench setup sail` installs this version. */
 export const SAIL_PACKAGE = { name: 'pysail', version: '0.7.2' };
@@ -9,11 +9,8 @@ export const SAIL_PACKAGE = { name: 'pysail', version: '0.7.2' };
 /** The name of the program in the cache. */
 export const SAIL_PROGRAM = 'sail';
 
-/** The path of a `sail`, or the instructions for getting one. */
-export type Sail = { readonly path: string } | { readonly missing: string };
-
 /** Searches `sail`: the program that `SAIL_PATH` names, else the one that `boundary-bench setup sail` puts into the cache. */
-export function findSail(): Sail {
+export function findSail(): Found {
   const named = process.env['SAIL_PATH'];
   if (named !== undefined && named !== '') {
     return isFile(named) ? { path: named } : { missing: `SAIL_PATH is ${named}, but there is no such file` };

@@ -1,6 +1,6 @@
 /** What the commands of `boundary-bench setup` have in common. */
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -58,8 +58,23 @@ export async function npmInstall(
   });
 }
 
+/** How a program is installed. */
+export interface SetupOptions {
+  /** Whether to install anew what is installed. */
+  readonly force?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Called with a description of each step that takes a while. */
+  readonly onProgress?: (step: string) => void;
+}
+
+/** Puts a folder that is complete into the place of another one, if that is there. */
+export async function replaceFolder(folder: string, complete: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  await rename(complete, folder);
+}
+
 /** The options of every call of pip: it asks nothing, and prints only errors. */
-export const PIP_QUIETLY = ['--quiet', '--disable-pip-version-check', '--no-input'];
+const PIP_QUIETLY = ['--quiet', '--disable-pip-version-check', '--no-input'];
 
 /** What pip brings, and what to do where there is no Python or no pip. */
 export interface PipWanted {
@@ -73,6 +88,27 @@ export async function requirePip(wanted: PipWanted, signal: AbortSignal | undefi
   await runPython(['-m', 'pip', '--version'], wanted, signal, (why, cause) => {
     throw new BoundaryError('BB_SETUP_NO_PIP', `python3 has no pip: ${why}`, {
       hint: `Install pip, e.g. \`apt install python3-pip\`. ${wanted.withoutPip}`,
+      cause,
+    });
+  });
+}
+
+/**
+ * Calls pip for a package of a version, such as `pysail==0.7.2`, without those that it needs; `place` are the options that say where it goes.
+ * Throws a `BoundaryError`: `BB_SETUP_NO_PYTHON`, or `BB_SETUP_DOWNLOAD`.
+ */
+export async function callPip(
+  command: 'download' | 'install',
+  specification: string,
+  place: readonly string[],
+  wanted: PipWanted,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const args = ['-m', 'pip', command, ...PIP_QUIETLY, specification, '--no-deps', '--only-binary=:all:', ...place];
+  await runPython(args, wanted, signal, (why, cause) => {
+    const what = specification.replace('==', ' ');
+    throw new BoundaryError('BB_SETUP_DOWNLOAD', `pip can't ${command} ${what}: ${why}`, {
+      hint: `Is this machine online? ${wanted.withoutPip}`,
       cause,
     });
   });
@@ -95,7 +131,7 @@ export async function runPython(
 }
 
 /** Runs a program; `fail` is told the last line of its errors, or that there is no such program. */
-export async function runTool(
+async function runTool(
   program: string,
   args: readonly string[],
   signal: AbortSignal | undefined,

@@ -3,6 +3,7 @@ import {
   type Cost,
   type Crossing,
   type Knee,
+  type Mechanism,
   type MechanismCosts,
   type ModelledCell,
   PIECES,
@@ -22,21 +23,7 @@ export interface MeasuredCall {
 }
 
 /** The costs without the mechanism that they are of. */
-export type FittedCosts = Pick<
-  MechanismCosts,
-  | 'costs'
-  | 'knees'
-  | 'covariance'
-  | 'inseparable'
-  | 'most'
-  | 'mostPerRow'
-  | 'deviation'
-  | 'degrees'
-  | 'worst'
-  | 'worstStraight'
-  | 'fitted'
-  | 'heldOut'
->;
+export type FittedCosts = Omit<MechanismCosts, keyof Mechanism>;
 
 /** The fewest cells beyond the number of unknowns: residuals of fewer say nothing. */
 const SPARE_CELLS = 2;

@@ -1,8 +1,8 @@
 /** What `boundary-bench predict` says: the time of a call by each mechanism, and from which size on one is cheaper than another. */
 import type { CostModel, Crossing, MechanismCosts } from '../records/record.js';
-import { sizePieceOf } from './pieces.js';
+import { type Load, sizePieceOf } from './pieces.js';
 import { type Crossover, type CostOfRows, crossoverOf } from './crossover.js';
-import { type Load, type Prediction, predictCall } from './predict.js';
+import { type Prediction, predictCall } from './predict.js';
 
 /** What is asked. */
 export interface Question {

@@ -1,12 +1,8 @@
 import { BoundaryError } from '../errors.js';
-import type { Load } from './predict.js';
+import type { Load } from './pieces.js';
 
 /** The pieces that a column adds to each row. */
-interface ColumnPieces {
-  readonly numbers: number;
-  readonly texts: number;
-  readonly bytes: number;
-}
+type ColumnPieces = Pick<Load, 'numbers' | 'texts' | 'bytes'>;
 
 const NUMBER: ColumnPieces = { numbers: 1, texts: 0, bytes: 0 };
 

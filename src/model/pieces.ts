@@ -3,13 +3,11 @@ import { type Cost, type Crossing, type Knee, PIECES, type Piece } from '../reco
 /** The pieces of a call or of several, by what they are. */
 export type Amounts = Readonly<Record<Piece, number>>;
 
+/** What crosses in one call, of whichever direction. */
+export type Load = Omit<Crossing, 'direction' | 'client' | 'isHeldOut'>;
+
 /** The pieces of a call. */
-export function amountsOf({
-  rows,
-  numbers,
-  texts,
-  bytes,
-}: Pick<Crossing, 'rows' | 'numbers' | 'texts' | 'bytes'>): Amounts {
+export function amountsOf({ rows, numbers, texts, bytes }: Omit<Load, 'what'>): Amounts {
   return { call: 1, row: rows, number: numbers, text: texts, byte: bytes };
 }
 

@@ -1,11 +1,8 @@
 /** What a crossing costs by the model, and how sure that is. */
-import { type Crossing, type MechanismCosts, PIECES } from '../records/record.js';
+import { type MechanismCosts, PIECES } from '../records/record.js';
 import { studentQuantile } from '../stats/student.js';
 import { dot } from './least-squares.js';
-import { type Amounts, amountsOf, paidAmounts, perRow, sizePieceOf, timesPaid } from './pieces.js';
-
-/** What crosses in one call, of whichever direction. */
-export type Load = Pick<Crossing, 'what' | 'rows' | 'numbers' | 'texts' | 'bytes'>;
+import { type Amounts, type Load, amountsOf, paidAmounts, perRow, sizePieceOf, timesPaid } from './pieces.js';
 
 /** How far a prediction can be relied on. */
 export type Certainty = 'sure' | 'rough' | 'unknown';

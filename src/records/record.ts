@@ -1,6 +1,6 @@
 /**
- * The types of the result files `run.jsonl` and `run.json`. `schema/run.schema.json` describes the same for other languages, and
- * `native/suite` writes samples of the same shape.
+ * The types of the result files `run.jsonl` and `run.json`. `schema/run.schema.json` describes the same, and files that are read are
+ * checked by it; a test compares the two. `native/suite` writes samples of the same shape.
  *
  * Times are in seconds, latencies in nanoseconds, sizes in bytes, rates per second.
  */

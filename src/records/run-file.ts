@@ -1,9 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { summarize } from '../stats/summary.js';
-import { type CompletedRecord, type Run, type Sample, SCHEMA_VERSION } from './record.js';
-import { runShape } from './record-shape.js';
+import { type Run, type RunRecord, type Sample, SCHEMA_VERSION } from './record.js';
 import { BoundaryError } from '../errors.js';
-import { asObject } from './shape.js';
+import { asObject, checksBy } from './shape.js';
+
+/** The checks by a definition of `schema/run.schema.json`, or by all of it. */
+export const checkOf = checksBy('run.schema.json');
+
+const checkRun = checkOf();
 
 /** The text of `run.json`. */
 export function serializeRun(run: Run): string {
@@ -19,35 +23,24 @@ export function serializeRun(run: Run): string {
 export function parseRun(content: string, name = 'the run'): Run {
   const value = parseJson(content, name);
   requireSchemaVersion(asObject(value, name)['schemaVersion'], name);
-  const { records } = value as { readonly records?: unknown };
-  const whole = Array.isArray(records)
-    ? { ...(value as object), records: records.map((record) => withSummary(withEachSample(record))) }
-    : value;
-  runShape(whole, name);
-  return whole as Run;
+  checkRun(value, name);
+  const run = value as Run;
+  return { ...run, records: run.records.map(wholeRecord) };
+}
+
+/** A record with what compact files leave out: each of its samples, and the summary, which follows from them. */
+export function wholeRecord(record: RunRecord): RunRecord {
+  if (record.outcome !== 'completed') return record;
+  const { samples } = withEachSample(record);
+  return { ...record, samples, summary: record.summary ?? summarize(samples, record) };
 }
 
 /** A record with each of its samples: compact files have one entry, with a list of seconds, for samples that are alike in all else. */
-export function withEachSample(record: unknown): unknown {
-  const { samples } = (record ?? {}) as { readonly samples?: unknown };
-  if (!Array.isArray(samples)) return record;
-  const each = samples.flatMap((sample: { readonly seconds?: unknown } | null) => {
-    const seconds = sample?.seconds;
-    const isList = Array.isArray(seconds) && seconds.length > 1;
-    return isList ? seconds.map((one: unknown) => ({ ...sample, seconds: one })) : [sample];
-  });
-  return { ...(record as object), samples: each };
-}
-
-/** A record with the summary that compact files leave out, since it follows from the samples. */
-function withSummary(record: unknown): unknown {
-  const { samples, summary } = (record ?? {}) as Partial<CompletedRecord>;
-  const canFollow =
-    summary === undefined &&
-    Array.isArray(samples) &&
-    samples.length > 0 &&
-    samples.every((sample: Partial<Sample> | null) => typeof sample?.seconds === 'number');
-  return canFollow ? { ...(record as object), summary: summarize(samples, record as CompletedRecord) } : record;
+export function withEachSample<Record extends { readonly samples?: readonly Sample[] }>(record: Record): Record {
+  const each = record.samples?.flatMap((sample) =>
+    [sample.seconds].flat().map((seconds): Sample => ({ ...sample, seconds })),
+  );
+  return each === undefined ? record : { ...record, samples: each };
 }
 
 /** Like `parseRun`, for a file; also throws `BB_RESULT_FILE_UNREADABLE` if the file can't be read. */

@@ -5,10 +5,9 @@
  * counts, and the forks before a record count no more.
  */
 import { type Checksum, type RunContext, type RunRecord, type Sample, SCHEMA_VERSION } from './record.js';
-import { contextShape, forkShape, recordShape } from './record-shape.js';
 import { BoundaryError } from '../errors.js';
-import { parseJson, readResultFile, requireSchemaVersion } from './run-file.js';
-import { asObject, objectOf, oneOf, variantOf } from './shape.js';
+import { checkOf, parseJson, readResultFile, requireSchemaVersion, withEachSample, wholeRecord } from './run-file.js';
+import { asObject } from './shape.js';
 
 /** What one process measured of a cell. */
 export interface ForkRecord {
@@ -32,8 +31,8 @@ export interface RunLog {
   readonly truncated: boolean;
 }
 
-const contextLine = objectOf({ type: oneOf('context'), context: contextShape });
-const line = variantOf('type', { record: objectOf({ record: recordShape }), fork: objectOf({ fork: forkShape }) });
+const checkContextLine = checkOf('contextLine');
+const checkLine = checkOf('line');
 
 /** The first line of a log, with its newline. */
 export function serializeContextLine(context: RunContext): string {
@@ -75,9 +74,9 @@ export function parseLog(content: string, name = 'the run log'): RunLog {
   let forks: ForkRecord[] = [];
   rest.forEach((text, index) => {
     const { record, fork } = parseLine(text, `${name}, line ${index + 2}`);
-    if (fork !== undefined) forks.push(fork);
+    if (fork !== undefined) forks.push(withEachSample(fork));
     if (record === undefined) return;
-    records.set(record.id, record);
+    records.set(record.id, wholeRecord(record));
     forks = forks.filter(({ id }) => id !== record.id);
   });
   return { context, records: [...records.values()], forks, truncated };
@@ -91,14 +90,14 @@ export async function readLog(path: string): Promise<RunLog> {
 function parseContextLine(line: string, name: string): RunContext {
   const value = asObject(parseJson(line, name), name);
   requireSchemaVersion(value['schemaVersion'], name);
-  contextLine(value, name);
+  checkContextLine(value, name);
   return value['context'] as RunContext;
 }
 
 /** A line has a record or a fork. */
 function parseLine(text: string, name: string): { readonly record?: RunRecord; readonly fork?: ForkRecord } {
   const value = parseJson(text, name);
-  line(value, name);
+  checkLine(value, name);
   return value as { record?: RunRecord; fork?: ForkRecord };
 }
 

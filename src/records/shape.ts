@@ -1,4 +1,28 @@
+/** Checks of parsed JSON by the schemas in `schema/`, which describe the same files for other languages. */
+import { readFileSync } from 'node:fs';
+
 import { BoundaryError } from '../errors.js';
+
+/** The part of JSON Schema that is used here. Fields that an object's schema does not name are accepted: a later minor version may add some. */
+interface Schema {
+  readonly $ref?: string;
+  readonly $defs?: Readonly<Record<string, Schema>>;
+  readonly type?: 'object' | 'array' | 'string' | 'boolean' | 'number' | 'integer';
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: Schema | false;
+  readonly items?: Schema;
+  readonly minItems?: number;
+  readonly minimum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly pattern?: string;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  /** Schemas of values of different types, or of objects that a constant tells apart. */
+  readonly oneOf?: readonly Schema[];
+  readonly anyOf?: readonly Schema[];
+}
 
 /**
  * Checks that a parsed JSON value has a shape; `path` is its position, for the message. Throws a `BoundaryError` with the code
@@ -6,102 +30,104 @@ import { BoundaryError } from '../errors.js';
  */
 export type Check = (value: unknown, path: string) => void;
 
-export const text: Check = (value, path) => {
-  if (typeof value !== 'string') wrong(path, 'a string', value);
-};
-
-export const flag: Check = (value, path) => {
-  if (typeof value !== 'boolean') wrong(path, 'true or false', value);
-};
-
-export const number: Check = (value, path) => {
-  if (typeof value !== 'number') wrong(path, 'a number', value);
-};
-
-/** A number of 0 or more. JSON numbers are finite, and only sums are negative in the files. */
-export const amount: Check = (value, path) => {
-  if (typeof value !== 'number' || value < 0) wrong(path, 'a number of 0 or more', value);
-};
-
-/** A number above 0: a time that a clock has measured. */
-export const positiveAmount: Check = (value, path) => {
-  if (typeof value !== 'number' || !(value > 0)) wrong(path, 'a number above 0', value);
-};
-
-/** A whole number of 0 or more. */
-export const count: Check = (value, path) => {
-  if (!Number.isInteger(value) || (value as number) < 0) wrong(path, 'a whole number of 0 or more', value);
-};
-
-/** A whole number of 1 or more. */
-export const positiveCount: Check = (value, path) => {
-  if (!Number.isInteger(value) || (value as number) < 1) wrong(path, 'a whole number of 1 or more', value);
-};
-
-/** An integer as an exact decimal string, or a float as a number. */
-export const sum: Check = (value, path) => {
-  const isDecimal = typeof value === 'string' && /^-?[0-9]+$/.test(value);
-  if (!isDecimal && typeof value !== 'number') wrong(path, 'a number or a whole number as a string', value);
-};
-
-export const anything: Check = () => {};
-
-export function oneOf<T extends string>(...allowed: readonly T[]): Check {
-  return (value, path) => {
-    if (!allowed.includes(value as T)) wrong(path, `one of ${allowed.join(', ')}`, value);
+/** The checks by the definitions of a file in `schema/`, which is read at the first of them; without a name, the check of the whole. */
+export function checksBy(file: string): (definition?: string) => Check {
+  let root: Schema | undefined;
+  return (definition) => (value, path) => {
+    root ??= JSON.parse(readFileSync(new URL(`../../schema/${file}`, import.meta.url), 'utf8')) as Schema;
+    const { $defs = {} } = root;
+    new Shape($defs).check(definition === undefined ? root : $defs[definition]!, value, path);
   };
 }
 
-export function listOf(check: Check, minimumLength = 0): Check {
-  return (value, path) => {
-    if (!Array.isArray(value)) wrong(path, 'a list', value);
-    if (value.length < minimumLength) wrong(path, `a list of at least ${minimumLength}`, value);
-    value.forEach((item, index) => check(item, `${path}[${index}]`));
-  };
+/** The check by a schema without definitions. */
+export function checkBy(schema: Schema): Check {
+  return (value, path) => new Shape({}).check(schema, value, path);
 }
 
-export function mapOf(check: Check): Check {
-  return (value, path) => {
-    for (const [key, item] of Object.entries(asObject(value, path))) check(item, `${path}.${key}`);
-  };
-}
+class Shape {
+  readonly #definitions: Readonly<Record<string, Schema>>;
 
-type OptionalKey<T> = { [Key in keyof T]-?: object extends Pick<T, Key> ? Key : never }[keyof T];
+  constructor(definitions: Readonly<Record<string, Schema>>) {
+    this.#definitions = definitions;
+  }
 
-/** A check for each field that `T` must have. */
-export type RequiredChecks<T> = Readonly<Record<Exclude<keyof T, OptionalKey<T>>, Check>>;
+  check(given: Schema, value: unknown, path: string): void {
+    const schema = this.#resolved(given);
+    if (schema.type === 'object') this.#checkObject(schema, asObject(value, path), path);
+    const alternatives = schema.oneOf ?? schema.anyOf;
+    if (alternatives !== undefined) return this.#checkOneOf(alternatives, value, path);
+    if (schema.type === 'object') return;
+    const { what, isMet } = demandOf(schema);
+    if (!isMet(value)) wrong(path, what, value);
+    if (Array.isArray(value)) this.#checkList(schema, value, path);
+  }
 
-/** A check for each field that `T` may have. */
-export type OptionalChecks<T> = Readonly<Record<OptionalKey<T>, Check>>;
-
-/**
- * A `T`: an object with all fields of `required` and any of `optional`. Other fields are accepted: a later minor version may add
- * some.
- */
-export function objectOf<T extends object>(
-  required: RequiredChecks<T>,
-  ...[optional]: object extends OptionalChecks<T> ? [] : [OptionalChecks<T>]
-): Check {
-  return (value, path) => {
-    const object = asObject(value, path);
-    for (const [key, check] of Object.entries<Check>(required)) {
-      if (!Object.hasOwn(object, key)) throw shapeError(`${path}.${key} is missing`);
-      check(object[key], `${path}.${key}`);
+  #checkObject({ properties = {}, required = [], additionalProperties }: Schema, value: object, path: string): void {
+    const missing = required.find((key) => !Object.hasOwn(value, key));
+    if (missing !== undefined) throw shapeError(`${path}.${missing} is missing`);
+    for (const [key, item] of Object.entries(value)) {
+      const schema = Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
+      if (schema) this.check(schema, item, `${path}.${key}`);
     }
-    for (const [key, check] of Object.entries<Check>(optional ?? {})) {
-      if (Object.hasOwn(object, key)) check(object[key], `${path}.${key}`);
-    }
-  };
+  }
+
+  #checkList({ items, minItems = 0 }: Schema, value: readonly unknown[], path: string): void {
+    if (value.length < minItems) wrong(path, `a list of at least ${minItems}`, value);
+    value.forEach((item, index) => this.check(items!, item, `${path}[${index}]`));
+  }
+
+  /** Checks a value by the schema of its type or with its constant, so that the message is of that one. */
+  #checkOneOf(alternatives: readonly Schema[], value: unknown, path: string): void {
+    const schemas = alternatives.map((schema) => this.#resolved(schema));
+    const fitting = schemas.find((schema) => isKindOf(schema, value));
+    if (fitting === undefined) wrong(path, schemas.map((schema) => demandOf(schema).what).join(' or '), value);
+    this.check(fitting, value, path);
+  }
+
+  #resolved(schema: Schema): Schema {
+    return schema.$ref === undefined ? schema : this.#definitions[schema.$ref.replace('#/$defs/', '')]!;
+  }
 }
 
-/** An object whose shape is named by its field `key`. */
-export function variantOf(key: string, variants: Readonly<Record<string, Check>>): Check {
-  const named = oneOf(...Object.keys(variants));
-  return (value, path) => {
-    const name = asObject(value, path)[key];
-    named(name, `${path}.${key}`);
-    variants[name as string]!(value, path);
-  };
+/** Whether a value has the type of a schema and its constants. */
+function isKindOf({ type, properties = {} }: Schema, value: unknown): boolean {
+  if (type === 'array') return Array.isArray(value);
+  if (type !== 'object') return typeof value === type;
+  const constants = Object.entries(properties).filter(([, schema]) => Object.hasOwn(schema, 'const'));
+  return constants.every(([key, schema]) => (value as Record<string, unknown>)[key] === schema.const);
+}
+
+/** What a value that is neither an object nor a list must be, for the message, and whether it is that. */
+function demandOf(schema: Schema): { readonly what: string; isMet(value: unknown): boolean } {
+  const { type, description = '', pattern, minimum = -Infinity, exclusiveMinimum = -Infinity } = schema;
+  switch (type) {
+    case 'string': {
+      const isLike = (value: string): boolean => pattern === undefined || new RegExp(pattern).test(value);
+      return {
+        what: pattern === undefined ? 'a string' : description,
+        isMet: (value) => typeof value === 'string' && isLike(value),
+      };
+    }
+    case 'array':
+      return { what: 'a list', isMet: Array.isArray };
+    case 'boolean':
+      return { what: 'true or false', isMet: (value) => typeof value === 'boolean' };
+    case 'number':
+    case 'integer': {
+      const least = minimum === -Infinity ? '' : ` of ${minimum} or more`;
+      const bound = exclusiveMinimum === -Infinity ? least : ` above ${exclusiveMinimum}`;
+      const isNumber = type === 'integer' ? Number.isInteger : Number.isFinite;
+      return {
+        what: `a ${type === 'integer' ? 'whole number' : 'number'}${bound}`,
+        isMet: (value) => isNumber(value) && (value as number) >= minimum && (value as number) > exclusiveMinimum,
+      };
+    }
+    default: {
+      const { enum: allowed = [schema.const] } = schema;
+      return { what: `one of ${allowed.join(', ')}`, isMet: (value) => allowed.includes(value) };
+    }
+  }
 }
 
 export function asObject(value: unknown, path: string): Record<string, unknown> {

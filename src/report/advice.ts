@@ -11,6 +11,7 @@ import {
   identityOf,
   isRequestWork,
   largestOfEach,
+  recordsById,
 } from '../compare/cell-groups.js';
 import { isNodeSide } from '../compare/comparisons.js';
 import { type Judge, judgeOf } from '../compare/judge.js';
@@ -183,8 +184,13 @@ function saving(best: CompletedRecord, baseline: CompletedRecord): string {
 
 /** The run's comparison of the best of both sides or, on an engine without Rust, of this lane with its counterpart. */
 function rustBeside(run: Run, best: CompletedRecord, rivals: readonly CompletedRecord[]): Pair | undefined {
+  return bestComparisonOf(run, rivals) === undefined ? laneComparison(run, best) : bestPair(run, rivals);
+}
+
+/** The best of Rust and the best of Node in the contest of these cells, as the run compares them. */
+export function bestPair(run: Run, rivals: readonly CompletedRecord[]): Pair | undefined {
   const comparison = bestComparisonOf(run, rivals);
-  return comparison === undefined ? laneComparison(run, best) : pairsOf([comparison], 'best', finder(run))[0];
+  return comparison && pairsOf([comparison], 'best', recordsById(run.records))[0];
 }
 
 /** What Rust would be beside the cell that is recommended, or beside the other one that the run compares with Rust. */
@@ -210,11 +216,7 @@ export function rustInstead(
 
 function laneComparison(run: Run, node: CompletedRecord): Pair | undefined {
   const lane = run.comparisons.find(({ kind, numerator }) => kind === 'lane' && numerator === node.id);
-  return lane && pairsOf([lane], 'lane', finder(run))[0];
-}
-
-export function finder(run: Run): (id: string) => CompletedRecord | undefined {
-  return (id) => completedOf(run.records).find((record) => record.id === id);
+  return lane && pairsOf([lane], 'lane', recordsById(run.records))[0];
 }
 
 function placeOf(cell: Cell, home: Cell): string {

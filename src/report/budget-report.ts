@@ -9,13 +9,14 @@ import type { RatioInterval } from '../stats/ratio-interval.js';
 import {
   type Block,
   type Table,
-  columns,
   heading,
   list,
   paragraph,
   renderMarkdown,
   renderTerminal,
   tableBlock,
+  tableOf,
+  under,
 } from './document.js';
 import { UNKNOWN, formatDuration, formatFactor, formatFactorInterval } from './format.js';
 
@@ -33,10 +34,9 @@ export function renderBudgetsMarkdown(check: BudgetCheck): string {
 export function budgetAnnotations({ outcomes }: BudgetCheck): string {
   return outcomes
     .flatMap((outcome) => {
-      const { verdict, budget } = outcome;
-      if (verdict !== 'broken' && verdict !== 'unmeasured' && verdict !== 'undecided') return [];
-      const level = verdict === 'undecided' ? 'warning' : 'error';
-      return [`::${level} title=${escaped(budget.name, true)}::${escaped(sentenceOn(outcome), false)}\n`];
+      const { level } = VERDICTS[outcome.verdict];
+      if (level === undefined) return [];
+      return [`::${level} title=${escaped(outcome.budget.name, true)}::${escaped(sentenceOn(outcome), false)}\n`];
     })
     .join('');
 }
@@ -49,20 +49,15 @@ function escaped(value: string, isProperty: boolean): string {
 
 /** JUnit XML, in which a budget is a test case. */
 export function renderBudgetsJunit({ outcomes }: BudgetCheck): string {
-  const failures = outcomes.filter(({ verdict }) => verdict === 'broken' || verdict === 'unmeasured').length;
-  const skipped = outcomes.filter(({ verdict }) => verdict === 'undecided' || verdict === 'other-hardware').length;
   const cases = outcomes.map((outcome) => {
     const { budget, verdict } = outcome;
-    const message = attribute(sentenceOn(outcome));
-    const result =
-      verdict === 'broken' || verdict === 'unmeasured'
-        ? `<failure message="${message}"/>`
-        : verdict === 'undecided' || verdict === 'other-hardware'
-          ? `<skipped message="${message}"/>`
-          : '';
-    return `  <testcase name="${attribute(budget.name)}" classname="${attribute(budget.cell)}">${result}</testcase>\n`;
+    const { result } = VERDICTS[verdict];
+    const content = result === undefined ? '' : `<${result} message="${attribute(sentenceOn(outcome))}"/>`;
+    return `  <testcase name="${attribute(budget.name)}" classname="${attribute(budget.cell)}">${content}</testcase>\n`;
   });
-  const counts = `tests="${outcomes.length}" failures="${failures}" skipped="${skipped}"`;
+  const ending = (result: string): number =>
+    outcomes.filter(({ verdict }) => VERDICTS[verdict].result === result).length;
+  const counts = `tests="${outcomes.length}" failures="${ending('failure')}" skipped="${ending('skipped')}"`;
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="boundary-bench budgets" ${counts}>\n${cases.join('')}</testsuite>\n`;
 }
 
@@ -74,41 +69,42 @@ function budgetBlocks(check: BudgetCheck): Block[] {
   const { outcomes, hardwareDifferences } = check;
   const undecided = outcomes.filter(({ verdict }) => verdict === 'undecided' || verdict === 'unmeasured');
   return [
-    ...(hardwareDifferences.length === 0
-      ? []
-      : [
-          paragraph('The times were set on other hardware, so only the ratios are checked:'),
-          ...list(hardwareDifferences),
-        ]),
+    ...under(
+      paragraph('The times were set on other hardware, so only the ratios are checked:'),
+      list(hardwareDifferences),
+    ),
     ...tableBlock(budgetTable(outcomes)),
     ...list(undecided.map((outcome) => `${outcome.budget.name}: ${sentenceOn(outcome)}`)),
     paragraph(conclusion(outcomes)),
   ];
 }
 
-const VERDICTS: Readonly<Record<BudgetVerdict, string>> = {
-  target: 'meets the target',
-  kept: 'within the maximum',
-  broken: 'BROKEN',
-  undecided: 'not decided',
-  unmeasured: 'NOT MEASURED',
-  'other-hardware': 'not checked here',
+/** What reports say of each verdict: a table, JUnit's result of a test case, and the level of an annotation. */
+const VERDICTS: Readonly<
+  Record<
+    BudgetVerdict,
+    { readonly text: string; readonly result?: 'failure' | 'skipped'; readonly level?: 'error' | 'warning' }
+  >
+> = {
+  target: { text: 'meets the target' },
+  kept: { text: 'within the maximum' },
+  broken: { text: 'BROKEN', result: 'failure', level: 'error' },
+  undecided: { text: 'not decided', result: 'skipped', level: 'warning' },
+  unmeasured: { text: 'NOT MEASURED', result: 'failure', level: 'error' },
+  'other-hardware': { text: 'not checked here', result: 'skipped' },
 };
 
 function budgetTable(outcomes: readonly BudgetOutcome[]): Table {
-  return {
-    columns: columns('Budget', '>Target', '>Maximum', '>Measured (95% interval)', 'Verdict'),
-    rows: outcomes.map(({ budget, measured, verdict }) => {
-      const { target, maximum, format } = boundsOf(budget);
-      return [
-        budget.name,
-        target === undefined ? UNKNOWN : format(target),
-        format(maximum),
-        measured === undefined ? UNKNOWN : intervalText(budget, measured),
-        VERDICTS[verdict],
-      ];
-    }),
-  };
+  return tableOf(outcomes, [
+    { title: 'Budget', of: ({ budget }) => budget.name },
+    { title: '>Target', of: ({ budget }) => boundText(budget, 'target') },
+    { title: '>Maximum', of: ({ budget }) => boundText(budget, 'maximum') },
+    {
+      title: '>Measured (95% interval)',
+      of: ({ budget, measured }) => (measured ? intervalText(budget, measured) : UNKNOWN),
+    },
+    { title: 'Verdict', of: ({ verdict }) => VERDICTS[verdict].text },
+  ]);
 }
 
 function sentenceOn({ budget, verdict, measured, reason }: BudgetOutcome): string {
@@ -135,6 +131,12 @@ function boundsOf(budget: Budget): {
   return isRatioBudget(budget)
     ? { target: budget.targetRatio, maximum: budget.maximumRatio, format: formatFactor }
     : { target: budget.targetSeconds, maximum: budget.maximumSeconds, format: formatDuration };
+}
+
+function boundText(budget: Budget, which: 'target' | 'maximum'): string {
+  const { format, ...bounds } = boundsOf(budget);
+  const bound = bounds[which];
+  return bound === undefined ? UNKNOWN : format(bound);
 }
 
 function intervalText(budget: Budget, measured: RatioInterval): string {

@@ -1,9 +1,9 @@
-import { fastestOf, groupBy } from '../compare/cell-groups.js';
+import { fastestOf, groupBy, recordsById } from '../compare/cell-groups.js';
 import { medianOf } from '../stats/summary.js';
 import { rateRatio } from '../compare/rate-ratio.js';
 import type { Comparison, CompletedRecord } from '../records/record.js';
 import { quantile } from '../stats/quantile.js';
-import { type Table, columns, dropping } from './document.js';
+import { type Table, tableOf } from './document.js';
 import { UNKNOWN, formatCount, formatDuration, formatFactorInterval } from './format.js';
 import { sideAndVariantOf } from './labels.js';
 
@@ -21,45 +21,32 @@ export function isCall({ calls }: Pick<CompletedRecord, 'calls'>): boolean {
  */
 export function callTable(records: readonly CompletedRecord[], comparisons: readonly Comparison[]): Table {
   const floors = floorsOf(records, comparisons);
-  return {
-    columns: dropping(
-      columns(
-        'Workload',
-        'Variant',
-        '>At once',
-        '>Each',
-        '>Half of the samples',
-        '>Heap each',
-        '>Over Rust alone',
-        '>Over JavaScript alone',
-      ),
-      'Heap each',
-      'Half of the samples',
-      'Over JavaScript alone',
-    ),
-    rows: groupBy(records, ({ workload }) => workload).flatMap((cells) =>
-      cells.map((record) => [
-        record.workload,
-        sideAndVariantOf(record),
-        formatCount(record.batch ?? 1),
-        formatDuration(record.summary.medianSeconds / record.rows),
-        [0.25, 0.75].map((part) => formatDuration(quantile(secondsOf(record), part) / record.rows)).join('–'),
-        heapText(record),
-        longerThan(record, floors.rust(record)),
-        longerThan(record, floors.javaScript(record)),
-      ]),
-    ),
-  };
+  return tableOf(groupBy(records, ({ workload }) => workload).flat(), [
+    { title: 'Workload', of: ({ workload }) => workload },
+    { title: 'Variant', of: sideAndVariantOf },
+    { title: '>At once', of: ({ batch = 1 }) => formatCount(batch) },
+    { title: '>Each', of: ({ summary, rows }) => formatDuration(summary.medianSeconds / rows) },
+    {
+      title: '>Half of the samples',
+      of: (record) => [0.25, 0.75].map((part) => eachAt(record, part)).join('–'),
+      goes: 1,
+    },
+    { title: '>Heap each', of: heapText, goes: 0 },
+    { title: '>Over Rust alone', of: (record) => longerThan(record, floors.rust(record)) },
+    { title: '>Over JavaScript alone', of: (record) => longerThan(record, floors.javaScript(record)), goes: 2 },
+  ]);
+}
+
+/** The time of each call below which a part of the samples lies. */
+export function eachAt({ samples, rows }: CompletedRecord, part: number): string {
+  const seconds = samples.map((sample) => sample.seconds);
+  return formatDuration(quantile(seconds, part) / rows);
 }
 
 /** The bytes by which V8's heap grows in one call. */
 function heapText(record: CompletedRecord): string {
   const bytes = medianOf(record, ({ heapBytesPerCall }) => heapBytesPerCall);
   return bytes === undefined ? UNKNOWN : `${Math.round(bytes)} B`;
-}
-
-function secondsOf({ samples }: CompletedRecord): number[] {
-  return samples.map(({ seconds }) => seconds);
 }
 
 /** How many times longer a cell's call takes than the one that does not cross. */
@@ -78,19 +65,19 @@ function floorsOf(
   records: readonly CompletedRecord[],
   comparisons: readonly Comparison[],
 ): { readonly rust: FloorOf; readonly javaScript: FloorOf } {
-  const byId = new Map(records.map((record) => [record.id, record]));
+  const recordOf = recordsById(records);
   const rustIds = new Map(
     comparisons.flatMap(({ kind, numerator, denominator }) => (kind === 'lane' ? [[numerator, denominator]] : [])),
   );
   // The first choice of a side has no client. Calls in flight are compared with one call where a side waits for nothing.
   const firstOf = (record: CompletedRecord, lane: string, side: 'rust' | 'js'): CompletedRecord | undefined => {
     const id = [record.family, record.workload, lane, side].join('/');
-    return (record.batch === undefined ? undefined : byId.get(`${id}/b${record.batch}`)) ?? byId.get(id);
+    return (record.batch === undefined ? undefined : recordOf(`${id}/b${record.batch}`)) ?? recordOf(id);
   };
   const firstOfEither = (record: CompletedRecord, lane: string, side: 'rust' | 'js'): CompletedRecord | undefined =>
     firstOf(record, lane, side) ?? firstOf(record, PLAIN_LANE, side);
   return {
-    rust: (record) => firstOfEither(record, byId.get(rustIds.get(record.id) ?? '')?.lane ?? record.lane, 'rust'),
+    rust: (record) => firstOfEither(record, recordOf(rustIds.get(record.id) ?? '')?.lane ?? record.lane, 'rust'),
     javaScript(record) {
       const own = firstOfEither(record, record.lane, 'js');
       if (own !== undefined) return own;

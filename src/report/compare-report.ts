@@ -1,23 +1,9 @@
 import type { RunComparison } from '../compare/compare-runs.js';
 import type { RunRecord } from '../records/record.js';
-import {
-  type Block,
-  type Table,
-  columns,
-  dropping,
-  list,
-  paragraph,
-  renderMarkdown,
-  renderTerminal,
-  tableBlock,
-} from './document.js';
+import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf, under } from './document.js';
 import { formatFactorInterval, formatPercent, formatRateOf } from './format.js';
 import { marksOf, notesOf } from './marks.js';
-
-/** The output of `boundary-bench compare`, as Markdown. */
-export function renderComparisonMarkdown(comparison: RunComparison): string {
-  return renderMarkdown(comparisonDocument(comparison));
-}
+import { reasonOf } from './results-table.js';
 
 /** The output of `boundary-bench compare`, for a terminal. */
 export function renderComparisonTerminal(comparison: RunComparison, columns?: number): string {
@@ -41,16 +27,13 @@ export function comparisonDocument(comparison: RunComparison): Block[] {
 }
 
 function cellsTable({ cells }: RunComparison): Table {
-  return {
-    columns: dropping(columns('Cell', '>Before', '>After', '>After / before', 'Verdict'), 'Before', 'After'),
-    rows: cells.map((cell) => [
-      cell.after.id,
-      formatRateOf(cell.before),
-      formatRateOf(cell.after),
-      formatFactorInterval(cell) + marksOf(cell.before, cell.after),
-      cell.regressed ? 'regression' : cell.verdict,
-    ]),
-  };
+  return tableOf(cells, [
+    { title: 'Cell', of: ({ after }) => after.id },
+    { title: '>Before', of: ({ before }) => formatRateOf(before), goes: 0 },
+    { title: '>After', of: ({ after }) => formatRateOf(after), goes: 1 },
+    { title: '>After / before', of: (cell) => formatFactorInterval(cell) + marksOf(cell.before, cell.after) },
+    { title: 'Verdict', of: ({ regressed, verdict }) => (regressed ? 'regression' : verdict) },
+  ]);
 }
 
 function legend({ threshold, cells }: RunComparison): string {
@@ -76,16 +59,9 @@ function conclusion({ cells, broken, threshold }: RunComparison): string {
 }
 
 function section(title: string, items: readonly string[]): Block[] {
-  return items.length === 0 ? [] : [paragraph(title), ...list(items)];
+  return under(paragraph(title), list(items));
 }
 
 function describe(record: RunRecord): string {
-  switch (record.outcome) {
-    case 'completed':
-      return record.id;
-    case 'failed':
-      return `${record.id}: failed, ${record.error.code}: ${record.error.message}`;
-    case 'skipped':
-      return `${record.id}: skipped, ${record.reason}`;
-  }
+  return record.outcome === 'completed' ? record.id : `${record.id}: ${record.outcome}, ${reasonOf(record)}`;
 }

@@ -2,7 +2,7 @@
  * How much of a cell's time goes to crossing and to JavaScript, as far as a run can tell: what the addon takes beyond its lane in Rust
  * on the same engine. It is a difference of two cells, and not measured within one: what JavaScript makes the engine wait for is in it.
  */
-import { isRequestWork } from '../compare/cell-groups.js';
+import { isRequestWork, recordsById } from '../compare/cell-groups.js';
 import type { CompletedRecord, Run } from '../records/record.js';
 import { pairsOf } from './head-to-head.js';
 import { formatPercent } from './format.js';
@@ -28,11 +28,8 @@ export const CROSSING_NOTE =
  * Finds the shares by the lane comparisons of a run. Requests have none: with several under way, the time of one is not what it costs.
  */
 export function crossingShareOf(run: Run): CrossingShareOf {
-  const byId = new Map(
-    run.records.flatMap((record) => (record.outcome === 'completed' ? [[record.id, record] as const] : [])),
-  );
   const shares = new Map<string, CrossingShare>();
-  for (const { comparison, rust, node } of pairsOf(run.comparisons, 'lane', (id) => byId.get(id))) {
+  for (const { comparison, rust, node } of pairsOf(run.comparisons, 'lane', recordsById(run.records))) {
     const isSamePlace = node.side === 'napi' && node.engine === rust.engine && node.runtime === rust.runtime;
     if (!isSamePlace || node.rows !== rust.rows || isRequestWork(node)) continue;
     const { verdict, ratio, low, high } = comparison;

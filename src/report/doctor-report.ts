@@ -1,5 +1,5 @@
 /** The output of `boundary-bench doctor`. */
-import { type Block, columns, heading, list, paragraph, renderTerminal, tableBlock } from './document.js';
+import { type Block, columns, heading, list, paragraph, renderTerminal, tableBlock, under } from './document.js';
 
 export interface DoctorFindings {
   /** The version and build of this package. */
@@ -25,9 +25,7 @@ function documentOf({ package: line, isFit, machine, here, missing }: DoctorFind
     paragraph(line),
     heading(3, 'Here'),
     ...list(Object.entries(here).map(([kind, names]) => `${kind}: ${names.join(', ') || 'none'}`)),
-    ...(missing.length === 0
-      ? []
-      : [heading(3, 'Missing'), ...list(missing.map(({ reason, names }) => `${names.join(', ')}: ${reason}`))]),
+    ...under(heading(3, 'Missing'), list(missing.map(({ reason, names }) => `${names.join(', ')}: ${reason}`))),
     heading(3, 'This machine'),
     ...tableBlock({
       columns: columns('Check', '', 'Found'),

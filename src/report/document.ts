@@ -4,7 +4,7 @@ export interface Column {
   readonly title: string;
   readonly align?: 'left' | 'right';
   /** Of a table that is too wide for a terminal, columns go in the order of these numbers; absent: the column stays if it can. */
-  readonly goes?: number;
+  readonly goes?: number | undefined;
 }
 
 /** A table, whose rows have one cell per column. */
@@ -28,6 +28,9 @@ export const list = (items: readonly string[]): Block[] => (items.length === 0 ?
 /** A table block; none if there are no rows. */
 export const tableBlock = (table: Table): Block[] => (table.rows.length === 0 ? [] : [{ kind: 'table', table }]);
 
+/** Blocks with the one that introduces them; none if there are none. */
+export const under = (head: Block, blocks: readonly Block[]): Block[] => (blocks.length === 0 ? [] : [head, ...blocks]);
+
 /** Makes columns of titles; a leading `>` marks a column of numbers, which is aligned right. */
 export function columns(...titles: readonly string[]): Column[] {
   return titles.map((title) =>
@@ -35,12 +38,17 @@ export function columns(...titles: readonly string[]): Column[] {
   );
 }
 
-/** The columns of which those with these titles go, in this order, where a terminal is too narrow for all. */
-export function dropping(all: readonly Column[], ...titles: readonly string[]): Column[] {
-  return all.map((column) => {
-    const place = titles.indexOf(column.title);
-    return place === -1 ? column : { ...column, goes: place };
-  });
+/** A column with what it says of an item. As in `columns`, a leading `>` of the title marks a column of numbers. */
+export interface ColumnOf<Item> extends Pick<Column, 'title' | 'goes'> {
+  of(item: Item): string;
+}
+
+/** A table with a row for each item. */
+export function tableOf<Item>(items: readonly Item[], all: readonly ColumnOf<NoInfer<Item>>[]): Table {
+  return {
+    columns: all.map(({ title, goes }) => ({ ...columns(title)[0]!, goes })),
+    rows: items.map((item) => all.map((column) => column.of(item))),
+  };
 }
 
 export function renderMarkdown(blocks: readonly Block[]): string {

@@ -1,8 +1,8 @@
 /** The output of `boundary-bench predict` for a terminal. */
 import type { BreakEven, Forecast, ForecastCall, ForecastCrossover, Question } from '../model/forecast.js';
-import type { MechanismCosts } from '../records/record.js';
-import { type Block, type Table, columns, list, paragraph, renderTerminal, tableBlock } from './document.js';
+import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf } from './document.js';
 import { UNKNOWN, formatDuration, formatPercent, formatRows } from './format.js';
+import { sideAndVariantOf } from './labels.js';
 
 /** A forecast with where it comes from: the sentences about the run, before all else. */
 export function renderForecast(question: Question, forecast: Forecast, origin: readonly string[]): string {
@@ -16,52 +16,34 @@ export function renderForecast(question: Question, forecast: Forecast, origin: r
 }
 
 function callsTable({ load, callsPerSecond }: Question, calls: readonly ForecastCall[]): Table {
-  const [hasRows, hasRate] = [load.what === 'rows', callsPerSecond !== undefined];
-  return {
-    columns: columns(
-      'Crosses',
-      'Way',
-      '>A call',
-      '>95% interval',
-      ...(hasRows ? ['>A row'] : []),
-      ...(hasRate ? ['>Of one core'] : []),
-      'How sure',
-    ),
-    rows: calls.map((call) => {
-      const { mechanism, seconds, low, high, certainty, shareOfCore } = call;
-      const isKnown = certainty !== 'unknown';
-      return [
-        `${mechanism.what} ${mechanism.direction}`,
-        wayName(mechanism),
-        isKnown ? formatDuration(seconds) : UNKNOWN,
-        isKnown ? `${formatDuration(low)}–${formatDuration(high)}` : UNKNOWN,
-        ...(hasRows ? [isKnown ? formatDuration(seconds / load.rows) : UNKNOWN] : []),
-        ...(hasRate ? [isKnown ? formatPercent(shareOfCore) : UNKNOWN] : []),
-        certaintyText(call),
-      ];
-    }),
-  };
-}
-
-function wayName({ side, variant }: MechanismCosts): string {
-  return `${side} · ${variant}`;
+  const known =
+    (textOf: (call: ForecastCall) => string) =>
+    (call: ForecastCall): string =>
+      call.certainty === 'unknown' ? UNKNOWN : textOf(call);
+  return tableOf(calls, [
+    { title: 'Crosses', of: ({ mechanism }) => `${mechanism.what} ${mechanism.direction}` },
+    { title: 'Way', of: ({ mechanism }) => sideAndVariantOf(mechanism) },
+    { title: '>A call', of: known(({ seconds }) => formatDuration(seconds)) },
+    { title: '>95% interval', of: known(({ low, high }) => `${formatDuration(low)}–${formatDuration(high)}`) },
+    ...(load.what === 'rows'
+      ? [{ title: '>A row', of: known(({ seconds }) => formatDuration(seconds / load.rows)) }]
+      : []),
+    ...(callsPerSecond === undefined
+      ? []
+      : [{ title: '>Of one core', of: known(({ shareOfCore }) => formatPercent(shareOfCore)) }]),
+    { title: 'How sure', of: certaintyText },
+  ]);
 }
 
 function certaintyText({ certainty, doubts }: ForecastCall): string {
-  switch (certainty) {
-    case 'sure':
-      return 'sure';
-    case 'rough':
-      return `rough: ${doubts.join('; ')}`;
-    case 'unknown':
-      return `can't tell: ${doubts.join('; ')}`;
-  }
+  const word = certainty === 'unknown' ? "can't tell" : certainty;
+  return certainty === 'sure' ? word : `${word}: ${doubts.join('; ')}`;
 }
 
 function crossoverText(question: Question, crossover: ForecastCrossover, most: number): string {
   const { direction, way, other, by, rows } = crossover;
   const subject = `${question.load.what} ${direction}`;
-  const [name, rival] = [wayName(way), wayName(other)];
+  const [name, rival] = [sideAndVariantOf(way), sideAndVariantOf(other)];
   const range = rangeText(crossover);
   if (by === 'work' && way.batch !== undefined) {
     // The work itself takes as long there as here.
@@ -90,7 +72,7 @@ function sizeText({ load }: Question, size: number): string {
 function breakEvenText({ load }: Question, { way, seconds }: BreakEven): string {
   const { rows, what } = load;
   const saving = what === 'rows' ? `${formatDuration(seconds / rows)} a row` : `${formatDuration(seconds)} a call`;
-  return `${what} ${way.direction}: ${wayName(way)} pays where its work takes ${saving} less than JavaScript's.`;
+  return `${what} ${way.direction}: ${sideAndVariantOf(way)} pays where its work takes ${saving} less than JavaScript's.`;
 }
 
 /** What else could be asked, where the question leaves it out. */

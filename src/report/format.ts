@@ -12,6 +12,9 @@ const UNITS = [
 
 type UnitName = (typeof UNITS)[number]['name'];
 
+/** The digits of a value in a unit. */
+type DigitsOf = (value: number, unit: UnitName) => string;
+
 /** A number of rows: `100.00M`, `100K`, `40`. */
 export function formatRows(rows: number): string {
   const { digits, unit } = scale(rows, (value, name) =>
@@ -28,34 +31,26 @@ export function formatCount(count: number | undefined): string {
 /** A rate in the columns of a table: `32.22 M/s`, `878 K/s`, `365/s`. */
 export function formatRate(perSecond: number | undefined): string {
   if (perSecond === undefined) return UNKNOWN;
-  const { digits, unit } = scale(perSecond, (value, name) =>
+  return rateText(perSecond, (value, name) =>
     name === '' || name === 'K' ? smallRateDigits(value, name) : value.toFixed(2),
   );
-  return unit === '' ? `${digits}/s` : `${digits} ${unit}/s`;
 }
 
 /** A rate in a sentence, or with others in one cell, with three digits: `32.5 M/s`. */
 export function formatShortRate(perSecond: number): string {
-  const { digits, unit } = scale(perSecond, smallRateDigits);
-  return unit === '' ? `${digits}/s` : `${digits} ${unit}/s`;
+  return rateText(perSecond, smallRateDigits);
 }
 
 /** A rate of queries in the columns of a table, with three digits, since few are done in a second: `10.3/s`. */
 export function formatQueries(perSecond: number | undefined): string {
-  if (perSecond === undefined) return UNKNOWN;
-  const { digits, unit } = scale(perSecond, threeDigits);
-  return unit === '' ? `${digits}/s` : `${digits} ${unit}/s`;
+  return perSecond === undefined ? UNKNOWN : rateText(perSecond, threeDigits);
 }
 
 /** A rate in a sentence with what it counts: `12.1 M rows/s`, `10.3 queries/s`, and of calls the time of one: `52 ns a call`. */
 export function formatCountedRate({ rowsPerSecond, callsPerSecond, queriesPerSecond = 0 }: Rates): string {
   if (callsPerSecond !== undefined) return `${formatDuration(1 / callsPerSecond)} a call`;
-  const [rate, counted, digitsOf] =
-    rowsPerSecond === undefined
-      ? ([queriesPerSecond, 'queries', threeDigits] as const)
-      : ([rowsPerSecond, 'rows', smallRateDigits] as const);
-  const { digits, unit } = scale(rate, digitsOf);
-  return unit === '' ? `${digits} ${counted}/s` : `${digits} ${unit} ${counted}/s`;
+  if (rowsPerSecond === undefined) return rateText(queriesPerSecond, threeDigits, 'queries');
+  return rateText(rowsPerSecond, smallRateDigits, 'rows');
 }
 
 /** A rate next to others of its workload: `32.5 M/s` of rows, as of anything that tables count, `10.3 queries/s`, or `52 ns a call`. */
@@ -149,8 +144,14 @@ function factorDecimals(values: readonly number[]): number {
   return decimals;
 }
 
+/** A rate with its unit and what it counts: `12.1 M rows/s`, `365/s`. */
+function rateText(perSecond: number, digitsOf: DigitsOf, counted = ''): string {
+  const { digits, unit } = scale(perSecond, digitsOf);
+  return `${[digits, unit, counted].filter((word) => word !== '').join(' ')}/s`;
+}
+
 /** The first unit in which the rounded value is below 1000, so that 999 999 is `1.00 M`, not `1000 K`. */
-function scale(value: number, digitsOf: (value: number, unit: UnitName) => string): { digits: string; unit: UnitName } {
+function scale(value: number, digitsOf: DigitsOf): { digits: string; unit: UnitName } {
   for (const { size, name } of UNITS) {
     const digits = digitsOf(value / size, name);
     if (Number(digits) < 1000) return { digits, unit: name };

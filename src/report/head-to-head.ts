@@ -1,17 +1,15 @@
-import { contestOf, groupBy } from '../compare/cell-groups.js';
+import { type RecordOf, contestOf, groupBy } from '../compare/cell-groups.js';
 import type { Comparison, CompletedRecord } from '../records/record.js';
-import { type Table, columns, dropping } from './document.js';
+import { type ColumnOf, type Table, tableOf } from './document.js';
 import { formatFactorInterval, formatInterval, formatRateOf } from './format.js';
 import { nameOf, transportColumn } from './labels.js';
-import { marksOf, notesOf } from './marks.js';
+import { marksInRun, notesOf } from './marks.js';
 
 /** A table with the explanations of its marks, one line each. */
 export interface MarkedTable {
   readonly table: Table;
   readonly notes: readonly string[];
 }
-
-type RecordOf = (id: string) => CompletedRecord | undefined;
 
 /** The direction of every factor between Rust and Node. */
 export const RUST_FACTOR_NOTE = "Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.";
@@ -29,29 +27,30 @@ export interface Pair {
  */
 export function headToHeadTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
   const pairs = bestFirst(comparisons, recordOf);
-  const transport = transportColumn(pairs.map(({ comparison }) => comparison));
-  const lane = laneColumn(pairs);
+  const [rustTitle, nodeTitle] = sideTitles(pairs);
   return {
-    table: {
-      columns: dropping(
-        columns('Workload', ...lane.title, ...transport.title, ...lane.sides, '>Rust factor'),
-        lane.sides[0],
-      ),
-      rows: pairs.map((pair) => {
-        const { comparison, rust, node } = pair;
-        const place = rust.engine === node.engine ? '' : ` on ${rust.engine}`;
-        return [
-          comparison.workload,
-          ...lane.of(pair),
-          ...transport.of(comparison),
-          `${nameOf(rust)}${place} — ${formatRateOf(rust)}`,
-          `${nameOf(node)} — ${formatRateOf(node)}`,
-          factorOf(comparison) + marksOf(rust, node, comparison.forks),
-        ];
-      }),
-    },
-    notes: notesOfPairs(pairs),
+    table: tableOf(pairs, [
+      { title: 'Workload', of: ({ comparison }) => comparison.workload },
+      ...laneColumn(pairs),
+      ...transportColumn(pairs, ({ comparison }) => comparison),
+      {
+        title: rustTitle,
+        of: ({ rust, node }) => {
+          const place = rust.engine === node.engine ? '' : ` on ${rust.engine}`;
+          return `${nameOf(rust)}${place} — ${formatRateOf(rust)}`;
+        },
+        goes: 0,
+      },
+      { title: nodeTitle, of: ({ node }) => `${nameOf(node)} — ${formatRateOf(node)}` },
+      { title: '>Rust factor', of: (pair) => factorOf(pair.comparison) + marksOfPair(pair) },
+    ]),
+    notes: pairs.length === 0 ? [] : [RUST_FACTOR_NOTE, ...notesOf(pairs.map(marksOfPair))],
   };
+}
+
+/** The marks after the factor of two cells. */
+export function marksOfPair({ comparison, rust, node }: Pair): string {
+  return marksInRun(rust, node, comparison.forks);
 }
 
 /** A row of the one table. */
@@ -80,26 +79,19 @@ export function bestFirst(comparisons: readonly Comparison[], recordOf: RecordOf
 }
 
 /** The column of lanes, which a table of the best alone has not: its titles of the two sides say what they are. */
-export function laneColumn(pairs: readonly HeadToHead[]): {
-  readonly title: readonly string[];
-  readonly sides: readonly [rust: string, node: string];
-  of(pair: HeadToHead): readonly string[];
-} {
-  if (!pairs.some(({ isLane }) => isLane)) {
-    return { title: [], sides: ['Rust (best)', 'Node (best)'], of: () => [] };
-  }
-  return { title: ['Lane'], sides: ['Rust', 'Node'], of: (pair) => [laneText(pair)] };
+export function laneColumn(pairs: readonly HeadToHead[]): ColumnOf<HeadToHead>[] {
+  return pairs.some(({ isLane }) => isLane) ? [{ title: 'Lane', of: laneText }] : [];
+}
+
+/** The titles of the columns of Rust and of Node. */
+export function sideTitles(pairs: readonly HeadToHead[]): readonly [rust: string, node: string] {
+  return pairs.some(({ isLane }) => isLane) ? ['Rust', 'Node'] : ['Rust (best)', 'Node (best)'];
 }
 
 function laneText({ isBest, isLane, rust, node }: HeadToHead): string {
   const best = isBest ? ['best'] : [];
   const lane = isLane ? [rust.lane === node.lane ? node.lane : `${node.lane} (Rust: ${rust.lane})`] : [];
   return [...best, ...lane].join(': ');
-}
-
-function notesOfPairs(pairs: readonly Pair[]): string[] {
-  const marks = notesOf(pairs.map(({ rust, node, comparison }) => marksOf(rust, node, comparison.forks)));
-  return pairs.length === 0 ? [] : [RUST_FACTOR_NOTE, ...marks];
 }
 
 /** The comparisons of Rust with Node of a kind, with their cells, all in the direction of the Rust factor. */
@@ -114,14 +106,6 @@ export function pairsOf(comparisons: readonly Comparison[], kind: 'best' | 'lane
   });
 }
 
-const INVERSE_VERDICT = {
-  faster: 'slower',
-  slower: 'faster',
-  equivalent: 'equivalent',
-  inconclusive: 'inconclusive',
-  'server-bound': 'server-bound',
-} as const;
-
 function inverse(comparison: Comparison): Comparison {
   const { numerator, denominator, ratio, low, high, verdict } = comparison;
   return {
@@ -131,14 +115,18 @@ function inverse(comparison: Comparison): Comparison {
     ratio: 1 / ratio,
     low: 1 / high,
     high: 1 / low,
-    verdict: INVERSE_VERDICT[verdict],
+    verdict: verdict === 'faster' ? 'slower' : verdict === 'slower' ? 'faster' : verdict,
   };
 }
 
 /** A factor with its interval where a comparison has decided, else the verdict with the interval. */
 export function factorOf(comparison: Comparison): string {
-  const { verdict } = comparison;
-  return verdict === 'faster' || verdict === 'slower'
+  return isDecided(comparison)
     ? formatFactorInterval(comparison)
-    : `${verdict} (${formatInterval(comparison)})`;
+    : `${comparison.verdict} (${formatInterval(comparison)})`;
+}
+
+/** Whether a comparison says which of the two is faster. */
+export function isDecided({ verdict }: Pick<Comparison, 'verdict'>): boolean {
+  return verdict === 'faster' || verdict === 'slower';
 }

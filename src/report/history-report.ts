@@ -1,7 +1,7 @@
 import type { RunHistory } from '../compare/history.js';
 import { commitText } from '../records/commit.js';
 import type { RunContext } from '../records/record.js';
-import { type Block, type Table, columns, list, paragraph, renderTerminal, tableBlock } from './document.js';
+import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf, under } from './document.js';
 import { UNKNOWN, formatFactorInterval, formatRateOf } from './format.js';
 import { marksOf, notesOf } from './marks.js';
 
@@ -14,14 +14,17 @@ export function renderHistoryTerminal(history: RunHistory): string {
 export function historyDocument(history: RunHistory): Block[] {
   const { hardwareDifferences, cells } = history;
   return [
-    ...(hardwareDifferences.length === 0
-      ? []
-      : [paragraph('The runs are from different hardware:'), ...list(hardwareDifferences)]),
+    ...under(paragraph('The runs are from different hardware:'), list(hardwareDifferences)),
     ...tableBlock(runsTable(history)),
     ...tableBlock(cellsTable(history)),
     ...notesOf(cells.map(({ first, steps }) => marksOf(first, steps.at(-1)!.record))).map(paragraph),
     ...(cells.length === 0 ? [paragraph('No cell completed in two of the runs.')] : []),
   ];
+}
+
+/** The start of a run to the minute, in UTC: `2026-05-02 10:00`. */
+export function startText({ startedAt }: RunContext): string {
+  return startedAt.slice(0, 16).replace('T', ' ');
 }
 
 /** The commit of a run, or that it is not known. */
@@ -30,31 +33,24 @@ export function commitOf({ git }: RunContext): string {
 }
 
 function runsTable({ runs }: RunHistory): Table {
-  return {
-    columns: columns('>Run', 'Started', 'Commit', 'Node.js', 'From'),
-    rows: runs.map(({ name, run: { context } }, index) => [
-      String(index + 1),
-      context.startedAt.slice(0, 16).replace('T', ' '),
-      commitOf(context),
-      context.versions['node'] ?? UNKNOWN,
-      name,
-    ]),
-  };
+  const rows = runs.map(({ name, run: { context } }, index) => ({ name, context, number: index + 1 }));
+  return tableOf(rows, [
+    { title: '>Run', of: ({ number }) => String(number) },
+    { title: 'Started', of: ({ context }) => startText(context) },
+    { title: 'Commit', of: ({ context }) => commitOf(context) },
+    { title: 'Node.js', of: ({ context }) => context.versions['node'] ?? UNKNOWN },
+    { title: 'From', of: ({ name }) => name },
+  ]);
 }
 
 function cellsTable({ cells }: RunHistory): Table {
-  return {
-    columns: columns('Cell', '>Runs', '>First', '>Last', '>Last / first', 'Verdict'),
-    rows: cells.map(({ id, first, steps }) => {
-      const last = steps.at(-1)!;
-      return [
-        id,
-        String(steps.length + 1),
-        formatRateOf(first),
-        formatRateOf(last.record),
-        formatFactorInterval(last) + marksOf(first, last.record),
-        last.verdict,
-      ];
-    }),
-  };
+  const rows = cells.map(({ id, first, steps }) => ({ id, first, count: steps.length + 1, last: steps.at(-1)! }));
+  return tableOf(rows, [
+    { title: 'Cell', of: ({ id }) => id },
+    { title: '>Runs', of: ({ count }) => String(count) },
+    { title: '>First', of: ({ first }) => formatRateOf(first) },
+    { title: '>Last', of: ({ last }) => formatRateOf(last.record) },
+    { title: '>Last / first', of: ({ first, last }) => formatFactorInterval(last) + marksOf(first, last.record) },
+    { title: 'Verdict', of: ({ last }) => last.verdict },
+  ]);
 }

@@ -1,31 +1,33 @@
 import type { Cell } from '../records/record.js';
+import type { ColumnOf } from './document.js';
 import { UNKNOWN } from './format.js';
 
+/** What names a cell, or a mechanism of the cost model. */
+type Named = Pick<Cell, 'side' | 'variant' | 'workers' | 'runtime'>;
+
 /** The variant of a cell: `RowInserter.addRow`, or `RowInserter.addRow × 2` for two workers. */
-export function variantOf({ variant, workers, runtime }: Cell): string {
+export function variantOf({ variant, workers, runtime }: Named): string {
   const several = workers !== undefined && workers > 1 ? `${variant} × ${workers}` : variant;
   return runtime === undefined ? several : `${several}, on ${runtime}`;
 }
 
+/** The batch after a name: `, batch 64`; nothing for single operations. */
+export function batchText({ batch = 1 }: Cell): string {
+  return batch === 1 ? '' : `, batch ${batch}`;
+}
+
 /** The variant with its side: `napi · RowInserter.addRow`. */
-export function sideAndVariantOf(cell: Cell): string {
+export function sideAndVariantOf(cell: Named): string {
   return `${cell.side} · ${variantOf(cell)}`;
 }
 
-/** The column of transports, which a table has only if some of its cells have one. */
-export interface TransportColumn {
-  /** The title of the column; empty if there is no column. */
-  readonly title: readonly string[];
-  /** The cell of the column in one row; empty if there is no column. */
-  of(cell: Pick<Cell, 'transport'>): readonly string[];
-}
-
-/** Makes the column for a table of these cells. */
-export function transportColumn(cells: readonly Pick<Cell, 'transport'>[]): TransportColumn {
-  const isNeeded = cells.some(({ transport }) => transport !== undefined);
-  return isNeeded
-    ? { title: ['Transport'], of: ({ transport }) => [transport ?? UNKNOWN] }
-    : { title: [], of: () => [] };
+/** The column of transports, which a table has only if some of its cells have one; `cellOf` gives the cell of a row. */
+export function transportColumn<Item>(
+  items: readonly Item[],
+  cellOf: (item: Item) => Pick<Cell, 'transport'>,
+): ColumnOf<Item>[] {
+  if (items.every((item) => cellOf(item).transport === undefined)) return [];
+  return [{ title: 'Transport', of: (item) => cellOf(item).transport ?? UNKNOWN }];
 }
 
 /** The name of a cell in a table without a column of flavors: `sync column slices`, `napi · executeQuery`. */

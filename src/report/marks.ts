@@ -1,3 +1,4 @@
+import { isRequestWork } from '../compare/cell-groups.js';
 import { forkCount, hasFewForks } from '../compare/rate-ratio.js';
 import type { CompletedRecord } from '../records/record.js';
 import { FORKS_FOR_INTERVAL } from '../stats/ratio-interval.js';
@@ -15,6 +16,11 @@ export function marksOf(a: CompletedRecord, b: CompletedRecord, forks = FORKS_FO
   const isOfFew = forks < FORKS_FOR_INTERVAL || hasFewForks(a, b);
   const processes = isOneProcess ? ONE_PROCESS : isOfFew ? FEW_FORKS : '';
   return (a.rows === b.rows ? '' : OTHER_ROWS) + processes;
+}
+
+/** The same of two cells of one run: the number of operations does not matter to a rate of requests. */
+export function marksInRun(a: CompletedRecord, b: CompletedRecord, forks?: number): string {
+  return marksOf(isRequestWork(b) ? { ...a, rows: b.rows } : a, b, forks);
 }
 
 /** The mark after a ratio whose number of processes alone is known. */

@@ -1,7 +1,8 @@
 /** The tables of the cost model: the costs of each mechanism, and predictions beside measurements of cells that were not fitted. */
 import { type CostModel, type Mechanism, type MechanismCosts, PIECES, type Piece } from '../records/record.js';
-import { type Block, type Table, columns, heading, list, paragraph, tableBlock } from './document.js';
+import { type Block, type Table, heading, list, paragraph, tableBlock, tableOf, under } from './document.js';
 import { UNKNOWN, formatDuration, formatFactor, formatPercent, formatRows } from './format.js';
+import { sideAndVariantOf } from './labels.js';
 
 /** The largest relative difference of a prediction that counts as right. */
 const RIGHT = 0.25;
@@ -12,44 +13,30 @@ const NOTE =
 /** The section of a run's report about the model; nothing for a run without one. */
 export function modelBlocks(model: CostModel | undefined): Block[] {
   if (model === undefined) return [];
-  const comparison = heldOutTable(model);
+  const comparison = tableBlock(heldOutTable(model));
   return [
     heading(2, 'What crossing costs'),
     ...tableBlock(modelTable(model)),
     paragraph(NOTE),
     ...list(model.unfitted.map((mechanism) => `${mechanismName(mechanism)}: no costs, for ${mechanism.reason}.`)),
-    ...(comparison.rows.length === 0
-      ? []
-      : [heading(3, 'Predicted and measured'), ...tableBlock(comparison), paragraph(shareText(model))]),
+    ...under(heading(3, 'Predicted and measured'), comparison),
+    ...(comparison.length === 0 ? [] : [paragraph(shareText(model))]),
   ];
 }
 
 /** The costs of each mechanism. */
-export function modelTable({ mechanisms }: CostModel): Table {
-  return {
-    columns: columns(
-      'Crosses',
-      'Mechanism',
-      '>A call',
-      '>A row',
-      '>A number',
-      '>A text',
-      '>A byte',
-      'Beyond',
-      '>Worst residual',
-    ),
-    rows: mechanisms.map((mechanism) => [
-      `${mechanism.what} ${mechanism.direction}`,
-      `${mechanism.side} · ${mechanism.variant}`,
-      ...PIECES.map((of) => costText(mechanism, of)),
-      beyondText(mechanism),
-      formatPercent(mechanism.worst),
-    ]),
-  };
+function modelTable({ mechanisms }: CostModel): Table {
+  return tableOf(mechanisms, [
+    { title: 'Crosses', of: ({ what, direction }) => `${what} ${direction}` },
+    { title: 'Mechanism', of: sideAndVariantOf },
+    ...PIECES.map((piece) => ({ title: `>A ${piece}`, of: (mechanism: MechanismCosts) => costText(mechanism, piece) })),
+    { title: 'Beyond', of: beyondText },
+    { title: '>Worst residual', of: ({ worst }) => formatPercent(worst) },
+  ]);
 }
 
 /** A mechanism in a sentence, such as `rows in by napi-rs, array of objects (napi)`. */
-export function mechanismName({ what, direction, side, variant }: Mechanism): string {
+function mechanismName({ what, direction, side, variant }: Mechanism): string {
   return `${what} ${direction} by ${variant} (${side})`;
 }
 
@@ -79,17 +66,13 @@ function beyondText({ what, knees, costs }: MechanismCosts): string {
 }
 
 function heldOutTable({ mechanisms }: CostModel): Table {
-  return {
-    columns: columns('Cell that was not fitted', '>Measured', '>Predicted', '>Predicted / measured'),
-    rows: mechanisms.flatMap(({ heldOut }) =>
-      heldOut.map(({ id, measured, predicted }) => [
-        id,
-        formatDuration(measured),
-        formatDuration(predicted),
-        (predicted / measured).toFixed(2),
-      ]),
-    ),
-  };
+  const cells = mechanisms.flatMap(({ heldOut }) => heldOut);
+  return tableOf(cells, [
+    { title: 'Cell that was not fitted', of: ({ id }) => id },
+    { title: '>Measured', of: ({ measured }) => formatDuration(measured) },
+    { title: '>Predicted', of: ({ predicted }) => formatDuration(predicted) },
+    { title: '>Predicted / measured', of: ({ measured, predicted }) => (predicted / measured).toFixed(2) },
+  ]);
 }
 
 function shareText({ mechanisms }: CostModel): string {

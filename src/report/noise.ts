@@ -1,6 +1,7 @@
 import type { Comparison } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 import { formatPercent } from './format.js';
+import { isDecided } from './head-to-head.js';
 
 /**
  * What cells look like beside themselves: how large differences are that mean nothing, and how often they look like more. `undefined`
@@ -10,7 +11,7 @@ export function noiseText(comparisons: readonly Comparison[]): string | undefine
   const noise = comparisons.filter(({ kind }) => kind === 'noise-floor');
   if (noise.length === 0) return undefined;
   const sizes = noise.map(({ ratio }) => Math.abs(ratio - 1));
-  const wrong = noise.filter(({ verdict }) => verdict === 'faster' || verdict === 'slower').length;
+  const wrong = noise.filter(isDecided).length;
   const cells = noise.length === 1 ? '1 cell' : `${noise.length} cells`;
   return (
     `A/A: ${cells}, the odd against the even processes of each: ${formatPercent(median(sizes))} apart in the median, ` +

@@ -2,12 +2,11 @@
 import { completedOf, fastestOf, groupBy, isRequestWork } from '../compare/cell-groups.js';
 import { isNodeSide } from '../compare/comparisons.js';
 import { type Judge, judgeOf } from '../compare/judge.js';
-import { addonOverJavaScript, bestComparisonOf } from '../compare/sides.js';
+import { addonOverJavaScript } from '../compare/sides.js';
 import type { CompletedRecord, Run } from '../records/record.js';
 import { rateOf } from '../stats/summary.js';
-import { cautionOn, finder, isOpen, openText, recommended, rustInstead } from './advice.js';
+import { bestPair, cautionOn, isOpen, openText, recommended, rustInstead } from './advice.js';
 import { UNKNOWN, formatFactor, formatShortRate } from './format.js';
-import { pairsOf } from './head-to-head.js';
 import { isNativeClient } from './native-clients.js';
 import { percentileText } from './percentile.js';
 import { nameAndBatchOf } from './request-tables.js';
@@ -29,8 +28,7 @@ function adviceOn(run: Run, cells: readonly CompletedRecord[], rivals: readonly 
   const judge = judgeOf(run);
   const best = recommended(run, rivals, judge);
   if (best === undefined) return [];
-  const comparison = bestComparisonOf(run, rivals);
-  const pair = comparison && pairsOf([comparison], 'best', finder(run))[0];
+  const pair = bestPair(run, rivals);
   const clauses = [
     choice(best, rivals, judge),
     batchingWon(run, best),

@@ -1,16 +1,23 @@
 /** The tables of request work: small requests to a server, over connections with one request in flight each. */
-import { groupBy } from '../compare/cell-groups.js';
+import { type RecordOf, groupBy } from '../compare/cell-groups.js';
 import { BUSY, isServerBound } from '../compare/server-bound.js';
 import type { Comparison, CompletedRecord, Sample } from '../records/record.js';
-import { medianOf, rateOf } from '../stats/summary.js';
-import { type Table, columns, dropping } from './document.js';
+import { medianOf, processCpuOf, rateOf, serverCpuOf } from '../stats/summary.js';
+import { tableOf } from './document.js';
 import { UNKNOWN, formatCount, formatDuration, formatLatency, formatShortRate } from './format.js';
-import { type MarkedTable, type Pair, RUST_FACTOR_NOTE, bestFirst, factorOf, laneColumn } from './head-to-head.js';
-import { sideAndVariantOf } from './labels.js';
-import { forksMark, marksOf, notesOf } from './marks.js';
+import {
+  type MarkedTable,
+  type Pair,
+  RUST_FACTOR_NOTE,
+  bestFirst,
+  factorOf,
+  laneColumn,
+  marksOfPair,
+  sideTitles,
+} from './head-to-head.js';
+import { batchText, sideAndVariantOf } from './labels.js';
+import { forksMark, notesOf } from './marks.js';
 import { percentileText, requestsOf } from './percentile.js';
-
-type RecordOf = (id: string) => CompletedRecord | undefined;
 
 /** The share of its rate below which an open loop counts as too slow. */
 const KEPT_RATE = 0.95;
@@ -40,22 +47,18 @@ const SERVER_NOTE = '‖ The server was busy all the time, so this says nothing 
 export function requestTable(records: readonly CompletedRecord[], logicalCores: number): MarkedTable {
   const isLimit = (record: CompletedRecord): boolean => isClientBound(record, logicalCores);
   const ordered = groupBy(records, (record) => record.workload).flat();
-  const table: Table = {
-    columns: dropping(
-      columns('Benchmark', '>Throughput', '>Median', '>p99', '>Batch', '>Threads', '>CPU an operation'),
-      'CPU an operation',
-      'Median',
-    ),
-    rows: ordered.map((record) => [
-      `${record.workload}, ${sideAndVariantOf(record)}`,
-      formatShortRate(rateOf(record)) + (isLimit(record) ? CLIENT_LIMIT : '') + serverMark(record),
-      percentileText(record, 'p50'),
-      percentileText(record, 'p99'),
-      formatCount(record.batch),
-      threadsOf(record),
-      cpuOf(record),
-    ]),
-  };
+  const table = tableOf(ordered, [
+    { title: 'Benchmark', of: (record) => `${record.workload}, ${sideAndVariantOf(record)}` },
+    {
+      title: '>Throughput',
+      of: (record) => formatShortRate(rateOf(record)) + (isLimit(record) ? CLIENT_LIMIT : '') + serverMark(record),
+    },
+    { title: '>Median', of: (record) => percentileText(record, 'p50'), goes: 1 },
+    { title: '>p99', of: (record) => percentileText(record, 'p99') },
+    { title: '>Batch', of: ({ batch }) => formatCount(batch) },
+    { title: '>Threads', of: threadsOf },
+    { title: '>CPU an operation', of: cpuOf, goes: 0 },
+  ]);
   const notes = [
     THREADS_NOTE,
     CPU_NOTE,
@@ -73,40 +76,30 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
  */
 export function requestHeadToHeadTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
   const pairs = bestFirst(comparisons, recordOf);
-  const lane = laneColumn(pairs);
+  const [rustTitle, nodeTitle] = sideTitles(pairs);
   const won = batchingOf(comparisons);
+  const limitOf = ({ rust, node }: Pair): string => serverMark(rust, node);
   return {
-    table: {
-      columns: dropping(
-        columns('Benchmark', ...lane.title, '>Threads', ...lane.sides, '>Rust factor', '>Batching won'),
-        'Batching won',
-        lane.sides[0],
-      ),
-      rows: pairs.map((pair) => {
-        const { comparison, rust, node } = pair;
-        return [
-          comparison.workload,
-          ...lane.of(pair),
-          formatCount(comparison.threads),
-          nameBatchAndRateOf(rust).replace(/^rust · /, ''),
-          nameBatchAndRateOf(node),
-          factorOf(comparison) + processMark(pair) + serverMark(rust, node),
-          won(node.id),
-        ];
-      }),
-    },
+    table: tableOf(pairs, [
+      { title: 'Benchmark', of: ({ comparison }) => comparison.workload },
+      ...laneColumn(pairs),
+      { title: '>Threads', of: ({ comparison }) => formatCount(comparison.threads) },
+      { title: rustTitle, of: ({ rust }) => nameBatchAndRateOf(rust).replace(/^rust · /, ''), goes: 1 },
+      { title: nodeTitle, of: ({ node }) => nameBatchAndRateOf(node) },
+      { title: '>Rust factor', of: (pair) => factorOf(pair.comparison) + marksOfPair(pair) + limitOf(pair) },
+      { title: '>Batching won', of: ({ node }) => won(node.id), goes: 0 },
+    ]),
     notes: [
       ...(pairs.length === 0 ? [] : [RUST_FACTOR_NOTE]),
-      ...notesOf(pairs.map((pair) => processMark(pair) + won(pair.node.id))),
-      ...(pairs.some(({ rust, node }) => serverMark(rust, node) !== '') ? [SERVER_NOTE] : []),
+      ...notesOf(pairs.map((pair) => marksOfPair(pair) + won(pair.node.id))),
+      ...(pairs.some((pair) => limitOf(pair) !== '') ? [SERVER_NOTE] : []),
     ],
   };
 }
 
 /** The name of a cell with its batch, if it has one: `napi · KvClient.mget, batch 64`. */
 export function nameAndBatchOf(record: CompletedRecord): string {
-  const batch = record.batch === undefined || record.batch === 1 ? '' : `, batch ${record.batch}`;
-  return sideAndVariantOf(record) + batch;
+  return sideAndVariantOf(record) + batchText(record);
 }
 
 function nameBatchAndRateOf(record: CompletedRecord): string {
@@ -124,19 +117,14 @@ function batchingOf(comparisons: readonly Comparison[]): (id: string) => string 
   };
 }
 
-/** The mark of few processes only: the number of operations does not matter to a rate of requests. */
-function processMark({ rust, node, comparison }: Pair): string {
-  return marksOf({ ...rust, rows: node.rows }, node, comparison.forks);
-}
-
 /** The CPU time of one operation, of the client and of the server. */
 function cpuOf(record: CompletedRecord): string {
   const each = (seconds: (sample: Sample) => number | undefined): string | undefined => {
     const median = medianOf(record, seconds);
     return median === undefined ? undefined : formatDuration(median / record.rows);
   };
-  const server = each(serverSeconds);
-  return `${each(clientSeconds) ?? UNKNOWN}${server === undefined ? '' : ` + ${server}`}`;
+  const server = each(serverCpuOf);
+  return `${each(processCpuOf) ?? UNKNOWN}${server === undefined ? '' : ` + ${server}`}`;
 }
 
 /** The threads of a cell, with its processes where there are several: `32 × 2`. */
@@ -180,24 +168,10 @@ function openLoopNotes(record: CompletedRecord): string[] {
   ];
 }
 
-const share = (seconds: number | undefined, sample: Sample): number | undefined =>
-  seconds === undefined || sample.seconds === 0 ? undefined : seconds / sample.seconds;
+/** The parts of a sample's time for which its process, or the thread that runs JavaScript, was busy. */
+const clientShare = (sample: Sample): number | undefined => shareOf(processCpuOf(sample), sample);
+const mainThreadShare = (sample: Sample): number | undefined => shareOf(sample.mainThreadCpuSeconds, sample);
 
-const sumOf = (a: number | undefined, b: number | undefined): number | undefined =>
-  a === undefined || b === undefined ? undefined : a + b;
-
-function clientSeconds({ cpuUserSeconds, cpuSystemSeconds }: Sample): number | undefined {
-  return sumOf(cpuUserSeconds, cpuSystemSeconds);
-}
-
-function serverSeconds({ serverCpuUserSeconds, serverCpuSystemSeconds }: Sample): number | undefined {
-  return sumOf(serverCpuUserSeconds, serverCpuSystemSeconds);
-}
-
-function clientShare(sample: Sample): number | undefined {
-  return share(clientSeconds(sample), sample);
-}
-
-function mainThreadShare(sample: Sample): number | undefined {
-  return share(sample.mainThreadCpuSeconds, sample);
+function shareOf(cpu: number | undefined, { seconds }: Sample): number | undefined {
+  return cpu === undefined || seconds === 0 ? undefined : cpu / seconds;
 }

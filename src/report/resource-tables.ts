@@ -1,7 +1,7 @@
 import type { CompletedRecord, Sample } from '../records/record.js';
 import { groupBy, isRequestWork } from '../compare/cell-groups.js';
 import { medianOf } from '../stats/summary.js';
-import { type Table, columns } from './document.js';
+import { type ColumnOf, type Table, tableOf } from './document.js';
 import { type CrossingShareOf, crossingText } from './crossing-share.js';
 import { UNKNOWN, formatBytes, formatCount, formatMilliseconds, formatSeconds } from './format.js';
 import { nameOf, transportColumn } from './labels.js';
@@ -12,66 +12,55 @@ import { nameOf, transportColumn } from './labels.js';
  * crossing and JavaScript, it has a column.
  */
 export function resourcesTable(records: readonly CompletedRecord[], shareOf: CrossingShareOf = () => undefined): Table {
-  const transport = transportColumn(records);
-  const requests = records.some(isRequestWork);
-  const server = records.some(({ samples }) => samples.some((sample) => sample.serverCpuUserSeconds !== undefined));
-  const crosses = records.some((record) => shareOf(record) !== undefined);
-  const crossingOf = (record: CompletedRecord): string => {
-    const share = shareOf(record);
-    return share === undefined ? UNKNOWN : crossingText(share);
+  const measured = (title: string, measure: Measure): ColumnOf<CompletedRecord> => {
+    return { title: `>${title} (s)`, of: (record) => formatSeconds(medianOf(record, measure)) };
   };
+  const server = records.some(({ samples }) => samples.some((sample) => sample.serverCpuUserSeconds !== undefined));
+  return tableOf(groupBy(records, (record) => record.workload).flat(), [
+    { title: 'Workload', of: ({ workload }) => workload },
+    { title: 'Variant', of: nameOf },
+    ...transportColumn(records, (record) => record),
+    ...(records.some(isRequestWork) ? REQUEST_COLUMNS : []),
+    measured('Time', ({ seconds }) => seconds),
+    ...(records.some(shareOf) ? [crossingColumn(shareOf)] : []),
+    measured('Encode', ({ encodeSeconds }) => encodeSeconds),
+    measured('Decode', ({ decodeSeconds }) => decodeSeconds),
+    measured('CPU user', ({ cpuUserSeconds }) => cpuUserSeconds),
+    measured('CPU sys', ({ cpuSystemSeconds }) => cpuSystemSeconds),
+    ...(server
+      ? [
+          measured('Server user', ({ serverCpuUserSeconds }) => serverCpuUserSeconds),
+          measured('Server sys', ({ serverCpuSystemSeconds }) => serverCpuSystemSeconds),
+        ]
+      : []),
+    measured('Main thread', ({ mainThreadCpuSeconds }) => mainThreadCpuSeconds),
+    measured('GC', ({ gcSeconds }) => gcSeconds),
+    {
+      title: '>Longest stall (ms)',
+      of: (record) => formatMilliseconds(maximumOf(record, ({ longestStallMs }) => longestStallMs)),
+    },
+    { title: '>Peak RSS', of: (record) => formatBytes(maximumOf(record, ({ peakRssBytes }) => peakRssBytes)) },
+  ]);
+}
+
+const REQUEST_COLUMNS: readonly ColumnOf<CompletedRecord>[] = [
+  { title: '>Threads', of: ({ threads }) => formatCount(threads) },
+  { title: '>Batch', of: ({ batch }) => formatCount(batch) },
+];
+
+function crossingColumn(shareOf: CrossingShareOf): ColumnOf<CompletedRecord> {
   return {
-    columns: columns(
-      'Workload',
-      'Variant',
-      ...transport.title,
-      ...(requests ? ['>Threads', '>Batch'] : []),
-      '>Time (s)',
-      ...(crosses ? ['>Crossing and JavaScript'] : []),
-      '>Encode (s)',
-      '>Decode (s)',
-      '>CPU user (s)',
-      '>CPU sys (s)',
-      ...(server ? ['>Server user (s)', '>Server sys (s)'] : []),
-      '>Main thread (s)',
-      '>GC (s)',
-      '>Longest stall (ms)',
-      '>Peak RSS',
-    ),
-    rows: groupBy(records, (record) => record.workload)
-      .flat()
-      .map((record) => [
-        record.workload,
-        nameOf(record),
-        ...transport.of(record),
-        ...(requests ? [formatCount(record.threads), formatCount(record.batch)] : []),
-        formatSeconds(record.summary.medianSeconds),
-        ...(crosses ? [crossingOf(record)] : []),
-        formatSeconds(medianOf(record, (sample) => sample.encodeSeconds)),
-        formatSeconds(medianOf(record, (sample) => sample.decodeSeconds)),
-        formatSeconds(medianOf(record, (sample) => sample.cpuUserSeconds)),
-        formatSeconds(medianOf(record, (sample) => sample.cpuSystemSeconds)),
-        ...(server
-          ? [
-              formatSeconds(medianOf(record, (sample) => sample.serverCpuUserSeconds)),
-              formatSeconds(medianOf(record, (sample) => sample.serverCpuSystemSeconds)),
-            ]
-          : []),
-        formatSeconds(medianOf(record, (sample) => sample.mainThreadCpuSeconds)),
-        formatSeconds(medianOf(record, (sample) => sample.gcSeconds)),
-        formatMilliseconds(maximumOf(record, (sample) => sample.longestStallMs)),
-        formatBytes(maximumOf(record, (sample) => sample.peakRssBytes)),
-      ]),
+    title: '>Crossing and JavaScript',
+    of: (record) => {
+      const share = shareOf(record);
+      return share === undefined ? UNKNOWN : crossingText(share);
+    },
   };
 }
 
 type Measure = (sample: Sample) => number | undefined;
 
-function maximumOf(record: CompletedRecord, measure: Measure): number | undefined {
-  const values = measured(record, measure);
+function maximumOf({ samples }: CompletedRecord, measure: Measure): number | undefined {
+  const values = samples.flatMap((sample) => measure(sample) ?? []);
   return values.length === 0 ? undefined : Math.max(...values);
-}
-
-function measured(record: CompletedRecord, measure: Measure): number[] {
-  return record.samples.map(measure).filter((value) => value !== undefined);
 }

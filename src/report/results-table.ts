@@ -1,7 +1,7 @@
 import type { CompletedRecord, FailedRecord, RunRecord, Sample, SkippedRecord } from '../records/record.js';
 import { medianOf } from '../stats/summary.js';
 import { groupBy } from '../compare/cell-groups.js';
-import { type Table, columns, dropping } from './document.js';
+import { type ColumnOf, type Table, tableOf } from './document.js';
 import { UNKNOWN, formatMebibytes, formatQueries, formatRate, formatRows, formatSeconds } from './format.js';
 import { sideAndVariantOf, transportColumn } from './labels.js';
 
@@ -12,46 +12,36 @@ import { sideAndVariantOf, transportColumn } from './labels.js';
 export function resultsTable(records: readonly CompletedRecord[]): Table {
   const ordered = groupBy(records, (record) => record.workload).flat();
   const sharing = new Map(groupBy(ordered, lineOf).flatMap((group) => group.map((record) => [record.id, group])));
-  const transport = transportColumn(ordered);
+  const isAmbiguous = ({ id, lane }: CompletedRecord): boolean => sharing.get(id)!.some((other) => other.lane !== lane);
   const hasQueries = ordered.some(({ queries }) => queries !== undefined);
   const hasCodec = ordered.some(({ samples }) => samples.some((sample) => codecSeconds(sample) > 0));
-  return {
-    columns: dropping(
-      columns(
-        'Workload',
-        'Variant',
-        'Flavor',
-        ...transport.title,
-        '>Rows',
-        '>Time (s)',
-        ...(hasCodec ? ['>End to end (s)'] : []),
-        '>Rows/s',
-        '>MiB/s',
-        ...(hasQueries ? ['>Queries/s'] : []),
-      ),
-      'End to end (s)',
-      'MiB/s',
-      'Flavor',
-      'Rows',
-      'Time (s)',
-    ),
-    rows: ordered.map((record) => {
-      const isAmbiguous = sharing.get(record.id)!.some((other) => other.lane !== record.lane);
-      return [
-        record.workload,
-        sideAndVariantOf(record) + (isAmbiguous ? ` (${record.lane})` : ''),
-        record.flavor ?? UNKNOWN,
-        ...transport.of(record),
-        formatRows(record.rows),
-        formatSeconds(record.summary.medianSeconds),
-        ...(hasCodec ? [formatSeconds(medianOf(record, (sample) => endToEndSeconds(sample, record.workers)))] : []),
-        formatRate(record.summary.rowsPerSecond),
-        formatMebibytes(record.summary.mebibytesPerSecond),
-        ...(hasQueries ? [formatQueries(record.summary.queriesPerSecond)] : []),
-      ];
-    }),
-  };
+  return tableOf(ordered, [
+    { title: 'Workload', of: ({ workload }) => workload },
+    {
+      title: 'Variant',
+      of: (record) => sideAndVariantOf(record) + (isAmbiguous(record) ? ` (${record.lane})` : ''),
+    },
+    { title: 'Flavor', of: ({ flavor }) => flavor ?? UNKNOWN, goes: 2 },
+    ...transportColumn(ordered, (record) => record),
+    { title: '>Rows', of: ({ rows }) => formatRows(rows), goes: 3 },
+    { title: '>Time (s)', of: ({ summary }) => formatSeconds(summary.medianSeconds), goes: 4 },
+    ...(hasCodec ? [END_TO_END] : []),
+    { title: '>Rows/s', of: ({ summary }) => formatRate(summary.rowsPerSecond) },
+    { title: '>MiB/s', of: ({ summary }) => formatMebibytes(summary.mebibytesPerSecond), goes: 1 },
+    ...(hasQueries ? [QUERIES] : []),
+  ]);
 }
+
+const END_TO_END: ColumnOf<CompletedRecord> = {
+  title: '>End to end (s)',
+  of: (record) => formatSeconds(medianOf(record, (sample) => endToEndSeconds(sample, record.workers))),
+  goes: 0,
+};
+
+const QUERIES: ColumnOf<CompletedRecord> = {
+  title: '>Queries/s',
+  of: ({ summary }) => formatQueries(summary.queriesPerSecond),
+};
 
 /** The seconds of encoding and decoding, of all workers together. */
 function codecSeconds({ encodeSeconds = 0, decodeSeconds = 0 }: Sample): number {
@@ -72,10 +62,11 @@ function lineOf(record: CompletedRecord): string {
 export function unfinishedTable(records: readonly RunRecord[]): Table {
   const unfinished = records.filter((record) => record.outcome !== 'completed');
   const groups = groupBy(unfinished, reasonOf).toSorted(([a], [b]) => a!.outcome.localeCompare(b!.outcome));
-  return {
-    columns: columns('Cell', 'Outcome', 'Why'),
-    rows: groups.map((group) => [named(group), group[0]!.outcome, reasonOf(group[0]!)]),
-  };
+  return tableOf(groups, [
+    { title: 'Cell', of: named },
+    { title: 'Outcome', of: ([first]) => first!.outcome },
+    { title: 'Why', of: ([first]) => reasonOf(first!) },
+  ]);
 }
 
 /** Why a cell has no samples. Cells of one reason are shown as one. */

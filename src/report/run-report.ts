@@ -1,11 +1,11 @@
-import { completedOf, groupBy, isRequestWork } from '../compare/cell-groups.js';
+import { completedOf, groupBy, isRequestWork, recordsById } from '../compare/cell-groups.js';
 import type { Comparison, CompletedRecord, Run, RunRecord } from '../records/record.js';
 import { adviceFor } from './advice.js';
 import { callTable, isCall } from './call-table.js';
 import { COMPACT_NOTE, isCompact } from './compact.js';
 import { CROSSING_NOTE, crossingShareOf } from './crossing-share.js';
 import { settingTable } from './setting-table.js';
-import { type Block, heading, list, paragraph, renderMarkdown, renderTerminal, tableBlock } from './document.js';
+import { type Block, heading, list, paragraph, renderMarkdown, renderTerminal, tableBlock, under } from './document.js';
 import { type MarkedTable, headToHeadTable } from './head-to-head.js';
 import { hostLines } from './host-block.js';
 import { modelBlocks } from './model-table.js';
@@ -42,7 +42,7 @@ function runDocument(run: Run, extent: Extent = { withResources: true }): Block[
     ...(isCompact(run) ? [paragraph(COMPACT_NOTE)] : []),
     ...engines.flatMap((records) => engineBlocks(run, records, extent)),
     ...modelBlocks(run.model),
-    ...unfinishedBlocks(run.records),
+    ...under(heading(2, 'Failed and skipped'), tableBlock(unfinishedTable(run.records))),
     ...noiseBlocks(run.comparisons),
   ];
 }
@@ -52,12 +52,11 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
   const engine = records[0]?.engine ?? '';
   const completed = completedOf(records);
   if (completed.length === 0) return [];
-  const byId = new Map(completedOf(run.records).map((record) => [record.id, record]));
+  const recordOf = recordsById(run.records);
   const callIds = new Set(completed.filter(isCall).map(({ id }) => id));
   const comparisons = run.comparisons.filter(
     (comparison) => comparison.engine === engine && !callIds.has(comparison.numerator),
   );
-  const recordOf = (id: string): CompletedRecord | undefined => byId.get(id);
   const rowWork = comparisons.filter((comparison) => !isRequestWork(comparison));
   const requestWork = comparisons.filter(isRequestWork);
   const requests = requestTable(completed.filter(isRequestWork), run.context.host.logicalCores);
@@ -94,16 +93,11 @@ function adaptationBlocks(adaptations: readonly string[] = []): Block[] {
 
 function runtimeBlocks(calls: readonly CompletedRecord[], { context }: Run): Block[] {
   const blocks = tableBlock(runtimeTable(calls, context.versions['node'] ?? ''));
-  return blocks.length === 0 ? [] : [heading(3, 'The same call on each runtime'), ...blocks];
+  return under(heading(3, 'The same call on each runtime'), blocks);
 }
 
 function headToHeadBlocks(title: string, { table, notes }: MarkedTable): Block[] {
   return table.rows.length === 0 ? [] : [heading(3, title), ...tableBlock(table), ...notes.map(paragraph)];
-}
-
-function unfinishedBlocks(records: readonly RunRecord[]): Block[] {
-  const blocks = tableBlock(unfinishedTable(records));
-  return blocks.length === 0 ? [] : [heading(2, 'Failed and skipped'), ...blocks];
 }
 
 function noiseBlocks(comparisons: readonly Comparison[]): Block[] {

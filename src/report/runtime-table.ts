@@ -1,8 +1,8 @@
 import { groupBy } from '../compare/cell-groups.js';
 import type { CompletedRecord } from '../records/record.js';
-import { quantile } from '../stats/quantile.js';
-import { type Table, columns } from './document.js';
-import { UNKNOWN, formatCount, formatDuration } from './format.js';
+import { eachAt } from './call-table.js';
+import { type Table, tableOf } from './document.js';
+import { UNKNOWN, formatCount } from './format.js';
 import { sideAndVariantOf } from './labels.js';
 
 /**
@@ -11,25 +11,16 @@ import { sideAndVariantOf } from './labels.js';
  */
 export function runtimeTable(records: readonly CompletedRecord[], own: string): Table {
   const groups = groupBy(records, ownIdOf).filter((group) => group.some(({ runtime }) => runtime !== undefined));
-  const runtimes = [...new Set(groups.flat().map(({ runtime }) => runtime))];
-  const others = runtimes.filter((runtime) => runtime !== undefined);
-  return {
-    columns: columns(
-      'Workload',
-      'Variant',
-      '>At once',
-      ...['', ...others].map((name) => `>${name || `Node.js ${own}`}`),
-    ),
-    rows: groups.map((group) => {
-      const { runtime: _, ...cell } = group[0]!;
-      return [
-        cell.workload,
-        sideAndVariantOf(cell),
-        formatCount(cell.batch ?? 1),
-        ...[undefined, ...others].map((name) => timeText(group.find(({ runtime }) => runtime === name))),
-      ];
-    }),
-  };
+  const others = [...new Set(groups.flat().flatMap(({ runtime }) => runtime ?? []))];
+  return tableOf(groups, [
+    { title: 'Workload', of: ([first]) => first!.workload },
+    { title: 'Variant', of: ([first]) => sideAndVariantOf({ ...first!, runtime: undefined }) },
+    { title: '>At once', of: ([first]) => formatCount(first!.batch ?? 1) },
+    ...[undefined, ...others].map((name) => ({
+      title: `>${name ?? `Node.js ${own}`}`,
+      of: (group: readonly CompletedRecord[]) => timeText(group.find(({ runtime }) => runtime === name)),
+    })),
+  ]);
 }
 
 /** The id of the cell of the run's own runtime that does the same. */
@@ -39,7 +30,5 @@ function ownIdOf({ id, runtime }: CompletedRecord): string {
 
 function timeText(record: CompletedRecord | undefined): string {
   if (record === undefined) return UNKNOWN;
-  const seconds = record.samples.map((sample) => sample.seconds);
-  const each = (part: number): string => formatDuration(quantile(seconds, part) / record.rows);
-  return `${each(0.5)} (${each(0.25)}–${each(0.75)})`;
+  return `${eachAt(record, 0.5)} (${eachAt(record, 0.25)}–${eachAt(record, 0.75)})`;
 }

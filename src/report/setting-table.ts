@@ -3,7 +3,7 @@ import { groupBy } from '../compare/cell-groups.js';
 import { rateRatio } from '../compare/rate-ratio.js';
 import type { CompletedRecord, SimulatedNetwork } from '../records/record.js';
 import { rateOf } from '../stats/summary.js';
-import { columns, dropping } from './document.js';
+import { tableOf } from './document.js';
 import { UNKNOWN, formatCount, formatFactorInterval, formatShortRate } from './format.js';
 import type { MarkedTable } from './head-to-head.js';
 import { networkText } from './network-text.js';
@@ -26,27 +26,19 @@ export function settingTable(records: readonly CompletedRecord[], network?: Simu
     [...clients].filter((client) => client.startsWith(`${side}, `)).length > 1 ? `${side}, ${clientOf(variant)}` : side;
   const rows = groupBy(ofFamilies, ({ family, workload, side, variant, lane, engine, batch, threads, rate }) =>
     JSON.stringify([family, workload, side, clientOf(variant), lane, engine, batch, threads, rate]),
-  ).flatMap((group) => rowOf(group, sideText));
+  ).flatMap(settingsOf);
   return {
-    table: {
-      columns: dropping(
-        columns(
-          'Benchmark',
-          'Side',
-          '>Batch',
-          '>Threads',
-          '>All gRPC',
-          '>Hybrid',
-          '>Hybrid factor',
-          '>Direct only',
-          '>Direct factor',
-        ),
-        'Hybrid',
-        'Direct only',
-        'All gRPC',
-      ),
-      rows,
-    },
+    table: tableOf(rows, [
+      { title: 'Benchmark', of: ({ grpc }) => grpc.workload },
+      { title: 'Side', of: ({ grpc }) => sideText(grpc) },
+      { title: '>Batch', of: ({ grpc }) => formatCount(grpc.batch) },
+      { title: '>Threads', of: ({ grpc }) => formatCount(grpc.threads) },
+      { title: '>All gRPC', of: ({ grpc }) => measured(grpc), goes: 2 },
+      { title: '>Hybrid', of: ({ hybrid }) => measured(hybrid), goes: 0 },
+      { title: '>Hybrid factor', of: ({ grpc, hybrid }) => wonBy(hybrid, grpc) },
+      { title: '>Direct only', of: ({ direct }) => measured(direct), goes: 1 },
+      { title: '>Direct factor', of: ({ grpc, direct }) => wonBy(direct, grpc) },
+    ]),
     notes: rows.length === 0 ? [] : [NOTE, ...(network === undefined ? [] : [`${networkText(network)}.`])],
   };
 }
@@ -60,28 +52,23 @@ function clientOf(variant: string): string {
   return variant.split(', ')[0]!;
 }
 
-function rowOf(records: readonly CompletedRecord[], sideText: (record: CompletedRecord) => string): string[][] {
+/** The same work in each of the settings. */
+interface Settings {
+  readonly grpc: CompletedRecord;
+  readonly hybrid: CompletedRecord | undefined;
+  readonly direct: CompletedRecord | undefined;
+}
+
+function settingsOf(records: readonly CompletedRecord[]): Settings[] {
   const over = (transport: string): CompletedRecord | undefined =>
     records.find((record) => record.transport === transport);
-  const [grpc, hybrid, direct] = [over('grpc'), over('hybrid'), over('direct')];
-  if (grpc === undefined) return [];
-  const wonBy = (record: CompletedRecord | undefined): string => {
-    const ratio = record && rateRatio(record, grpc);
-    return ratio === undefined ? UNKNOWN : formatFactorInterval(ratio);
-  };
-  return [
-    [
-      grpc.workload,
-      sideText(grpc),
-      formatCount(grpc.batch),
-      formatCount(grpc.threads),
-      measured(grpc),
-      measured(hybrid),
-      wonBy(hybrid),
-      measured(direct),
-      wonBy(direct),
-    ],
-  ];
+  const grpc = over('grpc');
+  return grpc === undefined ? [] : [{ grpc, hybrid: over('hybrid'), direct: over('direct') }];
+}
+
+function wonBy(record: CompletedRecord | undefined, grpc: CompletedRecord): string {
+  const ratio = record && rateRatio(record, grpc);
+  return ratio === undefined ? UNKNOWN : formatFactorInterval(ratio);
 }
 
 function measured(record: CompletedRecord | undefined): string {

@@ -1,5 +1,5 @@
 /** What one needs at the end of a run: one line a workload, and what is wrong with the run. The rest stands in `run.md`. */
-import { completedOf, contestOf, groupBy, isRequestWork, largestOfEach } from '../compare/cell-groups.js';
+import { completedOf, contestOf, groupBy, largestOfEach } from '../compare/cell-groups.js';
 import { isNodeSide } from '../compare/comparisons.js';
 import { type Judge, judgeOf } from '../compare/judge.js';
 import { type AddonOverJavaScript, addonOverJavaScript, bestComparisonOf } from '../compare/sides.js';
@@ -7,10 +7,10 @@ import type { Comparison, CompletedRecord, Run } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 import { recommended } from './advice.js';
 import { isCall } from './call-table.js';
-import { type Block, type Table, columns, dropping, list, paragraph, renderTerminal, tableBlock } from './document.js';
+import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf } from './document.js';
 import { UNKNOWN, formatFactorInterval, formatInterval, formatPercent, formatRateOf } from './format.js';
-import { RUST_FACTOR_NOTE } from './head-to-head.js';
-import { marksOf, notesOf } from './marks.js';
+import { RUST_FACTOR_NOTE, isDecided } from './head-to-head.js';
+import { marksInRun, notesOf } from './marks.js';
 import { nameAndBatchOf } from './request-tables.js';
 import { unfinishedTable } from './results-table.js';
 
@@ -101,37 +101,32 @@ function answerOn(run: Run, contest: readonly CompletedRecord[], judge: Judge): 
 
 function answerTable(answers: readonly Answer[]): Table {
   const engines = new Set(answers.map(({ node }) => node.engine));
-  const titles = columns(
-    'Workload',
-    ...(engines.size > 1 ? ['Engine'] : []),
-    'Best from Node',
-    '>Rate',
-    '>Rust factor',
-    '>Addon factor',
-  );
-  return {
-    // JavaScript alone crosses nothing: what a call costs shows in the addon's factor.
-    columns: answers.every(({ node }) => isCall(node))
-      ? dropping(titles, 'Rate', 'Rust factor')
-      : dropping(titles, 'Addon factor', 'Rate'),
-    rows: answers.map(({ node, rust, addon }) => [
-      workloadText(node),
-      ...(engines.size > 1 ? [node.engine] : []),
-      nameAndBatchOf(node),
-      formatRateOf(node),
-      rust === undefined ? UNKNOWN : factorText(rust.comparison) + rustMarks(rust, node),
-      addon === undefined ? UNKNOWN : factorText(addon.judged) + addonMarks(addon),
-    ]),
-  };
+  // JavaScript alone crosses nothing: what a call costs shows in the addon's factor.
+  const areCalls = answers.every(({ node }) => isCall(node));
+  return tableOf(answers, [
+    { title: 'Workload', of: ({ node }) => workloadText(node) },
+    ...(engines.size > 1 ? [{ title: 'Engine', of: ({ node }: Answer) => node.engine }] : []),
+    { title: 'Best from Node', of: ({ node }) => nameAndBatchOf(node) },
+    { title: '>Rate', of: ({ node }) => formatRateOf(node), goes: areCalls ? 0 : 1 },
+    {
+      title: '>Rust factor',
+      of: ({ node, rust }) => (rust === undefined ? UNKNOWN : factorText(rust.comparison) + rustMarks(rust, node)),
+      goes: areCalls ? 1 : undefined,
+    },
+    {
+      title: '>Addon factor',
+      of: ({ addon }) => (addon === undefined ? UNKNOWN : factorText(addon.judged) + addonMarks(addon)),
+      goes: areCalls ? undefined : 0,
+    },
+  ]);
 }
 
-/** The marks of Rust over Node: the number of operations does not matter to a rate of requests. */
 function rustMarks({ comparison, record }: NonNullable<Answer['rust']>, node: CompletedRecord): string {
-  return marksOf(isRequestWork(node) ? { ...record, rows: node.rows } : record, node, comparison.forks);
+  return marksInRun(record, node, comparison.forks);
 }
 
 function addonMarks({ addon, javaScript, forks }: AddonOverJavaScript): string {
-  return marksOf(isRequestWork(addon) ? { ...addon, rows: javaScript.rows } : addon, javaScript, forks);
+  return marksInRun(addon, javaScript, forks);
 }
 
 function workloadText({ workload, transport, threads }: CompletedRecord): string {
@@ -177,7 +172,7 @@ function worstWarning({ records, comparisons, context }: Run, answers: readonly 
   const failed = records.filter(({ outcome }) => outcome === 'failed').length;
   if (failed > 0) return `${failed} of ${records.length} cells failed.`;
   const noise = comparisons.filter(({ kind }) => kind === 'noise-floor');
-  const wrong = noise.filter(({ verdict }) => verdict === 'faster' || verdict === 'slower').length;
+  const wrong = noise.filter(isDecided).length;
   if (noise.length >= CELLS_FOR_NOISE && wrong / noise.length > TOO_OFTEN_WRONG) {
     return `the machine was not quiet: ${wrong} of ${noise.length} cells look faster or slower than themselves.`;
   }

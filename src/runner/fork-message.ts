@@ -1,7 +1,8 @@
 /** What passes between the process of a run and its forks, each of which measures one cell. */
 import type { SentError } from '../errors.js';
 import type { FamilyOptions, PlannedCell } from '../families/workload.js';
-import type { Checksum, Sample } from '../records/record.js';
+import type { Sample } from '../records/record.js';
+import type { ForkRecord } from '../records/run-log.js';
 import type { SamplingPolicy } from './sampling.js';
 
 /** What a fork is to measure: the first message to it. */
@@ -25,10 +26,7 @@ export interface ForkAbort {
 }
 
 /** What one fork measured. */
-export interface ForkResult {
-  readonly samples: readonly Sample[];
-  readonly checksum: Checksum;
-}
+export type ForkResult = Omit<ForkRecord, 'id'>;
 
 /** A step of a fork. */
 export type ForkStep =

@@ -1,15 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
-/** CPU time in seconds. */
-export interface CpuSeconds {
-  readonly user: number;
-  readonly system: number;
+import type { ProcessCpu } from '../host/process-cpu.js';
+
+/** The CPU time in seconds of what Node reports in microseconds. */
+export function cpuSeconds({ user, system }: ProcessCpu): ProcessCpu {
+  return { user: user / MICROSECONDS_PER_SECOND, system: system / MICROSECONDS_PER_SECOND };
 }
 
 /** Reads a sample's costs beside its time. A figure that the platform does not report is `undefined`. */
 export interface ResourceReader {
   /** The CPU time of the calling thread since its start. */
-  threadCpu(): CpuSeconds | undefined;
+  threadCpu(): ProcessCpu | undefined;
   /** Resets the largest resident set; returns `false` if that is not possible. */
   resetPeakRss(): boolean;
   /** The largest resident set in bytes, since the last reset if there was one, else since the start of the process. */
@@ -25,8 +26,7 @@ const MICROSECONDS_PER_SECOND = 1e6;
 export const nodeResources: ResourceReader = {
   threadCpu() {
     const usage = (process as { threadCpuUsage?: () => NodeJS.CpuUsage }).threadCpuUsage?.();
-    if (usage === undefined) return undefined;
-    return { user: usage.user / MICROSECONDS_PER_SECOND, system: usage.system / MICROSECONDS_PER_SECOND };
+    return usage && cpuSeconds(usage);
   },
 
   resetPeakRss() {

@@ -1,4 +1,4 @@
-import { mapOf, objectOf, positiveCount } from '../records/shape.js';
+import { checkBy } from '../records/shape.js';
 import type { RunContext } from '../records/record.js';
 import { BoundaryError } from '../errors.js';
 import { hasHidden, redactUrl } from '../redact-url.js';
@@ -153,13 +153,20 @@ export function publicConfig(config: object, known: OptionTable): Record<string,
   return { ...config, ...nest(Object.fromEntries(values)) };
 }
 
+/** What a logged configuration must have: options may be absent, but the rows of the families may not. */
+const checkLogged = checkBy({
+  type: 'object',
+  required: ['rows'],
+  properties: { rows: { type: 'object', additionalProperties: { type: 'integer', minimum: 1 } } },
+});
+
 /**
  * The request that resumes a run: options that the user leaves out are as at its start. Throws a `BoundaryError` with the code
  * `BB_RESUME_MISMATCH` if the two disagree, and with another code if the log's configuration has another shape.
  */
 export function resumeRequest(request: RunRequest, logged: RunContext['config'], known: OptionTable): RunRequest {
   const path = 'the configuration of the run to resume';
-  objectOf<{ rows: object }>({ rows: mapOf(positiveCount) })(logged, path);
+  checkLogged(logged, path);
   const { rows, ...rest } = logged as unknown as RunConfig;
   const before = flatten({ ...rest, rows: singleValueOf(Object.values(rows)) });
   for (const [name, value] of Object.entries(before)) {

@@ -15,6 +15,9 @@ import { BoundaryError } from '../errors.js';
 import { exists, makeFolder, writeAtomically } from './files.js';
 import { RunLock } from './run-lock.js';
 
+/** The content of a log that ends with a whole line. */
+type WholeLog = Omit<RunLog, 'truncated'>;
+
 /** The files of a run: `run.jsonl` during the run, `run.json`, `run.md` and `run.html` at its end. */
 export class RunDirectory {
   readonly path: string;
@@ -24,7 +27,7 @@ export class RunDirectory {
   #forks: readonly ForkRecord[];
   #log: FileHandle | undefined;
 
-  private constructor(path: string, lock: RunLock, { context, records, forks }: Omit<RunLog, 'truncated'>) {
+  private constructor(path: string, lock: RunLock, { context, records, forks }: WholeLog) {
     this.path = path;
     this.#lock = lock;
     this.#context = context;
@@ -41,20 +44,14 @@ export class RunDirectory {
     const path = given ?? defaultDirectory(new Date(context.startedAt));
     return saving(`can't keep results in ${path}`, NOTHING_MEASURED, async () => {
       const own = given === undefined ? await makeNewFolder(path) : await makeFolder(path);
-      const lock = await RunLock.take(own);
-      try {
+      return RunDirectory.#locked(own, async () => {
         if (await exists(join(own, 'run.jsonl'))) {
           throw new BoundaryError('BB_OUT_EXISTS', `${own} holds a run already`, {
             hint: 'Add --resume to go on with it, or choose another directory.',
           });
         }
-        const directory = new RunDirectory(own, lock, { context, records: [], forks: [] });
-        await directory.#rewriteLog();
-        return directory;
-      } catch (error) {
-        await lock.release();
-        throw error;
-      }
+        return { context, records: [], forks: [] };
+      });
     });
   }
 
@@ -67,18 +64,23 @@ export class RunDirectory {
     if (!(await exists(log))) {
       throw new BoundaryError('BB_RESUME_NOTHING', `${path} holds no run to go on with: there is no run.jsonl`);
     }
-    return saving(`can't go on in ${path}`, 'What was done is kept.', async () => {
-      const lock = await RunLock.take(path);
-      try {
-        const directory = new RunDirectory(path, lock, await readLog(log));
-        // Rewritten, since an interruption may have cut the last line short, and nothing may be appended to it.
-        await directory.#rewriteLog();
-        return directory;
-      } catch (error) {
-        await lock.release();
-        throw error;
-      }
-    });
+    // The log is rewritten, since an interruption may have cut the last line short, and nothing may be appended to it.
+    return saving(`can't go on in ${path}`, 'What was done is kept.', () =>
+      RunDirectory.#locked(path, () => readLog(log)),
+    );
+  }
+
+  /** Locks a directory and writes the log that it is to have. */
+  static async #locked(path: string, logOf: () => Promise<WholeLog>): Promise<RunDirectory> {
+    const lock = await RunLock.take(path);
+    try {
+      const directory = new RunDirectory(path, lock, await logOf());
+      await directory.#rewriteLog();
+      return directory;
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
   }
 
   get context(): RunContext {

@@ -5,6 +5,7 @@ import { type Run, type RunContext, type RunRecord, SCHEMA_VERSION } from '../re
 import type { ForkRecord } from '../records/run-log.js';
 import { type NativeBuild, runContext } from '../host/provenance.js';
 import type { OpenFamily, PlannedCell, Family } from '../families/workload.js';
+import { sumOf } from '../stats/sum.js';
 import { ratesOf } from '../stats/summary.js';
 import { BoundaryError, toBoundaryError } from '../errors.js';
 import { completedRecord, unmeasuredRecord } from './cell-record.js';
@@ -93,7 +94,7 @@ function workLeft(session: Session): { readonly forks: number; readonly seconds:
     return forksOf(session.forks, measured[0]?.samples) - measured.length;
   });
   const seconds = left.map(({ cell }, index) => forks[index]! * typicalSeconds(policy, cell.rows));
-  return { forks: sum(forks), seconds: sum(seconds) };
+  return { forks: sumOf(forks), seconds: sumOf(seconds) };
 }
 
 /** What a quick run would be if it were none. */
@@ -103,12 +104,8 @@ function fullRun(options: RunOptions): { readonly cells: number; readonly second
   const cells = plans.flatMap((plan) => plan.cells).filter(({ skip }) => skip === undefined);
   return {
     cells: cells.length,
-    seconds: sum(cells.map(({ cell }) => config.forks * typicalSeconds(policy, cell.rows))),
+    seconds: sumOf(cells.map(({ cell }) => config.forks * typicalSeconds(policy, cell.rows))),
   };
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }
 
 interface Session extends Omit<Instruments, 'onStep' | 'verify'> {
@@ -219,7 +216,11 @@ async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> 
     }
     const { directory, ownContext } = session;
     const context = withVersions(directory.context, versions, ownContext);
-    await directory.setContext(withAdaptations(withNetworks(context, networks), adaptations));
+    await directory.setContext({
+      ...context,
+      ...joined('networks', context, networks),
+      ...joined('adaptations', context, adaptations),
+    });
     const measure = measurer(session, plan, open);
     for (const group of groupBy(left, (planned) => planned.group)) {
       if (!session.signal.aborted) await measureGroup(session, measure, group);
@@ -229,14 +230,9 @@ async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> 
   }
 }
 
-function withNetworks(context: RunContext, networks: RunContext['networks'] = {}): RunContext {
-  if (Object.keys(networks).length === 0) return context;
-  return { ...context, networks: { ...context.networks, ...networks } };
-}
-
-function withAdaptations(context: RunContext, adaptations: RunContext['adaptations'] = {}): RunContext {
-  if (Object.keys(adaptations).length === 0) return context;
-  return { ...context, adaptations: { ...context.adaptations, ...adaptations } };
+/** A field of the context with what a family adds to it by engine; nothing if it adds nothing. */
+function joined(name: 'networks' | 'adaptations', context: RunContext, added: object = {}): Partial<RunContext> {
+  return Object.keys(added).length === 0 ? {} : { [name]: { ...context[name], ...added } };
 }
 
 /** Closes a family. An error is only a warning, since the records are already complete. */

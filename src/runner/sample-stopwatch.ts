@@ -1,17 +1,18 @@
 import type { Sample } from '../records/record.js';
 import type { CodecWork, NativeTiming, RequestMeasures, Stopwatch } from '../families/workload.js';
 import { BoundaryError } from '../errors.js';
+import type { ProcessCpu } from '../host/process-cpu.js';
 import { GarbageCollectionObserver } from './garbage-collection.js';
 import { Heartbeat } from './heartbeat.js';
-import { type CpuSeconds, type ResourceReader, nodeResources } from './resources.js';
+import { type ResourceReader, cpuSeconds, nodeResources } from './resources.js';
+import { sumOf } from '../stats/sum.js';
 import { type Span, overlapOf } from './time-spans.js';
 
 const MS_PER_SECOND = 1000;
-const MICROSECONDS_PER_SECOND = 1e6;
 
 interface Lap {
-  readonly processCpu: CpuSeconds;
-  readonly threadCpu: CpuSeconds | undefined;
+  readonly processCpu: ProcessCpu;
+  readonly threadCpu: ProcessCpu | undefined;
   readonly startedAt: number;
 }
 
@@ -50,7 +51,7 @@ export class SampleStopwatch implements Stopwatch {
   start(): void {
     if (this.#lap !== undefined) throw misuse('started while it ran');
     // The clock is read last here and first in `stop`, so that reading the other figures is not timed.
-    const processCpu = processCpuSeconds();
+    const processCpu = cpuSeconds(process.cpuUsage());
     const threadCpu = this.#resources.threadCpu();
     this.#lap = { processCpu, threadCpu, startedAt: performance.now() };
   }
@@ -62,7 +63,7 @@ export class SampleStopwatch implements Stopwatch {
     this.#lap = undefined;
     this.#laps.push({ from: lap.startedAt, to: stoppedAt });
     const threadCpu = this.#resources.threadCpu();
-    const processCpu = processCpuSeconds();
+    const processCpu = cpuSeconds(process.cpuUsage());
     this.#cpuUser += processCpu.user - lap.processCpu.user;
     this.#cpuSystem += processCpu.system - lap.processCpu.system;
     this.#addThreadCpu(lap.threadCpu, threadCpu);
@@ -98,7 +99,7 @@ export class SampleStopwatch implements Stopwatch {
     const collections = await this.#collections.stop();
     if (this.#lap !== undefined) throw misuse('was not stopped');
     if (this.#laps.length === 0 && this.#native.length === 0) throw misuse('was never started');
-    const seconds = this.#timedMs() / MS_PER_SECOND + sumOf(this.#native, (timing) => timing.seconds);
+    const seconds = this.#timedMs() / MS_PER_SECOND + sumOf(this.#native.map((timing) => timing.seconds));
     if (!(seconds > 0)) {
       throw new BoundaryError('BB_CLOCK', `the work took ${seconds} seconds by its clock`, {
         hint: 'Where the clock is too coarse for it, more rows or operations make it longer.',
@@ -123,19 +124,19 @@ export class SampleStopwatch implements Stopwatch {
   }
 
   #timedMs(): number {
-    return sumOf(this.#laps, ({ from, to }) => to - from);
+    return sumOf(this.#laps.map(({ from, to }) => to - from));
   }
 
   #codec<K extends 'encodeSeconds' | 'decodeSeconds'>(work: CodecWork, key: K): Partial<Pick<Sample, K>> {
     const here = this.#codecMs[work];
     const native = this.#native.map((timing) => timing[key]).filter((seconds) => seconds !== undefined);
     if (here === undefined && native.length === 0) return {};
-    return { [key]: (here ?? 0) / MS_PER_SECOND + sumOf(native, (seconds) => seconds) } as Pick<Sample, K>;
+    return { [key]: (here ?? 0) / MS_PER_SECOND + sumOf(native) } as Pick<Sample, K>;
   }
 
   #cpu(): Pick<Sample, 'cpuUserSeconds' | 'cpuSystemSeconds'> {
-    const user = sumOf(this.#native, ({ cpuUserSeconds }) => cpuUserSeconds ?? Number.NaN);
-    const system = sumOf(this.#native, ({ cpuSystemSeconds }) => cpuSystemSeconds ?? Number.NaN);
+    const user = sumOf(this.#native.map(({ cpuUserSeconds }) => cpuUserSeconds ?? Number.NaN));
+    const system = sumOf(this.#native.map(({ cpuSystemSeconds }) => cpuSystemSeconds ?? Number.NaN));
     // If a part of the work lacks its CPU time, the figure is left out, since the sum of the rest would pass for the whole.
     return {
       ...(Number.isNaN(user) ? {} : { cpuUserSeconds: this.#cpuUser + user }),
@@ -146,33 +147,24 @@ export class SampleStopwatch implements Stopwatch {
   #onTheEventLoop(stalls: readonly Span[], collections: readonly Span[]): Partial<Sample> {
     return {
       ...(this.#mainThread === undefined ? {} : { mainThreadCpuSeconds: this.#mainThread }),
-      gcSeconds: sumOf(collections, (span) => overlapOf(span, this.#laps)) / MS_PER_SECOND,
+      gcSeconds: sumOf(collections.map((span) => overlapOf(span, this.#laps))) / MS_PER_SECOND,
       longestStallMs: stalls.reduce((longest, span) => Math.max(longest, overlapOf(span, this.#laps)), 0),
     };
   }
 
   /** The CPU time of other threads that ran JavaScript, if all of the work was theirs. */
   #elsewhere(): Partial<Sample> {
-    const seconds = sumOf(this.#native, ({ mainThreadCpuSeconds }) => mainThreadCpuSeconds ?? Number.NaN);
+    const seconds = sumOf(this.#native.map(({ mainThreadCpuSeconds }) => mainThreadCpuSeconds ?? Number.NaN));
     return Number.isNaN(seconds) ? {} : { mainThreadCpuSeconds: seconds };
   }
 
-  #addThreadCpu(before: CpuSeconds | undefined, after: CpuSeconds | undefined): void {
+  #addThreadCpu(before: ProcessCpu | undefined, after: ProcessCpu | undefined): void {
     if (before === undefined || after === undefined || this.#mainThread === undefined) {
       this.#mainThread = undefined;
       return;
     }
     this.#mainThread += Math.max(0, after.user - before.user) + Math.max(0, after.system - before.system);
   }
-}
-
-function processCpuSeconds(): CpuSeconds {
-  const { user, system } = process.cpuUsage();
-  return { user: user / MICROSECONDS_PER_SECOND, system: system / MICROSECONDS_PER_SECOND };
-}
-
-function sumOf<T>(items: readonly T[], valueOf: (item: T) => number): number {
-  return items.reduce((sum, item) => sum + valueOf(item), 0);
 }
 
 function misuse(how: string): BoundaryError {

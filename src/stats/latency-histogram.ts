@@ -30,11 +30,6 @@ export class LatencyHistogram {
     this.#histogram.recordValue(Math.min(Math.max(Math.round(nanoseconds), LOWEST), HIGHEST));
   }
 
-  /** Adds the counts of another histogram. */
-  merge(other: LatencyHistogram): void {
-    this.#histogram.add(other.#histogram);
-  }
-
   /** The number of recorded latencies. */
   get count(): number {
     return this.#histogram.totalCount;

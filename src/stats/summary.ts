@@ -40,6 +40,20 @@ export function summarize(samples: readonly Sample[], cell: Counted): Summary {
   };
 }
 
+/** The seconds for which the process of a sample used the CPU, in its own code and in the kernel. */
+export function processCpuOf({ cpuUserSeconds, cpuSystemSeconds }: Sample): number | undefined {
+  return sumOf(cpuUserSeconds, cpuSystemSeconds);
+}
+
+/** The same of the process of the server. */
+export function serverCpuOf({ serverCpuUserSeconds, serverCpuSystemSeconds }: Sample): number | undefined {
+  return sumOf(serverCpuUserSeconds, serverCpuSystemSeconds);
+}
+
+function sumOf(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? undefined : a + b;
+}
+
 /** The median of a measure over the samples that have it; `undefined` if none has. */
 export function medianOf(
   { samples }: { readonly samples: readonly Sample[] },

@@ -2,11 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addon } from '../../../src/addon.js';
 import { unpacker } from '../../../src/clients/msgpackr.js';
-import { type BoundaryRecord, TURNS } from '../../../src/families/boundary/functions.js';
+import type { BoundaryRecord } from '../../../src/families/boundary/functions.js';
 import {
   base64Texts,
   columnsOf,
-  eachTurn,
   jsonOf,
   messagePackOf,
   plainBytes,
@@ -16,6 +15,7 @@ import {
 } from '../../../src/families/codec/documents.js';
 import { formatTopic, sumOfColumns, sumOfRecords, verifyWay } from '../../../src/families/codec/formats.js';
 import { RecordColumns } from '../../../src/families/codec/record-columns.js';
+import { TURNS, eachTurn } from '../../../src/families/in-process.js';
 import { codecCells, sampleCodecCells } from './codec-cells.js';
 
 /** Not a multiple of the turns of the inputs, so that a wrong turn shows. */

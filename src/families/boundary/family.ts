@@ -1,39 +1,21 @@
 import { KOFFI, koffiFunctions } from '../../clients/koffi.js';
 import { RUNTIME_FFI, runtimeFunctions } from '../../clients/runtime-ffi.js';
-import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
-import { openFloor, openLoop, planCalls, sumOfCalls } from '../in-process.js';
-import type { Family, OpenCell, PlannedCell } from '../workload.js';
+import { callFamily, openFloor, openLoop, sumOfCalls } from '../in-process.js';
+import type { OpenCell, PlannedCell } from '../workload.js';
 import type { Adder } from './adders.js';
 import { type BoundaryFunctions, plainFunctions } from './functions.js';
 import { asyncLoopOf, loopOf, promisesOf, resultOf, rowLoopOf } from './loops.js';
 import { BOUNDARY_MATRIX, rowsOf } from './matrix.js';
 import type { Payload, PayloadTask } from './payloads.js';
 
-const FAMILY_NAME = 'boundary';
-
 /** One crossing: what it costs by what is passed, how it is called and by what. */
-export const boundaryFamily: Family = {
-  name: FAMILY_NAME,
+export const boundaryFamily = callFamily({
+  name: 'boundary',
   module: import.meta.url,
-  description: BOUNDARY_MATRIX.description,
-  defaultRows: BOUNDARY_MATRIX.defaultRows,
-  onlyIfNamed: true,
-  plan: ({ rows }) => planCalls(FAMILY_NAME, BOUNDARY_MATRIX, rows, skipOf),
-  open: async (_options, cells) => ({
-    versions: async () => versionsOf(cells),
-    openCell: async (planned) => openCall(planned),
-    close: async () => {},
-  }),
-};
-
-function skipOf(client: string): string | undefined {
-  return client === KOFFI ? whyUnusable(KOFFI) : undefined;
-}
-
-function versionsOf(cells: readonly PlannedCell[]): Record<string, string> {
-  const usesKoffi = cells.some(({ client, skip }) => client === KOFFI && skip === undefined);
-  return usesKoffi ? { [KOFFI]: optionalVersion(KOFFI) } : {};
-}
+  matrix: BOUNDARY_MATRIX,
+  packages: { [KOFFI]: KOFFI },
+  openCell: openCall,
+});
 
 async function openCall(planned: PlannedCell): Promise<OpenCell> {
   const { cell, client } = planned;

@@ -2,6 +2,7 @@
  * The functions that cross the boundary, as each mechanism has them, and plain JavaScript, the floor. `native/suite/src/boundary.rs`
  * has the same in Rust. Each returns a number that depends on what it was passed, so that no call can be left out.
  */
+import { TURNS, eachTurn } from '../in-process.js';
 import { BOUNDARY_MATRIX } from './matrix.js';
 
 /** An object of ten fields. */
@@ -64,15 +65,12 @@ export interface BoundaryFunctions {
 
 const { shortCharacters, longCharacters, mostBytes, arrayLength } = BOUNDARY_MATRIX;
 
-/** The number of different values of a kind that cross in, in turn. */
-export const TURNS = 4;
-
 /**
  * The texts of a length that cross, in turn: 26 letters over and over, from each of the first few on. A text out of `Buffer` is flat,
  * as one that comes from another side.
  */
 export function textsOf(first: string, length: number): readonly string[] {
-  return Array.from({ length: TURNS }, (_turn, turn) => {
+  return eachTurn((turn) => {
     const codes = Uint16Array.from({ length }, (_, place) => first.charCodeAt(0) + ((turn + place) % 26));
     return first < '\u0100' ? Buffer.from(codes).toString('latin1') : Buffer.from(codes.buffer).toString('utf16le');
   });
@@ -106,7 +104,7 @@ function madeBytes(size: number): Uint8Array {
 
 /** The arrays of a size that cross in, in turn. */
 export function bytesOf(size: number): readonly Uint8Array[] {
-  return Array.from({ length: TURNS }, (_, turn) => allBytes().slice(turn, turn + size));
+  return eachTurn((turn) => allBytes().slice(turn, turn + size));
 }
 
 /** The numbers of the array that crosses. */
@@ -127,10 +125,7 @@ const RECORD: BoundaryRecord = {
 };
 
 /** The records that cross in, in turn. */
-export const RECORDS: readonly BoundaryRecord[] = Array.from({ length: TURNS }, (_, turn) => ({
-  ...RECORD,
-  id: 1 + turn,
-}));
+export const RECORDS = eachTurn((turn): BoundaryRecord => ({ ...RECORD, id: 1 + turn }));
 
 /** A sum that each of the fields is in. */
 export function sumOfRecord(record: BoundaryRecord): number {

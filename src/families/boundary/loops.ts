@@ -5,21 +5,17 @@ import {
   RECORDS,
   RecordFrames,
   TEXTS,
-  TURNS,
   bytesOf,
   endsOf,
   lastCode,
   sumOfRecord,
   textsOf,
 } from './functions.js';
-import { sumOfTurns } from '../in-process.js';
+import { type Loop, inTurn, sumOfTurns } from '../in-process.js';
 import { rowsOf } from './matrix.js';
 import { type RowFunctions, sumOfRows } from './rows.js';
 
-/** Calls a function so many times, and returns the sum of its results. */
-export type Loop = (calls: number) => number;
-
-/** The same for functions that return promises. */
+/** A loop over functions that return promises. */
 export type AsyncLoop = (calls: number) => Promise<number>;
 
 type TextKind = keyof typeof TEXTS;
@@ -166,14 +162,6 @@ function repeated(call: (number: number) => number): Loop {
   return (calls) => {
     let sum = 0;
     for (let number = 0; number < calls; number += 1) sum += call(number);
-    return sum;
-  };
-}
-
-function inTurn<Value>(values: readonly Value[], read: (value: Value) => number): Loop {
-  return (calls) => {
-    let sum = 0;
-    for (let call = 0; call < calls; call += 1) sum += read(values[call & (TURNS - 1)]!);
     return sum;
   };
 }

@@ -1,7 +1,8 @@
 /** Bytes and rows that go to another thread or process, or come from there: what carrying them costs. */
 import { ANSWER_BYTES, Records } from './adder-socket.js';
 import { Waiting, startProcess, startWorker } from './adders.js';
-import { TURNS, bytesOf, endsOf } from './functions.js';
+import { TURNS } from '../in-process.js';
+import { bytesOf, endsOf } from './functions.js';
 import { rowsOf } from './matrix.js';
 import { kindOf } from './rows.js';
 

@@ -3,18 +3,14 @@
  */
 import { addon } from '../../addon.js';
 import type { StreamColumns } from '../../clients/stream-columns.js';
-import { type BoundaryRecord, RECORDS, TURNS, bytesOf } from '../boundary/functions.js';
+import { type BoundaryRecord, RECORDS, bytesOf } from '../boundary/functions.js';
+import { TURNS } from '../in-process.js';
 
 const RECORDS_OF_DOCUMENT = 10;
 const ROWS = 1000;
 
 /** The bytes of a text that is checked, and of what becomes base64. */
 const BYTES = 4096;
-
-/** What `make` makes for each turn. */
-export function eachTurn<Value>(make: (turn: number) => Value): readonly Value[] {
-  return Array.from({ length: TURNS }, (_, turn) => make(turn));
-}
 
 /** The records of a document. Those of each turn have ids of their own. */
 export function recordsOf(turn: number): BoundaryRecord[] {

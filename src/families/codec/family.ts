@@ -1,10 +1,7 @@
-import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
-import { openFloor, openLoop, planCalls, sumOfCalls } from '../in-process.js';
-import type { Family, OpenCell, PlannedCell } from '../workload.js';
+import { callFamily, openFloor, openLoop, sumOfCalls } from '../in-process.js';
+import type { OpenCell, PlannedCell } from '../workload.js';
 import { CODEC_MATRIX } from './matrix.js';
 import type { CodecCell, Topic } from './topic.js';
-
-const FAMILY_NAME = 'codec';
 
 /** The packages of the clients, by their names in the matrix; each may not be installed. */
 const PACKAGES: Readonly<Record<string, string>> = {
@@ -17,30 +14,13 @@ const PACKAGES: Readonly<Record<string, string>> = {
 };
 
 /** Work on values in process: where native code computes, and the boundary decides what is left of it. */
-export const codecFamily: Family = {
-  name: FAMILY_NAME,
+export const codecFamily = callFamily({
+  name: 'codec',
   module: import.meta.url,
-  description: CODEC_MATRIX.description,
-  defaultRows: CODEC_MATRIX.defaultRows,
-  onlyIfNamed: true,
-  plan: ({ rows }) => planCalls(FAMILY_NAME, CODEC_MATRIX, rows, skipOf),
-  open: async (_options, cells) => ({
-    versions: async () => versionsOf(cells),
-    openCell: async (planned) => openCell(planned),
-    close: async () => {},
-  }),
-};
-
-function skipOf(client: string): string | undefined {
-  const name = PACKAGES[client];
-  return name === undefined ? undefined : whyUnusable(name);
-}
-
-function versionsOf(cells: readonly PlannedCell[]): Record<string, string> {
-  const isUsed = (name: string): boolean => cells.some(({ client, skip }) => client === name && skip === undefined);
-  const used = Object.entries(PACKAGES).filter(([client]) => isUsed(client));
-  return Object.fromEntries(used.map(([client, name]) => [client, optionalVersion(name)]));
-}
+  matrix: CODEC_MATRIX,
+  packages: PACKAGES,
+  openCell,
+});
 
 /** The topic of each workload, by the word before its first dot. Each is imported only where it is measured. */
 const TOPICS: Readonly<Record<string, () => Promise<Topic>>> = {

@@ -7,7 +7,7 @@ import { checksumMismatch } from '../../errors.js';
 import { sumOfTurns } from '../in-process.js';
 import { FILTER, compileForColumns, compileForRow } from './expression.js';
 import { CODEC_MATRIX } from './matrix.js';
-import type { CodecCell, Loop, Topic } from './topic.js';
+import { type CodecCell, type Topic, overPlaces } from './topic.js';
 
 /** The columns of a row that the expression names. */
 export interface FilterRow {
@@ -28,22 +28,9 @@ const MATCHES: readonly boolean[] = FILTER_ROWS.map(({ age, active }) => age > 1
 
 export const filterTopic: Topic = {
   resultOf: (_cell, operations) => sumOfTurns(MATCHES.map(Number), operations),
-  open: (cell) => loopOf(countOf(cell), cell.batch),
+  open: (cell) => overPlaces(FILTER_ROWS.length, cell.batch, countOf(cell)),
   verify: (cell) => verifyCount(countOf(cell), cell.batch),
 };
-
-function loopOf(count: CountRows, batch: number): Loop {
-  const all = FILTER_ROWS.length;
-  return (operations) => {
-    let sum = 0;
-    let start = 0;
-    for (let done = 0; done < operations; done += batch) {
-      sum += count(start, Math.min(batch, operations - done));
-      start = start + batch < all ? start + batch : 0;
-    }
-    return sum;
-  };
-}
 
 function countOf({ lane, client, batch }: CodecCell): CountRows {
   if (lane === 'columns') return client === undefined ? columnsInJavaScript() : columnsInRust();

@@ -13,13 +13,12 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { checksumMismatch } from '../../errors.js';
 import type { StreamColumns } from '../../clients/stream-columns.js';
-import { type BoundaryRecord, TURNS, endsOf, sumOfRecord } from '../boundary/functions.js';
-import { sumOfTurns } from '../in-process.js';
+import { type BoundaryRecord, endsOf, sumOfRecord } from '../boundary/functions.js';
+import { eachTurn, inTurn, sumOfTurns } from '../in-process.js';
 import {
   base64Texts,
   brokenUtf8Of,
   columnsOf,
-  eachTurn,
   jsonOf,
   messagePackOf,
   plainBytes,
@@ -27,7 +26,7 @@ import {
   streamOf,
   utf8Of,
 } from './documents.js';
-import type { CodecCell, Loop, Topic } from './topic.js';
+import type { CodecCell, Topic } from './topic.js';
 
 /** A way to do the work of a workload. */
 export interface FormatWay<Input, Value> {
@@ -206,14 +205,6 @@ async function wayOf({ workload, lane, client }: CodecCell): Promise<FormatWay<n
   const way = workOf(workload).ways[client === undefined ? lane : `${lane}/${client}`];
   if (way === undefined) throw new Error(`${workload} has no lane ${lane} by ${client ?? 'JavaScript'}`);
   return way();
-}
-
-function inTurn<Input>(inputs: readonly Input[], use: (input: Input) => number): Loop {
-  return (operations) => {
-    let sum = 0;
-    for (let operation = 0; operation < operations; operation += 1) sum += use(inputs[operation & (TURNS - 1)]!);
-    return sum;
-  };
 }
 
 /** Does the work of each input by a way, and compares each result as a whole. Throws a `BoundaryError` for the first wrong one. */

@@ -8,9 +8,10 @@ import type { ReadSql, TakeStatement } from '../../clients/js-sql-parser.js';
 import { NODE_SQL_PARSER, nodeSqlParser } from '../../clients/node-sql-parser.js';
 import { PGSQL_AST_PARSER, pgsqlAstParser } from '../../clients/pgsql-ast-parser.js';
 import { checksumMismatch } from '../../errors.js';
+import { type Loop, TURNS } from '../in-process.js';
 import { KIND, SqlTree } from './sql-tree.js';
-import { TURNS, resultOfParsing, resultOfStatement, statementsOf, textOf } from './statements.js';
-import type { CodecCell, Loop, Topic } from './topic.js';
+import { resultOfParsing, resultOfStatement, statementsOf, textOf } from './statements.js';
+import type { CodecCell, Topic } from './topic.js';
 
 /** Executes the operations of a text, and returns the sum of their results. */
 type Work = (sql: string) => number;

@@ -1,11 +1,9 @@
 /** What the row codec works on, the same for each way to do the work, and what is read of its results. */
+import { eachTurn } from '../in-process.js';
 import { ColumnCodec } from './column-codec.js';
 import { LENGTH, RowWriter } from './row-codec.js';
 import { RowColumns } from './row-columns.js';
 import { type RowShape, kindsOf } from './row-shapes.js';
-
-/** The number of different batches. */
-export const TURNS = 4;
 
 /** What the work of a cell is done on, by turn. */
 export interface RowInputs<Row> {
@@ -39,7 +37,7 @@ export function rowsOf<Row>(shape: RowShape<Row>, turn: number, batch: number): 
 }
 
 export function inputsOf<Row>(shape: RowShape<Row>, batch: number): RowInputs<Row> {
-  const rows = Array.from({ length: TURNS }, (_, turn) => rowsOf(shape, turn, batch));
+  const rows = eachTurn((turn) => rowsOf(shape, turn, batch));
   const writer = new RowWriter(kindsOf(shape).length);
   const batches = rows.map((each) => Buffer.from(encodeRows(shape, writer, each, each.length)));
   // In one piece of memory, as batches that are received in the same memory.

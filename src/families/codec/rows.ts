@@ -7,7 +7,7 @@
  *   character, which takes one byte, and so of bytes; 1 for each null. Whole rows are made of all of a batch before they are read.
  */
 import { checksumMismatch } from '../../errors.js';
-import { sumOfTurns } from '../in-process.js';
+import { type Loop, TURNS, eachTurn, sumOfTurns } from '../in-process.js';
 import { ColumnCodec } from './column-codec.js';
 import { LENGTH, RowReader, RowWriter } from './row-codec.js';
 import { RowColumns } from './row-columns.js';
@@ -16,7 +16,6 @@ import {
   type EncodeWay,
   type RowInputs,
   type RowWay,
-  TURNS,
   columnsOf,
   encodeRows,
   endsOfBytes,
@@ -26,13 +25,13 @@ import {
   sumOfRows,
 } from './row-inputs.js';
 import { type RowShape, SHAPES, kindsOf, rowsOfColumns, sizeOf, valuesOf } from './row-shapes.js';
-import type { CodecCell, Loop, Topic } from './topic.js';
+import type { CodecCell, Topic } from './topic.js';
 
 export const rowTopic: Topic = {
   resultOf({ workload, batch }, operations) {
     const shape = shapeOf(workload);
     const read = workload.startsWith('row_encode') ? endsOfRows : sumOfRows;
-    const results = Array.from({ length: TURNS }, (_, turn) => read(shape, rowsOf(shape, turn, batch)));
+    const results = eachTurn((turn) => read(shape, rowsOf(shape, turn, batch)));
     return sumOfTurns(results, operations / batch);
   },
   async open(cell) {

@@ -2,11 +2,8 @@
  * The statements that are parsed, and what is read of the tree of each. `native/suite/src/codec/parser.rs` has the same in Rust.
  */
 import { STATEMENT_KINDS, type TakeStatement } from '../../clients/js-sql-parser.js';
-import { sumOfTurns } from '../in-process.js';
+import { TURNS, eachTurn, sumOfTurns } from '../in-process.js';
 import { CODEC_MATRIX, type ParsedStatement } from './matrix.js';
-
-/** The number of different texts of a workload, in turn. */
-export const TURNS = 4;
 
 const KIND_NUMBERS = Object.fromEntries(STATEMENT_KINDS.map((kind, index) => [kind, index + 1])) as Readonly<
   Record<(typeof STATEMENT_KINDS)[number], number>
@@ -34,15 +31,12 @@ const IN_ORDER = Object.entries(CODEC_MATRIX.statements)
  */
 export function statementsOf(workload: string, batch: number): readonly (readonly ParsedStatement[])[] {
   const name = workload.slice('parse.'.length);
-  const turns = Array.from({ length: TURNS }, (_, turn) => turn);
   if (name === 'mixed') {
     const places = Array.from({ length: batch }, (_, place) => place);
-    return turns.map((turn) =>
-      places.map((place) => statementOfTurn(IN_ORDER[place % IN_ORDER.length]!, turn + place)),
-    );
+    return eachTurn((turn) => places.map((place) => statementOfTurn(IN_ORDER[place % IN_ORDER.length]!, turn + place)));
   }
   const statement = CODEC_MATRIX.statements[name === 'walk' ? 'select_complex' : name]!;
-  return turns.map((turn) => [statementOfTurn(statement, turn)]);
+  return eachTurn((turn) => [statementOfTurn(statement, turn)]);
 }
 
 /** A text of statements, made flat, as one that comes from elsewhere is. */

@@ -1,4 +1,5 @@
 /** What the parts of the family `codec` have in common. */
+import type { Loop } from '../in-process.js';
 
 /** The cell of a topic: a workload by a way in which the values cross. */
 export interface CodecCell {
@@ -10,15 +11,28 @@ export interface CodecCell {
   readonly batch: number;
 }
 
-/** Executes so many operations, and returns the sum of their results. The number is a multiple of the cell's batch. */
-export type Loop = (operations: number) => number;
-
 /** The work of some workloads. */
 export interface Topic {
   /** The sum of the results of so many operations, by closed form: the same for each side that does the work. */
   resultOf(cell: CodecCell, operations: number): number;
-  /** The loop of a cell of Node. */
+  /** The loop of a cell of Node, over a multiple of the cell's batch of operations. */
   open(cell: CodecCell): Loop | Promise<Loop>;
   /** Executes a cell of Node once more, and compares each result with what it must be. Throws a `BoundaryError` for the first wrong one. */
   verify(cell: CodecCell): void | Promise<void>;
+}
+
+/**
+ * The loop of work on the items at `size` places, `batch` of them an execution, which begins anew where it reaches the end. `execute` gets the
+ * place of the first item and their number.
+ */
+export function overPlaces(size: number, batch: number, execute: (start: number, count: number) => number): Loop {
+  return (operations) => {
+    let sum = 0;
+    let start = 0;
+    for (let done = 0; done < operations; done += batch) {
+      sum += execute(start, Math.min(batch, operations - done));
+      start = start + batch < size ? start + batch : 0;
+    }
+    return sum;
+  };
 }

@@ -7,7 +7,8 @@
  * is the value, that of a range the sum of its values, and that of a key put in is 1 if the tree did not have it.
  */
 import { checksumMismatch } from '../../errors.js';
-import type { CodecCell, Loop, Topic } from './topic.js';
+import type { Loop } from '../in-process.js';
+import { type CodecCell, type Topic, overPlaces } from './topic.js';
 import { RANGE_KEYS, keyTable, scrambled } from './tree-keys.js';
 import type { OpenTrees, Trees } from './tree-ways.js';
 
@@ -55,25 +56,12 @@ export function loopOf(cell: CodecCell, open: OpenTrees): Loop {
   const { operation, size } = workOf(cell);
   const { batch } = cell;
   const trees = open(keysOf(operation, size), batch);
-  if (operation === 'tree_get') return getLoop(trees, size, batch);
+  if (operation === 'tree_get') return overPlaces(size, batch, trees.loaded().get);
   if (operation === 'tree_insert') return putLoop(trees, size, batch);
   const sumFrom = trees.loaded().ranger(size);
   return (operations) => {
     let sum = 0;
     for (let place = 0; place < operations; place += 1) sum += sumFrom(startOf(place, size));
-    return sum;
-  };
-}
-
-function getLoop(trees: Trees, size: number, batch: number): Loop {
-  const tree = trees.loaded();
-  return (operations) => {
-    let sum = 0;
-    let start = 0;
-    for (let done = 0; done < operations; done += batch) {
-      sum += tree.get(start, Math.min(batch, operations - done));
-      start = start + batch < size ? start + batch : 0;
-    }
     return sum;
   };
 }

@@ -1,10 +1,10 @@
 /** The answer of a run: a line a workload, and what it could not decide. Advice is that of run.md. */
-import { completedOf, groupBy, isRequestWork } from '../../compare/cell-groups.js';
+import { completedOf, groupBy, isRequestWork, recordsById } from '../../compare/cell-groups.js';
 import type { CompletedRecord, Run } from '../../records/record.js';
 import { adviceFor, isOpen } from '../advice.js';
 import { isCall } from '../call-table.js';
 import { formatRateOf } from '../format.js';
-import { type Pair, factorOf, pairsOf } from '../head-to-head.js';
+import { type Pair, factorOf, isDecided, pairsOf } from '../head-to-head.js';
 import { requestAdviceFor } from '../request-advice.js';
 import { nameAndBatchOf } from '../request-tables.js';
 import { placeOf } from './contests.js';
@@ -18,8 +18,7 @@ export interface Answers {
 
 export function answersOf(run: Run): Answers {
   const completed = completedOf(run.records);
-  const byId = new Map(completed.map((record) => [record.id, record]));
-  const pairs = pairsOf(run.comparisons, 'best', (id) => byId.get(id));
+  const pairs = pairsOf(run.comparisons, 'best', recordsById(completed));
   const engines = groupBy(completed, ({ engine }) => engine);
   return {
     lines: engines.flatMap((records) => {
@@ -34,9 +33,7 @@ export function answersOf(run: Run): Answers {
 
 /** The line of work that is calls, of which the other advice says nothing. */
 function callAdvice({ comparison, rust, node }: Pair): string {
-  const { verdict } = comparison;
-  const factor =
-    verdict === 'faster' || verdict === 'slower' ? `the Rust factor is ${factorOf(comparison)}` : factorOf(comparison);
+  const factor = `${isDecided(comparison) ? 'the Rust factor is ' : ''}${factorOf(comparison)}`;
   return `${placeOf(node)}: from Node use ${named(node)}; beside it ${named(rust)} in Rust: ${factor}.`;
 }
 

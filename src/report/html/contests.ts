@@ -1,11 +1,11 @@
 /** The figures of lanes: which cells stand beside each other, and what each is compared with. */
-import { completedOf, contestOf, fastestOf, groupBy, isRequestWork } from '../../compare/cell-groups.js';
+import { completedOf, contestOf, fastestOf, groupBy, recordsById } from '../../compare/cell-groups.js';
 import { judgeOf } from '../../compare/judge.js';
 import type { Cell, Comparison, CompletedRecord, Run } from '../../records/record.js';
 import { isCall } from '../call-table.js';
 import { UNKNOWN, formatDuration, formatFactorInterval, formatRateOf, formatRows, formatShortRate } from '../format.js';
-import { variantOf } from '../labels.js';
-import { marksOf } from '../marks.js';
+import { batchText, variantOf } from '../labels.js';
+import { marksInRun } from '../marks.js';
 import { percentileText } from '../percentile.js';
 import type { RatioRow } from './ratio-plot.js';
 
@@ -56,8 +56,7 @@ export function namesOf(records: readonly CompletedRecord[]): (record: Completed
 }
 
 function nameOf(record: CompletedRecord): string {
-  const batch = record.batch === undefined || record.batch === 1 ? '' : `, batch ${record.batch}`;
-  return `${record.side} · ${variantOf({ ...record, workers: 1 })}${batch}`;
+  return `${record.side} · ${variantOf({ ...record, workers: 1 })}${batchText(record)}`;
 }
 
 /** The rows of a contest's figure: how many times as long as the reference each cell takes. */
@@ -81,11 +80,11 @@ export function comparedContest(
   const elsewhere = run.comparisons.flatMap(({ kind, numerator, denominator }) =>
     kind === 'lane' && ids.has(numerator) ? [denominator] : [],
   );
-  const byId = new Map(completedOf(run.records).map((record) => [record.id, record]));
+  const recordOf = recordsById(run.records);
   const reference =
-    byId.get(best?.numerator ?? '') ??
+    recordOf(best?.numerator ?? '') ??
     fastestOf(records.filter(({ side }) => side === 'rust')) ??
-    fastestOf(elsewhere.flatMap((id) => byId.get(id) ?? [])) ??
+    fastestOf(elsewhere.flatMap((id) => recordOf(id) ?? [])) ??
     fastestOf(records)!;
   const judge = judgeOf(run);
   const shown = records.includes(reference) ? records : [reference, ...records];
@@ -120,8 +119,7 @@ function chosenOf(best: Comparison | undefined, record: CompletedRecord): Compar
 
 /** The number of rows matters to the rate of rows alone. */
 export function marksBeside(reference: CompletedRecord, record: CompletedRecord): string {
-  const isOfRows = !isRequestWork(record) && !isCall(record);
-  return marksOf(isOfRows ? reference : { ...reference, rows: record.rows }, record);
+  return marksInRun(isCall(record) ? { ...reference, rows: record.rows } : reference, record);
 }
 
 /** What the pointer over a cell shows: its record, a line each. */

@@ -1,7 +1,7 @@
 /** What the figures with a row for each cell share: the axis below them, its lines, and the names of the rows. */
 import type * as PlotModule from '@observablehq/plot';
 import type { Canvas } from './canvas.js';
-import { linearTicks, logTicks } from './ticks.js';
+import { linearTicks, logDomain, logTicks } from './ticks.js';
 
 const MARGINS = { marginTop: 2, marginBottom: 40, marginLeft: 12, marginRight: 12 };
 
@@ -17,9 +17,21 @@ export interface Frame {
   /** The title of the axis. */
   readonly axis: string;
   readonly tickFormat: (value: number) => string;
-  readonly x:
-    | { readonly type: 'log'; readonly domain: readonly [number, number] }
-    | { readonly type: 'linear'; readonly domain: readonly [number, number] };
+  readonly x: { readonly type: 'log' | 'linear'; readonly domain: readonly [number, number] };
+}
+
+/** A factor on an axis: `0.5×`, `2×`, `1000×`. */
+export function factorTick(value: number): string {
+  return `${Number(value.toPrecision(3))}×`;
+}
+
+/** A frame of ratios on a log scale that has all of them, and is never narrower than `least`, so that noise does not fill the picture. */
+export function ratioFrame(
+  frame: Pick<Frame, 'rows' | 'rowHeight' | 'axis'>,
+  ratios: readonly number[],
+  least: readonly [number, number],
+): Frame {
+  return { ...frame, tickFormat: factorTick, x: { type: 'log', domain: logDomain(ratios, least) } };
 }
 
 /** The options of Plot for rows below each other, of which row `i` reaches from `i` to `i + 1` on the y scale. */
@@ -74,6 +86,11 @@ export function figuresAt<Row extends { readonly index: number }>(
   });
 }
 
+/** What the axes of all figures have in common. */
+function axisOptions(label: string, format: (value: number) => string) {
+  return { text: (tick: number) => format(tick), label, labelArrow: 'none', tickSize: 0 } as const;
+}
+
 /** The axis below a figure. As tick labels Plot would leave out those of a log scale that it finds too many. */
 export function axisX(
   plot: typeof PlotModule,
@@ -81,13 +98,7 @@ export function axisX(
   format: (value: number) => string,
   label: string,
 ): PlotModule.Markish {
-  return plot.axisX(ticks, {
-    text: (tick: number) => format(tick),
-    label,
-    labelAnchor: 'center',
-    labelArrow: 'none',
-    tickSize: 0,
-  });
+  return plot.axisX(ticks, { ...axisOptions(label, format), labelAnchor: 'center' });
 }
 
 /** The axis at the left of a figure. */
@@ -97,11 +108,5 @@ export function axisY(
   format: (value: number) => string,
   label: string,
 ): PlotModule.Markish {
-  return plot.axisY(ticks, {
-    text: (tick: number) => format(tick),
-    label,
-    labelAnchor: 'top',
-    labelArrow: 'none',
-    tickSize: 0,
-  });
+  return plot.axisY(ticks, { ...axisOptions(label, format), labelAnchor: 'top' });
 }

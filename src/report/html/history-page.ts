@@ -2,14 +2,14 @@
 import { groupBy } from '../../compare/cell-groups.js';
 import type { CellHistory, RunHistory } from '../../compare/history.js';
 import { formatFactorInterval, formatRateOf } from '../format.js';
-import { commitOf, historyDocument } from '../history-report.js';
+import { commitOf, historyDocument, startText } from '../history-report.js';
 import { blocksMarkup } from './blocks.js';
 import { type Canvas, loadCanvas } from './canvas.js';
 import { namesOf, placeOf } from './contests.js';
 import { type LinePoint, linePlot } from './line-plot.js';
 import { markup } from './markup.js';
 import { type Figure, figures, pageText, sideLegend } from './page.js';
-import { factorTick } from './ratio-plot.js';
+import { factorTick } from './frame.js';
 import { SIDE_STYLES } from './side-style.js';
 
 /** The text of the page. */
@@ -36,7 +36,7 @@ function placeFigure(canvas: Canvas, { runs }: RunHistory, cells: readonly CellH
   const name = namesOf(cells.map(({ first }) => first));
   const titleOf = (at: number, text: string): string => {
     const { context } = runs[at]!.run;
-    return `run ${at + 1}, ${context.startedAt.slice(0, 16).replace('T', ' ')}, commit ${commitOf(context)}\n${text}`;
+    return `run ${at + 1}, ${startText(context)}, commit ${commitOf(context)}\n${text}`;
   };
   const series = cells.map(({ id, first, steps }) => {
     const start = runs.findIndex(({ run }) => run.records.includes(first));

@@ -2,8 +2,8 @@
 import { groupBy } from '../../compare/cell-groups.js';
 import { forecastOf, scaled } from '../../model/forecast.js';
 import { loadOfBytes, loadOfText } from '../../model/load.js';
-import { sizePieceOf } from '../../model/pieces.js';
-import { type Load, predictCall } from '../../model/predict.js';
+import { type Load, sizePieceOf } from '../../model/pieces.js';
+import { predictCall } from '../../model/predict.js';
 import type { CostModel, Crossing, MechanismCosts, RunRecord } from '../../records/record.js';
 import { formatDuration, formatRows } from '../format.js';
 import { type LinePoint, type Series, linePlot } from './line-plot.js';

@@ -1,11 +1,10 @@
 /** The panel of noise: each cell beside itself, its odd against its even processes, in the order of their ratios. */
 import type { Comparison } from '../../records/record.js';
 import { formatFactorInterval } from '../format.js';
+import { isDecided } from '../head-to-head.js';
 import type { Canvas } from './canvas.js';
-import { framed } from './frame.js';
+import { framed, ratioFrame } from './frame.js';
 import type { Markup } from './markup.js';
-import { factorTick } from './ratio-plot.js';
-import { logDomain } from './ticks.js';
 
 const MOST_HEIGHT = 560;
 const ROW_HEIGHT = 8;
@@ -16,7 +15,7 @@ export function noisePlot(canvas: Canvas, noise: readonly Comparison[], margin: 
   const rows = noise
     .toSorted((a, b) => a.ratio - b.ratio)
     .map((comparison, index) => {
-      const isWrong = comparison.verdict === 'faster' || comparison.verdict === 'slower';
+      const isWrong = isDecided(comparison);
       return {
         ...comparison,
         at: index + 0.5,
@@ -26,17 +25,15 @@ export function noisePlot(canvas: Canvas, noise: readonly Comparison[], margin: 
         title: `${comparison.numerator}\n${formatFactorInterval(comparison)}, ${comparison.verdict}`,
       };
     });
-  const domain = logDomain(
+  const frame = ratioFrame(
+    {
+      rows: rows.length,
+      rowHeight: Math.min(ROW_HEIGHT, MOST_HEIGHT / rows.length),
+      axis: 'odd / even processes of a cell; the band is the margin',
+    },
     rows.flatMap(({ low, high }) => [low, high]),
     LEAST_DOMAIN,
   );
-  const frame = {
-    rows: rows.length,
-    rowHeight: Math.min(ROW_HEIGHT, MOST_HEIGHT / rows.length),
-    axis: 'odd / even processes of a cell; the band is the margin',
-    tickFormat: factorTick,
-    x: { type: 'log', domain },
-  } as const;
   return canvas.draw({
     label: `${rows.length} cells beside themselves; ${rows.filter(({ isWrong }) => isWrong).length} look faster or slower than themselves`,
     options: framed(canvas, frame, [

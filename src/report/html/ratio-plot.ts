@@ -2,10 +2,9 @@
 import type { Side, Verdict } from '../../records/record.js';
 import { formatFactorInterval } from '../format.js';
 import type { Canvas } from './canvas.js';
-import { figuresAt, framed, namesAt } from './frame.js';
+import { figuresAt, framed, namesAt, ratioFrame } from './frame.js';
 import type { Markup } from './markup.js';
 import { SIDE_STYLES } from './side-style.js';
-import { logDomain } from './ticks.js';
 
 export interface RatioRow {
   readonly name: string;
@@ -35,7 +34,6 @@ export interface RatioPlot {
 
 const ROW_HEIGHT = 34;
 
-/** The domain is never narrower, so that noise does not fill the picture. */
 const LEAST_DOMAIN = [0.8, 1.25] as const;
 
 /** The place of the name in a row, and of the dot. */
@@ -44,18 +42,9 @@ const DOT_AT = 0.74;
 
 export function ratioPlot(canvas: Canvas, { label, axis, reference, rows }: RatioPlot): Markup {
   const { Plot } = canvas;
-  const domain = logDomain(
-    rows.flatMap(({ ratio, low, high }) => [ratio, low, high]),
-    LEAST_DOMAIN,
-  );
   const placed = rows.map((row, index) => ({ ...row, ...SIDE_STYLES[row.side], index, at: index + DOT_AT }));
-  const frame = {
-    rows: rows.length,
-    rowHeight: ROW_HEIGHT,
-    axis,
-    tickFormat: factorTick,
-    x: { type: 'log', domain },
-  } as const;
+  const ratios = rows.flatMap(({ ratio, low, high }) => [ratio, low, high]);
+  const frame = ratioFrame({ rows: rows.length, rowHeight: ROW_HEIGHT, axis }, ratios, LEAST_DOMAIN);
   return canvas.draw({
     label,
     hasLinks: rows.some(({ href }) => href !== undefined),
@@ -82,9 +71,4 @@ export function ratioPlot(canvas: Canvas, { label, axis, reference, rows }: Rati
 
 function isHollow({ verdict, isReference }: RatioRow): boolean {
   return (verdict === 'inconclusive' || verdict === 'server-bound') && isReference !== true;
-}
-
-/** A factor on an axis: `0.5×`, `2×`, `1000×`. */
-export function factorTick(value: number): string {
-  return `${Number(value.toPrecision(3))}×`;
 }

@@ -5,6 +5,7 @@ import { rateOf } from '../../stats/summary.js';
 import { UNKNOWN, formatCount, formatDuration, formatPercent, formatRateOf, formatRows } from '../format.js';
 import { percentileText } from '../percentile.js';
 import { variantOf } from '../labels.js';
+import { reasonOf } from '../results-table.js';
 import { type Markup, markup } from './markup.js';
 
 /** A column of the table: a number sorts by its value, a text as it is. */
@@ -110,8 +111,7 @@ function classOf({ amountOf, isWide }: RecordColumn): string {
 export function unfinishedList(records: readonly RunRecord[]): Markup {
   const unfinished = records.flatMap((record) => {
     if (record.outcome === 'completed') return [];
-    const reason = record.outcome === 'failed' ? `${record.error.code}: ${record.error.message}` : record.reason;
-    return [{ id: record.id, outcome: record.outcome, reason }];
+    return [{ id: record.id, outcome: record.outcome, reason: reasonOf(record) }];
   });
   if (unfinished.length === 0) return markup`<p>Every cell was measured.</p>`;
   const groups = groupBy(unfinished, ({ outcome, reason }) => JSON.stringify([outcome, reason])).toSorted(

@@ -1,5 +1,5 @@
 /** The figures of request work: throughput against the batch and the connections, and latency against the offered load. */
-import { completedOf, groupBy, isRequestWork } from '../../compare/cell-groups.js';
+import { completedOf, fastestOf, groupBy, isRequestWork } from '../../compare/cell-groups.js';
 import type { CompletedRecord, Run, Side } from '../../records/record.js';
 import { rateOf } from '../../stats/summary.js';
 import { formatLatency, formatShortRate } from '../format.js';
@@ -51,10 +51,7 @@ function throughputFigure(
   if (ticks.length < 2) return [];
   const series = groupBy(shown, clientOf).map((ofClient): Series => {
     const points = ticks.flatMap((tick) => {
-      const best = ofClient
-        .filter((record) => (record[by] ?? 1) === tick)
-        .toSorted((a, b) => rateOf(b) - rateOf(a))
-        .at(0);
+      const best = fastestOf(ofClient.filter((record) => (record[by] ?? 1) === tick));
       return best === undefined ? [] : [{ x: tick, y: rateOf(best), title: titleOf(best, '') }];
     });
     return { name: clientName(ofClient), ...SIDE_STYLES[ofClient[0]!.side], points };

@@ -7,6 +7,7 @@ import type { Run } from '../../records/record.js';
 import { COMPACT_NOTE, isCompact } from '../compact.js';
 import { CROSSING_NOTE, type CrossingShareOf, crossingShareOf } from '../crossing-share.js';
 import { RUST_FACTOR_NOTE } from '../head-to-head.js';
+import { startText } from '../history-report.js';
 import { hostLines } from '../host-block.js';
 import { notesOf } from '../marks.js';
 import { noiseText } from '../noise.js';
@@ -30,7 +31,7 @@ export async function renderRunHtml(run: Run): Promise<string> {
   const anchorOf = anchorsOf(run.records);
   const { context } = run;
   const commit = context.git === undefined ? '' : `, commit ${commitText(context.git)}`;
-  const lead = markup`<p class="quiet">${context.startedAt.slice(0, 16).replace('T', ' ')} UTC, ${context.host.cpu}, ${context.host.logicalCores} logical cores, Node.js ${context.versions['node'] ?? ''}${commit}</p>`;
+  const lead = markup`<p class="quiet">${startText(context)} UTC, ${context.host.cpu}, ${context.host.logicalCores} logical cores, Node.js ${context.versions['node'] ?? ''}${commit}</p>`;
   return pageText('Boundary Bench', lead, [
     answerSection(run),
     ...lanesSection(canvas, run, contests, anchorOf),

@@ -4,11 +4,9 @@ import type { CompletedRecord } from '../../records/record.js';
 import { median } from '../../stats/quantile.js';
 import { formatDuration } from '../format.js';
 import type { Canvas } from './canvas.js';
-import { framed, namesAt } from './frame.js';
+import { framed, namesAt, ratioFrame } from './frame.js';
 import type { Markup } from './markup.js';
-import { factorTick } from './ratio-plot.js';
 import { SIDE_STYLES } from './side-style.js';
-import { logDomain } from './ticks.js';
 
 const ROW_HEIGHT = 40;
 const LEAST_DOMAIN = [0.9, 1.1] as const;
@@ -28,17 +26,11 @@ export function stripPlot(
   const names = records.map((record, index) => ({ name: nameOf(record), index }));
   const processes = records.flatMap(processesOf);
   const samples = processes.flatMap(({ parts, ...process }) => parts.map((part) => ({ ...process, part })));
-  const domain = logDomain(
+  const frame = ratioFrame(
+    { rows: records.length, rowHeight: ROW_HEIGHT, axis: 'time of a sample / median of its cell' },
     samples.map(({ part }) => part),
     LEAST_DOMAIN,
   );
-  const frame = {
-    rows: records.length,
-    rowHeight: ROW_HEIGHT,
-    axis: 'time of a sample / median of its cell',
-    tickFormat: factorTick,
-    x: { type: 'log', domain },
-  } as const;
   return canvas.draw({
     label,
     options: framed(canvas, frame, [

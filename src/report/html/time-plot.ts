@@ -2,7 +2,7 @@
  * Where the time of a row, an operation or a call goes: stacked bars of what the samples measured, and below them the part of the elapsed
  * time that crossing and JavaScript are estimated to take.
  */
-import { medianOf } from '../../stats/summary.js';
+import { medianOf, processCpuOf, serverCpuOf } from '../../stats/summary.js';
 import { isRequestWork } from '../../compare/cell-groups.js';
 import type { CompletedRecord, Sample } from '../../records/record.js';
 import { type CrossingShareOf, crossingText } from '../crossing-share.js';
@@ -25,7 +25,7 @@ const PARTS: readonly {
     secondsOf: ({ mainThreadCpuSeconds }) => mainThreadCpuSeconds,
   },
   { name: 'CPU of other threads', color: 'var(--others)', secondsOf: otherThreads },
-  { name: 'CPU of the server', color: 'var(--server)', secondsOf: serverCpu },
+  { name: 'CPU of the server', color: 'var(--server)', secondsOf: serverCpuOf },
   { name: 'decoding, after the clock', color: 'var(--decode)', secondsOf: ({ decodeSeconds }) => decodeSeconds },
 ];
 
@@ -42,7 +42,7 @@ export function partsOf(records: readonly CompletedRecord[]): { readonly name: s
 
 /** Whether the samples of a cell tell where its time went: those of compact files do not. */
 export function hasParts(record: CompletedRecord): boolean {
-  return medianOf(record, processCpu) !== undefined && record.rows > 0;
+  return medianOf(record, processCpuOf) !== undefined && record.rows > 0;
 }
 
 /** The seconds that a sample spent on collecting garbage: pauses of JavaScript's thread. */
@@ -152,17 +152,8 @@ function segmentsOf(record: CompletedRecord, index: number) {
   });
 }
 
-function processCpu({ cpuUserSeconds, cpuSystemSeconds }: Sample): number | undefined {
-  return cpuUserSeconds === undefined || cpuSystemSeconds === undefined ? undefined : cpuUserSeconds + cpuSystemSeconds;
-}
-
 /** The process without the thread that runs JavaScript, where that was read apart: the clocks of the two tick differently. */
 function otherThreads(sample: Sample): number | undefined {
-  const all = processCpu(sample);
+  const all = processCpuOf(sample);
   return all === undefined ? undefined : Math.max(0, all - (sample.mainThreadCpuSeconds ?? 0));
-}
-
-function serverCpu({ serverCpuUserSeconds, serverCpuSystemSeconds }: Sample): number | undefined {
-  if (serverCpuUserSeconds === undefined || serverCpuSystemSeconds === undefined) return undefined;
-  return serverCpuUserSeconds + serverCpuSystemSeconds;
 }
