@@ -9,7 +9,7 @@ import { addon } from '../../addon.js';
 import { toBoundaryError } from '../../errors.js';
 import type { Latency } from '../../records/record.js';
 import { LatencyHistogram } from '../../stats/latency-histogram.js';
-import { cancellable } from '../native-call.js';
+import { untilAborted } from '../../library/crossing/cancellation.js';
 import { PointsQuery, writePath } from './points-query.js';
 import { openSoakClient } from './soak-client.js';
 import { postAll } from './soak-worker.js';
@@ -81,7 +81,7 @@ async function figuresOf(name: SoakOptions['client'], load: SoakLoad, signal: Ab
 }
 
 async function runNativeLoad(load: SoakLoad, signal: AbortSignal): Promise<SoakFigures> {
-  const report = await cancellable(signal, (cancel) => addon.runSoak(JSON.stringify(load), cancel));
+  const report = await untilAborted(signal, (cancel) => addon.runSoak(JSON.stringify(load), cancel));
   const figures = JSON.parse(report) as NativeFigures;
   return { ...figures, latency: LatencyHistogram.fromBase64(figures.latency).summary() };
 }

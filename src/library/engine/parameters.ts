@@ -1,7 +1,7 @@
 /** Parameters of statements: the values allowed, and their form in the raw addon. */
 import { types } from 'node:util';
 
-import { BoundaryError } from '../../errors.js';
+import { invalidArgument } from '../../errors.js';
 import { createColumnStage } from './create-column-stage.js';
 import { formatDecimal, parseDecimal } from './decimal-text.js';
 import { describeValue } from '../crossing/describe-value.js';
@@ -40,13 +40,13 @@ export class TypedValue {
  */
 export function typed(type: SqlType, value: unknown): TypedValue {
   if (!(type instanceof SqlType)) {
-    throw new BoundaryError('BB_INVALID_ARGUMENT', 'typed takes a type made by SqlType, such as SqlType.date()');
+    throw invalidArgument('typed takes a type made by SqlType, such as SqlType.date()');
   }
   return new TypedValue(type, value);
 }
 
 /** The reason why a value can't be a parameter. */
-class Misfit {
+export class Misfit {
   readonly problem: string;
 
   constructor(problem: string) {
@@ -59,20 +59,20 @@ class Misfit {
  */
 export function toRawParameters(parameters: unknown): unknown[] {
   if (parameters === undefined) return [];
-  if (!Array.isArray(parameters)) throw invalid('parameters must be an array of values, for $1, $2, ...');
+  if (!Array.isArray(parameters)) throw invalidArgument('parameters must be an array of values, for $1, $2, ...');
   if (parameters.length > MOST_PARAMETERS) {
-    throw invalid(`a statement has at most ${MOST_PARAMETERS} parameters, not ${parameters.length}`);
+    throw invalidArgument(`a statement has at most ${MOST_PARAMETERS} parameters, not ${parameters.length}`);
   }
   // Not `map`, which skips the holes of an array.
   return Array.from(parameters as ArrayLike<unknown>, (value, index) => {
     const raw = toRaw(value);
-    if (raw instanceof Misfit) throw invalid(`parameter ${index + 1}: ${raw.problem}`);
+    if (raw instanceof Misfit) throw invalidArgument(`parameter ${index + 1}: ${raw.problem}`);
     return raw;
   });
 }
 
 /** The raw form of a value, in which a bigint is a 64-bit integer and a number a double. */
-function toRaw(value: unknown): unknown {
+export function toRaw(value: unknown): unknown {
   switch (typeof value) {
     case 'boolean':
       return value;
@@ -155,8 +155,4 @@ function toRawTyped({ type, value }: TypedValue): unknown {
     case 'text':
       return value;
   }
-}
-
-function invalid(message: string): BoundaryError {
-  return new BoundaryError('BB_INVALID_ARGUMENT', message);
 }

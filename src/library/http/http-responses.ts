@@ -1,4 +1,4 @@
-import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
 import { ASCII, errorOf, RESULT_WORDS } from '../crossing/result-frame.js';
 import type { NodeBuffer } from '../../platform-types.js';
 
@@ -123,7 +123,7 @@ export class HttpResponses implements Iterable<HttpResponse> {
 
   #check(index: number): void {
     if (index >>> 0 === index && index < this.length) return;
-    throw new BoundaryError('BB_INVALID_ARGUMENT', `there is no response ${String(index)} among ${this.length}`);
+    throw invalidArgument(`there is no response ${String(index)} among ${this.length}`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { BoundaryError } from '../../errors.js';
+import { BoundaryError, invalidArgument } from '../../errors.js';
 import { ASCII, errorOf, RESULT_WORDS } from '../crossing/result-frame.js';
 import { KvCursor } from './kv-cursor.js';
 import type { NodeBuffer } from '../../platform-types.js';
@@ -174,7 +174,7 @@ export class KvValues implements Iterable<string | null> {
 
   #check(index: number): void {
     if (index >>> 0 === index && index < this.length) return;
-    throw new BoundaryError('BB_INVALID_ARGUMENT', `there is no value ${String(index)} among ${this.length}`);
+    throw invalidArgument(`there is no value ${String(index)} among ${this.length}`);
   }
 }
 
