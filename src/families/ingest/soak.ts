@@ -55,9 +55,8 @@ export interface SoakResult extends SoakFigures {
 /** Runs a soak. Aborting the signal ends it early, with the figures so far. */
 export async function runSoak(options: SoakOptions, signal: AbortSignal): Promise<SoakResult> {
   const { database, client: name, ...load } = options;
-  const query = new PointsQuery(options.url);
+  const query = await PointsQuery.open(options.url, database);
   try {
-    await query.createDatabase(database);
     const measurement = `soak_${randomBytes(6).toString('hex')}`;
     const figures = await figuresOf(
       name,

@@ -13,6 +13,8 @@ export interface Requester {
   request(index: number): Promise<void>;
   /** Takes note of a failed request, which has no latency, after which its thread goes on. Absent: the first failure ends the load. */
   failed?(thrown: unknown): Promise<void>;
+  /** Closes the connection, if it is the requester's own. */
+  close?(): Promise<void>;
 }
 
 export interface Load {
