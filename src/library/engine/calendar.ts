@@ -1,6 +1,6 @@
 import { invalidArgument } from '../../errors.js';
 
-const MILLISECONDS_PER_DAY = 86_400_000;
+export const MILLISECONDS_PER_DAY = 86_400_000;
 
 /** The `Date` at midnight UTC of a day, given as the number of days since 1970-01-01, which a `DATE` column returns. */
 export function dateFromDays(days: number): Date {

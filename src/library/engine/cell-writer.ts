@@ -2,7 +2,9 @@ import { types } from 'node:util';
 
 import { BoundaryError, invalidArgument } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
-import { Misfit, type ParameterInput, toRaw } from './parameters.js';
+import { Misfit } from './column-stage.js';
+import { type ParameterInput, toRaw } from './parameters.js';
+import { isWellFormed } from '../crossing/well-formed.js';
 import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
 
 /** Kinds of values, in the byte before each value; `native/clients/mysql/src/cells.rs` describes them. */
@@ -148,8 +150,7 @@ export class CellWriter {
       }
       if (index === length) return at + length;
     }
-    // `isWellFormed` exists in every supported version of Node, but only in later libraries of TypeScript than ours.
-    if (!(text as string & { isWellFormed(): boolean }).isWellFormed()) return -1;
+    if (!isWellFormed(text)) return -1;
     return at + bytes.write(text, at, 'utf8');
   }
 

@@ -2,9 +2,13 @@
 import { types } from 'node:util';
 
 import { invalidArgument } from '../../errors.js';
+import { MILLISECONDS_PER_DAY } from './calendar.js';
+import { Misfit } from './column-stage.js';
 import { createColumnStage } from './create-column-stage.js';
 import { formatDecimal, parseDecimal } from './decimal-text.js';
 import { describeValue } from '../crossing/describe-value.js';
+import { getTime, INT64_MAX, INT64_MIN } from './fixed-stage.js';
+import { isWellFormed } from '../crossing/well-formed.js';
 import { SqlType } from './sql-type.js';
 import { bytesOf } from '../crossing/typed-memory.js';
 
@@ -13,13 +17,6 @@ export type ParameterInput = null | boolean | number | bigint | string | Uint8Ar
 
 /** The most parameters of a statement: the protocols of servers count them with 16 bits. */
 const MOST_PARAMETERS = 65_535;
-
-const MILLISECONDS_PER_DAY = 86_400_000;
-const INT64_MIN = -(2n ** 63n);
-const INT64_MAX = 2n ** 63n - 1n;
-
-// The original method, since a value's own `getTime` could run any code.
-const getTime = Date.prototype.getTime;
 
 /** A value with its SQL type; made by `typed`. */
 export class TypedValue {
@@ -43,15 +40,6 @@ export function typed(type: SqlType, value: unknown): TypedValue {
     throw invalidArgument('typed takes a type made by SqlType, such as SqlType.date()');
   }
   return new TypedValue(type, value);
-}
-
-/** The reason why a value can't be a parameter. */
-export class Misfit {
-  readonly problem: string;
-
-  constructor(problem: string) {
-    this.problem = problem;
-  }
 }
 
 /**
@@ -92,9 +80,9 @@ export function toRaw(value: unknown): unknown {
 }
 
 function toRawText(value: string): unknown {
-  // `isWellFormed` exists in every supported version of Node, but only in later libraries of TypeScript than ours.
-  const isWellFormed = (value as string & { isWellFormed(): boolean }).isWellFormed();
-  return isWellFormed ? value : new Misfit(`${describeValue(value)} has a lone surrogate, which UTF-8 cannot hold`);
+  return isWellFormed(value)
+    ? value
+    : new Misfit(`${describeValue(value)} has a lone surrogate, which UTF-8 cannot hold`);
 }
 
 function toRawNumber(value: number): unknown {
