@@ -24,6 +24,14 @@ export const UNSUPPORTED = 'BB_UNSUPPORTED';
 /** The code of work that exceeded its time-out. */
 export const TIMEOUT = 'BB_TIMEOUT';
 
+/** The error of an argument that its function does not take. */
+export function invalidArgument(
+  message: string,
+  options?: { hint?: string | undefined; cause?: unknown },
+): BoundaryError {
+  return new BoundaryError('BB_INVALID_ARGUMENT', message, options);
+}
+
 /** The error of a cell that did not do its work: rows, answers or sums are not those that they should be. */
 export function checksumMismatch(problem: string): BoundaryError {
   return new BoundaryError('BB_CHECKSUM_MISMATCH', problem);

@@ -8,9 +8,10 @@ import { readFileSync } from 'node:fs';
 
 import type * as Ioredis from 'ioredis';
 
-import { type DividedKeys, divideKeys, inOrder } from './cluster-keys.js';
-import { type KvAddress, type JsKvClient, type JsKvConnection, interleaved, parseKvUrl } from './js-kv-client.js';
+import { inOrder } from './cluster-keys.js';
+import { type KvAddress, type JsKvClient, interleaved, parseKvUrl } from './js-kv-client.js';
 import { importPackage } from './optional-package.js';
+import { type Batching, PipelinedConnection } from './pipelined-kv.js';
 
 const { Cluster, Redis } = await importPackage('ioredis', () => import('ioredis'));
 
@@ -26,9 +27,13 @@ export const ioredis: JsKvClient = {
       client.disconnect();
       throw thrown;
     }
-    return client instanceof Cluster
-      ? new IoredisClusterConnection(client, setting)
-      : new IoredisConnection(client, setting);
+    const batching: Batching<Ioredis.ChainableCommander> = {
+      isAuto: setting === 'auto',
+      begin: () => client.pipeline(),
+      exec: async (pipeline) => checked(await pipeline.exec()),
+    };
+    if (!(client instanceof Cluster)) return new IoredisConnection(client, batching);
+    return new IoredisClusterConnection(client, { ...batching, serverOf: (slot) => client.slots[slot]?.[0] });
   },
 };
 
@@ -61,37 +66,7 @@ function optionsOf(
 }
 
 /** Calls on one client, in a cluster or not. */
-class IoredisConnection<Client extends Ioredis.Redis | Ioredis.Cluster> implements JsKvConnection {
-  protected readonly client: Client;
-  protected readonly isAuto: boolean;
-
-  constructor(client: Client, setting: string | undefined) {
-    this.client = client;
-    this.isAuto = setting === 'auto';
-  }
-
-  get(key: string): Promise<string | null> {
-    return this.client.get(key);
-  }
-
-  set(key: string, value: string): Promise<unknown> {
-    return this.client.set(key, value);
-  }
-
-  async getMany(keys: readonly string[]): Promise<readonly (string | null)[]> {
-    if (this.isAuto) return Promise.all(keys.map((key) => this.client.get(key)));
-    const pipeline = this.client.pipeline();
-    for (const key of keys) pipeline.get(key);
-    return checked(await pipeline.exec()) as (string | null)[];
-  }
-
-  async setMany(keys: readonly string[], values: readonly string[]): Promise<unknown> {
-    if (this.isAuto) return Promise.all(keys.map((key, index) => this.client.set(key, values[index]!)));
-    const pipeline = this.client.pipeline();
-    for (let index = 0; index < keys.length; index += 1) pipeline.set(keys[index]!, values[index]!);
-    return checked(await pipeline.exec());
-  }
-
+class IoredisConnection extends PipelinedConnection<Ioredis.Redis | Ioredis.Cluster, Ioredis.ChainableCommander> {
   mget(keys: readonly string[]): Promise<readonly (string | null)[]> {
     return this.client.mget(keys as string[]);
   }
@@ -105,27 +80,11 @@ class IoredisConnection<Client extends Ioredis.Redis | Ioredis.Cluster> implemen
   }
 }
 
-/** Calls on a client of a cluster: batches are a pipeline for each server. */
-class IoredisClusterConnection extends IoredisConnection<Ioredis.Cluster> {
-  override async getMany(keys: readonly string[]): Promise<readonly (string | null)[]> {
-    if (this.isAuto) return super.getMany(keys);
-    const divided = this.#divide(keys);
-    const replies = await this.#exec(divided, (pipeline, positions) => {
-      for (const position of positions) pipeline.get(keys[position]!);
-    });
-    return inOrder(divided, replies) as (string | null)[];
-  }
-
-  override async setMany(keys: readonly string[], values: readonly string[]): Promise<unknown> {
-    if (this.isAuto) return super.setMany(keys, values);
-    return this.#exec(this.#divide(keys), (pipeline, positions) => {
-      for (const position of positions) pipeline.set(keys[position]!, values[position]!);
-    });
-  }
-
+/** Calls on a client of a cluster. */
+class IoredisClusterConnection extends IoredisConnection {
   override async mget(keys: readonly string[]): Promise<readonly (string | null)[]> {
-    const divided = this.#divide(keys);
-    const replies = await this.#exec(divided, (pipeline, positions) => {
+    const divided = this.divide(keys);
+    const replies = await this.execDivided(divided, (pipeline, positions) => {
       pipeline.mget(positions.map((position) => keys[position]!));
     });
     return inOrder(
@@ -135,28 +94,9 @@ class IoredisClusterConnection extends IoredisConnection<Ioredis.Cluster> {
   }
 
   override async mset(keys: readonly string[], values: readonly string[]): Promise<unknown> {
-    return this.#exec(this.#divide(keys), (pipeline, positions) => {
+    return this.execDivided(this.divide(keys), (pipeline, positions) => {
       pipeline.mset(positions.flatMap((position) => [keys[position]!, values[position]!]));
     });
-  }
-
-  #divide(keys: readonly string[]): DividedKeys {
-    const { slots } = this.client;
-    return divideKeys(keys, (slot) => slots[slot]?.[0]);
-  }
-
-  /** The replies of a pipeline for each server, to which `add` adds the commands for the keys of a slot. */
-  #exec(
-    divided: DividedKeys,
-    add: (pipeline: Ioredis.ChainableCommander, positions: readonly number[]) => void,
-  ): Promise<unknown[][]> {
-    return Promise.all(
-      divided.map(async (slots) => {
-        const pipeline = this.client.pipeline();
-        for (const positions of slots) add(pipeline, positions);
-        return checked(await pipeline.exec());
-      }),
-    );
   }
 }
 

@@ -7,9 +7,9 @@
  */
 import { readFileSync } from 'node:fs';
 
-import { type DividedKeys, divideKeys, inOrder } from './cluster-keys.js';
-import { type JsKvClient, type KvAddress, type JsKvConnection, interleaved, parseKvUrl } from './js-kv-client.js';
+import { type JsKvClient, type KvAddress, interleaved, parseKvUrl } from './js-kv-client.js';
 import { loadPackage } from './optional-package.js';
+import { PipelinedConnection } from './pipelined-kv.js';
 
 const NODE_REDIS = '@redis/client';
 
@@ -50,9 +50,13 @@ export const nodeRedis: JsKvClient = {
     // Without a listener Node would end the process at an error; calls are rejected with them anyway.
     client.on('error', () => {});
     await client.connect();
-    return cluster === undefined
-      ? new NodeRedisConnection(client, setting)
-      : new NodeRedisClusterConnection(cluster, setting);
+    return new NodeRedisConnection(client, {
+      isAuto: setting === 'auto',
+      begin: () => client.multi(),
+      exec: (pipeline) => pipeline.execAsPipeline(),
+      // A pipeline goes to the server of its first key.
+      ...(cluster && { serverOf: (slot) => cluster.slots[slot]?.master }),
+    });
   },
 };
 
@@ -83,37 +87,7 @@ function clusterOptionsOf(address: KvAddress): object {
 }
 
 /** Calls on one client, in a cluster or not: it divides the keys of MGET and MSET itself. */
-class NodeRedisConnection<Client extends RedisClient> implements JsKvConnection {
-  protected readonly client: Client;
-  protected readonly isAuto: boolean;
-
-  constructor(client: Client, setting: string | undefined) {
-    this.client = client;
-    this.isAuto = setting === 'auto';
-  }
-
-  get(key: string): Promise<string | null> {
-    return this.client.get(key);
-  }
-
-  set(key: string, value: string): Promise<unknown> {
-    return this.client.set(key, value);
-  }
-
-  async getMany(keys: readonly string[]): Promise<readonly (string | null)[]> {
-    if (this.isAuto) return Promise.all(keys.map((key) => this.client.get(key)));
-    const pipeline = this.client.multi();
-    for (const key of keys) pipeline.get(key);
-    return (await pipeline.execAsPipeline()) as (string | null)[];
-  }
-
-  setMany(keys: readonly string[], values: readonly string[]): Promise<unknown> {
-    if (this.isAuto) return Promise.all(keys.map((key, index) => this.client.set(key, values[index]!)));
-    const pipeline = this.client.multi();
-    for (let index = 0; index < keys.length; index += 1) pipeline.set(keys[index]!, values[index]!);
-    return pipeline.execAsPipeline();
-  }
-
+class NodeRedisConnection extends PipelinedConnection<RedisClient, RedisPipeline> {
   mget(keys: readonly string[]): Promise<readonly (string | null)[]> {
     return this.client.mGet(keys);
   }
@@ -124,35 +98,5 @@ class NodeRedisConnection<Client extends RedisClient> implements JsKvConnection 
 
   async close(): Promise<void> {
     this.client.destroy();
-  }
-}
-
-/** Calls on a client of a cluster: batches are a pipeline for each server, since one goes to the server of its first key. */
-class NodeRedisClusterConnection extends NodeRedisConnection<RedisCluster> {
-  override async getMany(keys: readonly string[]): Promise<readonly (string | null)[]> {
-    if (this.isAuto) return super.getMany(keys);
-    const divided = this.#divide(keys);
-    const replies = await this.#exec(divided, (pipeline, position) => pipeline.get(keys[position]!));
-    return inOrder(divided, replies) as (string | null)[];
-  }
-
-  override setMany(keys: readonly string[], values: readonly string[]): Promise<unknown> {
-    if (this.isAuto) return super.setMany(keys, values);
-    return this.#exec(this.#divide(keys), (pipeline, position) => pipeline.set(keys[position]!, values[position]!));
-  }
-
-  #divide(keys: readonly string[]): DividedKeys {
-    const { slots } = this.client;
-    return divideKeys(keys, (slot) => slots[slot]?.master);
-  }
-
-  #exec(divided: DividedKeys, add: (pipeline: RedisPipeline, position: number) => void): Promise<unknown[][]> {
-    return Promise.all(
-      divided.map((ofServer) => {
-        const pipeline = this.client.multi();
-        for (const positions of ofServer) for (const position of positions) add(pipeline, position);
-        return pipeline.execAsPipeline();
-      }),
-    );
   }
 }

@@ -13,7 +13,7 @@ import { importPackage } from './optional-package.js';
 
 const library = await importPackage('undici', () => import('undici'));
 
-export const { Pool } = library;
+const { Pool } = library;
 
 /** The options of a connection. */
 export interface UndiciOptions {
@@ -27,6 +27,8 @@ export interface UndiciOptions {
   readonly dispatches: boolean;
   /** A file of certificates to trust in place of the system's. */
   readonly tlsCa?: string | undefined;
+  /** The time-out in milliseconds of the head and of each piece of a response; absent: none, since their timers cost time. */
+  readonly timeoutMs?: number | undefined;
 }
 
 /** A response that was read whole. */
@@ -40,13 +42,13 @@ export class UndiciClient {
   readonly #pool: Dispatcher;
   readonly #headers: Record<string, string>;
   /** Posts a body to a path. */
-  readonly post: (path: string, body: string) => Promise<UndiciAnswer>;
+  readonly post: (path: string, body: string | Uint8Array) => Promise<UndiciAnswer>;
 
-  constructor(url: string, { connections, pipelining, streams, headers, dispatches, tlsCa }: UndiciOptions) {
-    // Time-outs are off, since their timers cost time.
-    const options = { headersTimeout: 0, bodyTimeout: 0, ...trusting(tlsCa) };
-    if (streams === undefined) this.#pool = new Pool(url, { ...options, connections, pipelining });
-    else this.#pool = http2Client(url, streams, options);
+  constructor(url: string, options: UndiciOptions) {
+    const { connections, pipelining, streams, headers, dispatches, tlsCa, timeoutMs = 0 } = options;
+    const shared = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs, ...trusting(tlsCa) };
+    if (streams === undefined) this.#pool = new Pool(url, { ...shared, connections, pipelining });
+    else this.#pool = http2Client(url, streams, shared);
     this.#headers = { ...headers };
     this.post = dispatches ? (path, body) => this.#dispatch(path, body) : (path, body) => this.#request(path, body);
   }
@@ -63,12 +65,12 @@ export class UndiciClient {
     });
   }
 
-  async #request(path: string, body: string): Promise<UndiciAnswer> {
+  async #request(path: string, body: string | Uint8Array): Promise<UndiciAnswer> {
     const answer = await this.#pool.request({ method: 'POST', path, headers: this.#headers, body });
     return { status: answer.statusCode, text: await answer.body.text() };
   }
 
-  #dispatch(path: string, body: string): Promise<UndiciAnswer> {
+  #dispatch(path: string, body: string | Uint8Array): Promise<UndiciAnswer> {
     return new Promise((resolve, reject) => {
       // These posts only read. Undici sends nothing behind a post that is not `idempotent`, or that may be `blocking`.
       const options = {
@@ -92,7 +94,7 @@ function http2Client(url: string, streams: number, options: Pools.Options): Disp
 }
 
 /** The options of a pool that trusts the certificates of a file. */
-export function trusting(tlsCa: string | undefined): { connect?: { ca: Buffer } } {
+function trusting(tlsCa: string | undefined): { connect?: { ca: Buffer } } {
   return tlsCa === undefined ? {} : { connect: { ca: readFileSync(tlsCa) } };
 }
 

@@ -6,8 +6,9 @@
 import { readFileSync } from 'node:fs';
 
 import { BoundaryError } from '../errors.js';
-import { type JsKvClient, type JsKvConnection, parseKvUrl } from './js-kv-client.js';
+import { type JsKvClient, parseKvUrl } from './js-kv-client.js';
 import { loadPackage } from './optional-package.js';
+import { PipelinedConnection } from './pipelined-kv.js';
 
 const VALKEY_GLIDE = '@valkey/valkey-glide';
 
@@ -49,48 +50,24 @@ export const valkeyGlide: JsKvClient = {
         ? {}
         : { advancedConfiguration: { tlsAdvancedConfiguration: { rootCertificates: readFileSync(tlsCa) } } }),
     });
-    return new GlideConnection(client, () => (isCluster ? new ClusterBatch(false) : new Batch(false)));
+    return new GlideConnection(client, {
+      isAuto: false,
+      begin: () => (isCluster ? new ClusterBatch(false) : new Batch(false)),
+      exec: (batch) => client.exec(batch, true) as Promise<unknown[]>,
+    });
   },
 };
 
-class GlideConnection implements JsKvConnection {
-  readonly #client: GlideClient;
-  readonly #batch: () => GlideBatch;
-
-  constructor(client: GlideClient, batch: () => GlideBatch) {
-    this.#client = client;
-    this.#batch = batch;
-  }
-
-  get(key: string): Promise<string | null> {
-    return this.#client.get(key) as Promise<string | null>;
-  }
-
-  set(key: string, value: string): Promise<unknown> {
-    return this.#client.set(key, value);
-  }
-
-  async getMany(keys: readonly string[]): Promise<readonly (string | null)[]> {
-    const batch = this.#batch();
-    for (const key of keys) batch.get(key);
-    return (await this.#client.exec(batch, true)) as (string | null)[];
-  }
-
-  setMany(keys: readonly string[], values: readonly string[]): Promise<unknown> {
-    const batch = this.#batch();
-    for (let index = 0; index < keys.length; index += 1) batch.set(keys[index]!, values[index]!);
-    return this.#client.exec(batch, true);
-  }
-
+class GlideConnection extends PipelinedConnection<GlideClient, GlideBatch> {
   mget(keys: readonly string[]): Promise<readonly (string | null)[]> {
-    return this.#client.mget(keys as string[]) as Promise<(string | null)[]>;
+    return this.client.mget(keys as string[]) as Promise<(string | null)[]>;
   }
 
   mset(keys: readonly string[], values: readonly string[]): Promise<unknown> {
-    return this.#client.mset(keys.map((key, index) => ({ key, value: values[index]! })));
+    return this.client.mset(keys.map((key, index) => ({ key, value: values[index]! })));
   }
 
   async close(): Promise<void> {
-    this.#client.close();
+    this.client.close();
   }
 }

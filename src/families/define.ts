@@ -1,4 +1,4 @@
-import { BoundaryError } from '../errors.js';
+import { invalidArgument } from '../errors.js';
 import type { Cell, Side } from '../records/record.js';
 import type { Family, FamilyOptions, OpenCell, PlannedCell } from './workload.js';
 
@@ -63,8 +63,9 @@ export function defineWorkload<Lane extends LaneDefinition>(definition: Workload
   checkRows(rows, 'rows');
   for (const lane of lanes) if (lane.maxRows !== undefined) checkRows(lane.maxRows, 'maxRows');
   const byId = new Map(lanes.map((lane) => [cellId(definition, lane), lane]));
-  if (lanes.length === 0) throw invalid(`the workload ${name} has no lanes`);
-  if (byId.size < lanes.length) throw invalid(`two lanes of ${name} have the same lane, side, engine and flavor`);
+  if (lanes.length === 0) throw invalidArgument(`the workload ${name} has no lanes`);
+  if (byId.size < lanes.length)
+    throw invalidArgument(`two lanes of ${name} have the same lane, side, engine and flavor`);
   return {
     name: family,
     ...(module === undefined ? {} : { module }),
@@ -75,7 +76,7 @@ export function defineWorkload<Lane extends LaneDefinition>(definition: Workload
       versions: async () => ({}),
       openCell: async ({ cell }) => {
         const lane = byId.get(cell.id);
-        if (lane === undefined) throw invalid(`the workload ${name} has no cell ${cell.id}`);
+        if (lane === undefined) throw invalidArgument(`the workload ${name} has no cell ${cell.id}`);
         const open = await definition.open(lane, { rows: cell.rows, engines });
         return {
           expected: open.expected,
@@ -119,9 +120,5 @@ function cellId({ family, name }: Pick<WorkloadDefinition, 'family' | 'name'>, l
 
 function checkRows(rows: number, what: string): void {
   if (!Number.isSafeInteger(rows) || rows < 1)
-    throw invalid(`${what} must be a whole number of 1 or more, not ${rows}`);
-}
-
-function invalid(message: string): BoundaryError {
-  return new BoundaryError('BB_INVALID_ARGUMENT', message);
+    throw invalidArgument(`${what} must be a whole number of 1 or more, not ${rows}`);
 }

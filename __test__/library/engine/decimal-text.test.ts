@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { DecimalProblem, formatDecimal, parseDecimal } from '../../../src/library/engine/decimal-text.js';
+import { formatDecimal, parseDecimal } from '../../../src/library/engine/decimal-text.js';
+import { Misfit } from '../../../src/library/engine/column-stage.js';
 
 test('what is formatted is parsed back, of any length', () => {
   const most = 10n ** 38n - 1n;
@@ -34,14 +35,14 @@ test.each([
 test.each(['', '.', '-', 'e5', '1e', '1.2.3', '0x10', '1_000', ' 1', '1 ', 'Infinity', 'NaN', '١'])(
   '%j is no decimal',
   (text) => {
-    expect(parseDecimal(text, 10, 2)).toBeInstanceOf(DecimalProblem);
+    expect(parseDecimal(text, 10, 2)).toBeInstanceOf(Misfit);
   },
 );
 
 test('nothing is rounded, and nothing overflows', () => {
-  expect(parseDecimal('0.001', 10, 2)).toBeInstanceOf(DecimalProblem);
-  expect(parseDecimal('1e-3', 10, 2)).toBeInstanceOf(DecimalProblem);
-  expect(parseDecimal('100000000', 10, 2)).toBeInstanceOf(DecimalProblem);
+  expect(parseDecimal('0.001', 10, 2)).toBeInstanceOf(Misfit);
+  expect(parseDecimal('1e-3', 10, 2)).toBeInstanceOf(Misfit);
+  expect(parseDecimal('100000000', 10, 2)).toBeInstanceOf(Misfit);
   expect(parseDecimal('99999999.99', 10, 2)).toBe(9_999_999_999);
 });
 

@@ -2,8 +2,8 @@ import { ShardClient } from '../../library/shards/shard-client.js';
 import { ROW_BYTES } from '../../library/shards/shard-row.js';
 import { optionalVersion } from '../../clients/optional-package.js';
 import { defineRequestFamily } from '../requests/family.js';
-import { type PlannedRequests, type RequestLane, requestsOf } from '../requests/grid.js';
-import { openLoadCell } from '../requests/load-cell.js';
+import type { PlannedRequests, RequestLane } from '../requests/grid.js';
+import { openRequestCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
 import { valuesOf } from '../option.js';
 import type { RequestValues } from '../requests/options.js';
@@ -11,7 +11,7 @@ import type { Family, OpenCell } from '../workload.js';
 import { type Setting, HYBRID_MATRIX, expectedOf, isOfAll } from './data.js';
 import { HybridInput } from './input.js';
 import { HYBRID_OPTIONS, type HybridValues, totalRows } from './options.js';
-import { type HybridRequester, type HybridWork, openRequester } from './requesters.js';
+import { type HybridWork, openRequester } from './requesters.js';
 import { type HybridReader, HybridCheck, HybridSums } from './reads.js';
 import { type HybridServer, openHybridServer } from './servers.js';
 
@@ -86,22 +86,9 @@ async function openCell(planned: PlannedHybrid, target: TargetServer): Promise<O
   const work: HybridWork = { planned, server, input, reader: () => reader };
   // The client for untimed work.
   const side = await ShardClient.connect(server.places);
-  const requesters: HybridRequester[] = [];
-  const close = async (): Promise<void> => {
-    await Promise.allSettled(requesters.map((requester) => requester.close()));
-    await side.close();
-  };
-  try {
-    for (let thread = 0; thread < cell.threads; thread += 1) requesters.push(await openRequester(work));
-  } catch (thrown) {
-    await close();
-    throw thrown;
-  }
   const writes = HYBRID_MATRIX.workloads[cell.workload]?.direction === 'in';
-  return openLoadCell({
-    requesters,
-    load: { requests: isOfAll(cell.workload) ? 1 : requestsOf(cell), rate: cell.rate },
-    serverProcesses: server.processIds,
+  return openRequestCell(planned, server, {
+    openRequester: () => openRequester(work),
     expected: expectedOf(cell.workload, cell.rows, total),
     prepare: async (signal) => {
       reader = sums = new HybridSums(cell.workload);
@@ -118,6 +105,6 @@ async function openCell(planned: PlannedHybrid, target: TargetServer): Promise<O
       if (writes) await input.readBack(check, side, signal);
       check.finish(cell.rows);
     },
-    close,
+    close: () => side.close(),
   });
 }

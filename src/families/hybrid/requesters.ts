@@ -11,11 +11,6 @@ import { type HybridInput, readAll } from './input.js';
 import { type HybridReader, wordsOf } from './reads.js';
 import type { HybridServer } from './servers.js';
 
-/** A thread of a cell, with its own connection to each shard. */
-export interface HybridRequester extends Requester {
-  close(): Promise<void>;
-}
-
 /** The state that the requests of a cell share. */
 export interface HybridWork {
   readonly planned: PlannedRequests;
@@ -44,8 +39,8 @@ const GRPC_AGGREGATION: GrpcAggregation = {
   },
 };
 
-/** Opens a thread that uses the addon's client or the one to compare with. */
-export async function openRequester(work: HybridWork): Promise<HybridRequester> {
+/** Opens a thread with its own connection to each shard, which uses the addon's client or the one to compare with. */
+export async function openRequester(work: HybridWork): Promise<Requester> {
   const { planned, server } = work;
   if (planned.cell.side === 'napi') {
     const client = await ShardClient.connect(server.places);

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 
 import { type PrivateShards, addon } from '../../addon.js';
-import { BoundaryError, explainedAsync } from '../../errors.js';
+import { explainedAsync, invalidArgument } from '../../errors.js';
 import { ShardClient } from '../../library/shards/shard-client.js';
 import { ShardStore } from '../../library/shards/shard-store.js';
 import type { SimulatedNetwork } from '../../records/record.js';
@@ -94,11 +94,9 @@ async function fill(places: readonly (string | ShardStore)[], values: HybridValu
   const isMemory = values.dataDir === undefined && isOurs;
   if (values.skipPopulate && !isMemory) {
     const held = states.map(({ populated }) => populated ?? 'none').join(', ');
-    throw new BoundaryError(
-      'BB_INVALID_ARGUMENT',
-      `the shards hold the rows of another population (${held} rows), not of ${total} rows`,
-      { hint: 'Give the scale that they were filled with, or let them be filled.' },
-    );
+    throw invalidArgument(`the shards hold the rows of another population (${held} rows), not of ${total} rows`, {
+      hint: 'Give the scale that they were filled with, or let them be filled.',
+    });
   }
   await client.populate(total, { replace: isOurs });
 }

@@ -2,7 +2,7 @@
 import { addon } from '../../addon.js';
 import { explainedAsync } from '../../errors.js';
 import type { Checksum } from '../../records/record.js';
-import { cancellable } from '../native-call.js';
+import { untilAborted } from '../../library/crossing/cancellation.js';
 import type { NativeTiming, OpenCell } from '../workload.js';
 import { expectedOf } from './input.js';
 import { matrix } from './matrix.js';
@@ -13,12 +13,12 @@ export async function openNativeStage(workload: string, batches: number): Promis
   return {
     expected: expectedOf(batches),
     sample: async (stopwatch, signal) => {
-      const sample = await cancellable(signal, (cancel) => native.sample(cancel));
+      const sample = await untilAborted(signal, (cancel) => native.sample(cancel));
       const { checksum, ...timing } = JSON.parse(sample) as NativeSample;
       stopwatch.add(timing);
       return checksum;
     },
-    verify: (_stopwatch, signal) => cancellable(signal, (cancel) => native.verify(cancel)),
+    verify: (_stopwatch, signal) => untilAborted(signal, (cancel) => native.verify(cancel)),
     close: () => explainedAsync(() => native.close()),
   };
 }

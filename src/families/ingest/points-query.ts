@@ -30,18 +30,26 @@ const NO_CONTENT = 204;
 export class PointsQuery {
   readonly #client: HttpClient;
 
-  constructor(serverUrl: string) {
+  private constructor(serverUrl: string) {
     const address = httpAddress(serverUrl);
     const { url, tlsCa } = address;
     this.#client = new HttpClient(url, { tlsCa, headers: keyHeader(address), timeoutMs: TIMEOUT_MS });
   }
 
-  close(): Promise<void> {
-    return this.#client.close();
+  /** Connects, and creates a database if there is none of its name. */
+  static async open(serverUrl: string, database: string): Promise<PointsQuery> {
+    const query = new PointsQuery(serverUrl);
+    try {
+      await query.#query({ q: `CREATE DATABASE ${quoted(database)}` }, TIMEOUT_MS);
+      return query;
+    } catch (thrown) {
+      await query.close();
+      throw thrown;
+    }
   }
 
-  async createDatabase(database: string): Promise<void> {
-    await this.#query({ q: `CREATE DATABASE ${quoted(database)}` }, TIMEOUT_MS);
+  close(): Promise<void> {
+    return this.#client.close();
   }
 
   /** The number of points of a measurement, once there are `wanted`, else the last count within the time limit. */

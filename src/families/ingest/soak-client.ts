@@ -49,9 +49,16 @@ export async function openSoakClient(
   if (name === 'addon') return new AddonClient(address, connections, encoding);
   const missing = whyUnusable(...soakPackages(encoding));
   if (missing !== undefined) throw new BoundaryError(UNSUPPORTED, missing);
-  const [{ UndiciSoak }, encoderOf] = await Promise.all([import('./undici-soak.js'), jsEncoder(encoding)]);
-  const headers = headersOf(address, encoding);
-  return new UndiciSoak(address, { connections, timeoutMs: TIMEOUT_MS, headers, encoderOf });
+  const [{ UndiciClient }, encoder] = await Promise.all([import('../../clients/undici.js'), jsEncoder(encoding)]);
+  const client = new UndiciClient(address.url, {
+    connections,
+    pipelining: 1,
+    headers: headersOf(address, encoding),
+    dispatches: false,
+    tlsCa: address.tlsCa,
+    timeoutMs: TIMEOUT_MS,
+  });
+  return { encoder, write: client.post, close: () => client.close() };
 }
 
 /** The packages that the client in JavaScript needs for an encoding. */

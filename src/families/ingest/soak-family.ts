@@ -9,9 +9,9 @@ import { checksumMismatch } from '../../errors.js';
 import type { Checksum } from '../../records/record.js';
 import { optionalVersion } from '../../clients/optional-package.js';
 import { defineRequestFamily } from '../requests/family.js';
-import { operationsOf, type PlannedRequests, requestsOf } from '../requests/grid.js';
+import { operationsOf, type PlannedRequests } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
-import { openLoadCell } from '../requests/load-cell.js';
+import { openRequestCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
 import type { OpenCell } from '../workload.js';
 import { matrix } from './matrix.js';
@@ -39,12 +39,7 @@ export const soakFamily = defineRequestFamily({
   server: 'ingest',
   matrix: matrix.soak,
   reach: async (url) => {
-    const query = new PointsQuery(url);
-    try {
-      await query.createDatabase(DATABASE);
-    } finally {
-      await query.close();
-    }
+    await (await PointsQuery.open(url, DATABASE)).close();
   },
   expected: ({ cell }) => expectedOf(cell.rows),
   packagesOf: ({ side }, workload) => (side === 'js' ? soakPackages(encodingOf(workload)) : []),
@@ -60,26 +55,14 @@ function expectedOf(rows: number): Checksum {
 async function openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
   const { cell } = planned;
   const name = cell.side === 'napi' ? 'addon' : 'undici';
-  const query = new PointsQuery(server.url);
   const client = await openSoakClient(name, server.url, cell.threads, encodingOf(cell.workload));
-  const close = async (): Promise<void> => {
-    await client.close();
-    await query.close();
-  };
-  try {
-    await query.createDatabase(DATABASE);
-  } catch (thrown) {
-    await close();
-    throw thrown;
-  }
+  const query = await PointsQuery.open(server.url, DATABASE);
   const requesters = Array.from({ length: cell.threads }, (_, worker) => new SoakRequester(client, cell, worker));
   const prefix = server.newPrefix();
   let measurement = '';
   let samples = 0;
-  return openLoadCell({
-    requesters,
-    load: { requests: requestsOf(cell), rate: cell.rate },
-    serverProcesses: server.processIds,
+  return openRequestCell(planned, server, {
+    openRequester: (worker) => requesters[worker]!,
     expected: expectedOf(cell.rows),
     prepare: async (signal) => {
       await waitForRest(server.processIds[0], signal);
@@ -94,7 +77,10 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
       if (counted !== cell.rows) throw checksumMismatch(`the server counts ${counted} points instead of ${cell.rows}`);
       await query.check(DATABASE, measurement, cell.rows, signal);
     },
-    close,
+    close: async () => {
+      await client.close();
+      await query.close();
+    },
   });
 }
 

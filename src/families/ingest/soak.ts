@@ -9,7 +9,7 @@ import { addon } from '../../addon.js';
 import { toBoundaryError } from '../../errors.js';
 import type { Latency } from '../../records/record.js';
 import { LatencyHistogram } from '../../stats/latency-histogram.js';
-import { cancellable } from '../native-call.js';
+import { untilAborted } from '../../library/crossing/cancellation.js';
 import { PointsQuery, writePath } from './points-query.js';
 import { openSoakClient } from './soak-client.js';
 import { postAll } from './soak-worker.js';
@@ -55,9 +55,8 @@ export interface SoakResult extends SoakFigures {
 /** Runs a soak. Aborting the signal ends it early, with the figures so far. */
 export async function runSoak(options: SoakOptions, signal: AbortSignal): Promise<SoakResult> {
   const { database, client: name, ...load } = options;
-  const query = new PointsQuery(options.url);
+  const query = await PointsQuery.open(options.url, database);
   try {
-    await query.createDatabase(database);
     const measurement = `soak_${randomBytes(6).toString('hex')}`;
     const figures = await figuresOf(
       name,
@@ -81,7 +80,7 @@ async function figuresOf(name: SoakOptions['client'], load: SoakLoad, signal: Ab
 }
 
 async function runNativeLoad(load: SoakLoad, signal: AbortSignal): Promise<SoakFigures> {
-  const report = await cancellable(signal, (cancel) => addon.runSoak(JSON.stringify(load), cancel));
+  const report = await untilAborted(signal, (cancel) => addon.runSoak(JSON.stringify(load), cancel));
   const figures = JSON.parse(report) as NativeFigures;
   return { ...figures, latency: LatencyHistogram.fromBase64(figures.latency).summary() };
 }

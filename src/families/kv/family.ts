@@ -2,13 +2,14 @@ import type { JsKvClient } from '../../clients/js-kv-client.js';
 import type { OpenCell } from '../workload.js';
 import { JsClients } from '../requests/clients.js';
 import { defineRequestFamily } from '../requests/family.js';
-import { type PlannedRequests, requestsOf } from '../requests/grid.js';
-import { openLoadCell } from '../requests/load-cell.js';
+import type { PlannedRequests } from '../requests/grid.js';
+import type { Requester } from '../requests/load.js';
+import { openRequestCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
 import { expectedOf, KvCheck, type KvReader, KvSums } from './keys.js';
 import { Keyspace } from './keyspace.js';
 import { KV_MATRIX } from './matrix.js';
-import { type KvRequester, type KvWork, openNapiRequester, jsRequester } from './requesters.js';
+import { type KvWork, openNapiRequester, jsRequester } from './requesters.js';
 
 const CLIENTS = new JsClients<JsKvClient>('kv', {
   ioredis: { packageName: 'ioredis', load: async () => (await import('../../clients/ioredis.js')).ioredis },
@@ -43,45 +44,31 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
   const { cell } = planned;
   const command = cell.workload.toUpperCase();
   const keyspace = await Keyspace.open(server.url, server.newPrefix(), cell.rows, command);
-  const requesters: KvRequester[] = [];
-  const close = async (): Promise<void> => {
-    await Promise.allSettled(requesters.map((requester) => requester.close()));
-    await keyspace.close();
-  };
-  try {
-    await keyspace.load();
-    let sums = new KvSums();
-    let reader: KvReader = sums;
-    const work: KvWork = { planned, keyspace, reader: () => reader };
-    const connections = ONE_FOR_ALL.has(planned.setting ?? '') ? 1 : cell.threads;
-    while (requesters.length < connections) requesters.push(await openRequester(work, server.url));
-    const writes = cell.workload === 'set' || cell.workload === 'mset';
-    return openLoadCell({
-      requesters: Array.from({ length: cell.threads }, (_, thread) => requesters[thread % connections]!),
-      load: { requests: requestsOf(cell), rate: cell.rate },
-      serverProcesses: server.processIds,
-      expected: expectedOf(cell.rows),
-      prepare: async (signal) => {
-        reader = sums = new KvSums();
-        if (writes) await keyspace.blank(signal);
-      },
-      checksum: async (signal) => (writes ? await keyspace.read(new KvSums(), signal) : sums).checksum(),
-      verify: async (send, signal) => {
-        const check = new KvCheck(keyspace.values);
-        reader = check;
-        await send();
-        if (writes) await keyspace.read(check, signal);
-        check.finish();
-      },
-      close,
-    });
-  } catch (thrown) {
-    await close();
-    throw thrown;
-  }
+  let sums = new KvSums();
+  let reader: KvReader = sums;
+  const work: KvWork = { planned, keyspace, reader: () => reader };
+  const writes = cell.workload === 'set' || cell.workload === 'mset';
+  return openRequestCell(planned, server, {
+    ...(ONE_FOR_ALL.has(planned.setting ?? '') && { connections: 1 }),
+    openRequester: () => openRequester(work, server.url),
+    expected: expectedOf(cell.rows),
+    prepare: async (signal) => {
+      reader = sums = new KvSums();
+      if (writes) await keyspace.blank(signal);
+    },
+    checksum: async (signal) => (writes ? await keyspace.read(new KvSums(), signal) : sums).checksum(),
+    verify: async (send, signal) => {
+      const check = new KvCheck(keyspace.values);
+      reader = check;
+      await send();
+      if (writes) await keyspace.read(check, signal);
+      check.finish();
+    },
+    close: () => keyspace.close(),
+  });
 }
 
-async function openRequester(work: KvWork, url: string): Promise<KvRequester> {
+async function openRequester(work: KvWork, url: string): Promise<Requester> {
   const { cell, client, setting } = work.planned;
   if (cell.side === 'napi') return openNapiRequester(work, url);
   return jsRequester(work, await (await CLIENTS.of(client)).connect(url, setting));

@@ -1,6 +1,7 @@
 import { BoundaryError } from '../../errors.js';
 import { KvClient } from '../../library/kv/kv-client.js';
-import type { KvValues } from '../../library/kv/kv-values.js';
+import type { KvPipeline } from '../../library/kv/kv-pipeline.js';
+import type { KvReplies, KvValues } from '../../library/kv/kv-values.js';
 import { BLANK, flat, keyOf, type KvReader, valueOf } from './keys.js';
 import { KV_MATRIX } from './matrix.js';
 
@@ -19,25 +20,25 @@ export class Keyspace {
     this.values = Array.from({ length: count }, (_, index) => flat(valueOf(index)));
   }
 
-  /** Connects, and checks that the server knows the cell's command. */
+  /** Connects, checks that the server knows the cell's command, and sets every key to its value. */
   static async open(url: string, prefix: string, count: number, command: string): Promise<Keyspace> {
-    const client = await KvClient.connect(url);
+    const keyspace = new Keyspace(await KvClient.connect(url), prefix, count);
     try {
-      // Sent without arguments: the server's error says so, unless the server does not know the command.
-      const refusal = (await client.pipeline().command(command).execute()).error(0);
-      if (refusal !== undefined && /unknown command/i.test(refusal.message)) {
-        throw new BoundaryError('BB_UNSUPPORTED', `the server does not know the command ${command}`);
-      }
-      return new Keyspace(client, prefix, count);
+      await keyspace.#assertKnown(command);
+      await keyspace.#write((index) => keyspace.values[index]!);
+      return keyspace;
     } catch (thrown) {
-      await client.close();
+      await keyspace.close();
       throw thrown;
     }
   }
 
-  /** Sets every key to its value. */
-  load(signal?: AbortSignal): Promise<void> {
-    return this.#write((index) => this.values[index]!, signal);
+  async #assertKnown(command: string): Promise<void> {
+    // Sent without arguments: the server's error says so, unless the server does not know the command.
+    const refusal = (await this.#client.pipeline().command(command).execute()).error(0);
+    if (refusal !== undefined && /unknown command/i.test(refusal.message)) {
+      throw new BoundaryError('BB_UNSUPPORTED', `the server does not know the command ${command}`);
+    }
   }
 
   /** Sets every key to a value that adds nothing to the sum. */
@@ -47,38 +48,41 @@ export class Keyspace {
 
   /** Reads the values that the keys hold into `reader`, which it returns. */
   async read<R extends KvReader>(reader: R, signal?: AbortSignal): Promise<R> {
-    for (const range of this.#ranges()) {
-      const pipeline = this.#client.pipeline();
-      for (let index = range.from; index < range.to; index += 1) pipeline.get(this.keys[index]!);
-      addValues(reader, await pipeline.execute({ signal }), range.from);
-    }
+    await this.#send(
+      (pipeline, index) => pipeline.get(this.keys[index]!),
+      (replies, from) => addValues(reader, replies, from),
+      signal,
+    );
     return reader;
   }
 
   /** Deletes the keys and closes the connection. */
   async close(): Promise<void> {
     try {
-      for (const range of this.#ranges()) {
-        const pipeline = this.#client.pipeline();
-        for (let index = range.from; index < range.to; index += 1) pipeline.command('DEL', this.keys[index]!);
-        await pipeline.execute();
-      }
+      await this.#send(
+        (pipeline, index) => pipeline.command('DEL', this.keys[index]!),
+        () => {},
+      );
     } finally {
       await this.#client.close();
     }
   }
 
-  async #write(valueAt: (index: number) => string, signal?: AbortSignal): Promise<void> {
-    for (const range of this.#ranges()) {
-      const pipeline = this.#client.pipeline();
-      for (let index = range.from; index < range.to; index += 1) pipeline.set(this.keys[index]!, valueAt(index));
-      assertDone(await pipeline.execute({ signal }));
-    }
+  #write(valueAt: (index: number) => string, signal?: AbortSignal): Promise<void> {
+    return this.#send((pipeline, index) => pipeline.set(this.keys[index]!, valueAt(index)), assertDone, signal);
   }
 
-  *#ranges(): Generator<{ from: number; to: number }> {
+  /** Sends a command for each key, in pipelines; `take` gets the replies to each, of which the first is for the key `from`. */
+  async #send(
+    add: (pipeline: KvPipeline, index: number) => void,
+    take: (replies: KvReplies, from: number) => void,
+    signal?: AbortSignal,
+  ): Promise<void> {
     for (let from = 0; from < this.keys.length; from += KEYS_AT_ONCE) {
-      yield { from, to: Math.min(from + KEYS_AT_ONCE, this.keys.length) };
+      const to = Math.min(from + KEYS_AT_ONCE, this.keys.length);
+      const pipeline = this.#client.pipeline();
+      for (let index = from; index < to; index += 1) add(pipeline, index);
+      take(await pipeline.execute({ signal }), from);
     }
   }
 }

@@ -8,11 +8,6 @@ import type { Requester } from '../requests/load.js';
 import type { KvReader } from './keys.js';
 import { addValues, assertDone, type Keyspace } from './keyspace.js';
 
-/** A connection of a cell. */
-export interface KvRequester extends Requester {
-  close(): Promise<void>;
-}
-
 /** The state that the requests of a cell share. */
 export interface KvWork {
   readonly planned: PlannedRequests;
@@ -24,7 +19,7 @@ export interface KvWork {
 type Request = (index: number) => Promise<void>;
 
 /** Opens a connection of the addon's client, or one whose calls cross one by one. */
-export async function openNapiRequester(work: KvWork, url: string): Promise<KvRequester> {
+export async function openNapiRequester(work: KvWork, url: string): Promise<Requester> {
   const { lane } = work.planned.cell;
   if (lane === 'call-async' || lane === 'call-blocking') {
     const Calls = lane === 'call-async' ? addon.KvAsyncCalls : addon.KvBlockingCalls;
@@ -94,7 +89,7 @@ function napiRequest(
 }
 
 /** A requester on a connection of a client to compare with. */
-export function jsRequester(work: KvWork, connection: JsKvConnection): KvRequester {
+export function jsRequester(work: KvWork, connection: JsKvConnection): Requester {
   return { request: targetRequest(work, connection), close: () => connection.close() };
 }
 

@@ -68,12 +68,14 @@ export class ColumnSums {
 
   /** Adds the values of a batch to the column at `position`. A batch has at most 2 Mi rows. */
   addColumn(position: number, values: ColumnValues): void {
-    if (values instanceof Float64Array) {
-      this.#floats[position] = (this.#floats[position] ?? 0) + sumFloat64(values);
-    } else {
-      const sum = values instanceof Int32Array ? BigInt(sumInt32(values)) : sumInt64(values);
-      this.#integers[position] = (this.#integers[position] ?? 0n) + sum;
-    }
+    if (values instanceof Float64Array) this.addSum(position, sumFloat64(values));
+    else this.addSum(position, values instanceof Int32Array ? sumInt32(values) : sumInt64(values));
+  }
+
+  /** Adds the sum of some values to the column at `position`; that of integers must be exact. */
+  addSum(position: number, sum: number | bigint): void {
+    if (this.#isFloat[position] === true) this.#floats[position]! += Number(sum);
+    else this.#integers[position]! += BigInt(sum);
   }
 
   get checksum(): Checksum {

@@ -3,115 +3,83 @@
  * a finished table with its own copy of them; for a query: from the table to the last value consumed. Not timed: making rows and
  * columns, loading the tables that are read, checking.
  */
-import type { Cell, Checksum } from '../../records/record.js';
+import type { Checksum } from '../../records/record.js';
 import type {
   JsTableClient,
   MeasurementColumns,
   MeasurementObject,
   MeasurementRow,
 } from '../../clients/measurement-table.js';
-import type { OpenCell, Stopwatch } from '../workload.js';
-import { expectedOf } from './closed-forms.js';
 import { aggregate, filter, scan } from './column-loops.js';
-import type { LoadedTables } from './loaded-tables.js';
+import type { LaneClock } from './lane.js';
 import { matrix, workloadEntry } from './matrix.js';
 import { sumMeasurementObjects } from './object-sums.js';
-import { rowCheckOf } from './row-check.js';
 import { BATCH_ROWS, ColumnBatch, RowBatch, type RowRange, batchesOf, newColumns } from './rows.js';
+import type { TableClient } from './table-cells.js';
 
-/** The number of rows of a table. */
-export interface TableSize {
-  readonly rows: number;
-}
-
-/** Makes a table of so many rows, untimed. */
-export function buildTable<Table>(client: JsTableClient<Table>, { rows }: TableSize): Table {
-  const memory = new ColumnBatch();
-  const batches = [...batchesOf({ start: 0, rows })].map((part) => copyOf(memory.make(part)));
-  return client.fromBatches(batches);
-}
-
-/** Opens a cell of such a client. */
-export async function openColumnTableCell<Table>(
-  client: JsTableClient<Table>,
-  tables: LoadedTables<TableSize, Table>,
-  { workload, lane, rows }: Cell,
-): Promise<OpenCell> {
-  const range = { start: 0, rows };
-  const expected = expectedOf(workload, [range]);
-  if (workloadEntry(workload).direction === 'in') {
-    const build = lane === 'row' ? fromRows : fromColumns;
-    return {
-      expected,
-      sample: async (stopwatch, signal) => scan(client.toBatches(build(client, range, stopwatch, signal))),
-      verify: async (stopwatch, signal) => {
-        checkBatches(client.toBatches(build(client, range, stopwatch, signal)), range);
-      },
-      close: async () => {},
-    };
-  }
-  const { table, release } = await tables.acquire({ rows });
-  const read = lane === 'objects' ? readObjects : readColumns;
+/** The tables of such a library. */
+export function columnTables<Table>(client: JsTableClient<Table>): TableClient<Table> {
   return {
-    expected,
-    sample: async (stopwatch) => {
-      stopwatch.start();
-      const checksum = read(client, table, workload);
-      stopwatch.stop();
-      return checksum;
+    load: ({ rows }) => {
+      const memory = new ColumnBatch();
+      return client.fromBatches([...batchesOf({ start: 0, rows })].map((part) => copyOf(memory.make(part))));
     },
-    verify: async () => {
-      // Filters and aggregates are this module's own loops: what is checked are the rows that the library hands out.
-      if (lane !== 'objects') return checkBatches(client.toBatches(table), range);
-      const check = rowCheckOf(workload, range);
-      check.addRows(objectsOf(client, table, workload));
-      check.finish();
+    writer: ({ lane, rows }) => {
+      const fill = lane === 'row' ? fromRows : fromColumns;
+      return (clock, signal) => fill(client, rows, clock, signal);
     },
-    close: release,
+    sums: (table) => scan(client.toBatches(table)),
+    reader: (table, { workload, lane }) =>
+      lane === 'objects'
+        ? {
+            // All objects are kept until the last one is made; then all their values are read.
+            sum: () => sumMeasurementObjects(objectsOf(client, table, workload)),
+            check: (check) => check.addRows(objectsOf(client, table, workload)),
+          }
+        : {
+            sum: () => readColumns(client, table, workload),
+            // Filters and aggregates are this module's own loops: what is checked are the rows that the library hands out.
+            checked: 'query.full_scan',
+            check: (check) => {
+              for (const { id, sensor_id, value, timestamp } of client.toBatches(table)) {
+                check.addColumns(id.length, [id, sensor_id, value, timestamp]);
+              }
+            },
+          },
   };
 }
 
 /** Makes a table from rows, written one by one into the columns of a batch. */
-function fromRows<Table>(
-  client: JsTableClient<Table>,
-  range: RowRange,
-  stopwatch: Stopwatch,
-  signal: AbortSignal,
-): Table {
-  const memory = new RowBatch(Math.min(BATCH_ROWS, range.rows));
-  return build(client, range, stopwatch, signal, (part) => memory.make(part), columnsOfRows);
+function fromRows<Table>(client: JsTableClient<Table>, rows: number, clock: LaneClock, signal: AbortSignal): Table {
+  const memory = new RowBatch(Math.min(BATCH_ROWS, rows));
+  return build(client, rows, clock, signal, (part) => memory.make(part), columnsOfRows);
 }
 
 /** Makes a table from columns, which are copied, since the memory remains the caller's. */
-function fromColumns<Table>(
-  client: JsTableClient<Table>,
-  range: RowRange,
-  stopwatch: Stopwatch,
-  signal: AbortSignal,
-): Table {
-  const memory = new ColumnBatch(newColumns(Math.min(BATCH_ROWS, range.rows)));
-  return build(client, range, stopwatch, signal, (part) => memory.make(part), copyOf);
+function fromColumns<Table>(client: JsTableClient<Table>, rows: number, clock: LaneClock, signal: AbortSignal): Table {
+  const memory = new ColumnBatch(newColumns(Math.min(BATCH_ROWS, rows)));
+  return build(client, rows, clock, signal, (part) => memory.make(part), copyOf);
 }
 
 function build<Table, Piece>(
   client: JsTableClient<Table>,
-  range: RowRange,
-  stopwatch: Stopwatch,
+  rows: number,
+  clock: LaneClock,
   signal: AbortSignal,
   make: (part: RowRange) => Piece,
   toColumns: (piece: Piece) => MeasurementColumns,
 ): Table {
   const batches: MeasurementColumns[] = [];
-  for (const part of batchesOf(range)) {
+  for (const part of batchesOf({ start: 0, rows })) {
     signal.throwIfAborted();
     const piece = make(part);
-    stopwatch.start();
+    clock.start();
     batches.push(toColumns(piece));
-    stopwatch.stop();
+    clock.stop();
   }
-  stopwatch.start();
+  clock.start();
   const table = client.fromBatches(batches);
-  stopwatch.stop();
+  clock.stop();
   return table;
 }
 
@@ -144,22 +112,9 @@ function readColumns<Table>(client: JsTableClient<Table>, table: Table, workload
   return filteredSensor === undefined ? scan(batches) : filter(batches, filteredSensor);
 }
 
-/** Reads a result as row objects, which are all kept until the last one is made; then all their values are read. */
-function readObjects<Table>(client: JsTableClient<Table>, table: Table, workload: string): Checksum {
-  return sumMeasurementObjects(objectsOf(client, table, workload));
-}
-
 function objectsOf<Table>(client: JsTableClient<Table>, table: Table, workload: string): MeasurementObject[] {
   const { filteredSensor } = workloadEntry(workload);
   return filteredSensor === undefined ? client.toObjects(table) : filteredObjects(client, table, filteredSensor);
-}
-
-function checkBatches(batches: readonly MeasurementColumns[], range: RowRange): void {
-  const check = rowCheckOf('query.full_scan', range);
-  for (const { id, sensor_id, value, timestamp } of batches) {
-    check.addColumns(id.length, [id, sensor_id, value, timestamp]);
-  }
-  check.finish();
 }
 
 function filteredObjects<Table>(client: JsTableClient<Table>, table: Table, sensor: number): MeasurementObject[] {

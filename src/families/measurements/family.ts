@@ -8,15 +8,15 @@ import { openTarget, reachTarget, type TargetServer } from '../requests/target-s
 import { ownDatabase } from '../sql/database.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily } from '../workload.js';
 import { openNapiCell, openNativeCell, queryTables } from './addon-cells.js';
-import { type TableSize, buildTable, openColumnTableCell } from './column-table-cells.js';
+import { columnTables } from './column-table-cells.js';
 import { ConnectedEngine, DatabaseFolder } from './connected-engine.js';
 import { defaultTransport, isBareUri, isServer } from './engine-uris.js';
-import { LoadedTables } from './loaded-tables.js';
 import { matrix } from './matrix.js';
 import { MEASUREMENTS_OPTIONS, type MeasurementsValues } from './options.js';
 import { PEERS } from './peers.js';
 import type { Place } from './place.js';
 import { FAMILY_NAME, type PlannedMeasurement, planMeasurements } from './plan.js';
+import { tablePlace } from './table-cells.js';
 
 /** Bulk insert, scan, filter and aggregate of one table, on all sides. */
 export const measurementsFamily: Family<MeasurementsValues> = {
@@ -235,31 +235,15 @@ async function mysql2Place(mysql: MysqlPlace, options: { readonly isPrepared: bo
 }
 
 function columnTablePlace<Table>(client: JsTableClient<Table>): Place {
-  const tables = new LoadedTables<TableSize, Table>({
-    load: async (size) => buildTable(client, size),
-    unload: async () => {},
-  });
-  return {
-    versions: { [client.name]: client.version },
-    openCell: (cell) => openColumnTableCell(client, tables, cell),
-    close: async () => {},
-  };
+  return tablePlace({ [client.name]: client.version }, columnTables(client));
 }
 
 async function duckDbPlace(
   choose: (client: typeof import('../../clients/duckdb-node-api.js')) => DuckDbInterface,
 ): Promise<Place> {
   const library = await import('../../clients/duckdb-node-api.js');
-  const { loadDuckDbTable, openDuckDbCell } = await import('./duckdb-cells.js');
-  const client = choose(library);
+  const { duckDbTables } = await import('./duckdb-cells.js');
   const peer = await library.DuckDbPeer.open();
-  const tables = new LoadedTables<TableSize, string>({
-    load: (size) => loadDuckDbTable(peer, client, size),
-    unload: (_size, table) => peer.dropTable(table),
-  });
-  return {
-    versions: { '@duckdb/node-api': library.DUCKDB_NODE_API_VERSION },
-    openCell: (cell) => openDuckDbCell(peer, client, tables, cell),
-    close: async () => peer.close(),
-  };
+  const versions = { '@duckdb/node-api': library.DUCKDB_NODE_API_VERSION };
+  return tablePlace(versions, duckDbTables(peer, choose(library)), async () => peer.close());
 }

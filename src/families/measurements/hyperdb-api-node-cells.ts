@@ -5,90 +5,64 @@
  */
 import { library } from '../../clients/flechette.js';
 import type { HyperdbChunk, HyperdbClient, HyperdbConnection, HyperdbRow } from '../../clients/hyperdb-api-node.js';
-import type { Cell, Checksum } from '../../records/record.js';
-import type { OpenCell, Stopwatch } from '../workload.js';
+import type { Checksum } from '../../records/record.js';
 import { BLOCK_ROWS, FLOAT_COLUMNS, MeasurementSums } from './checksum.js';
-import { expectedOf } from './closed-forms.js';
-import type { TableSize } from './column-table-cells.js';
 import { encodeStream, InputStream } from './input-stream.js';
+import type { LaneClock } from './lane.js';
 import { sumArrow } from './lanes-arrow.js';
-import type { LoadedTables } from './loaded-tables.js';
 import { matrix, queryOf, workloadEntry } from './matrix.js';
 import { sumObjects } from './object-sums.js';
 import { checksumOfSums, sumsQuery } from './read-back.js';
-import { type RowCheck, rowCheckOf } from './row-check.js';
-import { batchesOf, ColumnBatch, INPUT_ROWS, newColumns, RowBatch, type RowRange } from './rows.js';
+import type { RowCheck } from './row-check.js';
+import { batchesOf, ColumnBatch, INPUT_ROWS, newColumns, RowBatch } from './rows.js';
+import { INSERT_TABLE, type TableClient, UNENDING, UNTIMED } from './table-cells.js';
 
 const { tableFromIPC } = library;
-
-const INSERT_TABLE = `${matrix.table}_insert`;
 
 const INT32_COLUMNS: ReadonlySet<string> = new Set(['id', 'sensor_id']);
 
 /** The bytes of the mark at the end of an Arrow IPC stream. */
 const END_BYTES = 8;
 
-type Clock = Pick<Stopwatch, 'start' | 'stop' | 'apart'>;
-
-/** Inserts a range of rows into a table. */
-type Fill = (client: HyperdbClient, table: string, range: RowRange, clock: Clock, signal: AbortSignal) => Promise<void>;
-
-/** A clock that measures nothing. */
-const UNTIMED: Clock = { start: () => {}, stop: () => {}, apart: (_, execute) => execute() };
-
-/** Creates the table that queries of so many rows read, untimed; returns its name. */
-export async function loadHyperdbTable(client: HyperdbClient, { rows }: TableSize): Promise<string> {
-  const table = `${matrix.table}_${rows}`;
-  await client.createTable(table);
-  await fillByArrow(client, table, { start: 0, rows }, UNTIMED, new AbortController().signal);
-  return table;
-}
-
-/** Opens a cell. */
-export async function openHyperdbCell(
+/** Inserts rows into a table. */
+type Fill = (
   client: HyperdbClient,
-  tables: LoadedTables<TableSize, string>,
-  { workload, lane, rows }: Cell,
-): Promise<OpenCell> {
-  const range = { start: 0, rows };
-  const expected = expectedOf(workload, [range]);
-  const { columns, direction } = workloadEntry(workload);
-  if (direction === 'in') return openWriter(client, FILLS[lane]!, range, expected);
-  const { table, release } = await tables.acquire({ rows });
-  const sql = queryOf(workload, table);
-  const { sum, check } = READERS[lane]!;
+  table: string,
+  rows: number,
+  clock: LaneClock,
+  signal: AbortSignal,
+) => Promise<void>;
+
+/** The tables of the server. */
+export function hyperdbTables(client: HyperdbClient): TableClient<string> {
+  const { connection } = client;
+  const fillNew = async (fill: Fill, table: string, ...rest: [number, LaneClock, AbortSignal]): Promise<string> => {
+    await client.createTable(table);
+    await fill(client, table, ...rest);
+    return table;
+  };
   return {
-    expected,
-    sample: (stopwatch) => sum(client.connection, sql, columns, stopwatch),
-    verify: () => checkRows(client.connection, sql, check, { workload, range }),
-    close: release,
+    load: ({ rows }) => fillNew(fillByArrow, `${matrix.table}_${rows}`, rows, UNTIMED, UNENDING),
+    writer:
+      ({ lane, rows }) =>
+      (clock, signal) =>
+        fillNew(FILLS[lane]!, INSERT_TABLE, rows, clock, signal),
+    sums: (table) => readBack(connection, table),
+    reader: (table, { workload, lane }) => {
+      const sql = queryOf(workload, table);
+      const { columns } = workloadEntry(workload);
+      const { sum, check } = READERS[lane] ?? READERS['columnar']!;
+      return {
+        sum: (clock) => sum(connection, sql, columns, clock),
+        check: (rows) => check(connection, sql, columns, rows),
+      };
+    },
+    drop: (table) => client.dropTable(table),
   };
 }
 
-function openWriter(client: HyperdbClient, fill: Fill, range: RowRange, expected: Checksum): OpenCell {
-  const inTable = async <T>(stopwatch: Stopwatch, signal: AbortSignal, then: () => Promise<T>): Promise<T> => {
-    await client.createTable(INSERT_TABLE);
-    try {
-      await fill(client, INSERT_TABLE, range, stopwatch, signal);
-      return await then();
-    } finally {
-      await client.dropTable(INSERT_TABLE);
-    }
-  };
-  const sql = queryOf('query.full_scan', INSERT_TABLE);
-  return {
-    expected,
-    sample: (stopwatch, signal) => inTable(stopwatch, signal, () => readBack(client.connection)),
-    verify: (stopwatch, signal) =>
-      inTable(stopwatch, signal, () =>
-        checkRows(client.connection, sql, READERS['columnar']!.check, { workload: 'query.full_scan', range }),
-      ),
-    close: async () => {},
-  };
-}
-
-async function readBack(connection: HyperdbConnection): Promise<Checksum> {
-  const [row] = await connection.executeQuery(sumsQuery(INSERT_TABLE));
+async function readBack(connection: HyperdbConnection, table: string): Promise<Checksum> {
+  const [row] = await connection.executeQuery(sumsQuery(table));
   return checksumOfSums({
     row_count: row?.getInt64(0),
     id: row?.getString(1),
@@ -98,27 +72,27 @@ async function readBack(connection: HyperdbConnection): Promise<Checksum> {
   });
 }
 
-async function fillByRows(...[client, table, range, clock, signal]: Parameters<Fill>): Promise<void> {
-  const memory = new RowBatch(Math.min(INPUT_ROWS, range.rows));
+async function fillByRows(...[client, table, rows, clock, signal]: Parameters<Fill>): Promise<void> {
+  const memory = new RowBatch(Math.min(INPUT_ROWS, rows));
   clock.start();
   const inserter = client.rowInserter(table);
-  for (const part of batchesOf(range, INPUT_ROWS)) {
+  for (const part of batchesOf({ start: 0, rows }, INPUT_ROWS)) {
     clock.stop();
     signal.throwIfAborted();
-    const rows = memory.make(part);
+    const piece = memory.make(part);
     clock.start();
-    inserter.addRows(rows);
+    inserter.addRows(piece);
   }
   await inserter.execute();
   clock.stop();
 }
 
 /** Inserts columns, which the binding takes as arrays of numbers. */
-async function fillByColumns(...[client, table, range, clock, signal]: Parameters<Fill>): Promise<void> {
-  const memory = new ColumnBatch(newColumns(Math.min(INPUT_ROWS, range.rows)));
+async function fillByColumns(...[client, table, rows, clock, signal]: Parameters<Fill>): Promise<void> {
+  const memory = new ColumnBatch(newColumns(Math.min(INPUT_ROWS, rows)));
   clock.start();
   const inserter = client.rowInserter(table);
-  for (const part of batchesOf(range, INPUT_ROWS)) {
+  for (const part of batchesOf({ start: 0, rows }, INPUT_ROWS)) {
     clock.stop();
     signal.throwIfAborted();
     const { id, sensor_id, value, timestamp } = memory.make(part);
@@ -132,19 +106,19 @@ async function fillByColumns(...[client, table, range, clock, signal]: Parameter
 }
 
 /** Inserts the pieces of one Arrow IPC stream: the schema comes with the first piece, the mark of the end with the last. */
-async function fillByArrow(...[client, table, range, clock, signal]: Parameters<Fill>): Promise<void> {
+async function fillByArrow(...[client, table, rows, clock, signal]: Parameters<Fill>): Promise<void> {
   const streams = new InputStream();
-  const memory = new ColumnBatch(newColumns(Math.min(INPUT_ROWS, range.rows)));
+  const memory = new ColumnBatch(newColumns(Math.min(INPUT_ROWS, rows)));
   clock.start();
   const inserter = client.arrowInserter(table);
   try {
-    for (const part of batchesOf(range, INPUT_ROWS)) {
+    for (const part of batchesOf({ start: 0, rows }, INPUT_ROWS)) {
       clock.stop();
       signal.throwIfAborted();
       const { buffer, byteOffset, byteLength } = streams.make(part);
       const bytes = Buffer.from(buffer, byteOffset, byteLength);
-      const start = part.start === range.start ? 0 : schemaBytes(bytes);
-      const isLast = part.start + part.rows === range.start + range.rows;
+      const start = part.start === 0 ? 0 : schemaBytes(bytes);
+      const isLast = part.start + part.rows === rows;
       const piece = bytes.subarray(start, isLast ? bytes.length : bytes.length - END_BYTES);
       clock.start();
       await inserter.insertRaw(piece);
@@ -155,7 +129,7 @@ async function fillByArrow(...[client, table, range, clock, signal]: Parameters<
     throw error;
   }
   clock.stop();
-  for (const part of batchesOf(range, INPUT_ROWS)) {
+  for (const part of batchesOf({ start: 0, rows }, INPUT_ROWS)) {
     signal.throwIfAborted();
     const columns = memory.make(part);
     clock.apart('encode', () => encodeStream(columns));
@@ -175,32 +149,32 @@ const FILLS: Readonly<Record<string, Fill>> = {
 
 /** A way of reading a result. */
 interface Reader {
-  /** Sums the columns of a result, timed. */
-  sum(connection: HyperdbConnection, sql: string, columns: readonly string[], clock: Clock): Promise<Checksum>;
+  /** Sums the columns of a result, while the clock runs. */
+  sum(connection: HyperdbConnection, sql: string, columns: readonly string[], clock: LaneClock): Promise<Checksum>;
   /** Hands the rows of a result to a check. */
   check(connection: HyperdbConnection, sql: string, columns: readonly string[], check: RowCheck): Promise<void>;
 }
 
 const READERS: Readonly<Record<string, Reader>> = {
   objects: {
-    async sum(connection, sql, columns, clock) {
-      clock.start();
+    async sum(connection, sql, columns) {
       const rows = await connection.executeQuery(sql);
-      const checksum = columns.includes('id') ? sumRows(rows, new MeasurementSums()) : sumGroups(rows, columns);
-      clock.stop();
-      return checksum;
+      return columns.includes('id')
+        ? sumRows(rows, new MeasurementSums())
+        : sumObjects(
+            rows.map((row) => objectOf(row, columns)),
+            columns,
+          );
     },
     async check(connection, sql, columns, check) {
       check.addRows((await connection.executeQuery(sql)).map((row) => objectOf(row, columns)));
     },
   },
   chunks: {
-    async sum(connection, sql, _columns, clock) {
+    async sum(connection, sql) {
       const sums = new MeasurementSums();
-      clock.start();
       const stream = connection.executeQueryStream(sql);
       for (let rows = await stream.nextChunk(); rows !== null; rows = await stream.nextChunk()) sumRows(rows, sums);
-      clock.stop();
       return sums.checksum;
     },
     async check(connection, sql, columns, check) {
@@ -211,18 +185,15 @@ const READERS: Readonly<Record<string, Reader>> = {
     },
   },
   columnar: {
-    async sum(connection, sql, columns, clock) {
+    async sum(connection, sql, columns) {
       const sums = new MeasurementSums();
       const groups: object[] = [];
-      clock.start();
       const stream = connection.executeQueryColumnar(sql);
       for (let chunk = await stream.nextChunk(); chunk !== null; chunk = await stream.nextChunk()) {
         if (columns.includes('id')) sumChunk(chunk, sums);
         else groups.push(...objectsOf(chunk, columns));
       }
-      const checksum = columns.includes('id') ? sums.checksum : sumObjects(groups, columns);
-      clock.stop();
-      return checksum;
+      return columns.includes('id') ? sums.checksum : sumObjects(groups, columns);
     },
     async check(connection, sql, columns, check) {
       const stream = connection.executeQueryColumnar(sql);
@@ -233,14 +204,11 @@ const READERS: Readonly<Record<string, Reader>> = {
   },
   'arrow-ipc': {
     async sum(connection, sql, columns, clock) {
-      clock.start();
       const bytes = await connection.executeQueryToArrow(sql);
       clock.stop();
       const table = clock.apart('decode', () => tableFromIPC(bytes, { useBigInt: true }));
       clock.start();
-      const checksum = sumArrow(table, columns);
-      clock.stop();
-      return checksum;
+      return sumArrow(table, columns);
     },
     async check(connection, sql, columns, check) {
       const table = tableFromIPC(await connection.executeQueryToArrow(sql), { useBigInt: true });
@@ -251,17 +219,6 @@ const READERS: Readonly<Record<string, Reader>> = {
     },
   },
 };
-
-async function checkRows(
-  connection: HyperdbConnection,
-  sql: string,
-  read: Reader['check'],
-  { workload, range }: { readonly workload: string; readonly range: RowRange },
-): Promise<void> {
-  const check = rowCheckOf(workload, range);
-  await read(connection, sql, workloadEntry(workload).columns, check);
-  check.finish();
-}
 
 /** Adds rows to the sums, each value by a call of the binding. A null adds nothing, so that a sum is wrong. */
 function sumRows(rows: readonly HyperdbRow[], sums: MeasurementSums): Checksum {
@@ -278,13 +235,6 @@ function sumRows(rows: readonly HyperdbRow[], sums: MeasurementSums): Checksum {
     sums.add(end - start, id, sensorId, value, BigInt(timestamp));
   }
   return sums.checksum;
-}
-
-function sumGroups(rows: readonly HyperdbRow[], columns: readonly string[]): Checksum {
-  return sumObjects(
-    rows.map((row) => objectOf(row, columns)),
-    columns,
-  );
 }
 
 /** Adds a chunk to the sums, each column by a call of the binding. */

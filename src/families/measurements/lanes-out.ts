@@ -2,8 +2,8 @@
  * The lanes out, from Node through the addon. Timed, as on the `rust` side: from the start of the query until its last value is
  * consumed. Every lane reads every value of every row. Decoding of IPC bytes is timed separately.
  *
- * The loops over rows look alike but stay separate, one per lane: the row objects of each lane have their own hidden class, and
- * a shared loop would be compiled for all of them. A `bigint` is added as such: it is exact, and as fast as converting it to a
+ * The loops over rows look alike but stay separate, one for each kind of rows: a shared loop would be compiled for all of them. Lanes
+ * with the same kind of rows share one, since a process measures one lane. A `bigint` is added as such: it is exact, and as fast as converting it to a
  * number, while most of a row's time goes into making its object.
  */
 import type { Checksum } from '../../records/record.js';
@@ -32,7 +32,7 @@ export const naiveObjects: Lane = (connection, { workload, table }) => {
   const sql = queryOf(workload, table);
   return async (clock) => {
     clock.start();
-    const checksum = sumNaiveRows((await executeQueryNaive(connection, sql)) as unknown as Row[]);
+    const checksum = sumRows((await executeQueryNaive(connection, sql)) as unknown as Row[]);
     clock.stop();
     return checksum;
   };
@@ -235,26 +235,6 @@ function sumNumberRows(rows: readonly NumberRow[]): Checksum {
       timestamp += row.timestamp;
     }
     sums.add(end - start, id, sensorId, value, BigInt(timestamp));
-  }
-  return sums.checksum;
-}
-
-function sumNaiveRows(rows: readonly Row[]): Checksum {
-  const sums = new MeasurementSums();
-  for (let start = 0; start < rows.length; start += BLOCK_ROWS) {
-    const end = Math.min(start + BLOCK_ROWS, rows.length);
-    let id = 0;
-    let sensorId = 0;
-    let value = 0;
-    let timestamp = 0n;
-    for (let at = start; at < end; at += 1) {
-      const row = rows[at] as Row;
-      id += row.id;
-      sensorId += row.sensor_id;
-      value += row.value;
-      timestamp += row.timestamp;
-    }
-    sums.add(end - start, id, sensorId, value, timestamp);
   }
   return sums.checksum;
 }

@@ -3,7 +3,6 @@
  * commit, without making the rows; for a query: from its start until its last value is consumed.
  */
 import type { Cell, Checksum } from '../../records/record.js';
-import type { MeasurementObject } from '../../clients/measurement-table.js';
 import { mysql2 } from '../../clients/mysql2.js';
 import { optionalVersion } from '../../clients/optional-package.js';
 import type { JsSqlConnection } from '../../clients/js-sql-client.js';
@@ -12,11 +11,11 @@ import { type AddonEngine, queryTables } from './addon-cells.js';
 import { expectedOf } from './closed-forms.js';
 import type { ConnectedEngine } from './connected-engine.js';
 import { matrix, queryOf, workloadEntry } from './matrix.js';
-import { sumMeasurementObjects, sumObjects } from './object-sums.js';
+import { sumResult } from './object-sums.js';
 import type { Place } from './place.js';
 import { readBack } from './read-back.js';
-import { rowCheckOf } from './row-check.js';
 import { BATCH_ROWS, batchesOf, RowBatch, type RowRange } from './rows.js';
+import { readerCell } from './table-cells.js';
 import { inNewTables } from './tables.js';
 import { verifyTable } from './verify-lane.js';
 
@@ -52,33 +51,19 @@ interface Mysql2Place {
   readonly isPrepared: boolean;
 }
 
-async function openCell(place: Mysql2Place, { workload, rows }: Cell): Promise<OpenCell> {
-  const range = { start: 0, rows };
-  const expected = expectedOf(workload, [range]);
+async function openCell(place: Mysql2Place, cell: Cell): Promise<OpenCell> {
+  const { workload, rows } = cell;
   const { direction, columns } = workloadEntry(workload);
-  if (direction === 'in') return openWriter(place, range, expected);
-  const { table, release } = await place.engine.tables.acquire(queryTables(rows, 1));
-  const sql = queryOf(workload, table.table);
+  if (direction === 'in') return openWriter(place, { start: 0, rows }, expectedOf(workload, [{ start: 0, rows }]));
+  const lease = await place.engine.tables.acquire(queryTables(rows, 1));
+  const sql = queryOf(workload, lease.table.table);
   const parameters = place.isPrepared ? [] : undefined;
-  return {
-    expected,
-    sample: async (stopwatch) => {
-      stopwatch.start();
-      const { rows: objects = [] } = await place.connection.request({ sql, parameters });
-      const checksum = columns.includes('id')
-        ? sumMeasurementObjects(objects as unknown as MeasurementObject[])
-        : sumObjects(objects, columns);
-      stopwatch.stop();
-      return checksum;
-    },
-    verify: async () => {
-      const check = rowCheckOf(workload, range);
-      const { rows: objects = [] } = await place.connection.request({ sql, parameters });
-      check.addRows(objects as object[]);
-      check.finish();
-    },
-    close: release,
-  };
+  const objects = async (): Promise<readonly object[]> =>
+    ((await place.connection.request({ sql, parameters })).rows ?? []) as readonly object[];
+  return readerCell(lease, cell, {
+    sum: async () => sumResult(await objects(), columns),
+    check: async (check) => check.addRows(await objects()),
+  });
 }
 
 function openWriter({ engine, connection }: Mysql2Place, range: RowRange, expected: Checksum): OpenCell {

@@ -2,6 +2,13 @@ import type { Checksum } from '../../records/record.js';
 import type { MeasurementObject } from '../../clients/measurement-table.js';
 import { BLOCK_ROWS, FLOAT_COLUMNS, MeasurementSums } from './checksum.js';
 
+/** The checksum of the row objects that a JavaScript library made of a query's result. */
+export function sumResult(objects: readonly object[], columns: readonly string[]): Checksum {
+  return columns.includes('id')
+    ? sumMeasurementObjects(objects as readonly MeasurementObject[])
+    : sumObjects(objects, columns);
+}
+
 /** The checksum of row objects with any of the family's columns, by name. Slow: for few rows only. */
 export function sumObjects(rows: readonly object[], columns: readonly string[]): Checksum {
   const sums = columns.map((name): [string, string | number] => {

@@ -1,16 +1,15 @@
 /** The optional clients, which users may have installed as alternatives. */
 import { HYPERDB_API_NODE, HyperdbClient } from '../../clients/hyperdb-api-node.js';
-import { POLARS, PolarsClient, type PolarsFrame } from '../../clients/nodejs-polars.js';
+import { POLARS, PolarsClient } from '../../clients/nodejs-polars.js';
 import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
 import { SqliteClient } from '../../clients/sqlite.js';
 import { findHyperd } from '../../host/hyperd.js';
-import type { TableSize } from './column-table-cells.js';
 import { DatabaseFolder } from './connected-engine.js';
 import { isServer } from './engine-uris.js';
-import { LoadedTables } from './loaded-tables.js';
 import type { Place } from './place.js';
-import { loadPolarsFrame, openPolarsCell } from './polars-cells.js';
-import { loadSqliteTable, openSqliteCell } from './sqlite-cells.js';
+import { polarsTables } from './polars-cells.js';
+import { sqliteTables } from './sqlite-cells.js';
+import { tablePlace } from './table-cells.js';
 
 interface Peer {
   /** The npm package, or the module of Node, that must be installed. */
@@ -46,50 +45,26 @@ export function isReachedOver(client: string | undefined, transport: string | un
 
 function sqlitePlace(packageName: string): Place {
   const client = new SqliteClient(packageName);
-  const tables = new LoadedTables<TableSize, string>({
-    load: async (size) => loadSqliteTable(client, size),
-    unload: async (_size, table) => client.dropTable(table),
-  });
-  return {
-    versions: { [packageName]: optionalVersion(packageName) },
-    openCell: (cell) => openSqliteCell(client, tables, cell),
-    close: async () => client.close(),
-  };
+  const versions = { [packageName]: optionalVersion(packageName) };
+  return tablePlace(versions, sqliteTables(client), async () => client.close());
 }
 
 function polarsPlace(): Place {
-  const client = new PolarsClient();
-  const frames = new LoadedTables<TableSize, PolarsFrame>({
-    load: async (size) => loadPolarsFrame(client, size),
-    unload: async () => {},
-  });
-  return {
-    versions: { [POLARS]: optionalVersion(POLARS) },
-    openCell: (cell) => openPolarsCell(client, frames, cell),
-    close: async () => {},
-  };
+  return tablePlace({ [POLARS]: optionalVersion(POLARS) }, polarsTables(new PolarsClient()));
 }
 
 async function hyperdbPlace(): Promise<Place> {
   const hyperd = findHyperd();
   if ('missing' in hyperd) throw new Error(hyperd.missing);
   // Imported on demand, since it reads and writes Arrow streams by a package that may not be installed.
-  const { loadHyperdbTable, openHyperdbCell } = await import('./hyperdb-api-node-cells.js');
+  const { hyperdbTables } = await import('./hyperdb-api-node-cells.js');
   const folder = await DatabaseFolder.create();
   try {
     const client = await HyperdbClient.open(hyperd.path, folder.path);
-    const tables = new LoadedTables<TableSize, string>({
-      load: (size) => loadHyperdbTable(client, size),
-      unload: (_size, table) => client.dropTable(table),
+    return tablePlace({ [HYPERDB_API_NODE]: HyperdbClient.version() }, hyperdbTables(client), async () => {
+      await client.close();
+      await folder.remove();
     });
-    return {
-      versions: { [HYPERDB_API_NODE]: HyperdbClient.version() },
-      openCell: (cell) => openHyperdbCell(client, tables, cell),
-      close: async () => {
-        await client.close();
-        await folder.remove();
-      },
-    };
   } catch (error) {
     await folder.remove();
     throw error;

@@ -126,27 +126,26 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
   }
 
   async versions(): Promise<Readonly<Record<string, string>>> {
-    const versions: Record<string, string> = {};
-    for (const kind of this.#kinds) versions[kind] = (await this.#target(kind)).version;
+    const versions = await this.#ofTargets(({ version }) => version);
     return { ...versions, ...crateVersions(this.#cells), ...this.#definition.versions(this.#cells) };
   }
 
-  async networks(): Promise<Readonly<Record<string, SimulatedNetwork>>> {
-    const networks: Record<string, SimulatedNetwork> = {};
-    for (const kind of this.#kinds) {
-      const { network } = await this.#target(kind);
-      if (network !== undefined) networks[kind] = network;
-    }
-    return networks;
+  networks(): Promise<Readonly<Record<string, SimulatedNetwork>>> {
+    return this.#ofTargets(({ network }) => network);
   }
 
-  async adaptations(): Promise<Readonly<Record<string, readonly string[]>>> {
-    const all: Record<string, readonly string[]> = {};
+  adaptations(): Promise<Readonly<Record<string, readonly string[]>>> {
+    return this.#ofTargets(({ adaptations = [] }) => (adaptations.length > 0 ? adaptations : undefined));
+  }
+
+  /** What the servers have of something, by their kinds; nothing of a server that has none. */
+  async #ofTargets<T>(valueOf: (target: TargetServer) => T | undefined): Promise<Readonly<Record<string, T>>> {
+    const values: Record<string, T> = {};
     for (const kind of this.#kinds) {
-      const { adaptations = [] } = await this.#target(kind);
-      if (adaptations.length > 0) all[kind] = adaptations;
+      const value = valueOf(await this.#target(kind));
+      if (value !== undefined) values[kind] = value;
     }
-    return all;
+    return values;
   }
 
   async shared(): Promise<Partial<FamilyOptions>> {

@@ -1,4 +1,4 @@
-import { BoundaryError } from '../../errors.js';
+import { invalidArgument } from '../../errors.js';
 
 /** The address of an HTTP server for clients, from the one URL that the user gives. */
 export interface HttpAddress {
@@ -23,5 +23,5 @@ export function httpAddress(serverUrl: string): HttpAddress {
 
 export function serverUrlOf(serverUrl: string): URL {
   if (URL.canParse(serverUrl)) return new URL(serverUrl);
-  throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URL of the server is none: it looks like http://host:4406');
+  throw invalidArgument('the URL of the server is none: it looks like http://host:4406');
 }

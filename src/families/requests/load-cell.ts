@@ -1,7 +1,9 @@
 import { type ProcessCpu, cpuOfProcess } from '../../host/process-cpu.js';
 import type { Checksum } from '../../records/record.js';
 import type { OpenCell, Stopwatch } from '../workload.js';
+import { type PlannedRequests, requestsOf } from './grid.js';
 import { type Load, type Requester, runLoad } from './load.js';
+import type { TargetServer } from './target-server.js';
 
 /** A cell of the sides `napi` and `js`: connected, with all data that its requests need. */
 export interface LoadCell {
@@ -47,6 +49,47 @@ export function openLoadCell(cell: LoadCell): OpenCell {
         }),
     close: () => cell.close(),
   };
+}
+
+/** A cell over a server, whose requesters are opened one for each of its threads. */
+export interface RequestCell<R extends Requester> extends Omit<
+  LoadCell,
+  'requesters' | 'load' | 'serverProcesses' | 'verify' | 'close'
+> {
+  /** The number of connections, which the threads use in turn; absent: one a thread. */
+  readonly connections?: number;
+  openRequester(thread: number): R | Promise<R>;
+  /** Like `LoadCell.verify`. */
+  verify?(send: () => Promise<void>, signal: AbortSignal, requesters: readonly R[]): Promise<void>;
+  /** Gives back what the cell has beside its requesters, after they are closed; also where one of them can't be opened. */
+  close?(): Promise<void>;
+}
+
+/** Opens the requesters of a cell, and the cell over them. */
+export async function openRequestCell<R extends Requester>(
+  { cell }: PlannedRequests,
+  { processIds }: TargetServer,
+  { connections = cell.threads, openRequester, verify, close: closeRest, ...rest }: RequestCell<R>,
+): Promise<OpenCell> {
+  const requesters: R[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.allSettled(requesters.map((requester) => requester.close?.()));
+    await closeRest?.();
+  };
+  try {
+    while (requesters.length < connections) requesters.push(await openRequester(requesters.length));
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
+  return openLoadCell({
+    ...rest,
+    requesters: Array.from({ length: cell.threads }, (_, thread) => requesters[thread % connections]!),
+    load: { requests: cell.requests ?? requestsOf(cell), rate: cell.rate },
+    serverProcesses: processIds,
+    ...(verify && { verify: (send, signal) => verify(send, signal, requesters) }),
+    close,
+  });
 }
 
 async function timeLoad(

@@ -4,7 +4,7 @@
  */
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 
-import { ABORTED, BoundaryError } from '../../errors.js';
+import { ABORTED, BoundaryError, invalidArgument } from '../../errors.js';
 import { LatencyHistogram } from '../../stats/latency-histogram.js';
 
 /** A connection that sends one request after the other. */
@@ -13,6 +13,8 @@ export interface Requester {
   request(index: number): Promise<void>;
   /** Takes note of a failed request, which has no latency, after which its thread goes on. Absent: the first failure ends the load. */
   failed?(thrown: unknown): Promise<void>;
+  /** Closes the connection, if it is the requester's own. */
+  close?(): Promise<void>;
 }
 
 export interface Load {
@@ -55,9 +57,9 @@ const MS_PER_SECOND = 1000;
  */
 export async function runLoad(requesters: readonly Requester[], load: Load, signal: AbortSignal): Promise<LoadOutcome> {
   const { rate } = load;
-  if (requesters.length === 0) throw new BoundaryError('BB_INVALID_ARGUMENT', 'a load needs a connection');
+  if (requesters.length === 0) throw invalidArgument('a load needs a connection');
   if (rate !== undefined && !(Number.isFinite(rate) && rate > 0)) {
-    throw new BoundaryError('BB_INVALID_ARGUMENT', `a rate must be above 0 requests a second, not ${rate}`);
+    throw invalidArgument(`a rate must be above 0 requests a second, not ${rate}`);
   }
   const stop = new Stop(signal);
   try {

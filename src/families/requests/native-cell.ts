@@ -1,7 +1,7 @@
 import { addon } from '../../addon.js';
 import { explainedAsync } from '../../errors.js';
 import type { Checksum } from '../../records/record.js';
-import { cancellable } from '../native-call.js';
+import { untilAborted } from '../../library/crossing/cancellation.js';
 import type { NativeTiming, OpenCell, RequestMeasures } from '../workload.js';
 import type { PlannedRequests } from './grid.js';
 import type { TargetServer } from './target-server.js';
@@ -28,10 +28,10 @@ export async function openNativeRequests(requests: NativeRequests): Promise<Open
     expected: requests.expected,
     sample: async (stopwatch, signal) => {
       if (stopwatch.ready !== undefined) {
-        await cancellable(signal, (cancel) => native.prepare(cancel));
+        await untilAborted(signal, (cancel) => native.prepare(cancel));
         await stopwatch.ready();
       }
-      const sample = JSON.parse(await cancellable(signal, (cancel) => native.sample(cancel))) as NativeSample;
+      const sample = JSON.parse(await untilAborted(signal, (cancel) => native.sample(cancel))) as NativeSample;
       const { checksum, latency, behind, serverCpuUserSeconds, serverCpuSystemSeconds, ...timing } = sample;
       stopwatch.add(timing);
       stopwatch.addRequests({
@@ -42,7 +42,7 @@ export async function openNativeRequests(requests: NativeRequests): Promise<Open
       });
       return checksum;
     },
-    verify: (_stopwatch, signal) => cancellable(signal, (cancel) => native.verify(cancel)),
+    verify: (_stopwatch, signal) => untilAborted(signal, (cancel) => native.verify(cancel)),
     close: () => explainedAsync(() => native.close()),
   };
 }

@@ -7,7 +7,7 @@ import { JsonRows } from '../../library/codecs/json-paths.js';
 import { RowPieces } from '../../clients/row-pieces.js';
 import type { UndiciClient } from '../../clients/undici.js';
 import { Groups, SCAN_BODY, SCAN_PATH, SQL_BODY, SQL_PATH } from './aggregation.js';
-import { type RestAddress, checkStatus, textOf } from './requesters.js';
+import { type RestAddress, checkStatus, textOf, withText } from './requesters.js';
 
 /** A client that runs the query. */
 export interface Aggregator {
@@ -100,8 +100,7 @@ class UndiciAggregator implements Aggregator {
   }
 
   async pushDown(): Promise<string> {
-    const { status, text } = await this.#client.post(SQL_PATH, SQL_BODY);
-    return textOf({ status, text: () => text });
+    return textOf(withText(await this.#client.post(SQL_PATH, SQL_BODY)));
   }
 
   close(): Promise<void> {

@@ -3,10 +3,10 @@ import { HttpClient } from '../../library/http/http-client.js';
 import type { HttpResponse } from '../../library/http/http-responses.js';
 import { optionalVersion } from '../../clients/optional-package.js';
 import { defineRequestFamily } from '../requests/family.js';
-import { type PlannedRequests, requestsOf } from '../requests/grid.js';
+import type { PlannedRequests } from '../requests/grid.js';
 import type { RequestValues } from '../requests/options.js';
 import { httpAddress } from '../requests/http-address.js';
-import { openLoadCell } from '../requests/load-cell.js';
+import { openRequestCell } from '../requests/load-cell.js';
 import { type TargetServer, enginesWithKey, openTarget, reachTarget } from '../requests/target-server.js';
 import { valuesOf } from '../option.js';
 import type { FamilyOptions, OpenCell } from '../workload.js';
@@ -17,7 +17,6 @@ import { REST_OPTIONS, type RestValues } from './options.js';
 import {
   HTTP2,
   type RestAddress,
-  type RestRequester,
   type RestWork,
   checkStatus,
   isAggregation,
@@ -108,28 +107,13 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
   for (const address of addresses) {
     works.push({ planned, input, address, mostOfBatch: await probe(planned, input, address), sums: () => sums });
   }
-  const requesters: RestRequester[] = [];
-  const close = async (): Promise<void> => {
-    await Promise.allSettled(requesters.map((requester) => requester.close()));
-  };
-  try {
-    for (let thread = 0; thread < cell.threads; thread += 1) {
-      requesters.push(await openRequester(works[thread % works.length]!));
-    }
-  } catch (thrown) {
-    await close();
-    throw thrown;
-  }
-  return openLoadCell({
-    requesters,
-    load: { requests: requestsOf(cell), rate: cell.rate },
-    serverProcesses: server.processIds,
+  return openRequestCell(planned, server, {
+    openRequester: (thread) => openRequester(works[thread % works.length]!),
     expected: input.expected(cell.rows),
     prepare: () => {
       sums = new RestSums();
     },
     checksum: () => sums.checksum(),
-    close,
   });
 }
 
@@ -142,10 +126,8 @@ async function openAggregation(planned: PlannedRequests, server: TargetServer): 
     if (setting === 'push_down') sums.addAnswer(await client.pushDown());
     else sums.addGroups(await client.pull());
   };
-  return openLoadCell({
-    requesters: Array.from({ length: cell.threads }, () => ({ request })),
-    load: { requests: requestsOf(cell), rate: cell.rate },
-    serverProcesses: server.processIds,
+  return openRequestCell(planned, server, {
+    openRequester: () => ({ request }),
     expected,
     prepare: () => {
       sums = new AggregationSums();

@@ -1,5 +1,5 @@
 /** The work of one request, by the cell's workload and lane, for each client. */
-import { addon, type HttpAsyncCalls, type HttpBlockingCalls } from '../../addon.js';
+import { addon } from '../../addon.js';
 import { BoundaryError } from '../../errors.js';
 import { HttpClient, placeOf } from '../../library/http/http-client.js';
 import type { HttpResponse } from '../../library/http/http-responses.js';
@@ -7,11 +7,6 @@ import { JsonPaths } from '../../library/codecs/json-paths.js';
 import { type PlannedRequests, operationsOf } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
 import { BATCH_PATH, REST_MATRIX, type RestBatch, type RestInput, type RestRow, type RestSums } from './data.js';
-
-/** A thread of a cell. */
-export interface RestRequester extends Requester {
-  close(): Promise<void>;
-}
 
 /** The address of a server, with the headers of its requests. */
 export interface RestAddress {
@@ -39,11 +34,10 @@ export interface Answer {
 }
 
 /** Opens a thread that uses a client of the addon or the one to compare with. */
-export async function openRequester(work: RestWork): Promise<RestRequester> {
+export async function openRequester(work: RestWork): Promise<Requester> {
   const { lane, side } = work.planned.cell;
-  const { url, ...options } = work.address;
-  if (lane === 'call-async') return callRequester(work, await addon.HttpAsyncCalls.open(placeOf(url, options)));
-  if (lane === 'call-blocking') return callRequester(work, await addon.HttpBlockingCalls.open(placeOf(url, options)));
+  if (lane === 'call-async') return callRequester(work, addon.HttpAsyncCalls);
+  if (lane === 'call-blocking') return callRequester(work, addon.HttpBlockingCalls);
   return side === 'napi' ? napiRequester(work) : undiciRequester(work);
 }
 
@@ -59,57 +53,74 @@ function shapeOf({ planned: { cell, setting }, mostOfBatch }: RestWork): { conne
   return { connections: Math.min(cell.batch, REST_MATRIX.mostConnections), pipelining: 1 };
 }
 
-/** A thread whose calls cross one by one. */
-function callRequester({ input, sums }: RestWork, calls: HttpAsyncCalls | HttpBlockingCalls): RestRequester {
-  return {
-    close: async () => calls.close(),
-    request: async (index) => {
-      const { status, text } = await calls.post(input.path, input.read(index));
-      sums().addRow(parsed<RestRow>({ status, text: () => text }), input, index);
-    },
-  };
+/** A client of a thread. */
+interface RestClient<A extends Answer> {
+  /** Posts a request. */
+  post(path: string, body: string): Promise<A>;
+  /** Posts the reads of operations at once; absent for a client of the lanes with single calls alone. */
+  postReads?(from: number, to: number): Promise<Iterable<A>>;
+  /** Reads the response to a batch that begins with an operation, in a way of its own. */
+  readBatch?(answer: A, from: number): void;
+  close(): Promise<void>;
 }
 
-function napiRequester(work: RestWork): RestRequester {
-  const { planned, input, address, sums } = work;
+function requester<A extends Answer>(
+  work: RestWork,
+  { post, postReads, readBatch = parseBatch(work), close }: RestClient<A>,
+): Requester {
+  const { planned, input, sums } = work;
   const { cell } = planned;
-  const { url, ...options } = address;
-  const client = new HttpClient(url, { ...shapeOf(work), ...options, http2: planned.setting === HTTP2 });
-  const close = (): Promise<void> => client.close();
-  const readRow = (answer: Answer, operation: number): void => sums().addRow(parsed<RestRow>(answer), input, operation);
-  if (cell.lane === 'call') {
-    return {
-      close,
-      request: async (index) => readRow(await client.request({ path: input.path, body: input.read(index) }), index),
-    };
+  const readRow = (answer: A, operation: number): void => sums().addRow(parsed<RestRow>(answer), input, operation);
+  if (cell.lane !== 'batch') {
+    return { close, request: async (index) => readRow(await post(input.path, input.read(index)), index) };
   }
   if (isBatch(cell.workload)) {
-    const post = (body: string): Promise<HttpResponse> => client.request({ path: BATCH_PATH, body });
-    if (planned.setting !== 'native-json') return { close, request: batchRequest(work, post, parseBatch(work)) };
-    const columns = input.names.map((name) => `result.*.body.data.${name}`);
-    const paths = new JsonPaths('result.*.body.operationId', ...columns);
-    const pick = (answer: HttpResponse, from: number): void => {
-      sums().addPicked(paths.pick(answer.status === 200 ? answer.body : Buffer.from(textOf(answer))), input, from);
-    };
-    return { close, request: batchRequest(work, post, pick) };
+    return { close, request: batchRequest(work, (body) => post(BATCH_PATH, body), readBatch) };
   }
   return {
     close,
     request: async (index) => {
       const { from, to } = operationsOf(cell, index);
-      const requests = [];
-      for (let operation = from; operation < to; operation += 1) {
-        requests.push({ path: input.path, body: input.read(operation) });
-      }
       let operation = from;
-      for (const response of await client.requestMany(requests)) readRow(response, operation++);
+      for (const answer of await postReads!(from, to)) readRow(answer, operation++);
     },
   };
 }
 
-async function undiciRequester(work: RestWork): Promise<RestRequester> {
+/** A thread whose calls cross one by one. */
+async function callRequester(
+  work: RestWork,
+  Calls: typeof addon.HttpAsyncCalls | typeof addon.HttpBlockingCalls,
+): Promise<Requester> {
+  const { url, ...options } = work.address;
+  const calls = await Calls.open(placeOf(url, options));
+  return requester(work, {
+    post: async (path, body) => withText(await calls.post(path, body)),
+    close: async () => calls.close(),
+  });
+}
+
+function napiRequester(work: RestWork): Requester {
+  const { planned, input, address } = work;
+  const { url, ...options } = address;
+  const client = new HttpClient(url, { ...shapeOf(work), ...options, http2: planned.setting === HTTP2 });
+  return requester<HttpResponse>(work, {
+    post: (path, body) => client.request({ path, body }),
+    postReads: (from, to) => {
+      const requests = [];
+      for (let operation = from; operation < to; operation += 1) {
+        requests.push({ path: input.path, body: input.read(operation) });
+      }
+      return client.requestMany(requests);
+    },
+    ...(planned.setting === 'native-json' && { readBatch: pickBatch(work) }),
+    close: () => client.close(),
+  });
+}
+
+async function undiciRequester(work: RestWork): Promise<Requester> {
   const { UndiciClient } = await import('../../clients/undici.js');
-  const { planned, input, address, sums } = work;
+  const { planned, input, address } = work;
   const { cell, setting } = planned;
   const { url, ...options } = address;
   const client = new UndiciClient(url, {
@@ -118,28 +129,23 @@ async function undiciRequester(work: RestWork): Promise<RestRequester> {
     dispatches: setting !== undefined,
     streams: setting === HTTP2 ? cell.batch : undefined,
   });
-  const close = (): Promise<void> => client.close();
-  const post = async (path: string, body: string): Promise<Answer> => {
-    const { status, text } = await client.post(path, body);
-    return { status, text: () => text };
-  };
-  const readRow = (answer: Answer, operation: number): void => sums().addRow(parsed<RestRow>(answer), input, operation);
-  if (cell.lane === 'call') {
-    return { close, request: async (index) => readRow(await post(input.path, input.read(index)), index) };
-  }
-  if (isBatch(cell.workload)) {
-    return { close, request: batchRequest(work, (body) => post(BATCH_PATH, body), parseBatch(work)) };
-  }
-  return {
-    close,
-    request: async (index) => {
-      const { from, to } = operationsOf(cell, index);
+  const post = async (path: string, body: string): Promise<Answer> => withText(await client.post(path, body));
+  return requester(work, {
+    post,
+    postReads: (from, to) => {
       const answers = [];
-      for (let operation = from; operation < to; operation += 1) answers.push(post(input.path, input.read(operation)));
-      let operation = from;
-      for (const answer of await Promise.all(answers)) readRow(answer, operation++);
+      for (let operation = from; operation < to; operation += 1) {
+        answers.push(post(input.path, input.read(operation)));
+      }
+      return Promise.all(answers);
     },
-  };
+    close: () => client.close(),
+  });
+}
+
+/** A response whose text has crossed. */
+export function withText({ status, text }: { readonly status: number; readonly text: string }): Answer {
+  return { status, text: () => text };
 }
 
 /** Sends one batch, or several if the server takes fewer operations than the cell has. */
@@ -162,6 +168,15 @@ function batchRequest<A extends Answer>(
 /** Reads the response to a batch by `JSON.parse`. */
 function parseBatch({ sums, input }: RestWork): (answer: Answer, from: number) => void {
   return (answer, from) => sums().addBatch(parsed<RestBatch>(answer), input, from);
+}
+
+/** Picks the values out of the response to a batch in Rust. */
+function pickBatch({ sums, input }: RestWork): (answer: HttpResponse, from: number) => void {
+  const columns = input.names.map((name) => `result.*.body.data.${name}`);
+  const paths = new JsonPaths('result.*.body.operationId', ...columns);
+  return (answer, from) => {
+    sums().addPicked(paths.pick(answer.status === 200 ? answer.body : Buffer.from(textOf(answer))), input, from);
+  };
 }
 
 /** Whether a workload reads by batches on the server. */

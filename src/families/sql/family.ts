@@ -2,14 +2,14 @@ import type { JsSqlClient } from '../../clients/js-sql-client.js';
 import { JsClients } from '../requests/clients.js';
 import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
-import { openLoadCell } from '../requests/load-cell.js';
+import { openRequestCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
 import type { OpenCell } from '../workload.js';
 import { checkAnswer } from './answer-check.js';
 import { SqlSums } from './data.js';
 import { SQL_MATRIX } from './matrix.js';
 import { SqlPlan } from './plan.js';
-import { openNapiRequester, type SqlRequester, type SqlWork, jsRequester } from './requesters.js';
+import { openNapiRequester, requester, type SqlRequester, type SqlWork } from './requesters.js';
 import { openSqlServer, type SqlServer } from './server.js';
 import { SqlTable } from './table.js';
 
@@ -38,48 +38,33 @@ async function openCell(planned: PlannedRequests, target: TargetServer): Promise
   const server = target as SqlServer;
   const plan = new SqlPlan(planned);
   const table = await SqlTable.open(server.url, `${server.newPrefix()}_${cell.workload}`, plan, server.dialect);
-  const requesters: SqlRequester[] = [];
-  const close = async (): Promise<void> => {
-    // First, since an open transaction would keep the table from being dropped.
-    await Promise.allSettled(requesters.map((requester) => requester.close()));
-    await table.close();
-  };
-  try {
-    let sums = new SqlSums();
-    const work: SqlWork = { planned, plan, table: table.name, sums: () => sums };
-    for (let thread = 0; thread < cell.threads; thread += 1)
-      requesters.push(await openRequester(work, table.url, server));
-    return openLoadCell({
-      requesters,
-      load: { requests: requestsOf(cell), rate: cell.rate },
-      serverProcesses: server.processIds,
-      expected: plan.expected().checksum(),
-      prepare: async (signal) => {
-        sums = new SqlSums();
-        await table.reset(signal);
-      },
-      checksum: async (signal) => (plan.writes ? await table.sums(sums.affected, signal) : sums).checksum(),
-      verify: async (send, signal) => {
-        if (plan.writes) {
-          await send();
-          return table.checkContents(signal);
-        }
-        const [requester] = requesters;
-        for (let index = 0; index < requestsOf(cell); index += 1) {
-          signal.throwIfAborted();
-          for (const [step, answer] of await requester!.answers(index)) checkAnswer(step, answer, plan.rows);
-        }
-      },
-      close,
-    });
-  } catch (thrown) {
-    await close();
-    throw thrown;
-  }
+  let sums = new SqlSums();
+  const work: SqlWork = { planned, plan, table: table.name, sums: () => sums };
+  return openRequestCell<SqlRequester>(planned, server, {
+    openRequester: () => openRequester(work, table.url, server),
+    expected: plan.expected().checksum(),
+    prepare: async (signal) => {
+      sums = new SqlSums();
+      await table.reset(signal);
+    },
+    checksum: async (signal) => (plan.writes ? await table.sums(sums.affected, signal) : sums).checksum(),
+    verify: async (send, signal, [requester]) => {
+      if (plan.writes) {
+        await send();
+        return table.checkContents(signal);
+      }
+      for (let index = 0; index < requestsOf(cell); index += 1) {
+        signal.throwIfAborted();
+        for (const [step, answer] of await requester!.answers(index)) checkAnswer(step, answer, plan.rows);
+      }
+    },
+    // After the requesters, since an open transaction would keep the table from being dropped.
+    close: () => table.close(),
+  });
 }
 
 async function openRequester(work: SqlWork, url: string, { dialect }: SqlServer): Promise<SqlRequester> {
   const { cell, client, setting } = work.planned;
   if (cell.side === 'napi') return openNapiRequester(work, url);
-  return jsRequester(work, await (await CLIENTS.of(client)).connect(url, setting, dialect.typesIntegers));
+  return requester(work, await (await CLIENTS.of(client)).connect(url, setting, dialect.typesIntegers));
 }

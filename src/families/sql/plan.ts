@@ -1,5 +1,5 @@
 /** The work of a cell: the statements of its workload, their parameters, and the expected sums. */
-import { BoundaryError } from '../../errors.js';
+import { invalidArgument } from '../../errors.js';
 import type { ParameterInput } from '../../library/engine/parameters.js';
 import type { PlannedRequests } from '../requests/grid.js';
 import { keyOf, kOf, sbtestOf, SqlSums, TEXT_LENGTH, textOf, type User, userOf } from './data.js';
@@ -22,8 +22,8 @@ export interface SqlStep {
   readonly isPing: boolean;
 }
 
-const BEGIN: SqlStep = { sql: 'BEGIN', parameters: undefined, reading: 'nothing', isPing: false };
-const COMMIT: SqlStep = { sql: 'COMMIT', parameters: undefined, reading: 'nothing', isPing: false };
+export const BEGIN: SqlStep = { sql: 'BEGIN', parameters: undefined, reading: 'nothing', isPing: false };
+export const COMMIT: SqlStep = { sql: 'COMMIT', parameters: undefined, reading: 'nothing', isPing: false };
 
 /** One execution of a step. */
 interface Turn {
@@ -54,7 +54,7 @@ export class SqlPlan {
   constructor({ cell }: PlannedRequests) {
     const workload = SQL_MATRIX.workloads[cell.workload];
     if (workload === undefined) {
-      throw new BoundaryError('BB_INVALID_ARGUMENT', `the family sql has no workload ${cell.workload}`);
+      throw invalidArgument(`the family sql has no workload ${cell.workload}`);
     }
     this.workload = workload;
     this.writes = workload.direction === 'in';

@@ -1,20 +1,20 @@
 /** The work of one request, by the cell's workload and lane, on the addon's client or on another. */
-import { addon, type SqlAsyncCalls, type SqlBlockingCalls } from '../../addon.js';
+import { addon } from '../../addon.js';
 import { BoundaryError } from '../../errors.js';
 import type { ColumnarChunk } from '../../library/engine/columnar-chunk.js';
+import type { ParameterInput } from '../../library/engine/parameters.js';
 import { SqlClient } from '../../library/sql/sql-client.js';
 import type { SqlResult, SqlResults } from '../../library/sql/sql-results.js';
 import type { SqlAnswer, JsSqlConnection } from '../../clients/js-sql-client.js';
 import { operationsOf, type PlannedRequests, requestsOf } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
 import type { SqlSums } from './data.js';
-import type { Reading, SqlPlan, SqlStep } from './plan.js';
+import { BEGIN, COMMIT, type Reading, type SqlPlan, type SqlStep } from './plan.js';
 
 /** A connection of a cell. */
 export interface SqlRequester extends Requester {
   /** Sends request `index` as in a sample; resolves to the statements with their answers, rows as values. */
   answers(index: number): Promise<readonly (readonly [SqlStep, SqlAnswer])[]>;
-  close(): Promise<void>;
 }
 
 /** The state that the requests of a cell share. */
@@ -27,18 +27,13 @@ export interface SqlWork {
   sums(): SqlSums;
 }
 
-/** A client, in the form that requests use. */
-interface SqlConnection {
-  ping(): Promise<unknown>;
-  /** Runs statements together and reads their responses; absent if the client runs single statements alone. */
+/** A client in the form that requests use; one that runs single statements alone has not all of it. */
+interface SqlConnection
+  extends
+    Pick<JsSqlConnection, 'ping' | 'request' | 'close'>,
+    Partial<Pick<JsSqlConnection, 'requests' | 'insertRows'>> {
+  /** Runs statements together and reads their responses in a way of its own; absent: each answer of `requests` is read. */
   many?(steps: readonly SqlStep[], sums: SqlSums): Promise<void>;
-  /** Runs a statement; resolves to its answer. */
-  answer(step: SqlStep): Promise<SqlAnswer>;
-  /** Runs statements together; resolves to their answers; absent as `many` is. */
-  answers?(steps: readonly SqlStep[]): Promise<readonly SqlAnswer[]>;
-  /** Absent if the client runs single statements alone. */
-  insertRows?(table: string, columns: readonly string[], rows: SqlPlan['users']): Promise<number>;
-  close(): Promise<void>;
 }
 
 /** Opens a connection of the addon's client, or one whose calls cross one by one. */
@@ -46,18 +41,19 @@ export async function openNapiRequester(work: SqlWork, url: string): Promise<Sql
   const { lane } = work.planned.cell;
   if (lane === 'call-async' || lane === 'call-blocking') {
     const Calls = lane === 'call-async' ? addon.SqlAsyncCalls : addon.SqlBlockingCalls;
-    return requester(work, new AddonCalls(await Calls.open(url)));
+    const calls = await Calls.open(url);
+    return requester(work, {
+      ping: () => calls.ping(),
+      request: ({ sql, parameters = [] }) => calls.execute(sql, parameters as ParameterInput[]),
+      close: async () => calls.close(),
+    });
   }
   const client = await SqlClient.connect(url, { connections: 1, int64: 'number' });
   return requester(work, new AddonConnection(client, work.planned.setting === 'rows'));
 }
 
-/** Makes a requester on a connection of another client. */
-export function jsRequester(work: SqlWork, connection: JsSqlConnection): SqlRequester {
-  return requester(work, new JsConnection(connection));
-}
-
-function requester(work: SqlWork, connection: SqlConnection): SqlRequester {
+/** The requester on a connection. */
+export function requester(work: SqlWork, connection: SqlConnection): SqlRequester {
   return {
     request: (index) => request(work, connection, index),
     answers: (index) => answers(work, connection, index),
@@ -73,12 +69,12 @@ async function answers(
   const { from, to } = operationsOf(cell, index);
   const steps = stepsOf(plan, table, from, to);
   if (cell.lane === 'batch') {
-    const all = await connection.answers!(steps);
+    const all = await connection.requests!(steps);
     return steps.map((step, at) => [step, all[at]!]);
   }
   const each: [SqlStep, SqlAnswer][] = [];
   // oxlint-disable-next-line no-await-in-loop -- that is the lane
-  for (const step of steps) each.push([step, step.isPing ? { affectedRows: 0 } : await connection.answer(step)]);
+  for (const step of steps) each.push([step, step.isPing ? { affectedRows: 0 } : await connection.request(step)]);
   return each;
 }
 
@@ -95,13 +91,15 @@ async function request(work: SqlWork, connection: SqlConnection, index: number):
   const sums = work.sums();
   const { from, to } = operationsOf(cell, index);
   const bySample = plan.workload.transaction === 'sample';
-  if (bySample && index < cell.threads) await one(connection, control('BEGIN'), sums);
+  if (bySample && index < cell.threads) await one(connection, BEGIN, sums);
   if (plan.isRows) {
     const rows = plan.users.slice(from, to);
     const inserted = await connection.insertRows!(table, plan.table!.columns, rows);
     sums.affected += inserted;
   } else if (cell.lane === 'batch') {
-    await connection.many!(stepsOf(plan, table, from, to), sums);
+    const steps = stepsOf(plan, table, from, to);
+    if (connection.many === undefined) readAll(steps, await connection.requests!(steps), sums);
+    else await connection.many(steps, sums);
   } else {
     for (let operation = from; operation < to; operation += 1) {
       // Each step waits for the response to the previous one.
@@ -109,7 +107,7 @@ async function request(work: SqlWork, connection: SqlConnection, index: number):
       for (const step of plan.steps(operation, table)) await one(connection, step, sums);
     }
   }
-  if (bySample && index + cell.threads >= requestsOf(cell)) await one(connection, control('COMMIT'), sums);
+  if (bySample && index + cell.threads >= requestsOf(cell)) await one(connection, COMMIT, sums);
 }
 
 /** Runs a statement and reads its response. */
@@ -119,11 +117,7 @@ async function one(connection: SqlConnection, step: SqlStep, sums: SqlSums): Pro
     sums.rows += 1;
     return;
   }
-  read(step.reading, await connection.answer(step), sums);
-}
-
-function control(sql: string): SqlStep {
-  return { sql, parameters: undefined, reading: 'nothing', isPing: false };
+  read(step.reading, await connection.request(step), sums);
 }
 
 /** The addon's client. */
@@ -147,13 +141,13 @@ class AddonConnection implements SqlConnection {
     else readColumns(steps, results, sums);
   }
 
-  async answer({ sql, parameters }: SqlStep): Promise<SqlAnswer> {
+  async request({ sql, parameters }: SqlStep): Promise<SqlAnswer> {
     return answerOf(
       parameters === undefined ? await this.#client.query(sql) : await this.#client.execute(sql, parameters),
     );
   }
 
-  async answers(steps: readonly SqlStep[]): Promise<readonly SqlAnswer[]> {
+  async requests(steps: readonly SqlStep[]): Promise<readonly SqlAnswer[]> {
     const results = await this.#run(steps);
     return steps.map((_, index) => answerOf(results.at(index)));
   }
@@ -182,27 +176,6 @@ class AddonConnection implements SqlConnection {
 
 function answerOf(result: SqlResult): SqlAnswer {
   return { rows: result.rowCount === 0 ? undefined : result.rows(), affectedRows: result.affectedRows };
-}
-
-/** A client of the addon whose calls cross one by one. */
-class AddonCalls implements SqlConnection {
-  readonly #calls: SqlAsyncCalls | SqlBlockingCalls;
-
-  constructor(calls: SqlAsyncCalls | SqlBlockingCalls) {
-    this.#calls = calls;
-  }
-
-  ping(): Promise<void> {
-    return this.#calls.ping();
-  }
-
-  answer({ sql, parameters = [] }: SqlStep): Promise<SqlAnswer> {
-    return this.#calls.execute(sql, parameters);
-  }
-
-  async close(): Promise<void> {
-    this.#calls.close();
-  }
 }
 
 /** Reads the responses to many requests statement by statement, column by column. */
@@ -249,38 +222,8 @@ function readRows(steps: readonly SqlStep[], results: SqlResults, sums: SqlSums)
   for (const [index, { reading }] of steps.entries()) read(reading, answerOf(results.at(index)), sums);
 }
 
-/** A client that is compared with the addon's. */
-class JsConnection implements SqlConnection {
-  readonly #connection: JsSqlConnection;
-
-  constructor(connection: JsSqlConnection) {
-    this.#connection = connection;
-  }
-
-  ping(): Promise<unknown> {
-    return this.#connection.ping();
-  }
-
-  async many(steps: readonly SqlStep[], sums: SqlSums): Promise<void> {
-    const answers = await this.answers(steps);
-    for (let index = 0; index < steps.length; index += 1) read(steps[index]!.reading, answers[index]!, sums);
-  }
-
-  answer(step: SqlStep): Promise<SqlAnswer> {
-    return this.#connection.request(step);
-  }
-
-  answers(steps: readonly SqlStep[]): Promise<readonly SqlAnswer[]> {
-    return this.#connection.requests(steps);
-  }
-
-  insertRows(table: string, columns: readonly string[], rows: SqlPlan['users']): Promise<number> {
-    return this.#connection.insertRows(table, columns, rows);
-  }
-
-  close(): Promise<void> {
-    return this.#connection.close();
-  }
+function readAll(steps: readonly SqlStep[], all: readonly SqlAnswer[], sums: SqlSums): void {
+  for (let index = 0; index < steps.length; index += 1) read(steps[index]!.reading, all[index]!, sums);
 }
 
 interface UserRow {

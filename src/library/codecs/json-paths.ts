@@ -1,5 +1,5 @@
 import { addon, type JsonPaths as RawJsonPaths, type JsonRows as RawJsonRows } from '../../addon.js';
-import { BoundaryError, explained } from '../../errors.js';
+import { explained, invalidArgument } from '../../errors.js';
 import type { NodeBuffer } from '../../platform-types.js';
 
 /** Header words before the values of a path. */
@@ -46,7 +46,7 @@ export class JsonRows {
 
   /** `array`: the name of the entry of the outermost object that holds the rows. */
   constructor(array: string, ...paths: readonly JsonPath[]) {
-    if (typeof array !== 'string') throw new BoundaryError('BB_INVALID_ARGUMENT', 'the entry must be a string');
+    if (typeof array !== 'string') throw invalidArgument('the entry must be a string');
     this.#count = paths.length;
     this.#raw = explained(() => new addon.JsonRows(array, ...rawPaths(paths)));
   }
@@ -137,7 +137,7 @@ export class JsonValues implements Iterable<string | null> {
 
   #check(index: number): void {
     if (index >>> 0 === index && index < this.length) return;
-    throw new BoundaryError('BB_INVALID_ARGUMENT', `there is no value ${String(index)} among ${this.length}`);
+    throw invalidArgument(`there is no value ${String(index)} among ${this.length}`);
   }
 }
 
@@ -154,8 +154,7 @@ function rawPaths(paths: readonly JsonPath[]): [paths: string[], numbers: boolea
   const isPath = ({ path, type }: { path: unknown; type: unknown }): boolean =>
     typeof path === 'string' && (type === 'text' || type === 'number');
   if (given.length === 0 || !given.every(isPath)) {
-    throw new BoundaryError(
-      'BB_INVALID_ARGUMENT',
+    throw invalidArgument(
       "paths must be strings, or objects of a path and a type ('text' or 'number'), and there must be one",
     );
   }

@@ -1,5 +1,5 @@
 import { addon, type Cancel } from '../../addon.js';
-import { ABORTED, BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
+import { ABORTED, BoundaryError, invalidArgument, TIMEOUT, toBoundaryError } from '../../errors.js';
 import { describeValue } from './describe-value.js';
 import type { OpenHandle, OpenHandles } from './open-handles.js';
 import type { WebAbortSignal } from '../../platform-types.js';
@@ -16,7 +16,7 @@ export interface WorkOptions {
 }
 
 /** The longest delay of a timer in milliseconds; a timer with a longer delay fires at once. */
-export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** What ended the work from JavaScript. */
 type Cause = 'signal' | 'timeout' | 'owner' | 'consumer';
@@ -93,9 +93,7 @@ export class Cancellation implements OpenHandle {
   /** Throws the reason if the work was ended by anyone but its consumer, who knows of it. */
   assertWanted(): void {
     if (this.#cause === 'signal') throw abortedBy(this.#signal!);
-    if (this.#cause === 'timeout') {
-      throw new BoundaryError(TIMEOUT, `the work took longer than its ${this.#timeoutMs} ms`);
-    }
+    if (this.#cause === 'timeout') throw timedOut(this.#timeoutMs!);
     if (this.#cause === 'owner') throw new BoundaryError('BB_CLOSED', `${this.#handles.owner} was closed`);
   }
 
@@ -135,6 +133,22 @@ export async function cancellable<T>(
   }
 }
 
+/** Runs native work that a signal may end; maps its errors. */
+export async function untilAborted<T>(signal: AbortSignal, work: (cancel: Cancel) => Promise<T>): Promise<T> {
+  const cancel = new addon.Cancel();
+  const onAbort = (): void => cancel.cancel();
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await work(cancel);
+  } catch (thrown) {
+    const error = toBoundaryError(thrown);
+    throw error.code === ABORTED && signal.aborted ? abortedBy(signal) : error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
 /**
  * The caller's options, checked, as plain values. Each is read once: a getter may run any code, and return another value the
  * next time.
@@ -143,7 +157,7 @@ export function readWorkOptions(options: WorkOptions): WorkOptions {
   requireOptions(options);
   const { signal, timeoutMs } = options;
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new BoundaryError('BB_INVALID_ARGUMENT', 'signal must be an AbortSignal');
+    throw invalidArgument('signal must be an AbortSignal');
   }
   if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
   return { signal, timeoutMs };
@@ -152,16 +166,41 @@ export function readWorkOptions(options: WorkOptions): WorkOptions {
 /** Throws where a caller without types gives something else than an object of options. */
 export function requireOptions(options: unknown): void {
   if (typeof options === 'object' && options !== null) return;
-  throw new BoundaryError('BB_INVALID_ARGUMENT', `options must be an object, not ${describeValue(options)}`);
+  throw invalidArgument(`options must be an object, not ${describeValue(options)}`);
 }
 
 /** Checks a time-out in milliseconds. */
 export function checkTimeout(name: string, timeoutMs: unknown): void {
-  if (Number.isInteger(timeoutMs) && Number(timeoutMs) >= 1 && Number(timeoutMs) <= LONGEST_TIMEOUT_MS) return;
-  throw new BoundaryError(
-    'BB_INVALID_ARGUMENT',
-    `${name} must be an integer of 1 to ${LONGEST_TIMEOUT_MS}, not ${describeValue(timeoutMs)}`,
-  );
+  checkInteger(name, timeoutMs, 1, LONGEST_TIMEOUT_MS);
+}
+
+/** Throws if a caller's value is not an integer within these bounds. */
+export function checkInteger(name: string, value: unknown, least: number, most: number): void {
+  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) return;
+  throw invalidArgument(`${name} must be an integer of ${least} to ${most}, not ${describeValue(value)}`);
+}
+
+/**
+ * Calls `giveUp` with the reason when the signal is aborted or the time-out passes. Returns the function that ends the watch, which
+ * keeps the process alive while it waits for the time-out.
+ */
+export function watchLimits(
+  { signal, timeoutMs }: WorkOptions,
+  giveUp: (reason: BoundaryError) => void,
+  late: (ms: number) => BoundaryError = timedOut,
+): () => void {
+  const onAbort = (): void => giveUp(abortedBy(signal!));
+  signal?.addEventListener('abort', onAbort, { once: true });
+  const timer = timeoutMs === undefined ? undefined : setTimeout(() => giveUp(late(timeoutMs)), timeoutMs);
+  return () => {
+    signal?.removeEventListener('abort', onAbort);
+    clearTimeout(timer);
+  };
+}
+
+/** The error of work that took longer than its time-out in milliseconds. */
+export function timedOut(ms: number, what = 'the work'): BoundaryError {
+  return new BoundaryError(TIMEOUT, `${what} took longer than its ${ms} ms`);
 }
 
 /** The error of work that its signal ended. */

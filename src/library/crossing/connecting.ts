@@ -1,5 +1,4 @@
-import { BoundaryError, TIMEOUT } from '../../errors.js';
-import { describeValue } from './describe-value.js';
+import { checkInteger, timedOut } from './cancellation.js';
 
 /** The default time-out for connecting and logging in, in milliseconds; also the longest that the clients in Rust allow. */
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -19,12 +18,8 @@ export interface ConnectOptions {
 /** The checked time-out for connecting, in milliseconds. */
 export function connectTimeoutOf(connectTimeoutMs: unknown, timeoutMs: number | undefined): number {
   if (connectTimeoutMs === undefined) return Math.min(CONNECT_TIMEOUT_MS, timeoutMs ?? CONNECT_TIMEOUT_MS);
-  const isTime = Number.isInteger(connectTimeoutMs) && Number(connectTimeoutMs) >= 1;
-  if (isTime && Number(connectTimeoutMs) <= CONNECT_TIMEOUT_MS) return Number(connectTimeoutMs);
-  throw new BoundaryError(
-    'BB_INVALID_ARGUMENT',
-    `connectTimeoutMs must be an integer of 1 to ${CONNECT_TIMEOUT_MS}, not ${describeValue(connectTimeoutMs)}`,
-  );
+  checkInteger('connectTimeoutMs', connectTimeoutMs, 1, CONNECT_TIMEOUT_MS);
+  return Number(connectTimeoutMs);
 }
 
 /** Waits at most `ms` milliseconds, and a grace period, for `opening`; a connection that opens later is given to `discard`. */
@@ -33,7 +28,7 @@ export async function connecting<T>(opening: Promise<T>, ms: number, discard: (l
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
       opening.then(discard, () => {});
-      reject(new BoundaryError(TIMEOUT, `connecting took longer than its ${ms} ms`));
+      reject(timedOut(ms, 'connecting'));
     }, ms + GRACE_MS);
   });
   try {

@@ -1,6 +1,7 @@
 import * as workerThreads from 'node:worker_threads';
 
 import { BoundaryError, splitMessage } from '../../errors.js';
+import type { NodeBuffer } from '../../platform-types.js';
 
 /**
  * Words at the head of each result of a frame, as `native/kernel/src/frame.rs` describes: the id, the status, the count, the
@@ -29,11 +30,18 @@ const markShared = ((): ((buffer: ArrayBuffer) => void) | undefined => {
   }
 })();
 
-/** The views of a buffer of results. */
-interface ResultFrame {
+/** The results of one crossing, as views of their buffer. */
+export abstract class ResultFrame {
   readonly words: Uint32Array;
+  readonly bytes: NodeBuffer;
+
+  constructor(buffer: ArrayBuffer) {
+    this.words = new Uint32Array(buffer);
+    this.bytes = Buffer.from(buffer);
+  }
+
   /** The word after the result at `word`. */
-  next(word: number): number;
+  abstract next(word: number): number;
 }
 
 /** The frames of the buffers that a loop delivers. */

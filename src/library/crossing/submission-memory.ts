@@ -1,4 +1,4 @@
-import { BoundaryError } from '../../errors.js';
+import { invalidArgument } from '../../errors.js';
 import type { NodeBuffer } from '../../platform-types.js';
 
 /** A buffer larger than this many bytes is dropped after a submission. */
@@ -50,7 +50,7 @@ export abstract class SubmissionMemory {
     const needed = at + bytes;
     if (needed <= this.memory.length) return;
     if (needed > MOST_BYTES) {
-      throw new BoundaryError('BB_INVALID_ARGUMENT', `${this.#what} of more than 2 GiB; send less at once`);
+      throw invalidArgument(`${this.#what} of more than 2 GiB; send less at once`);
     }
     const old = this.memory;
     this.#allocate(Math.min(Math.max(needed, old.length * 2), MOST_BYTES));

@@ -1,4 +1,4 @@
-import { BoundaryError } from '../../errors.js';
+import { invalidArgument } from '../../errors.js';
 
 /** The TLS mode of a connection: `required` encrypts without checking the server; `verify` also checks its certificate. */
 export type TlsMode = 'off' | 'required' | 'verify';
@@ -15,7 +15,7 @@ export interface ServerOptions {
 
 /** The URL with `options` appended; the last value of an option wins. Names are the URL's; undefined values are left out. */
 export function withUrlOptions(url: unknown, options: Readonly<Record<string, unknown>>): string {
-  if (typeof url !== 'string') throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URL must be a string');
+  if (typeof url !== 'string') throw invalidArgument('the URL must be a string');
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   if (given.length === 0) return url;
   const pairs = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);

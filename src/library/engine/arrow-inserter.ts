@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 
-import { BoundaryError } from '../../errors.js';
+import { invalidArgument } from '../../errors.js';
 import type { Connection } from './connection.js';
 import { InsertChannel } from './insert-channel.js';
 import type { TableDefinition } from './table-definition.js';
@@ -61,7 +61,7 @@ function readable(bytes: unknown): Uint8Array {
     if (types.isUint8Array(bytes)) return bytesOf(bytes);
     if (types.isAnyArrayBuffer(bytes)) return bytesOf(new Uint8Array(bytes));
   } catch (cause) {
-    throw new BoundaryError('BB_INVALID_ARGUMENT', 'the memory of the Arrow IPC bytes is detached', { cause });
+    throw invalidArgument('the memory of the Arrow IPC bytes is detached', { cause });
   }
-  throw new BoundaryError('BB_INVALID_ARGUMENT', 'insert takes the bytes of an Arrow IPC stream as a Uint8Array');
+  throw invalidArgument('insert takes the bytes of an Arrow IPC stream as a Uint8Array');
 }

@@ -1,6 +1,6 @@
-import { BoundaryError } from '../../errors.js';
+import { invalidArgument } from '../../errors.js';
 
-const MILLISECONDS_PER_DAY = 86_400_000;
+export const MILLISECONDS_PER_DAY = 86_400_000;
 
 /** The `Date` at midnight UTC of a day, given as the number of days since 1970-01-01, which a `DATE` column returns. */
 export function dateFromDays(days: number): Date {
@@ -23,5 +23,5 @@ function floorDivide(dividend: bigint, divisor: bigint): bigint {
 
 function checked(date: Date, given: bigint | number): Date {
   if (!Number.isNaN(date.getTime())) return date;
-  throw new BoundaryError('BB_INVALID_ARGUMENT', `${given} lies outside the years that a Date can hold`);
+  throw invalidArgument(`${given} lies outside the years that a Date can hold`);
 }

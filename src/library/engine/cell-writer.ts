@@ -1,8 +1,10 @@
 import { types } from 'node:util';
 
-import { BoundaryError } from '../../errors.js';
+import { BoundaryError, invalidArgument } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
-import { type ParameterInput, toRawParameters } from './parameters.js';
+import { Misfit } from './column-stage.js';
+import { type ParameterInput, toRaw } from './parameters.js';
+import { isWellFormed } from '../crossing/well-formed.js';
 import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
 
 /** Kinds of values, in the byte before each value; `native/clients/mysql/src/cells.rs` describes them. */
@@ -148,8 +150,7 @@ export class CellWriter {
       }
       if (index === length) return at + length;
     }
-    // `isWellFormed` exists in every supported version of Node, but only in later libraries of TypeScript than ours.
-    if (!(text as string & { isWellFormed(): boolean }).isWellFormed()) return -1;
+    if (!isWellFormed(text)) return -1;
     return at + bytes.write(text, at, 'utf8');
   }
 
@@ -165,7 +166,8 @@ export class CellWriter {
       this.#length = at + 5 + length;
       return;
     }
-    const raw = rawValue(value, index);
+    const raw = toRaw(value);
+    if (raw instanceof Misfit) throw invalid(index, raw.problem);
     if (raw instanceof Uint8Array) return this.#other(raw, index);
     if (typeof raw !== 'object' || raw === null) {
       // A typed double may be any number, also an unsafe integer.
@@ -196,7 +198,7 @@ export class CellWriter {
   #reserve(bytes: number): number {
     const needed = this.#length + bytes;
     if (needed > this.#bytes.length) {
-      if (needed > MOST_BYTES) throw new BoundaryError('BB_INVALID_ARGUMENT', 'more than 2 GiB at once; give less');
+      if (needed > MOST_BYTES) throw invalidArgument('more than 2 GiB at once; give less');
       const old = this.#bytes;
       this.#allocate(Math.min(Math.max(needed, old.length * 2), MOST_BYTES));
       old.copy(this.#bytes, 0, 0, this.#length);
@@ -210,16 +212,6 @@ export class CellWriter {
   }
 }
 
-/** The value in the form in which the raw addon takes parameters of statements, after all their checks. */
-function rawValue(value: unknown, index: number): unknown {
-  try {
-    return toRawParameters([value])[0];
-  } catch (error) {
-    const { message } = error as BoundaryError;
-    throw invalid(index, message.replace(/^parameter 1: /, ''));
-  }
-}
-
 function invalid(index: number, problem: string): BoundaryError {
-  return new BoundaryError('BB_INVALID_ARGUMENT', `parameter ${index + 1}: ${problem}`);
+  return invalidArgument(`parameter ${index + 1}: ${problem}`);
 }

@@ -6,11 +6,9 @@ import type { Row } from './row-reader.js';
 /** All rows of a query. Rejects with `BB_RESULT_TOO_LARGE` before a result exceeds V8's heap, which would end the process. */
 export async function collectRows(source: QuerySource, options: QueryOptions): Promise<Row[]> {
   const run = new QueryRun(source, options);
-  const { int64 } = run;
   try {
-    const guard = new HeapGuard(await run.columns(), int64);
+    const guard = new HeapGuard(await run.columns(), run.int64);
     const chunkSource = new RowChunks(run, {
-      int64,
       rowsAreKept: true,
       // Builds a whole frame per turn: each turn of the loop may start a garbage collection, which finds nearly all rows alive.
       rowsPerTurn: Infinity,

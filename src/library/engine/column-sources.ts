@@ -1,7 +1,7 @@
 /** The columns that `addColumns` takes, cut into batches for the raw addon. */
 import { types } from 'node:util';
 
-import { BoundaryError } from '../../errors.js';
+import { BoundaryError, invalidArgument } from '../../errors.js';
 import type { ColumnParts } from './column-stage.js';
 import { createColumnStage } from './create-column-stage.js';
 import { describeValue } from '../crossing/describe-value.js';
@@ -65,20 +65,20 @@ export function columnSources(
   batchRows: number,
 ): { rows: number; chunkRows: number; sources: readonly ColumnSource[] } {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {
-    throw invalid(`addColumns takes an object of columns by name, not ${describeValue(input)}`);
+    throw invalidArgument(`addColumns takes an object of columns by name, not ${describeValue(input)}`);
   }
   const known = new Set(columns.map((column) => column.name));
   const unknown = Object.keys(input).find((name) => !known.has(name));
-  if (unknown !== undefined) throw invalid(`the table has no column "${unknown}"`);
+  if (unknown !== undefined) throw invalidArgument(`the table has no column "${unknown}"`);
   const chunkRows = Math.max(8, batchRows - (batchRows % 8));
   const sources = columns.map((column) => {
-    if (!Object.hasOwn(input, column.name)) throw invalid(`column "${column.name}" is missing`);
+    if (!Object.hasOwn(input, column.name)) throw invalidArgument(`column "${column.name}" is missing`);
     return sourceOf(column, input[column.name], chunkRows);
   });
   const rows = sources[0]!.rows;
   const other = sources.findIndex((source) => source.rows !== rows);
   if (other >= 0) {
-    throw invalid(
+    throw invalidArgument(
       `the columns differ in length: "${columns[0]!.name}" has ${rows} rows, "${columns[other]!.name}" has ${sources[other]!.rows}`,
     );
   }
@@ -126,7 +126,7 @@ function memorySource(column: Column, values: NodeJS.TypedArray, offsets: unknow
   if (!isRightType(values) || offsets !== undefined) throw wrongInput(column, values);
   const bytes = readable(column, values);
   const width = values.BYTES_PER_ELEMENT * perRow;
-  if (bytes.length % width !== 0) throw invalid(`column "${column.name}": a value takes ${perRow} words`);
+  if (bytes.length % width !== 0) throw invalidArgument(`column "${column.name}": a value takes ${perRow} words`);
   const rows = bytes.length / width;
   const bitmap = bitmapOf(column, validity, rows);
   return {
@@ -138,7 +138,7 @@ function memorySource(column: Column, values: NodeJS.TypedArray, offsets: unknow
 function varyingSource(column: Column, offsets: Int32Array, values: Uint8Array, validity: unknown): ColumnSource {
   const bounds = new Int32Array(readable(column, offsets).slice().buffer);
   const rows = bounds.length - 1;
-  if (rows < 0) throw invalid(`column "${column.name}": there must be one offset more than rows`);
+  if (rows < 0) throw invalidArgument(`column "${column.name}": there must be one offset more than rows`);
   const bitmap = bitmapOf(column, validity, rows);
   return {
     rows,
@@ -154,12 +154,12 @@ function varyingSource(column: Column, offsets: Int32Array, values: Uint8Array, 
 function bitmapOf(column: Column, validity: unknown, rows: number): Uint8Array | null {
   if (validity === undefined) return null;
   if (!types.isUint8Array(validity)) {
-    throw invalid(`column "${column.name}": validity must be a Uint8Array, not ${describeValue(validity)}`);
+    throw invalidArgument(`column "${column.name}": validity must be a Uint8Array, not ${describeValue(validity)}`);
   }
   const bytes = readable(column, validity);
   const expected = Math.ceil(rows / 8);
   if (bytes.length !== expected) {
-    throw invalid(
+    throw invalidArgument(
       `column "${column.name}": ${rows} rows take ${expected} bytes of validity, ${bytes.length} were given`,
     );
   }
@@ -174,7 +174,7 @@ function readable(column: Column, array: NodeJS.TypedArray): Uint8Array {
   try {
     return bytesOf(array);
   } catch (cause) {
-    throw invalid(`column "${column.name}": the memory of its array is detached`, cause);
+    throw invalidArgument(`column "${column.name}": the memory of its array is detached`, { cause });
   }
 }
 
@@ -185,9 +185,7 @@ function wrongInput(column: Column, given: unknown): BoundaryError {
       ? '{ offsets: Int32Array, values: Uint8Array, validity? }'
       : `${TYPED_ARRAYS[kind]![0]}, { values, validity }`;
   const found = ArrayBuffer.isView(given) ? Object.prototype.toString.call(given).slice(8, -1) : describeValue(given);
-  return invalid(`column "${column.name}" (${column.type}) takes ${expected} or a plain array of values, not ${found}`);
-}
-
-function invalid(message: string, cause?: unknown): BoundaryError {
-  return new BoundaryError('BB_INVALID_ARGUMENT', message, { cause });
+  return invalidArgument(
+    `column "${column.name}" (${column.type}) takes ${expected} or a plain array of values, not ${found}`,
+  );
 }

@@ -8,6 +8,15 @@ export type ColumnParts = readonly [Uint8Array | null, Uint8Array | null, Uint8A
 /** The description of a value that does not fit; undefined for a value that does. */
 export type Problem = string | undefined;
 
+/** The reason why a value can't be converted, in place of what it would be converted to. */
+export class Misfit {
+  readonly problem: string;
+
+  constructor(problem: string) {
+    this.problem = problem;
+  }
+}
+
 /** The stage of one column. */
 export abstract class ColumnStage {
   readonly capacity: number;

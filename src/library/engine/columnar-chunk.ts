@@ -1,4 +1,4 @@
-import { BoundaryError } from '../../errors.js';
+import { BoundaryError, invalidArgument } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
 import {
   type CellReader,
@@ -68,7 +68,7 @@ export class ColumnarChunk implements Disposable {
     const { offsets } = this.#shared(column);
     if (offsets !== null) return offsets;
     const { name, type } = this.columns[this.#indexOf(column)]!;
-    throw new BoundaryError('BB_INVALID_ARGUMENT', `column "${name}" is ${type}, which has no offsets`);
+    throw invalidArgument(`column "${name}" is ${type}, which has no offsets`);
   }
 
   /** The number of nulls of the column in this chunk. */
@@ -95,10 +95,7 @@ export class ColumnarChunk implements Disposable {
   /** Row `index` of this chunk as an object. */
   row(index: number): Row {
     if (!Number.isInteger(index) || index < 0 || index >= this.rowCount) {
-      throw new BoundaryError(
-        'BB_INVALID_ARGUMENT',
-        `the chunk has no row ${describeValue(index)}, it has ${this.rowCount}`,
-      );
+      throw invalidArgument(`the chunk has no row ${describeValue(index)}, it has ${this.rowCount}`);
     }
     const row: Row = {};
     for (const [position, column] of this.columns.entries()) {
@@ -139,7 +136,7 @@ export class ColumnarChunk implements Disposable {
   #indexOf(column: string | number): number {
     const index = typeof column === 'number' ? column : this.columns.findIndex(({ name }) => name === column);
     if (this.columns[index] !== undefined) return index;
-    throw new BoundaryError('BB_INVALID_ARGUMENT', `the result has no column ${describeValue(column)}`, {
+    throw invalidArgument(`the result has no column ${describeValue(column)}`, {
       hint: `Its columns are ${this.columns.map(({ name }) => JSON.stringify(name)).join(', ')}`,
     });
   }

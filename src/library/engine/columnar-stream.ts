@@ -1,4 +1,3 @@
-import type { Int64Mode } from './cell-readers.js';
 import { ColumnarChunk } from './columnar-chunk.js';
 import { type QueryOptions, QueryRun, type QuerySource } from './query-run.js';
 import { assertFirstUse } from '../crossing/single-use.js';
@@ -10,12 +9,10 @@ import type { Column } from './table-definition.js';
  */
 export class ColumnarStream implements AsyncIterable<ColumnarChunk> {
   readonly #run: QueryRun;
-  readonly #int64: Int64Mode;
   #isUsed = false;
 
   constructor(source: QuerySource, options: QueryOptions) {
     this.#run = new QueryRun(source, options);
-    this.#int64 = this.#run.int64;
   }
 
   /** The columns of the result, also of a result without rows. */
@@ -26,19 +23,17 @@ export class ColumnarStream implements AsyncIterable<ColumnarChunk> {
   [Symbol.asyncIterator](): AsyncIterableIterator<ColumnarChunk, undefined> {
     assertFirstUse(this.#isUsed);
     this.#isUsed = true;
-    return new ChunkIterator(this.#run, this.#int64);
+    return new ChunkIterator(this.#run);
   }
 }
 
 /** The chunks of a query that is under way. */
 export class ChunkIterator implements AsyncIterableIterator<ColumnarChunk, undefined> {
   readonly #run: QueryRun;
-  readonly #int64: Int64Mode;
   #rowCount = 0;
 
-  constructor(run: QueryRun, int64: Int64Mode) {
+  constructor(run: QueryRun) {
     this.#run = run;
-    this.#int64 = int64;
   }
 
   [Symbol.asyncIterator](): this {
@@ -48,7 +43,7 @@ export class ChunkIterator implements AsyncIterableIterator<ColumnarChunk, undef
   async next(): Promise<IteratorResult<ColumnarChunk, undefined>> {
     const frame = await this.#run.next();
     if (frame === undefined) return { value: undefined, done: true };
-    const chunk = new ColumnarChunk(frame, this.#int64, this.#rowCount);
+    const chunk = new ColumnarChunk(frame, this.#run.int64, this.#rowCount);
     this.#rowCount += chunk.rowCount;
     return { value: chunk, done: false };
   }

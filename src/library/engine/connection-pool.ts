@@ -1,6 +1,13 @@
 import { addon, type Engine } from '../../addon.js';
-import { BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
-import { abortedBy, checkTimeout, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
+import { BoundaryError, invalidArgument, TIMEOUT, toBoundaryError } from '../../errors.js';
+import {
+  abortedBy,
+  checkInteger,
+  checkTimeout,
+  readWorkOptions,
+  watchLimits,
+  type WorkOptions,
+} from '../crossing/cancellation.js';
 import { Connection } from './connection.js';
 
 const MOST_CONNECTIONS = 65_535;
@@ -95,9 +102,9 @@ export class ConnectionPool implements AsyncDisposable {
   /** @internal Use `createPool`. */
   constructor(uri: string, options: PoolOptions) {
     const { max = 10, min = 0, acquireTimeoutMs = 30_000, idleTimeoutMs = 60_000, checkAfterMs = 500 } = options;
-    if (typeof uri !== 'string') throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URI of a pool must be a string');
-    checkCount('max', max, 1, MOST_CONNECTIONS);
-    checkCount('min', min, 0, max);
+    if (typeof uri !== 'string') throw invalidArgument('the URI of a pool must be a string');
+    checkInteger('max', max, 1, MOST_CONNECTIONS);
+    checkInteger('min', min, 0, max);
     checkTimeout('acquireTimeoutMs', acquireTimeoutMs);
     if (idleTimeoutMs !== Infinity) checkTimeout('idleTimeoutMs', idleTimeoutMs);
     if (checkAfterMs !== 0) checkTimeout('checkAfterMs', checkAfterMs);
@@ -138,8 +145,7 @@ export class ConnectionPool implements AsyncDisposable {
     return await new Promise((resolve, reject) => {
       const leave = (): void => {
         this.#waiting.delete(waiter);
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', onAbort);
+        release();
       };
       const waiter: Waiter = {
         serve: (connection) => {
@@ -151,14 +157,12 @@ export class ConnectionPool implements AsyncDisposable {
           reject(error);
         },
       };
-      const onAbort = (): void => waiter.fail(abortedBy(signal!));
-      // This timer keeps the process alive: nothing else does while all connections are lent, and the caller's promise must
+      // Its timer keeps the process alive: nothing else does while all connections are lent, and the caller's promise must
       // settle.
-      const timer = setTimeout(() => {
-        const problem = `no connection within ${timeoutMs} ms; ${this.#lent.size} of ${this.#max} are lent`;
-        waiter.fail(new BoundaryError(TIMEOUT, problem, { hint: 'Give connections back, or raise max' }));
-      }, timeoutMs);
-      signal?.addEventListener('abort', onAbort, { once: true });
+      const release = watchLimits({ signal, timeoutMs }, waiter.fail, (ms) => {
+        const problem = `no connection within ${ms} ms; ${this.#lent.size} of ${this.#max} are lent`;
+        return new BoundaryError(TIMEOUT, problem, { hint: 'Give connections back, or raise max' });
+      });
       this.#waiting.add(waiter);
       this.#serveWaiting();
     });
@@ -318,14 +322,6 @@ const NAMES_NO_PLACE = /^[a-z]+:(\?.*)?$/;
  */
 export function createPool(uri = 'embedded:', options: PoolOptions = {}): ConnectionPool {
   return new ConnectionPool(uri, options);
-}
-
-function checkCount(name: string, value: unknown, least: number, most: number): void {
-  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) return;
-  throw new BoundaryError(
-    'BB_INVALID_ARGUMENT',
-    `${name} must be an integer of ${least} to ${most}, not ${String(value)}`,
-  );
 }
 
 function closed(): BoundaryError {

@@ -1,5 +1,5 @@
 import { addon, type Engine, type RawCreateMode } from '../../addon.js';
-import { BoundaryError, explained, explainedAsync } from '../../errors.js';
+import { BoundaryError, explained, explainedAsync, invalidArgument } from '../../errors.js';
 import { cancellable, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { collectRows } from './collect-rows.js';
@@ -46,7 +46,7 @@ export class Connection implements AsyncDisposable {
   static {
     engineOf = (connection: unknown) => {
       if (typeof connection === 'object' && connection !== null && #raw in connection) return connection.#open();
-      throw new BoundaryError('BB_INVALID_ARGUMENT', `a connection is needed, not ${describeValue(connection)}`, {
+      throw invalidArgument(`a connection is needed, not ${describeValue(connection)}`, {
         hint: 'Await the promise of connect()',
       });
     };
@@ -64,10 +64,7 @@ export class Connection implements AsyncDisposable {
   async createTable(definition: TableDefinition, options: { readonly mode?: CreateMode } = {}): Promise<void> {
     const mode = options.mode ?? 'create';
     if (mode !== 'create' && mode !== 'replace' && mode !== 'ifNotExists') {
-      throw new BoundaryError(
-        'BB_INVALID_ARGUMENT',
-        `mode must be create, replace or ifNotExists, not ${String(mode)}`,
-      );
+      throw invalidArgument(`mode must be create, replace or ifNotExists, not ${String(mode)}`);
     }
     await this.#call((engine) => engine.createTable(toTableSpec(definition), mode as RawCreateMode));
   }
@@ -178,7 +175,7 @@ export class Connection implements AsyncDisposable {
       start: ({ batchRows, readAhead }, token) => {
         if (readAhead) return this.#open().query(sql, batchRows, token, parameters);
         if (parameters.length === 0) return this.#open().queryOnDemand(sql, batchRows, token);
-        throw new BoundaryError('BB_INVALID_ARGUMENT', 'readAhead: false is for queries without parameters');
+        throw invalidArgument('readAhead: false is for queries without parameters');
       },
     };
   }

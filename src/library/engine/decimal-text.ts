@@ -1,28 +1,20 @@
 /** Conversion of decimals between text and a frame's 128-bit integers, which count units of 10^-scale. */
+import { Misfit } from './column-stage.js';
 
 /** Powers of ten that a `number` holds exactly. */
 const NUMBER_POWERS = Array.from({ length: 16 }, (_, exponent) => 10 ** exponent);
 
 const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,6}))?$/;
 
-/** The reason why a value is not a decimal of its column. */
-export class DecimalProblem {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
 /**
  * The units of 10^-scale in a decimal text, exactly: a `number` if it is a safe integer, else a `bigint`. A text with more
  * digits than the scale or the precision allows is a problem; nothing is rounded.
  */
-export function parseDecimal(text: string, precision: number, scale: number): number | bigint | DecimalProblem {
+export function parseDecimal(text: string, precision: number, scale: number): number | bigint | Misfit {
   const match = DECIMAL.exec(text);
   const whole = match?.[2] ?? '';
   const fraction = match?.[3] ?? '';
-  if (match === null || whole.length + fraction.length === 0) return new DecimalProblem('is not a decimal number');
+  if (match === null || whole.length + fraction.length === 0) return new Misfit('is not a decimal number');
   // The number of units is digits * 10^exponent.
   let digits = (whole + fraction).replace(/^0+/, '');
   let exponent = Number(match[4] ?? 0) - fraction.length + scale;
@@ -30,13 +22,13 @@ export function parseDecimal(text: string, precision: number, scale: number): nu
   if (exponent < 0) {
     const kept = Math.max(0, digits.length + exponent);
     if (/[1-9]/.test(digits.slice(kept))) {
-      return new DecimalProblem(`has more than the ${scale} digits that the column has behind the point`);
+      return new Misfit(`has more than the ${scale} digits that the column has behind the point`);
     }
     digits = digits.slice(0, kept);
     exponent = 0;
   }
   if (digits.length + exponent > precision) {
-    return new DecimalProblem(`has more digits than DECIMAL(${precision}, ${scale})`);
+    return new Misfit(`has more digits than DECIMAL(${precision}, ${scale})`);
   }
   const isNegative = match[1] === '-';
   if (digits.length + exponent < NUMBER_POWERS.length) {

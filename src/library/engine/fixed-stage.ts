@@ -1,17 +1,17 @@
 /** Stages of columns whose values have a fixed width. */
 import { types } from 'node:util';
 
-import { ColumnStage, type Problem } from './column-stage.js';
-import { DecimalProblem, parseDecimal } from './decimal-text.js';
+import { ColumnStage, Misfit, type Problem } from './column-stage.js';
+import { parseDecimal } from './decimal-text.js';
+import { MILLISECONDS_PER_DAY } from './calendar.js';
 import { describeValue } from '../crossing/describe-value.js';
 
-const MILLISECONDS_PER_DAY = 86_400_000;
 const TWO_TO_32 = 2 ** 32;
-const INT64_MIN = -(2n ** 63n);
-const INT64_MAX = 2n ** 63n - 1n;
+export const INT64_MIN = -(2n ** 63n);
+export const INT64_MAX = 2n ** 63n - 1n;
 
 // The original method, since a value's own `getTime` could run any code.
-const getTime = Date.prototype.getTime;
+export const getTime = Date.prototype.getTime;
 
 /** The stage of a column whose values all take `width` bytes. */
 abstract class FixedStage extends ColumnStage {
@@ -159,7 +159,7 @@ export class DecimalStage extends FixedStage {
       return `${describeValue(value)} is not a string, a bigint or a number`;
     }
     const units = parseDecimal(String(value), this.#precision, this.#scale);
-    if (units instanceof DecimalProblem) return `${describeValue(value)} ${units.text}`;
+    if (units instanceof Misfit) return `${describeValue(value)} ${units.problem}`;
     if (typeof units === 'number') {
       const sign = units < 0 ? -1 : 0;
       this.#quarters[4 * row] = units | 0;

@@ -93,16 +93,18 @@ export class InsertChannel implements OpenHandle {
   }
 
   /** Drops all rows. Does nothing after the end of the insert. */
-  async abort(): Promise<void> {
-    if (this.#ending !== undefined) return;
-    this.#end('aborted');
-    await this.#raw.abort();
+  abort(): Promise<void> {
+    return this.#drop('aborted');
   }
 
   /** Aborts the insert, because the connection closes. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    return this.#drop('connection closed');
+  }
+
+  async #drop(ending: Ending): Promise<void> {
     if (this.#ending !== undefined) return;
-    this.#end('connection closed');
+    this.#end(ending);
     await this.#raw.abort();
   }
 

@@ -1,10 +1,14 @@
 /** Parameters of statements: the values allowed, and their form in the raw addon. */
 import { types } from 'node:util';
 
-import { BoundaryError } from '../../errors.js';
+import { invalidArgument } from '../../errors.js';
+import { MILLISECONDS_PER_DAY } from './calendar.js';
+import { Misfit } from './column-stage.js';
 import { createColumnStage } from './create-column-stage.js';
 import { formatDecimal, parseDecimal } from './decimal-text.js';
 import { describeValue } from '../crossing/describe-value.js';
+import { getTime, INT64_MAX, INT64_MIN } from './fixed-stage.js';
+import { isWellFormed } from '../crossing/well-formed.js';
 import { SqlType } from './sql-type.js';
 import { bytesOf } from '../crossing/typed-memory.js';
 
@@ -13,13 +17,6 @@ export type ParameterInput = null | boolean | number | bigint | string | Uint8Ar
 
 /** The most parameters of a statement: the protocols of servers count them with 16 bits. */
 const MOST_PARAMETERS = 65_535;
-
-const MILLISECONDS_PER_DAY = 86_400_000;
-const INT64_MIN = -(2n ** 63n);
-const INT64_MAX = 2n ** 63n - 1n;
-
-// The original method, since a value's own `getTime` could run any code.
-const getTime = Date.prototype.getTime;
 
 /** A value with its SQL type; made by `typed`. */
 export class TypedValue {
@@ -40,18 +37,9 @@ export class TypedValue {
  */
 export function typed(type: SqlType, value: unknown): TypedValue {
   if (!(type instanceof SqlType)) {
-    throw new BoundaryError('BB_INVALID_ARGUMENT', 'typed takes a type made by SqlType, such as SqlType.date()');
+    throw invalidArgument('typed takes a type made by SqlType, such as SqlType.date()');
   }
   return new TypedValue(type, value);
-}
-
-/** The reason why a value can't be a parameter. */
-class Misfit {
-  readonly problem: string;
-
-  constructor(problem: string) {
-    this.problem = problem;
-  }
 }
 
 /**
@@ -59,20 +47,20 @@ class Misfit {
  */
 export function toRawParameters(parameters: unknown): unknown[] {
   if (parameters === undefined) return [];
-  if (!Array.isArray(parameters)) throw invalid('parameters must be an array of values, for $1, $2, ...');
+  if (!Array.isArray(parameters)) throw invalidArgument('parameters must be an array of values, for $1, $2, ...');
   if (parameters.length > MOST_PARAMETERS) {
-    throw invalid(`a statement has at most ${MOST_PARAMETERS} parameters, not ${parameters.length}`);
+    throw invalidArgument(`a statement has at most ${MOST_PARAMETERS} parameters, not ${parameters.length}`);
   }
   // Not `map`, which skips the holes of an array.
   return Array.from(parameters as ArrayLike<unknown>, (value, index) => {
     const raw = toRaw(value);
-    if (raw instanceof Misfit) throw invalid(`parameter ${index + 1}: ${raw.problem}`);
+    if (raw instanceof Misfit) throw invalidArgument(`parameter ${index + 1}: ${raw.problem}`);
     return raw;
   });
 }
 
 /** The raw form of a value, in which a bigint is a 64-bit integer and a number a double. */
-function toRaw(value: unknown): unknown {
+export function toRaw(value: unknown): unknown {
   switch (typeof value) {
     case 'boolean':
       return value;
@@ -92,9 +80,9 @@ function toRaw(value: unknown): unknown {
 }
 
 function toRawText(value: string): unknown {
-  // `isWellFormed` exists in every supported version of Node, but only in later libraries of TypeScript than ours.
-  const isWellFormed = (value as string & { isWellFormed(): boolean }).isWellFormed();
-  return isWellFormed ? value : new Misfit(`${describeValue(value)} has a lone surrogate, which UTF-8 cannot hold`);
+  return isWellFormed(value)
+    ? value
+    : new Misfit(`${describeValue(value)} has a lone surrogate, which UTF-8 cannot hold`);
 }
 
 function toRawNumber(value: number): unknown {
@@ -155,8 +143,4 @@ function toRawTyped({ type, value }: TypedValue): unknown {
     case 'text':
       return value;
   }
-}
-
-function invalid(message: string): BoundaryError {
-  return new BoundaryError('BB_INVALID_ARGUMENT', message);
 }

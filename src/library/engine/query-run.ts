@@ -2,9 +2,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import { addon, type Cancel, type FrameReader } from '../../addon.js';
 import { type CollectGarbage, exposeCollector } from '../../collect-garbage.js';
-import { BoundaryError } from '../../errors.js';
-import { Cancellation, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
-import type { Int64Mode } from './cell-readers.js';
+import { BoundaryError, invalidArgument } from '../../errors.js';
+import { Cancellation, checkInteger, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
+import { checkInt64, type Int64Mode } from './cell-readers.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { Frame } from './frame.js';
 import type { OpenHandles } from '../crossing/open-handles.js';
@@ -170,19 +170,15 @@ export function recycleFrame(frame: Frame): void {
 
 /** The options of a query, checked and read once; see `readWorkOptions`. */
 export function readQueryOptions(options: QueryOptions): ReadQueryOptions {
-  const invalid = (message: string) => new BoundaryError('BB_INVALID_ARGUMENT', message);
   const { batchRows, int64 = 'bigint', readAhead = true } = options;
-  if (batchRows !== undefined && !(Number.isInteger(batchRows) && batchRows >= 1 && batchRows <= MOST_BATCH_ROWS)) {
-    throw invalid(`batchRows must be an integer of 1 to ${MOST_BATCH_ROWS}, not ${describeValue(batchRows)}`);
-  }
-  if (int64 !== 'bigint' && int64 !== 'number') {
-    throw invalid(`int64 must be 'bigint' or 'number', not ${describeValue(int64)}`);
-  }
-  if (typeof readAhead !== 'boolean') throw invalid(`readAhead must be a boolean, not ${describeValue(readAhead)}`);
+  if (batchRows !== undefined) checkInteger('batchRows', batchRows, 1, MOST_BATCH_ROWS);
+  checkInt64(int64);
+  if (typeof readAhead !== 'boolean')
+    throw invalidArgument(`readAhead must be a boolean, not ${describeValue(readAhead)}`);
   return { ...readWorkOptions(options), int64, batchRows, readAhead };
 }
 
 /** Throws if a statement is not a string. */
 export function checkSql(sql: unknown): void {
-  if (typeof sql !== 'string') throw new BoundaryError('BB_INVALID_ARGUMENT', 'a query must be a string of SQL');
+  if (typeof sql !== 'string') throw invalidArgument('a query must be a string of SQL');
 }

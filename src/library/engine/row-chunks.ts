@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-import type { Int64Mode } from './cell-readers.js';
 import type { Frame } from './frame.js';
 import { type QueryRun, recycleFrame } from './query-run.js';
 import { type Row, RowReader } from './row-reader.js';
@@ -12,7 +11,6 @@ import { type Row, RowReader } from './row-reader.js';
 export const ROWS_PER_TURN = 16_384;
 
 export interface RowChunksOptions {
-  readonly int64: Int64Mode;
   /** The most rows built in one turn of the event loop. */
   readonly rowsPerTurn: number;
   /** The most rows of an array; `rowsPerTurn` if it is left out. */
@@ -87,9 +85,9 @@ export class RowChunks {
   }
 
   #build(frame: Frame): Row[] {
-    const { int64, rowsPerTurn, rowsAtOnce = rowsPerTurn, rowsAreKept = false } = this.#options;
+    const { rowsPerTurn, rowsAtOnce = rowsPerTurn, rowsAreKept = false } = this.#options;
     const end = Math.min(this.#turnEnd, this.#start + rowsAtOnce);
-    this.#reader ??= new RowReader(frame.columns, int64, { rowsAreKept });
+    this.#reader ??= new RowReader(frame.columns, this.#run.int64, { rowsAreKept });
     const rows = this.#reader.read(frame, this.#start, end);
     this.#start = end;
     if (end === frame.rowCount) this.#release();

@@ -1,7 +1,7 @@
 /** Rows read from the memory of a frame by one accessor object, which moves from row to row: no object is made for a row. */
 import { inspect } from 'node:util';
 
-import { BoundaryError } from '../../errors.js';
+import { BoundaryError, invalidArgument } from '../../errors.js';
 import { type CellReader, createCellReader, type Int64Mode, isNull, type RowValue } from './cell-readers.js';
 import { canGenerateCode, generateFunction, literalKey, MOST_GENERATED_COLUMNS } from './code-generation.js';
 import type { FrameColumn } from './frame.js';
@@ -74,13 +74,9 @@ export function rowCursor<T extends object = Row>(
 
 function checkNames(columns: readonly Column[]): void {
   if (!columns.some(({ name }) => name === 'toObject')) return;
-  throw new BoundaryError(
-    'BB_INVALID_ARGUMENT',
-    'a cursor has no getter for the column "toObject": it is a method of its rows',
-    {
-      hint: 'Give the column another name in the query (AS), or read it as objects or columns',
-    },
-  );
+  throw invalidArgument('a cursor has no getter for the column "toObject": it is a method of its rows', {
+    hint: 'Give the column another name in the query (AS), or read it as objects or columns',
+  });
 }
 
 function cellOf(column: Column, views: FrameColumn, int64: Int64Mode, firstRow: number): Cell {

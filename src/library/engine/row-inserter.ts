@@ -1,4 +1,5 @@
-import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { invalidArgument, toBoundaryError } from '../../errors.js';
+import { checkInteger } from '../crossing/cancellation.js';
 import { type ColumnsInput, columnSources } from './column-sources.js';
 import type { Connection } from './connection.js';
 import { InsertChannel } from './insert-channel.js';
@@ -35,12 +36,7 @@ export class RowInserter implements AsyncDisposable {
 
   constructor(connection: Connection, definition: TableDefinition, options: RowInserterOptions = {}) {
     const batchRows = options.batchRows ?? DEFAULT_BATCH_ROWS;
-    if (!Number.isInteger(batchRows) || batchRows < 1 || batchRows > MOST_BATCH_ROWS) {
-      throw new BoundaryError(
-        'BB_INVALID_ARGUMENT',
-        `batchRows must be an integer of 1 to ${MOST_BATCH_ROWS}, not ${String(batchRows)}`,
-      );
-    }
+    checkInteger('batchRows', batchRows, 1, MOST_BATCH_ROWS);
     this.#definition = definition;
     this.#channel = new InsertChannel(connection, definition);
     this.#stager = new RowStager(definition.columns, batchRows);
@@ -77,7 +73,7 @@ export class RowInserter implements AsyncDisposable {
       return this.#channel.mayGoOn;
     }
     if (typeof rows?.[Symbol.iterator] !== 'function') {
-      throw new BoundaryError('BB_INVALID_ARGUMENT', 'addRows takes an array of rows or another iterable');
+      throw invalidArgument('addRows takes an array of rows or another iterable');
     }
     for (const row of rows) this.addRow(row);
     return this.#channel.mayGoOn;

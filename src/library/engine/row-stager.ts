@@ -1,4 +1,4 @@
-import { BoundaryError } from '../../errors.js';
+import { BoundaryError, invalidArgument } from '../../errors.js';
 import { canGenerateCode, MOST_GENERATED_COLUMNS } from './code-generation.js';
 import type { ColumnParts, ColumnStage } from './column-stage.js';
 import { createColumnStage } from './create-column-stage.js';
@@ -127,13 +127,9 @@ export class RowStager {
         );
       },
       begun: () => {
-        throw new BoundaryError(
-          'BB_INVALID_ARGUMENT',
-          `row ${this.rowCount}: its writer has begun it, and not ended it`,
-          {
-            hint: 'End it with next(), or forget it with writer()',
-          },
-        );
+        throw invalidArgument(`row ${this.rowCount}: its writer has begun it, and not ended it`, {
+          hint: 'End it with next(), or forget it with writer()',
+        });
       },
     };
   }

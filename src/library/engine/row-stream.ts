@@ -1,4 +1,3 @@
-import type { Int64Mode } from './cell-readers.js';
 import type { ColumnarChunk } from './columnar-chunk.js';
 import { ChunkIterator } from './columnar-stream.js';
 import { type QueryOptions, QueryRun, type QuerySource } from './query-run.js';
@@ -22,12 +21,10 @@ const DONE: IteratorReturnResult<undefined> = { value: undefined, done: true };
  */
 export class RowStream<T extends object = Row> implements AsyncIterable<T> {
   readonly #run: QueryRun;
-  readonly #int64: Int64Mode;
   #isUsed = false;
 
   constructor(source: QuerySource, options: QueryOptions) {
     this.#run = new QueryRun(source, options);
-    this.#int64 = this.#run.int64;
   }
 
   /** The columns of the result, also of a result without rows. */
@@ -38,14 +35,14 @@ export class RowStream<T extends object = Row> implements AsyncIterable<T> {
   /** The rows one by one: `for await (const row of stream)`. */
   [Symbol.asyncIterator](): AsyncIterableIterator<T, undefined> {
     this.#assertFirstUse();
-    const source = new RowChunks(this.#run, { int64: this.#int64, rowsPerTurn: ROWS_PER_TURN, rowsAtOnce: ROWS_AHEAD });
+    const source = new RowChunks(this.#run, { rowsPerTurn: ROWS_PER_TURN, rowsAtOnce: ROWS_AHEAD });
     return new RowIterator<T>(this.#run, source);
   }
 
   /** The rows in arrays of at most `batchRows` and at most 16384 rows: faster, since no promise is awaited per row. */
   chunks(): AsyncIterableIterator<T[], undefined> {
     this.#assertFirstUse();
-    return new RowChunkIterator<T>(new RowChunks(this.#run, { int64: this.#int64, rowsPerTurn: ROWS_PER_TURN }));
+    return new RowChunkIterator<T>(new RowChunks(this.#run, { rowsPerTurn: ROWS_PER_TURN }));
   }
 
   /**
@@ -56,7 +53,7 @@ export class RowStream<T extends object = Row> implements AsyncIterable<T> {
    */
   cursor(): AsyncIterableIterator<RowCursor<T>, undefined> {
     this.#assertFirstUse();
-    return new CursorIterator<T>(new ChunkIterator(this.#run, this.#int64));
+    return new CursorIterator<T>(new ChunkIterator(this.#run));
   }
 
   #assertFirstUse(): void {

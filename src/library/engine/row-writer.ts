@@ -1,5 +1,5 @@
 /** Rows written value by value into the stages, by one object with a setter for each column. */
-import { BoundaryError } from '../../errors.js';
+import { invalidArgument } from '../../errors.js';
 import { canGenerateCode, generateFunction, MOST_GENERATED_COLUMNS } from './code-generation.js';
 import type { ColumnStage } from './column-stage.js';
 import { fastWrite, isLargeSource, type StagerFailures } from './row-stager-source.js';
@@ -56,7 +56,7 @@ const UNSET = 'not set, in a NOT NULL column';
 /** Makes a writer. Throws `BB_INVALID_ARGUMENT` if a column is named as its method. */
 export function makeWriter(columns: readonly Column[], target: WriterTarget, generate = canGenerateCode): StagedWriter {
   if (columns.some(({ name }) => name === 'next')) {
-    throw new BoundaryError('BB_INVALID_ARGUMENT', 'a writer has no setter for the column "next": it is its method', {
+    throw invalidArgument('a writer has no setter for the column "next": it is its method', {
       hint: 'Add the rows by addRow',
     });
   }

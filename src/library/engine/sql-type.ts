@@ -1,4 +1,4 @@
-import { BoundaryError } from '../../errors.js';
+import { BoundaryError, invalidArgument } from '../../errors.js';
 
 /** The kinds of column types, by their names in the raw addon. */
 export type ColumnKind =
@@ -102,8 +102,7 @@ export class SqlType {
       scale >= 0 &&
       scale <= precision;
     if (!isPossible) {
-      throw new BoundaryError(
-        'BB_INVALID_ARGUMENT',
+      throw invalidArgument(
         `DECIMAL(${String(precision)}, ${String(scale)}) needs a precision of 1 to 38 and a scale of at most that`,
       );
     }

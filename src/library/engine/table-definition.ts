@@ -1,5 +1,5 @@
 import type { ColumnSpec, RawColumnKind, TableSpec } from '../../addon.js';
-import { BoundaryError } from '../../errors.js';
+import { invalidArgument } from '../../errors.js';
 import { SqlType } from './sql-type.js';
 
 /** A column of a table or of a query's result. */
@@ -29,17 +29,20 @@ export class TableDefinition {
   constructor(name: string, columns: readonly ColumnOptions[]) {
     checkName(name, 'a table');
     if (!Array.isArray(columns) || columns.length === 0) {
-      throw invalid(`table "${name}" needs at least one column`);
+      throw invalidArgument(`table "${name}" needs at least one column`);
     }
     const seen = new Set<string>();
     this.name = name;
     this.columns = Object.freeze(
       columns.map((column) => {
         checkName(column?.name, `table "${name}": a column`);
-        if (seen.has(column.name.toLowerCase())) throw invalid(`table "${name}" names column "${column.name}" twice`);
+        if (seen.has(column.name.toLowerCase()))
+          throw invalidArgument(`table "${name}" names column "${column.name}" twice`);
         seen.add(column.name.toLowerCase());
         if (!(column.type instanceof SqlType)) {
-          throw invalid(`table "${name}": column "${column.name}" needs a type made by SqlType, such as SqlType.int()`);
+          throw invalidArgument(
+            `table "${name}": column "${column.name}" needs a type made by SqlType, such as SqlType.int()`,
+          );
         }
         return Object.freeze({ name: column.name, type: column.type, nullable: column.nullable ?? true });
       }),
@@ -71,10 +74,6 @@ export function fromColumnSpecs(specs: readonly ColumnSpec[]): readonly Column[]
 
 function checkName(name: unknown, owner: string): void {
   if (typeof name !== 'string' || name === '' || name.includes('\0')) {
-    throw invalid(`${owner} needs a name without NUL characters`);
+    throw invalidArgument(`${owner} needs a name without NUL characters`);
   }
-}
-
-function invalid(message: string): BoundaryError {
-  return new BoundaryError('BB_INVALID_ARGUMENT', message);
 }

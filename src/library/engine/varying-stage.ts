@@ -4,6 +4,7 @@ import { types } from 'node:util';
 
 import { ColumnStage, type Problem } from './column-stage.js';
 import { describeValue } from '../crossing/describe-value.js';
+import { isWellFormed } from '../crossing/well-formed.js';
 import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
 
 /** Bytes of a stage above which it is sent before it is full, so that batches stay of similar size. */
@@ -101,9 +102,4 @@ export class BytesStage extends VaryingStage {
     this.offsets[row + 1] = start + length;
     return undefined;
   }
-}
-
-function isWellFormed(text: string): boolean {
-  // `isWellFormed` exists in every supported version of Node, but only in later libraries of TypeScript than ours.
-  return (text as string & { isWellFormed(): boolean }).isWellFormed();
 }

@@ -1,6 +1,13 @@
 import { addon, type HttpPlace } from '../../addon.js';
-import { BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
-import { abortedBy, checkTimeout, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
+import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
+import {
+  abortedBy,
+  checkInteger,
+  checkTimeout,
+  readWorkOptions,
+  watchLimits,
+  type WorkOptions,
+} from '../crossing/cancellation.js';
 import { type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
 import type { HttpResponse, HttpResponses } from './http-responses.js';
 import {
@@ -88,7 +95,7 @@ export class HttpClient implements AsyncDisposable {
    */
   async requestMany(requests: readonly HttpRequest[], options?: WorkOptions): Promise<HttpResponses> {
     if (!Array.isArray(requests) || requests.length === 0) {
-      throw new BoundaryError('BB_INVALID_ARGUMENT', 'requests must be an array of at least one');
+      throw invalidArgument('requests must be an array of at least one');
     }
     return this.#call<HttpResponses>(requests, true, options);
   }
@@ -150,17 +157,6 @@ export class HttpClient implements AsyncDisposable {
   ): void {
     if (signal?.aborted) throw abortedBy(signal);
     this.#assertOpen();
-    const giveUp = (error: BoundaryError): void => {
-      release();
-      reject(error);
-      this.#transport.cancel(call);
-    };
-    const onAbort = (): void => giveUp(abortedBy(signal!));
-    const onTimeout = (): void => giveUp(new BoundaryError(TIMEOUT, `the work took longer than its ${timeoutMs} ms`));
-    const release = (): void => {
-      signal?.removeEventListener('abort', onAbort);
-      clearTimeout(timer);
-    };
     const call = new HttpCall(
       requests.length,
       isMany,
@@ -174,8 +170,11 @@ export class HttpClient implements AsyncDisposable {
       },
     );
     // Before the call is sent, since sending may answer it.
-    signal?.addEventListener('abort', onAbort, { once: true });
-    const timer = setTimeout(onTimeout, timeoutMs);
+    const release = watchLimits({ signal, timeoutMs }, (reason) => {
+      release();
+      reject(reason);
+      this.#transport.cancel(call);
+    });
     try {
       this.#transport.send(call, requests);
     } catch (thrown) {
@@ -189,10 +188,10 @@ export class HttpClient implements AsyncDisposable {
 export function placeOf(baseUrl: string, options: HttpClientOptions): HttpPlace {
   const { connections = 1, pipelining = 1, timeoutMs, headers = {}, maxResponseBytes, http2 = false } = options;
   const { tls, tlsCa = options.cacert } = options;
-  if (typeof baseUrl !== 'string') throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URL must be a string');
-  checkCount('connections', connections, MOST_CONNECTIONS);
-  checkCount('pipelining', pipelining, MOST_PIPELINING);
-  if (maxResponseBytes !== undefined) checkCount('maxResponseBytes', maxResponseBytes, MOST_BYTES);
+  if (typeof baseUrl !== 'string') throw invalidArgument('the URL must be a string');
+  checkInteger('connections', connections, 1, MOST_CONNECTIONS);
+  checkInteger('pipelining', pipelining, 1, MOST_PIPELINING);
+  if (maxResponseBytes !== undefined) checkInteger('maxResponseBytes', maxResponseBytes, 1, MOST_BYTES);
   if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
   try {
     return new addon.HttpPlace(baseUrl, {
@@ -208,9 +207,4 @@ export function placeOf(baseUrl: string, options: HttpClientOptions): HttpPlace 
   } catch (thrown) {
     throw toBoundaryError(thrown);
   }
-}
-
-function checkCount(name: string, value: unknown, most: number): void {
-  if (Number.isInteger(value) && Number(value) >= 1 && Number(value) <= most) return;
-  throw new BoundaryError('BB_INVALID_ARGUMENT', `${name} must be an integer of 1 to ${most}, not ${String(value)}`);
 }

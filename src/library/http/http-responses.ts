@@ -1,21 +1,11 @@
-import { BoundaryError, toBoundaryError } from '../../errors.js';
-import { ASCII, errorOf, RESULT_WORDS } from '../crossing/result-frame.js';
-import type { NodeBuffer } from '../../platform-types.js';
+import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
+import { ASCII, errorOf, RESULT_WORDS, ResultFrame } from '../crossing/result-frame.js';
 
 /** Words of each response of a result. */
 export const RESPONSE_WORDS = 4;
 
 /** The results of one crossing, laid out as `native/clients/http/src/submission.rs` describes. */
-export class HttpFrame {
-  readonly words: Uint32Array;
-  readonly bytes: NodeBuffer;
-
-  constructor(buffer: ArrayBuffer) {
-    this.words = new Uint32Array(buffer);
-    this.bytes = Buffer.from(buffer);
-  }
-
-  /** The word after the result at `word`. */
+export class HttpFrame extends ResultFrame {
   next(word: number): number {
     return word + RESULT_WORDS + this.words[word + 2]! * RESPONSE_WORDS + ((this.words[word + 3]! + 3) >>> 2);
   }
@@ -123,7 +113,7 @@ export class HttpResponses implements Iterable<HttpResponse> {
 
   #check(index: number): void {
     if (index >>> 0 === index && index < this.length) return;
-    throw new BoundaryError('BB_INVALID_ARGUMENT', `there is no response ${String(index)} among ${this.length}`);
+    throw invalidArgument(`there is no response ${String(index)} among ${this.length}`);
   }
 }
 

@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 
-import { BoundaryError } from '../../errors.js';
+import { BoundaryError, invalidArgument } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { SubmissionMemory } from '../crossing/submission-memory.js';
 import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
@@ -145,7 +145,7 @@ export function headerLines(headers: HttpHeaders): string {
   for (const name of Object.keys(headers)) {
     const value = headers[name];
     if (typeof value !== 'string' || /[\r\n]/.test(value) || /[\r\n:]/.test(name)) {
-      throw new BoundaryError('BB_INVALID_ARGUMENT', `the header ${describeValue(name)} must have a value of one line`);
+      throw invalidArgument(`the header ${describeValue(name)} must have a value of one line`);
     }
     lines += `${name}: ${value}\r\n`;
   }
@@ -153,5 +153,5 @@ export function headerLines(headers: HttpHeaders): string {
 }
 
 function unusable(index: number, problem: string): BoundaryError {
-  return new BoundaryError('BB_INVALID_ARGUMENT', `request ${index}: ${problem}`);
+  return invalidArgument(`request ${index}: ${problem}`);
 }

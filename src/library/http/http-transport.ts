@@ -1,5 +1,6 @@
 import { addon, type Cancel, type HttpLoop, type HttpPlace } from '../../addon.js';
-import { BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
+import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { timedOut } from '../crossing/cancellation.js';
 import { CallDeadlines, DeadlineCall } from '../crossing/call-deadlines.js';
 import { connecting } from '../crossing/connecting.js';
 import { DeliveredFrames, GONE } from '../crossing/result-frame.js';
@@ -48,7 +49,7 @@ export class HttpCall extends DeadlineCall {
   }
 
   override expire(): void {
-    this.fail(new BoundaryError(TIMEOUT, `the work took longer than its ${DEFAULT_TIMEOUT_MS} ms`));
+    this.fail(timedOut(DEFAULT_TIMEOUT_MS));
     this.#transport?.cancel(this);
   }
 

@@ -1,5 +1,12 @@
-import { BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
-import { abortedBy, checkTimeout, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
+import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
+import {
+  abortedBy,
+  checkInteger,
+  checkTimeout,
+  readWorkOptions,
+  watchLimits,
+  type WorkOptions,
+} from '../crossing/cancellation.js';
 import { type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
 import { type Answer, KvCall, type KvLink, openLink } from './kv-link.js';
 import { KvPipeline } from './kv-pipeline.js';
@@ -54,12 +61,7 @@ export class KvClient implements AsyncDisposable {
   static async connect(url: string, options: KvClientOptions = {}): Promise<KvClient> {
     const { connections = 1, timeoutMs, connectTimeoutMs, tls, tlsCa, maxResponseBytes } = options;
     const server = withUrlOptions(url, { tls, 'tls-ca': tlsCa, 'max-response-bytes': maxResponseBytes });
-    if (!(Number.isInteger(connections) && connections >= 1 && connections <= MOST_CONNECTIONS)) {
-      throw new BoundaryError(
-        'BB_INVALID_ARGUMENT',
-        `connections must be an integer of 1 to ${MOST_CONNECTIONS}, not ${String(connections)}`,
-      );
-    }
+    checkInteger('connections', connections, 1, MOST_CONNECTIONS);
     if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
     const client = new KvClient(server, connections, timeoutMs, connectTimeoutOf(connectTimeoutMs, timeoutMs));
     try {
@@ -91,7 +93,7 @@ export class KvClient implements AsyncDisposable {
    * as are keys of several slots of a cluster. If some of the commands fail, their values have an `error`.
    */
   async mget(keys: readonly KvData[], options?: WorkOptions): Promise<KvValues> {
-    if (!Array.isArray(keys)) throw noArray('keys');
+    if (!Array.isArray(keys)) throw invalidArgument('keys must be an array');
     // A copy, since reading the keys may run the caller's code, and they are sent later if a connection must be opened.
     const own = [...(keys as readonly KvData[])];
     checkLength('keys', own);
@@ -101,10 +103,7 @@ export class KvClient implements AsyncDisposable {
   /** Sets keys to values, in one crossing, split as for `mget`; each command is atomic. */
   async mset(entries: Iterable<readonly [KvData, KvData]>, options?: WorkOptions): Promise<void> {
     if (typeof entries?.[Symbol.iterator] !== 'function') {
-      throw new BoundaryError(
-        'BB_INVALID_ARGUMENT',
-        'entries must be an array of keys and values, or another iterable',
-      );
+      throw invalidArgument('entries must be an array of keys and values, or another iterable');
     }
     const args: KvData[] = [];
     for (const [key, value] of entries) args.push(key, value);
@@ -165,14 +164,7 @@ export class KvClient implements AsyncDisposable {
     const ending = new Promise<never>((_resolve, reject) => (giveUp = reject));
     // Marks a rejection as handled, since the promise may be awaited later or never.
     ending.catch(() => {});
-    const onAbort = (): void => giveUp(abortedBy(signal!));
-    const onTimeout = (): void => giveUp(new BoundaryError(TIMEOUT, `the work took longer than its ${timeoutMs} ms`));
-    signal?.addEventListener('abort', onAbort, { once: true });
-    const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, timeoutMs);
-    const release = (): void => {
-      signal?.removeEventListener('abort', onAbort);
-      clearTimeout(timer);
-    };
+    const release = watchLimits({ signal, timeoutMs }, (reason) => giveUp(reason));
     try {
       let link = this.#ready();
       // A copy, since the caller may reuse the memory of the bytes once the call has returned.
@@ -248,10 +240,6 @@ function closed(): BoundaryError {
   return new BoundaryError('BB_CLOSED', 'the client is closed');
 }
 
-function noArray(name: string): BoundaryError {
-  return new BoundaryError('BB_INVALID_ARGUMENT', `${name} must be an array`);
-}
-
 function checkLength(name: string, list: readonly unknown[]): void {
-  if (list.length === 0) throw new BoundaryError('BB_INVALID_ARGUMENT', `there must be at least one of the ${name}`);
+  if (list.length === 0) throw invalidArgument(`there must be at least one of the ${name}`);
 }

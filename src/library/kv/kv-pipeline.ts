@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 
-import { BoundaryError } from '../../errors.js';
+import { BoundaryError, invalidArgument } from '../../errors.js';
 import type { WorkOptions } from '../crossing/cancellation.js';
 import { type KvData, ownData } from './kv-submission.js';
 import type { KvReplies } from './kv-values.js';
@@ -64,7 +64,7 @@ export class KvPipeline {
 
   /** Sends the commands; resolves to one reply per command. The pipeline is then empty, and may be used again. */
   async execute(options?: WorkOptions): Promise<KvReplies> {
-    if (this.#counts.length === 0) throw new BoundaryError('BB_INVALID_ARGUMENT', 'the pipeline has no commands');
+    if (this.#counts.length === 0) throw invalidArgument('the pipeline has no commands');
     return this.#execute(this.#counts.splice(0), this.#args.splice(0), options);
   }
 }

@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 
-import { BoundaryError } from '../../errors.js';
+import { BoundaryError, invalidArgument } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { SubmissionMemory } from '../crossing/submission-memory.js';
 import { byteLengthOf, bytesOf, isGone } from '../crossing/typed-memory.js';
@@ -127,5 +127,5 @@ function unusable(kind: RequestKind, index: number, value: unknown): BoundaryErr
   const problem = types.isUint8Array(value)
     ? 'is a Uint8Array whose memory is detached'
     : `must be a string or a Uint8Array, not ${describeValue(value)}`;
-  return new BoundaryError('BB_INVALID_ARGUMENT', `${what} ${problem}`);
+  return invalidArgument(`${what} ${problem}`);
 }

@@ -1,7 +1,6 @@
-import { BoundaryError } from '../../errors.js';
-import { ASCII, errorOf, RESULT_WORDS } from '../crossing/result-frame.js';
+import { BoundaryError, invalidArgument } from '../../errors.js';
+import { ASCII, errorOf, RESULT_WORDS, ResultFrame } from '../crossing/result-frame.js';
 import { KvCursor } from './kv-cursor.js';
-import type { NodeBuffer } from '../../platform-types.js';
 
 /** Kinds of entries, by their numbers in a frame. */
 export const NIL = 0;
@@ -14,16 +13,7 @@ export const ARRAY = 5;
 export type KvReply = string | number | bigint | null | BoundaryError | readonly KvReply[];
 
 /** The results of one crossing, laid out as `native/clients/redis/src/submission.rs` describes. */
-export class KvFrame {
-  readonly words: Uint32Array;
-  readonly bytes: NodeBuffer;
-
-  constructor(buffer: ArrayBuffer) {
-    this.words = new Uint32Array(buffer);
-    this.bytes = Buffer.from(buffer);
-  }
-
-  /** The word after the result at `word`. */
+export class KvFrame extends ResultFrame {
   next(word: number): number {
     const entries = this.words[word + 2]!;
     return word + RESULT_WORDS + entries + ((entries + 3) >> 2) + ((this.words[word + 3]! + 3) >>> 2);
@@ -174,7 +164,7 @@ export class KvValues implements Iterable<string | null> {
 
   #check(index: number): void {
     if (index >>> 0 === index && index < this.length) return;
-    throw new BoundaryError('BB_INVALID_ARGUMENT', `there is no value ${String(index)} among ${this.length}`);
+    throw invalidArgument(`there is no value ${String(index)} among ${this.length}`);
   }
 }
 

@@ -1,6 +1,13 @@
 import { addon, type Cancel, type RawAggregate, type RawShardClient } from '../../addon.js';
-import { ABORTED, BoundaryError, toBoundaryError } from '../../errors.js';
-import { abortedBy, checkTimeout, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
+import { explained, explainedAsync, invalidArgument, toBoundaryError } from '../../errors.js';
+import {
+  abortedBy,
+  checkInteger,
+  checkTimeout,
+  readWorkOptions,
+  untilAborted,
+  type WorkOptions,
+} from '../crossing/cancellation.js';
 import { type ConnectOptions, connecting, connectTimeoutOf } from '../crossing/connecting.js';
 import { type ShardBatches, fillShards } from './shard-filling.js';
 import { ShardRow } from './shard-row.js';
@@ -108,13 +115,11 @@ export class ShardClient implements AsyncDisposable {
     const isPlace = (place: unknown): boolean => typeof place === 'string' || place instanceof ShardStore;
     const own: readonly (string | ShardStore)[] = Array.isArray(places) ? [...(places as typeof own)] : [];
     if (own.length === 0 || !own.every(isPlace)) {
-      throw invalid('the places of shards must be addresses or stores, one at least');
+      throw invalidArgument('the places of shards must be addresses or stores, one at least');
     }
     const { timeoutMs, connectTimeoutMs, connections = 1, apiKey, tlsCa } = options;
     if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
-    if (!(Number.isInteger(connections) && connections >= 1 && connections <= MOST_CONNECTIONS)) {
-      throw invalid(`connections must be an integer of 1 to ${MOST_CONNECTIONS}, not ${String(connections)}`);
-    }
+    checkInteger('connections', connections, 1, MOST_CONNECTIONS);
     const named = own.map((place) => (typeof place === 'string' ? place : place.place));
     const connectMs = connectTimeoutOf(connectTimeoutMs, timeoutMs);
     const opened = (): Promise<RawShardClient> =>
@@ -127,7 +132,7 @@ export class ShardClient implements AsyncDisposable {
 
   /** The number of shards. */
   get shards(): number {
-    return now(() => this.#raw.shards);
+    return explained(() => this.#raw.shards);
   }
 
   /**
@@ -161,7 +166,7 @@ export class ShardClient implements AsyncDisposable {
    */
   async multiGet(keys: ShardKeys, options?: ShardCallOptions): Promise<ShardRows> {
     const signal = signalOf(options);
-    const found = this.#isMemory && keys.length <= MOST_KEYS_NOW ? now(() => this.#raw.multiGetNow(keys)) : null;
+    const found = this.#isMemory && keys.length <= MOST_KEYS_NOW ? explained(() => this.#raw.multiGetNow(keys)) : null;
     return new ShardRows(found ?? (await ours((cancel) => this.#raw.multiGet(keys, cancel), signal)));
   }
 
@@ -169,7 +174,7 @@ export class ShardClient implements AsyncDisposable {
    * Like `put`, without a promise, if the row's shard is in the memory of this process; else returns false and writes nothing.
    */
   tryPut(row: ShardRow): boolean {
-    return now(() => this.#write(row.bytes)) === 1;
+    return explained(() => this.#write(row.bytes)) === 1;
   }
 
   /** Writes a row, replacing the row with its key if there is one. */
@@ -242,18 +247,6 @@ export class ShardClient implements AsyncDisposable {
   }
 }
 
-function invalid(message: string): BoundaryError {
-  return new BoundaryError('BB_INVALID_ARGUMENT', message);
-}
-
-function now<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
-  }
-}
-
 /** The signal of a call. Throws `BB_ABORTED` if it is already aborted, even for a call that would not have to wait. */
 function signalOf(options: ShardCallOptions | undefined): AbortSignal | undefined {
   if (options === undefined) return undefined;
@@ -263,25 +256,6 @@ function signalOf(options: ShardCallOptions | undefined): AbortSignal | undefine
 }
 
 /** Runs native work that a signal may end; maps its errors. */
-async function ours<T>(work: (cancel?: Cancel) => Promise<T>, signal?: AbortSignal): Promise<T> {
-  if (signal !== undefined) return untilAborted(work, signal);
-  try {
-    return await work();
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
-  }
-}
-
-async function untilAborted<T>(work: (cancel: Cancel) => Promise<T>, signal: AbortSignal): Promise<T> {
-  const cancel = new addon.Cancel();
-  const onAbort = (): void => cancel.cancel();
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await work(cancel);
-  } catch (thrown) {
-    const error = toBoundaryError(thrown);
-    throw error.code === ABORTED && signal.aborted ? abortedBy(signal) : error;
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
+function ours<T>(work: (cancel?: Cancel) => Promise<T>, signal?: AbortSignal): Promise<T> {
+  return signal === undefined ? explainedAsync(work) : untilAborted(signal, work);
 }

@@ -1,5 +1,5 @@
 import { addon, type RawShardStore } from '../../addon.js';
-import { BoundaryError, explained, explainedAsync } from '../../errors.js';
+import { explained, explainedAsync, invalidArgument } from '../../errors.js';
 
 /**
  * The rows of one shard in this process. Clients that are given the store in place of an address reach its rows without gRPC. It
@@ -26,7 +26,7 @@ export class ShardStore implements Disposable {
   /** Opens or creates the store in a folder, for shard number `shard` of `shards`; an existing store must be of that shard. */
   static async open(folder: string, shard: number, shards: number): Promise<ShardStore> {
     if (!(Number.isInteger(shards) && shards >= 1 && Number.isInteger(shard) && shard >= 0 && shard < shards)) {
-      throw new BoundaryError('BB_INVALID_ARGUMENT', `there is no shard ${shard} of ${shards}: the first is 0`);
+      throw invalidArgument(`there is no shard ${shard} of ${shards}: the first is 0`);
     }
     return explainedAsync(async () => new ShardStore(await addon.RawShardStore.open(folder, shard, shards), true));
   }

@@ -1,6 +1,6 @@
-import { BoundaryError } from '../../errors.js';
-import { checkTimeout, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
-import type { Int64Mode } from '../engine/cell-readers.js';
+import { BoundaryError, invalidArgument } from '../../errors.js';
+import { checkInteger, checkTimeout, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
+import { checkInt64, type Int64Mode } from '../engine/cell-readers.js';
 import { CellWriter } from '../engine/cell-writer.js';
 import { type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
 import { describeValue } from '../crossing/describe-value.js';
@@ -107,7 +107,7 @@ export class SqlClient implements AsyncDisposable {
     const { connections = DEFAULT_CONNECTIONS, timeoutMs, connectTimeoutMs, int64 } = options;
     const mayRetrieve = options.allowPublicKeyRetrieval;
     if (mayRetrieve !== undefined && typeof mayRetrieve !== 'boolean') {
-      throw invalid(`allowPublicKeyRetrieval must be true or false, not ${describeValue(mayRetrieve)}`);
+      throw invalidArgument(`allowPublicKeyRetrieval must be true or false, not ${describeValue(mayRetrieve)}`);
     }
     const server = withUrlOptions(url, {
       tls: options.tls,
@@ -117,13 +117,9 @@ export class SqlClient implements AsyncDisposable {
       'max-response-bytes': options.maxResponseBytes,
       collation: options.collation,
     });
-    if (!(Number.isInteger(connections) && connections >= 1 && connections <= MOST_CONNECTIONS)) {
-      throw invalid(`connections must be an integer of 1 to ${MOST_CONNECTIONS}, not ${String(connections)}`);
-    }
+    checkInteger('connections', connections, 1, MOST_CONNECTIONS);
     if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
-    if (int64 !== undefined && int64 !== 'bigint' && int64 !== 'number') {
-      throw invalid(`int64 must be 'bigint' or 'number', not ${describeValue(int64)}`);
-    }
+    checkInt64(int64);
     const connectMs = connectTimeoutOf(connectTimeoutMs, timeoutMs);
     return new SqlClient(await SqlConnections.open(server, connections, connectMs), int64, timeoutMs);
   }
@@ -193,7 +189,7 @@ export class SqlClient implements AsyncDisposable {
     const statements: StatementLists[] = [];
     const order = ownList('the requests', requests).map((request, place) => {
       if (typeof request !== 'object' || request === null) {
-        throw invalid(`request ${place} must be an object with a statement, not ${describeValue(request)}`);
+        throw invalidArgument(`request ${place} must be an object with a statement, not ${describeValue(request)}`);
       }
       const { sql, parameters } = request;
       checkText(sql);
@@ -363,7 +359,7 @@ function writeStatement(
 
 function sqlBytes(writer: CellWriter, sql: string): number {
   const bytes = writer.text(sql);
-  if (bytes === -1) throw invalid('a statement or a name has a lone surrogate, which UTF-8 cannot hold');
+  if (bytes === -1) throw invalidArgument('a statement or a name has a lone surrogate, which UTF-8 cannot hold');
   return bytes;
 }
 
@@ -371,7 +367,7 @@ function sqlBytes(writer: CellWriter, sql: string): number {
 function widthOf(lists: readonly ParameterList[]): number {
   const [list] = lists;
   if (list === undefined) return 0;
-  if (!Array.isArray(list)) throw invalid('parameters must be arrays of values, for each ?');
+  if (!Array.isArray(list)) throw invalidArgument('parameters must be arrays of values, for each ?');
   return list.length;
 }
 
@@ -380,7 +376,7 @@ function writeLists(writer: CellWriter, lists: readonly ParameterList[], width: 
   for (let index = 0; index < lists.length; index += 1) {
     const list = lists[index]!;
     if (!Array.isArray(list) || list.length !== width) {
-      throw invalid(`${what} ${index} is not an array of ${width} values, as the others are`);
+      throw invalidArgument(`${what} ${index} is not an array of ${width} values, as the others are`);
     }
     try {
       writer.list(list, width);
@@ -392,15 +388,11 @@ function writeLists(writer: CellWriter, lists: readonly ParameterList[], width: 
 }
 
 function checkText(text: unknown): void {
-  if (typeof text !== 'string') throw invalid('a statement, or the name of a table, must be a string');
+  if (typeof text !== 'string') throw invalidArgument('a statement, or the name of a table, must be a string');
 }
 
 /** A copy of the caller's array, which getters of the caller can't change. */
 function ownList<T>(what: string, list: readonly T[]): readonly T[] {
-  if (!Array.isArray(list)) throw invalid(`${what} must be in an array`);
+  if (!Array.isArray(list)) throw invalidArgument(`${what} must be in an array`);
   return [...(list as readonly T[])];
-}
-
-function invalid(message: string): BoundaryError {
-  return new BoundaryError('BB_INVALID_ARGUMENT', message);
 }

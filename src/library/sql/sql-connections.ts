@@ -1,7 +1,7 @@
 import { addon, type SqlLoop, type SqlShapes } from '../../addon.js';
-import { BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
+import { BoundaryError, toBoundaryError } from '../../errors.js';
 import { connecting } from '../crossing/connecting.js';
-import { abortedBy, type WorkOptions } from '../crossing/cancellation.js';
+import { abortedBy, watchLimits, type WorkOptions } from '../crossing/cancellation.js';
 import type { CellWriter } from '../engine/cell-writer.js';
 import { FrameMemory } from '../engine/frame.js';
 import { ANSWERED, errorOf, GONE, RESULT_WORDS } from '../crossing/result-frame.js';
@@ -23,15 +23,8 @@ class Call {
   }
 
   /** Calls `giveUp` when the signal is aborted or the time-out passes. */
-  limit({ signal, timeoutMs }: WorkOptions, giveUp: (error: BoundaryError) => void): void {
-    const onAbort = (): void => giveUp(abortedBy(signal!));
-    const onTimeout = (): void => giveUp(new BoundaryError(TIMEOUT, `the work took longer than its ${timeoutMs} ms`));
-    signal?.addEventListener('abort', onAbort, { once: true });
-    const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, timeoutMs);
-    this.#release = () => {
-      signal?.removeEventListener('abort', onAbort);
-      clearTimeout(timer);
-    };
+  limit(limits: WorkOptions, giveUp: (error: BoundaryError) => void): void {
+    this.#release = watchLimits(limits, giveUp);
   }
 
   resolve(results: ResultBytes): void {

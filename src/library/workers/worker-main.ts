@@ -1,7 +1,14 @@
 /** The program of a pool's thread: it loads the module, attaches to the engine, and makes the calls that it gets. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 
-import { BoundaryError, type SentError, sentError, toBoundaryError, UNEXPECTED } from '../../errors.js';
+import {
+  BoundaryError,
+  invalidArgument,
+  type SentError,
+  sentError,
+  toBoundaryError,
+  UNEXPECTED,
+} from '../../errors.js';
 import type { Connection } from '../engine/connection.js';
 import type { FromThread, ThreadStart, ToThread } from './worker-messages.js';
 import type { WorkerContext } from './worker-pool.js';
@@ -52,7 +59,7 @@ async function call(
     signal: aborting.signal,
     get connection() {
       if (connection !== undefined) return connection;
-      throw new BoundaryError('BB_INVALID_ARGUMENT', 'the pool was made without a connection', {
+      throw invalidArgument('the pool was made without a connection', {
         hint: 'Give one: createWorkers({ connection })',
       });
     },

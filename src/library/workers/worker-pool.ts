@@ -2,9 +2,15 @@ import { availableParallelism } from 'node:os';
 import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-import { BoundaryError } from '../../errors.js';
+import { BoundaryError, invalidArgument } from '../../errors.js';
 import type { WebAbortSignal } from '../../platform-types.js';
-import { checkTimeout, readWorkOptions, requireOptions, type WorkOptions } from '../crossing/cancellation.js';
+import {
+  checkInteger,
+  checkTimeout,
+  readWorkOptions,
+  requireOptions,
+  type WorkOptions,
+} from '../crossing/cancellation.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { attach, type Connection, engineOf } from '../engine/connection.js';
 import { PoolCall } from './pool-call.js';
@@ -134,7 +140,7 @@ export class WorkerPool<Module = AnyModule> implements AsyncDisposable {
     const limits = readWorkOptions(options);
     const { transfer = [], worker } = options;
     if (worker !== undefined) checkInteger('worker', worker, 0, this.count - 1);
-    if (!Array.isArray(transfer)) throw invalid(`transfer must be an array, not ${describeValue(transfer)}`);
+    if (!Array.isArray(transfer)) throw invalidArgument(`transfer must be an array, not ${describeValue(transfer)}`);
     if (this.#closing !== undefined) throw closed();
     if (this.#queue.length >= this.#maxQueued && this.#freeFor(worker) === undefined) {
       throw new BoundaryError('BB_QUEUE_FULL', `${this.#queue.length} calls wait for a thread already`, {
@@ -267,22 +273,9 @@ function moduleUrl(module: unknown): string {
     if (isAbsolute(module)) return pathToFileURL(module).href;
     if (URL.canParse(module)) return module;
   }
-  throw new BoundaryError(
-    'BB_INVALID_ARGUMENT',
-    `module must be a URL or an absolute path, not ${describeValue(module)}`,
-    {
-      hint: "Name it beside the caller: new URL('./work.js', import.meta.url)",
-    },
-  );
-}
-
-function checkInteger(name: string, value: unknown, least: number, most: number): void {
-  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) return;
-  throw invalid(`${name} must be an integer of ${least} to ${most}, not ${describeValue(value)}`);
-}
-
-function invalid(message: string): BoundaryError {
-  return new BoundaryError('BB_INVALID_ARGUMENT', message);
+  throw invalidArgument(`module must be a URL or an absolute path, not ${describeValue(module)}`, {
+    hint: "Name it beside the caller: new URL('./work.js', import.meta.url)",
+  });
 }
 
 function closed(): BoundaryError {

@@ -1,0 +1,114 @@
+/**
+ * The frame of the `js` cells of clients that have tables of their own: what is timed, what is checked, and when tables come and go.
+ * A client says how it makes a table, fills one and reads one.
+ */
+import type { Cell, Checksum } from '../../records/record.js';
+import type { OpenCell } from '../workload.js';
+import { expectedOf } from './closed-forms.js';
+import type { LaneClock } from './lane.js';
+import { type Lease, LoadedTables } from './loaded-tables.js';
+import { matrix, workloadEntry } from './matrix.js';
+import type { Place } from './place.js';
+import { type RowCheck, rowCheckOf } from './row-check.js';
+
+/** The name of the table of all inserts. */
+export const INSERT_TABLE = `${matrix.table}_insert`;
+
+/** The number of rows of a table. */
+export interface TableSize {
+  readonly rows: number;
+}
+
+/** Fills a new table, timed by the clock, which is stopped before and after. Resolves to the table. */
+export type Fill<Table> = (clock: LaneClock, signal: AbortSignal) => Table | Promise<Table>;
+
+/** A way of reading a result. */
+export interface Reader {
+  /** Reads the result and sums its values. The clock runs; it may be stopped for work that is timed apart. */
+  sum(clock: LaneClock): Checksum | Promise<Checksum>;
+  /** Hands the rows of the result to a check. */
+  check(check: RowCheck): void | Promise<void>;
+  /** The workload whose rows `check` hands over; absent: that of the cell. */
+  readonly checked?: string;
+}
+
+/** A client with tables of its own. */
+export interface TableClient<Table> {
+  /** Makes the table that queries of so many rows read, untimed. */
+  load(size: TableSize): Table | Promise<Table>;
+  /** The way in of the cell's lane, with its memory allocated. */
+  writer(cell: Cell): Fill<Table>;
+  /** The sums of all rows that a table was filled with, untimed. */
+  sums(table: Table): Checksum | Promise<Checksum>;
+  /** The way out of a cell's lane; of a lane in, any way of reading what it has stored. */
+  reader(table: Table, cell: Pick<Cell, 'workload' | 'lane'>): Reader;
+  /** Drops a table; absent: the garbage collector frees it. */
+  drop?(table: Table): void | Promise<void>;
+}
+
+/** A clock that measures nothing. */
+export const UNTIMED: LaneClock = { start: () => {}, stop: () => {}, apart: (_, execute) => execute() };
+
+/** The signal of work that nobody ends. */
+export const UNENDING: AbortSignal = new AbortController().signal;
+
+/** The place of a client's cells, with the tables that its queries read. */
+export function tablePlace<Table>(
+  versions: Place['versions'],
+  client: TableClient<Table>,
+  close: Place['close'] = async () => {},
+): Place {
+  const drop = async (table: Table): Promise<void> => client.drop?.(table);
+  const tables = new LoadedTables<TableSize, Table>({
+    load: async (size) => client.load(size),
+    unload: (_size, table) => drop(table),
+  });
+  const openCell = async (cell: Cell): Promise<OpenCell> => {
+    const { workload, rows } = cell;
+    if (workloadEntry(workload).direction === 'out') {
+      const lease = await tables.acquire({ rows });
+      return readerCell(lease, cell, client.reader(lease.table, cell));
+    }
+    const fill = client.writer(cell);
+    const scan = { ...cell, workload: 'query.full_scan' };
+    const inTable = async <T>(
+      [clock, signal]: Parameters<OpenCell['sample']>,
+      then: (table: Table) => T | Promise<T>,
+    ): Promise<T> => {
+      const table = await fill(clock, signal);
+      try {
+        return await then(table);
+      } finally {
+        await drop(table);
+      }
+    };
+    return {
+      expected: expectedOf(workload, [{ start: 0, rows }]),
+      sample: (...timing) => inTable(timing, (table) => client.sums(table)),
+      verify: (...timing) => inTable(timing, (table) => checkRows(client.reader(table, scan), scan)),
+      close: async () => {},
+    };
+  };
+  return { versions, openCell, close };
+}
+
+/** The cell of a query over a table. */
+export function readerCell(lease: Lease<unknown>, cell: Cell, reader: Reader): OpenCell {
+  return {
+    expected: expectedOf(cell.workload, [{ start: 0, rows: cell.rows }]),
+    sample: async (stopwatch) => {
+      stopwatch.start();
+      const checksum = await reader.sum(stopwatch);
+      stopwatch.stop();
+      return checksum;
+    },
+    verify: () => checkRows(reader, cell),
+    close: () => lease.release(),
+  };
+}
+
+async function checkRows(reader: Reader, { workload, rows }: Cell): Promise<void> {
+  const check = rowCheckOf(reader.checked ?? workload, { start: 0, rows });
+  await reader.check(check);
+  check.finish();
+}
