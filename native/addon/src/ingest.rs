@@ -6,10 +6,10 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
-use boundary_bench_codecs::line::{LineHead as WrittenHead, LineOptions, parse_lines_into, put_columns, write_columns};
+use boundary_bench_codecs::line::{LineHead as WrittenHead, parse_lines_into, put_columns, write_columns};
 use boundary_bench_codecs::msgpack::{ColumnSink, ColumnsHead, ColumnsWriter, RowsWriter, decode_columns_into};
 use boundary_bench_codecs::points::{SeriesKey, Shape};
-use boundary_bench_codecs::{MOST_POINTS, Points, Precision};
+use boundary_bench_codecs::{MOST_POINTS, Points, Precision, ReadOptions};
 use boundary_bench_kernel::{Error, lock};
 use napi::bindgen_prelude::Unknown;
 use napi::{Env, JsValue, sys};
@@ -276,7 +276,7 @@ struct TableHead<'a> {
 impl LineNames {
     /// Stores the names of points; returns whether they differ from the last body's.
     fn keep(&mut self, points: &Points<'_>) -> bool {
-        if self.series == points.series() && self.shapes == points.shapes() {
+        if self.series == points.series && self.shapes == points.shapes {
             return false;
         }
         let owned = |text: &str| Cow::Owned(text.to_owned());
@@ -286,8 +286,8 @@ impl LineNames {
             measurement: owned(&shape.measurement),
             fields: shape.fields.iter().map(|(name, kind)| (owned(name), *kind)).collect(),
         };
-        self.series = points.series().iter().map(series).collect();
-        self.shapes = points.shapes().iter().map(shape).collect();
+        self.series = points.series.iter().map(series).collect();
+        self.shapes = points.shapes.iter().map(shape).collect();
         true
     }
 
@@ -317,7 +317,7 @@ impl RawLineParser {
         let bytes = unsafe { slice_of::<u8>(env, bytes.raw(), BYTES.0, BYTES.1) }?;
         #[expect(clippy::cast_possible_truncation, reason = "a time of JavaScript's is far from the ends")]
         let now = (now_ms as i64).saturating_mul(1_000_000);
-        let options = LineOptions { precision: Precision::of(&precision), now, most_points: MOST_POINTS };
+        let options = ReadOptions { precision: Precision::of(&precision), now, most_points: MOST_POINTS };
         let mut kept = lock(&self.points);
         let points = parse_lines_into(bytes, &options, std::mem::take(&mut *kept)).map_err(failed)?;
         let names = if lock(&self.names).keep(&points) { NEW_NAMES } else { 0 };
@@ -349,16 +349,16 @@ impl RawLineParser {
     ) -> napi::Result<f64> {
         const PLACES: (i32, &str) = (sys::TypedarrayType::uint32_array, "a Uint32Array of places");
         let points = lock(&self.points);
-        let count = points.values().len();
-        copy_to(env, times.raw(), TIMES, points.times())?;
-        copy_to(env, series.raw(), PLACES, points.series_of())?;
-        copy_to(env, tables.raw(), PLACES, points.shape_of())?;
+        let count = points.values.len();
+        copy_to(env, times.raw(), TIMES, &points.times)?;
+        copy_to(env, series.raw(), PLACES, &points.series_of)?;
+        copy_to(env, tables.raw(), PLACES, &points.shape_of)?;
         let (data, length) = memory_of::<u64>(env, values.raw(), VALUES.0, VALUES.1)?;
         if length < count {
             return Ok(-(count as f64));
         }
         // SAFETY: so many elements of 64 bits are there; the source is the parser's own memory.
-        unsafe { std::ptr::copy_nonoverlapping(points.values().as_ptr(), data, count) };
+        unsafe { std::ptr::copy_nonoverlapping(points.values.as_ptr(), data, count) };
         Ok(count as f64)
     }
 
@@ -366,6 +366,6 @@ impl RawLineParser {
     /// the upper half and its length in the lower half, both in bytes.
     #[napi(catch_unwind)]
     pub fn text(&self) -> String {
-        lock(&self.points).text().to_owned()
+        lock(&self.points).text.clone()
     }
 }

@@ -9,8 +9,8 @@ use std::hint::black_box;
 use std::io::Write as _;
 use std::time::Instant;
 
-use boundary_bench_codecs::line::{LineOptions, parse_lines_into};
-use boundary_bench_codecs::{Points, Precision};
+use boundary_bench_codecs::line::parse_lines_into;
+use boundary_bench_codecs::{Points, Precision, ReadOptions};
 use influxdb_line_protocol::FieldValue;
 
 /// The lines of a batch, and the number of different batches.
@@ -62,14 +62,13 @@ fn bodies(line: Line) -> Vec<String> {
 }
 
 /// Reads all bodies, and sums the values and times.
-fn ours(bodies: &[String], options: &LineOptions) -> (f64, i64) {
+fn ours(bodies: &[String], options: &ReadOptions) -> (f64, i64) {
     let (mut values, mut times) = (0.0, 0_i64);
     let mut memory = Points::default();
     for body in bodies {
         let points = parse_lines_into(body.as_bytes(), options, memory).unwrap_or_default();
-        values +=
-            points.values().iter().map(|bits| f64::from_bits(*bits)).filter(|value| value.is_finite()).sum::<f64>();
-        times = points.times().iter().fold(times, |sum, time| sum.wrapping_add(*time));
+        values += points.values.iter().map(|bits| f64::from_bits(*bits)).filter(|value| value.is_finite()).sum::<f64>();
+        times = points.times.iter().fold(times, |sum, time| sum.wrapping_add(*time));
         memory = points.without_names();
     }
     (values, times)
@@ -112,7 +111,7 @@ fn main() -> std::io::Result<()> {
         [("plain", plain, Precision::Milliseconds), ("mixed", mixed, Precision::Nanoseconds)];
     for (name, line, precision) in inputs {
         let bodies = bodies(line);
-        let options = LineOptions { precision, ..LineOptions::default() };
+        let options = ReadOptions { precision, ..ReadOptions::default() };
         let (mut own, mut other) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
             own.push(rate(|| ours(&bodies, &options)));

@@ -24,7 +24,7 @@ pub mod rules;
 pub mod sql;
 
 pub use error::{Error, Result};
-pub use points::{FieldKind, Points};
+pub use points::{FieldKind, Points, ReadOptions};
 pub use precision::Precision;
 
 /// The default limit of points in one write.

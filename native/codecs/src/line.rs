@@ -10,6 +10,6 @@ mod values;
 mod writer;
 
 pub use number::{push_float, push_integer};
-pub use parser::{LineOptions, parse_lines, parse_lines_into};
-pub(crate) use writer::check_lengths;
+pub use parser::{parse_lines, parse_lines_into};
+pub(crate) use writer::check_columns;
 pub use writer::{LineHead, push_point, put_columns, write_columns};

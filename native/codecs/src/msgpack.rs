@@ -11,7 +11,7 @@ pub use columns::{
     ColumnBuffers, ColumnSink, ColumnarBatch, ColumnsHead, ColumnsWriter, columns_to_points, decode_columns,
     decode_columns_into,
 };
-pub use rows::{RowOptions, RowsWriter, decode_rows, encode_rows};
+pub use rows::{RowsWriter, decode_rows, encode_rows};
 
 /// The `Content-Type` of a body of columns.
 pub const COLUMNS_CONTENT_TYPE: &str = "application/vnd.hyperbytedb.columnar-msgpack.v1";

@@ -10,9 +10,28 @@ mod shapes;
 
 use std::borrow::Cow;
 
+use crate::{MOST_POINTS, Precision};
+
 pub use key::{SeriesKey, parse_key, push_measurement, push_tag};
 pub use kind::FieldKind;
 pub(crate) use shapes::{FieldList, ShapeIndex};
+
+/// The options of a reader of points.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadOptions {
+    /// The unit of the timestamps.
+    pub precision: Precision,
+    /// The time of a point without a timestamp, in nanoseconds.
+    pub now: i64,
+    /// Points of one body, at most.
+    pub most_points: usize,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { precision: Precision::default(), now: 0, most_points: MOST_POINTS }
+    }
+}
 
 /// A value read from [`Points`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,7 +92,7 @@ pub struct Points<'a> {
     pub shape_of: Vec<u32>,
     /// The time of each point, in nanoseconds.
     pub times: Vec<i64>,
-    /// The values of the points, one point after another, as bits.
+    /// The values of the points, one point after another, as bits: a float's bits, an integer, or the place of a text.
     pub values: Vec<u64>,
     /// The concatenated text of all text values.
     pub text: String,
@@ -126,36 +145,6 @@ impl<'a> Points<'a> {
         self.times.is_empty()
     }
 
-    /// The series of the points, each once.
-    #[must_use]
-    pub fn series(&self) -> &[SeriesKey<'a>] {
-        &self.series
-    }
-
-    /// The shapes of the points.
-    #[must_use]
-    pub fn shapes(&self) -> &[Shape<'a>] {
-        &self.shapes
-    }
-
-    /// The times of the points, in nanoseconds.
-    #[must_use]
-    pub fn times(&self) -> &[i64] {
-        &self.times
-    }
-
-    /// For each point, the index of its series.
-    #[must_use]
-    pub fn series_of(&self) -> &[u32] {
-        &self.series_of
-    }
-
-    /// For each point, the index of its shape.
-    #[must_use]
-    pub fn shape_of(&self) -> &[u32] {
-        &self.shape_of
-    }
-
     /// The points, one after another.
     pub fn iter(&self) -> impl Iterator<Item = Point<'_, 'a>> {
         let mut next_value = 0;
@@ -175,18 +164,6 @@ impl<'a> Points<'a> {
         self.values.clear();
         self.text.clear();
         self.without_names()
-    }
-
-    /// The values of all points, one point after another, as bits: a float's bits, an integer, or the place of a text.
-    #[must_use]
-    pub fn values(&self) -> &[u64] {
-        &self.values
-    }
-
-    /// The concatenated text of all text values.
-    #[must_use]
-    pub fn text(&self) -> &str {
-        &self.text
     }
 
     /// Removes the values of the fields for which `is_out` returns true, given the index of a shape and of a field in it. The

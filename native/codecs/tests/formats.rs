@@ -1,15 +1,15 @@
 //! Encoding and decoding of all formats, and that no bytes make a decoder panic.
 
-use boundary_bench_codecs::line::{LineHead, LineOptions, parse_lines, push_point, write_columns};
+use boundary_bench_codecs::line::{LineHead, parse_lines, push_point, write_columns};
 use boundary_bench_codecs::msgpack::{
-    ColumnBuffers, ColumnarBatch, ColumnsWriter, RowOptions, RowsWriter, columns_to_points, decode_columns,
-    decode_rows, encode_rows,
+    ColumnBuffers, ColumnarBatch, ColumnsWriter, RowsWriter, columns_to_points, decode_columns, decode_rows,
+    encode_rows,
 };
 use boundary_bench_codecs::points::FieldValue;
-use boundary_bench_codecs::{MOST_POINTS, Points, Precision, arrow};
+use boundary_bench_codecs::{MOST_POINTS, Points, Precision, ReadOptions, arrow};
 use proptest::prelude::*;
 
-const MS: LineOptions = LineOptions { precision: Precision::Milliseconds, now: 77, most_points: MOST_POINTS };
+const MS: ReadOptions = ReadOptions { precision: Precision::Milliseconds, now: 77, most_points: MOST_POINTS };
 
 fn parsed(text: &str) -> Points<'_> {
     parse_lines(text.as_bytes(), &MS).unwrap()
@@ -47,9 +47,9 @@ fn lines_are_read() {
 fn names_are_escaped_and_keys_are_canonical() {
     let text = "a\\ b\\,c,z=1,k\\=y=v\\ w f\\ g=1 1\nm,b=1,a=2 v=1 1\nm,a=2,b=1 v=1 1";
     let points = parsed(text);
-    assert_eq!(points.series()[0].measurement(), "a b,c");
-    assert_eq!(points.series()[0].tags(), [("k=y".into(), "v w".into()), ("z".into(), "1".into())]);
-    assert_eq!(points.series()[1].text, points.series()[2].text);
+    assert_eq!(points.series[0].measurement(), "a b,c");
+    assert_eq!(points.series[0].tags(), [("k=y".into(), "v w".into()), ("z".into(), "1".into())]);
+    assert_eq!(points.series[1].text, points.series[2].text);
     let (name, value) = points.iter().next().unwrap().fields().next().unwrap();
     assert_eq!((name, value), ("f g", FieldValue::Float(1.0)));
 }
@@ -83,7 +83,7 @@ fn what_is_wrong_with_a_line_is_said_with_its_place() {
     assert!(
         parse_lines(b"m v=1\nm\xff v=1", &MS).unwrap_err().to_string().contains("line 2, column 2: this is not UTF-8")
     );
-    let two = LineOptions { most_points: 1, ..MS };
+    let two = ReadOptions { most_points: 1, ..MS };
     assert!(parse_lines(b"m v=1\nm v=2", &two).unwrap_err().to_string().contains("1 points at most"));
 }
 
@@ -168,14 +168,14 @@ fn rows_go_both_ways() {
         "bench,host=a v=0.5 1\nbench,host=a v=1.5,n=2i 2\nbench,host=b u=18446744073709551615u,ok=t,s=\"text\" 3\n";
     let points = parsed(text);
     let bytes = encode_rows(&points);
-    let read = decode_rows(&bytes, &RowOptions::default(), Points::default()).unwrap();
+    let read = decode_rows(&bytes, &ReadOptions::default(), Points::default()).unwrap();
     assert_eq!(shown(&read), shown(&points));
     for (bytes, expected) in [
         (&b"\x91\x81\xabmeasurement\xa1m"[..], "byte 1: a row must have a measurement and a field"),
         (b"\x91\x81\xa6fields\x81\xa1v\x81\xa5Float\xa1x", "a Float must be a number, not text"),
         (b"\x91\x81\xa6fields\x81\xa1v\x81\xa3Odd\x01", "not \"Odd\""),
     ] {
-        let error = decode_rows(bytes, &RowOptions::default(), Points::default()).unwrap_err().to_string();
+        let error = decode_rows(bytes, &ReadOptions::default(), Points::default()).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
 }
@@ -219,18 +219,18 @@ prop_compose! {
 #[test]
 fn many_different_names_are_read_in_time() {
     let names = |separator: &str| (0..100_000).map(|name| format!("f{name}=1")).collect::<Vec<_>>().join(separator);
-    let options = LineOptions { most_points: usize::MAX, ..MS };
+    let options = ReadOptions { most_points: usize::MAX, ..MS };
     let one_line = format!("m {}\n", names(","));
-    assert_eq!(parse_lines(one_line.as_bytes(), &options).unwrap().values().len(), 100_000);
+    assert_eq!(parse_lines(one_line.as_bytes(), &options).unwrap().values.len(), 100_000);
     let many_shapes = format!("m {}\n", names("\nm "));
     let points = parse_lines(many_shapes.as_bytes(), &options).unwrap();
-    assert_eq!((points.len(), points.shapes().len()), (100_000, 100_000));
+    assert_eq!((points.len(), points.shapes.len()), (100_000, 100_000));
     let many_tags = format!("m,{} v=1\n", names(","));
-    assert_eq!(parse_lines(many_tags.as_bytes(), &options).unwrap().series()[0].tags().len(), 100_000);
+    assert_eq!(parse_lines(many_tags.as_bytes(), &options).unwrap().series[0].tags().len(), 100_000);
     let many_series = format!("m,{} v=1\n", names(" v=1\nm,"));
-    assert_eq!(parse_lines(many_series.as_bytes(), &options).unwrap().series().len(), 100_000);
+    assert_eq!(parse_lines(many_series.as_bytes(), &options).unwrap().series.len(), 100_000);
     let rows = encode_rows(&parse_lines(one_line.as_bytes(), &options).unwrap());
-    assert_eq!(decode_rows(&rows, &RowOptions::default(), Points::default()).unwrap().values().len(), 100_000);
+    assert_eq!(decode_rows(&rows, &ReadOptions::default(), Points::default()).unwrap().values.len(), 100_000);
 }
 
 proptest! {
@@ -244,10 +244,10 @@ proptest! {
         for point in points.iter() {
             push_point(&mut again, &point).unwrap();
         }
-        let nanoseconds = LineOptions { precision: Precision::Nanoseconds, ..MS };
+        let nanoseconds = ReadOptions { precision: Precision::Nanoseconds, ..MS };
         prop_assert_eq!(shown(&parse_lines(&again, &nanoseconds).unwrap()), shown(&points));
         let rows = encode_rows(&points);
-        prop_assert_eq!(shown(&decode_rows(&rows, &RowOptions::default(), Points::default()).unwrap()), shown(&points));
+        prop_assert_eq!(shown(&decode_rows(&rows, &ReadOptions::default(), Points::default()).unwrap()), shown(&points));
         // A line is decoded alone as it is among others.
         let alone: Vec<_> = lines.iter().flat_map(|line| shown(&parsed(line))).collect();
         let every_second: Vec<_> = shown(&points).into_iter().step_by(2).collect();
@@ -257,7 +257,7 @@ proptest! {
     #[test]
     fn no_bytes_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = parse_lines(&bytes, &MS);
-        let _ = decode_rows(&bytes, &RowOptions::default(), Points::default());
+        let _ = decode_rows(&bytes, &ReadOptions::default(), Points::default());
         let _ = decode_columns(&bytes, ColumnBuffers::default(), 100);
     }
 
@@ -277,7 +277,7 @@ proptest! {
             bytes[index] = byte;
             bytes.truncate(cut.index(bytes.len()) + 1);
             let _ = parse_lines(&bytes, &MS);
-            let _ = decode_rows(&bytes, &RowOptions::default(), Points::default());
+            let _ = decode_rows(&bytes, &ReadOptions::default(), Points::default());
             let _ = decode_columns(&bytes, ColumnBuffers::default(), 100);
         }
     }
@@ -303,10 +303,10 @@ proptest! {
         let mut rows = vec![0; writer.most_bytes(values.len(), has_timestamps)];
         let length = writer.encode(&values, has_timestamps.then_some(&times[..]), &mut rows).unwrap();
         prop_assert!(writer.encode(&values, None, &mut vec![0; writer.most_bytes(values.len(), false) - 1]).is_err());
-        let read = decode_rows(&rows[..length], &RowOptions { now: 5, ..RowOptions::default() }, Points::default()).unwrap();
-        prop_assert_eq!(read.values(), values.iter().map(|value| value.to_bits()).collect::<Vec<_>>());
-        prop_assert_eq!(read.times(), if has_timestamps { times } else { vec![5; values.len()] });
-        if let Some(series) = read.series().first() {
+        let read = decode_rows(&rows[..length], &ReadOptions { now: 5, ..ReadOptions::default() }, Points::default()).unwrap();
+        prop_assert_eq!(read.values, values.iter().map(|value| value.to_bits()).collect::<Vec<_>>());
+        prop_assert_eq!(read.times, if has_timestamps { times } else { vec![5; values.len()] });
+        if let Some(series) = read.series.first() {
             prop_assert_eq!(series.measurement(), measurement.as_str());
             prop_assert_eq!(series.tags(), [("a".into(), "".into()), ("b".into(), measurement.into())]);
         }

@@ -93,9 +93,10 @@ fn the_parts_of_a_statement_lie_where_their_text_does() {
     assert_eq!(texts(Kind::Select), ["SELECT a AS b , c FROM t /* x */ WHERE d"]);
     assert_eq!(texts(Kind::Item), ["a AS b", "c"]);
     assert_eq!(texts(Kind::List), ["a AS b , c", "t"]);
-    let select = tree.child(tree.len() - 1, 0);
-    assert_eq!(tree.node(tree.child(select, 1)).text(sql), "t");
-    assert_eq!(tree.children_backwards(select).count(), 8);
+    let select = tree.children_backwards(tree.len() - 1).next().unwrap();
+    let parts: Vec<usize> = tree.children_backwards(select).collect();
+    assert_eq!(tree.node(parts[6]).text(sql), "t");
+    assert_eq!(parts.len(), 8);
     assert_eq!(tree.depth(), 5);
 }
 

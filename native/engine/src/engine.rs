@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -42,6 +43,22 @@ impl Default for QueryOptions {
     fn default() -> Self {
         Self { batch_rows: DEFAULT_BATCH_ROWS, cancel: CancelToken::default() }
     }
+}
+
+/// The canonical path of a database's file, so that all ways to write it open one database. The file need not exist.
+///
+/// # Errors
+/// The problem of a path that can't be that of a file.
+pub fn canonical_file(path: &Path) -> std::result::Result<PathBuf, String> {
+    let canonical = if path.exists() {
+        path.canonicalize()
+    } else {
+        let name = path.file_name().ok_or("it names no file")?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        folder.canonicalize().map(|folder| folder.join(name))
+    };
+    let canonical = canonical.map_err(|error| error.to_string())?;
+    if canonical.is_dir() { Err("it is a directory".to_owned()) } else { Ok(canonical) }
 }
 
 /// The error for a query whose statement would change something.

@@ -23,7 +23,7 @@ mod value;
 
 pub use engine::{
     BatchStream, Capabilities, CreateMode, DEFAULT_BATCH_ROWS, Descriptor, Engine, Ingest, QueryOptions, Statement,
-    check_batch, not_a_query, take_rows,
+    canonical_file, check_batch, not_a_query, take_rows,
 };
 pub use memory::{MEMORY, MemoryEngine};
 pub use value::{Value, check_parameter_count, unusable_parameter};

@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
+use crate::sql_text::{is_word, quoted_name};
 use crate::table::{Column, TableDefinition, arrow_schema_of};
 use crate::{BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, check_batch};
 use boundary_bench_kernel::cancel::CancelToken;
@@ -274,23 +275,11 @@ impl Iterator for Words<'_> {
     fn next(&mut self) -> Option<Word> {
         self.0 = self.0.trim_start();
         let first = self.0.chars().next()?;
-        if first == '"' {
-            let mut name = String::new();
-            let mut rest = &self.0[1..];
-            while let Some(end) = rest.find('"') {
-                name.push_str(&rest[..end]);
-                rest = &rest[end + 1..];
-                let Some(after) = rest.strip_prefix('"') else {
-                    self.0 = rest;
-                    return Some(Word::Quoted(name));
-                };
-                name.push('"');
-                rest = after;
-            }
-            self.0 = "";
-            return Some(Word::Symbol('"'));
+        if let Some((name, rest)) = quoted_name(self.0) {
+            self.0 = rest;
+            return Some(Word::Quoted(name));
         }
-        let length = self.0.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(self.0.len());
+        let length = self.0.find(|c| !is_word(c)).unwrap_or(self.0.len());
         if length == 0 {
             self.0 = &self.0[first.len_utf8()..];
             return Some(Word::Symbol(first));

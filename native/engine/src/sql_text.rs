@@ -90,6 +90,21 @@ pub fn quoted(text: &str, quote: char, backslashes: bool) -> usize {
     text.len()
 }
 
+/// The name in the double quotes that `text` begins with, and what follows; `None` if it is not closed.
+#[must_use]
+pub fn quoted_name(text: &str) -> Option<(String, &str)> {
+    let mut name = String::new();
+    let mut rest = text.strip_prefix('"')?;
+    loop {
+        let (part, after) = rest.split_once('"')?;
+        name.push_str(part);
+        // Two quotes stand for one in the name.
+        let Some(more) = after.strip_prefix('"') else { return Some((name, after)) };
+        name.push('"');
+        rest = more;
+    }
+}
+
 /// One statement of a script.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Statement<'a> {

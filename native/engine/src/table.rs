@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow_array::{ArrayRef, make_array};
+use arrow_buffer::{Buffer, NullBuffer};
+use arrow_data::ArrayData;
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use serde::{Deserialize, Serialize};
 
 use crate::sql_text::identifier;
@@ -230,6 +233,19 @@ pub fn arrow_schema_of(columns: &[Column]) -> SchemaRef {
             .map(|column| Field::new(&column.name, column.sql_type.to_arrow(), column.nullable))
             .collect::<Vec<_>>(),
     ))
+}
+
+/// An array of a type of fixed width, but for BOOLEAN, over the memory of its values.
+///
+/// # Errors
+/// An error for memory that has not the size or the alignment of the values.
+pub fn fixed_array(
+    sql_type: SqlType,
+    rows: usize,
+    values: Buffer,
+    nulls: Option<NullBuffer>,
+) -> std::result::Result<ArrayRef, ArrowError> {
+    ArrayData::builder(sql_type.to_arrow()).len(rows).add_buffer(values).nulls(nulls).build().map(make_array)
 }
 
 /// Gives each repeated name the first free suffix of `_1`, `_2`, ..., for results of queries, whose names must be

@@ -1,24 +1,21 @@
 //! The formats of time-series ingest.
 
-use boundary_bench_codecs::line::{LineOptions, parse_lines, push_point};
+use boundary_bench_codecs::line::{parse_lines, push_point};
 use boundary_bench_codecs::msgpack::{
-    ColumnBuffers, ColumnsWriter, RowOptions, columns_to_points, decode_columns, decode_rows, encode_rows,
+    ColumnBuffers, ColumnsWriter, columns_to_points, decode_columns, decode_rows, encode_rows,
 };
-use boundary_bench_codecs::{Error, Points, Precision, Result, arrow};
+use boundary_bench_codecs::{Error, Points, Precision, ReadOptions, Result, arrow};
 
 use crate::arrow::check_arrays;
 use crate::memory::Bound;
 
 const MOST_POINTS: usize = 100;
 
-/// The options of the reader of line protocol.
-pub const LINES: LineOptions = LineOptions { precision: Precision::Milliseconds, now: 77, most_points: MOST_POINTS };
+/// The options of the readers of lines and of rows.
+pub const READ: ReadOptions = ReadOptions { precision: Precision::Milliseconds, now: 77, most_points: MOST_POINTS };
 
-/// The options of the reader of `MessagePack` rows.
-pub const ROWS: RowOptions = RowOptions { precision: Precision::Milliseconds, now: 77, most_points: MOST_POINTS };
-
-const LINES_AGAIN: LineOptions = LineOptions { precision: Precision::Nanoseconds, ..LINES };
-const ROWS_AGAIN: RowOptions = RowOptions { precision: Precision::Nanoseconds, ..ROWS };
+/// The options of a reader of what was written here, with times in nanoseconds.
+const READ_AGAIN: ReadOptions = ReadOptions { precision: Precision::Nanoseconds, ..READ };
 
 const READER: Bound = Bound { times: 64, for_any: 64 << 10 };
 
@@ -41,11 +38,11 @@ fn checked<'a>(format: &str, bytes: &[u8], outcome: Result<Points<'a>>) -> Optio
         }
     };
     let values: usize = points.iter().map(|point| point.fields().count()).sum();
-    assert_eq!(values, points.values().len());
+    assert_eq!(values, points.values.len());
     assert!(points.len() <= MOST_POINTS);
     // Rows of MessagePack can hold the points of any format.
     let rows = encode_rows(&points);
-    let again = decode_rows(&rows, &ROWS_AGAIN, Points::default()).expect("rows that were written");
+    let again = decode_rows(&rows, &READ_AGAIN, Points::default()).expect("rows that were written");
     assert_eq!(shown(&again), shown(&points));
     Some(points)
 }
@@ -70,18 +67,18 @@ fn check_place(format: &str, bytes: &[u8], error: &Error) {
 }
 
 pub(crate) fn lines(bytes: &[u8]) {
-    let outcome = READER.check(bytes.len(), || parse_lines(bytes, &LINES));
+    let outcome = READER.check(bytes.len(), || parse_lines(bytes, &READ));
     let Some(points) = checked("lines", bytes, outcome) else { return };
     // Lines of the same shape as the line before them take another path of the parser than first lines do.
     let middle = memchr(bytes, bytes.len() / 2);
     let (first, second) = bytes.split_at(middle);
-    if let (Ok(first), Ok(second)) = (parse_lines(first, &LINES), parse_lines(second, &LINES)) {
+    if let (Ok(first), Ok(second)) = (parse_lines(first, &READ), parse_lines(second, &READ)) {
         assert_eq!([shown(&first), shown(&second)].concat(), shown(&points));
     }
     let mut written = Vec::new();
     // Some points that are read from line protocol can't be written in it.
     if points.iter().all(|point| push_point(&mut written, &point).is_ok()) {
-        let again = parse_lines(&written, &LINES_AGAIN).expect("lines that were written");
+        let again = parse_lines(&written, &READ_AGAIN).expect("lines that were written");
         // Line protocol writes zero without a sign.
         let signed = shown(&points).join("\n").replace("Float(-0.0)", "Float(0.0)");
         assert_eq!(shown(&again).join("\n"), signed);
@@ -94,7 +91,7 @@ fn memchr(bytes: &[u8], from: usize) -> usize {
 }
 
 pub(crate) fn rows(bytes: &[u8]) {
-    let outcome = READER.check(bytes.len(), || decode_rows(bytes, &ROWS, Points::default()));
+    let outcome = READER.check(bytes.len(), || decode_rows(bytes, &READ, Points::default()));
     checked("rows", bytes, outcome);
 }
 

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use boundary_bench_codecs::json::{Kind, Paths, Picked, Rows};
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::input::cut;
 use crate::memory::Bound;
@@ -14,71 +15,39 @@ const PICKED: Bound = Bound { times: 64, for_any: 16 << 10 };
 /// them somewhat earlier.
 const DEEP: usize = 120;
 
-/// JSON as it is written: a name that occurs twice in an object is kept twice.
-#[derive(Debug)]
+/// JSON as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
 enum Tree {
     Null,
-    Text(String),
+    Bool(bool),
     Number(f64),
+    Text(String),
     List(Vec<Tree>),
-    Map(Vec<(String, Tree)>),
+    Map(Entries),
 }
 
-impl<'de> Deserialize<'de> for Tree {
+/// The entries of an object: a name that occurs twice is kept twice.
+#[derive(Debug)]
+struct Entries(Vec<(String, Tree)>);
+
+impl<'de> Deserialize<'de> for Entries {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Making;
 
         impl<'de> Visitor<'de> for Making {
-            type Value = Tree;
+            type Value = Entries;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("JSON")
+                formatter.write_str("an object")
             }
 
-            fn visit_unit<E>(self) -> Result<Tree, E> {
-                Ok(Tree::Null)
-            }
-
-            fn visit_bool<E>(self, value: bool) -> Result<Tree, E> {
-                Ok(Tree::Text(value.to_string()))
-            }
-
-            #[expect(clippy::cast_precision_loss, reason = "numbers are compared as floats")]
-            fn visit_i64<E>(self, value: i64) -> Result<Tree, E> {
-                Ok(Tree::Number(value as f64))
-            }
-
-            #[expect(clippy::cast_precision_loss, reason = "numbers are compared as floats")]
-            fn visit_u64<E>(self, value: u64) -> Result<Tree, E> {
-                Ok(Tree::Number(value as f64))
-            }
-
-            fn visit_f64<E>(self, value: f64) -> Result<Tree, E> {
-                Ok(Tree::Number(value))
-            }
-
-            fn visit_str<E>(self, value: &str) -> Result<Tree, E> {
-                Ok(Tree::Text(value.to_owned()))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Tree, A::Error> {
-                let mut values = Vec::new();
-                while let Some(value) = list.next_element()? {
-                    values.push(value);
-                }
-                Ok(Tree::List(values))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tree, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Tree::Map(entries))
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+                std::iter::from_fn(|| map.next_entry().transpose()).collect::<Result<_, _>>().map(Entries)
             }
         }
 
-        deserializer.deserialize_any(Making)
+        deserializer.deserialize_map(Making)
     }
 }
 
@@ -87,7 +56,7 @@ impl Tree {
     fn each_a(&self) -> Vec<&Self> {
         let values: Box<dyn Iterator<Item = &Self>> = match self {
             Self::List(values) => Box::new(values.iter()),
-            Self::Map(entries) => Box::new(entries.iter().map(|(_, value)| value)),
+            Self::Map(Entries(entries)) => Box::new(entries.iter().map(|(_, value)| value)),
             _ => Box::new(std::iter::empty()),
         };
         values.flat_map(Self::a).collect()
@@ -96,7 +65,9 @@ impl Tree {
     /// The values at the path `a`.
     fn a(&self) -> Vec<&Self> {
         match self {
-            Self::Map(entries) => entries.iter().filter(|(name, _)| name == "a").map(|(_, value)| value).collect(),
+            Self::Map(Entries(entries)) => {
+                entries.iter().filter(|(name, _)| name == "a").map(|(_, value)| value).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -104,6 +75,7 @@ impl Tree {
     fn is(&self, picked: Option<&str>) -> bool {
         match (self, picked) {
             (Self::Null, None) => true,
+            (Self::Bool(value), Some(picked)) => picked == if *value { "true" } else { "false" },
             (Self::Text(text), Some(picked)) => text == picked,
             // `serde_json` may be wrong in the last bit.
             (Self::Number(number), Some(picked)) => {
@@ -139,7 +111,7 @@ pub(crate) fn paths(bytes: &[u8]) {
     let picked = PICKED.check(bytes.len(), || paths.pick(bytes));
     if let (Ok(picked), Ok(tree)) = (&picked, serde_json::from_slice::<Tree>(bytes)) {
         // `c` has paths of its own, none of which picks its `a`.
-        if !matches!(&tree, Tree::Map(entries) if entries.iter().any(|(name, _)| name == "c")) {
+        if !matches!(&tree, Tree::Map(Entries(entries)) if entries.iter().any(|(name, _)| name == "c")) {
             let (found, expected) = (texts(&picked[0]), tree.each_a());
             let agree = found.len() == expected.len()
                 && expected.iter().zip(&found).all(|(expected, found)| expected.is(found.as_deref()));

@@ -123,7 +123,7 @@ pub(crate) fn entry(bytes: &[u8]) {
     let Some((database, points)) = read else { return };
     // All points can be read, and an entry written from the points is read as the same points.
     let values: usize = points.iter().map(|point| point.fields().count()).sum();
-    assert_eq!(values, points.values().len());
+    assert_eq!(values, points.values.len());
     let mut written = Vec::new();
     Entry::of_points(database, &points).write(&mut written);
     let (again, same) = read_entry(&written).expect("an entry that was written");

@@ -8,15 +8,15 @@ use std::path::Path;
 use boundary_bench_codecs::line::parse_lines;
 use boundary_bench_codecs::msgpack::{ColumnBuffers, decode_columns, decode_rows};
 use boundary_bench_codecs::{Points, Result};
-use boundary_bench_fuzz::ingest::{LINES, ROWS};
+use boundary_bench_fuzz::ingest::READ;
 use boundary_bench_fuzz::{find, kept};
 
 /// The number of points that bytes of a format hold.
 fn read(format: &str, bytes: &[u8]) -> Result<usize> {
     Ok(match format {
-        "lines" => parse_lines(bytes, &LINES)?.len(),
-        "msgpack-rows" => decode_rows(bytes, &ROWS, Points::default())?.len(),
-        _ => decode_columns(bytes, ColumnBuffers::default(), LINES.most_points)?.head.len,
+        "lines" => parse_lines(bytes, &READ)?.len(),
+        "msgpack-rows" => decode_rows(bytes, &READ, Points::default())?.len(),
+        _ => decode_columns(bytes, ColumnBuffers::default(), READ.most_points)?.head.len,
     })
 }
 

@@ -289,6 +289,14 @@ impl PrivateServer {
         Some(format!("the private server {} has ended, {status}: {}", folder.name, folder.last_output()))
     }
 
+    /// Leaves the server to its own end where this process ends without stopping it, for a server that notices that and must write
+    /// its data first. The folder is removed nevertheless. On Windows the system kills the server then.
+    pub fn leave_to_itself(&self) {
+        if let Some((_, folder)) = lock(&self.running).as_mut() {
+            folder.watchdog.forget();
+        }
+    }
+
     /// Kills the server and removes its folder; a second call does nothing. Its data belongs to this process alone, so it
     /// gets no time to save it.
     pub fn stop(&self) {

@@ -21,7 +21,8 @@ pub(super) fn unescape(text: &str) -> Cow<'_, str> {
     unescape_as(text, &[',', ' ', '='])
 }
 
-/// Removes the backslashes before these characters. In a measurement the equals sign is not escaped.
+/// Removes the backslashes before these characters: in a measurement the equals sign is not escaped, and in a text only a quote and a
+/// backslash are.
 pub(super) fn unescape_as<'a>(text: &'a str, special: &[char]) -> Cow<'a, str> {
     if !text.contains('\\') {
         return Cow::Borrowed(text);

@@ -10,30 +10,13 @@ use std::collections::HashMap;
 use super::names::{find_unescaped, split_unescaped, unescape, unescape_as};
 use super::needle::Needle;
 use crate::points::{FieldKind, FieldList, Points, SeriesKey, ShapeIndex, place_of};
-use crate::{Error, MOST_POINTS, Precision, Result};
-
-/// The options of the parser.
-#[derive(Debug, Clone, Copy)]
-pub struct LineOptions {
-    /// The unit of the timestamps.
-    pub precision: Precision,
-    /// The time of a line without a timestamp, in nanoseconds.
-    pub now: i64,
-    /// Points of one body, at most.
-    pub most_points: usize,
-}
-
-impl Default for LineOptions {
-    fn default() -> Self {
-        Self { precision: Precision::default(), now: 0, most_points: MOST_POINTS }
-    }
-}
+use crate::{Error, ReadOptions, Result};
 
 /// Reads the points of a body.
 ///
 /// # Errors
 /// [`Error::Parse`] with the line and the column in bytes, [`Error::TooManyPoints`] above the limit.
-pub fn parse_lines<'a>(body: &'a [u8], options: &LineOptions) -> Result<Points<'a>> {
+pub fn parse_lines<'a>(body: &'a [u8], options: &ReadOptions) -> Result<Points<'a>> {
     parse_lines_into(body, options, Points::default())
 }
 
@@ -41,7 +24,7 @@ pub fn parse_lines<'a>(body: &'a [u8], options: &LineOptions) -> Result<Points<'
 ///
 /// # Errors
 /// The errors of [`parse_lines`].
-pub fn parse_lines_into<'a>(body: &'a [u8], options: &LineOptions, memory: Points<'a>) -> Result<Points<'a>> {
+pub fn parse_lines_into<'a>(body: &'a [u8], options: &ReadOptions, memory: Points<'a>) -> Result<Points<'a>> {
     let text = std::str::from_utf8(body).map_err(|error| failure(body, error.valid_up_to(), "this is not UTF-8"))?;
     let parser = Parser {
         text,
@@ -101,7 +84,7 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn parse(mut self, options: &LineOptions) -> Result<Points<'a>> {
+    fn parse(mut self, options: &ReadOptions) -> Result<Points<'a>> {
         let unit = options.precision.nanoseconds();
         loop {
             while self.points.times.len() < options.most_points && self.read_plain_line(unit) {}

@@ -1,9 +1,10 @@
 //! Reads the values and times of lines.
 
-use super::parser::{LineOptions, Parser};
+use super::names::unescape_as;
+use super::parser::Parser;
 use super::scan::Scanned;
 use crate::points::FieldKind;
-use crate::{Points, Precision, Result};
+use crate::{Points, Precision, ReadOptions, Result};
 
 impl Parser<'_> {
     /// Reads a value, and appends its bits to the points.
@@ -76,7 +77,7 @@ impl Parser<'_> {
 
     /// Reads the timestamp and the end of the line.
     #[inline]
-    pub(super) fn read_time(&mut self, options: &LineOptions, unit: i64) -> Result<i64> {
+    pub(super) fn read_time(&mut self, options: &ReadOptions, unit: i64) -> Result<i64> {
         self.skip_spaces();
         let start = self.at;
         let time = if matches!(self.peek(), None | Some(b'\n')) {
@@ -123,16 +124,7 @@ pub(super) fn text_end(bytes: &[u8]) -> Option<(usize, bool)> {
 
 /// Stores text without its escapes, and returns the bits of its place.
 pub(super) fn keep_text(points: &mut Points<'_>, text: &str, has_escapes: bool) -> u64 {
-    if !has_escapes {
-        return points.keep_text(text);
-    }
-    let mut plain = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        let escaped = characters.next_if(|next| character == '\\' && matches!(next, '"' | '\\'));
-        plain.push(escaped.unwrap_or(character));
-    }
-    points.keep_text(&plain)
+    if has_escapes { points.keep_text(&unescape_as(text, &['"', '\\'])) } else { points.keep_text(text) }
 }
 
 #[cold]

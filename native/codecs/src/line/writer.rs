@@ -76,11 +76,7 @@ pub fn write_columns(out: &mut Vec<u8>, head: &LineHead, values: &[f64], timesta
 /// # Errors
 /// The errors of [`write_columns`], and [`Error::InvalidArgument`] where `out` is too short.
 pub fn put_columns(out: &mut [u8], head: &LineHead, values: &[f64], timestamps: Option<&[i64]>) -> Result<usize> {
-    check_lengths(values.len(), timestamps.map(<[i64]>::len))?;
-    let needed = head.most_bytes(values.len());
-    if out.len() < needed {
-        return Err(Error::InvalidArgument(format!("{needed} bytes may be needed, and there are {}", out.len())));
-    }
+    check_columns(values, timestamps, out, head.most_bytes(values.len()))?;
     let mut at = 0;
     for (index, value) in values.iter().enumerate() {
         if !value.is_finite() {
@@ -100,13 +96,17 @@ pub fn put_columns(out: &mut [u8], head: &LineHead, values: &[f64], timestamps: 
     Ok(at)
 }
 
-pub(crate) fn check_lengths(values: usize, timestamps: Option<usize>) -> Result<()> {
-    match timestamps {
-        Some(timestamps) if timestamps != values => Err(Error::InvalidArgument(format!(
-            "there are {values} values and {timestamps} timestamps; there must be as many of both"
-        ))),
-        _ => Ok(()),
-    }
+/// Checks columns that are to be written: that there are as many timestamps as values, and as many bytes of room as are needed.
+pub(crate) fn check_columns(values: &[f64], timestamps: Option<&[i64]>, out: &[u8], needed: usize) -> Result<()> {
+    let problem = match timestamps {
+        Some(timestamps) if timestamps.len() != values.len() => {
+            let (values, timestamps) = (values.len(), timestamps.len());
+            format!("there are {values} values and {timestamps} timestamps; there must be as many of both")
+        }
+        _ if out.len() < needed => format!("{needed} bytes may be needed, and there are {}", out.len()),
+        _ => return Ok(()),
+    };
+    Err(Error::InvalidArgument(problem))
 }
 
 /// Appends the line of a point, with its time in nanoseconds.

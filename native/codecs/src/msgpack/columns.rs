@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::reader::{Reader, WIDE, fail, push_array, push_map, push_text};
-use crate::line::check_lengths;
+use crate::line::check_columns;
 use crate::points::{FieldKind, Points, SeriesKey, Shape};
 use crate::{Error, Precision, Result};
 
@@ -29,13 +29,19 @@ pub struct ColumnsHead<'a> {
     pub has_timestamps: bool,
 }
 
-impl ColumnsHead<'_> {
+impl<'a> ColumnsHead<'a> {
     /// The key of the series.
     #[must_use]
     pub fn series(&self) -> SeriesKey<'static> {
-        let borrowed =
-            |(name, value): &(&'_ str, &'_ str)| (Cow::Owned((*name).to_owned()), Cow::Owned((*value).to_owned()));
+        let borrowed = |(name, value): &(&'a str, &'a str)| (Cow::Borrowed(*name), Cow::Borrowed(*value));
         SeriesKey::of(self.measurement, &mut self.tags.iter().map(borrowed).collect())
+    }
+
+    /// The field of the points.
+    #[must_use]
+    pub fn shape(&self) -> Shape<'a> {
+        let fields = vec![(Cow::Borrowed(self.field), FieldKind::Float)];
+        Shape { measurement: Cow::Borrowed(self.measurement), fields }
     }
 }
 
@@ -256,10 +262,7 @@ pub fn columns_to_points<'a>(
     let mut points = memory.recycle();
     let head = &batch.head;
     points.series.push(head.series());
-    points.shapes.push(Shape {
-        measurement: Cow::Borrowed(head.measurement),
-        fields: vec![(Cow::Borrowed(head.field), FieldKind::Float)],
-    });
+    points.shapes.push(head.shape());
     points.series_of.resize(head.len, 0);
     points.shape_of.resize(head.len, 0);
     if head.has_timestamps {
@@ -330,11 +333,8 @@ impl ColumnsWriter {
     /// # Errors
     /// [`Error::InvalidArgument`] where the numbers of timestamps and values differ, and where `out` is too short.
     pub fn encode(&self, values: &[f64], timestamps: Option<&[i64]>, out: &mut [u8]) -> Result<usize> {
-        check_lengths(values.len(), timestamps.map(<[i64]>::len))?;
-        let (whole, needed) = (out.len(), self.most_bytes(values.len(), timestamps.is_some()));
-        if whole < needed {
-            return Err(Error::InvalidArgument(format!("{needed} bytes may be needed, and there are {whole}")));
-        }
+        check_columns(values, timestamps, out, self.most_bytes(values.len(), timestamps.is_some()))?;
+        let whole = out.len();
         let entries = ENTRIES + u8::from(timestamps.is_some());
         let mut rest = put(out, &[0x80 | entries]);
         rest = put(rest, &self.head);

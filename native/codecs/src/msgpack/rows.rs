@@ -5,32 +5,15 @@ use std::collections::HashMap;
 
 use super::columns::{ARRAY_HEADER, FLOAT, INT64, names_of, put, put_array, read_tags};
 use super::reader::{Integer, Reader, WIDE, fail, push_array, push_map, push_text};
-use crate::line::check_lengths;
+use crate::line::check_columns;
 use crate::points::{FieldKind, FieldList, FieldValue, Points, SeriesKey, ShapeIndex, place_of};
-use crate::{Error, MOST_POINTS, Precision, Result};
-
-/// The options of the decoder.
-#[derive(Debug, Clone, Copy)]
-pub struct RowOptions {
-    /// The unit of the timestamps.
-    pub precision: Precision,
-    /// The time of a row without a timestamp, in nanoseconds.
-    pub now: i64,
-    /// Rows of one body, at most.
-    pub most_points: usize,
-}
-
-impl Default for RowOptions {
-    fn default() -> Self {
-        Self { precision: Precision::default(), now: 0, most_points: MOST_POINTS }
-    }
-}
+use crate::{Error, ReadOptions, Result};
 
 /// Decodes rows, reusing the memory of other points. Bytes behind the rows are not read.
 ///
 /// # Errors
 /// [`Error::Parse`] with the byte, [`Error::TooManyPoints`] above the limit.
-pub fn decode_rows<'a>(bytes: &'a [u8], options: &RowOptions, memory: Points<'a>) -> Result<Points<'a>> {
+pub fn decode_rows<'a>(bytes: &'a [u8], options: &ReadOptions, memory: Points<'a>) -> Result<Points<'a>> {
     let mut decoder = Decoder {
         reader: Reader::new(bytes),
         points: memory.recycle(),
@@ -58,7 +41,7 @@ struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    fn read_row(&mut self, options: &RowOptions) -> Result<()> {
+    fn read_row(&mut self, options: &ReadOptions) -> Result<()> {
         let start = self.reader.position();
         let (mut measurement, mut tags, mut tag_bytes, mut time) = ("", Vec::new(), &[][..], None);
         self.fields.clear();
@@ -242,11 +225,8 @@ impl RowsWriter {
     /// # Errors
     /// [`Error::InvalidArgument`] where the numbers of timestamps and values differ, and where `out` is too short.
     pub fn encode(&self, values: &[f64], timestamps: Option<&[i64]>, out: &mut [u8]) -> Result<usize> {
-        check_lengths(values.len(), timestamps.map(<[i64]>::len))?;
-        let (whole, needed) = (out.len(), self.most_bytes(values.len(), timestamps.is_some()));
-        if whole < needed {
-            return Err(Error::InvalidArgument(format!("{needed} bytes may be needed, and there are {whole}")));
-        }
+        check_columns(values, timestamps, out, self.most_bytes(values.len(), timestamps.is_some()))?;
+        let whole = out.len();
         let entries = 3 + u8::from(timestamps.is_some());
         let mut rest = put_array(out, values.len());
         for (index, value) in values.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! The types of fields, and how they are widened.
 
 /// The type of a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum FieldKind {
     /// A 64-bit float.

@@ -219,17 +219,6 @@ impl Tree {
         })
     }
 
-    /// The number of a node's child by its place.
-    ///
-    /// # Panics
-    /// If there is no such node, or no such child.
-    #[must_use]
-    pub fn child(&self, node: usize, place: usize) -> usize {
-        let count = self.children_backwards(node).count();
-        let backwards = count.checked_sub(place + 1).and_then(|place| self.children_backwards(node).nth(place));
-        backwards.expect("the node has so many children")
-    }
-
     /// The depth of the tree: 1 of a root alone, 0 without nodes.
     #[must_use]
     pub fn depth(&self) -> usize {

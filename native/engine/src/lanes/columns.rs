@@ -2,18 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, PrimitiveArray, RecordBatch, StringArray,
-    types::{
-        ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-        TimestampMicrosecondType,
-    },
-};
+use arrow_array::{ArrayRef, BinaryArray, BooleanArray, RecordBatch, StringArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::SchemaRef;
 
 use crate::slab::{BUFFER_ALIGNMENT, Slab};
-use crate::table::{Column, SqlType};
+use crate::table::{Column, SqlType, fixed_array};
 use boundary_bench_kernel::{Error, Result};
 
 /// The memory of one column in the form of a frame (see [`crate::frame`]): values little-endian, booleans a byte each.
@@ -145,14 +139,6 @@ impl Source<'_> {
         }
         Ok(match self.column.sql_type {
             SqlType::Bool => Arc::new(BooleanArray::new(self.booleans()?, nulls)),
-            SqlType::SmallInt => self.primitive::<Int16Type>(nulls),
-            SqlType::Int => self.primitive::<Int32Type>(nulls),
-            SqlType::BigInt => self.primitive::<Int64Type>(nulls),
-            SqlType::Real => self.primitive::<Float32Type>(nulls),
-            SqlType::Double => self.primitive::<Float64Type>(nulls),
-            SqlType::Date => self.primitive::<Date32Type>(nulls),
-            SqlType::Timestamp => self.primitive::<TimestampMicrosecondType>(nulls),
-            SqlType::Decimal { precision, .. } => self.decimals(nulls, precision)?,
             SqlType::Text => {
                 let text = StringArray::try_new(self.offsets()?, self.values(), nulls);
                 Arc::new(text.map_err(|_| self.invalid_text())?)
@@ -160,6 +146,13 @@ impl Source<'_> {
             SqlType::Bytes => {
                 let bytes = BinaryArray::try_new(self.offsets()?, self.values(), nulls);
                 Arc::new(bytes.map_err(|error| Error::InvalidArgument(error.to_string()))?)
+            }
+            fixed => {
+                if let SqlType::Decimal { precision, .. } = fixed {
+                    self.check_decimals(nulls.as_ref(), precision)?;
+                }
+                let array = fixed_array(fixed, self.rows, self.values(), nulls);
+                array.map_err(|error| Error::InvalidArgument(error.to_string()))?
             }
         })
     }
@@ -174,11 +167,6 @@ impl Source<'_> {
         (nulls.null_count() > 0).then_some(nulls)
     }
 
-    fn primitive<T: ArrowPrimitiveType>(&self, nulls: Option<NullBuffer>) -> ArrayRef {
-        let values = ScalarBuffer::<T::Native>::new(self.values(), 0, self.rows);
-        Arc::new(PrimitiveArray::<T>::new(values, nulls))
-    }
-
     fn booleans(&self) -> Result<BooleanBuffer> {
         let values = self.values();
         if let Some(row) = values.iter().position(|value| *value > 1) {
@@ -187,17 +175,15 @@ impl Source<'_> {
         Ok(BooleanBuffer::collect_bool(self.rows, |row| values[row] == 1))
     }
 
-    fn decimals(&self, nulls: Option<NullBuffer>, precision: u8) -> Result<ArrayRef> {
+    fn check_decimals(&self, nulls: Option<&NullBuffer>, precision: u8) -> Result<()> {
         let values = ScalarBuffer::<i128>::new(self.values(), 0, self.rows);
         let limit = 10_u128.pow(u32::from(precision));
-        let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let is_null = |row: usize| nulls.is_some_and(|nulls| nulls.is_null(row));
         let too_long =
             values.iter().enumerate().position(|(row, value)| value.unsigned_abs() >= limit && !is_null(row));
-        if let Some(row) = too_long {
-            return Err(self.invalid(row, format!("has more digits than {}", self.column.sql_type.to_sql())));
-        }
-        let array = PrimitiveArray::<Decimal128Type>::new(values, nulls);
-        Ok(Arc::new(array.with_data_type(self.column.sql_type.to_arrow())))
+        too_long.map_or(Ok(()), |row| {
+            Err(self.invalid(row, format!("has more digits than {}", self.column.sql_type.to_sql())))
+        })
     }
 
     fn offsets(&self) -> Result<OffsetBuffer<i32>> {

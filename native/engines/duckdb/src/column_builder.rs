@@ -3,11 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType,
-};
-use arrow_array::{ArrayRef, BinaryArray, BooleanArray, PrimitiveArray, StringArray};
+use arrow_array::{ArrayRef, BinaryArray, BooleanArray, StringArray};
 use arrow_buffer::{
     ArrowNativeType, BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer,
     ScalarBuffer, ToByteSlice,
@@ -16,8 +12,8 @@ use arrow_buffer::{
 use super::engine_error;
 use super::vector::{Layout, Mapping, StringValue, Vector};
 use boundary_bench_engine::slab::SlabBuffer;
-use boundary_bench_engine::table::SqlType;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_engine::table::{SqlType, fixed_array};
+use boundary_bench_kernel::Result;
 
 /// The bytes of a column of text or bytes above which its batch is closed. Arrow's offsets end at 2 GiB.
 const MAX_DATA_BYTES: usize = 64 << 20;
@@ -124,33 +120,19 @@ impl ColumnBuilder {
 
     /// The array of all appended values.
     pub(super) fn finish(self) -> Result<ArrayRef> {
+        let (rows, sql_type) = (self.nulls.len(), self.mapping.sql_type);
         let nulls = some_nulls(self.nulls);
-        let buffer = match self.store {
-            Store::Bits(mut bits) => return Ok(Arc::new(BooleanArray::new(bits.finish(), nulls))),
+        Ok(match self.store {
+            Store::Bits(mut bits) => Arc::new(BooleanArray::new(bits.finish(), nulls)),
+            Store::Fixed(buffer) => fixed_array(sql_type, rows, buffer.finish(), nulls).map_err(engine_error)?,
             Store::Bytes { offsets, data } => {
                 let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
                 let data = Buffer::from_vec(data);
-                return Ok(if self.mapping.sql_type == SqlType::Text {
+                if sql_type == SqlType::Text {
                     Arc::new(StringArray::try_new(offsets, data, nulls).map_err(engine_error)?)
                 } else {
                     Arc::new(BinaryArray::try_new(offsets, data, nulls).map_err(engine_error)?)
-                });
-            }
-            Store::Fixed(buffer) => buffer.finish(),
-        };
-        Ok(match self.mapping.sql_type {
-            SqlType::SmallInt => Arc::new(primitive::<Int16Type>(buffer, nulls)?),
-            SqlType::Int => Arc::new(primitive::<Int32Type>(buffer, nulls)?),
-            SqlType::BigInt => Arc::new(primitive::<Int64Type>(buffer, nulls)?),
-            SqlType::Real => Arc::new(primitive::<Float32Type>(buffer, nulls)?),
-            SqlType::Double => Arc::new(primitive::<Float64Type>(buffer, nulls)?),
-            SqlType::Date => Arc::new(primitive::<Date32Type>(buffer, nulls)?),
-            SqlType::Timestamp => Arc::new(primitive::<TimestampMicrosecondType>(buffer, nulls)?),
-            decimal @ SqlType::Decimal { .. } => {
-                Arc::new(primitive::<Decimal128Type>(buffer, nulls)?.with_data_type(decimal.to_arrow()))
-            }
-            SqlType::Bool | SqlType::Text | SqlType::Bytes => {
-                return Err(Error::Internal("a column of varying width in a fixed buffer".to_owned()));
+                }
             }
         })
     }
@@ -203,10 +185,6 @@ fn append_nulls(nulls: &mut NullBufferBuilder, vector: Vector<'_>, rows: &Range<
 /// The bitmap of rows of which at least one is null.
 fn some_nulls(mut nulls: NullBufferBuilder) -> Option<NullBuffer> {
     nulls.finish().filter(|nulls| nulls.null_count() > 0)
-}
-
-fn primitive<T: ArrowPrimitiveType>(buffer: Buffer, nulls: Option<NullBuffer>) -> Result<PrimitiveArray<T>> {
-    PrimitiveArray::try_new(ScalarBuffer::from(buffer), nulls).map_err(engine_error)
 }
 
 fn append_fixed(

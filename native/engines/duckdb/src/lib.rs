@@ -29,7 +29,8 @@ use boundary_bench_engine::dialect::no_transaction;
 use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::table::{Column, TableDefinition};
 use boundary_bench_engine::{
-    BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, Statement, check_parameter_count,
+    BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, Statement, canonical_file,
+    check_parameter_count,
 };
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
@@ -90,22 +91,11 @@ impl EmbeddedEngine {
     }
 }
 
-/// The canonical absolute name of a file, so that all ways to write it open one database. The file need not exist.
+/// The canonical path of a database's file as a text.
 fn absolute(path: &str) -> Result<String> {
-    let cannot = |problem: &dyn std::fmt::Display| engine_error(format!("can't open \"{path}\": {problem}"));
-    let given = Path::new(path);
-    let canonical = if given.exists() {
-        given.canonicalize()
-    } else {
-        let name = given.file_name().ok_or_else(|| cannot(&"it names no file"))?;
-        let folder = given.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        folder.canonicalize().map(|folder| folder.join(name))
-    };
-    let canonical = canonical.map_err(|error| cannot(&error))?;
-    if canonical.is_dir() {
-        return Err(cannot(&"it is a directory"));
-    }
-    canonical.into_os_string().into_string().map_err(|_| cannot(&"the path is not UTF-8"))
+    let canonical = canonical_file(Path::new(path))
+        .and_then(|canonical| canonical.into_os_string().into_string().map_err(|_| "the path is not UTF-8".to_owned()));
+    canonical.map_err(|problem| engine_error(format!("can't open \"{path}\": {problem}")))
 }
 
 impl Engine for EmbeddedEngine {

@@ -15,13 +15,12 @@ use arrow_schema::{Schema, SchemaRef};
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
 use bytes::{BufMut, Bytes, BytesMut};
-use hyper::body::Body;
 use prost::Message;
 use prost::encoding::{encode_varint, encoded_len_varint};
 use tonic::Status;
 
 use crate::engine_error;
-use crate::grpc::{Messages, PREFIX, Parts, malformed, put_prefix};
+use crate::grpc::{Frames, Messages, PREFIX, Parts, malformed, put_prefix};
 
 /// The tags of the message's fields, each of which is a length and bytes.
 const DESCRIPTOR: u64 = field(1);
@@ -58,11 +57,7 @@ pub(crate) struct Data {
 
 impl Data {
     /// Reads the next message; `None` at the end. The body is aligned for Arrow's arrays, whatever precedes it.
-    pub(crate) async fn next<B>(messages: &mut Messages<B>) -> std::result::Result<Option<Self>, Status>
-    where
-        B: Body<Data = Bytes> + Unpin,
-        B::Error: Display,
-    {
+    pub(crate) async fn next<B: Frames>(messages: &mut Messages<B>) -> std::result::Result<Option<Self>, Status> {
         if messages.begin().await?.is_none() {
             return Ok(None);
         }
@@ -92,11 +87,7 @@ impl Data {
 }
 
 /// Skips a field that has no length before it, such as a field of a later version.
-async fn skip_other<B>(messages: &mut Messages<B>, tag: u64) -> std::result::Result<(), Status>
-where
-    B: Body<Data = Bytes> + Unpin,
-    B::Error: Display,
-{
+async fn skip_other<B: Frames>(messages: &mut Messages<B>, tag: u64) -> std::result::Result<(), Status> {
     match tag & 7 {
         0 => messages.varint().await.map(drop),
         1 => messages.skip(8).await,

@@ -5,7 +5,6 @@
 //! sent from there.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::fmt::Display;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -67,6 +66,11 @@ pub(crate) fn put_prefix(target: &mut BytesMut, length: usize) {
     target.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
 }
 
+/// A body whose frames are read as they arrive.
+pub(crate) trait Frames: Body<Data = Bytes, Error: Display> + Unpin {}
+
+impl<B: Body<Data = Bytes, Error: Display> + Unpin> Frames for B {}
+
 /// The messages in a body.
 #[derive(Debug)]
 pub(crate) struct Messages<B> {
@@ -79,11 +83,7 @@ pub(crate) struct Messages<B> {
     trailers: Option<HeaderMap>,
 }
 
-impl<B> Messages<B>
-where
-    B: Body<Data = Bytes> + Unpin,
-    B::Error: Display,
-{
+impl<B: Frames> Messages<B> {
     /// The messages of `body`, each of at most `limit` bytes.
     pub(crate) fn new(body: B, limit: usize) -> Self {
         Self { body, current: Bytes::new(), left: 0, limit, trailers: None }
@@ -289,29 +289,12 @@ impl MessageBody {
     }
 }
 
-/// The error of a request body that is cut off.
-#[derive(Debug)]
-pub struct CutOff;
-
-impl Display for CutOff {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("the request was given up")
-    }
-}
-
-impl std::error::Error for CutOff {}
-
-impl From<Infallible> for CutOff {
-    fn from(never: Infallible) -> Self {
-        match never {}
-    }
-}
-
 impl Body for MessageBody {
     type Data = Bytes;
-    type Error = CutOff;
+    /// The reason why a request was cut off.
+    type Error = &'static str;
 
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, &'static str>>> {
         let this = self.get_mut();
         loop {
             if let Some(part) = this.parts.pop_front() {
@@ -324,7 +307,9 @@ impl Body for MessageBody {
             match more.poll_recv(context) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Ok(parts))) => this.parts = parts,
-                Poll::Ready(Some(Err(_))) if this.is_request => return Poll::Ready(Some(Err(CutOff))),
+                Poll::Ready(Some(Err(_))) if this.is_request => {
+                    return Poll::Ready(Some(Err("the request was given up")));
+                }
                 Poll::Ready(Some(Err(status))) => {
                     this.status = Some(status);
                     this.more = None;

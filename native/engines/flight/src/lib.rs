@@ -25,7 +25,7 @@ pub(crate) use boundary_bench_kernel::runtime::runtime;
 
 pub use dialect::Dialect;
 pub use engine::{FlightEngine, open};
-pub use grpc::{CutOff, MessageBody};
+pub use grpc::MessageBody;
 pub use ingest::append_to;
 pub use service::{FlightService, Habits, Login, ServiceLimits};
 pub use url::FlightUrl;

@@ -8,6 +8,7 @@ use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, NullArray,
     RecordBatch, RecordBatchOptions, StringArray, TimestampMicrosecondArray, new_null_array,
 };
+use arrow_cast::display::FormatOptions;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use boundary_bench_engine::table::{Column, SqlType, unique_names};
@@ -17,9 +18,7 @@ use boundary_bench_kernel::{Error, Result};
 use crate::engine_error;
 
 /// Options of casts in which a value that does not fit is an error, not a null.
-const EXACT: CastOptions<'static> = CastOptions { safe: false, format_options: FORMAT };
-
-const FORMAT: arrow_cast::display::FormatOptions<'static> = arrow_cast::display::FormatOptions::new();
+const EXACT: CastOptions<'static> = CastOptions { safe: false, format_options: FormatOptions::new() };
 
 /// Our type that holds all values of an Arrow type; `None` if there is none.
 pub(crate) fn sql_type(data_type: &DataType) -> Option<SqlType> {

@@ -53,8 +53,8 @@ pub(crate) fn display(
     options.cancel.check()?;
     let (mut names, mut rows) = (Vec::new(), Vec::new());
     let run = session.run(statement.text, |message| match message {
-        Message::RowDescription(fields) => names = fields.iter().map(|field| field.name.clone()).collect(),
-        Message::Row(row) => rows.push(row.clone()),
+        Message::RowDescription(fields) => names = fields.into_iter().map(|field| field.name).collect(),
+        Message::Row(row) => rows.push(row),
         _ => {}
     });
     drop(guard);

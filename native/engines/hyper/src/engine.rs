@@ -1,6 +1,6 @@
 //! The engine: it chooses the server, the session and the statement for each call.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use boundary_bench_engine::dialect::Dialect;
 use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{
-    BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, Statement, not_a_query,
+    BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, Statement, canonical_file,
+    not_a_query,
 };
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::url::bracketed;
@@ -65,7 +66,11 @@ impl HyperEngine {
         let login = Login { user: DEFAULT_USER.to_owned(), password: None, most_bytes, socket_buffer };
         match place {
             Place::Fresh => Self::own(transport, None, login, copy_bytes),
-            Place::File(path) => Self::own(transport, Some(absolute(&path)?), login, copy_bytes),
+            Place::File(path) => {
+                let file = canonical_file(&path)
+                    .map_err(|problem| engine_error(format!("can't open \"{}\": {problem}", path.display())))?;
+                Self::own(transport, Some(file), login, copy_bytes)
+            }
             Place::Server { host, port, user, password, database } => {
                 let login = Login { user: user.unwrap_or(login.user), password, ..login };
                 Self::attached(transport, (host, port), login, database, copy_bytes)
@@ -154,20 +159,6 @@ impl HyperEngine {
             }
         }
     }
-}
-
-/// The canonical path of a file, so that two spellings of it open one database. The file need not exist.
-fn absolute(path: &Path) -> Result<PathBuf> {
-    let cannot =
-        |problem: &dyn std::fmt::Display| engine_error(format!("can't open \"{}\": {problem}", path.display()));
-    if path.is_dir() {
-        return Err(cannot(&"it is a directory"));
-    }
-    if path.exists() {
-        return path.canonicalize().map_err(|error| cannot(&error));
-    }
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Err(cannot(&"it names no file")) };
-    folder.canonicalize().map(|folder| folder.join(name)).map_err(|error| cannot(&error))
 }
 
 impl Engine for HyperEngine {

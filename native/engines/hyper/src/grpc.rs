@@ -1,6 +1,6 @@
 //! Queries over gRPC, in the three ways of handing a result over that the server has.
 //!
-//! A query is a task on the engine's own threads, which sends the pieces that arrive to the reading thread. So the engine
+//! A query is a task on the threads of all engines, which sends the pieces that arrive to the reading thread. So the engine
 //! can be used from any thread, also from one that runs tasks itself.
 
 use std::pin::pin;
@@ -16,11 +16,11 @@ use boundary_bench_engine::catalog::Row;
 use boundary_bench_engine::sql_text::Statement;
 use boundary_bench_engine::{BatchStream, QueryOptions};
 use boundary_bench_kernel::cancel::CancelGuard;
+use boundary_bench_kernel::runtime::runtime;
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::{Error, Result, lock};
 use hyperdb_api_core::client::Error as ClientError;
 use hyperdb_api_core::client::grpc::{GrpcClient, GrpcConfig, OutputFormat, TransferMode};
-use tokio::runtime::Runtime;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
@@ -48,8 +48,6 @@ const MAX_IDLE: usize = 16;
 /// The gRPC endpoint of a server and a database of it.
 pub(crate) struct Grpc {
     clients: Arc<Clients>,
-    /// The threads of the queries; `None` only during the drop.
-    runtime: Option<Runtime>,
     /// A server of our own, which must outlive the connections.
     _server: Option<Arc<Server>>,
 }
@@ -76,12 +74,6 @@ impl Grpc {
             Transport::GrpcAsync => TransferMode::Async,
             _ => TransferMode::Sync,
         };
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .thread_name("hyper grpc")
-            .enable_all()
-            .build()
-            .map_err(|error| engine_error(format!("can't start threads for gRPC: {error}")))?;
         let config = GrpcConfig::new(format!("http://{address}"))
             .database(database)
             .connect_timeout(CONNECT_TIMEOUT)
@@ -90,8 +82,8 @@ impl Grpc {
         let clients = Arc::new(Clients { config, mode, idle: Mutex::default() });
         let connecting = Arc::clone(&clients);
         let connected =
-            runtime.spawn(async move { connecting.take().await.map(|client| connecting.give_back(client)) });
-        let grpc = Arc::new(Self { clients, runtime: Some(runtime), _server: server });
+            runtime().spawn(async move { connecting.take().await.map(|client| connecting.give_back(client)) });
+        let grpc = Arc::new(Self { clients, _server: server });
         wait(connected).map_err(|error| Error::Internal(error.to_string()))??;
         Ok(grpc)
     }
@@ -126,17 +118,8 @@ impl Grpc {
         let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
         let stop = Arc::new(Notify::new());
         let task = run(Arc::clone(&self.clients), sql.to_owned(), sender, Arc::clone(&stop));
-        let task = self.runtime.as_ref().map(|runtime| runtime.spawn(task));
+        let task = Some(runtime().spawn(task));
         Call { pieces, stop, guard: None, task, _grpc: Arc::clone(self) }
-    }
-}
-
-impl Drop for Grpc {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // Does not wait for the threads: the last user may run on one of them.
-            runtime.shutdown_background();
-        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! run before, the statement is parsed anew in the same round trip.
 
 use arrow_array::RecordBatch;
+use boundary_bench_engine::decimal;
 use boundary_bench_engine::dialect::Dialect;
 use boundary_bench_engine::sql_text::{self, placeholders};
 use boundary_bench_engine::table::SqlType;
@@ -311,7 +312,7 @@ fn encoded(value: &Value) -> Option<Parameter> {
         Value::Bool(value) => Parameter::Binary(vec![u8::from(*value)]),
         Value::Int(value) => Parameter::Binary(value.to_be_bytes().to_vec()),
         Value::Double(value) => Parameter::Binary(value.to_be_bytes().to_vec()),
-        Value::Decimal { value, scale, .. } => Parameter::Text(decimal_text(*value, *scale)),
+        Value::Decimal { value, scale, .. } => Parameter::Text(decimal::format(*value, *scale)),
         Value::Text(text) => Parameter::Text(text.clone()),
         Value::Bytes(bytes) => Parameter::Binary(bytes.clone()),
         // A value that saturates is outside of the server's range.
@@ -320,27 +321,4 @@ fn encoded(value: &Value) -> Option<Parameter> {
             Parameter::Binary(microseconds.saturating_sub(POSTGRES_EPOCH_MICROSECONDS).to_be_bytes().to_vec())
         }
     })
-}
-
-/// A decimal in SQL notation.
-fn decimal_text(value: i128, scale: u8) -> String {
-    let sign = if value < 0 { "-" } else { "" };
-    let scale = usize::from(scale);
-    let digits = format!("{:0>width$}", value.unsigned_abs(), width = scale + 1);
-    let (whole, fraction) = digits.split_at(digits.len() - scale);
-    let point = if scale == 0 { "" } else { "." };
-    format!("{sign}{whole}{point}{fraction}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn decimals_are_written_with_all_their_digits() {
-        assert_eq!(decimal_text(-1_234_567_890, 2), "-12345678.90");
-        assert_eq!(decimal_text(5, 3), "0.005");
-        assert_eq!(decimal_text(-7, 0), "-7");
-        assert_eq!(decimal_text(0, 2), "0.00");
-    }
 }

@@ -210,16 +210,21 @@ impl Connection {
         self.finish()
     }
 
-    /// Reads the messages of the running statement to their end.
-    pub(crate) fn finish(&mut self) -> Answer<()> {
+    /// Reads the messages of the running statement to their end, and gives them to `each`.
+    fn until_ready(&mut self, mut each: impl FnMut(&mut Self, Message) -> Result<()>) -> Answer<()> {
         let mut refusal = None;
         loop {
             match self.receive()? {
                 Message::Failed(error) => refusal = Some(error),
                 Message::Ready => return refusal.map_or(Ok(()), |error| Err(Failure::Refused(error))),
-                _ => {}
+                message => each(self, message)?,
             }
         }
+    }
+
+    /// Reads the messages of the running statement to their end.
+    pub(crate) fn finish(&mut self) -> Answer<()> {
+        self.until_ready(|_, _| Ok(()))
     }
 
     /// Gives the bytes of each row to `each`. Returns `None` once `each` has enough, else the message that follows the
@@ -241,17 +246,15 @@ impl Connection {
     }
 
     /// Runs one statement to its end and gives its messages to `each`.
-    pub(crate) fn run(&mut self, sql: &str, mut each: impl FnMut(&Message)) -> Answer<()> {
+    pub(crate) fn run(&mut self, sql: &str, mut each: impl FnMut(Message)) -> Answer<()> {
         self.send_query(sql)?;
-        let mut refusal = None;
-        loop {
-            match self.receive()? {
-                Message::Failed(error) => refusal = Some(error),
-                Message::Ready => return refusal.map_or(Ok(()), |error| Err(Failure::Refused(error))),
-                Message::CopyIn => self.end_copy("no data comes with this statement")?,
-                message => each(&message),
+        self.until_ready(|session, message| match message {
+            Message::CopyIn => session.end_copy("no data comes with this statement"),
+            message => {
+                each(message);
+                Ok(())
             }
-        }
+        })
     }
 
     /// Runs one statement and returns its command tag, "" if there is none.
@@ -259,7 +262,7 @@ impl Connection {
         let mut tag = String::new();
         self.run(sql, |message| {
             if let Message::Complete(text) = message {
-                tag.clone_from(text);
+                tag = text;
             }
         })?;
         Ok(tag)
@@ -270,7 +273,7 @@ impl Connection {
         let mut rows = Vec::new();
         self.run(sql, |message| {
             if let Message::Row(row) = message {
-                rows.push(row.clone());
+                rows.push(row);
             }
         })?;
         Ok(rows)
@@ -299,15 +302,14 @@ impl Connection {
     pub(crate) fn finish_copy(&mut self) -> Answer<u64> {
         self.begin_message(b'c', 0)?;
         self.flush()?;
-        let (mut refusal, mut rows) = (None, 0);
-        loop {
-            match self.receive()? {
-                Message::Failed(error) => refusal = Some(error),
-                Message::Complete(tag) => rows = rows_of(&tag),
-                Message::Ready => return refusal.map_or(Ok(rows), |error| Err(Failure::Refused(error))),
-                _ => {}
+        let mut rows = 0;
+        self.until_ready(|_, message| {
+            if let Message::Complete(tag) = message {
+                rows = rows_of(&tag);
             }
-        }
+            Ok(())
+        })?;
+        Ok(rows)
     }
 
     /// Aborts a `COPY ... FROM STDIN`. A socket that is closed without this leaves the table locked.
@@ -348,10 +350,9 @@ impl Connection {
         let body = &self.read[self.position..self.position + length];
         self.position += length;
         Ok(match kind {
-            b'D' => Message::Row(row_of(body).ok_or_else(malformed)?),
+            b'D' => Message::Row(row_of(body)?),
             b'T' => Message::RowDescription(fields_of(body).ok_or_else(malformed)?),
             b'G' => Message::CopyIn,
-            b'H' => Message::CopyOut,
             b'C' => Message::Complete(text_of(body)),
             b'E' => Message::Failed(error_of(body)),
             b'Z' => {

@@ -16,15 +16,8 @@ const MAX_WORKERS: u32 = 256;
 /// Minimum number of workers of a private server whose URI names none: with fewer, nothing is exchanged among workers.
 const LEAST_WORKERS: u32 = 2;
 
-/// The address of a Sail: `sail:` (a private server with as many workers as there are cores, at least two), `sail:?workers=N`, or
+/// A server, by its URI: `sail:` (a private server with as many workers as there are cores, at least two), `sail:?workers=N`, or
 /// `sail://host:port` and `sail+tls://...` with the login and the options of a [`FlightUrl`] (a running server).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Uri {
-    /// The server.
-    pub place: Place,
-}
-
-/// A server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// A private server, and the number of its workers.
@@ -36,7 +29,7 @@ pub enum Place {
     Server(Box<FlightUrl>),
 }
 
-impl FromStr for Uri {
+impl FromStr for Place {
     type Err = Error;
 
     /// The error repeats nothing of the text, which may hold a password.
@@ -54,7 +47,7 @@ impl FromStr for Uri {
             let rest = text.strip_prefix(SAIL.name).unwrap_or_default();
             let mut url: FlightUrl = format!("flight{rest}").parse()?;
             url.dialect.get_or_insert(Dialect::Spark);
-            return Ok(Self { place: Place::Server(Box::new(url)) });
+            return Ok(Self::Server(Box::new(url)));
         }
         if scheme != SAIL.name || !path.is_empty() {
             return Err(invalid("a private server has neither TLS nor a path"));
@@ -65,7 +58,7 @@ impl FromStr for Uri {
         });
         options.end().map_err(invalid)?;
         let workers = workers.transpose()?.unwrap_or_else(usual_workers);
-        Ok(Self { place: Place::Private { workers } })
+        Ok(Self::Private { workers })
     }
 }
 
@@ -79,7 +72,7 @@ mod tests {
     use super::*;
 
     fn place(text: &str) -> Place {
-        text.parse::<Uri>().unwrap().place
+        text.parse().unwrap()
     }
 
     #[test]
@@ -107,7 +100,7 @@ mod tests {
             "sail://u:secret@host:1?workers=2",
             "sails:",
         ] {
-            let error = text.parse::<Uri>().unwrap_err();
+            let error = text.parse::<Place>().unwrap_err();
             assert_eq!(error.code(), "BB_INVALID_ARGUMENT", "{text}");
             assert!(!error.to_string().contains("secret"), "{error}");
         }

@@ -26,13 +26,13 @@ pub(super) trait Reader {
     /// # Errors
     /// See [`Self::add`].
     fn add_points(&mut self, points: &Points<'_>) -> Result<()> {
-        for series in points.series() {
-            for (field, _) in points.shapes().iter().flat_map(|shape| &shape.fields) {
+        for series in &points.series {
+            for (field, _) in points.shapes.iter().flat_map(|shape| &shape.fields) {
                 self.add_names(series, field)?;
             }
         }
-        let values: Vec<f64> = points.values().iter().map(|bits| f64::from_bits(*bits)).collect();
-        self.add(&values, points.times(), 1)
+        let values: Vec<f64> = points.values.iter().map(|bits| f64::from_bits(*bits)).collect();
+        self.add(&values, &points.times, 1)
     }
 }
 

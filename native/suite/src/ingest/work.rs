@@ -1,6 +1,5 @@
 //! The work of each stage on a body, and the sums of its results.
 
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,17 +7,16 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, TimestampNanosecondType};
 use boundary_bench_codecs::arrow::columns_to_arrow;
-use boundary_bench_codecs::line::{LineHead, LineOptions, parse_lines_into, put_columns};
+use boundary_bench_codecs::line::{LineHead, parse_lines_into, put_columns};
 use boundary_bench_codecs::msgpack::{ColumnBuffers, ColumnarBatch, ColumnsWriter, columns_to_points, decode_columns};
-use boundary_bench_codecs::points::{FieldKind, Shape};
-use boundary_bench_codecs::{MOST_POINTS, Points, Precision};
+use boundary_bench_codecs::{MOST_POINTS, Points, Precision, ReadOptions};
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_point_store::{Database, Entry, Registry, Wal, read_entry, replay};
 
 use super::reader::Reader;
 use super::{InputBatch, MILLISECOND, Stage, StageSpec, columns_writer, line_head};
 
-const LINES: LineOptions = LineOptions { precision: Precision::Milliseconds, now: 0, most_points: MOST_POINTS };
+const LINES: ReadOptions = ReadOptions { precision: Precision::Milliseconds, now: 0, most_points: MOST_POINTS };
 
 /// The database in which the stages register series.
 const DATABASE: &str = "benchdb";
@@ -144,8 +142,7 @@ impl Work {
     /// Registers and logs columns as they are, without converting them to points.
     fn log_columns(&mut self, batch: &ColumnarBatch<'_>) -> Result<()> {
         let series = [batch.head.series()];
-        let fields = vec![(Cow::Borrowed(batch.head.field), FieldKind::Float)];
-        let shapes = [Shape { measurement: Cow::Borrowed(batch.head.measurement), fields }];
+        let shapes = [batch.head.shape()];
         if let (Some((registry, database)), Some(wal)) = (&self.registry, &self.wal) {
             registry.register(database, &series, &shapes)?;
             let entry = Entry::of_columns(DATABASE, batch, (&series, &shapes), Precision::Milliseconds, 0);
@@ -157,7 +154,7 @@ impl Work {
     /// Registers points and logs them, if the stage does so.
     fn take_points(&mut self, points: Points<'_>) -> Result<usize> {
         if let Some((registry, database)) = &self.registry {
-            registry.register(database, points.series(), points.shapes())?;
+            registry.register(database, &points.series, &points.shapes)?;
         }
         if let Some(wal) = &self.wal {
             wal.append(|out| Entry::of_points(DATABASE, &points).write(out))?;

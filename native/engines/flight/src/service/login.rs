@@ -1,21 +1,18 @@
 //! Authentication: none, or by user and password, once for a token or with each call.
 
-use std::fmt::Display;
-
 use arrow_flight::{BasicAuth, HandshakeRequest, HandshakeResponse};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_PAD_INDIFFERENT};
 use boundary_bench_kernel::{Result, random};
 use bytes::Bytes;
 use hyper::Response;
-use hyper::body::Body;
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use hyper::http::request;
 use prost::Message;
 use tonic::Status;
 
 use super::{Login, one};
-use crate::grpc::{self, MessageBody, Messages};
+use crate::grpc::{self, Frames, MessageBody, Messages};
 
 /// The check of logins.
 pub(super) struct Door {
@@ -51,11 +48,11 @@ impl Door {
     }
 
     /// Answers a handshake: returns the token for a login in the headers or in the first message.
-    pub(super) async fn shake_hands<B>(&self, head: &request::Parts, mut messages: Messages<B>) -> Response<MessageBody>
-    where
-        B: Body<Data = Bytes> + Unpin,
-        B::Error: Display,
-    {
+    pub(super) async fn shake_hands<B: Frames>(
+        &self,
+        head: &request::Parts,
+        mut messages: Messages<B>,
+    ) -> Response<MessageBody> {
         let mut known = self.login.is_none() || self.knows(&head.headers);
         if !known {
             let request: std::result::Result<Option<HandshakeRequest>, Status> = messages.next().await;

@@ -39,7 +39,7 @@ pub use self::habits::Habits;
 use self::login::Door;
 use self::patient::Patient;
 use self::prepared::Statements;
-use crate::grpc::{self, MessageBody, Messages, ONLY_READS, Parts, SERVICE, framed};
+use crate::grpc::{self, Frames, MessageBody, Messages, ONLY_READS, Parts, SERVICE, framed};
 use crate::status::of_error;
 
 type Answered = std::result::Result<MessageBody, Status>;
@@ -155,11 +155,10 @@ impl FlightService {
     }
 
     /// Answers one call.
-    pub async fn answer<B>(self: &Arc<Self>, request: Request<B>) -> Response<MessageBody>
-    where
-        B: Body<Data = Bytes> + Unpin + Send + 'static,
-        B::Error: Display,
-    {
+    pub async fn answer<B: Body<Data = Bytes, Error: Display> + Unpin + Send + 'static>(
+        self: &Arc<Self>,
+        request: Request<B>,
+    ) -> Response<MessageBody> {
         let (head, body) = request.into_parts();
         let deadline = grpc::timeout(&head.headers).map(|timeout| Instant::now() + timeout);
         let method = head.uri.path().strip_prefix(SERVICE).unwrap_or_default();
@@ -186,11 +185,13 @@ impl FlightService {
         }
     }
 
-    async fn call<B>(self: &Arc<Self>, method: &str, head: &request::Parts, body: B, call: &Call) -> Answered
-    where
-        B: Body<Data = Bytes> + Unpin + Send + 'static,
-        B::Error: Display,
-    {
+    async fn call<B: Frames + Send + 'static>(
+        self: &Arc<Self>,
+        method: &str,
+        head: &request::Parts,
+        body: B,
+        call: &Call,
+    ) -> Answered {
         let mut messages = Messages::new(body, self.limits.message);
         match method {
             "GetFlightInfo" => {

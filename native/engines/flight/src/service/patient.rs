@@ -1,6 +1,6 @@
 //! The body of a call, read with a time-out.
 
-use std::fmt::{Display, Formatter};
+use std::fmt::Display;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,36 +31,27 @@ impl<B> Patient<B> {
     }
 }
 
-/// The error of a body that is incomplete.
-#[derive(Debug)]
-pub(super) struct Unfinished(String);
-
-impl Display for Unfinished {
-    fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
 impl<B> Body for Patient<B>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Display,
 {
     type Data = Bytes;
-    type Error = Unfinished;
+    /// The reason why the body is incomplete.
+    type Error = String;
 
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Unfinished>>> {
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, String>>> {
         let this = self.get_mut();
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
             this.is_waiting = false;
-            return Poll::Ready(frame.map(|frame| frame.map_err(|error| Unfinished(error.to_string()))));
+            return Poll::Ready(frame.map(|frame| frame.map_err(|error| error.to_string())));
         }
         if !std::mem::replace(&mut this.is_waiting, true) {
             this.ends.as_mut().reset(Instant::now() + this.patience);
         }
         std::task::ready!(this.ends.as_mut().poll(context));
         this.is_lost.store(true, Ordering::Release);
-        Poll::Ready(Some(Err(Unfinished(stalled_sender(this.patience).to_string()))))
+        Poll::Ready(Some(Err(stalled_sender(this.patience).to_string())))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -1,6 +1,5 @@
 //! `DoPut`: the commands, parameters and rows to insert that clients send.
 
-use std::fmt::Display;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -16,8 +15,6 @@ use boundary_bench_engine::{CreateMode, Engine, Ingest, Value};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::workers::Place;
 use boundary_bench_kernel::{Error, Result};
-use bytes::Bytes;
-use hyper::body::Body;
 use prost::Message;
 use tokio::sync::mpsc;
 use tonic::Status;
@@ -25,7 +22,7 @@ use tonic::Status;
 use super::query::no_transaction;
 use super::{Answered, Call, FlightService, command, not_offered, one, refused};
 use crate::data::{BatchReader, Data, Decoded};
-use crate::grpc::Messages;
+use crate::grpc::{Frames, Messages};
 use crate::status::of_error;
 use crate::values::{by_name, columns_of, rows};
 
@@ -36,11 +33,7 @@ const AHEAD: usize = 2;
 const MAX_PARAMETER_ROWS: usize = 1 << 20;
 
 impl FlightService {
-    pub(super) async fn put<B>(self: &Arc<Self>, mut messages: Messages<B>, call: &Call) -> Answered
-    where
-        B: Body<Data = Bytes> + Unpin,
-        B::Error: Display,
-    {
+    pub(super) async fn put<B: Frames>(self: &Arc<Self>, mut messages: Messages<B>, call: &Call) -> Answered {
         let first = Data::next(&mut messages).await?;
         let first = first.ok_or_else(|| Status::invalid_argument("the call has no message"))?;
         let descriptor = first.descriptor.as_ref();
@@ -77,16 +70,12 @@ impl FlightService {
     }
 
     /// Inserts the rows of a stream, all of them or none.
-    async fn ingest<B>(
+    async fn ingest<B: Frames>(
         self: &Arc<Self>,
         target: CommandStatementIngest,
         mut stream: Batches<B>,
         call: &Call,
-    ) -> std::result::Result<u64, Status>
-    where
-        B: Body<Data = Bytes> + Unpin,
-        B::Error: Display,
-    {
+    ) -> std::result::Result<u64, Status> {
         let schema = stream.schema().await?;
         let here =
             |given: &Option<String>, own: &str| given.as_deref().is_none_or(|name| name.is_empty() || name == own);
@@ -207,11 +196,7 @@ struct Batches<B> {
     first: Option<Data>,
 }
 
-impl<B> Batches<B>
-where
-    B: Body<Data = Bytes> + Unpin,
-    B::Error: Display,
-{
+impl<B: Frames> Batches<B> {
     async fn next(&mut self) -> std::result::Result<Option<Decoded>, Status> {
         let data = match self.first.take() {
             Some(first) => Some(first),

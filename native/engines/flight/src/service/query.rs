@@ -7,14 +7,15 @@ use arrow_flight::sql::{Any, Command, CommandStatementQuery, ProstMessageExt, Ti
 use arrow_flight::{FlightDescriptor, FlightEndpoint, FlightInfo, IpcMessage, SchemaAsIpc, Ticket};
 use arrow_ipc::writer::IpcWriteOptions;
 use arrow_schema::Schema;
+use boundary_bench_engine::dialect;
 use boundary_bench_engine::lanes::reader::QueryReader;
 use boundary_bench_engine::lanes::statement::{BoundStatement, PreparedStatement};
 use boundary_bench_engine::table::arrow_schema_of;
 use boundary_bench_engine::{QueryOptions, not_a_query};
+use boundary_bench_kernel::Result;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::workers::stalled_reader;
-use boundary_bench_kernel::{Error, Result};
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
 use tokio::sync::mpsc;
@@ -248,9 +249,7 @@ pub(super) fn columns_of(statement: &PreparedStatement) -> Option<Schema> {
 
 pub(super) fn no_transaction(transaction: Option<&Bytes>) -> std::result::Result<(), Status> {
     match transaction {
-        Some(id) if !id.is_empty() => Err(of_error(&Error::Unsupported(
-            "a transaction can't span calls; give all its statements in one call, which runs them as one".to_owned(),
-        ))),
+        Some(id) if !id.is_empty() => Err(of_error(&dialect::no_transaction())),
         _ => Ok(()),
     }
 }

@@ -68,7 +68,6 @@ pub fn messages(socket: UnixStream) -> Result<Vec<String>> {
                 said
             }
             Message::CopyIn => "copy in".to_owned(),
-            Message::CopyOut => "copy out".to_owned(),
             Message::Complete(tag) => format!("complete {tag}: {}", super::rows_changed(&tag)),
             Message::Failed(error) => format!("failed {error:?} {}", error.is_unloading()),
             Message::Ready => format!("ready {:?}", connection.status()),

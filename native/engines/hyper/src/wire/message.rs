@@ -20,8 +20,6 @@ pub(crate) enum Message {
     RowDescription(Vec<Field>),
     /// The server waits for the data of `COPY ... FROM STDIN`.
     CopyIn,
-    /// The server begins with the data of `COPY ... TO STDOUT`.
-    CopyOut,
     /// A statement is done; its command tag, such as `INSERT 0 3`.
     Complete(String),
     /// A statement failed; the server's error.
@@ -119,25 +117,13 @@ pub(super) fn error_of(body: &[u8]) -> ServerError {
     ServerError { code: field(b'C').unwrap_or_default(), text }
 }
 
-pub(super) fn row_of(body: &[u8]) -> Option<Vec<Option<String>>> {
-    let (count, mut rest) = body.split_at_checked(2)?;
-    let count = u16::from_be_bytes(count.try_into().ok()?);
-    let mut row = Vec::with_capacity(count.into());
-    for _ in 0..count {
-        let (length, after) = rest.split_at_checked(4)?;
-        let length = i32::from_be_bytes(length.try_into().ok()?);
-        rest = after;
-        row.push(match usize::try_from(length) {
-            Ok(length) => {
-                let (value, after) = rest.split_at_checked(length)?;
-                rest = after;
-                Some(String::from_utf8_lossy(value).into_owned())
-            }
-            // -1 is NULL.
-            Err(_) => None,
-        });
+/// The values of a row as texts, `None` for NULL.
+pub(super) fn row_of(body: &[u8]) -> Result<Vec<Option<String>>> {
+    if body.len() < 2 {
+        return Err(malformed());
     }
-    Some(row)
+    let text = |value: Option<&[u8]>| value.map(|value| String::from_utf8_lossy(value).into_owned());
+    values_of(body).map(|value| value.map(text)).collect()
 }
 
 pub(super) fn fields_of(body: &[u8]) -> Option<Vec<Field>> {
