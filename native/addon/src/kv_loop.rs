@@ -20,36 +20,16 @@ struct Results(Frame);
 impl Protocol for Results {
     type Session = Session;
 
-    fn results(&self) -> &[u8] {
-        self.0.bytes()
-    }
-
-    fn clear_results(&mut self) {
-        self.0.clear();
-    }
-
-    fn take_results(&mut self) -> Vec<u8> {
-        self.0.take()
-    }
-
-    fn unsent(session: &Session) -> &[u8] {
-        session.unsent()
+    fn frame(&mut self) -> &mut Frame {
+        &mut self.0
     }
 
     fn sent(&mut self, session: &mut Session, bytes: usize) {
         session.sent(bytes);
     }
 
-    fn room(session: &mut Session) -> &mut [u8] {
-        session.room()
-    }
-
     fn received(&mut self, session: &mut Session, bytes: usize) -> Result<()> {
         session.received(bytes, &mut self.0)
-    }
-
-    fn in_flight(session: &Session) -> usize {
-        session.in_flight()
     }
 
     fn lost(&mut self, session: &mut Session, error: &std::io::Error) -> Error {

@@ -3,7 +3,6 @@
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
 
 use boundary_bench_kernel::socket::lost;
 use boundary_bench_kernel::stream::Stream;
@@ -14,15 +13,11 @@ use crate::place::Place;
 use crate::response::Response;
 use crate::session::Session;
 
-/// A connection that was answered this recently is not probed before its next use.
-const FRESH: Duration = Duration::from_millis(1);
-
 /// A connection and the requests in flight on it, named by their positions in the call.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: Stream,
     session: Session<usize>,
-    answered: Instant,
     /// The error that writing has told, after which reading finds an end.
     failure: Option<io::Error>,
 }
@@ -30,14 +25,14 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) async fn open(place: &Place) -> Result<Self> {
         let stream = place.open_stream().await?;
-        Ok(Self { stream, session: Session::new(place.options.most_bytes), answered: Instant::now(), failure: None })
+        Ok(Self { stream, session: Session::new(place.options.most_bytes), failure: None })
     }
 
     /// Whether a request can be sent: a server may close an idle connection at any time.
     pub(crate) async fn is_usable(&mut self) -> bool {
         !self.session.is_over()
             && self.session.in_flight() == 0
-            && (self.answered.elapsed() < FRESH || self.stream.is_quiet().await)
+            && (!self.session.has_rested() || self.stream.is_quiet().await)
     }
 
     pub(crate) fn session(&mut self) -> &mut Session<usize> {
@@ -92,9 +87,6 @@ impl Connection {
                     self.session.received(bytes);
                     while let Some(arrived) = self.session.next_response()? {
                         take(arrived.ticket, self.session.response(&arrived));
-                    }
-                    if self.session.in_flight() == 0 {
-                        self.answered = Instant::now();
                     }
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(lost_at(place, &error))),

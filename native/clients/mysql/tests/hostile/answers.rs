@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use boundary_bench_engine::Engine;
 use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::driven_stream::Driven;
 use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::resources::{peak_rss, reset_peak_rss};
 use boundary_bench_kernel::{Error, Result};
