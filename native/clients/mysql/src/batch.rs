@@ -74,22 +74,6 @@ pub struct StatementRows {
 }
 
 impl Batch {
-    /// A batch of one statement, run with each of the lists.
-    #[must_use]
-    pub fn of(sql: impl Into<String>, lists: CellLists) -> Self {
-        let order = vec![0; lists.len()];
-        Self { statements: vec![StatementLists { sql: sql.into(), lists, is_text: false }], order }
-    }
-
-    /// A batch of one statement without parameters, sent as text and run once.
-    ///
-    /// # Errors
-    /// No error occurs: one list of no values is always valid.
-    pub fn text(sql: impl Into<String>) -> Result<Self> {
-        let lists = CellLists::new(Vec::new(), 1, 0)?;
-        Ok(Self { statements: vec![StatementLists { sql: sql.into(), lists, is_text: true }], order: vec![0] })
-    }
-
     /// The index of each request's list among those of its statement.
     fn lists(&self) -> Result<Vec<usize>> {
         let mut next = vec![0; self.statements.len()];

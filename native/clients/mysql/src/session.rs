@@ -21,7 +21,7 @@ type Answer<T> = std::result::Result<T, Failure>;
 
 /// A connection with one caller.
 pub struct SqlSession {
-    lease: Lease,
+    pub(crate) lease: Lease,
 }
 
 impl SqlSession {
@@ -42,12 +42,6 @@ impl SqlSession {
     #[must_use]
     pub fn version(&self) -> &str {
         self.lease.connection.version()
-    }
-
-    /// Whether the server takes packets of many rows.
-    #[must_use]
-    pub fn has_bulk(&self) -> bool {
-        self.lease.connection.has_bulk()
     }
 
     /// Checks that the server answers.
@@ -128,7 +122,8 @@ impl SqlSession {
         }
     }
 
-    /// Inserts rows as [`crate::SqlClient::insert_rows`] does, into a table of the connection's database.
+    /// Inserts rows into columns of a table of the connection's database, all or none of them, and returns their number. Within a
+    /// transaction of the connection they become part of it.
     ///
     /// # Errors
     /// [`Failure`] of either kind.
