@@ -10,11 +10,13 @@ use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::driven_stream::Driven;
 use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::resources::{peak_rss, reset_peak_rss};
+use boundary_bench_kernel::testing::certificate;
+use boundary_bench_kernel::tls::Trust;
 use boundary_bench_mysql::{Connection, DrivenSession, MysqlEngine, Shapes, Submission, Url};
 use tokio::io::AsyncWriteExt;
 
 use crate::common::{Client, text};
-use crate::scripted::{OK, PLAIN, Say, Scripted, greeting, hear, listen, one_column, packet};
+use crate::scripted::{OK, PLAIN, Say, Scripted, WITH_TLS, greeting, hear, listen, one_column, packet};
 
 /// The memory that a server may make this process use, in bytes, including that of the tests themselves.
 const LITTLE: u64 = 300 << 20;
@@ -122,6 +124,29 @@ async fn an_answer_that_comes_byte_by_byte_is_read() {
     let mut connection = Connection::open(&url).await.unwrap();
     connection.run("SLOW").await.unwrap();
     assert!(connection.is_idle());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_statement_is_sent_whole_over_tls_to_a_server_that_reads_late() {
+    let (listener, url) = listen().await;
+    let acceptor = certificate("loopback").acceptor(&[]).unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(&greeting(1, WITH_TLS, "mysql_native_password")).await.unwrap();
+        hear(&mut stream).await.unwrap();
+        let mut stream = acceptor.accept(stream).await.unwrap();
+        hear(&mut stream).await.unwrap();
+        stream.write_all(&packet(3, OK)).await.unwrap();
+        // The client fills the buffers of both sockets, and TLS's own.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        hear(&mut stream).await.unwrap();
+        stream.write_all(&packet(1, OK)).await.unwrap();
+        // The stream stays open until the client is done.
+        hear(&mut stream).await
+    });
+    let mut connection = Connection::open(&Url { tls: Some(Trust::Anyone), ..url }).await.unwrap();
+    let long = "x".repeat(15 << 20);
+    tokio::time::timeout(Duration::from_secs(20), connection.run(&long)).await.expect("no answer").unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
