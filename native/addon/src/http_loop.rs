@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use boundary_bench_event_loop::{Protocol, Socket, Sockets};
-use boundary_bench_http::{Dispatch, DrivenSession, Frame, Sessions, Submission};
+use boundary_bench_http::{Dispatch, DrivenSession, Frame, Sessions, groups};
 use boundary_bench_kernel::{Error, Result};
 use napi::Env;
 use napi::bindgen_prelude::{Function, Unknown};
@@ -112,7 +112,7 @@ impl HttpLoop {
         self.sockets.with(env, |state| {
             let mut touched = Vec::new();
             let mut sockets = LoopSockets { sockets: &mut state.sockets, closed: Vec::new() };
-            for group in Submission::new(submission) {
+            for group in groups(submission) {
                 state.protocol.0.submit(&group.map_err(js)?, &mut sockets, &mut touched);
             }
             for number in sockets.closed {

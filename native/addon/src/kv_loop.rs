@@ -3,7 +3,7 @@
 use boundary_bench_event_loop::Protocol;
 use boundary_bench_kernel::frame::word;
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_redis::{Frame, Session, Submission};
+use boundary_bench_redis::{Frame, Session, requests};
 use napi::Env;
 use napi::bindgen_prelude::{Function, Unknown};
 use napi_derive::napi;
@@ -83,7 +83,7 @@ impl KvLoop {
         let submission = unsafe { submission_bytes(env, &submission, bytes) }?;
         self.sockets.with(env, |state| {
             let mut touched = Vec::new();
-            for request in Submission::new(submission) {
+            for request in requests(submission) {
                 let request = request.map_err(js)?;
                 let index = request.connection as usize;
                 if let Some(socket) = state.sockets.get_mut(index).and_then(Option::as_mut) {

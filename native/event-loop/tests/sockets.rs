@@ -62,7 +62,7 @@ impl Protocol for UntilClose {
 
     fn lost(&mut self, session: &mut Transfer, error: &std::io::Error) -> Error {
         self.lost.push((session.received.clone(), error.kind()));
-        lost("the server", error)
+        lost(&"the server", error)
     }
 
     fn ended(&mut self, _: usize, _: &mut Transfer, _: &Error) {}

@@ -118,9 +118,7 @@ impl PrivateTarget {
         match self {
             Self::Mysql(server) => vec![server.process_id()],
             Self::Redis(server) => vec![server.process_id()],
-            Self::RedisCluster(cluster) => {
-                cluster.masters().iter().map(boundary_bench_redis::Server::process_id).collect()
-            }
+            Self::RedisCluster(cluster) => cluster.masters().iter().map(|master| master.process_id()).collect(),
             Self::Http(server) => vec![server.process_id()],
         }
     }

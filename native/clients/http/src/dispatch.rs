@@ -43,7 +43,7 @@ impl DrivenSession {
     /// The session of a new connection of this pool.
     #[must_use]
     pub fn new(pool: u32, place: &Place) -> Self {
-        Self { session: Session::new(place.options().most_bytes), pool: pool as usize }
+        Self { session: Session::new(place.options.most_bytes), pool: pool as usize }
     }
 
     /// Whether no request is in flight and none was answered lately: the server may have closed the connection.
@@ -174,7 +174,7 @@ impl Dispatch {
             }
             return;
         };
-        let pipelining = pool.place.options().pipelining;
+        let pipelining = pool.place.options.pipelining;
         let share = count.div_ceil(pool.members.len().max(1)).min(pipelining);
         let mut members = pool.members.iter();
         // The session that the next request goes to, and the number of the group's requests that it has.
@@ -202,14 +202,14 @@ impl Dispatch {
             if let Some(number) = session
                 && let Some(driven) = sessions.session(number)
             {
-                driven.session.submit(ticket, pool.place.head(), &request);
+                driven.session.submit(ticket, &pool.place.head, &request);
                 taken += 1;
                 if touched.last() != Some(&number) {
                     touched.push(number);
                 }
             } else if let Some(Some(open)) = self.groups.get_mut(slot) {
                 let start = open.written.len();
-                pool.place.head().write(&mut open.written, &request);
+                pool.place.head.write(&mut open.written, &request);
                 let message = start..open.written.len();
                 pool.queue.push_back(Queued { ticket, is_head: request.method == Method::Head, message });
             }
@@ -220,7 +220,7 @@ impl Dispatch {
     /// Gives a session queued requests of its pool, as many as it has room for.
     pub fn feed(&mut self, driven: &mut DrivenSession) {
         let Some(Some(pool)) = self.pools.get_mut(driven.pool) else { return };
-        while !driven.session.is_over() && driven.session.in_flight() < pool.place.options().pipelining {
+        while !driven.session.is_over() && driven.session.in_flight() < pool.place.options.pipelining {
             let Some(queued) = pool.queue.pop_front() else { return };
             // The group of a queued request may have been cancelled since.
             if let Some(open) = open_group(&self.groups, queued.ticket) {

@@ -88,6 +88,11 @@ impl<T> Session<T> {
         self.output.unsent()
     }
 
+    /// The bytes to be sent, and the buffer to receive into.
+    pub(crate) fn unsent_and_room(&mut self) -> (&[u8], &mut [u8]) {
+        (self.output.unsent(), self.reader.room())
+    }
+
     /// Marks this many of the unsent bytes as sent.
     pub fn sent(&mut self, bytes: usize) {
         self.output.sent(bytes);

@@ -174,7 +174,7 @@ fn enter_values(entered: &mut Entered, keys: usize, reply: Reply<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::submission::Submission;
+    use crate::submission::requests;
 
     fn submit(session: &mut Session, id: u32, kind: u32, counts: &[u32], arguments: &[&[u8]]) {
         let mut words = vec![0, id, kind, u32::try_from(counts.len()).unwrap()];
@@ -185,7 +185,7 @@ mod tests {
         for argument in arguments {
             bytes.extend_from_slice(argument);
         }
-        for request in Submission::new(&bytes) {
+        for request in requests(&bytes) {
             session.submit(&request.unwrap());
         }
     }
