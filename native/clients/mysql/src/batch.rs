@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use boundary_bench_kernel::{Error, Result, response_limit};
 
 use crate::cells::{CellLists, put_parameters};
-use crate::codec::{Done, Failure, Field, command};
+use crate::codec::{Answer, Done, Failure, Field, command};
 use crate::connection::{CELL_BYTES, Prepared, Started};
 use crate::pool::Session;
 use crate::rows::{Form, RowBuilder, RowShape};
@@ -227,7 +227,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    async fn receive(&mut self, session: &mut Session, request: usize) -> std::result::Result<(), Failure> {
+    async fn receive(&mut self, session: &mut Session, request: usize) -> Answer<()> {
         let index = self.batch.order[request] as usize;
         let (state, statement) = (&mut self.statements[index], &self.batch.statements[index].sql);
         let outcome = &mut self.outcomes[request];
