@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use boundary_bench_event_loop::LoopDriver;
-use boundary_bench_http::{HttpOptions, Place, SharedClient, StreamedResponse, Submission, Url, Version};
+use boundary_bench_http::{HttpOptions, Place, SharedClient, StreamedResponse, Url, Version, groups};
 use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result, lock};
@@ -123,7 +123,7 @@ impl HttpPlace {
         promise(env, async move {
             let _entry = in_flight.enter(token.clone());
             let opened = async {
-                let group = Submission::new(&submission).next().transpose()?;
+                let group = groups(&submission).next().transpose()?;
                 let request = group.and_then(|group| group.requests().next());
                 let request = request.ok_or_else(|| Error::InvalidArgument("there is no request".to_owned()))?;
                 StreamedResponse::open(&place, &request?).await

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use boundary_bench_event_loop::{Protocol, Socket, Sockets};
-use boundary_bench_http::{Dispatch, DrivenSession, Sessions, Submission};
+use boundary_bench_http::{Dispatch, DrivenSession, Frame, Sessions, groups};
 use boundary_bench_kernel::{Error, Result};
 use napi::Env;
 use napi::bindgen_prelude::{Function, Unknown};
@@ -21,40 +21,16 @@ struct Groups(Dispatch);
 impl Protocol for Groups {
     type Session = DrivenSession;
 
-    fn results(&self) -> &[u8] {
-        self.0.results()
-    }
-
-    fn clear_results(&mut self) {
-        self.0.frame().clear();
-    }
-
-    fn take_results(&mut self) -> Vec<u8> {
-        self.0.frame().take()
-    }
-
-    fn unsent(session: &DrivenSession) -> &[u8] {
-        session.unsent()
+    fn frame(&mut self) -> &mut Frame {
+        self.0.frame()
     }
 
     fn sent(&mut self, session: &mut DrivenSession, bytes: usize) {
         session.sent(bytes);
     }
 
-    fn room(session: &mut DrivenSession) -> &mut [u8] {
-        session.room()
-    }
-
     fn received(&mut self, session: &mut DrivenSession, bytes: usize) -> Result<()> {
         self.0.received(session, bytes)
-    }
-
-    fn in_flight(session: &DrivenSession) -> usize {
-        session.in_flight()
-    }
-
-    fn is_over(session: &DrivenSession) -> bool {
-        session.is_over()
     }
 
     fn lost(&mut self, session: &mut DrivenSession, error: &std::io::Error) -> Error {
@@ -136,7 +112,7 @@ impl HttpLoop {
         self.sockets.with(env, |state| {
             let mut touched = Vec::new();
             let mut sockets = LoopSockets { sockets: &mut state.sockets, closed: Vec::new() };
-            for group in Submission::new(submission) {
+            for group in groups(submission) {
                 state.protocol.0.submit(&group.map_err(js)?, &mut sockets, &mut touched);
             }
             for number in sockets.closed {

@@ -3,7 +3,7 @@
 use boundary_bench_event_loop::Protocol;
 use boundary_bench_kernel::frame::word;
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_redis::{Frame, Session, Submission};
+use boundary_bench_redis::{Frame, Session, requests};
 use napi::Env;
 use napi::bindgen_prelude::{Function, Unknown};
 use napi_derive::napi;
@@ -20,36 +20,16 @@ struct Results(Frame);
 impl Protocol for Results {
     type Session = Session;
 
-    fn results(&self) -> &[u8] {
-        self.0.bytes()
-    }
-
-    fn clear_results(&mut self) {
-        self.0.clear();
-    }
-
-    fn take_results(&mut self) -> Vec<u8> {
-        self.0.take()
-    }
-
-    fn unsent(session: &Session) -> &[u8] {
-        session.unsent()
+    fn frame(&mut self) -> &mut Frame {
+        &mut self.0
     }
 
     fn sent(&mut self, session: &mut Session, bytes: usize) {
         session.sent(bytes);
     }
 
-    fn room(session: &mut Session) -> &mut [u8] {
-        session.room()
-    }
-
     fn received(&mut self, session: &mut Session, bytes: usize) -> Result<()> {
         session.received(bytes, &mut self.0)
-    }
-
-    fn in_flight(session: &Session) -> usize {
-        session.in_flight()
     }
 
     fn lost(&mut self, session: &mut Session, error: &std::io::Error) -> Error {
@@ -103,7 +83,7 @@ impl KvLoop {
         let submission = unsafe { submission_bytes(env, &submission, bytes) }?;
         self.sockets.with(env, |state| {
             let mut touched = Vec::new();
-            for request in Submission::new(submission) {
+            for request in requests(submission) {
                 let request = request.map_err(js)?;
                 let index = request.connection as usize;
                 if let Some(socket) = state.sockets.get_mut(index).and_then(Option::as_mut) {

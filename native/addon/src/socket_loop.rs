@@ -44,18 +44,18 @@ impl<P: Protocol> SocketOwner for Inner<P> {
     }
 
     fn deliver(&self) {
-        if self.sockets.borrow().protocol.results().is_empty() {
+        if self.sockets.borrow_mut().protocol.frame().is_empty() {
             return;
         }
         self.attachment.call(|env| {
             let mut sockets = self.sockets.borrow_mut();
-            let length = sockets.protocol.results().len();
+            let length = sockets.protocol.frame().bytes().len();
             // SAFETY: the environment is that of this thread, and the scope of handles is that of `call`.
             let (buffer, start) = unsafe {
                 if length > SMALL_BYTES {
                     (buffer_of(env, &mut sockets).ok()?, 0)
                 } else {
-                    let placed = self.shared.borrow_mut().place(env, sockets.protocol.results());
+                    let placed = self.shared.borrow_mut().place(env, sockets.protocol.frame().bytes());
                     sockets.clear_results();
                     placed?
                 }
@@ -94,12 +94,12 @@ impl<P: Protocol> Attached for Inner<P> {
 
 /// Takes the undelivered results as an `ArrayBuffer`.
 unsafe fn buffer_of(env: sys::napi_env, sockets: &mut Sockets<impl Protocol>) -> napi::Result<sys::napi_value> {
-    if sockets.protocol.results().len() > COPIED_BYTES {
+    if sockets.protocol.frame().bytes().len() > COPIED_BYTES {
         // SAFETY: the caller's environment.
         return unsafe { ToNapiValue::to_napi_value(env, Handover(sockets.take_results())) };
     }
     // SAFETY: the caller's environment.
-    let buffer = unsafe { copy_of(env, sockets.protocol.results()) }?;
+    let buffer = unsafe { copy_of(env, sockets.protocol.frame().bytes()) }?;
     sockets.clear_results();
     Ok(buffer)
 }
@@ -133,7 +133,7 @@ impl<P: Protocol> SocketLoop<P> {
     pub fn with<T>(&self, env: Env, work: impl FnOnce(&mut Sockets<P>) -> napi::Result<T>) -> napi::Result<MaybeFrame> {
         let mut sockets = self.inner.sockets.borrow_mut();
         work(&mut sockets)?;
-        if sockets.protocol.results().is_empty() {
+        if sockets.protocol.frame().is_empty() {
             return Ok(Either::B(()));
         }
         // SAFETY: the environment is that of the call under way.

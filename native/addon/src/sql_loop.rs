@@ -26,40 +26,16 @@ impl Protocol for Results {
 
     type Session = DrivenSession;
 
-    fn results(&self) -> &[u8] {
-        self.frame.bytes()
-    }
-
-    fn clear_results(&mut self) {
-        self.frame.clear();
-    }
-
-    fn take_results(&mut self) -> Vec<u8> {
-        self.frame.take()
-    }
-
-    fn unsent(session: &DrivenSession) -> &[u8] {
-        session.unsent()
+    fn frame(&mut self) -> &mut Frame {
+        &mut self.frame
     }
 
     fn sent(&mut self, session: &mut DrivenSession, bytes: usize) {
         session.sent(bytes, &mut self.frame, &self.shapes);
     }
 
-    fn room(session: &mut DrivenSession) -> &mut [u8] {
-        session.room()
-    }
-
     fn received(&mut self, session: &mut DrivenSession, bytes: usize) -> Result<()> {
         session.received(bytes, &mut self.frame, &self.shapes)
-    }
-
-    fn in_flight(session: &DrivenSession) -> usize {
-        session.in_flight()
-    }
-
-    fn is_over(session: &DrivenSession) -> bool {
-        session.is_over()
     }
 
     fn lost(&mut self, session: &mut DrivenSession, error: &std::io::Error) -> Error {

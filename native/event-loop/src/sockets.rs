@@ -5,8 +5,9 @@ use std::ffi::c_int;
 use std::io::{ErrorKind, Read, Write};
 use std::rc::Rc;
 
-use boundary_bench_kernel::driven_stream::DrivenStream;
+use boundary_bench_kernel::driven_stream::{Driven, DrivenStream};
 use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::{Error, Result};
 
 use crate::handle::Handle;
@@ -28,39 +29,19 @@ pub trait Protocol: 'static {
     const MOST_BYTES: usize = usize::MAX;
 
     /// The state of one connection: its requests under way and its buffers.
-    type Session: 'static;
+    type Session: Driven + 'static;
 
-    /// The frame of the results that are not delivered to JavaScript yet, in whole words.
-    fn results(&self) -> &[u8];
-
-    /// Drops the undelivered results.
-    fn clear_results(&mut self);
-
-    /// Takes out the undelivered results.
-    fn take_results(&mut self) -> Vec<u8>;
-
-    /// The bytes that are still to be sent.
-    fn unsent(session: &Self::Session) -> &[u8];
+    /// The frame of the results that are not delivered to JavaScript yet.
+    fn frame(&mut self) -> &mut Frame;
 
     /// Notes that the first `bytes` unsent bytes were sent.
     fn sent(&mut self, session: &mut Self::Session, bytes: usize);
 
-    /// The buffer to receive into.
-    fn room(session: &mut Self::Session) -> &mut [u8];
-
-    /// Handles `bytes` bytes that were received into the buffer of `room`.
+    /// Handles `bytes` bytes that were received into the session's [`Driven::room`].
     ///
     /// # Errors
     /// The error for which the connection is to be closed.
     fn received(&mut self, session: &mut Self::Session, bytes: usize) -> Result<()>;
-
-    /// The number of requests without a result.
-    fn in_flight(session: &Self::Session) -> usize;
-
-    /// Whether the connection is to be closed: it takes no more requests, and owes no response.
-    fn is_over(_session: &Self::Session) -> bool {
-        false
-    }
 
     /// The error for a connection that the server has closed, or that has failed.
     fn lost(&mut self, session: &mut Self::Session, error: &std::io::Error) -> Error;
@@ -111,7 +92,7 @@ impl<P: Protocol> Socket<P> {
     /// Sends unsent bytes until the socket's buffer is full.
     fn send(&mut self, protocol: &mut P) -> Result<()> {
         while self.has_unsent() {
-            let sent = match P::unsent(&self.session) {
+            let sent = match self.session.unsent() {
                 [] => self.stream.flush().map(|()| 0),
                 unsent => self.stream.write(unsent),
             };
@@ -135,7 +116,7 @@ impl<P: Protocol> Socket<P> {
         let (mut received, mut reads) = (0, 0);
         loop {
             reads += 1;
-            let room = P::room(&mut self.session);
+            let room = self.session.room();
             let wanted = room.len();
             match self.stream.read(room) {
                 Ok(0) => {
@@ -191,7 +172,7 @@ impl<P: Protocol> Socket<P> {
     }
 
     fn has_unsent(&self) -> bool {
-        !P::unsent(&self.session).is_empty() || self.stream.has_unsent()
+        !self.session.unsent().is_empty() || self.stream.has_unsent()
     }
 
     /// Updates the events that the socket is watched for, and whether it keeps the process alive.
@@ -201,7 +182,7 @@ impl<P: Protocol> Socket<P> {
             self.events = events;
             self.handle.watch(events);
         }
-        let keep = P::in_flight(&self.session) > 0;
+        let keep = self.session.in_flight() > 0;
         if keep != self.is_kept_alive {
             self.is_kept_alive = keep;
             self.handle.keep_alive(keep);
@@ -225,7 +206,7 @@ impl<P: Protocol> Sockets<P> {
             socket.send(protocol)
         };
         let error = match catch_panic(work) {
-            Ok(()) if P::is_over(&socket.session) => Error::Closed("the connection"),
+            Ok(()) if socket.session.is_over() => Error::Closed("the connection"),
             Ok(()) => {
                 socket.settle();
                 return false;
@@ -254,13 +235,13 @@ impl<P: Protocol> Sockets<P> {
     /// Takes the undelivered results, which tell of the closed connections too.
     pub fn take_results(&mut self) -> Vec<u8> {
         self.ended.clear();
-        self.protocol.take_results()
+        self.protocol.frame().take()
     }
 
     /// Drops the results, which were copied.
     pub fn clear_results(&mut self) {
         self.ended.clear();
-        self.protocol.clear_results();
+        self.protocol.frame().clear();
     }
 
     /// Closes all connections; their requests get the error.
@@ -320,7 +301,7 @@ impl<O: SocketOwner> Watcher for SocketWatcher<O> {
             Ok(())
         });
         // A statement of its own, which ends the borrow: JavaScript may submit requests while it runs.
-        let is_much = self.owner.sockets().borrow().protocol.results().len() >= DELIVERED_BYTES;
+        let is_much = self.owner.sockets().borrow_mut().protocol.frame().bytes().len() >= DELIVERED_BYTES;
         // JavaScript must hear of a closed connection before it runs anything else: it must not take the connection for an idle
         // one.
         if is_much || is_gone {

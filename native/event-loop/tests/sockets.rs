@@ -8,7 +8,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use boundary_bench_event_loop::{EventLoop, Handles, PolledLoop, Protocol, SocketOwner, Sockets, add};
-use boundary_bench_kernel::driven_stream::DrivenStream;
+use boundary_bench_kernel::driven_stream::{Driven, DrivenStream};
+use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::socket::lost;
 use boundary_bench_kernel::{Error, Result};
 
@@ -18,6 +19,7 @@ const SOON: Duration = Duration::from_secs(20);
 /// A protocol whose answers end with their connections.
 #[derive(Default)]
 struct UntilClose {
+    frame: Frame,
     /// What was received by each connection that is lost, and of which kind the error was.
     lost: Vec<(Vec<u8>, ErrorKind)>,
 }
@@ -28,29 +30,29 @@ struct Transfer {
     room: [u8; 64],
 }
 
+impl Driven for Transfer {
+    fn unsent(&self) -> &[u8] {
+        &self.unsent
+    }
+
+    fn room(&mut self) -> &mut [u8] {
+        &mut self.room
+    }
+
+    fn in_flight(&self) -> usize {
+        1
+    }
+}
+
 impl Protocol for UntilClose {
     type Session = Transfer;
 
-    fn results(&self) -> &[u8] {
-        &[]
-    }
-
-    fn clear_results(&mut self) {}
-
-    fn take_results(&mut self) -> Vec<u8> {
-        Vec::new()
-    }
-
-    fn unsent(session: &Transfer) -> &[u8] {
-        &session.unsent
+    fn frame(&mut self) -> &mut Frame {
+        &mut self.frame
     }
 
     fn sent(&mut self, session: &mut Transfer, bytes: usize) {
         session.unsent.drain(..bytes);
-    }
-
-    fn room(session: &mut Transfer) -> &mut [u8] {
-        &mut session.room
     }
 
     fn received(&mut self, session: &mut Transfer, bytes: usize) -> Result<()> {
@@ -58,13 +60,9 @@ impl Protocol for UntilClose {
         Ok(())
     }
 
-    fn in_flight(_: &Transfer) -> usize {
-        1
-    }
-
     fn lost(&mut self, session: &mut Transfer, error: &std::io::Error) -> Error {
         self.lost.push((session.received.clone(), error.kind()));
-        lost("the server", error)
+        lost(&"the server", error)
     }
 
     fn ended(&mut self, _: usize, _: &mut Transfer, _: &Error) {}

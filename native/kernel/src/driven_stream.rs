@@ -7,6 +7,23 @@ use std::net::TcpStream;
 use socket2::SockRef;
 use tokio_rustls::rustls::{self, ClientConnection};
 
+/// A connection without its stream: takes requests and received bytes, and gives bytes to send. Nothing in it blocks.
+pub trait Driven {
+    /// The bytes to be sent.
+    fn unsent(&self) -> &[u8];
+
+    /// The buffer to receive into.
+    fn room(&mut self) -> &mut [u8];
+
+    /// The number of requests without a result.
+    fn in_flight(&self) -> usize;
+
+    /// Whether the connection is to be closed: it takes no more requests, and owes no response.
+    fn is_over(&self) -> bool {
+        false
+    }
+}
+
 /// A non-blocking byte stream to a server.
 #[derive(Debug)]
 pub struct DrivenStream {

@@ -7,6 +7,7 @@ pub mod cancel;
 pub mod driven_stream;
 pub mod driver;
 pub mod error;
+pub mod exchange;
 pub mod folder;
 pub mod frame;
 pub mod latency;

@@ -56,20 +56,22 @@ pub fn free_port() -> Result<u16> {
 /// The rest of the first line with this `beginning` that the programs of a server's folder have printed; `None` until then.
 #[must_use]
 pub fn printed(folder: &Path, beginning: &str) -> Option<String> {
-    let output = std::fs::read(folder.join(OUTPUT)).ok()?;
-    let output = String::from_utf8_lossy(&output);
-    let mut lines = output.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
-    lines.find_map(|line| line.strip_prefix(beginning)).map(str::to_owned)
+    find_line(folder, |line| line.strip_prefix(beginning))
 }
 
 /// What follows a `text` in the first line that has it, of those that the programs of a server's folder have printed; `None` until
 /// then.
 #[must_use]
 pub fn printed_after(folder: &Path, text: &str) -> Option<String> {
+    find_line(folder, |line| line.split_once(text).map(|(_, rest)| rest))
+}
+
+/// What `find` finds in the first line that it takes, of those that the programs have printed to their ends.
+fn find_line(folder: &Path, find: impl FnMut(&str) -> Option<&str>) -> Option<String> {
     let output = std::fs::read(folder.join(OUTPUT)).ok()?;
     let output = String::from_utf8_lossy(&output);
-    let mut lines = output.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
-    lines.find_map(|line| line.split_once(text)).map(|(_, rest)| rest.to_owned())
+    let lines = output.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+    lines.into_iter().find_map(find).map(str::to_owned)
 }
 
 /// The folder of what `boundary-bench setup` installs: `$BOUNDARY_BENCH_CACHE`, else that of the system's caches; `None` where

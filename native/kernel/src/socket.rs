@@ -111,7 +111,7 @@ pub fn unreachable_server(place: &dyn Display, error: &io::Error) -> String {
 
 /// The error for all requests in flight on a connection that is lost.
 #[must_use]
-pub fn lost(place: &str, error: &io::Error) -> Error {
+pub fn lost(place: &dyn Display, error: &io::Error) -> Error {
     let how = if error.kind() == io::ErrorKind::UnexpectedEof {
         "the server closed it".to_owned()
     } else {

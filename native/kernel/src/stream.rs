@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 #[cfg(unix)]
@@ -92,6 +92,31 @@ impl Stream {
                 Ok(DrivenStream::secure(socket.into_std()?, connection))
             }
         }
+    }
+
+    /// Sends the bytes behind the first `sent`, which counts those that the stream takes. Ready once it has all of them, and none is
+    /// left in buffers of its own.
+    ///
+    /// # Errors
+    /// The errors of the stream.
+    pub fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8], sent: &mut usize) -> Poll<io::Result<()>> {
+        while *sent < bytes.len() {
+            match ready!(Pin::new(&mut *self).poll_write(context, &bytes[*sent..]))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                taken => *sent += taken,
+            }
+        }
+        Pin::new(self).poll_flush(context)
+    }
+
+    /// Receives bytes into a buffer; returns their number, 0 at the end of the stream.
+    ///
+    /// # Errors
+    /// The errors of the stream.
+    pub fn poll_receive(&mut self, context: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut room = ReadBuf::new(room);
+        ready!(Pin::new(self).poll_read(context, &mut room))?;
+        Poll::Ready(Ok(room.filled().len()))
     }
 
     /// Whether an idle stream is still open, and has no data to read.

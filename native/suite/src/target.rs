@@ -118,9 +118,7 @@ impl PrivateTarget {
         match self {
             Self::Mysql(server) => vec![server.process_id()],
             Self::Redis(server) => vec![server.process_id()],
-            Self::RedisCluster(cluster) => {
-                cluster.masters().iter().map(boundary_bench_redis::Server::process_id).collect()
-            }
+            Self::RedisCluster(cluster) => cluster.masters().iter().map(|master| master.process_id()).collect(),
             Self::Http(server) => vec![server.process_id()],
         }
     }
@@ -149,14 +147,8 @@ impl PrivateTarget {
 
 fn describe_mysql(url: &str) -> Result<TargetInfo> {
     let url: boundary_bench_mysql::Url = url.parse()?;
-    runtime()?.block_on(async {
-        let client =
-            boundary_bench_mysql::SqlClient::connect(&url, boundary_bench_mysql::ClientOptions::default(), None)
-                .await?;
-        let version = client.version().to_owned();
-        client.close().await;
-        Ok(TargetInfo { version, process_id: None, is_cluster: false })
-    })
+    let session = runtime()?.block_on(boundary_bench_mysql::SqlSession::open(&url))?;
+    Ok(TargetInfo { version: session.version().to_owned(), process_id: None, is_cluster: false })
 }
 
 fn describe_redis(url: &str, as_cluster: bool) -> Result<TargetInfo> {

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
+use boundary_bench_kernel::driven_stream::Driven;
 use boundary_bench_kernel::frame::{Frame, word};
 use boundary_bench_kernel::socket::lost;
 use boundary_bench_kernel::{Error, Result};
@@ -25,15 +25,11 @@ struct Ticket {
     index: u32,
 }
 
-/// A connection that was answered this recently is not probed before its next use.
-const FRESH: Duration = Duration::from_millis(1);
-
 /// The session of a connection that the event loop drives.
 #[derive(Debug)]
 pub struct DrivenSession {
     session: Session<Ticket>,
     pool: usize,
-    answered: Instant,
 }
 
 /// The sessions of an event loop, by their numbers.
@@ -47,13 +43,13 @@ impl DrivenSession {
     /// The session of a new connection of this pool.
     #[must_use]
     pub fn new(pool: u32, place: &Place) -> Self {
-        Self { session: Session::new(place.options().most_bytes), pool: pool as usize, answered: Instant::now() }
+        Self { session: Session::new(place.options.most_bytes), pool: pool as usize }
     }
 
     /// Whether no request is in flight and none was answered lately: the server may have closed the connection.
     #[must_use]
     pub fn has_rested(&self) -> bool {
-        self.session.in_flight() == 0 && self.answered.elapsed() >= FRESH
+        self.session.has_rested()
     }
 
     /// Makes the session refuse further requests.
@@ -61,32 +57,27 @@ impl DrivenSession {
         self.session.retire();
     }
 
-    /// The number of requests without a response.
-    #[must_use]
-    pub fn in_flight(&self) -> usize {
-        self.session.in_flight()
-    }
-
-    /// Whether the connection is to be closed: it takes no more requests and no response is outstanding.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.session.is_over() && self.session.in_flight() == 0
-    }
-
-    /// The bytes to be sent.
-    #[must_use]
-    pub fn unsent(&self) -> &[u8] {
-        self.session.unsent()
-    }
-
     /// Marks this many of the unsent bytes as sent.
     pub fn sent(&mut self, bytes: usize) {
         self.session.sent(bytes);
     }
+}
 
-    /// The buffer to receive into.
-    pub fn room(&mut self) -> &mut [u8] {
+impl Driven for DrivenSession {
+    fn unsent(&self) -> &[u8] {
+        self.session.unsent()
+    }
+
+    fn room(&mut self) -> &mut [u8] {
         self.session.room()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.session.in_flight()
+    }
+
+    fn is_over(&self) -> bool {
+        self.session.is_over() && self.session.in_flight() == 0
     }
 }
 
@@ -130,12 +121,6 @@ impl Dispatch {
     /// The frame of the results.
     pub fn frame(&mut self) -> &mut Frame {
         &mut self.frame
-    }
-
-    /// The bytes of the results that were not taken yet.
-    #[must_use]
-    pub fn results(&self) -> &[u8] {
-        self.frame.bytes()
     }
 
     /// Adds a pool of connections to a server, and returns its number.
@@ -189,7 +174,7 @@ impl Dispatch {
             }
             return;
         };
-        let pipelining = pool.place.options().pipelining;
+        let pipelining = pool.place.options.pipelining;
         let share = count.div_ceil(pool.members.len().max(1)).min(pipelining);
         let mut members = pool.members.iter();
         // The session that the next request goes to, and the number of the group's requests that it has.
@@ -217,14 +202,14 @@ impl Dispatch {
             if let Some(number) = session
                 && let Some(driven) = sessions.session(number)
             {
-                driven.session.submit(ticket, pool.place.head(), &request);
+                driven.session.submit(ticket, &pool.place.head, &request);
                 taken += 1;
                 if touched.last() != Some(&number) {
                     touched.push(number);
                 }
             } else if let Some(Some(open)) = self.groups.get_mut(slot) {
                 let start = open.written.len();
-                pool.place.head().write(&mut open.written, &request);
+                pool.place.head.write(&mut open.written, &request);
                 let message = start..open.written.len();
                 pool.queue.push_back(Queued { ticket, is_head: request.method == Method::Head, message });
             }
@@ -235,7 +220,7 @@ impl Dispatch {
     /// Gives a session queued requests of its pool, as many as it has room for.
     pub fn feed(&mut self, driven: &mut DrivenSession) {
         let Some(Some(pool)) = self.pools.get_mut(driven.pool) else { return };
-        while !driven.session.is_over() && driven.session.in_flight() < pool.place.options().pipelining {
+        while !driven.session.is_over() && driven.session.in_flight() < pool.place.options.pipelining {
             let Some(queued) = pool.queue.pop_front() else { return };
             // The group of a queued request may have been cancelled since.
             if let Some(open) = open_group(&self.groups, queued.ticket) {
@@ -253,9 +238,6 @@ impl Dispatch {
         driven.session.received(bytes);
         while let Some(arrived) = driven.session.next_response()? {
             self.give(arrived.ticket, Ok(driven.session.response(&arrived)));
-        }
-        if driven.session.in_flight() == 0 {
-            driven.answered = Instant::now();
         }
         self.feed(driven);
         Ok(())

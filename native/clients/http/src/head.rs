@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::Result;
 
 use crate::chunks::Chunk;
 use crate::http_error;
@@ -30,7 +30,18 @@ pub(crate) struct Begun {
 }
 
 /// The length of a head, if its end was received. Bytes before `searched` are not searched again.
-pub(crate) fn head_end(bytes: &[u8], searched: &mut usize) -> Option<usize> {
+///
+/// # Errors
+/// [`boundary_bench_kernel::Error::Engine`] for a head of more than [`MOST_HEAD`] bytes, whether its end was received or not.
+pub(crate) fn head_end(bytes: &[u8], searched: &mut usize) -> Result<Option<usize>> {
+    let end = end_of(bytes, searched);
+    if end.unwrap_or(bytes.len()) > MOST_HEAD {
+        return Err(http_error(format!("the head of a response has more than {MOST_HEAD} bytes")));
+    }
+    Ok(end)
+}
+
+fn end_of(bytes: &[u8], searched: &mut usize) -> Option<usize> {
     loop {
         let line = *searched + memchr::memchr(b'\n', bytes.get(*searched..)?)?;
         match &bytes[line + 1..] {
@@ -45,17 +56,8 @@ pub(crate) fn head_end(bytes: &[u8], searched: &mut usize) -> Option<usize> {
     }
 }
 
-/// The error for a head of more than [`MOST_HEAD`] bytes.
-pub(crate) fn too_long() -> Error {
-    http_error(format!("the head of a response has more than {MOST_HEAD} bytes"))
-}
-
 /// Parses a whole head. With `is_head` it answers a HEAD request, and no body follows whatever the headers say.
 pub(crate) fn parse_head(bytes: &[u8], is_head: bool) -> Result<Begun> {
-    // A head that arrives whole was not checked by the callers, which check one only while they wait for its end.
-    if bytes.len() > MOST_HEAD {
-        return Err(too_long());
-    }
     let malformed = |problem: &str| http_error(format!("what the server sent is no response of HTTP/1.1: {problem}"));
     let mut space = [MaybeUninit::uninit(); MOST_HEADERS];
     let mut parsed = httparse::Response::new(&mut []);
@@ -68,6 +70,9 @@ pub(crate) fn parse_head(bytes: &[u8], is_head: bool) -> Result<Begun> {
     let status = parsed.code.unwrap_or_default();
     if status < 100 {
         return Err(malformed(&format!("its status is {status}")));
+    }
+    if status == 101 {
+        return Err(http_error("the server switched to another protocol, which nobody asked for".to_owned()));
     }
     let mut is_reusable = parsed.version == Some(1);
     let (mut content_length, mut is_chunked) = (None, false);

@@ -36,13 +36,12 @@ pub use dispatch::{Dispatch, DrivenSession, Sessions};
 pub use http2::DriverExecutor;
 pub use limits::MOST_BYTES;
 pub use place::{HttpOptions, Place};
-pub use request::{Head, Method, Request};
+pub use request::{Method, Request};
 pub use response::Response;
-pub use session::{Arrived, Session};
 pub use shared::SharedClient;
 pub use stream::{Version, open_stream, tls_connector};
 pub use streamed::StreamedResponse;
-pub use submission::{Group, NO_BODY, Responses, Submission, layout};
+pub use submission::{Group, NO_BODY, groups, layout};
 pub use url::Url;
 
 /// The name of the client in errors.

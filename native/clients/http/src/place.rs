@@ -92,12 +92,6 @@ impl Place {
         &self.url
     }
 
-    /// The part of the head that all requests share.
-    #[must_use]
-    pub fn head(&self) -> &Head {
-        &self.head
-    }
-
     /// The options of the client.
     #[must_use]
     pub fn options(&self) -> &HttpOptions {

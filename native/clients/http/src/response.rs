@@ -5,9 +5,7 @@ use std::ops::Range;
 use boundary_bench_kernel::{Error, Result, response_limit};
 
 use crate::chunks::Step;
-use crate::head::{Begun, Framing, head_end, parse_head, too_long};
-use crate::http_error;
-use crate::limits::MOST_HEAD;
+use crate::head::{Begun, Framing, head_end, parse_head};
 
 /// The least size of the buffer offered to the network.
 const ROOM: usize = 16 << 10;
@@ -182,20 +180,10 @@ impl ResponseReader {
     fn begin(&mut self, is_head: bool) -> Result<bool> {
         loop {
             let available = &self.bytes[self.start..self.end];
-            let Some(length) = head_end(available, &mut self.searched) else {
-                if available.len() > MOST_HEAD {
-                    return Err(too_long());
-                }
-                return Ok(false);
-            };
+            let Some(length) = head_end(available, &mut self.searched)? else { return Ok(false) };
             self.searched = 0;
             let begun = parse_head(&available[..length], is_head)?;
             if (100..200).contains(&begun.status) {
-                if begun.status == 101 {
-                    return Err(http_error(
-                        "the server switched to another protocol, which nobody asked for".to_owned(),
-                    ));
-                }
                 self.start += length;
                 continue;
             }
@@ -249,7 +237,7 @@ mod tests {
 
     use super::*;
     use crate::fuzzing::responses;
-    use crate::limits::MOST_HEADERS;
+    use crate::limits::{MOST_HEAD, MOST_HEADERS};
 
     /// The responses read from bytes that arrive in pieces, after which the connection ends.
     fn read(pieces: &[&[u8]], is_head: bool) -> Result<Vec<(u16, String, bool)>> {

@@ -2,12 +2,16 @@
 //! bytes to send and responses in the requests' order. Nothing here blocks.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::outbox::Outbox;
 
 use crate::request::{Head, Method, Request};
 use crate::response::{Response, ResponseReader, Whole};
+
+/// A connection that was answered this recently is not probed before its next use.
+const FRESH: Duration = Duration::from_millis(1);
 
 /// The requests in flight on one connection, each with a ticket of the caller's.
 #[derive(Debug)]
@@ -16,6 +20,8 @@ pub struct Session<T> {
     reader: ResponseReader,
     waiting: VecDeque<Waiting<T>>,
     is_over: bool,
+    /// The time of the last response that left no request in flight; at first, that of the session's start.
+    answered: Instant,
 }
 
 #[derive(Debug)]
@@ -37,7 +43,7 @@ impl<T> Session<T> {
     #[must_use]
     pub fn new(most_bytes: usize) -> Self {
         let reader = ResponseReader::new(most_bytes);
-        Self { output: Outbox::default(), reader, waiting: VecDeque::new(), is_over: false }
+        Self { output: Outbox::default(), reader, waiting: VecDeque::new(), is_over: false, answered: Instant::now() }
     }
 
     /// The number of requests without a response.
@@ -51,6 +57,12 @@ impl<T> Session<T> {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_over
+    }
+
+    /// Whether no request is in flight and none was answered lately: the server may have closed the connection.
+    #[must_use]
+    pub fn has_rested(&self) -> bool {
+        self.waiting.is_empty() && self.answered.elapsed() >= FRESH
     }
 
     /// Makes the session refuse further requests.
@@ -74,6 +86,11 @@ impl<T> Session<T> {
     #[must_use]
     pub fn unsent(&self) -> &[u8] {
         self.output.unsent()
+    }
+
+    /// The bytes to be sent, and the buffer to receive into.
+    pub(crate) fn unsent_and_room(&mut self) -> (&[u8], &mut [u8]) {
+        (self.output.unsent(), self.reader.room())
     }
 
     /// Marks this many of the unsent bytes as sent.
@@ -106,7 +123,11 @@ impl<T> Session<T> {
         // A response to a request that was sent in part is the last one: the server would take the rest for the next
         // request.
         self.is_over |= !whole.is_reusable || (self.waiting.len() == 1 && !self.unsent().is_empty());
-        Ok(self.waiting.pop_front().map(|waiting| Arrived { ticket: waiting.ticket, whole }))
+        let waiting = self.waiting.pop_front();
+        if self.waiting.is_empty() {
+            self.answered = Instant::now();
+        }
+        Ok(waiting.map(|waiting| Arrived { ticket: waiting.ticket, whole }))
     }
 
     /// Ends the connection's input, and returns the response whose body ends with it, if there is one.

@@ -9,7 +9,7 @@ use boundary_bench_kernel::frame::Frame;
 use crate::client::HttpClient;
 use crate::http2::Http2;
 use crate::place::Place;
-use crate::submission::{Responses, Submission};
+use crate::submission::{Responses, groups};
 
 /// The HTTP/2 connection to one server.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl SharedClient {
     /// [`boundary_bench_kernel::Error::InvalidArgument`] for bytes that are no submission; nothing was sent then. All other
     /// errors are in the frame.
     pub async fn run(&self, submission: &[u8]) -> Result<Vec<u8>> {
-        let groups = Submission::new(submission).collect::<Result<Vec<_>>>()?;
+        let groups = groups(submission).collect::<Result<Vec<_>>>()?;
         let mut frame = Frame::default();
         for group in groups {
             let mut responses = Responses::new(group.count());

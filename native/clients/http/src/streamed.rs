@@ -2,24 +2,21 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
 
+use boundary_bench_kernel::exchange::Exchange;
+use boundary_bench_kernel::outbox::Outbox;
 use boundary_bench_kernel::socket::lost;
 use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result};
 use futures_util::FutureExt;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::chunks::Step;
-use crate::connection::{is_closed, told_at_end};
-use crate::head::{Begun, Framing, head_end, parse_head, too_long};
-use crate::limits::MOST_HEAD;
+use crate::head::{Begun, Framing, head_end, parse_head};
+use crate::no_answer;
 use crate::place::Place;
 use crate::request::{Method, Request};
 use crate::stream::Version;
-use crate::{http_error, no_answer};
 
 /// The size of the receive buffer: the most bytes read from the network at once.
 const ROOM: usize = 128 << 10;
@@ -31,12 +28,9 @@ const PIECE: usize = 256 << 10;
 /// A response on a connection of its own, which is closed with it.
 pub struct StreamedResponse {
     place: Place,
-    stream: Stream,
-    /// The request, and the number of its bytes that were sent; empty once all were.
-    message: Vec<u8>,
-    sent: usize,
-    /// The failure to send that the end of the stream would hide; the server may have answered before.
-    failure: Option<io::Error>,
+    exchange: Exchange,
+    /// The request.
+    output: Outbox,
     status: u16,
     head: Vec<u8>,
     /// The framing of the rest of the body; `None` once the body is whole.
@@ -67,10 +61,8 @@ impl StreamedResponse {
     pub(crate) async fn over(stream: Stream, place: &Place, request: &Request<'_>) -> Result<Self> {
         let mut response = Self {
             place: place.clone(),
-            stream,
-            message: Vec::new(),
-            sent: 0,
-            failure: None,
+            exchange: Exchange::new(stream),
+            output: Outbox::default(),
             status: 0,
             head: Vec::new(),
             framing: None,
@@ -142,13 +134,10 @@ impl StreamedResponse {
     }
 
     async fn begin(&mut self, request: &Request<'_>) -> Result<()> {
-        self.place.head.write(&mut self.message, request);
+        self.place.head.write(self.output.end(), request);
         let mut searched = 0;
         loop {
-            let Some(length) = head_end(&self.bytes[self.start..self.end], &mut searched) else {
-                if self.end - self.start > MOST_HEAD {
-                    return Err(too_long());
-                }
+            let Some(length) = head_end(&self.bytes[self.start..self.end], &mut searched)? else {
                 if !self.receive().await? {
                     return Err(self.lost(&io::ErrorKind::UnexpectedEof.into()));
                 }
@@ -157,9 +146,6 @@ impl StreamedResponse {
             searched = 0;
             let lines = &self.bytes[self.start..self.start + length];
             let Begun { status, head, framing, .. } = parse_head(lines, request.method == Method::Head)?;
-            if status == 101 {
-                return Err(http_error("the server switched to another protocol, which nobody asked for".to_owned()));
-            }
             self.status = status;
             self.head = lines[head].to_vec();
             self.start += length;
@@ -214,45 +200,18 @@ impl StreamedResponse {
         self.bytes.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        let received = poll_fn(|context| self.poll_receive(context)).await;
-        let received = received.map_err(|error| self.lost(&error))?;
+        let received = poll_fn(|context| {
+            let mut sent = 0;
+            let received = self.exchange.poll(context, self.output.unsent(), &mut sent, &mut self.bytes[self.end..]);
+            self.output.sent(sent);
+            received
+        });
+        let received = received.await.map_err(|error| self.lost(&error))?;
         self.end += received;
         Ok(received > 0)
     }
 
-    /// Reads from the network, and sends what is left of the request meanwhile: a server may answer while it reads, and read no more
-    /// until its answer is taken.
-    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        while self.sent < self.message.len() {
-            match Pin::new(&mut self.stream).poll_write(context, &self.message[self.sent..]) {
-                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Poll::Ready(Ok(bytes)) => self.sent += bytes,
-                // Data that the server sent before it closed is still to be read: it may say why.
-                Poll::Ready(Err(error)) if is_closed(&error) => {
-                    self.failure = told_at_end(&self.stream, error);
-                    self.sent = self.message.len();
-                }
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => break,
-            }
-        }
-        if self.sent == self.message.len() {
-            (self.message, self.sent) = (Vec::new(), 0);
-        }
-        match Pin::new(&mut self.stream).poll_flush(context) {
-            Poll::Ready(Err(error)) if !is_closed(&error) => return Poll::Ready(Err(error)),
-            _ => {}
-        }
-        let mut room = ReadBuf::new(&mut self.bytes[self.end..]);
-        ready!(Pin::new(&mut self.stream).poll_read(context, &mut room))?;
-        let received = room.filled().len();
-        match self.failure.take_if(|_| received == 0) {
-            Some(failure) => Poll::Ready(Err(failure)),
-            None => Poll::Ready(Ok(received)),
-        }
-    }
-
     fn lost(&self, error: &io::Error) -> Error {
-        lost(&self.place.url.to_string(), error)
+        lost(&self.place.url, error)
     }
 }

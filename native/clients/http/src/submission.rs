@@ -85,19 +85,17 @@ fn malformed() -> Error {
     Error::InvalidArgument("not a submission of requests".to_owned())
 }
 
-/// An iterator over the groups of a submission.
-#[derive(Debug, Clone)]
-pub struct Submission<'a>(&'a [u8]);
+/// The groups of a submission. An error is the last item.
+pub fn groups(mut bytes: &[u8]) -> impl Iterator<Item = Result<Group<'_>>> {
+    std::iter::from_fn(move || {
+        (!bytes.is_empty()).then(|| Group::read(&mut bytes).ok_or_else(malformed).inspect_err(|_| bytes = &[]))
+    })
+}
 
-impl<'a> Submission<'a> {
-    /// The submission in these bytes.
-    #[must_use]
-    pub fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    fn read(&mut self) -> Option<Group<'a>> {
-        let (head, rest) = self.0.split_at_checked(GROUP_WORDS * 4)?;
+impl<'a> Group<'a> {
+    /// Reads the group that a submission begins with, and leaves the bytes behind it.
+    fn read(submission: &mut &'a [u8]) -> Option<Self> {
+        let (head, rest) = submission.split_at_checked(GROUP_WORDS * 4)?;
         let head = words(head).collect::<Vec<_>>();
         let count = head[2] as usize;
         let (heads, rest) = rest.split_at_checked(count.checked_mul(REQUEST_WORDS * 4)?)?;
@@ -105,23 +103,8 @@ impl<'a> Submission<'a> {
         let lengths = heads.chunks_exact(REQUEST_WORDS * 4).map(|head| words(head).skip(1).map(length).sum::<u64>());
         let total = usize::try_from(lengths.sum::<u64>()).ok()?;
         let (bytes, _) = rest.split_at_checked(total)?;
-        self.0 = rest.get(total.next_multiple_of(4)..).unwrap_or_default();
-        (count > 0).then_some(Group { pool: head[0], id: head[1], heads, bytes })
-    }
-}
-
-impl<'a> Iterator for Submission<'a> {
-    type Item = Result<Group<'a>>;
-
-    fn next(&mut self) -> Option<Result<Group<'a>>> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let group = self.read().ok_or_else(malformed);
-        if group.is_err() {
-            self.0 = &[];
-        }
-        Some(group)
+        *submission = rest.get(total.next_multiple_of(4)..).unwrap_or_default();
+        (count > 0).then_some(Self { pool: head[0], id: head[1], heads, bytes })
     }
 }
 
@@ -221,7 +204,7 @@ pub(crate) mod tests {
     fn groups_are_read_one_after_the_other() {
         let mut bytes = submission(1, 2, &[Request::get("/a"), Request::post("/b", b"{}")]);
         bytes.extend(submission(3, 4, &[Request { headers: "a: b\r\n", ..Request::get("/c") }]));
-        let groups = Submission::new(&bytes).collect::<Result<Vec<_>>>().unwrap();
+        let groups = super::groups(&bytes).collect::<Result<Vec<_>>>().unwrap();
         assert_eq!((groups[0].pool, groups[0].id, groups[0].count()), (1, 2, 2));
         let requests = groups[0].requests().collect::<Result<Vec<_>>>().unwrap();
         assert_eq!((requests[0].path, requests[0].body), ("/a", None));
@@ -235,11 +218,11 @@ pub(crate) mod tests {
         for bytes in
             [vec![1, 2, 3], submission(0, 0, &[]), submission(0, 0, &[Request::get("/abcdefgh")])[..32].to_vec()]
         {
-            let error = Submission::new(&bytes).collect::<Result<Vec<_>>>().unwrap_err();
+            let error = groups(&bytes).collect::<Result<Vec<_>>>().unwrap_err();
             assert_eq!(error.code(), "BB_INVALID_ARGUMENT");
         }
         let bytes = submission(0, 0, &[Request::get("no"), Request::get("/yes")]);
-        let group = Submission::new(&bytes).next().unwrap().unwrap();
+        let group = groups(&bytes).next().unwrap().unwrap();
         let requests = group.requests().map(|request| request.is_ok()).collect::<Vec<_>>();
         assert_eq!(requests, [false, true]);
     }
@@ -268,7 +251,7 @@ pub(crate) mod tests {
         #[test]
         fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80), few in proptest::collection::vec(0_u32..9, 0..12)) {
             let all = few.iter().flat_map(|word| word.to_ne_bytes()).chain(bytes).collect::<Vec<_>>();
-            for group in Submission::new(&all).flatten() {
+            for group in groups(&all).flatten() {
                 let _ = group.requests().count();
             }
         }

@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use boundary_bench_kernel::{Error, Result, response_limit};
 
 use crate::cells::{CellLists, put_parameters};
-use crate::codec::{Done, Failure, Field, command};
+use crate::codec::{Answer, Done, Failure, Field, command};
 use crate::connection::{CELL_BYTES, Prepared, Started};
 use crate::pool::Session;
 use crate::rows::{Form, RowBuilder, RowShape};
@@ -74,22 +74,6 @@ pub struct StatementRows {
 }
 
 impl Batch {
-    /// A batch of one statement, run with each of the lists.
-    #[must_use]
-    pub fn of(sql: impl Into<String>, lists: CellLists) -> Self {
-        let order = vec![0; lists.len()];
-        Self { statements: vec![StatementLists { sql: sql.into(), lists, is_text: false }], order }
-    }
-
-    /// A batch of one statement without parameters, sent as text and run once.
-    ///
-    /// # Errors
-    /// No error occurs: one list of no values is always valid.
-    pub fn text(sql: impl Into<String>) -> Result<Self> {
-        let lists = CellLists::new(Vec::new(), 1, 0)?;
-        Ok(Self { statements: vec![StatementLists { sql: sql.into(), lists, is_text: true }], order: vec![0] })
-    }
-
     /// The index of each request's list among those of its statement.
     fn lists(&self) -> Result<Vec<usize>> {
         let mut next = vec![0; self.statements.len()];
@@ -243,7 +227,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    async fn receive(&mut self, session: &mut Session, request: usize) -> std::result::Result<(), Failure> {
+    async fn receive(&mut self, session: &mut Session, request: usize) -> Answer<()> {
         let index = self.batch.order[request] as usize;
         let (state, statement) = (&mut self.statements[index], &self.batch.statements[index].sql);
         let outcome = &mut self.outcomes[request];

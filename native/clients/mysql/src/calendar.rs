@@ -1,11 +1,12 @@
 //! Dates of the proleptic Gregorian calendar as days since 1970-01-01.
 
+use chrono::{Datelike, NaiveDate};
+
 /// The microseconds of a day.
 pub(crate) const MICROSECONDS_A_DAY: i64 = 86_400_000_000;
 
-/// The days of the last date that the server has, 9999-12-31. Its first date is 0000-01-01.
-const LAST_DAY: i32 = 2_932_896;
-const FIRST_DAY: i32 = -719_528;
+/// The last year that the server has; its first is the year 0.
+const LAST_YEAR: u16 = 9999;
 
 /// A date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,36 +19,16 @@ pub(crate) struct Date {
 impl Date {
     /// The days since 1970-01-01; `None` for a month or day that does not exist, as in 0000-00-00.
     pub(crate) fn days(self) -> Option<i32> {
-        if !(1..=12).contains(&self.month) || !(1..=31).contains(&self.day) {
-            return None;
-        }
-        // Years are counted from March here, so that the leap day is the last of them.
-        let month = i32::from(self.month);
-        let year = i32::from(self.year) - i32::from(month <= 2);
-        let era = year.div_euclid(400);
-        let year_of_era = year.rem_euclid(400);
-        let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + i32::from(self.day) - 1;
-        let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-        let days = era * 146_097 + day_of_era - 719_468;
-        (Self::of_days(days) == Some(self)).then_some(days)
+        let date = NaiveDate::from_ymd_opt(self.year.into(), self.month.into(), self.day.into())?;
+        (self.year <= LAST_YEAR).then(|| date.to_epoch_days())
     }
 
     /// The date this many days after 1970-01-01; `None` outside of the years 0 to 9999.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "years of 0 to 9999, checked")]
+    #[expect(clippy::cast_possible_truncation, reason = "months and days")]
     pub(crate) fn of_days(days: i32) -> Option<Self> {
-        if !(FIRST_DAY..=LAST_DAY).contains(&days) {
-            return None;
-        }
-        let days = days + 719_468;
-        let era = days.div_euclid(146_097);
-        let day_of_era = days.rem_euclid(146_097);
-        let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let month_of_year = (5 * day_of_year + 2) / 153;
-        let month = if month_of_year < 10 { month_of_year + 3 } else { month_of_year - 9 };
-        let year = year_of_era + era * 400 + i32::from(month <= 2);
-        let day = day_of_year - (153 * month_of_year + 2) / 5 + 1;
-        Some(Self { year: year as u16, month: month as u8, day: day as u8 })
+        let date = NaiveDate::from_epoch_days(days)?;
+        let year = u16::try_from(date.year()).ok().filter(|year| *year <= LAST_YEAR)?;
+        Some(Self { year, month: date.month() as u8, day: date.day() as u8 })
     }
 }
 
@@ -95,6 +76,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// The days of the first and the last date of the server, 0000-01-01 and 9999-12-31.
+    const FIRST_DAY: i32 = -719_528;
+    const LAST_DAY: i32 = 2_932_896;
 
     #[test]
     fn known_dates_have_their_days() {

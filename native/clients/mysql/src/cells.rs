@@ -244,27 +244,6 @@ impl CellLists {
         Ok(Self { bytes, width, starts })
     }
 
-    /// Encodes lists of the engine's values.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for lists of different lengths.
-    pub fn of_values<'v>(lists: impl IntoIterator<Item = &'v [Value]>) -> Result<Self> {
-        let (mut bytes, mut count, mut width) = (Vec::new(), 0, None);
-        for list in lists {
-            if *width.get_or_insert(list.len()) != list.len() {
-                return Err(Error::InvalidArgument(format!(
-                    "list {count} has {} values where the first has {}",
-                    list.len(),
-                    width.unwrap_or_default()
-                )));
-            }
-            let values = Values::new(list);
-            (0..list.len()).for_each(|index| put_cell(&mut bytes, values.cell(index)));
-            count += 1;
-        }
-        Self::new(bytes, count, width.unwrap_or_default())
-    }
-
     /// The number of lists.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -328,43 +307,16 @@ fn next_cell<'a>(bytes: &mut Bytes<'a>) -> Option<Cell<'a>> {
     })
 }
 
-/// Appends a value in the form that [`CellLists`] reads.
-pub fn put_cell(target: &mut Vec<u8>, cell: Cell<'_>) {
-    let mut sized = |kind, bytes: &[u8]| {
-        target.push(kind);
-        // A text of 4 GiB fits no packet; the server refuses one that is cut here.
-        target.extend_from_slice(&u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes());
-        target.extend_from_slice(bytes);
-    };
-    match cell {
-        Cell::Null => target.push(0),
-        Cell::Bool(value) => target.push(1 + u8::from(value)),
-        Cell::Int(value) => {
-            target.push(3);
-            target.extend_from_slice(&value.to_le_bytes());
-        }
-        Cell::Double(value) => {
-            target.push(4);
-            target.extend_from_slice(&value.to_le_bytes());
-        }
-        Cell::Text(text) => sized(5, text.as_bytes()),
-        Cell::Bytes(bytes) => sized(6, bytes),
-        Cell::Decimal(text) => sized(7, text.as_bytes()),
-        Cell::Date(days) => {
-            target.push(8);
-            target.extend_from_slice(&days.to_le_bytes());
-        }
-        Cell::Timestamp(microseconds) => {
-            target.push(9);
-            target.extend_from_slice(&microseconds.to_le_bytes());
-        }
-    }
-}
+/// Lists in the form that JavaScript makes.
+#[cfg(test)]
+#[path = "../tests/common/lists.rs"]
+mod lists;
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
+    use super::lists::lists_of;
     use super::*;
 
     fn value() -> impl Strategy<Value = Value> {
@@ -413,7 +365,7 @@ mod tests {
     proptest! {
         #[test]
         fn lists_are_read_back(lists in (0_usize..4).prop_flat_map(|width| prop::collection::vec(prop::collection::vec(value(), width), 0..5))) {
-            let cells = CellLists::of_values(lists.iter().map(Vec::as_slice)).unwrap();
+            let cells = lists_of(&lists);
             prop_assert_eq!(cells.len(), lists.len());
             for (index, list) in lists.iter().enumerate() {
                 let values = Values::new(list);

@@ -225,6 +225,9 @@ pub enum Failure {
     Lost(Error),
 }
 
+/// The outcome of a command.
+pub type Answer<T> = std::result::Result<T, Failure>;
+
 impl Failure {
     /// The server's number for the error, if it gave one.
     #[must_use]

@@ -3,18 +3,18 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
+use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result, response_limit};
 
-use crate::codec::{Done, Failure, Field, ServerError, capability, command, garbled};
+use crate::codec::{Answer, Done, Failure, Field, ServerError, capability, command, garbled};
 use crate::engine_error;
 use crate::login::{Server, log_in};
 use crate::transport::{Exchange, Transport, too_large};
 use crate::url::Url;
-
-type Answer<T> = std::result::Result<T, Failure>;
 
 /// The least bytes that a value of a row counts for where rows are gathered in memory.
 pub(crate) const CELL_BYTES: usize = 8;
@@ -107,15 +107,8 @@ impl Connection {
     /// # Errors
     /// [`Failure::Refused`] for a wrong password or database, [`Failure::Lost`] where the server can't be reached.
     pub async fn open(url: &Url) -> Answer<Self> {
-        let opened = tokio::time::timeout(CONNECT_TIMEOUT, Self::open_untimed(url)).await;
-        opened.unwrap_or_else(|_| {
-            let seconds = CONNECT_TIMEOUT.as_secs();
-            Err(Error::Timeout(format!("{url} did not answer for {seconds} s")).into())
-        })
-    }
-
-    async fn open_untimed(url: &Url) -> Answer<Self> {
-        Self::on(Transport::connect(url).await?, url).await
+        let opened = async { Self::on(Transport::connect(url).await?, url).await };
+        within(Some(CONNECT_TIMEOUT), opened, |time| no_answer(url, time)).await
     }
 
     /// Logs in over a transport that was just opened.
@@ -525,6 +518,11 @@ impl Connection {
             let _ = self.transport.flush().await;
         }
     }
+}
+
+/// The error of a server that does not answer a login.
+pub(crate) fn no_answer(url: &Url, time: Duration) -> Failure {
+    Error::Timeout(format!("{url} did not answer for {} s", time.as_secs())).into()
 }
 
 /// The error for a connection that was lost.

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use boundary_bench_kernel::driven_stream::DrivenStream;
+use boundary_bench_kernel::driven_stream::{Driven, DrivenStream};
 use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::{Error, Result};
 
@@ -38,6 +38,24 @@ enum State {
     Over,
 }
 
+impl Driven for DrivenSession {
+    fn unsent(&self) -> &[u8] {
+        self.buffers.unsent()
+    }
+
+    fn room(&mut self) -> &mut [u8] {
+        self.buffers.room()
+    }
+
+    fn in_flight(&self) -> usize {
+        usize::from(matches!(self.state, State::Busy(..)))
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+}
+
 impl DrivenSession {
     /// Connects, on the async runtime that this is called on. Returns the stream, too.
     ///
@@ -59,34 +77,11 @@ impl DrivenSession {
         &self.version
     }
 
-    /// The number of submissions without a result.
-    #[must_use]
-    pub fn in_flight(&self) -> usize {
-        usize::from(matches!(self.state, State::Busy(..)))
-    }
-
-    /// Whether the session is unusable.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
-        matches!(self.state, State::Over)
-    }
-
-    /// The bytes to be sent.
-    #[must_use]
-    pub fn unsent(&self) -> &[u8] {
-        self.buffers.unsent()
-    }
-
     /// Marks this many of the unsent bytes as sent.
     pub fn sent(&mut self, bytes: usize, frame: &mut Frame, shapes: &Shapes) {
         if self.buffers.sent(bytes) {
             self.work(frame, shapes);
         }
-    }
-
-    /// The buffer to receive into.
-    pub fn room(&mut self) -> &mut [u8] {
-        self.buffers.room()
     }
 
     /// Starts a submission on the connection that the event loop knows by `number`.

@@ -14,7 +14,7 @@ use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result, lock};
 
 use crate::catalog;
-use crate::codec::Failure;
+use crate::codec::{Answer, Failure};
 use crate::ingest::MysqlIngest;
 use crate::pool::{Lease, Pool};
 use crate::prepared::{PreparedStatement, Running, start_query};
@@ -122,7 +122,7 @@ impl MysqlEngine {
         Ok(runtime().block_on(session.connection.texts(sql))?)
     }
 
-    fn run(&self, sql: &str) -> std::result::Result<(), Failure> {
+    fn run(&self, sql: &str) -> Answer<()> {
         let mut session = self.session()?;
         runtime().block_on(session.connection.run(sql)).map(drop)
     }

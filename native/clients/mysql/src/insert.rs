@@ -7,12 +7,10 @@ use boundary_bench_kernel::{Error, Result};
 
 use crate::calendar::{self, Clock, Date};
 use crate::cells::{Cell, CellLists, NO_SUCH_DATE, NO_SUCH_DOUBLE, NO_SUCH_TIMESTAMP, Parameters};
-use crate::codec::{Failure, command, garbled, put_text, type_id};
+use crate::codec::{Answer, Failure, command, garbled, put_text, type_id};
 use crate::connection::Started;
 use crate::pool::Session;
 use crate::sql;
-
-type Answer<T> = std::result::Result<T, Failure>;
 
 /// The most bytes of a packet, even where the server takes more: the next packet is encoded while the server stores
 /// this one.

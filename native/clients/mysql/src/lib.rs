@@ -1,13 +1,12 @@
 //! Boundary Bench's client of servers that speak the MySQL protocol: a target of small requests, and an engine.
 //!
-//! [`open`] takes an engine's URI, [`SqlClient`] sends requests, one at a time or many in one go, [`server::start`]
-//! starts a private server.
+//! [`open`] takes an engine's URI, [`SqlSession`] sends requests one at a time, [`DrivenSession`] many in one go,
+//! [`server::start`] starts a private server.
 
 mod batch;
 mod calendar;
 mod catalog;
 mod cells;
-mod client;
 mod codec;
 mod connection;
 mod driven;
@@ -25,6 +24,8 @@ pub mod server;
 mod session;
 mod sql;
 mod submission;
+#[doc(hidden)]
+pub mod testing;
 mod transport;
 mod url;
 
@@ -35,8 +36,7 @@ use boundary_bench_kernel::Error;
 pub(crate) use boundary_bench_kernel::runtime::runtime;
 
 pub use batch::{Batch, Outcome, Results, StatementLists};
-pub use cells::{Cell, CellLists, put_cell};
-pub use client::{ClientOptions, SqlClient};
+pub use cells::{Cell, CellLists};
 pub use codec::{Done, Failure, Field, ServerError};
 pub use connection::{Connection, Prepared, Started};
 pub use driven::DrivenSession;

@@ -5,7 +5,7 @@ use boundary_bench_kernel::{Error, Result};
 use mysql_common::crypto;
 use mysql_common::scramble::{scramble_native, scramble_sha256};
 
-use crate::codec::{Bytes, Failure, ServerError, capability, garbled, put_text};
+use crate::codec::{Answer, Bytes, Failure, ServerError, capability, garbled, put_text};
 use crate::engine_error;
 use crate::transport::{Transport, too_large};
 use crate::url::Url;
@@ -63,7 +63,7 @@ impl Greeting {
 }
 
 /// Logs in over a transport that was just opened.
-pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> std::result::Result<Server, Failure> {
+pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> Answer<Server> {
     let packet = next(transport, url).await?;
     let greeting = Greeting::parse(&packet).ok_or_else(|| garbled("greeting"))?;
     let mut wanted = capability::FOUND_ROWS
@@ -152,7 +152,7 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> std::result:
 }
 
 /// Reads the next packet; an error packet becomes an error.
-async fn next(transport: &mut Transport, url: &Url) -> std::result::Result<Vec<u8>, Failure> {
+async fn next(transport: &mut Transport, url: &Url) -> Answer<Vec<u8>> {
     let packet = transport.packet().await.map_err(|error| {
         too_large(&error).unwrap_or_else(|| engine_error(format!("{url} broke off the login: {error}")))
     })?;
@@ -185,12 +185,7 @@ fn response(plugin: &str, nonce: &[u8], password: &str, transport: &Transport) -
 }
 
 /// The password itself: in plain where only the server can read it, else encrypted with the server's key.
-async fn whole_password(
-    transport: &mut Transport,
-    url: &Url,
-    password: &str,
-    nonce: &[u8],
-) -> std::result::Result<Vec<u8>, Failure> {
+async fn whole_password(transport: &mut Transport, url: &Url, password: &str, nonce: &[u8]) -> Answer<Vec<u8>> {
     let mut secret = [password.as_bytes(), &[0]].concat();
     if transport.is_private() {
         return Ok(secret);
@@ -208,7 +203,7 @@ async fn whole_password(
 
 /// The key that the password is encrypted with. A key that the server sends may be that of anybody who answers in its
 /// place, so the server is asked for it only where the user allows that.
-async fn public_key(transport: &mut Transport, url: &Url) -> std::result::Result<Vec<u8>, Failure> {
+async fn public_key(transport: &mut Transport, url: &Url) -> Answer<Vec<u8>> {
     if let Some(file) = &url.server_public_key {
         let unreadable = |error| Error::Io { path: file.display().to_string(), source: std::sync::Arc::new(error) };
         return Ok(std::fs::read(file).map_err(unreadable)?);

@@ -8,20 +8,16 @@ use std::time::Duration;
 
 use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
+use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result, lock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::codec::{Failure, Field};
-use crate::connection::{Connection, Prepared};
+use crate::codec::{Answer, Failure, Field};
+use crate::connection::{Connection, Prepared, no_answer};
 use crate::rows::{Form, RowShape};
 use crate::runtime;
 use crate::transport::Exchange;
 use crate::url::Url;
-
-type Answer<T> = std::result::Result<T, Failure>;
-
-/// The most idle sessions that are kept for later use.
-const MAX_IDLE: usize = 1024;
 
 /// The most statements that a session keeps prepared.
 const MAX_STATEMENTS: usize = 256;
@@ -68,7 +64,7 @@ impl Pool {
             url,
             setup,
             idle: Mutex::default(),
-            permits: Arc::new(Semaphore::new(sessions.min(Semaphore::MAX_PERMITS))),
+            permits: Arc::new(Semaphore::new(sessions)),
             max_packet: OnceLock::new(),
             is_closed: AtomicBool::new(false),
         })
@@ -116,18 +112,12 @@ impl Pool {
             }
             Ok(Session { connection, statements: HashMap::new(), text_shape: None })
         };
-        tokio::time::timeout(CONNECT_TIMEOUT, open).await.unwrap_or_else(|_| {
-            let seconds = CONNECT_TIMEOUT.as_secs();
-            Err(Error::Timeout(format!("{} did not answer for {seconds} s", self.url)).into())
-        })
+        within(Some(CONNECT_TIMEOUT), open, |time| no_answer(&self.url, time)).await
     }
 
     fn give_back(&self, session: Session) {
         if session.connection.is_idle() && !self.is_closed.load(Ordering::Acquire) {
-            let mut idle = lock(&self.idle);
-            if idle.len() < MAX_IDLE {
-                idle.push(session);
-            }
+            lock(&self.idle).push(session);
         }
     }
 

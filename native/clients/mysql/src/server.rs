@@ -5,6 +5,7 @@
 //! log, so that figures measure the protocol and not the disk; 512 MiB of buffer pool; packets of up to 64 MiB; `LOAD
 //! DATA LOCAL` is allowed; the server's own statistics (`performance_schema`) are off.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -39,7 +40,7 @@ const LOOPBACK: &str = "127.0.0.1";
 /// The name of the Unix socket in the server's folder.
 const SOCKET: &str = "socket";
 
-/// A private server. Dropping it stops it and removes its folder.
+/// A private server. Dropping it stops it as [`PrivateServer::stop`] does.
 #[derive(Debug)]
 pub struct Server {
     process: PrivateServer,
@@ -215,27 +216,12 @@ impl Server {
     pub fn version(&self) -> &str {
         &self.version
     }
+}
 
-    /// The id of the server's process.
-    #[must_use]
-    pub fn process_id(&self) -> u32 {
-        self.process.process_id()
-    }
+impl Deref for Server {
+    type Target = PrivateServer;
 
-    /// Whether the server still runs.
-    #[must_use]
-    pub fn is_running(&self) -> bool {
-        self.process.is_running()
-    }
-
-    /// How the server ended by itself; `None` while it runs and once it was stopped.
-    #[must_use]
-    pub fn ending(&self) -> Option<String> {
-        self.process.ending()
-    }
-
-    /// Stops the server and removes its folder; a second call does nothing.
-    pub fn stop(&self) {
-        self.process.stop();
+    fn deref(&self) -> &PrivateServer {
+        &self.process
     }
 }

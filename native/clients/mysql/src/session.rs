@@ -8,7 +8,7 @@ use boundary_bench_kernel::Result;
 
 use crate::calendar;
 use crate::cells::{Cell, Values, put_parameters};
-use crate::codec::{BINARY_CHARSET, Bytes, Done, Failure, Field, command, garbled, type_id};
+use crate::codec::{Answer, BINARY_CHARSET, Bytes, Done, Field, command, garbled, type_id};
 use crate::connection::{Connection, Prepared, Started};
 use crate::insert::{self, Rows, Target};
 use crate::pool::Lease;
@@ -17,18 +17,16 @@ use crate::rows::{binary_date, binary_time};
 use crate::sql;
 use crate::url::Url;
 
-type Answer<T> = std::result::Result<T, Failure>;
-
 /// A connection with one caller.
 pub struct SqlSession {
-    lease: Lease,
+    pub(crate) lease: Lease,
 }
 
 impl SqlSession {
     /// Connects to a server.
     ///
     /// # Errors
-    /// [`Failure`] of either kind.
+    /// [`crate::Failure`] of either kind.
     pub async fn open(url: &Url) -> Answer<Self> {
         let pool = Pool::new(url.clone(), Vec::new(), 1);
         Ok(Self { lease: pool.lease().await? })
@@ -44,16 +42,10 @@ impl SqlSession {
         self.lease.connection.version()
     }
 
-    /// Whether the server takes packets of many rows.
-    #[must_use]
-    pub fn has_bulk(&self) -> bool {
-        self.lease.connection.has_bulk()
-    }
-
     /// Checks that the server answers.
     ///
     /// # Errors
-    /// [`Failure`] of either kind.
+    /// [`crate::Failure`] of either kind.
     pub async fn ping(&mut self) -> Answer<()> {
         self.connection().ping().await
     }
@@ -61,7 +53,7 @@ impl SqlSession {
     /// Prepares a statement.
     ///
     /// # Errors
-    /// [`Failure`] of either kind.
+    /// [`crate::Failure`] of either kind.
     pub async fn prepare(&mut self, sql: &str) -> Answer<Prepared> {
         self.connection().prepare(sql).await
     }
@@ -69,7 +61,7 @@ impl SqlSession {
     /// Runs a statement, which is prepared at its first use, and calls `row` with each row of its result.
     ///
     /// # Errors
-    /// [`Failure`] of either kind; [`boundary_bench_kernel::Error::InvalidArgument`] for parameters that the statement or the
+    /// [`crate::Failure`] of either kind; [`boundary_bench_kernel::Error::InvalidArgument`] for parameters that the statement or the
     /// server does not take, with which nothing is run.
     pub async fn execute(&mut self, sql: &str, parameters: &[Value], row: impl FnMut(RowView<'_>)) -> Answer<Done> {
         if self.lease.known(sql).is_none() {
@@ -109,7 +101,7 @@ impl SqlSession {
     /// Reads the answer to the oldest queued request, whose prepared statement is given if it has one.
     ///
     /// # Errors
-    /// [`Failure`] of either kind.
+    /// [`crate::Failure`] of either kind.
     pub async fn answer(&mut self, prepared: Option<&Prepared>, mut row: impl FnMut(RowView<'_>)) -> Answer<Done> {
         let connection = self.connection();
         match connection.started(prepared.map(|prepared| prepared.id)).await? {
@@ -128,10 +120,11 @@ impl SqlSession {
         }
     }
 
-    /// Inserts rows as [`crate::SqlClient::insert_rows`] does, into a table of the connection's database.
+    /// Inserts rows into columns of a table of the connection's database, all or none of them, and returns their number. Within a
+    /// transaction of the connection they become part of it.
     ///
     /// # Errors
-    /// [`Failure`] of either kind.
+    /// [`crate::Failure`] of either kind.
     pub async fn insert_rows(&mut self, table: &str, columns: &[String], rows: &dyn Rows) -> Answer<u64> {
         let max_packet = self.lease.pool().max_packet();
         let table = sql::identifier(table);

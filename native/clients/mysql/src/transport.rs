@@ -3,7 +3,6 @@
 use std::future::poll_fn;
 use std::io;
 use std::ops::Range;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker, ready};
 
@@ -13,7 +12,6 @@ use boundary_bench_kernel::outbox::Outbox;
 use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result, lock, response_limit, socket, tls};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 #[cfg(unix)]
 use tokio::net::UnixStream;
 
@@ -183,9 +181,8 @@ impl Transport {
     /// close. False over TLS, where the bytes may concern TLS only, and where a driver reads.
     pub(crate) fn has_ended(&mut self) -> bool {
         match &mut self.way {
-            Way::Own(Stream::Plain(socket)) => {
-                let (mut context, mut byte) = (Context::from_waker(Waker::noop()), [0]);
-                Pin::new(socket).poll_read(&mut context, &mut ReadBuf::new(&mut byte)).is_ready()
+            Way::Own(stream @ Stream::Plain(_)) => {
+                stream.poll_receive(&mut Context::from_waker(Waker::noop()), &mut [0]).is_ready()
             }
             Way::Own(Stream::Tls(_)) | Way::Driven(_) => false,
             Way::Closed => true,
@@ -271,9 +268,9 @@ impl Transport {
     }
 
     /// The stream that the transport reads and writes itself.
-    fn own(way: &mut Way) -> io::Result<Pin<&mut Stream>> {
+    fn own(way: &mut Way) -> io::Result<&mut Stream> {
         match way {
-            Way::Own(stream) => Ok(Pin::new(stream)),
+            Way::Own(stream) => Ok(stream),
             Way::Driven(_) | Way::Closed => Err(io::ErrorKind::NotConnected.into()),
         }
     }
@@ -387,13 +384,9 @@ impl Transport {
         if matches!(self.way, Way::Driven(_)) {
             return self.driven_sending(self.unsent().saturating_sub(1)).await;
         }
-        poll_fn(|context| {
-            while self.unsent() > 0
-                && let Poll::Ready(sent) = self.poll_send(context)
-            {
-                sent?;
-            }
-            Poll::Ready(Ok(()))
+        poll_fn(|context| match self.poll_send(context) {
+            Poll::Pending => Poll::Ready(Ok(())),
+            sent @ Poll::Ready(_) => sent,
         })
         .await
     }
@@ -403,40 +396,22 @@ impl Transport {
         if matches!(self.way, Way::Driven(_)) {
             return self.driven_sending(0).await;
         }
-        poll_fn(|context| {
-            while self.unsent() > 0 {
-                ready!(self.poll_send(context))?;
-            }
-            Self::own(&mut self.way)?.poll_flush(context)
-        })
-        .await
+        poll_fn(|context| self.poll_send(context)).await
     }
 
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let rest = self.buffers.unsent();
-        match ready!(Self::own(&mut self.way)?.poll_write(context, rest))? {
-            0 => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-            written => {
-                self.buffers.output.sent(written);
-                Poll::Ready(Ok(()))
-            }
-        }
+        let mut sent = 0;
+        let done = Self::own(&mut self.way)?.poll_send(context, self.buffers.unsent(), &mut sent);
+        self.buffers.output.sent(sent);
+        done
     }
 
     fn poll_exchange(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.unsent() > 0 {
-            while self.unsent() > 0
-                && let Poll::Ready(sent) = self.poll_send(context)
-            {
-                sent?;
-            }
-            if let Poll::Ready(flushed) = Self::own(&mut self.way)?.poll_flush(context) {
-                flushed?;
-            }
+        // Asked also where nothing is unsent: TLS may hold bytes that it has taken and not sent.
+        if let Poll::Ready(sent) = self.poll_send(context) {
+            sent?;
         }
-        let mut buffer = ReadBuf::new(self.buffers.room());
-        ready!(Self::own(&mut self.way)?.poll_read(context, &mut buffer))?;
-        match buffer.filled().len() {
+        match ready!(Self::own(&mut self.way)?.poll_receive(context, self.buffers.room()))? {
             0 => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
             read => {
                 self.buffers.received(read);

@@ -1,8 +1,12 @@
-//! Tests of the client against a real server, and of its errors.
+//! Tests of batches and inserts against a real server, and of their errors.
+
+mod common;
+#[path = "common/lists.rs"]
+mod lists;
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use boundary_bench_engine::Value;
 use boundary_bench_kernel::cancel::CancelToken;
@@ -10,9 +14,10 @@ use boundary_bench_kernel::testing::certificate;
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result, needs};
 use boundary_bench_mysql::server::{Server, executable, start, start_with};
-use boundary_bench_mysql::{
-    Batch, Cell, CellLists, ClientOptions, Results, SqlClient, SqlSession, StatementLists, Url,
-};
+use boundary_bench_mysql::{Batch, Cell, CellLists, SqlSession, StatementLists, Url, testing};
+
+use common::Client;
+use lists::lists_of;
 
 static SERVER: LazyLock<Server> = LazyLock::new(|| start(None).unwrap());
 
@@ -27,55 +32,52 @@ fn on_runtime<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// A client of a new database of the server.
-async fn client_of(server: &Server, connections: usize) -> (SqlClient, Url) {
+async fn client_of(server: &Server) -> (Client, Url) {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
-    let admin = SqlClient::connect(server.url(), ClientOptions::default(), None).await.unwrap();
-    text(&admin, &format!("CREATE DATABASE {name}")).await.unwrap();
+    let admin = Client::connect(server.url()).await.unwrap();
+    admin.text(&format!("CREATE DATABASE {name}")).await.unwrap();
     let url = Url { database: Some(name), ..server.url().clone() };
-    let options = ClientOptions { connections, timeout: None };
-    (SqlClient::connect(&url, options, None).await.unwrap(), url)
+    (Client::connect(&url).await.unwrap(), url)
 }
 
-async fn run(client: &SqlClient, batch: &Batch) -> Result<Results> {
-    client.run(batch, None).await
-}
-
-/// Runs a statement sent as text.
-async fn text(client: &SqlClient, sql: &str) -> Result<Results> {
-    let results = run(client, &Batch::text(sql)?).await?;
-    match results.requests[0].error.clone() {
-        Some(error) => Err(error),
-        None => Ok(results),
-    }
+async fn insert_rows(client: &Client, table: &str, columns: &[String], rows: &CellLists) -> Result<u64> {
+    testing::insert(&mut *client.0.lock().await, table, columns, rows).await
 }
 
 /// The result of a query for a single number, as text.
-async fn number(client: &SqlClient, sql: &str) -> String {
-    let results = text(client, &format!("SELECT CAST(({sql}) AS CHAR)")).await.unwrap();
+async fn number(client: &Client, sql: &str) -> String {
+    let results = client.text(&format!("SELECT CAST(({sql}) AS CHAR)")).await.unwrap();
     let batch = &results.rows[0].as_ref().unwrap().batch;
     arrow_array::cast::AsArray::as_string::<i32>(batch.column(0)).value(0).to_owned()
 }
 
-fn lists(values: &[&[Value]]) -> CellLists {
-    CellLists::of_values(values.iter().copied()).unwrap()
+/// A batch of one statement, run with each of the lists.
+fn batch_of(sql: &str, lists: CellLists) -> Batch {
+    let order = vec![0; lists.len()];
+    Batch { statements: vec![StatementLists { sql: sql.to_owned(), lists, is_text: false }], order }
+}
+
+/// One list of no values.
+fn no_values() -> CellLists {
+    CellLists::new(Vec::new(), 1, 0).unwrap()
 }
 
 #[test]
 fn an_error_in_one_request_of_a_batch_is_its_own() {
     needs!("mysql", executable(None));
     on_runtime(async {
-        let (client, _) = client_of(&SERVER, 1).await;
-        text(&client, "CREATE TABLE t (id INT NOT NULL PRIMARY KEY, name VARCHAR(20))").await.unwrap();
+        let (client, _) = client_of(&SERVER).await;
+        client.text("CREATE TABLE t (id INT NOT NULL PRIMARY KEY, name VARCHAR(20))").await.unwrap();
         let name = |text: &str| Value::Text(text.to_owned());
-        let rows = lists(&[
+        let rows = lists_of::<&[Value]>(&[
             &[Value::Int(1), name("a")],
             &[Value::Int(1), name("b")],
             &[Value::Null, name("c")],
             &[Value::Int(2), Value::Double(f64::NAN)],
             &[Value::Int(3), Value::Null],
         ]);
-        let results = run(&client, &Batch::of("INSERT INTO t VALUES (?, ?)", rows)).await.unwrap();
+        let results = client.run(&batch_of("INSERT INTO t VALUES (?, ?)", rows)).await.unwrap();
         let errors: Vec<_> =
             results.requests.iter().map(|request| request.error.as_ref().map(ToString::to_string)).collect();
         assert_eq!((&errors[0], &errors[4]), (&None, &None));
@@ -91,25 +93,28 @@ fn an_error_in_one_request_of_a_batch_is_its_own() {
 fn statements_of_all_kinds_go_in_one_batch() {
     needs!("mysql", executable(None));
     on_runtime(async {
-        let (client, _) = client_of(&SERVER, 1).await;
-        text(&client, "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)").await.unwrap();
+        let (client, _) = client_of(&SERVER).await;
+        client.text("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)").await.unwrap();
         let statement = |sql: &str, lists: CellLists, is_text| StatementLists { sql: sql.to_owned(), lists, is_text };
-        let none = || CellLists::new(Vec::new(), 1, 0).unwrap();
         let batch = Batch {
             statements: vec![
-                statement("BEGIN", none(), true),
-                statement("INSERT INTO t (v) VALUES (?)", lists(&[&[Value::Int(7)], &[Value::Int(8)]]), false),
+                statement("BEGIN", no_values(), true),
                 statement(
-                    "SELECT v FROM t WHERE id >= ? ORDER BY id",
-                    lists(&[&[Value::Int(1)], &[Value::Int(2)]]),
+                    "INSERT INTO t (v) VALUES (?)",
+                    lists_of::<&[Value]>(&[&[Value::Int(7)], &[Value::Int(8)]]),
                     false,
                 ),
-                statement("SELECT * FROM missing", none(), false),
-                statement("ROLLBACK", none(), true),
+                statement(
+                    "SELECT v FROM t WHERE id >= ? ORDER BY id",
+                    lists_of::<&[Value]>(&[&[Value::Int(1)], &[Value::Int(2)]]),
+                    false,
+                ),
+                statement("SELECT * FROM missing", no_values(), false),
+                statement("ROLLBACK", no_values(), true),
             ],
             order: vec![0, 1, 2, 1, 3, 2, 4],
         };
-        let results = run(&client, &batch).await.unwrap();
+        let results = client.run(&batch).await.unwrap();
         let [_, first, select, second, missing, again, _] = results.requests.as_slice() else { panic!() };
         assert_eq!((first.last_insert_id, second.last_insert_id), (1, 2));
         assert_eq!((select.first_row, select.rows, again.first_row, again.rows), (0, 1, 1, 1));
@@ -123,42 +128,42 @@ fn many_rows_go_in_all_or_none() {
     needs!("mysql", executable(None));
     on_runtime(async {
         for extensions in [true, false] {
-            let (_, url) = client_of(&SERVER, 1).await;
+            let (_, url) = client_of(&SERVER).await;
             let url = Url { extensions, ..url };
-            let client = SqlClient::connect(&url, ClientOptions { connections: 1, timeout: None }, None).await.unwrap();
-            text(&client, "CREATE TABLE t (id INT NOT NULL PRIMARY KEY, v TEXT)").await.unwrap();
+            let client = Client::connect(&url).await.unwrap();
+            client.text("CREATE TABLE t (id INT NOT NULL PRIMARY KEY, v TEXT)").await.unwrap();
             let columns = ["id", "v"].map(str::to_owned);
             let rows = |ids: std::ops::Range<i64>, last: i64| {
                 let values: Vec<_> =
                     ids.chain([last]).map(|id| [Value::Int(id), Value::Text("x".repeat(100))]).collect();
-                CellLists::of_values(values.iter().map(<[Value; 2]>::as_slice)).unwrap()
+                lists_of(&values)
             };
             // More rows than fit into one packet.
-            let inserted = client.insert_rows("t", &columns, &rows(0..30_000, 30_000), None).await.unwrap();
+            let inserted = insert_rows(&client, "t", &columns, &rows(0..30_000, 30_000)).await.unwrap();
             assert_eq!(inserted, 30_001);
-            let error = client.insert_rows("t", &columns, &rows(40_000..70_000, 5), None).await.unwrap_err();
+            let error = insert_rows(&client, "t", &columns, &rows(40_000..70_000, 5)).await.unwrap_err();
             assert!(error.to_string().contains("1062"), "{error}");
             assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "30001");
             // Within a transaction of the caller's, only the insert is rolled back.
-            text(&client, "BEGIN").await.unwrap();
-            text(&client, "DELETE FROM t WHERE id < 10").await.unwrap();
-            client.insert_rows("t", &columns, &rows(40_000..70_000, 50), None).await.unwrap_err();
-            text(&client, "COMMIT").await.unwrap();
+            client.text("BEGIN").await.unwrap();
+            client.text("DELETE FROM t WHERE id < 10").await.unwrap();
+            insert_rows(&client, "t", &columns, &rows(40_000..70_000, 50)).await.unwrap_err();
+            client.text("COMMIT").await.unwrap();
             assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "29991");
             let database = url.database.unwrap();
-            assert_eq!(client.insert_rows(&format!("{database}.t"), &columns, &rows(1..3, 3), None).await.unwrap(), 3);
+            assert_eq!(insert_rows(&client, &format!("{database}.t"), &columns, &rows(1..3, 3)).await.unwrap(), 3);
             // A column may get values of several types.
-            text(&client, "CREATE TABLE mixed (id INT NOT NULL PRIMARY KEY, v TEXT)").await.unwrap();
-            let mixed = lists(&[
+            client.text("CREATE TABLE mixed (id INT NOT NULL PRIMARY KEY, v TEXT)").await.unwrap();
+            let mixed = lists_of::<&[Value]>(&[
                 &[Value::Int(1), Value::Int(5)],
                 &[Value::Double(2.0), Value::Double(0.5)],
                 &[Value::Int(3), Value::Null],
                 &[Value::Int(4), Value::Text("ü".to_owned())],
             ]);
-            assert_eq!(client.insert_rows("mixed", &columns, &mixed, None).await.unwrap(), 4);
+            assert_eq!(insert_rows(&client, "mixed", &columns, &mixed).await.unwrap(), 4);
             assert_eq!(number(&client, "SELECT GROUP_CONCAT(v ORDER BY id) FROM mixed").await, "5,0.5,ü");
-            assert_eq!(client.insert_rows("mixed", &columns, &CellLists::default(), None).await.unwrap(), 0);
-            let error = client.insert_rows("mixed", &columns[..1], &mixed, None).await.unwrap_err();
+            assert_eq!(insert_rows(&client, "mixed", &columns, &CellLists::default()).await.unwrap(), 0);
+            let error = insert_rows(&client, "mixed", &columns[..1], &mixed).await.unwrap_err();
             assert_eq!(error.code(), "BB_INVALID_ARGUMENT");
         }
     });
@@ -169,22 +174,22 @@ fn what_no_packet_takes_is_refused_and_what_takes_several_is_split() {
     needs!("mysql", executable(None));
     let server = start_with(None, &["--max-allowed-packet=1M"], &CancelToken::default()).unwrap();
     on_runtime(async {
-        let (client, _) = client_of(&server, 1).await;
-        text(&client, "CREATE TABLE t (id INT NOT NULL PRIMARY KEY, v LONGTEXT)").await.unwrap();
+        let (client, _) = client_of(&server).await;
+        client.text("CREATE TABLE t (id INT NOT NULL PRIMARY KEY, v LONGTEXT)").await.unwrap();
         let row = |id, length| [Value::Int(id), Value::Text("x".repeat(length))];
         let (small, large) = (row(1, 10), row(2, 2 << 20));
-        let rows = lists(&[&small, &large, &row(3, 900_000)]);
-        let results = run(&client, &Batch::of("INSERT INTO t VALUES (?, ?)", rows.clone())).await.unwrap();
+        let rows = lists_of::<&[Value]>(&[&small, &large, &row(3, 900_000)]);
+        let results = client.run(&batch_of("INSERT INTO t VALUES (?, ?)", rows.clone())).await.unwrap();
         let error = results.requests[1].error.as_ref().unwrap();
         assert_eq!(error.code(), "BB_INVALID_ARGUMENT");
         assert!(error.to_string().contains("max_allowed_packet"), "{error}");
         assert_eq!(number(&client, "SELECT SUM(id) FROM t").await, "4");
         let columns = ["id", "v"].map(str::to_owned);
-        let error = client.insert_rows("t", &columns, &rows, None).await.unwrap_err();
+        let error = insert_rows(&client, "t", &columns, &rows).await.unwrap_err();
         assert!(error.to_string().starts_with("row 1 takes"), "{error}");
         let many: Vec<_> = (10..40).map(|id| row(id, 300_000)).collect();
-        let many = CellLists::of_values(many.iter().map(<[Value; 2]>::as_slice)).unwrap();
-        assert_eq!(client.insert_rows("t", &columns, &many, None).await.unwrap(), 30);
+        let many = lists_of(&many);
+        assert_eq!(insert_rows(&client, "t", &columns, &many).await.unwrap(), 30);
         assert_eq!(number(&client, "SELECT SUM(LENGTH(v)) FROM t WHERE id >= 10").await, "9000000");
     });
 }
@@ -193,9 +198,9 @@ fn what_no_packet_takes_is_refused_and_what_takes_several_is_split() {
 fn results_longer_than_a_packet_arrive_whole() {
     needs!("mysql", executable(None));
     on_runtime(async {
-        let (client, _) = client_of(&SERVER, 1).await;
+        let (client, _) = client_of(&SERVER).await;
         for length in [0xff_ffff - 9, 0xff_ffff - 4, 0xff_ffff, 0x1ff_ffff] {
-            let results = text(&client, &format!("SELECT REPEAT('x', {length}), 7")).await.unwrap();
+            let results = client.text(&format!("SELECT REPEAT('x', {length}), 7")).await.unwrap();
             let batch = &results.rows[0].as_ref().unwrap().batch;
             assert_eq!(arrow_array::cast::AsArray::as_string::<i32>(batch.column(0)).value(0).len(), length);
         }
@@ -210,20 +215,19 @@ fn a_login_that_is_refused_says_so_without_the_password() {
     needs!("mysql", executable(None));
     on_runtime(async {
         let url = Url { password: Some("wrong-secret".to_owned()), ..SERVER.url().clone() };
-        let error = SqlClient::connect(&url, ClientOptions::default(), None).await.err().unwrap();
+        let error = Client::connect(&url).await.err().unwrap();
         assert_eq!(error.code(), "BB_ENGINE");
         assert!(error.to_string().contains("1045") && !error.to_string().contains("wrong-secret"), "{error}");
         let url = Url { database: Some("missing".to_owned()), ..SERVER.url().clone() };
-        let error = SqlClient::connect(&url, ClientOptions::default(), None).await.err().unwrap();
+        let error = Client::connect(&url).await.err().unwrap();
         assert!(error.to_string().contains("1049"), "{error}");
         let url = Url { port: 1, ..SERVER.url().clone() };
-        let error = SqlClient::connect(&url, ClientOptions::default(), None).await.err().unwrap();
+        let error = Client::connect(&url).await.err().unwrap();
         assert!(error.to_string().contains("can't connect to 127.0.0.1:1"), "{error}");
         let url = Url { tls: Some(Trust::Anyone), ..SERVER.url().clone() };
-        let error = SqlClient::connect(&url, ClientOptions::default(), None).await.err().unwrap();
+        let error = Client::connect(&url).await.err().unwrap();
         assert!(error.to_string().contains("offers no TLS"), "{error}");
-        let options = ClientOptions { connections: 1, timeout: None };
-        SqlClient::connect(&SERVER.socket_url(), options, None).await.unwrap().ping(None).await.unwrap();
+        SqlSession::open(&SERVER.socket_url()).await.unwrap().ping().await.unwrap();
     });
 }
 
@@ -232,10 +236,10 @@ fn a_server_killed_in_the_middle_of_a_batch_is_an_error_for_what_was_in_flight()
     needs!("mysql", executable(None));
     let server = start(None).unwrap();
     on_runtime(async {
-        let (client, _) = client_of(&server, 1).await;
-        let sleeps = lists(&[&[Value::Double(0.0)], &[Value::Int(20)], &[Value::Int(0)]]);
-        let batch = Batch::of("SELECT SLEEP(?)", sleeps);
-        let (results, ()) = tokio::join!(run(&client, &batch), async {
+        let (client, _) = client_of(&server).await;
+        let sleeps = lists_of::<&[Value]>(&[&[Value::Double(0.0)], &[Value::Int(20)], &[Value::Int(0)]]);
+        let batch = batch_of("SELECT SLEEP(?)", sleeps);
+        let (results, ()) = tokio::join!(client.run(&batch), async {
             tokio::time::sleep(Duration::from_millis(500)).await;
             server.stop();
         });
@@ -245,66 +249,28 @@ fn a_server_killed_in_the_middle_of_a_batch_is_an_error_for_what_was_in_flight()
             let error = request.error.as_ref().unwrap();
             assert!(error.to_string().contains("may or may not be done"), "{error}");
         }
-        assert_eq!(client.ping(None).await.unwrap_err().code(), "BB_ENGINE");
+        assert_eq!(Client::connect(server.url()).await.err().unwrap().code(), "BB_ENGINE");
     });
 }
 
 #[test]
-fn a_connection_that_is_cut_is_replaced_and_nothing_is_sent_twice() {
+fn nothing_is_sent_twice_where_a_connection_is_cut() {
     needs!("mysql", executable(None));
     on_runtime(async {
-        let (client, url) = client_of(&SERVER, 1).await;
-        text(&client, "CREATE TABLE t (id INT NOT NULL PRIMARY KEY)").await.unwrap();
+        let (client, url) = client_of(&SERVER).await;
+        client.text("CREATE TABLE t (id INT NOT NULL PRIMARY KEY)").await.unwrap();
         let id = number(&client, "SELECT CONNECTION_ID()").await;
-        let admin = SqlClient::connect(&url, ClientOptions { connections: 1, timeout: None }, None).await.unwrap();
-        let batch = Batch::of(
+        let admin = Client::connect(&url).await.unwrap();
+        let batch = batch_of(
             "INSERT INTO t SELECT ? FROM DUAL WHERE SLEEP(?) = 0",
-            lists(&[&[Value::Int(1), Value::Int(20)]]),
+            lists_of::<&[Value]>(&[&[Value::Int(1), Value::Int(20)]]),
         );
-        let (results, ()) = tokio::join!(run(&client, &batch), async {
+        let (results, ()) = tokio::join!(client.run(&batch), async {
             tokio::time::sleep(Duration::from_millis(300)).await;
-            text(&admin, &format!("KILL {id}")).await.unwrap();
+            admin.text(&format!("KILL {id}")).await.unwrap();
         });
         assert!(results.unwrap().requests[0].error.is_some());
-        assert_ne!(number(&client, "SELECT CONNECTION_ID()").await, id);
-        assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "0");
-    });
-}
-
-/// Waits until the server runs no statement that contains `what`.
-async fn until_ended(admin: &SqlClient, what: &str) {
-    let running = format!(
-        "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%{what}%' AND id <> CONNECTION_ID()"
-    );
-    let deadline = Instant::now() + PATIENCE;
-    while number(admin, &running).await != "0" {
-        assert!(Instant::now() < deadline, "it still runs");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-#[test]
-fn a_call_that_takes_too_long_or_is_cancelled_ends_also_on_the_server() {
-    needs!("mysql", executable(None));
-    on_runtime(async {
-        let (admin, url) = client_of(&SERVER, 2).await;
-        let options = ClientOptions { connections: 1, timeout: Some(Duration::from_millis(200)) };
-        let client = SqlClient::connect(&url, options, None).await.unwrap();
-        let error = text(&client, "SELECT SLEEP(20) /* late */").await.unwrap_err();
-        assert_eq!(error.code(), "BB_TIMEOUT");
-        until_ended(&admin, "late").await;
-        assert_eq!(number(&client, "SELECT 1").await, "1");
-        let token = CancelToken::default();
-        let batch = Batch::text("SELECT SLEEP(20) /* unwanted */").unwrap();
-        let (outcome, ()) = tokio::join!(admin.run(&batch, Some(&token)), async {
-            tokio::time::sleep(Duration::from_millis(200)).await;
-            token.cancel();
-        });
-        assert_eq!(outcome.unwrap_err().code(), "BB_ABORTED");
-        until_ended(&admin, "unwanted").await;
-        assert_eq!(admin.ping(Some(&token)).await.unwrap_err().code(), "BB_ABORTED");
-        admin.close().await;
-        assert_eq!(admin.ping(None).await.unwrap_err().code(), "BB_CLOSED");
+        assert_eq!(number(&admin, "SELECT COUNT(*) FROM t").await, "0");
     });
 }
 
@@ -312,27 +278,26 @@ fn a_call_that_takes_too_long_or_is_cancelled_ends_also_on_the_server() {
 fn values_of_all_types_come_alike_from_text_and_from_prepared_statements() {
     needs!("mysql", executable(None));
     on_runtime(async {
-        let (client, url) = client_of(&SERVER, 1).await;
-        text(
-            &client,
-            "CREATE TABLE t (a TINYINT, b TINYINT UNSIGNED, c SMALLINT UNSIGNED, d MEDIUMINT, e INT UNSIGNED, \
+        let (client, url) = client_of(&SERVER).await;
+        client
+            .text(
+                "CREATE TABLE t (a TINYINT, b TINYINT UNSIGNED, c SMALLINT UNSIGNED, d MEDIUMINT, e INT UNSIGNED, \
              f BIGINT UNSIGNED, g DECIMAL(20, 4), h YEAR, i BIT(1), j BIT(9), k BIT(64), l TIME(6), m DATETIME(3), \
              n TIMESTAMP NULL, o DATE, p ENUM('x', 'y'), q SET('x', 'y'), r JSON, s VARBINARY(4), t CHAR(4), \
              u BOOL, v DOUBLE, w MEDIUMTEXT, x TINYBLOB)",
-        )
-        .await
-        .unwrap();
-        text(
-            &client,
+            )
+            .await
+            .unwrap();
+        client.text(
             "INSERT INTO t VALUES (-128, 255, 65535, -8388608, 4294967295, 18446744073709551615, -1234.5, 1999, 1, 511, \
              18446744073709551615, '-838:59:59.5', '2024-02-29 23:59:59.123', '2024-02-29 12:00:00', '9999-12-31', \
              'y', 'x,y', '{\\\"a\\\": 1}', x'00ff', 'ü', TRUE, -0.125, '漢字', x'')",
         )
         .await
         .unwrap();
-        text(&client, "INSERT INTO t (a) VALUES (NULL)").await.unwrap();
-        let from_text = text(&client, "SELECT * FROM t").await.unwrap();
-        let prepared = run(&client, &Batch::of("SELECT * FROM t", CellLists::new(Vec::new(), 1, 0).unwrap())).await;
+        client.text("INSERT INTO t (a) VALUES (NULL)").await.unwrap();
+        let from_text = client.text("SELECT * FROM t").await.unwrap();
+        let prepared = client.run(&batch_of("SELECT * FROM t", no_values())).await;
         let prepared = prepared.unwrap();
         let (a, b) = (from_text.rows[0].as_ref().unwrap(), prepared.rows[0].as_ref().unwrap());
         assert_eq!(a.batch, b.batch);
@@ -388,13 +353,13 @@ fn values_of_all_types_come_alike_from_text_and_from_prepared_statements() {
 fn what_a_column_can_not_hold_is_an_error_that_says_what_to_do() {
     needs!("mysql", executable(None));
     on_runtime(async {
-        let (client, _) = client_of(&SERVER, 1).await;
-        text(&client, "CREATE TABLE t (flag TINYINT(1), day DATE)").await.unwrap();
-        text(&client, "SET sql_mode = ''").await.unwrap();
-        text(&client, "INSERT INTO t VALUES (5, '0000-00-00')").await.unwrap();
+        let (client, _) = client_of(&SERVER).await;
+        client.text("CREATE TABLE t (flag TINYINT(1), day DATE)").await.unwrap();
+        client.text("SET sql_mode = ''").await.unwrap();
+        client.text("INSERT INTO t VALUES (5, '0000-00-00')").await.unwrap();
         for (sql, part) in [("SELECT flag FROM t", "CAST it to SIGNED"), ("SELECT day FROM t", "CAST it to CHAR")] {
-            let from_text = text(&client, sql).await.unwrap_err();
-            let prepared = run(&client, &Batch::of(sql, CellLists::new(Vec::new(), 1, 0).unwrap())).await.unwrap();
+            let from_text = client.text(sql).await.unwrap_err();
+            let prepared = client.run(&batch_of(sql, no_values())).await.unwrap();
             for error in [from_text, prepared.requests[0].error.clone().unwrap()] {
                 assert!(error.to_string().contains(part), "{error}");
             }
@@ -407,13 +372,13 @@ fn what_a_column_can_not_hold_is_an_error_that_says_what_to_do() {
 fn a_table_that_changes_between_two_runs_is_read_as_it_is() {
     needs!("mysql", executable(None));
     on_runtime(async {
-        let (client, _) = client_of(&SERVER, 1).await;
-        text(&client, "CREATE TABLE t (a INT)").await.unwrap();
-        text(&client, "INSERT INTO t VALUES (1)").await.unwrap();
-        let select = Batch::of("SELECT * FROM t", CellLists::new(Vec::new(), 1, 0).unwrap());
-        assert_eq!(run(&client, &select).await.unwrap().rows[0].as_ref().unwrap().batch.num_columns(), 1);
-        text(&client, "ALTER TABLE t ADD b VARCHAR(3) DEFAULT 'x', MODIFY a BIGINT").await.unwrap();
-        let results = run(&client, &select).await.unwrap();
+        let (client, _) = client_of(&SERVER).await;
+        client.text("CREATE TABLE t (a INT)").await.unwrap();
+        client.text("INSERT INTO t VALUES (1)").await.unwrap();
+        let select = batch_of("SELECT * FROM t", no_values());
+        assert_eq!(client.run(&select).await.unwrap().rows[0].as_ref().unwrap().batch.num_columns(), 1);
+        client.text("ALTER TABLE t ADD b VARCHAR(3) DEFAULT 'x', MODIFY a BIGINT").await.unwrap();
+        let results = client.run(&select).await.unwrap();
         assert_eq!(results.requests[0].rows, 1);
         assert_eq!(results.rows[0].as_ref().unwrap().batch.num_columns(), 2);
     });
@@ -423,11 +388,13 @@ fn a_table_that_changes_between_two_runs_is_read_as_it_is() {
 fn columns_that_depend_on_the_values_are_read_as_they_are() {
     needs!("mysql", executable(None));
     on_runtime(async {
-        let (client, _) = client_of(&SERVER, 1).await;
+        let (client, _) = client_of(&SERVER).await;
         for value in [Value::Int(7), Value::Int(8), Value::Text("7".to_owned()), Value::Int(9), Value::Double(1.5)] {
             for _ in 0..2 {
-                let results =
-                    run(&client, &Batch::of("SELECT ? AS v", lists(&[std::slice::from_ref(&value)]))).await.unwrap();
+                let results = client
+                    .run(&batch_of("SELECT ? AS v", lists_of::<&[Value]>(&[std::slice::from_ref(&value)])))
+                    .await
+                    .unwrap();
                 let batch = &results.rows[0].as_ref().unwrap().batch;
                 let shown = format!("{:?}", batch.column(0));
                 let expected = match &value {
@@ -439,8 +406,8 @@ fn columns_that_depend_on_the_values_are_read_as_they_are() {
             }
         }
         // All requests of a statement in a batch must return the same columns; those that don't have an error.
-        let mixed = lists(&[&[Value::Int(1)], &[Value::Text("a".to_owned())], &[Value::Int(2)]]);
-        let results = run(&client, &Batch::of("SELECT ? AS v", mixed)).await.unwrap();
+        let mixed = lists_of::<&[Value]>(&[&[Value::Int(1)], &[Value::Text("a".to_owned())], &[Value::Int(2)]]);
+        let results = client.run(&batch_of("SELECT ? AS v", mixed)).await.unwrap();
         let codes: Vec<_> = results
             .requests
             .iter()
@@ -454,14 +421,14 @@ fn columns_that_depend_on_the_values_are_read_as_they_are() {
 fn procedures_and_files_are_answered_to_their_end() {
     needs!("mysql", executable(None));
     on_runtime(async {
-        let (client, _) = client_of(&SERVER, 1).await;
-        text(&client, "CREATE PROCEDURE p() BEGIN SELECT 1; SELECT 2, 3; END").await.unwrap();
+        let (client, _) = client_of(&SERVER).await;
+        client.text("CREATE PROCEDURE p() BEGIN SELECT 1; SELECT 2, 3; END").await.unwrap();
         for _ in 0..2 {
-            assert_eq!(text(&client, "CALL p()").await.unwrap().requests[0].rows, 1);
+            assert_eq!(client.text("CALL p()").await.unwrap().requests[0].rows, 1);
             assert_eq!(number(&client, "SELECT 5").await, "5");
         }
-        text(&client, "CREATE TABLE t (a INT)").await.unwrap();
-        let error = text(&client, "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE t").await.unwrap_err();
+        client.text("CREATE TABLE t (a INT)").await.unwrap();
+        let error = client.text("LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE t").await.unwrap_err();
         assert!(error.to_string().contains("file of this machine"), "{error}");
         assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "0");
     });
@@ -476,12 +443,11 @@ fn tls_is_used_and_certificates_are_looked_at() {
     let server = start_with(None, &settings.each_ref().map(String::as_str), &CancelToken::default()).unwrap();
     on_runtime(async {
         let url = |tls, host: &str| Url { tls: Some(tls), host: host.to_owned(), ..server.url().clone() };
-        let options = ClientOptions { connections: 1, timeout: None };
-        let connect = async |url: Url| SqlClient::connect(&url, options, None).await;
+        let connect = async |url: Url| Client::connect(&url).await;
         let verified = || Trust::Authorities(certificate.clone());
         for url in [url(Trust::Anyone, "127.0.0.1"), url(verified(), "localhost")] {
             let client = connect(url).await.unwrap();
-            let cipher = text(&client, "SHOW STATUS LIKE 'Ssl_cipher'").await.unwrap();
+            let cipher = client.text("SHOW STATUS LIKE 'Ssl_cipher'").await.unwrap();
             let batch = &cipher.rows[0].as_ref().unwrap().batch;
             assert!(!arrow_array::cast::AsArray::as_string::<i32>(batch.column(1)).value(0).is_empty());
         }

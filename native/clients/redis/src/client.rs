@@ -166,19 +166,24 @@ impl KvClient {
         write: impl FnOnce(&mut Commands),
         read: impl FnOnce(Reply<'_>) -> Result<T>,
     ) -> Result<T> {
-        let mut commands = std::mem::take(&mut self.scratch);
-        commands.clear();
-        write(&mut commands);
         let mut read = Some(read);
         let mut result = Err(Error::Internal("a command without a reply".to_owned()));
-        self.execute(&commands, |_, answer| {
+        self.execute_written(write, |_, answer| {
             if let Some(read) = read.take() {
                 result = answer.map_err(Clone::clone).and_then(Reply::checked).and_then(read);
             }
         })
         .await;
-        self.scratch = commands;
         result
+    }
+
+    /// Runs the commands that `write` writes, in memory that is kept for the next ones.
+    async fn execute_written(&mut self, write: impl FnOnce(&mut Commands), each: impl FnMut(usize, Answer<'_, '_>)) {
+        let mut commands = std::mem::take(&mut self.scratch);
+        commands.clear();
+        write(&mut commands);
+        self.execute(&commands, each).await;
+        self.scratch = commands;
     }
 
     /// Reads the values of keys: `each` gets the position of every key and its value. Many keys become several MGETs in
@@ -193,10 +198,8 @@ impl KvClient {
         } else {
             Groups::of_keys(keys.clone())
         };
-        let mut commands = std::mem::take(&mut self.scratch);
-        commands.clear();
-        groups.write_mget(&mut commands, keys);
-        self.execute(&commands, |command, answer| {
+        let write = |commands: &mut Commands| groups.write_mget(commands, keys);
+        self.execute_written(write, |command, answer| {
             let mut positions = groups.positions(command);
             match answer.map_err(Clone::clone).and_then(Reply::checked) {
                 Ok(Reply::Array(items)) => {
@@ -218,7 +221,6 @@ impl KvClient {
             }
         })
         .await;
-        self.scratch = commands;
     }
 
     /// Sets keys to values. Each MSET is atomic; many entries become several, as for [`KvClient::mget`]. The error is
@@ -232,11 +234,9 @@ impl KvClient {
         } else {
             Groups::of_entries(entries.clone())
         };
-        let mut commands = std::mem::take(&mut self.scratch);
-        commands.clear();
-        groups.write_mset(&mut commands, entries);
+        let write = |commands: &mut Commands| groups.write_mset(commands, entries);
         let mut failure: Option<(usize, Error)> = None;
-        self.execute(&commands, |command, answer| {
+        self.execute_written(write, |command, answer| {
             let first = groups.positions(command).next().unwrap_or_default();
             if let Err(error) = answer.map_err(Clone::clone).and_then(Reply::checked)
                 && failure.as_ref().is_none_or(|(known, _)| first < *known)
@@ -245,7 +245,6 @@ impl KvClient {
             }
         })
         .await;
-        self.scratch = commands;
         match failure {
             None => Ok(()),
             Some((first, error)) => Err(groups.at_entry(first, error)),

@@ -2,16 +2,15 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::driver::{Driver, Tokio};
+use boundary_bench_kernel::exchange::Exchange;
 use boundary_bench_kernel::socket::{self, CONNECT_TIMEOUT, lost};
 use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result, tls};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::resp::{Commands, Reply, ReplyBuffer};
 use crate::session::Session;
@@ -21,7 +20,7 @@ use crate::{engine_error, no_answer, server_error};
 /// A connection that one caller at a time uses.
 #[derive(Debug)]
 pub struct Connection {
-    stream: Stream,
+    exchange: Exchange,
     replies: ReplyBuffer,
     place: Place,
     /// The most bytes of a reply.
@@ -46,9 +45,9 @@ impl Connection {
 
     /// Connects as [`Connection::open_at`] does, for a caller who sets the time-out.
     pub(crate) async fn open_untimed(place: &Place, url: &Url, driver: &dyn Driver) -> Result<Self> {
-        let stream = open_stream(place, url, driver).await?;
+        let exchange = Exchange::new(open_stream(place, url, driver).await?);
         let replies = ReplyBuffer::new(url.most_bytes);
-        let mut connection = Self { stream, replies, place: place.clone(), most_bytes: url.most_bytes, busy: false };
+        let mut connection = Self { exchange, replies, place: place.clone(), most_bytes: url.most_bytes, busy: false };
         let mut commands = Commands::new();
         if let Some(password) = &url.password {
             let user = url.user.iter().map(String::as_bytes);
@@ -100,7 +99,7 @@ impl Connection {
         if self.busy {
             return Ok(None);
         }
-        self.stream.into_driven().map(Some).map_err(|error| engine_error(error.to_string()))
+        self.exchange.stream.into_driven().map(Some).map_err(|error| engine_error(error.to_string()))
     }
 
     /// Sends commands, and calls `each` with the position of every reply and the reply, as they arrive.
@@ -148,19 +147,6 @@ impl Connection {
         seen: &mut usize,
         each: &mut impl FnMut(usize, &[u8]),
     ) -> Poll<Result<()>> {
-        while *sent < commands.len() {
-            match Pin::new(&mut self.stream).poll_write(context, &commands[*sent..]) {
-                Poll::Ready(Ok(0)) => return Poll::Ready(Err(self.lost(&io::ErrorKind::WriteZero.into()))),
-                Poll::Ready(Ok(bytes)) => *sent += bytes,
-                // Data that the server sent before it closed is still to be read: it may say why.
-                Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => break,
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(self.lost(&error))),
-                Poll::Pending => break,
-            }
-        }
-        if let Poll::Ready(Err(error)) = Pin::new(&mut self.stream).poll_flush(context) {
-            return Poll::Ready(Err(self.lost(&error)));
-        }
         loop {
             while *seen < replies {
                 let Some(reply) = self.replies.next_bytes()? else { break };
@@ -170,22 +156,16 @@ impl Connection {
             if *seen == replies {
                 return Poll::Ready(Ok(()));
             }
-            let mut room = ReadBuf::new(self.replies.room());
-            match ready!(Pin::new(&mut self.stream).poll_read(context, &mut room)) {
-                Ok(()) if room.filled().is_empty() => {
-                    return Poll::Ready(Err(self.lost(&io::ErrorKind::UnexpectedEof.into())));
-                }
-                Ok(()) => {
-                    let bytes = room.filled().len();
-                    self.replies.received(bytes);
-                }
-                Err(error) => return Poll::Ready(Err(self.lost(&error))),
+            let received = self.exchange.poll(context, commands, sent, self.replies.room());
+            match ready!(received).map_err(|error| self.lost(&error))? {
+                0 => return Poll::Ready(Err(self.lost(&io::ErrorKind::UnexpectedEof.into()))),
+                bytes => self.replies.received(bytes),
             }
         }
     }
 
     fn lost(&self, error: &io::Error) -> Error {
-        lost(&self.place.to_string(), error)
+        lost(&self.place, error)
     }
 }
 

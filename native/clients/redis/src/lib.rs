@@ -25,7 +25,7 @@ pub use remote::run_submission;
 pub use resp::{Commands, Items, Reply, ReplyBuffer};
 pub use server::{Server, executable};
 pub use session::Session;
-pub use submission::{Request, Submission, layout};
+pub use submission::{Request, layout, requests};
 pub use url::{Place, Url};
 
 /// The name of the target in the matrix, the results and the errors.

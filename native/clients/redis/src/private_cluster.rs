@@ -100,12 +100,12 @@ impl PrivateCluster {
     /// How the first master that ended by itself did so; `None` while all run and once they were stopped.
     #[must_use]
     pub fn ending(&self) -> Option<String> {
-        self.masters.iter().find_map(Server::ending)
+        self.masters.iter().find_map(|master| master.ending())
     }
 
     /// Kills the masters and removes their folders; a second call does nothing.
     pub fn stop(&self) {
-        self.masters.iter().for_each(Server::stop);
+        self.masters.iter().for_each(|master| master.stop());
     }
 }
 

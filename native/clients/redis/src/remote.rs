@@ -5,7 +5,7 @@ use boundary_bench_kernel::frame::Frame;
 
 use crate::client::KvClient;
 use crate::resp::Commands;
-use crate::submission::{Entered, Entries, RequestKind, Submission};
+use crate::submission::{Entered, Entries, RequestKind, requests};
 
 /// Runs the requests of a submission in their order, and returns the frame of their results. Consecutive requests other
 /// than MGET and MSET go as one pipeline.
@@ -14,7 +14,7 @@ use crate::submission::{Entered, Entries, RequestKind, Submission};
 /// [`boundary_bench_kernel::Error::InvalidArgument`] for bytes that are no submission; nothing was sent then. All other
 /// errors are in the frame.
 pub async fn run_submission(client: &mut KvClient, submission: &[u8]) -> Result<Vec<u8>> {
-    let requests = Submission::new(submission).collect::<Result<Vec<_>>>()?;
+    let requests = requests(submission).collect::<Result<Vec<_>>>()?;
     let (mut frame, mut entered, mut commands) = (Frame::default(), Entered::default(), Commands::new());
     let mut at = 0;
     while let Some(request) = requests.get(at) {

@@ -5,6 +5,7 @@
 
 use boundary_bench_kernel::{Error, Result, response_limit};
 
+use crate::engine_error;
 use crate::url::MOST_BYTES;
 
 /// The most elements that a reply may announce in one array.
@@ -361,23 +362,17 @@ impl Scanner {
 }
 
 fn too_deep() -> Error {
-    Error::Engine {
-        engine: crate::NAME,
-        message: format!(
-            "the server sent arrays more than {MOST_DEPTH} deep in each other, as no server of Redis does"
-        ),
-    }
+    engine_error(format!(
+        "the server sent arrays more than {MOST_DEPTH} deep in each other, as no server of Redis does"
+    ))
 }
 
 fn not_resp(bytes: &[u8], position: usize) -> Error {
     let from = &bytes[position..bytes.len().min(position + 40)];
-    Error::Engine {
-        engine: crate::NAME,
-        message: format!(
-            "the server does not speak the Redis protocol: it sent \"{}\"; is the port that of a Redis server?",
-            from.escape_ascii()
-        ),
-    }
+    engine_error(format!(
+        "the server does not speak the Redis protocol: it sent \"{}\"; is the port that of a Redis server?",
+        from.escape_ascii()
+    ))
 }
 
 /// The bytes that were received and not read yet.

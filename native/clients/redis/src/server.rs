@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -26,8 +27,8 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The name of the server's Unix socket in its folder.
 const SOCKET: &str = "socket";
 
-/// A running server that keeps nothing on disk. It listens on the loopback and on a Unix socket. Dropping it stops it and
-/// removes its folder.
+/// A running server that keeps nothing on disk. It listens on the loopback and on a Unix socket. Dropping it stops it as
+/// [`PrivateServer::stop`] does.
 #[derive(Debug)]
 pub struct Server {
     process: PrivateServer,
@@ -105,22 +106,13 @@ impl Server {
     pub fn port(&self) -> u16 {
         self.port
     }
+}
 
-    /// The id of the server's process.
-    #[must_use]
-    pub fn process_id(&self) -> u32 {
-        self.process.process_id()
-    }
+impl Deref for Server {
+    type Target = PrivateServer;
 
-    /// How the server ended by itself; `None` while it runs and once it was stopped.
-    #[must_use]
-    pub fn ending(&self) -> Option<String> {
-        self.process.ending()
-    }
-
-    /// Kills the server and removes its folder; a second call does nothing.
-    pub fn stop(&self) {
-        self.process.stop();
+    fn deref(&self) -> &PrivateServer {
+        &self.process
     }
 }
 

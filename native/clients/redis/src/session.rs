@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use boundary_bench_kernel::driven_stream::Driven;
 use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::outbox::Outbox;
 use boundary_bench_kernel::socket::lost;
@@ -39,6 +40,20 @@ struct Waiting {
     groups: Groups,
 }
 
+impl Driven for Session {
+    fn unsent(&self) -> &[u8] {
+        self.output.unsent()
+    }
+
+    fn room(&mut self) -> &mut [u8] {
+        self.replies.room()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.waiting.len()
+    }
+}
+
 impl Session {
     /// A session with the server at `place`, which errors name. Replies of more than `most_bytes` are refused.
     #[must_use]
@@ -53,12 +68,6 @@ impl Session {
             seen: 0,
             refusal: None,
         }
-    }
-
-    /// The number of requests without a result.
-    #[must_use]
-    pub fn in_flight(&self) -> usize {
-        self.waiting.len()
     }
 
     /// Takes a request, and appends its commands to the bytes to send.
@@ -83,20 +92,9 @@ impl Session {
         self.waiting.push_back(Waiting { id, kind, replies, groups });
     }
 
-    /// The bytes to be sent.
-    #[must_use]
-    pub fn unsent(&self) -> &[u8] {
-        self.output.unsent()
-    }
-
     /// Marks this many of the unsent bytes as sent.
     pub fn sent(&mut self, bytes: usize) {
         self.output.sent(bytes);
-    }
-
-    /// The buffer to receive into.
-    pub fn room(&mut self) -> &mut [u8] {
-        self.replies.room()
     }
 
     /// Handles this many bytes received into the buffer: appends the results that they complete to the frame.
@@ -176,7 +174,7 @@ fn enter_values(entered: &mut Entered, keys: usize, reply: Reply<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::submission::Submission;
+    use crate::submission::requests;
 
     fn submit(session: &mut Session, id: u32, kind: u32, counts: &[u32], arguments: &[&[u8]]) {
         let mut words = vec![0, id, kind, u32::try_from(counts.len()).unwrap()];
@@ -187,7 +185,7 @@ mod tests {
         for argument in arguments {
             bytes.extend_from_slice(argument);
         }
-        for request in Submission::new(&bytes) {
+        for request in requests(&bytes) {
             session.submit(&request.unwrap());
         }
     }

@@ -118,20 +118,16 @@ impl<'a> Iterator for Entries<'a> {
 
 impl ExactSizeIterator for Entries<'_> {}
 
-/// An iterator over the requests of a submission.
-#[derive(Debug, Clone)]
-pub struct Submission<'a>(&'a [u8]);
+/// The requests of a submission. An error is the last item.
+pub fn requests(mut bytes: &[u8]) -> impl Iterator<Item = Result<Request<'_>>> {
+    std::iter::from_fn(move || (!bytes.is_empty()).then(|| Request::read(&mut bytes).inspect_err(|_| bytes = &[])))
+}
 
-impl<'a> Submission<'a> {
-    /// The submission in these bytes.
-    #[must_use]
-    pub fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    fn read(&mut self) -> Result<Request<'a>> {
+impl<'a> Request<'a> {
+    /// Reads the request that a submission begins with, and leaves the bytes behind it.
+    fn read(submission: &mut &'a [u8]) -> Result<Self> {
         let malformed = || Error::InvalidArgument("not a submission of requests".to_owned());
-        let (head, rest) = self.0.split_at_checked(REQUEST_WORDS * 4).ok_or_else(malformed)?;
+        let (head, rest) = submission.split_at_checked(REQUEST_WORDS * 4).ok_or_else(malformed)?;
         let mut head = words(head);
         let mut next = || head.next().unwrap_or_default();
         let (connection, id, kind, commands, arguments) = (next(), next(), next(), next() as usize, next() as usize);
@@ -157,23 +153,8 @@ impl<'a> Submission<'a> {
                 return Err(malformed());
             }
         }
-        self.0 = rest.get(total.next_multiple_of(4)..).unwrap_or_default();
-        Ok(Request { connection, id, kind, counts, lengths, bytes })
-    }
-}
-
-impl<'a> Iterator for Submission<'a> {
-    type Item = Result<Request<'a>>;
-
-    fn next(&mut self) -> Option<Result<Request<'a>>> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let request = self.read();
-        if request.is_err() {
-            self.0 = &[];
-        }
-        Some(request)
+        *submission = rest.get(total.next_multiple_of(4)..).unwrap_or_default();
+        Ok(Self { connection, id, kind, counts, lengths, bytes })
     }
 }
 
@@ -318,7 +299,7 @@ mod tests {
         let mut bytes = submission(0, &[], &[b"key"]);
         bytes.extend(submission(3, &[], &[b"a", b"", b"bc", b"d"]));
         bytes.extend(submission(4, &[1, 2], &[b"PING", b"GET", b"a"]));
-        let requests = Submission::new(&bytes).collect::<Result<Vec<_>>>().unwrap();
+        let requests = super::requests(&bytes).collect::<Result<Vec<_>>>().unwrap();
         assert_eq!((requests[0].connection, requests[0].id, requests[0].kind), (7, 9, RequestKind::Get));
         let entries = Entries(requests[1].arguments()).collect::<Vec<_>>();
         assert_eq!(entries, [(b"a".as_slice(), b"".as_slice()), (b"bc", b"d")]);
@@ -339,7 +320,7 @@ mod tests {
             vec![1, 2, 3],
             submission(2, &[], &[b"abcdefgh"])[..28].to_vec(),
         ] {
-            let error = Submission::new(&bytes).collect::<Result<Vec<_>>>().unwrap_err();
+            let error = requests(&bytes).collect::<Result<Vec<_>>>().unwrap_err();
             assert_eq!(error.code(), "BB_INVALID_ARGUMENT");
         }
     }
@@ -364,13 +345,13 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80), kind in 0_u32..5) {
-            let _ = Submission::new(&bytes).count();
+            let _ = requests(&bytes).count();
             // The same bytes behind a request's first words that are nearly valid.
             let mut words = vec![0, 0, kind, u32::from(kind == 4), 1];
             words.push(u32::try_from(bytes.len()).unwrap() * 2 / 3);
             let mut all = words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<_>>();
             all.extend(&bytes);
-            for request in Submission::new(&all).flatten() {
+            for request in requests(&all).flatten() {
                 request.write(&mut Commands::new());
                 let _ = request.arguments().count();
             }

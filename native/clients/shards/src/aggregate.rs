@@ -21,6 +21,11 @@ pub enum Column {
     UpdatedAt,
 }
 
+impl Column {
+    /// All columns of numbers.
+    pub(crate) const ALL: [Self; 4] = [Self::Key, Self::Quantity, Self::Price, Self::UpdatedAt];
+}
+
 /// How a filter compares a column with its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -31,6 +36,11 @@ pub enum Comparison {
     LessOrEqual,
     Greater,
     GreaterOrEqual,
+}
+
+impl Comparison {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Equal, Self::NotEqual, Self::Less, Self::LessOrEqual, Self::Greater, Self::GreaterOrEqual];
 }
 
 /// A number of the type of its column.
@@ -106,16 +116,6 @@ impl Aggregate {
     pub fn none(column: Column) -> Self {
         let sum = if column == Column::Price { Sum::Real(0.0) } else { Sum::Integer(0) };
         Self { count: 0, sum, min: None, max: None }
-    }
-
-    /// The mean of the values; `None` without rows.
-    #[must_use]
-    pub fn average(&self) -> Option<f64> {
-        let sum = match self.sum {
-            Sum::Integer(sum) => sum as f64,
-            Sum::Real(sum) => sum,
-        };
-        (self.count > 0).then(|| sum / self.count as f64)
     }
 
     /// Merges the aggregate of other rows into this one.
@@ -345,7 +345,7 @@ mod tests {
     }
 
     fn columns() -> impl Strategy<Value = Column> {
-        prop::sample::select(vec![Column::Key, Column::Quantity, Column::Price, Column::UpdatedAt])
+        prop::sample::select(Column::ALL.as_slice())
     }
 
     proptest! {
@@ -355,10 +355,7 @@ mod tests {
             values in prop::collection::vec((any::<i64>(), any::<i32>(), -1000_i32..1000, any::<i64>(), 0..9), 0..300),
             column in columns(),
             by in columns(),
-            comparison in prop::sample::select(vec![
-                Comparison::Equal, Comparison::NotEqual, Comparison::Less,
-                Comparison::LessOrEqual, Comparison::Greater, Comparison::GreaterOrEqual,
-            ]),
+            comparison in prop::sample::select(Comparison::ALL.as_slice()),
             with: i64,
             is_filtered: bool,
             is_near: bool,

@@ -5,9 +5,9 @@ use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
-use arrow_array::{Array, FixedSizeBinaryArray, PrimitiveArray, RecordBatch};
-use arrow_buffer::{Buffer, MutableBuffer, ScalarBuffer};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, FixedSizeBinaryArray, PrimitiveArray, RecordBatch};
+use arrow_buffer::{Buffer, MutableBuffer, NullBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use boundary_bench_kernel::{Error, Result};
 
 use crate::placing::mix;
@@ -175,20 +175,52 @@ fn payload_sum(payload: &[u8; PAYLOAD_BYTES]) -> u32 {
     words.zip(WEIGHTS).fold(0, |sum, (word, weight)| sum.wrapping_add(word.wrapping_mul(weight)))
 }
 
+/// The rows in packed bytes.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where the bytes are not a multiple of [`ROW_BYTES`].
+pub(crate) fn whole_rows(packed: &[u8]) -> Result<&[[u8; ROW_BYTES]]> {
+    let (rows, rest) = packed.as_chunks();
+    if rest.is_empty() {
+        return Ok(rows);
+    }
+    Err(Error::InvalidArgument(format!("{} bytes are no whole rows: a packed row has {ROW_BYTES}", packed.len())))
+}
+
 /// Converts packed rows to a block.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where the bytes are not a multiple of [`ROW_BYTES`].
 pub fn unpack(packed: &[u8]) -> Result<Block> {
-    let (rows, []) = packed.as_chunks::<ROW_BYTES>() else {
-        return Err(Error::InvalidArgument(format!(
-            "{} bytes are no whole rows: a packed row has {ROW_BYTES}",
-            packed.len()
-        )));
-    };
+    let rows = whole_rows(packed)?;
     let mut block = Block::with_capacity(rows.len());
     rows.iter().for_each(|row| block.push(&Row::from_bytes(row)));
     Ok(block)
+}
+
+/// The rows in these columns as an Arrow batch. Missing rows are null in all columns but the key.
+///
+/// # Errors
+/// [`Error::Internal`] where Arrow refuses the columns, which is a defect.
+pub(crate) fn batch_of(
+    schema: &SchemaRef,
+    [keys, quantities, prices, updated_at, payloads]: [Buffer; 5],
+    rows: usize,
+    nulls: Option<NullBuffer>,
+) -> Result<RecordBatch> {
+    fn numbers<T: ArrowPrimitiveType>(values: Buffer, rows: usize, nulls: Option<NullBuffer>) -> ArrayRef {
+        Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::new(values, 0, rows), nulls))
+    }
+    let failed = |error: ArrowError| Error::Internal(error.to_string());
+    let payloads = FixedSizeBinaryArray::try_new(172, payloads, nulls.clone()).map_err(failed)?;
+    let columns = vec![
+        numbers::<Int64Type>(keys, rows, None),
+        numbers::<Int32Type>(quantities, rows, nulls.clone()),
+        numbers::<Float64Type>(prices, rows, nulls.clone()),
+        numbers::<Int64Type>(updated_at, rows, nulls),
+        Arc::new(payloads),
+    ];
+    RecordBatch::try_new(Arc::clone(schema), columns).map_err(failed)
 }
 
 /// Owned rows, stored by columns.
@@ -339,16 +371,8 @@ impl Block {
     /// [`Error::Internal`] where Arrow refuses the columns, which is a defect.
     pub fn to_batch(self: &Arc<Self>) -> Result<RecordBatch> {
         let memory = Buffer::from(self.to_shared());
-        let (len, capacity) = (self.len, self.capacity);
-        let column = |column: usize| memory.slice_with_length(OFFSETS[column] * capacity, WIDTHS[column] * len);
-        let long = |index| PrimitiveArray::<Int64Type>::new(ScalarBuffer::new(column(index), 0, len), None);
-        let quantities = PrimitiveArray::<Int32Type>::new(ScalarBuffer::new(column(1), 0, len), None);
-        let prices = PrimitiveArray::<Float64Type>::new(ScalarBuffer::new(column(2), 0, len), None);
-        let payloads = FixedSizeBinaryArray::try_new(172, column(4), None);
-        let payloads = payloads.map_err(|error| Error::Internal(error.to_string()))?;
-        let columns: Vec<Arc<dyn Array>> =
-            vec![Arc::new(long(0)), Arc::new(quantities), Arc::new(prices), Arc::new(long(3)), Arc::new(payloads)];
-        RecordBatch::try_new(Arc::clone(&SCHEMA), columns).map_err(|error| Error::Internal(error.to_string()))
+        let column = |column| memory.slice_with_length(OFFSETS[column] * self.capacity, WIDTHS[column] * self.len);
+        batch_of(&SCHEMA, [0, 1, 2, 3, 4].map(column), self.len, None)
     }
 
     /// The memory of the block as shared bytes.

@@ -43,13 +43,8 @@ impl From<Column> for proto::Column {
 }
 
 fn column(number: i32) -> Result<Column> {
-    match proto::Column::try_from(number) {
-        Ok(proto::Column::Key) => Ok(Column::Key),
-        Ok(proto::Column::Quantity) => Ok(Column::Quantity),
-        Ok(proto::Column::Price) => Ok(Column::Price),
-        Ok(proto::Column::UpdatedAt) => Ok(Column::UpdatedAt),
-        _ => Err(Error::InvalidArgument(format!("there is no column {number}"))),
-    }
+    let column = Column::ALL.into_iter().find(|column| i32::from(proto::Column::from(*column)) == number);
+    column.ok_or_else(|| Error::InvalidArgument(format!("there is no column {number}")))
 }
 
 impl From<Comparison> for proto::Comparison {
@@ -66,15 +61,9 @@ impl From<Comparison> for proto::Comparison {
 }
 
 fn comparison(number: i32) -> Result<Comparison> {
-    match proto::Comparison::try_from(number) {
-        Ok(proto::Comparison::Equal) => Ok(Comparison::Equal),
-        Ok(proto::Comparison::NotEqual) => Ok(Comparison::NotEqual),
-        Ok(proto::Comparison::Less) => Ok(Comparison::Less),
-        Ok(proto::Comparison::LessOrEqual) => Ok(Comparison::LessOrEqual),
-        Ok(proto::Comparison::Greater) => Ok(Comparison::Greater),
-        Ok(proto::Comparison::GreaterOrEqual) => Ok(Comparison::GreaterOrEqual),
-        _ => Err(Error::InvalidArgument(format!("there is no comparison {number}"))),
-    }
+    let mut all = Comparison::ALL.into_iter();
+    let comparison = all.find(|comparison| i32::from(proto::Comparison::from(*comparison)) == number);
+    comparison.ok_or_else(|| Error::InvalidArgument(format!("there is no comparison {number}")))
 }
 
 impl From<Number> for proto::Number {
@@ -174,8 +163,8 @@ mod tests {
 
     #[test]
     fn an_aggregation_comes_back_or_is_refused() {
-        for column in [Column::Key, Column::Quantity, Column::Price, Column::UpdatedAt] {
-            for comparison in [Comparison::Equal, Comparison::NotEqual, Comparison::Less] {
+        for column in Column::ALL {
+            for comparison in Comparison::ALL {
                 let value = if column == Column::Price { Number::Real(1.5) } else { Number::Integer(-3) };
                 let asked = Aggregation { column, filter: Some(Filter { column, comparison, value }) };
                 assert_eq!(aggregation(&(&asked).into()).unwrap(), asked);

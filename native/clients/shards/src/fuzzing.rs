@@ -6,7 +6,9 @@ use arrow_array::RecordBatch;
 use boundary_bench_kernel::Result;
 use bytes::Bytes;
 
-use crate::block::{Block, unpack};
+pub use crate::block::unpack as unpacked;
+
+use crate::block::Block;
 use crate::ipc::{MessageReader, block_header, end_message, schema_message};
 
 /// Reads the messages of a scan, each a header and a body, behind a schema message. Returns the batches and how the reading
@@ -27,12 +29,4 @@ pub fn batches(messages: Vec<(Bytes, Bytes)>) -> (Vec<RecordBatch>, Result<()>) 
 pub fn messages(blocks: &[Arc<Block>]) -> Vec<(Bytes, Bytes)> {
     let messages = blocks.iter().map(|block| (block_header(block), block.to_shared()));
     messages.chain([(end_message(), Bytes::new())]).collect()
-}
-
-/// Converts packed rows to a block.
-///
-/// # Errors
-/// [`boundary_bench_kernel::Error::InvalidArgument`] where the bytes are not a multiple of a row's.
-pub fn unpacked(packed: &[u8]) -> Result<Block> {
-    unpack(packed)
 }

@@ -1,7 +1,7 @@
 //! The stores of this process by number, so that a client's URL can name them like servers: `local:7`.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use boundary_bench_kernel::{Error, Result, lock};
 
@@ -11,16 +11,12 @@ use crate::store::Store;
 /// The prefix of the number of a store of this process.
 const LOCAL: &str = "local:";
 
-static STORES: Mutex<Option<Stores>> = Mutex::new(None);
+static STORES: LazyLock<Mutex<Stores>> = LazyLock::new(Mutex::default);
 
 #[derive(Default)]
 struct Stores {
     last: u32,
     by_number: HashMap<u32, Arc<dyn Store>>,
-}
-
-fn stores() -> MutexGuard<'static, Option<Stores>> {
-    lock(&STORES)
 }
 
 /// A store that the clients of this process can find by [`LocalStore::place`], until this is dropped. Clients that are connected
@@ -34,11 +30,11 @@ impl LocalStore {
     /// Registers a store under a new number.
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
-        let mut stores = stores();
-        let stores = stores.get_or_insert_default();
+        let mut stores = lock(&STORES);
         stores.last = stores.last.wrapping_add(1);
-        stores.by_number.insert(stores.last, Arc::clone(&store));
-        Self { number: stores.last, store }
+        let number = stores.last;
+        stores.by_number.insert(number, Arc::clone(&store));
+        Self { number, store }
     }
 
     /// The text that names the store in a client's URL, such as `local:7`.
@@ -56,7 +52,7 @@ impl LocalStore {
 
 impl Drop for LocalStore {
     fn drop(&mut self) {
-        let removed = stores().as_mut().and_then(|stores| stores.by_number.remove(&self.number));
+        let removed = lock(&STORES).by_number.remove(&self.number);
         // Dropped outside the lock: it may be the last reference to a large store.
         drop(removed);
     }
@@ -68,8 +64,8 @@ impl Drop for LocalStore {
 /// [`Error::InvalidArgument`] for a store that does not exist.
 pub fn place_of(text: &str) -> Result<Place> {
     let Some(number) = text.strip_prefix(LOCAL) else { return Ok(Place::Remote(text.to_owned())) };
-    let stores = stores();
-    let store = number.parse().ok().and_then(|number: u32| stores.as_ref()?.by_number.get(&number));
+    let stores = lock(&STORES);
+    let store = number.parse().ok().and_then(|number: u32| stores.by_number.get(&number));
     let store = store.ok_or_else(|| Error::InvalidArgument(format!("{text}: this process has no such store open")))?;
     Ok(Place::Direct(Arc::clone(store)))
 }

@@ -113,12 +113,9 @@ impl Service {
         place.run(move || work(&*store)).await.map_err(|error| self.status(&error))
     }
 
-    async fn write(&self, rows: Block) -> Answer<()> {
-        if self.store.is_persistent() {
-            self.elsewhere(&self.writes, move |store| store.put(rows.columns())).await
-        } else {
-            self.now(|store| store.put(rows.columns()))
-        }
+    /// Writes to the store, on a worker thread where that may wait for the disk.
+    async fn write(&self, put: impl FnOnce(&dyn Store) -> Result<()> + Send + 'static) -> Answer<()> {
+        if self.store.is_persistent() { self.elsewhere(&self.writes, put).await } else { self.now(put) }
     }
 
     /// The messages of a scan, for a request with this metadata.
@@ -190,17 +187,13 @@ impl proto::shard_service_server::ShardService for Service {
 
     async fn put(&self, request: Request<PutRequest>) -> Answer<Response<PutResponse>> {
         let row = convert::row(request.get_ref().row.as_ref()).map_err(|error| self.status(&error))?;
-        if self.store.is_persistent() {
-            self.elsewhere(&self.writes, move |store| store.put(Columns::of_row(&row))).await?;
-        } else {
-            self.now(|store| store.put(Columns::of_row(&row)))?;
-        }
+        self.write(move |store| store.put(Columns::of_row(&row))).await?;
         Ok(Response::new(PutResponse {}))
     }
 
     async fn put_many(&self, request: Request<PutManyRequest>) -> Answer<Response<PutManyResponse>> {
         let rows = block::unpack(&request.get_ref().rows).map_err(|error| self.status(&error))?;
-        self.write(rows).await?;
+        self.write(move |store| store.put(rows.columns())).await?;
         Ok(Response::new(PutManyResponse {}))
     }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::place::HttpOptions;
 use crate::request::Request;
-use crate::submission::Submission;
+use crate::submission::groups;
 use crate::submission::tests::submission;
 
 impl Sessions for Vec<DrivenSession> {
@@ -27,7 +27,7 @@ fn dispatch(connections: usize, pipelining: usize) -> (Dispatch, Vec<DrivenSessi
 fn submit(dispatch: &mut Dispatch, sessions: &mut Vec<DrivenSession>, id: u32, paths: &[&str]) -> Vec<usize> {
     let requests = paths.iter().map(|path| Request::get(path)).collect::<Vec<_>>();
     let mut touched = Vec::new();
-    for group in Submission::new(&submission(0, id, &requests)) {
+    for group in groups(&submission(0, id, &requests)) {
         dispatch.submit(&group.unwrap(), sessions, &mut touched);
     }
     touched

@@ -5,30 +5,23 @@ use std::io::Write;
 use std::time::Duration;
 
 use boundary_bench_engine::Engine;
+use boundary_bench_kernel::Error;
 use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::driven_stream::Driven;
 use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::resources::{peak_rss, reset_peak_rss};
-use boundary_bench_kernel::{Error, Result};
-use boundary_bench_mysql::{
-    Batch, ClientOptions, Connection, DrivenSession, MysqlEngine, Results, Shapes, SqlClient, Submission, Url,
-};
+use boundary_bench_kernel::testing::certificate;
+use boundary_bench_kernel::tls::Trust;
+use boundary_bench_mysql::{Connection, DrivenSession, MysqlEngine, Shapes, Submission, Url};
 use tokio::io::AsyncWriteExt;
 
-use crate::scripted::{OK, PLAIN, Say, Scripted, greeting, hear, listen, one_column, packet};
+use crate::common::{Client, text};
+use crate::scripted::{OK, PLAIN, Say, Scripted, WITH_TLS, greeting, hear, listen, one_column, packet};
 
 /// The memory that a server may make this process use, in bytes, including that of the tests themselves.
 const LITTLE: u64 = 300 << 20;
 
 const LIMIT: usize = 1 << 20;
-
-async fn client(url: &Url, timeout: Option<Duration>) -> SqlClient {
-    SqlClient::connect(url, ClientOptions { connections: 1, timeout }, None).await.unwrap()
-}
-
-async fn ask(client: &SqlClient, sql: &str) -> Result<Results> {
-    let results = client.run(&Batch::text(sql)?, None).await?;
-    results.requests[0].error.clone().map_or(Ok(results), Err)
-}
 
 /// A row of one text of this many bytes, at most 64 KiB.
 fn row(bytes: u16) -> Vec<u8> {
@@ -57,12 +50,13 @@ async fn an_answer_beyond_the_limit_is_refused_and_its_connection_closed() {
             _ => Say::Ok,
         });
         let server = server.await;
-        let client = client(&Url { most_bytes: LIMIT, ..server.url.clone() }, None).await;
-        let error = ask(&client, "ENDLESS").await.unwrap_err();
+        let url = Url { most_bytes: LIMIT, ..server.url.clone() };
+        let client = Client::connect(&url).await.unwrap();
+        let error = client.text("ENDLESS").await.unwrap_err();
         assert_eq!(error.code(), "BB_TOO_LARGE", "{error}");
         assert!(error.to_string().contains("max-response-bytes"), "{error}");
-        // This statement takes another connection, since the first one still receives data.
-        ask(&client, "SHORT").await.unwrap();
+        // That connection still receives data; another one gets its answer.
+        Client::connect(&url).await.unwrap().text("SHORT").await.unwrap();
     }
 }
 
@@ -72,8 +66,8 @@ async fn a_limit_that_is_raised_lets_more_through() {
     let said = [one_column(), rows, packet(4, &[0xfe, 0, 0, 2, 0, 0, 0])].concat();
     let server = Scripted::start(move |sql| if sql == "LONG" { Say::Bytes(said.clone()) } else { Say::Ok }).await;
     for (most_bytes, expected) in [(LIMIT, Err("BB_TOO_LARGE")), (4 * LIMIT, Ok(40))] {
-        let client = client(&Url { most_bytes, ..server.url.clone() }, None).await;
-        let answer = ask(&client, "LONG").await;
+        let client = Client::connect(&Url { most_bytes, ..server.url.clone() }).await.unwrap();
+        let answer = client.text("LONG").await;
         assert_eq!(answer.map(|results| results.requests[0].rows).map_err(|error| error.code()), expected);
     }
 }
@@ -86,10 +80,11 @@ async fn what_is_announced_takes_no_memory_before_it_comes() {
         [one_column(), part(1000)].concat(),
     ] {
         let server = Scripted::start(move |sql| if sql == "HALF" { Say::Bytes(said.clone()) } else { Say::Ok }).await;
-        let client = client(&server.url, Some(Duration::from_millis(500))).await;
+        let client = Client::connect(&server.url).await.unwrap();
         assert!(reset_peak_rss());
         let before = peak_rss().unwrap();
-        assert_eq!(ask(&client, "HALF").await.unwrap_err().code(), "BB_TIMEOUT");
+        let answer = tokio::time::timeout(Duration::from_millis(500), client.text("HALF"));
+        assert!(answer.await.is_err());
         assert!(peak_rss().unwrap() < before + LITTLE);
     }
 }
@@ -132,17 +127,34 @@ async fn an_answer_that_comes_byte_by_byte_is_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_given_up_is_ended_by_one_request() {
-    let say = |sql: &str| if sql == "SLOW" { Say::UntilKilled } else { Say::Ok };
-    let server = Scripted::start(say).await;
-    let client = client(&server.url, Some(Duration::from_millis(200))).await;
-    assert_eq!(ask(&client, "SLOW").await.unwrap_err().code(), "BB_TIMEOUT");
-    assert_eq!(server.settled_kills().await, ["KILL 1"]);
+async fn a_long_statement_is_sent_whole_over_tls_to_a_server_that_reads_late() {
+    let (listener, url) = listen().await;
+    let acceptor = certificate("loopback").acceptor(&[]).unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(&greeting(1, WITH_TLS, "mysql_native_password")).await.unwrap();
+        hear(&mut stream).await.unwrap();
+        let mut stream = acceptor.accept(stream).await.unwrap();
+        hear(&mut stream).await.unwrap();
+        stream.write_all(&packet(3, OK)).await.unwrap();
+        // The client fills the buffers of both sockets, and TLS's own.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        hear(&mut stream).await.unwrap();
+        stream.write_all(&packet(1, OK)).await.unwrap();
+        // The stream stays open until the client is done.
+        hear(&mut stream).await
+    });
+    let mut connection = Connection::open(&Url { tls: Some(Trust::Anyone), ..url }).await.unwrap();
+    let long = "x".repeat(15 << 20);
+    tokio::time::timeout(Duration::from_secs(20), connection.run(&long)).await.expect("no answer").unwrap();
+}
 
-    let server = Scripted::start(say).await;
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_given_up_is_ended_by_one_request() {
+    let server = Scripted::start(|sql| if sql == "SLOW" { Say::UntilKilled } else { Say::Ok }).await;
     let (mut stream, mut driven) = DrivenSession::open(&server.url).await.unwrap();
     let (mut frame, shapes) = (Frame::default(), Shapes::default());
-    let submission = Submission::Run(Batch::text("SLOW").unwrap());
+    let submission = Submission::Run(text("SLOW"));
     driven.submit(7, submission, &mut frame, &shapes).unwrap();
     let sent = stream.write(driven.unsent()).unwrap();
     driven.sent(sent, &mut frame, &shapes);

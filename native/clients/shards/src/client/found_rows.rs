@@ -1,15 +1,11 @@
 //! The result of a multi-get, while its rows arrive and once they are complete.
 
-use std::sync::Arc;
-
-use arrow_array::types::{Float64Type, Int32Type, Int64Type};
-use arrow_array::{Array, FixedSizeBinaryArray, PrimitiveArray, RecordBatch};
-use arrow_buffer::ScalarBuffer;
+use arrow_array::RecordBatch;
 use boundary_bench_engine::frame::{FixedColumn, FrameInPlace};
 use boundary_bench_engine::slab::Slab;
 use boundary_bench_kernel::{Error, Result};
 
-use crate::block::{Columns, NULLABLE_SCHEMA, WIDTHS};
+use crate::block::{Columns, NULLABLE_SCHEMA, WIDTHS, batch_of};
 use crate::row::{PAYLOAD_BYTES, ROW_BYTES, take};
 
 /// The index of the payload's column.
@@ -99,17 +95,8 @@ impl FoundRows {
         let rows = self.len();
         let (values, found) = self.0.into_buffers();
         let nulls = (found.null_count() > 0).then_some(found);
-        let [keys, quantities, prices, updated_at, payloads] = <[_; 5]>::try_from(values)
+        let values = <[_; 5]>::try_from(values)
             .map_err(|values| Error::Internal(format!("{} columns of rows", values.len())))?;
-        let failed = |error: arrow_schema::ArrowError| Error::Internal(error.to_string());
-        let payloads = FixedSizeBinaryArray::try_new(172, payloads, nulls.clone()).map_err(failed)?;
-        let columns: Vec<Arc<dyn Array>> = vec![
-            Arc::new(PrimitiveArray::<Int64Type>::new(ScalarBuffer::new(keys, 0, rows), None)),
-            Arc::new(PrimitiveArray::<Int32Type>::new(ScalarBuffer::new(quantities, 0, rows), nulls.clone())),
-            Arc::new(PrimitiveArray::<Float64Type>::new(ScalarBuffer::new(prices, 0, rows), nulls.clone())),
-            Arc::new(PrimitiveArray::<Int64Type>::new(ScalarBuffer::new(updated_at, 0, rows), nulls)),
-            Arc::new(payloads),
-        ];
-        RecordBatch::try_new(Arc::clone(&NULLABLE_SCHEMA), columns).map_err(failed)
+        batch_of(&NULLABLE_SCHEMA, values, rows, nulls)
     }
 }

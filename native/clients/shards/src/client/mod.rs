@@ -24,7 +24,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::task::spawn_blocking;
 
 use crate::aggregate::{Aggregate, Aggregation};
-use crate::block::{Columns, unpack};
+use crate::block::{Columns, unpack, whole_rows};
 use crate::memory::plan::check_rows;
 use crate::placing::shard_of;
 use crate::row::{ROW_BYTES, Row};
@@ -100,7 +100,7 @@ pub struct ShardClient {
 /// A shard as the client reaches it.
 enum Shard {
     Direct(Arc<dyn Store>),
-    Remote(Box<Remote>),
+    Remote(Arc<Remote>),
 }
 
 impl Shard {
@@ -126,7 +126,7 @@ impl ShardClient {
         let connecting = (0..count).zip(places).map(|(index, place)| async move {
             Ok(match place {
                 Place::Direct(store) => Shard::Direct(store),
-                Place::Remote(url) => Shard::Remote(Box::new(Remote::connect(index, count, &url, options).await?)),
+                Place::Remote(url) => Shard::Remote(Arc::new(Remote::connect(index, count, &url, options).await?)),
             })
         });
         let shards: Result<Arc<[Shard]>> = join_all(connecting).await.into_iter().collect();
@@ -139,7 +139,7 @@ impl ShardClient {
     pub fn apart(&self) -> Self {
         let apart = self.shards.iter().map(|shard| match shard {
             Shard::Direct(store) => Shard::Direct(Arc::clone(store)),
-            Shard::Remote(remote) => Shard::Remote(Box::new(remote.apart())),
+            Shard::Remote(remote) => Shard::Remote(Arc::new(remote.apart())),
         });
         Self { shards: apart.collect(), deadline: self.deadline, driver: &Tokio }
     }
@@ -270,12 +270,7 @@ impl ShardClient {
     /// [`Error::InvalidArgument`] where the bytes are not a multiple of [`ROW_BYTES`]; else the error of the first shard that
     /// failed, which names it. The rows of the other shards are written then.
     pub async fn put_many(&self, packed: &[u8]) -> Result<()> {
-        let (rows, []) = packed.as_chunks::<ROW_BYTES>() else {
-            return Err(Error::InvalidArgument(format!(
-                "{} bytes are no whole rows: a packed row has {ROW_BYTES}",
-                packed.len()
-            )));
-        };
+        let rows = whole_rows(packed)?;
         let groups = self.groups(rows.iter().map(|row| i64::from_le_bytes(*row.first_chunk().unwrap_or(&[0; 8]))));
         let mut asked = Vec::new();
         for (_, remote, group) in self.remote(&groups) {

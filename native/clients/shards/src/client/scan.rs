@@ -1,15 +1,16 @@
 //! A scan of all shards, whose batches are merged as they arrive.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use boundary_bench_kernel::{Error, Result};
-use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream, SelectAll};
+use futures_util::{StreamExt, TryStreamExt};
 use tokio::time::Instant;
 
 use super::frames::Frames;
-use super::remote::Name;
+use super::remote::{Name, Remote};
 use super::{Shard, ShardClient, ShardFailure};
 use crate::ipc::MessageReader;
 use crate::proto::ScanResponse;
@@ -38,9 +39,9 @@ impl ShardClient {
     /// Reads all rows, of all shards at the same time.
     #[must_use]
     pub fn scan(&self) -> Scan {
-        let shards = (0..self.shards.len()).map(|index| match &self.shards[index] {
+        let shards = self.shards.iter().enumerate().map(|(index, shard)| match shard {
             Shard::Direct(store) => self.direct_batches(index, store),
-            Shard::Remote(_) => self.remote_batches(index),
+            Shard::Remote(remote) => remote_batches(Arc::clone(remote), self.deadline),
         });
         Scan { batches: stream::select_all(shards) }
     }
@@ -54,29 +55,20 @@ impl ShardClient {
         });
         stream::iter(batches).boxed()
     }
-
-    fn remote_batches(&self, index: usize) -> Batches {
-        let shards = Arc::clone(&self.shards);
-        let deadline = self.deadline;
-        let started = async move {
-            let Shard::Remote(remote) = &shards[index] else { return Reading::Ended };
-            let ends = deadline.map(|time| Instant::now() + time);
-            let name = remote.name().clone();
-            match remote.scan(deadline).await {
-                Ok(stream) => {
-                    Reading::Messages(Box::new(Messages { name, stream, reader: MessageReader::default(), ends }))
-                }
-                Err(error) => Reading::Failed(ShardFailure { shard: name.index(), error }),
-            }
-        };
-        stream::once(started).flat_map(|reading| stream::unfold(reading, Reading::next)).boxed()
-    }
 }
 
-enum Reading {
-    Messages(Box<Messages>),
-    Failed(ShardFailure),
-    Ended,
+/// The batches of a shard behind gRPC, from the start of its scan on.
+fn remote_batches(remote: Arc<Remote>, deadline: Option<Duration>) -> Batches {
+    let started = async move {
+        let ends = deadline.map(|time| Instant::now() + time);
+        let name = remote.name().clone();
+        match remote.scan(deadline).await {
+            Ok(stream) => Ok(Messages { name, stream, reader: MessageReader::default(), ends }),
+            Err(error) => Err(ShardFailure { shard: name.index(), error }),
+        }
+    };
+    let batches = stream::once(started).map_ok(|messages| stream::try_unfold(messages, Messages::next));
+    batches.try_flatten().boxed()
 }
 
 struct Messages {
@@ -86,21 +78,14 @@ struct Messages {
     ends: Option<Instant>,
 }
 
-impl Reading {
-    async fn next(self) -> Option<(Batch, Self)> {
-        match self {
-            Self::Messages(mut messages) => match messages.next_batch().await {
-                Ok(Some(batch)) => Some((Ok(batch), Self::Messages(messages))),
-                Ok(None) => None,
-                Err(error) => Some((Err(ShardFailure { shard: messages.name.index(), error }), Self::Ended)),
-            },
-            Self::Failed(failure) => Some((Err(failure), Self::Ended)),
-            Self::Ended => None,
+impl Messages {
+    async fn next(mut self) -> std::result::Result<Option<(RecordBatch, Self)>, ShardFailure> {
+        match self.next_batch().await {
+            Ok(batch) => Ok(batch.map(|batch| (batch, self))),
+            Err(error) => Err(ShardFailure { shard: self.name.index(), error }),
         }
     }
-}
 
-impl Messages {
     async fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             let message = self.stream.message::<ScanResponse>();

@@ -7,7 +7,7 @@ mod index;
 pub(crate) mod plan;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use arc_swap::ArcSwap;
 use boundary_bench_kernel::cancel::CancelToken;
@@ -96,10 +96,6 @@ impl MemoryStore {
         let planned = Planned { coming: &self.coming, rows };
         plan::check_rows(others.saturating_add(rows))?;
         Ok(planned)
-    }
-
-    fn writing(&self) -> MutexGuard<'_, Writing> {
-        lock(&self.writing)
     }
 
     fn write(&self, planned: u64, rows: Columns<'_>) -> Result<()> {
@@ -271,7 +267,7 @@ impl Store for MemoryStore {
     }
 
     fn put(&self, rows: Columns<'_>) -> Result<()> {
-        let writing = self.writing();
+        let writing = lock(&self.writing);
         self.write(writing.planned, rows)
     }
 
@@ -305,7 +301,7 @@ impl Store for MemoryStore {
             coming.put(Columns::of_batch(&batch)?)?;
         }
         population.check_received(received)?;
-        let mut writing = self.writing();
+        let mut writing = lock(&self.writing);
         // Another caller may have written meanwhile.
         population.check_empty(self.rows())?;
         let rows = coming.rows();
@@ -316,7 +312,7 @@ impl Store for MemoryStore {
     }
 
     fn populated(&self) -> Option<u64> {
-        self.writing().populated
+        lock(&self.writing).populated
     }
 
     fn is_persistent(&self) -> bool {

@@ -8,7 +8,7 @@ mod manifest;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use boundary_bench_kernel::cancel::CancelToken;
@@ -106,7 +106,7 @@ impl PersistentStore {
 
     /// Checks that the rows which the manifest promises exist.
     fn verify(&self) -> Result<()> {
-        let manifest = self.manifest().clone();
+        let manifest = lock(&self.manifest).clone();
         if !manifest.complete {
             return Ok(());
         }
@@ -127,14 +127,6 @@ impl PersistentStore {
             }
         }
         Ok(())
-    }
-
-    fn manifest(&self) -> MutexGuard<'_, Manifest> {
-        lock(&self.manifest)
-    }
-
-    fn turn(&self) -> MutexGuard<'_, ()> {
-        lock(&self.turn)
     }
 
     /// Returns when all rows written before the call are on the disk.
@@ -179,7 +171,7 @@ impl Coming {
                     )));
                 }
                 last = Some(row.key);
-                ingestion.write(stored_key(row.key), stored_values(&row)).map_err(|error| failed(&error))?;
+                ingestion.write(stored_key(row.key), &row.to_bytes()[KEY_BYTES..]).map_err(|error| failed(&error))?;
             }
         }
         if count > 0 {
@@ -224,13 +216,6 @@ fn cache_bytes(manifest: &Manifest) -> u64 {
 /// A key in bytes that sort as the numbers do.
 fn stored_key(key: i64) -> [u8; KEY_BYTES] {
     (key.cast_unsigned() ^ (1 << 63)).to_be_bytes()
-}
-
-fn stored_values(row: &Row) -> [u8; ROW_BYTES - KEY_BYTES] {
-    let bytes = row.to_bytes();
-    let mut values = [0; ROW_BYTES - KEY_BYTES];
-    values.copy_from_slice(&bytes[KEY_BYTES..]);
-    values
 }
 
 fn row_of(key: i64, values: &[u8]) -> Result<Row> {
@@ -298,7 +283,7 @@ impl Store for PersistentStore {
 
     fn put(&self, rows: Columns<'_>) -> Result<()> {
         {
-            let _turn = self.turn();
+            let _turn = lock(&self.turn);
             let keyspace = self.rows.load();
             let mut batch = self.database.batch();
             let mut keys: Vec<i64> = rows.keys.to_vec();
@@ -310,7 +295,7 @@ impl Store for PersistentStore {
             }
             for index in 0..rows.len() {
                 let row = rows.row(index);
-                batch.insert(&keyspace, stored_key(row.key), stored_values(&row));
+                batch.insert(&keyspace, stored_key(row.key), &row.to_bytes()[KEY_BYTES..]);
             }
             batch.commit().map_err(|error| failed(&error))?;
             self.count.fetch_add(added, Ordering::AcqRel);
@@ -336,17 +321,17 @@ impl Store for PersistentStore {
         population.check_empty(self.rows())?;
         let coming = {
             // Under the writers' lock, so that the later of two keyspaces has the greater number.
-            let _turn = self.turn();
+            let _turn = lock(&self.turn);
             let number = self.next_keyspace.fetch_add(1, Ordering::Relaxed);
             Coming { number, keyspace: keyspace(&self.database, number)? }
         };
         let received = coming.ingest(population, next)?;
         population.check_received(received)?;
         self.database.persist(PersistMode::SyncAll).map_err(|error| failed(&error))?;
-        let _turn = self.turn();
+        let _turn = lock(&self.turn);
         // Another caller may have written meanwhile.
         population.check_empty(self.rows())?;
-        let current = self.manifest().clone();
+        let current = lock(&self.manifest).clone();
         if current.keyspace > coming.number {
             let problem = "another population, which began later, has come to its end meanwhile; populate again to replace its rows";
             return Err(Error::InvalidArgument(problem.to_owned()));
@@ -354,7 +339,7 @@ impl Store for PersistentStore {
         let filled = current.filled(coming.number, received, population.total_rows);
         // From here on the new rows are found at the next start.
         filled.write(&self.folder)?;
-        *self.manifest() = filled;
+        *lock(&self.manifest) = filled;
         self.rows.store(Arc::new(coming.keyspace));
         self.count.store(received, Ordering::Release);
         // A keyspace that can't be removed now is removed by the next population.
@@ -363,7 +348,7 @@ impl Store for PersistentStore {
     }
 
     fn populated(&self) -> Option<u64> {
-        let manifest = self.manifest();
+        let manifest = lock(&self.manifest);
         manifest.complete.then_some(manifest.total_rows)
     }
 

@@ -173,7 +173,7 @@ fn rows_that_are_gone_are_noticed() {
     let folder = Folder::new("gone");
     let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
     made(&store, 1000, false).unwrap();
-    let manifest = store.manifest().clone();
+    let manifest = lock(&store.manifest).clone();
     let keyspace = manifest.keyspace;
     let manifest = manifest.filled(keyspace, 2000, 2000);
     manifest.write(&folder.0).unwrap();
