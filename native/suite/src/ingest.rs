@@ -47,7 +47,7 @@ struct Family {
 }
 
 fn family() -> Result<&'static Family> {
-    static FAMILY: FamilyPart<Family> = FamilyPart::new("ingest", |part| Family::deserialize(part));
+    static FAMILY: FamilyPart<Family> = FamilyPart::new("ingest");
     FAMILY.get()
 }
 

@@ -45,7 +45,6 @@ pub use calls::InProcessSpec;
 pub use dimensions::{Client, Flavor, Lane, Workload};
 pub use expected::expected;
 pub use in_process::run_in_process;
-pub use measurements::{EngineEntry, EngineLane, Family, WorkerCount, WorkloadEntry, matrix};
 pub use sample::CellSample;
 pub use spec::CellSpec;
 pub use tables::{load, table_names, unload, worker_ranges};

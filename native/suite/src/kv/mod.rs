@@ -38,7 +38,7 @@ struct Family {
 }
 
 fn family() -> Result<&'static Family> {
-    static FAMILY: FamilyPart<Family> = FamilyPart::new("kv", |part| Family::deserialize(part));
+    static FAMILY: FamilyPart<Family> = FamilyPart::new("kv");
     FAMILY.get()
 }
 

@@ -185,7 +185,7 @@ impl Answer {
 
 /// The family `sql` of the matrix.
 pub(super) fn family() -> Result<&'static Family> {
-    static FAMILY: FamilyPart<Family> = FamilyPart::new("sql", |part| Family::deserialize(part));
+    static FAMILY: FamilyPart<Family> = FamilyPart::new("sql");
     FAMILY.get()
 }
 
