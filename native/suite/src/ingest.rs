@@ -191,6 +191,14 @@ fn tags() -> Result<Vec<(&'static str, &'static str)>> {
     Ok(family()?.tags.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect())
 }
 
+/// The memory of a buffer, which grows to at least `needed` bytes.
+fn room(memory: &mut Vec<u8>, needed: usize) -> &mut [u8] {
+    if memory.len() < needed {
+        memory.resize(needed, 0);
+    }
+    memory
+}
+
 /// An open stage that runs on bodies.
 pub struct StageCell {
     spec: StageSpec,
