@@ -1,13 +1,12 @@
 //! Transfer of memory between JavaScript and Rust.
 
-use std::ptr;
-
 use napi::bindgen_prelude::{JsObjectValue, Object, ToNapiValue, Unknown};
 use napi::{Env, JsValue, sys};
 
 use crate::array_buffer::{FixedMemory, copy_of};
 use crate::errors::invalid;
 use crate::loans::lend;
+use crate::typed_memory::{BYTES, slice_of};
 
 /// Memory that Rust owns alone and hands to JavaScript as an `ArrayBuffer`: without a copy where it is large and the host
 /// takes external memory (Electron does not). `loans.rs` says when Rust may use the memory again.
@@ -32,6 +31,19 @@ impl<T: FixedMemory> ToNapiValue for Handover<T> {
 /// The size in bytes up to which memory is copied into a buffer of JavaScript's: that costs less than lending it.
 pub const COPIED_BYTES: usize = 64 << 10;
 
+/// The length of an array of `elements` that `owner` has, at most so many; both are named in the errors. It is to be checked before memory is
+/// allocated, since the array may be an empty one of four billion elements.
+pub fn length_of(array: &Object<'_>, owner: &str, elements: &str, most: u32) -> napi::Result<u32> {
+    if !array.is_array()? {
+        return Err(invalid(format!("{owner}'s {elements} must be an array")));
+    }
+    let length = array.get_array_length()?;
+    if length > most {
+        return Err(invalid(format!("{owner} has at most {most} {elements}, not {length}")));
+    }
+    Ok(length)
+}
+
 /// The `expected` elements of an array. All are read before the memory of any is used: reading an element may run a getter, which
 /// could detach the memory of another.
 pub fn elements<'env>(array: &Object<'env>, expected: usize) -> napi::Result<Vec<Unknown<'env>>> {
@@ -46,64 +58,19 @@ pub fn elements<'env>(array: &Object<'env>, expected: usize) -> napi::Result<Vec
     (0..length).map(|index| array.get_element(index)).collect()
 }
 
-/// The bytes of a `Uint8Array`, without a copy; empty if its buffer is detached. The error says why the value is refused.
+/// The bytes of a `Uint8Array`, without a copy; empty if its buffer is detached.
 ///
 /// # Safety
 /// The slice is valid until JavaScript runs again.
-pub unsafe fn view_of<'a>(env: Env, value: &Unknown<'_>) -> Result<&'a [u8], &'static str> {
-    let mut kind = 0;
-    let mut length = 0;
-    let mut data = ptr::null_mut();
-    let mut buffer = ptr::null_mut();
-    let mut offset = 0;
-    let mut is_typed_array = false;
-    let mut is_unshared = false;
-    // SAFETY: the handles are those of the call under way and the out-pointers are valid for writing. Each call that
-    // fails leaves a value behind that is refused below.
-    unsafe {
-        sys::napi_is_typedarray(env.raw(), value.raw(), &raw mut is_typed_array);
-        if is_typed_array {
-            let status = sys::napi_get_typedarray_info(
-                env.raw(),
-                value.raw(),
-                &raw mut kind,
-                &raw mut length,
-                &raw mut data,
-                &raw mut buffer,
-                &raw mut offset,
-            );
-            is_typed_array = status == sys::Status::napi_ok;
-        }
-        if is_typed_array {
-            sys::napi_is_arraybuffer(env.raw(), buffer, &raw mut is_unshared);
-        }
-    }
-    if !is_typed_array || kind != sys::TypedarrayType::uint8_array {
-        return Err("expected a Uint8Array");
-    }
-    if !is_unshared {
-        return Err("memory shared between threads can't be read safely; give a copy of it");
-    }
-    if length == 0 || data.is_null() {
-        return Ok(&[]);
-    }
-    // SAFETY: Node-API says that `length` bytes are there, and no JavaScript runs before the caller is done.
-    Ok(unsafe { std::slice::from_raw_parts(data.cast::<u8>().cast_const(), length) })
-}
-
-/// The bytes of a `Uint8Array` as [`view_of`] returns them, with an error for JavaScript.
-///
-/// # Safety
-/// The same promise as for [`view_of`].
 pub unsafe fn bytes_of<'a>(env: Env, value: &Unknown<'_>) -> napi::Result<&'a [u8]> {
     // SAFETY: the caller's promise.
-    unsafe { view_of(env, value) }.map_err(invalid)
+    unsafe { slice_of(env, value.raw(), BYTES) }
 }
 
 /// The submission in the first `bytes` bytes of a `Uint8Array`.
 ///
 /// # Safety
-/// The same promise as for [`view_of`].
+/// The same promise as for [`bytes_of`].
 pub unsafe fn submission_bytes<'a>(env: Env, value: &Unknown<'_>, bytes: u32) -> napi::Result<&'a [u8]> {
     // SAFETY: the caller's promise.
     unsafe { bytes_of(env, value) }?.get(..bytes as usize).ok_or_else(|| invalid("the submission is shorter"))

@@ -9,14 +9,13 @@ use boundary_bench_engine::lanes::statement::{BoundStatement, PreparedStatement}
 use boundary_bench_engine::slab::GrowingBytes;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{CreateMode as CoreCreateMode, Engine as CoreEngine};
-use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result, lock};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, ToNapiValue};
 use napi_derive::napi;
 
 use crate::buffers::Handover;
-use crate::errors::{blocking, invalid, js, promise};
+use crate::errors::{blocking, invalid, js, promise, promise_of_end};
 use crate::in_flight::InFlight;
 use crate::inserter::{NaiveInserter, RawInserter};
 use crate::parameters::Parameters;
@@ -69,25 +68,6 @@ impl Engine {
         promise(env, async move {
             let engine = engine?;
             blocking(move || work(&engine)).await
-        })
-    }
-
-    /// Runs work that may take as long as a query does, off the event loop.
-    fn run_until_cancelled<T, F>(
-        &self,
-        env: Env,
-        token: &CancelToken,
-        work: impl FnOnce(Arc<dyn CoreEngine>) -> F + Send + 'static,
-    ) -> napi::Result<AsyncBlock<T>>
-    where
-        T: ToNapiValue + Send + 'static,
-        F: Future<Output = napi::Result<T>> + Send + 'static,
-    {
-        let engine = self.get();
-        let entry = self.in_flight.enter(token.clone());
-        promise(env, async move {
-            let _entry = entry;
-            work(engine?).await
         })
     }
 }
@@ -190,22 +170,21 @@ impl Engine {
         cancel: Option<&Cancel>,
         parameters: Option<Parameters>,
     ) -> napi::Result<AsyncBlock<f64>> {
-        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
-        let theirs = token.clone();
-        self.run_until_cancelled(env, &token, |engine| async move {
-            let command = bind(engine, sql, parameters);
-            blocking(move || command.execute(&theirs)).await.map(|rows| rows as f64)
+        let (engine, token) = (self.get(), Cancel::token_of(cancel));
+        self.in_flight.promise(env, token.clone(), async move {
+            let command = bind(engine?, sql, parameters);
+            blocking(move || command.execute(&token)).await.map(|rows| rows as f64)
         })
     }
 
     /// Prepares one statement, whose parameters are `$1`, `$2`, ...
     #[napi(catch_unwind)]
     pub fn prepare(&self, env: Env, sql: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<Statement>> {
-        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
-        let theirs = token.clone();
+        let (engine, token) = (self.get(), Cancel::token_of(cancel));
         let in_flight = Arc::clone(&self.in_flight);
-        self.run_until_cancelled(env, &token, |engine| async move {
-            let statement = blocking(move || PreparedStatement::prepare(engine, &sql, &theirs)).await?;
+        self.in_flight.promise(env, token.clone(), async move {
+            let engine = engine?;
+            let statement = blocking(move || PreparedStatement::prepare(engine, &sql, &token)).await?;
             Ok(Statement::of(statement, in_flight))
         })
     }
@@ -241,9 +220,10 @@ impl Engine {
         cancel: Option<&Cancel>,
         parameters: Option<Parameters>,
     ) -> napi::Result<AsyncBlock<FrameReader>> {
-        let options = query_options(batch_rows, cancel)?;
-        let token = options.cancel.clone();
-        self.run_until_cancelled(env, &token, |engine| FrameReader::start(bind(engine, sql, parameters), options))
+        let (engine, options) = (self.get(), query_options(batch_rows, cancel)?);
+        self.in_flight.promise(env, options.cancel.clone(), async move {
+            FrameReader::start(bind(engine?, sql, parameters), options).await
+        })
     }
 
     /// Runs a query without parameters that does not run ahead of its reader: `tryNext` makes each frame. Else like `query`.
@@ -258,9 +238,10 @@ impl Engine {
         batch_rows: Option<f64>,
         cancel: Option<&Cancel>,
     ) -> napi::Result<AsyncBlock<FrameReader>> {
-        let options = query_options(batch_rows, cancel)?;
-        let token = options.cancel.clone();
-        self.run_until_cancelled(env, &token, |engine| FrameReader::start_on_demand(engine, sql, options))
+        let (engine, options) = (self.get(), query_options(batch_rows, cancel)?);
+        self.in_flight.promise(env, options.cancel.clone(), async move {
+            FrameReader::start_on_demand(engine?, sql, options).await
+        })
     }
 
     /// Runs a query in the naive lane; else like `query`.
@@ -272,9 +253,12 @@ impl Engine {
         batch_rows: Option<f64>,
         cancel: Option<&Cancel>,
     ) -> napi::Result<AsyncBlock<NaiveReader>> {
-        let options = query_options(batch_rows, cancel)?;
-        let token = options.cancel.clone();
-        self.run_until_cancelled(env, &token, |engine| NaiveReader::start(engine, sql, options))
+        let (engine, options) = (self.get(), query_options(batch_rows, cancel)?);
+        self.in_flight.promise(
+            env,
+            options.cancel.clone(),
+            async move { NaiveReader::start(engine?, sql, options).await },
+        )
     }
 
     /// Runs a query; resolves to its whole result as one Arrow IPC stream.
@@ -291,10 +275,9 @@ impl Engine {
         cancel: Option<&Cancel>,
         parameters: Option<Parameters>,
     ) -> napi::Result<AsyncBlock<Handover<GrowingBytes>>> {
-        let options = query_options(batch_rows, cancel)?;
-        let token = options.cancel.clone();
-        self.run_until_cancelled(env, &token, |engine| async move {
-            let query = bind(engine, sql, parameters);
+        let (engine, options) = (self.get(), query_options(batch_rows, cancel)?);
+        self.in_flight.promise(env, options.cancel.clone(), async move {
+            let query = bind(engine?, sql, parameters);
             blocking(move || query.query(&options, ipc::write_stream)).await.map(Handover)
         })
     }
@@ -305,13 +288,7 @@ impl Engine {
     pub fn close(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         let engine = lock(&self.engine).take();
         // Dropping the last reference closes the database, which may have much to write.
-        promise(
-            env,
-            blocking(move || {
-                drop(engine);
-                Ok(())
-            }),
-        )
+        promise_of_end(env, move || drop(engine))
     }
 }
 

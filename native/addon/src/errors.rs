@@ -11,26 +11,20 @@ use napi::bindgen_prelude::{AsyncBlock, AsyncBlockBuilder, ToNapiValue, spawn_bl
 
 /// Converts an error for JavaScript. Node-API's error objects for promises have room for a text only, so the stable code
 /// precedes it in brackets; the library over the addon makes it the error's `code`.
-pub fn to_js(error: &Error) -> napi::Error {
-    napi::Error::from_reason(error.coded())
-}
-
-/// Converts an error for JavaScript, for `map_err` on results of the core.
-#[expect(clippy::needless_pass_by_value, reason = "map_err hands over the error")]
-pub fn js(error: Error) -> napi::Error {
-    to_js(&error)
+pub fn js(error: impl Into<Error>) -> napi::Error {
+    napi::Error::from_reason(error.into().coded())
 }
 
 /// The error for an invalid argument.
 pub fn invalid(message: impl Into<String>) -> napi::Error {
-    to_js(&Error::InvalidArgument(message.into()))
+    js(Error::InvalidArgument(message.into()))
 }
 
 /// Runs blocking work off the event loop; a panic becomes an error.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> napi::Result<T> {
     match spawn_blocking(move || catch_panic(work)).await {
         Ok(result) => result.map_err(js),
-        Err(error) => Err(to_js(&Error::Internal(error.to_string()))),
+        Err(error) => Err(js(Error::Internal(error.to_string()))),
     }
 }
 
@@ -53,4 +47,13 @@ pub fn promise<T: ToNapiValue + Send + 'static>(
     work: impl Future<Output = napi::Result<T>> + Send + 'static,
 ) -> napi::Result<AsyncBlock<T>> {
     AsyncBlockBuilder::new(work).build(&env)
+}
+
+/// Returns a promise of the end of blocking work, which runs off the event loop and can't fail.
+pub fn promise_of_end(env: Env, work: impl FnOnce() + Send + 'static) -> napi::Result<AsyncBlock<()>> {
+    let work = move || {
+        work();
+        Ok(())
+    };
+    promise(env, blocking(work))
 }

@@ -8,7 +8,7 @@ use boundary_bench_kernel::error::contained;
 use napi::bindgen_prelude::{FromNapiValue, Unknown};
 use napi::{Env, JsError, sys};
 
-use crate::errors::to_js;
+use crate::errors::js;
 
 /// The body of a function.
 pub trait FastCall<const ARGUMENTS: usize>: 'static {
@@ -74,7 +74,7 @@ unsafe extern "C" fn callback<const ARGUMENTS: usize, T: FastCall<ARGUMENTS>>(
         let state = &*state.cast::<T>();
         catch_panic(|| Ok(state.call(Env::from_raw(env), arguments)))
     };
-    match outcome.unwrap_or_else(|panic| Err(to_js(&panic))) {
+    match outcome.unwrap_or_else(|panic| Err(js(panic))) {
         // SAFETY: the environment is that of the call under way.
         Ok(number) => unsafe {
             sys::napi_create_double(env, number, &raw mut value);

@@ -120,8 +120,7 @@ impl HttpPlace {
         let submission = unsafe { bytes_of(env, &submission) }?.to_vec();
         let (place, token) = (Arc::clone(&self.place), cancel.token.clone());
         let in_flight = Arc::clone(&self.in_flight);
-        promise(env, async move {
-            let _entry = in_flight.enter(token.clone());
+        self.in_flight.promise(env, token.clone(), async move {
             let opened = async {
                 let group = groups(&submission).next().transpose()?;
                 let request = group.and_then(|group| group.requests().next());
@@ -133,7 +132,7 @@ impl HttpPlace {
                 status: response.status(),
                 head: response.head().iter().map(|byte| char::from(*byte)).collect(),
                 response: Arc::new(tokio::sync::Mutex::new(Some(response))),
-                in_flight: Arc::clone(&in_flight),
+                in_flight,
             })
         })
     }
@@ -180,9 +179,7 @@ impl HttpBody {
     #[napi(catch_unwind, ts_args_type = "cancel: Cancel", ts_return_type = "Promise<ArrayBuffer | null>")]
     pub fn next(&self, env: Env, cancel: &Cancel) -> napi::Result<AsyncBlock<Option<Handover<Vec<u8>>>>> {
         let (response, token) = (Arc::clone(&self.response), cancel.token.clone());
-        let entry = self.in_flight.enter(token.clone());
-        promise(env, async move {
-            let _entry = entry;
+        self.in_flight.promise(env, token.clone(), async move {
             let mut place = response.lock().await;
             let piece = async {
                 match place.as_mut() {

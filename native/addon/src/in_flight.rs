@@ -5,7 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result, lock};
+use napi::Env;
+use napi::bindgen_prelude::{AsyncBlock, ToNapiValue};
 use napi::tokio::{self, sync::Notify};
+
+use crate::errors::promise;
 
 type Tokens = Arc<Mutex<(u64, HashMap<u64, CancelToken>)>>;
 
@@ -16,13 +20,27 @@ type Tokens = Arc<Mutex<(u64, HashMap<u64, CancelToken>)>>;
 pub struct InFlight(Tokens);
 
 /// One piece of running work, which leaves the set when the entry is dropped.
-pub struct Entry {
+struct Entry {
     key: u64,
     tokens: Tokens,
 }
 
 impl InFlight {
-    pub fn enter(&self, token: CancelToken) -> Entry {
+    /// Returns a promise of the output of `work`, which is in the set until it ends; the token cancels it.
+    pub fn promise<T: ToNapiValue + Send + 'static>(
+        &self,
+        env: Env,
+        token: CancelToken,
+        work: impl Future<Output = napi::Result<T>> + Send + 'static,
+    ) -> napi::Result<AsyncBlock<T>> {
+        let entry = self.enter(token);
+        promise(env, async move {
+            let _entry = entry;
+            work.await
+        })
+    }
+
+    fn enter(&self, token: CancelToken) -> Entry {
         let mut tokens = lock(&self.0);
         tokens.0 += 1;
         let key = tokens.0;

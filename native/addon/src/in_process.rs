@@ -1,17 +1,15 @@
 //! Cells of the side `rust` whose work is in process.
 
-use boundary_bench_kernel::Error;
-use boundary_bench_suite::{InProcessSpec, run_in_process as run};
+use boundary_bench_suite::run_in_process as run;
 use napi_derive::napi;
 
-use crate::errors::{invalid, js};
+use crate::errors::js;
+use crate::json::to_json;
+use crate::suite::parse;
 
 /// Executes a cell once within Rust. Takes `{family, workload, lane, client, batch, calls}` as JSON, and returns the sample as
 /// JSON. Blocks.
 #[napi(catch_unwind)]
 pub fn run_in_process(spec: String) -> napi::Result<String> {
-    let spec: InProcessSpec =
-        serde_json::from_str(&spec).map_err(|error| invalid(format!("the cell is unreadable: {error}")))?;
-    let sample = run(&spec).map_err(js)?;
-    serde_json::to_string(&sample).map_err(|error| js(Error::Internal(error.to_string())))
+    parse(&spec).and_then(|spec| to_json(&run(&spec)?)).map_err(js)
 }

@@ -10,7 +10,7 @@ use boundary_bench_codecs::line::{LineHead as WrittenHead, parse_lines_into, put
 use boundary_bench_codecs::msgpack::{ColumnSink, ColumnsHead, ColumnsWriter, RowsWriter, decode_columns_into};
 use boundary_bench_codecs::points::{SeriesKey, Shape};
 use boundary_bench_codecs::{MOST_POINTS, Points, Precision, ReadOptions};
-use boundary_bench_kernel::{Error, lock};
+use boundary_bench_kernel::lock;
 use napi::bindgen_prelude::Unknown;
 use napi::{Env, JsValue, sys};
 use napi_derive::napi;
@@ -18,11 +18,8 @@ use serde::Serialize;
 
 use crate::errors::js;
 use crate::fast_call::{FastCall, function};
+use crate::json::to_json;
 use crate::typed_memory::{BYTES, Decoding, Encoding, TIMES, VALUES, copy_to, memory_of, slice_of};
-
-fn failed(error: boundary_bench_codecs::Error) -> napi::Error {
-    js(error.into())
-}
 
 /// Pairs up the tags of an array that holds names and values alternately.
 fn tags_of(tags: &[String]) -> Vec<(&str, &str)> {
@@ -36,7 +33,7 @@ impl FastCall<3> for ColumnsEncode {
     fn call(&self, env: Env, [values, times, out]: [sys::napi_value; 3]) -> napi::Result<f64> {
         // SAFETY: no JavaScript runs before the return.
         let Encoding { values, times, out } = unsafe { Encoding::of(env, values, times, out) }?;
-        self.0.encode(values, times, out).map(|length| length as f64).map_err(failed)
+        self.0.encode(values, times, out).map(|length| length as f64).map_err(js)
     }
 }
 
@@ -47,14 +44,14 @@ impl FastCall<3> for ColumnsEncode {
     ts_return_type = "(values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number"
 )]
 pub fn columns_encoder(env: &Env, measurement: String, tags: Vec<String>, field: String) -> napi::Result<Unknown<'_>> {
-    let writer = ColumnsWriter::new(&measurement, &tags_of(&tags), &field).map_err(failed)?;
+    let writer = ColumnsWriter::new(&measurement, &tags_of(&tags), &field).map_err(js)?;
     function(env, "encode", ColumnsEncode(writer))
 }
 
 /// The most bytes that a batch of zero points with these names takes; each point takes 18 more.
 #[napi(catch_unwind)]
 pub fn columns_most_bytes(measurement: String, tags: Vec<String>, field: String) -> napi::Result<f64> {
-    let writer = ColumnsWriter::new(&measurement, &tags_of(&tags), &field).map_err(failed)?;
+    let writer = ColumnsWriter::new(&measurement, &tags_of(&tags), &field).map_err(js)?;
     Ok(writer.most_bytes(0, true) as f64)
 }
 
@@ -69,7 +66,7 @@ impl FastCall<3> for RowsEncode {
         if out.len() < needed {
             return Ok(-(needed as f64));
         }
-        self.0.encode(values, times, out).map(|length| length as f64).map_err(failed)
+        self.0.encode(values, times, out).map(|length| length as f64).map_err(js)
     }
 }
 
@@ -81,7 +78,7 @@ impl FastCall<3> for RowsEncode {
     ts_return_type = "(values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number"
 )]
 pub fn rows_encoder(env: &Env, measurement: String, tags: Vec<String>, field: String) -> napi::Result<Unknown<'_>> {
-    let writer = RowsWriter::new(&measurement, &tags_of(&tags), &field).map_err(failed)?;
+    let writer = RowsWriter::new(&measurement, &tags_of(&tags), &field).map_err(js)?;
     function(env, "encode", RowsEncode(writer))
 }
 
@@ -108,11 +105,6 @@ impl Head {
         };
         true
     }
-}
-
-/// Serialises a value as JSON text.
-pub fn json(value: &impl Serialize) -> napi::Result<String> {
-    serde_json::to_string(value).map_err(|error| js(Error::Internal(error.to_string())))
 }
 
 /// The caller's memory that columns are decoded into.
@@ -161,7 +153,7 @@ impl FastCall<3> for ColumnsDecode {
                 Ok((head.len * 4 + flags + names) as f64)
             }
             Err(_) if columns.needed > room => Ok(-(columns.needed as f64)),
-            Err(error) => Err(failed(error)),
+            Err(error) => Err(js(error)),
         }
     }
 }
@@ -195,7 +187,7 @@ impl RawColumnsReader {
     /// The names of the last batch, as JSON.
     #[napi(getter)]
     pub fn head(&self) -> napi::Result<String> {
-        json(&*lock(&self.head))
+        to_json(&*lock(&self.head)).map_err(js)
     }
 }
 
@@ -210,12 +202,12 @@ impl FastCall<3> for LinesEncode {
         // SAFETY: no JavaScript runs before the return.
         let Encoding { values, times, out } = unsafe { Encoding::of(env, values, times, out) }?;
         if out.len() >= self.head.most_bytes(values.len()) {
-            return put_columns(out, &self.head, values, times).map(|length| length as f64).map_err(failed);
+            return put_columns(out, &self.head, values, times).map(|length| length as f64).map_err(js);
         }
         // The bound is above the real size, so the lines may fit all the same.
         let mut lines = lock(&self.lines);
         lines.clear();
-        write_columns(&mut lines, &self.head, values, times).map_err(failed)?;
+        write_columns(&mut lines, &self.head, values, times).map_err(js)?;
         let length = lines.len() as f64;
         match out.get_mut(..lines.len()) {
             Some(place) => {
@@ -235,7 +227,7 @@ impl FastCall<3> for LinesEncode {
     ts_return_type = "(values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number"
 )]
 pub fn lines_encoder(env: &Env, measurement: String, tags: Vec<String>, field: String) -> napi::Result<Unknown<'_>> {
-    let head = WrittenHead::new(&measurement, &tags_of(&tags), &field).map_err(failed)?;
+    let head = WrittenHead::new(&measurement, &tags_of(&tags), &field).map_err(js)?;
     function(env, "encode", LinesEncode { head, lines: Mutex::default() })
 }
 
@@ -314,12 +306,12 @@ impl RawLineParser {
     #[napi(catch_unwind, ts_args_type = "bytes: Uint8Array, precision: string, nowMs: number")]
     pub fn parse(&self, env: Env, bytes: Unknown<'_>, precision: String, now_ms: f64) -> napi::Result<f64> {
         // SAFETY: no JavaScript runs before the return.
-        let bytes = unsafe { slice_of::<u8>(env, bytes.raw(), BYTES.0, BYTES.1) }?;
+        let bytes = unsafe { slice_of(env, bytes.raw(), BYTES) }?;
         #[expect(clippy::cast_possible_truncation, reason = "a time of JavaScript's is far from the ends")]
         let now = (now_ms as i64).saturating_mul(1_000_000);
         let options = ReadOptions { precision: Precision::of(&precision), now, most_points: MOST_POINTS };
         let mut kept = lock(&self.points);
-        let points = parse_lines_into(bytes, &options, std::mem::take(&mut *kept)).map_err(failed)?;
+        let points = parse_lines_into(bytes, &options, std::mem::take(&mut *kept)).map_err(js)?;
         let names = if lock(&self.names).keep(&points) { NEW_NAMES } else { 0 };
         let length = points.len() * 4 + names;
         *kept = points.without_names();
@@ -329,7 +321,7 @@ impl RawLineParser {
     /// The series and tables of the last body, as JSON.
     #[napi(getter)]
     pub fn head(&self) -> napi::Result<String> {
-        json(&lock(&self.names).head())
+        to_json(&lock(&self.names).head()).map_err(js)
     }
 
     /// Copies the points of the last body into the arrays: their timestamps, the bits of their values one point after another,
@@ -347,18 +339,18 @@ impl RawLineParser {
         series: Unknown<'_>,
         tables: Unknown<'_>,
     ) -> napi::Result<f64> {
-        const PLACES: (i32, &str) = (sys::TypedarrayType::uint32_array, "a Uint32Array of places");
+        const PLACES: &str = "a Uint32Array of places";
         let points = lock(&self.points);
         let count = points.values.len();
         copy_to(env, times.raw(), TIMES, &points.times)?;
         copy_to(env, series.raw(), PLACES, &points.series_of)?;
         copy_to(env, tables.raw(), PLACES, &points.shape_of)?;
-        let (data, length) = memory_of::<u64>(env, values.raw(), VALUES.0, VALUES.1)?;
+        let (data, length) = memory_of::<f64>(env, values.raw(), VALUES)?;
         if length < count {
             return Ok(-(count as f64));
         }
         // SAFETY: so many elements of 64 bits are there; the source is the parser's own memory.
-        unsafe { std::ptr::copy_nonoverlapping(points.values.as_ptr(), data, count) };
+        unsafe { std::ptr::copy_nonoverlapping(points.values.as_ptr(), data.cast(), count) };
         Ok(count as f64)
     }
 

@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex};
 
-use boundary_bench_kernel::{Error, lock};
-use boundary_bench_suite::ingest::soak::{self, SoakSpec};
-use boundary_bench_suite::ingest::{NativeStage, StageCell, StageSpec};
-use napi::bindgen_prelude::{AsyncBlock, Unknown};
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::{Error, Result, lock};
+use boundary_bench_suite::ingest::{NativeStage, StageCell, StageSpec, soak};
+use napi::bindgen_prelude::{AsyncBlock, ToNapiValue, Unknown};
 use napi::{Env, JsValue};
 use napi_derive::napi;
 
-use crate::errors::{blocking, js, promise};
-use crate::ingest::json;
+use crate::errors::{blocking, js, promise, promise_of_end};
+use crate::json::to_json;
 use crate::reader::Cancel;
 use crate::suite::{on_own_thread, parse};
 use crate::typed_memory::{BYTES, slice_of};
@@ -22,7 +22,7 @@ pub struct IngestStage {
 }
 
 impl IngestStage {
-    fn with<T>(&self, work: impl FnOnce(&mut StageCell) -> boundary_bench_kernel::Result<T>) -> napi::Result<T> {
+    fn with<T>(&self, work: impl FnOnce(&mut StageCell) -> Result<T>) -> napi::Result<T> {
         let mut cell = lock(&self.cell);
         let cell = cell.as_mut().ok_or(Error::Closed("the stage")).map_err(js)?;
         work(cell).map_err(js)
@@ -56,7 +56,7 @@ impl IngestStage {
     #[napi(catch_unwind, ts_args_type = "body: Uint8Array")]
     pub fn run(&self, env: Env, body: Unknown<'_>) -> napi::Result<f64> {
         // SAFETY: no JavaScript runs before the return.
-        let body = unsafe { slice_of::<u8>(env, body.raw(), BYTES.0, BYTES.1) }?;
+        let body = unsafe { slice_of(env, body.raw(), BYTES) }?;
         self.with(|cell| cell.run(body)).map(|points| points as f64)
     }
 
@@ -69,20 +69,14 @@ impl IngestStage {
     /// The checksum of the sample, as JSON; of a check, an empty one.
     #[napi(catch_unwind)]
     pub fn finish(&self) -> napi::Result<String> {
-        json(&self.with(StageCell::finish)?)
+        self.with(|cell| to_json(&cell.finish()?))
     }
 
     /// Closes the stage and removes its files; does nothing the second time.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn close(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         let cell = lock(&self.cell).take();
-        promise(
-            env,
-            blocking(move || {
-                drop(cell);
-                Ok(())
-            }),
-        )
+        promise_of_end(env, move || drop(cell))
     }
 }
 
@@ -106,37 +100,34 @@ impl NativeIngest {
     /// Takes a sample on a thread of its own; resolves to the sample as JSON.
     #[napi(catch_unwind)]
     pub fn sample(&self, env: Env, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<String>> {
-        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
-        let stage = Arc::clone(&self.stage);
-        promise(
-            env,
-            on_own_thread(move || {
-                let mut stage = lock(&stage);
-                let sample = stage.as_mut().ok_or(Error::Closed("the stage"))?.sample(&token)?;
-                serde_json::to_string(&sample).map_err(|error| Error::Internal(error.to_string()))
-            }),
-        )
+        self.run(env, cancel, |stage, token| to_json(&stage.sample(token)?))
     }
 
     /// Runs all batches once more, and compares each point with the one that it must be.
     #[napi(catch_unwind)]
     pub fn verify(&self, env: Env, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<()>> {
-        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
-        let stage = Arc::clone(&self.stage);
-        promise(env, on_own_thread(move || lock(&stage).as_mut().ok_or(Error::Closed("the stage"))?.verify(&token)))
+        self.run(env, cancel, NativeStage::verify)
     }
 
     /// Closes the stage and removes its files; does nothing the second time.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn close(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         let stage = Arc::clone(&self.stage);
-        promise(
-            env,
-            blocking(move || {
-                lock(&stage).take();
-                Ok(())
-            }),
-        )
+        promise_of_end(env, move || drop(lock(&stage).take()))
+    }
+}
+
+impl NativeIngest {
+    /// Works with the open stage on a thread of its own.
+    fn run<T: ToNapiValue + Send + 'static>(
+        &self,
+        env: Env,
+        cancel: Option<&Cancel>,
+        work: impl FnOnce(&mut NativeStage, &CancelToken) -> Result<T> + Send + 'static,
+    ) -> napi::Result<AsyncBlock<T>> {
+        let (token, stage) = (Cancel::token_of(cancel), Arc::clone(&self.stage));
+        let work = move || work(lock(&stage).as_mut().ok_or(Error::Closed("the stage"))?, &token);
+        promise(env, on_own_thread(work))
     }
 }
 
@@ -145,12 +136,6 @@ impl NativeIngest {
 /// latency, errors, acknowledged, uncertain, unsent}`; if cancelled, to the measurements until then.
 #[napi(catch_unwind)]
 pub fn run_soak(env: Env, spec: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<String>> {
-    let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
-    promise(
-        env,
-        on_own_thread(move || {
-            let report = soak::run_soak(&parse::<SoakSpec>(&spec)?, &token)?;
-            serde_json::to_string(&report).map_err(|error| Error::Internal(error.to_string()))
-        }),
-    )
+    let token = Cancel::token_of(cancel);
+    promise(env, on_own_thread(move || to_json(&soak::run_soak(&parse(&spec)?, &token)?)))
 }

@@ -3,13 +3,19 @@
 use std::sync::Mutex;
 
 use boundary_bench_codecs::json::{Kind, Paths, Picked, Rows};
-use boundary_bench_kernel::{Result, lock};
+use boundary_bench_kernel::{Error, Result, lock};
 use napi::Env;
 use napi::bindgen_prelude::Unknown;
 use napi_derive::napi;
+use serde::Serialize;
 
 use crate::buffers::{Handover, bytes_of};
 use crate::errors::{invalid, js};
+
+/// A value as JSON text.
+pub fn to_json(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::Internal(error.to_string()))
+}
 
 /// Paths of values in JSON, such as `result.*.body.data.*`.
 #[napi]

@@ -20,8 +20,8 @@ use napi::bindgen_prelude::{
 };
 use napi::{Env, JsValue, ValueType, sys};
 
-use crate::buffers::view_of;
 use crate::errors::{invalid, js};
+use crate::typed_memory::view_of;
 
 /// Builds a batch from an array of rows, each an array of values.
 pub fn batch_from_rows(
@@ -86,7 +86,7 @@ fn append(env: Env, column: &Column, builder: &mut dyn ArrayBuilder, value: Unkn
         SqlType::Double => push!(Float64Builder, read::<f64>(&value, kind, ValueType::Number)),
         SqlType::Text => push!(StringBuilder, read::<String>(&value, kind, ValueType::String)),
         // SAFETY: the bytes are copied before anything else runs.
-        SqlType::Bytes => push!(BinaryBuilder, unsafe { view_of(env, &value) }),
+        SqlType::Bytes => push!(BinaryBuilder, unsafe { view_of(env, value.raw()) }),
         SqlType::Decimal { precision, scale } => push!(Decimal128Builder, {
             read::<String>(&value, kind, ValueType::String).and_then(|text| {
                 decimal::parse(&text, precision, scale)
@@ -143,22 +143,36 @@ impl Objects {
 }
 
 impl ToNapiValue for Objects {
-    unsafe fn to_napi_value(env: sys::napi_env, value: Self) -> napi::Result<sys::napi_value> {
-        let handle = Env::from_raw(env);
-        let rows = value.batch.num_rows();
-        #[expect(clippy::cast_possible_truncation, reason = "a batch has at most 2^24 rows")]
-        let mut array: JsArray<'_> = handle.create_array(rows as u32)?;
-        for row in 0..rows {
-            let mut object = Object::new(&handle)?;
-            for (column, values) in value.columns.iter().zip(value.batch.columns()) {
-                set(&mut object, column, values.as_ref(), row)?;
-            }
-            #[expect(clippy::cast_possible_truncation, reason = "a batch has at most 2^24 rows")]
-            array.set(row as u32, object)?;
+    unsafe fn to_napi_value(env: sys::napi_env, Objects { batch, columns }: Self) -> napi::Result<sys::napi_value> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            array_of_objects(env, batch.num_rows(), |row, object| {
+                let mut values = columns.iter().zip(batch.columns());
+                values.try_for_each(|(column, values)| set(object, column, values.as_ref(), row))
+            })
         }
-        // SAFETY: the environment is the one the array was made in.
-        unsafe { JsArray::to_napi_value(env, array) }
     }
+}
+
+/// An array of so many objects, each of which `fill` gets with its number to set its properties.
+///
+/// # Safety
+/// `env` is the environment of this thread, and a scope of handles is open.
+pub unsafe fn array_of_objects(
+    env: sys::napi_env,
+    count: usize,
+    mut fill: impl FnMut(usize, &mut Object<'_>) -> napi::Result<()>,
+) -> napi::Result<sys::napi_value> {
+    let handle = Env::from_raw(env);
+    #[expect(clippy::cast_possible_truncation, reason = "more objects than that do not fit in memory")]
+    let mut array: JsArray<'_> = handle.create_array(count as u32)?;
+    for (number, index) in (0..count).zip(0..) {
+        let mut object = Object::new(&handle)?;
+        fill(number, &mut object)?;
+        array.set(index, object)?;
+    }
+    // SAFETY: the environment is the one the array was made in.
+    unsafe { JsArray::to_napi_value(env, array) }
 }
 
 fn set(object: &mut Object<'_>, column: &Column, values: &dyn Array, row: usize) -> napi::Result<()> {

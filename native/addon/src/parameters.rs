@@ -6,10 +6,11 @@ use boundary_bench_engine::{Value, unusable_parameter};
 use napi::bindgen_prelude::{FromNapiValue, JsObjectValue, Object, Unknown};
 use napi::{Env, JsValue, ValueType, sys};
 
-use crate::buffers::view_of;
-use crate::errors::{invalid, js};
+use crate::buffers::length_of;
+use crate::errors::js;
 use crate::naive::{integer, narrow, read};
 use crate::table::{ColumnKind, digits};
+use crate::typed_memory::view_of;
 
 /// The most parameters of a statement: a server's protocol counts them with 16 bits.
 const MOST_PARAMETERS: u32 = u16::MAX as u32;
@@ -23,14 +24,7 @@ impl FromNapiValue for Parameters {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
         // SAFETY: both handles are those of the call under way.
         let values = unsafe { Object::from_napi_value(env, value) }?;
-        if !values.is_array()? {
-            return Err(invalid("a statement's parameters must be an array"));
-        }
-        // Checked before memory is allocated, since the array may be an empty one of four billion elements.
-        let length = values.get_array_length()?;
-        if length > MOST_PARAMETERS {
-            return Err(invalid(format!("a statement has at most {MOST_PARAMETERS} parameters, not {length}")));
-        }
+        let length = length_of(&values, "a statement", "parameters", MOST_PARAMETERS)?;
         let env = Env::from_raw(env);
         let read = |index| {
             parameter(env, values.get_element(index)?)
@@ -52,7 +46,7 @@ fn parameter(env: Env, value: Unknown<'_>) -> Result<Value, String> {
         ValueType::Object => {
             if value.is_typedarray().map_err(|error| error.to_string())? {
                 // SAFETY: the bytes are copied before any JavaScript runs.
-                Value::Bytes(unsafe { view_of(env, &value) }?.to_vec())
+                Value::Bytes(unsafe { view_of(env, value.raw()) }?.to_vec())
             } else {
                 let object = read(&value, kind, ValueType::Object)?;
                 typed(&object)?

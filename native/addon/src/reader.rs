@@ -42,13 +42,20 @@ impl Cancel {
     }
 }
 
+impl Cancel {
+    /// The token of an optional argument; without one, a token that nobody cancels.
+    pub fn token_of(cancel: Option<&Self>) -> CancelToken {
+        cancel.map(|cancel| cancel.token.clone()).unwrap_or_default()
+    }
+}
+
 /// Converts the options of a query from JavaScript.
 pub fn query_options(batch_rows: Option<f64>, cancel: Option<&Cancel>) -> napi::Result<QueryOptions> {
     let batch_rows = match batch_rows {
         None => DEFAULT_BATCH_ROWS,
         Some(rows) => count(rows, "batchRows", MOST_BATCH_ROWS)?.max(1),
     };
-    Ok(QueryOptions { batch_rows, cancel: cancel.map(|cancel| cancel.token.clone()).unwrap_or_default() })
+    Ok(QueryOptions { batch_rows, cancel: Cancel::token_of(cancel) })
 }
 
 /// A query's result, frame by frame. Dropping it cancels the query.

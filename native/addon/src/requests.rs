@@ -10,10 +10,10 @@ use boundary_bench_suite::{PrivateTarget, TargetKind};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, ToNapiValue};
 use napi_derive::napi;
-use serde::Serialize;
 
-use crate::errors::{blocking, js, promise};
+use crate::errors::{blocking, js, promise, promise_of_end};
 use crate::in_flight::InFlight;
+use crate::json::to_json;
 use crate::reader::Cancel;
 use crate::suite::{on_own_thread, parse};
 
@@ -31,7 +31,7 @@ impl NativeRequests {
     /// batch, operations, rate?, prefix, serverProcesses?, options?}` as JSON.
     #[napi(catch_unwind)]
     pub fn open(env: Env, spec: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<NativeRequests>> {
-        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
+        let token = Cancel::token_of(cancel);
         promise(env, async move {
             let cell = on_own_thread(move || open_request_cell(&parse::<FamilySpec>(&spec)?, &token)).await?;
             Ok(Self { cell: Mutex::new(Some(Arc::from(cell))), in_flight: Arc::default() })
@@ -47,7 +47,7 @@ impl NativeRequests {
     /// Runs the load once, on threads of its own; resolves to the sample as JSON.
     #[napi(catch_unwind)]
     pub fn sample(&self, env: Env, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<String>> {
-        self.run(env, cancel, |cell, token| json(&cell.sample(token)?))
+        self.run(env, cancel, |cell, token| to_json(&cell.sample(token)?))
     }
 
     /// Executes the work once more, untimed, and compares each answer with the one that it must be.
@@ -61,7 +61,7 @@ impl NativeRequests {
     pub fn expected(&self) -> napi::Result<String> {
         let cell = lock(&self.cell).clone();
         let cell = cell.ok_or(Error::Closed("the cell")).map_err(js)?;
-        json(cell.expected()).map_err(js)
+        to_json(cell.expected()).map_err(js)
     }
 
     /// Removes the cell's tables or keys and closes its connections; does nothing the second time.
@@ -85,11 +85,9 @@ impl NativeRequests {
         cancel: Option<&Cancel>,
         work: impl FnOnce(&dyn RequestCell, &CancelToken) -> boundary_bench_kernel::Result<T> + Send + 'static,
     ) -> napi::Result<AsyncBlock<T>> {
-        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
-        let entry = self.in_flight.enter(token.clone());
+        let token = Cancel::token_of(cancel);
         let cell = lock(&self.cell).clone();
-        promise(env, async move {
-            let _entry = entry;
+        self.in_flight.promise(env, token.clone(), async move {
             let cell = cell.ok_or(Error::Closed("the cell")).map_err(js)?;
             on_own_thread(move || work(&*cell, &token)).await
         })
@@ -139,7 +137,7 @@ impl PrivateServer {
         arguments: Option<Vec<String>>,
         cancel: Option<&Cancel>,
     ) -> napi::Result<AsyncBlock<PrivateServer>> {
-        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
+        let token = Cancel::token_of(cancel);
         let kind = TargetKind::from(kind);
         promise(env, async move {
             let start = move || {
@@ -160,7 +158,7 @@ impl PrivateServer {
     #[napi(catch_unwind)]
     pub fn describe(env: Env, kind: ServerKind, url: String) -> napi::Result<AsyncBlock<String>> {
         let kind = TargetKind::from(kind);
-        promise(env, blocking(move || json(&kind.describe(&url)?)))
+        promise(env, blocking(move || to_json(&kind.describe(&url)?)))
     }
 
     /// The URL of the server, with its generated password.
@@ -185,16 +183,6 @@ impl PrivateServer {
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         let server = Arc::clone(&self.server);
-        promise(
-            env,
-            blocking(move || {
-                server.stop();
-                Ok(())
-            }),
-        )
+        promise_of_end(env, move || server.stop())
     }
-}
-
-fn json(value: &impl Serialize) -> boundary_bench_kernel::Result<String> {
-    serde_json::to_string(value).map_err(|error| Error::Internal(error.to_string()))
 }

@@ -42,30 +42,29 @@ pub fn key_of(env: Env, value: sys::napi_value) -> napi::Result<i64> {
 
 /// Copies the keys out of a typed array.
 pub fn keys_of(env: Env, value: sys::napi_value) -> napi::Result<Vec<i64>> {
-    use sys::TypedarrayType as Kind;
     const NAME: &str = "a BigInt64Array, an Int32Array or a Float64Array of keys";
     // SAFETY: the elements are copied before any JavaScript runs.
     unsafe {
-        if let Ok(keys) = slice_of::<i64>(env, value, Kind::bigint64_array, NAME) {
+        if let Ok(keys) = slice_of::<i64>(env, value, NAME) {
             return Ok(keys.to_vec());
         }
-        if let Ok(keys) = slice_of::<i32>(env, value, Kind::int32_array, NAME) {
+        if let Ok(keys) = slice_of::<i32>(env, value, NAME) {
             return Ok(keys.iter().map(|key| i64::from(*key)).collect());
         }
-        slice_of::<f64>(env, value, Kind::float64_array, NAME)?.iter().map(|key| integer_of(*key)).collect()
+        slice_of::<f64>(env, value, NAME)?.iter().map(|key| integer_of(*key)).collect()
     }
 }
 
 /// Copies the packed rows out of a `Uint8Array`, as bytes.
 pub fn packed_of(env: Env, value: sys::napi_value) -> napi::Result<Vec<u8>> {
     // SAFETY: the bytes are copied before any JavaScript runs.
-    Ok(unsafe { slice_of::<u8>(env, value, BYTES.0, BYTES.1) }?.to_vec())
+    Ok(unsafe { slice_of(env, value, BYTES) }?.to_vec())
 }
 
 /// Reads the packed row in the first bytes of a `Uint8Array`.
 pub fn row_of(env: Env, value: sys::napi_value) -> napi::Result<Row> {
     // SAFETY: the bytes are copied before any JavaScript runs.
-    let bytes = unsafe { slice_of::<u8>(env, value, BYTES.0, BYTES.1) }?;
+    let bytes = unsafe { slice_of(env, value, BYTES) }?;
     bytes.first_chunk().map(Row::from_bytes).ok_or_else(too_short)
 }
 
@@ -95,7 +94,7 @@ impl FastCall<2> for ReadRow {
         let Some(found) = self.0.with_store(key, |store| store.get(key))? else { return Ok(ELSEWHERE) };
         let Some(row) = found else { return Ok(0.0) };
         // SAFETY: no JavaScript runs before the return, and nothing else refers to the memory.
-        let into = unsafe { slice_of_mut::<u8>(env, into, BYTES.0, BYTES.1) }?;
+        let into = unsafe { slice_of_mut(env, into, BYTES) }?;
         *into.first_chunk_mut().ok_or_else(too_short)? = row.to_bytes();
         Ok(1.0)
     }

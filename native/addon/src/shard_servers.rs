@@ -1,24 +1,22 @@
 //! Private servers of shards, exported to JavaScript.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
-use boundary_bench_kernel::{Error, Result, lock};
+use boundary_bench_kernel::Result;
 use boundary_bench_processes::{NetworkOptions, PrivateServer, ShardNetwork, ShardProcesses, why_no_kernel_delay};
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
 use napi_derive::napi;
 
-use crate::errors::{blocking, js, promise};
+use crate::errors::{blocking, invalid, promise, promise_of_end};
 use crate::reader::Cancel;
 
 /// Private shards, each a process. All end when this process ends, however it ends.
 #[napi]
 pub struct PrivateShards {
-    urls: Vec<String>,
-    process_ids: Vec<u32>,
-    processes: Mutex<Option<Arc<ShardProcesses>>>,
+    processes: Arc<ShardProcesses>,
 }
 
 #[napi]
@@ -34,15 +32,11 @@ impl PrivateShards {
         own_namespaces: Option<bool>,
     ) -> napi::Result<AsyncBlock<PrivateShards>> {
         let network = if own_namespaces == Some(true) { ShardNetwork::OwnNamespace } else { ShardNetwork::Loopback };
-        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
+        let token = Cancel::token_of(cancel);
         let start = move || {
             let data_dir = data_dir.map(PathBuf::from);
             let processes = ShardProcesses::start(network, shards, data_dir.as_deref(), &token)?;
-            Ok(Self {
-                urls: processes.urls(),
-                process_ids: processes.processes().iter().map(PrivateServer::process_id).collect(),
-                processes: Mutex::new(Some(Arc::new(processes))),
-            })
+            Ok(Self { processes: Arc::new(processes) })
         };
         promise(env, blocking(start))
     }
@@ -50,20 +44,19 @@ impl PrivateShards {
     /// The addresses of the shards, in their order.
     #[napi(getter)]
     pub fn urls(&self) -> Vec<String> {
-        self.urls.clone()
+        self.processes.urls()
     }
 
     /// The process ids of the shards, in their order.
     #[napi(getter)]
     pub fn process_ids(&self) -> Vec<u32> {
-        self.process_ids.clone()
+        self.processes.processes().iter().map(PrivateServer::process_id).collect()
     }
 
     /// How the first shard in order that has ended by itself did so; null while all run, and after `stop`.
     #[napi(getter)]
     pub fn ending(&self) -> Option<String> {
-        let processes = self.lock().clone();
-        processes.iter().flat_map(|processes| processes.processes()).find_map(PrivateServer::ending)
+        self.processes.processes().iter().find_map(PrivateServer::ending)
     }
 
     /// The reason why shards can't have network namespaces that the kernel slows down on this machine; null if they can.
@@ -77,47 +70,33 @@ impl PrivateShards {
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn slow_down(&self, env: Env, delay_us: u32, megabits: Option<f64>) -> napi::Result<AsyncBlock<()>> {
         let network = network_of(delay_us, megabits)?;
-        let processes = self.lock().clone();
-        let slow_down = move || {
-            let mut processes = processes.iter().flat_map(|processes| processes.processes());
-            processes.try_for_each(|process| process.slow_down(&network))
-        };
+        let processes = Arc::clone(&self.processes);
+        let slow_down = move || processes.processes().iter().try_for_each(|process| process.slow_down(&network));
         promise(env, blocking(slow_down))
     }
 
     /// Stops one shard.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn stop_one(&self, env: Env, shard: u32) -> napi::Result<AsyncBlock<()>> {
-        let processes = self.lock().clone();
-        let stop = move || {
-            let process = processes.as_ref().and_then(|processes| processes.processes().get(shard as usize));
-            process.into_iter().for_each(PrivateServer::stop);
-            Ok(())
-        };
-        promise(env, blocking(stop))
+        let processes = Arc::clone(&self.processes);
+        promise_of_end(env, move || {
+            if let Some(process) = processes.processes().get(shard as usize) {
+                process.stop();
+            }
+        })
     }
 
     /// Stops all shards; does nothing the second time.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
-        let processes = self.lock().take();
-        let stop = move || {
-            processes.iter().flat_map(|processes| processes.processes()).for_each(PrivateServer::stop);
-            Ok(())
-        };
-        promise(env, blocking(stop))
-    }
-}
-
-impl PrivateShards {
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<ShardProcesses>>> {
-        lock(&self.processes)
+        let processes = Arc::clone(&self.processes);
+        promise_of_end(env, move || processes.processes().iter().for_each(PrivateServer::stop))
     }
 }
 
 fn network_of(delay_us: u32, megabits: Option<f64>) -> napi::Result<NetworkOptions> {
     if megabits.is_some_and(|megabits| !(megabits.is_finite() && megabits > 0.0)) {
-        return Err(js(Error::InvalidArgument("a bandwidth must be above 0 megabits a second".to_owned())));
+        return Err(invalid("a bandwidth must be above 0 megabits a second"));
     }
     Ok(NetworkOptions { delay: Duration::from_micros(delay_us.into()), megabits })
 }
@@ -125,8 +104,7 @@ fn network_of(delay_us: u32, megabits: Option<f64>) -> napi::Result<NetworkOptio
 /// Private proxies that make the loopback as slow as a network, one in front of each of several servers.
 #[napi]
 pub struct PrivateDelays {
-    urls: Vec<String>,
-    processes: Mutex<Vec<PrivateServer>>,
+    processes: Arc<Vec<PrivateServer>>,
 }
 
 #[napi]
@@ -141,12 +119,11 @@ impl PrivateDelays {
         megabits: Option<f64>,
         cancel: Option<&Cancel>,
     ) -> napi::Result<AsyncBlock<PrivateDelays>> {
-        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
+        let token = Cancel::token_of(cancel);
         let network = network_of(delay_us, megabits)?;
         let start = move || {
             let starting = addresses.iter().map(|to| PrivateServer::start_delay(to, &network, &token));
-            let processes = starting.collect::<Result<Vec<_>>>()?;
-            Ok(Self { urls: processes.iter().map(PrivateServer::url).collect(), processes: Mutex::new(processes) })
+            Ok(Self { processes: Arc::new(starting.collect::<Result<_>>()?) })
         };
         promise(env, blocking(start))
     }
@@ -154,17 +131,13 @@ impl PrivateDelays {
     /// The addresses of the proxies, in the order of the servers.
     #[napi(getter)]
     pub fn urls(&self) -> Vec<String> {
-        self.urls.clone()
+        self.processes.iter().map(PrivateServer::url).collect()
     }
 
     /// Stops all proxies; does nothing the second time.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
-        let processes = std::mem::take(&mut *lock(&self.processes));
-        let stop = move || {
-            processes.iter().for_each(PrivateServer::stop);
-            Ok(())
-        };
-        promise(env, blocking(stop))
+        let processes = Arc::clone(&self.processes);
+        promise_of_end(env, move || processes.iter().for_each(PrivateServer::stop))
     }
 }

@@ -11,7 +11,7 @@ use napi::bindgen_prelude::AsyncBlock;
 use napi_derive::napi;
 
 use crate::buffers::Handover;
-use crate::errors::{blocking, promise};
+use crate::errors::{blocking, promise_of_end};
 use crate::in_flight::InFlight;
 use crate::parameters::Parameters;
 use crate::reader::{Cancel, FrameReader, query_options};
@@ -60,11 +60,7 @@ impl Statement {
     ) -> napi::Result<AsyncBlock<FrameReader>> {
         let query = self.bind(parameters);
         let options = query_options(batch_rows, cancel)?;
-        let entry = self.in_flight.enter(options.cancel.clone());
-        promise(env, async move {
-            let _entry = entry;
-            FrameReader::start(query, options).await
-        })
+        self.in_flight.promise(env, options.cancel.clone(), FrameReader::start(query, options))
     }
 
     /// Runs the statement as a query; resolves to its whole result as one Arrow IPC stream.
@@ -82,9 +78,7 @@ impl Statement {
     ) -> napi::Result<AsyncBlock<Handover<GrowingBytes>>> {
         let query = self.bind(parameters);
         let options = query_options(batch_rows, cancel)?;
-        let entry = self.in_flight.enter(options.cancel.clone());
-        promise(env, async move {
-            let _entry = entry;
+        self.in_flight.promise(env, options.cancel.clone(), async move {
             blocking(move || query.query(&options, ipc::write_stream)).await.map(Handover)
         })
     }
@@ -93,10 +87,8 @@ impl Statement {
     #[napi(catch_unwind, ts_args_type = "parameters: unknown[], cancel?: Cancel | undefined | null")]
     pub fn execute(&self, env: Env, parameters: Parameters, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<f64>> {
         let command = self.bind(parameters);
-        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
-        let entry = self.in_flight.enter(token.clone());
-        promise(env, async move {
-            let _entry = entry;
+        let token = Cancel::token_of(cancel);
+        self.in_flight.promise(env, token.clone(), async move {
             blocking(move || command.execute(&token)).await.map(|rows| rows as f64)
         })
     }
@@ -105,12 +97,6 @@ impl Statement {
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn close(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         let statement = Arc::clone(&self.statement);
-        promise(
-            env,
-            blocking(move || {
-                statement.close();
-                Ok(())
-            }),
-        )
+        promise_of_end(env, move || statement.close())
     }
 }

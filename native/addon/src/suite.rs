@@ -13,7 +13,8 @@ use napi_derive::napi;
 use serde::de::DeserializeOwned;
 
 use crate::engine::Engine;
-use crate::errors::{js, promise, to_js};
+use crate::errors::{js, promise};
+use crate::json::to_json;
 
 /// The tables of a native query cell.
 #[derive(serde::Deserialize)]
@@ -34,10 +35,10 @@ pub async fn on_own_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> +
     std::thread::Builder::new()
         .name("bb-suite".to_owned())
         .spawn(move || drop(sender.send(catch_panic(work))))
-        .map_err(|error| to_js(&Error::Internal(format!("no thread for the suite: {error}"))))?;
+        .map_err(|error| js(Error::Internal(format!("no thread for the suite: {error}"))))?;
     match receiver.await {
         Ok(result) => result.map_err(js),
-        Err(_) => Err(to_js(&Error::Internal("the suite's thread ended early".to_owned()))),
+        Err(_) => Err(js(Error::Internal("the suite's thread ended early".to_owned()))),
     }
 }
 
@@ -64,8 +65,7 @@ impl Engine {
     #[napi(catch_unwind)]
     pub fn run_native(&self, env: Env, spec: String) -> napi::Result<AsyncBlock<String>> {
         self.run_on_own_thread(env, spec, |engine, spec: &CellSpec| {
-            let sample = boundary_bench_suite::run_cell(engine, spec)?;
-            serde_json::to_string(&sample).map_err(|error| Error::Internal(error.to_string()))
+            to_json(&boundary_bench_suite::run_cell(engine, spec)?)
         })
     }
 

@@ -2,10 +2,10 @@
 
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
 use napi::bindgen_prelude::{FromNapiValue, JsObjectValue, Object, ToNapiValue};
-use napi::{JsValue, sys};
+use napi::sys;
 use napi_derive::napi;
 
-use crate::buffers::count;
+use crate::buffers::{count, length_of};
 use crate::errors::invalid;
 
 /// The SQL type of a column.
@@ -60,14 +60,7 @@ impl FromNapiValue for ColumnSpecs {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
         // SAFETY: both handles are those of the call under way.
         let columns = unsafe { Object::from_napi_value(env, value) }?;
-        if !columns.is_array()? {
-            return Err(invalid("a table's columns must be an array"));
-        }
-        // Checked before memory is allocated, since the array may be an empty one of four billion elements.
-        let length = columns.get_array_length()?;
-        if length > MOST_COLUMNS {
-            return Err(invalid(format!("a table has at most {MOST_COLUMNS} columns, not {length}")));
-        }
+        let length = length_of(&columns, "a table", "columns", MOST_COLUMNS)?;
         (0..length).map(|index| columns.get_element(index)).collect::<napi::Result<_>>().map(Self)
     }
 }

@@ -7,6 +7,35 @@ use napi::{Env, sys};
 
 use crate::errors::invalid;
 
+/// A type of the elements of typed arrays, of which each pattern of bits is a value.
+pub trait Element {
+    /// The kind of the arrays with such elements, as Node-API numbers it.
+    const KIND: i32;
+}
+
+impl Element for u8 {
+    const KIND: i32 = sys::TypedarrayType::uint8_array;
+}
+
+impl Element for i32 {
+    const KIND: i32 = sys::TypedarrayType::int32_array;
+}
+
+impl Element for u32 {
+    const KIND: i32 = sys::TypedarrayType::uint32_array;
+}
+
+impl Element for i64 {
+    const KIND: i32 = sys::TypedarrayType::bigint64_array;
+}
+
+impl Element for f64 {
+    const KIND: i32 = sys::TypedarrayType::float64_array;
+}
+
+/// A range of memory: the address of its first element, and the number of elements.
+pub type Memory<T> = (*mut T, usize);
+
 /// A typed array as Node-API describes it.
 struct TypedArray {
     kind: i32,
@@ -42,29 +71,34 @@ impl TypedArray {
         (status == sys::Status::napi_ok).then_some(array)
     }
 
-    fn memory<T>(self, wanted: i32, name: &str) -> napi::Result<(*mut T, usize)> {
-        if self.kind != wanted {
-            return Err(invalid(format!("expected {name}")));
+    /// The memory of the array, if it has such elements. Errors call the wanted array `name`.
+    fn memory<T: Element>(self, name: &str) -> Result<Memory<T>, String> {
+        if self.kind != T::KIND {
+            return Err(format!("expected {name}"));
         }
         if !self.is_unshared {
-            return Err(invalid("memory shared between threads can't be used safely; give a copy of it"));
+            return Err("memory shared between threads can't be used safely; give a copy of it".to_owned());
         }
         Ok((self.data.cast(), if self.data.is_null() { 0 } else { self.length }))
     }
 }
 
-/// The memory of a typed array of the kind `wanted`: the address of its first element, and the number of elements.
-pub fn memory_of<T>(env: Env, value: sys::napi_value, wanted: i32, name: &str) -> napi::Result<(*mut T, usize)> {
-    let array = TypedArray::of(env, value).ok_or_else(|| invalid(format!("expected {name}")))?;
-    array.memory(wanted, name)
+/// The memory of a typed array; the error says why the value is refused.
+fn checked_memory<T: Element>(env: Env, value: sys::napi_value, name: &str) -> Result<Memory<T>, String> {
+    TypedArray::of(env, value).ok_or_else(|| format!("expected {name}"))?.memory(name)
+}
+
+/// The memory of a typed array, which errors call `name`.
+pub fn memory_of<T: Element>(env: Env, value: sys::napi_value, name: &str) -> napi::Result<Memory<T>> {
+    checked_memory(env, value, name).map_err(invalid)
 }
 
 /// The elements of a typed array.
 ///
 /// # Safety
 /// The slice is valid until JavaScript runs again, and while nothing writes to the same memory.
-pub unsafe fn slice_of<'a, T>(env: Env, value: sys::napi_value, wanted: i32, name: &str) -> napi::Result<&'a [T]> {
-    let memory = memory_of::<T>(env, value, wanted, name)?;
+pub unsafe fn slice_of<'a, T: Element>(env: Env, value: sys::napi_value, name: &str) -> napi::Result<&'a [T]> {
+    let memory = memory_of(env, value, name)?;
     // SAFETY: the caller's promise.
     Ok(unsafe { elements_at(memory) })
 }
@@ -73,20 +107,26 @@ pub unsafe fn slice_of<'a, T>(env: Env, value: sys::napi_value, wanted: i32, nam
 ///
 /// # Safety
 /// The same promise as for [`slice_of`], and nothing else reads the memory meanwhile.
-pub unsafe fn slice_of_mut<'a, T>(
-    env: Env,
-    value: sys::napi_value,
-    wanted: i32,
-    name: &str,
-) -> napi::Result<&'a mut [T]> {
-    let memory = memory_of::<T>(env, value, wanted, name)?;
+pub unsafe fn slice_of_mut<'a, T: Element>(env: Env, value: sys::napi_value, name: &str) -> napi::Result<&'a mut [T]> {
+    let memory = memory_of(env, value, name)?;
     // SAFETY: the caller's promise.
     Ok(unsafe { elements_at_mut(memory) })
 }
 
-pub const BYTES: (i32, &str) = (sys::TypedarrayType::uint8_array, "a Uint8Array");
-pub const VALUES: (i32, &str) = (sys::TypedarrayType::float64_array, "a Float64Array of values");
-pub const TIMES: (i32, &str) = (sys::TypedarrayType::bigint64_array, "a BigInt64Array of timestamps, or undefined");
+/// The bytes of a `Uint8Array`; empty if its buffer is detached. The error says why the value is refused.
+///
+/// # Safety
+/// The same promise as for [`slice_of`].
+pub unsafe fn view_of<'a>(env: Env, value: sys::napi_value) -> Result<&'a [u8], String> {
+    let memory = checked_memory(env, value, BYTES)?;
+    // SAFETY: the caller's promise.
+    Ok(unsafe { elements_at(memory) })
+}
+
+/// The names of typed arrays in errors.
+pub const BYTES: &str = "a Uint8Array";
+pub const VALUES: &str = "a Float64Array of values";
+pub const TIMES: &str = "a BigInt64Array of timestamps, or undefined";
 
 fn is_absent(env: Env, value: sys::napi_value) -> bool {
     let mut kind = 0;
@@ -98,7 +138,7 @@ fn is_absent(env: Env, value: sys::napi_value) -> bool {
 /// Whether two ranges of memory share a byte: then one must not be written while the other is read. Each range is the address of
 /// its first element and the number of elements, not a slice: no reference to written memory may exist before it is known that
 /// the ranges are apart.
-pub fn overlap<A, B>((one, ones): (*mut A, usize), (other, others): (*mut B, usize)) -> bool {
+pub fn overlap<A, B>((one, ones): Memory<A>, (other, others): Memory<B>) -> bool {
     let (one_end, other_end) = (one.wrapping_add(ones), other.wrapping_add(others));
     ones > 0 && others > 0 && one.cast::<u8>() < other_end.cast() && other.cast::<u8>() < one_end.cast()
 }
@@ -107,7 +147,7 @@ pub fn overlap<A, B>((one, ones): (*mut A, usize), (other, others): (*mut B, usi
 ///
 /// # Safety
 /// The same promise as for [`slice_of`].
-pub unsafe fn elements_at<'a, T>((data, length): (*mut T, usize)) -> &'a [T] {
+pub unsafe fn elements_at<'a, T>((data, length): Memory<T>) -> &'a [T] {
     // SAFETY: Node-API says that so many elements are there, aligned as JavaScript aligns typed arrays; the rest is the
     // caller's promise.
     if length == 0 { &[] } else { unsafe { std::slice::from_raw_parts(data, length) } }
@@ -117,7 +157,7 @@ pub unsafe fn elements_at<'a, T>((data, length): (*mut T, usize)) -> &'a [T] {
 ///
 /// # Safety
 /// The same promise as for [`slice_of_mut`].
-pub unsafe fn elements_at_mut<'a, T>((data, length): (*mut T, usize)) -> &'a mut [T] {
+pub unsafe fn elements_at_mut<'a, T>((data, length): Memory<T>) -> &'a mut [T] {
     // SAFETY: as in `elements_at`.
     if length == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(data, length) } }
 }
@@ -143,14 +183,14 @@ impl Encoding<'_> {
         times: sys::napi_value,
         out: sys::napi_value,
     ) -> napi::Result<Self> {
-        let out = memory_of::<u8>(env, out, BYTES.0, BYTES.1)?;
-        let values = memory_of::<f64>(env, values, VALUES.0, VALUES.1)?;
+        let out = memory_of(env, out, BYTES)?;
+        let values = memory_of(env, values, VALUES)?;
         // Absence is checked only for values that are no typed arrays: the check is one more call, and timestamps are mostly
         // present.
         let times = match TypedArray::of(env, times) {
             None if is_absent(env, times) => None,
-            None => return Err(invalid(format!("expected {}", TIMES.1))),
-            Some(array) => Some(array.memory::<i64>(TIMES.0, TIMES.1)?),
+            None => return Err(invalid(format!("expected {TIMES}"))),
+            Some(array) => Some(array.memory(TIMES).map_err(invalid)?),
         };
         if overlap(values, out) || times.is_some_and(|times| overlap(times, out)) {
             return Err(invalid("the memory to encode into must not be that of the columns"));
@@ -184,9 +224,9 @@ impl Decoding<'_> {
         values: sys::napi_value,
         times: sys::napi_value,
     ) -> napi::Result<Self> {
-        let bytes = memory_of::<u8>(env, bytes, BYTES.0, BYTES.1)?;
-        let values = memory_of::<f64>(env, values, VALUES.0, VALUES.1)?;
-        let times = memory_of::<i64>(env, times, TIMES.0, TIMES.1)?;
+        let bytes = memory_of(env, bytes, BYTES)?;
+        let values = memory_of(env, values, VALUES)?;
+        let times = memory_of(env, times, TIMES)?;
         if overlap(bytes, values) || overlap(bytes, times) || overlap(values, times) {
             return Err(invalid("the memory to decode into must not be that of the bytes, nor the same for both"));
         }
@@ -197,12 +237,13 @@ impl Decoding<'_> {
     }
 }
 
-pub fn copy_to<T: Copy>(env: Env, into: sys::napi_value, (kind, name): (i32, &str), from: &[T]) -> napi::Result<()> {
-    let (data, length) = memory_of::<T>(env, into, kind, name)?;
+/// Copies elements of Rust's own memory over the beginning of a typed array.
+pub fn copy_to<T: Element>(env: Env, into: sys::napi_value, name: &str, from: &[T]) -> napi::Result<()> {
+    let (data, length) = memory_of(env, into, name)?;
     if length < from.len() {
         return Err(invalid(format!("{name} must have {} elements", from.len())));
     }
-    // SAFETY: so many elements of this type are there; the source is the parser's own memory.
-    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), data, from.len()) };
+    // SAFETY: so many elements of this type are there, and the source is no memory of JavaScript's.
+    unsafe { ptr::copy_nonoverlapping(from.as_ptr(), data, from.len()) };
     Ok(())
 }

@@ -30,7 +30,7 @@ struct Family {
 }
 
 fn family() -> Result<&'static Family> {
-    static FAMILY: FamilyPart<Family> = FamilyPart::new("boundary", |part| Family::deserialize(part));
+    static FAMILY: FamilyPart<Family> = FamilyPart::new("boundary");
     FAMILY.get()
 }
 

@@ -8,8 +8,14 @@ pub mod tree;
 
 use boundary_bench_kernel::Result;
 
+use crate::boundary::ends;
 use crate::calls::InProcessSpec;
 use crate::sample::CellSample;
+
+/// The sum of a length with the first and the last character or byte.
+fn extent(bytes: &[u8]) -> f64 {
+    bytes.len() as f64 + f64::from(ends(bytes))
+}
 
 /// Executes a cell once.
 pub(crate) fn run(spec: &InProcessSpec) -> Result<CellSample> {

@@ -21,57 +21,44 @@ use crate::dimensions::{Lane, Workload};
 use crate::insert::{Encoded, into_new_tables};
 use crate::measurements::matrix;
 use crate::query::{self, Read};
-use crate::row_check::RowCheck;
 use crate::sample::CellSample;
 use crate::spec::CellSpec;
-use crate::tables::{table_names, worker_ranges};
+use crate::tables::{check_queries, queries};
 use crate::workers::{Clock, Finished, on_threads};
 
 pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Result<CellSample> {
     let (lane, workload) = (spec.lane, spec.workload);
     if workload == Workload::InsertBulk {
-        let ranges = worker_ranges(0, spec.rows, spec.workers)?;
-        return into_new_tables(engine, spec, spec.workers, verify, |names| {
-            let parts = names.iter().zip(ranges).map(|(name, range)| Ok((connect(engine)?, name, range)));
+        return into_new_tables(engine, spec, spec.workers, verify, |tables| {
+            let parts = tables.iter().map(|(name, range)| Ok((connect(engine)?, name, *range)));
             let parts = parts.collect::<Result<Vec<_>>>()?;
             on_threads(parts, |(connection, table, range), clock| insert(&connection, lane, table, range, clock))
         });
     }
-    let tables = table_names(&spec.table, spec.workers).into_iter();
-    let parts = tables.map(|table| Ok((connect(engine)?, matrix()?.query(workload, &table)?)));
-    let parts = parts.collect::<Result<Vec<_>>>()?;
+    let parts = queries(spec)?.into_iter().map(|sql| Ok((connect(engine)?, sql))).collect::<Result<Vec<_>>>()?;
     query::sample(on_threads(parts, |(connection, sql), clock| read(&connection, &sql, lane, workload, clock))?)
 }
 
-/// Executes a cell once and checks each row.
+/// Executes the queries of a cell once and checks each row.
 pub(crate) fn verify(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
-    let (lane, workload) = (spec.lane, spec.workload);
-    if workload == Workload::InsertBulk {
-        return run(engine, spec, true).map(drop);
-    }
-    let ranges = worker_ranges(0, spec.rows, spec.workers)?;
-    for (table, range) in table_names(&spec.table, spec.workers).into_iter().zip(ranges) {
-        let mut check = RowCheck::new(workload, range);
+    check_queries(spec, |sql, check| {
         let connection = connect(engine)?;
-        let mut statement = connection.prepare(&matrix()?.query(workload, &table)?).map_err(refused)?;
-        if workload == Workload::QueryAggregation {
-            let rows = aggregates(&mut statement, lane)?;
-            rows.iter().try_for_each(|row| check.add_aggregate(row))?;
-        } else if lane == Lane::Objects {
-            let rows = collected(&mut statement, measurement)?;
-            rows.iter().try_for_each(|row| check.add(row))?;
-        } else {
-            for batch in statement.stream_arrow([]).map_err(refused)? {
-                let (ids, sensors, values, timestamps) = columns(&batch)?;
-                for row in 0..batch.num_rows() {
-                    let (id, sensor_id) = (ids[row], sensors[row]);
-                    check.add(&Measurement { id, sensor_id, value: values[row], timestamp: timestamps[row] })?;
-                }
+        let mut statement = connection.prepare(&sql).map_err(refused)?;
+        if spec.workload == Workload::QueryAggregation {
+            return aggregates(&mut statement, spec.lane)?.iter().try_for_each(|row| check.add_aggregate(row));
+        }
+        if spec.lane == Lane::Objects {
+            return collected(&mut statement, measurement)?.iter().try_for_each(|row| check.add(row));
+        }
+        for batch in statement.stream_arrow([]).map_err(refused)? {
+            let (ids, sensors, values, timestamps) = columns(&batch)?;
+            for row in 0..batch.num_rows() {
+                let (id, sensor_id) = (ids[row], sensors[row]);
+                check.add(&Measurement { id, sensor_id, value: values[row], timestamp: timestamps[row] })?;
             }
         }
-        check.finish()?;
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Opens a connection of the crate to the engine's database.

@@ -20,12 +20,10 @@ use tonic::transport::{Channel, Endpoint};
 
 use crate::dimensions::{Lane, Workload};
 use crate::insert::{BATCH_ROWS, into_new_tables};
-use crate::measurements::matrix;
 use crate::query::{self, Consumer};
-use crate::row_check::RowCheck;
 use crate::sample::CellSample;
 use crate::spec::CellSpec;
-use crate::tables::{table_names, worker_ranges};
+use crate::tables::{check_queries, queries};
 use crate::workers::{as_tasks, runtime};
 
 /// A client with its connection.
@@ -35,24 +33,19 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Re
     let url = url_of(engine)?;
     let lane = spec.lane;
     match (spec.workload, lane) {
-        (Workload::InsertBulk, Lane::Columns) => {
-            let ranges = worker_ranges(0, spec.rows, spec.workers)?;
-            into_new_tables(engine, spec, spec.workers, verify, |names| {
-                let parts = names.iter().zip(ranges).map(|(name, range)| {
-                    let batches = range.chunks(BATCH_ROWS).map(|chunk| chunk.columns().into_batch());
-                    Ok((connect(url)?, name.clone(), batches.collect::<Result<Vec<_>>>()?))
-                });
-                as_tasks(parts.collect::<Result<Vec<_>>>()?, |(mut client, table, batches), clock| async move {
-                    insert(&mut client, &table, batches).await?;
-                    Ok(clock.finish(None))
-                })
+        (Workload::InsertBulk, Lane::Columns) => into_new_tables(engine, spec, spec.workers, verify, |tables| {
+            let parts = tables.iter().map(|(name, range)| {
+                let batches = range.chunks(BATCH_ROWS).map(|chunk| chunk.columns().into_batch());
+                Ok((connect(url)?, name.clone(), batches.collect::<Result<Vec<_>>>()?))
+            });
+            as_tasks(parts.collect::<Result<Vec<_>>>()?, |(mut client, table, batches), clock| async move {
+                insert(&mut client, &table, batches).await?;
+                Ok(clock.finish(None))
             })
-        }
+        }),
         (Workload::InsertBulk, _) => Err(no_lane(lane)),
         (workload, Lane::Stream | Lane::Columnar) => {
-            let queries =
-                table_names(&spec.table, spec.workers).into_iter().map(|table| matrix()?.query(workload, &table));
-            let parts = queries.map(|sql| Ok((connect(url)?, sql?))).collect::<Result<Vec<_>>>()?;
+            let parts = queries(spec)?.into_iter().map(|sql| Ok((connect(url)?, sql))).collect::<Result<Vec<_>>>()?;
             let workers = as_tasks(parts, move |(mut client, sql), clock| async move {
                 let mut consumer = None;
                 each_batch(&mut client, sql, |batch| {
@@ -71,20 +64,12 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Re
     }
 }
 
-/// Executes a cell once and checks each row.
+/// Executes the queries of a cell once and checks each row.
 pub(crate) fn verify(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
-    if spec.workload == Workload::InsertBulk {
-        return run(engine, spec, true).map(drop);
-    }
-    let ranges = worker_ranges(0, spec.rows, spec.workers)?;
-    for (table, range) in table_names(&spec.table, spec.workers).into_iter().zip(ranges) {
-        let sql = matrix()?.query(spec.workload, &table)?;
-        let mut check = RowCheck::new(spec.workload, range);
+    check_queries(spec, |sql, check| {
         let mut client = connect(url_of(engine)?)?;
-        runtime()?.block_on(each_batch(&mut client, sql, |batch| check.add_batch(batch)))?;
-        check.finish()?;
-    }
-    Ok(())
+        runtime()?.block_on(each_batch(&mut client, sql, |batch| check.add_batch(batch)))
+    })
 }
 
 fn url_of(engine: &Arc<dyn Engine>) -> Result<&FlightUrl> {

@@ -47,7 +47,7 @@ struct Family {
 }
 
 fn family() -> Result<&'static Family> {
-    static FAMILY: FamilyPart<Family> = FamilyPart::new("ingest", |part| Family::deserialize(part));
+    static FAMILY: FamilyPart<Family> = FamilyPart::new("ingest");
     FAMILY.get()
 }
 
@@ -189,6 +189,14 @@ fn columns_writer() -> Result<ColumnsWriter> {
 
 fn tags() -> Result<Vec<(&'static str, &'static str)>> {
     Ok(family()?.tags.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect())
+}
+
+/// The memory of a buffer, which grows to at least `needed` bytes.
+fn room(memory: &mut Vec<u8>, needed: usize) -> &mut [u8] {
+    if memory.len() < needed {
+        memory.resize(needed, 0);
+    }
+    memory
 }
 
 /// An open stage that runs on bodies.

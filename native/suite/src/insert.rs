@@ -25,7 +25,7 @@ use crate::measurements::matrix;
 use crate::row_check::RowCheck;
 use crate::sample::CellSample;
 use crate::spec::CellSpec;
-use crate::tables::{check_rows, contents, table_names, unload, worker_ranges};
+use crate::tables::{check_rows, contents, shares, table_names, unload};
 use crate::workers::{Clock, Finished, as_tasks, cpu, on_threads, seconds};
 
 /// The number of rows of one batch, as the `u32` that `RowRange::chunks` takes.
@@ -44,13 +44,12 @@ struct Part {
 pub(crate) type Encoded = Option<Duration>;
 
 pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Result<CellSample> {
-    let ranges = worker_ranges(0, spec.rows, spec.workers)?;
-    into_new_tables(engine, spec, spec.workers, verify, |names| {
-        let parts = names.iter().zip(ranges).map(|(name, range)| Part {
+    into_new_tables(engine, spec, spec.workers, verify, |tables| {
+        let parts = tables.iter().map(|(name, range)| Part {
             engine: Arc::clone(engine),
             lane: spec.lane,
             table: measurements::table(name),
-            range,
+            range: *range,
         });
         let parts = parts.collect();
         match spec.flavor {
@@ -60,25 +59,27 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Re
     })
 }
 
-/// Makes the tables of an insert, lets `fill` fill them, reads back their contents, and drops them. `verify` tells to check each row.
+/// Makes the tables of an insert, lets `fill` fill them with their rows, reads back their contents, and drops them. `verify` tells to
+/// check each row.
 pub(crate) fn into_new_tables(
     engine: &Arc<dyn Engine>,
     spec: &CellSpec,
     tables: u32,
     verify: bool,
-    fill: impl FnOnce(&[String]) -> Result<Vec<Finished<Encoded>>>,
+    fill: impl FnOnce(&[(String, RowRange)]) -> Result<Vec<Finished<Encoded>>>,
 ) -> Result<CellSample> {
-    let names = table_names(&spec.table, tables);
-    for name in &names {
+    let filled = shares(&spec.table, spec.rows, tables)?;
+    for (name, _) in &filled {
         engine.create_table(&measurements::table(name), CreateMode::Replace)?;
     }
-    let sampled = fill(&names).and_then(|workers| {
+    let sampled = fill(&filled).and_then(|workers| {
         let encoded = workers.iter().map(|worker| worker.value).sum::<Option<Duration>>();
-        let mut sample = CellSample::new(seconds(&workers), cpu(&workers), contents(&**engine, &names)?);
+        let contents = contents(&**engine, &table_names(&spec.table, tables))?;
+        let mut sample = CellSample::new(seconds(&workers), cpu(&workers), contents);
         sample.encode_seconds = encoded.map(|time| time.as_secs_f64());
         if verify {
-            for (name, range) in names.iter().zip(worker_ranges(0, spec.rows, tables)?) {
-                check_rows(&**engine, name, RowCheck::new(spec.workload, range))?;
+            for (name, range) in &filled {
+                check_rows(&**engine, name, RowCheck::new(spec.workload, *range))?;
             }
         }
         Ok(sample)
@@ -95,7 +96,7 @@ fn insert(part: Part, mut clock: Clock) -> Result<Finished<Encoded>> {
         feeder.make_input(chunk)?;
         clock.resume();
         feeder.feed()?;
-        feeder.drain()?;
+        feeder.inserter().drain()?;
     }
     let encoded = feeder.encoded();
     feeder.execute()?;
@@ -109,7 +110,7 @@ async fn insert_async(part: Part, mut clock: Clock) -> Result<Finished<Encoded>>
         feeder.make_input(chunk)?;
         clock.resume();
         feeder.feed()?;
-        feeder.drained().await?;
+        feeder.inserter().drained().await?;
     }
     let encoded = feeder.encoded();
     feeder.execute_async().await?;
@@ -204,40 +205,29 @@ impl Feeder {
         }
     }
 
-    fn drain(&self) -> Result<()> {
+    fn inserter(&self) -> &Inserter {
         match self {
-            Self::Row { writer, .. } => writer.drain(),
-            Self::Columns { inserter, .. } | Self::ArrowIpc { inserter, .. } => inserter.drain(),
+            Self::Row { writer, .. } => writer.inserter(),
+            Self::Columns { inserter, .. } | Self::ArrowIpc { inserter, .. } => inserter,
         }
     }
 
-    async fn drained(&self) -> Result<()> {
+    /// Ends the input, of which all pieces are fed.
+    fn end(&mut self) -> Result<()> {
         match self {
-            Self::Row { writer, .. } => writer.drained().await,
-            Self::Columns { inserter, .. } | Self::ArrowIpc { inserter, .. } => inserter.drained().await,
+            Self::ArrowIpc { reader, .. } => reader.finish(),
+            Self::Row { .. } | Self::Columns { .. } => Ok(()),
         }
     }
 
-    fn execute(self) -> Result<u64> {
-        match self {
-            Self::Row { writer, .. } => writer.execute(),
-            Self::Columns { inserter, .. } => inserter.execute(),
-            Self::ArrowIpc { inserter, mut reader, .. } => {
-                reader.finish()?;
-                inserter.execute()
-            }
-        }
+    fn execute(mut self) -> Result<u64> {
+        self.end()?;
+        self.inserter().execute()
     }
 
-    async fn execute_async(self) -> Result<u64> {
-        match self {
-            Self::Row { writer, .. } => writer.execute_async().await,
-            Self::Columns { inserter, .. } => inserter.execute_async().await,
-            Self::ArrowIpc { inserter, mut reader, .. } => {
-                reader.finish()?;
-                inserter.execute_async().await
-            }
-        }
+    async fn execute_async(mut self) -> Result<u64> {
+        self.end()?;
+        self.inserter().execute_async().await
     }
 }
 

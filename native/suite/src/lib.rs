@@ -45,7 +45,6 @@ pub use calls::InProcessSpec;
 pub use dimensions::{Client, Flavor, Lane, Workload};
 pub use expected::expected;
 pub use in_process::run_in_process;
-pub use measurements::{EngineEntry, EngineLane, Family, WorkerCount, WorkloadEntry, matrix};
 pub use sample::CellSample;
 pub use spec::CellSpec;
 pub use tables::{load, table_names, unload, worker_ranges};
@@ -61,11 +60,16 @@ pub use target::{PrivateTarget, TargetInfo, TargetKind};
 /// [`boundary_bench_kernel::Error::InvalidArgument`] for a cell that the matrix does not have, and the errors of the engine.
 pub fn run_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
     spec.validate()?;
+    run(engine, spec, false)
+}
+
+/// Executes a cell once; with `verify`, an insert checks each row that it stored.
+fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Result<CellSample> {
     match (spec.client, spec.workload) {
-        (Some(Client::HyperdbApi), _) => direct::run(engine, spec, false),
-        (Some(Client::ArrowFlight), _) => flight_client::run(engine, spec, false),
-        (Some(Client::Duckdb), _) => duckdb_crate::run(engine, spec, false),
-        (None, Workload::InsertBulk) => insert::run(engine, spec, false),
+        (Some(Client::HyperdbApi), _) => direct::run(engine, spec, verify),
+        (Some(Client::ArrowFlight), _) => flight_client::run(engine, spec, verify),
+        (Some(Client::Duckdb), _) => duckdb_crate::run(engine, spec, verify),
+        (None, Workload::InsertBulk) => insert::run(engine, spec, verify),
         (None, _) => query::run(engine, spec),
     }
 }
@@ -77,11 +81,13 @@ pub fn run_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample>
 /// [`boundary_bench_kernel::Error::WrongRows`] with the first row that is wrong, and the errors of [`run_cell`].
 pub fn verify_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
     spec.validate()?;
-    match (spec.client, spec.workload) {
-        (Some(Client::HyperdbApi), _) => direct::verify(engine, spec),
-        (Some(Client::ArrowFlight), _) => flight_client::verify(engine, spec),
-        (Some(Client::Duckdb), _) => duckdb_crate::verify(engine, spec),
-        (None, Workload::InsertBulk) => insert::run(engine, spec, true).map(drop),
-        (None, _) => query::verify(engine, spec),
+    if spec.workload == Workload::InsertBulk {
+        return run(engine, spec, true).map(drop);
+    }
+    match spec.client {
+        Some(Client::HyperdbApi) => direct::verify(engine, spec),
+        Some(Client::ArrowFlight) => flight_client::verify(engine, spec),
+        Some(Client::Duckdb) => duckdb_crate::verify(engine, spec),
+        None => query::verify(engine, spec),
     }
 }

@@ -3,22 +3,22 @@
 use std::sync::OnceLock;
 
 use boundary_bench_kernel::{Error, Result};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// A result whose error can be given to every caller.
 type Parsed<T> = std::result::Result<T, String>;
 
-/// The part of the matrix that defines a family.
+/// The part of the matrix that defines a family, as far as `T` has it.
 pub(crate) struct FamilyPart<T> {
     name: &'static str,
-    read: fn(&Value) -> serde_json::Result<T>,
     parsed: OnceLock<Parsed<T>>,
 }
 
-impl<T> FamilyPart<T> {
-    /// The part of the family `name`, which `read` makes of its JSON at the first use.
-    pub(crate) const fn new(name: &'static str, read: fn(&Value) -> serde_json::Result<T>) -> Self {
-        Self { name, read, parsed: OnceLock::new() }
+impl<T: DeserializeOwned> FamilyPart<T> {
+    /// The part of the family `name`, which is parsed at the first use.
+    pub(crate) const fn new(name: &'static str) -> Self {
+        Self { name, parsed: OnceLock::new() }
     }
 
     /// The definition of the family.
@@ -26,7 +26,7 @@ impl<T> FamilyPart<T> {
     /// # Errors
     /// [`Error::Internal`] if the compiled-in file can't be parsed.
     pub(crate) fn get(&self) -> Result<&T> {
-        let parse = || (self.read)(&families()?[self.name]).map_err(|error| error.to_string());
+        let parse = || T::deserialize(&families()?[self.name]).map_err(|error| error.to_string());
         self.parsed.get_or_init(parse).as_ref().map_err(|error| Error::Internal(format!("bench/matrix.json: {error}")))
     }
 }

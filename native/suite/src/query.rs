@@ -21,11 +21,10 @@ use boundary_bench_kernel::{Error, Result};
 
 use crate::batch_rows::{aggregates, measurements};
 use crate::dimensions::{Flavor, Lane, Workload};
-use crate::measurements::matrix;
 use crate::row_check::RowCheck;
 use crate::sample::{CellSample, merge};
 use crate::spec::CellSpec;
-use crate::tables::{table_names, worker_ranges};
+use crate::tables::{check_queries, queries};
 use crate::workers::{Clock, Finished, as_tasks, cpu, on_threads, runtime, seconds};
 
 /// The work of one worker.
@@ -38,7 +37,7 @@ struct Part {
 }
 
 pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
-    let parts = parts(engine, spec)?;
+    let parts = queries(spec)?.into_iter().map(|sql| Part::new(engine, spec, sql)).collect();
     let workers = match spec.flavor {
         Flavor::Sync => on_threads(parts, |part, clock| read(&part, clock))?,
         Flavor::Async => as_tasks(parts, read_async)?,
@@ -46,26 +45,22 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSampl
     sample(workers)
 }
 
-fn parts(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<Vec<Part>> {
-    let family = matrix()?;
-    let parts = table_names(&spec.table, spec.workers).into_iter().map(|table| {
-        let sql = family.query(spec.workload, &table)?;
+impl Part {
+    fn new(engine: &Arc<dyn Engine>, spec: &CellSpec, sql: String) -> Self {
         // Each part needs options of its own: clones share a token, and a reader that is done cancels its token.
         let mut options = QueryOptions::default();
         options.batch_rows = spec.batch_rows.map_or(options.batch_rows, NonZeroUsize::get);
-        Ok(Part { engine: Arc::clone(engine), sql, lane: spec.lane, workload: spec.workload, options })
-    });
-    parts.collect()
+        Self { engine: Arc::clone(engine), sql, lane: spec.lane, workload: spec.workload, options }
+    }
 }
 
 /// Reads what the cell reads, in the way of its lane, and checks each row.
 pub(crate) fn verify(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
-    let ranges = worker_ranges(0, spec.rows, spec.workers)?;
-    for (part, range) in parts(engine, spec)?.into_iter().zip(ranges) {
-        let mut check = RowCheck::new(spec.workload, range);
+    check_queries(spec, |sql, check| {
+        let part = Part::new(engine, spec, sql);
         if part.lane == Lane::ArrowIpc {
             let bytes = write_stream(&mut *part.engine.query(&part.sql, &part.options)?)?;
-            verify_ipc(bytes.into_buffer(), &mut check)?;
+            verify_ipc(bytes.into_buffer(), check)
         } else if spec.flavor == Flavor::Async {
             runtime()?.block_on(async {
                 let reader =
@@ -73,14 +68,12 @@ pub(crate) fn verify(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
                 while let Some(batch) = reader.next().await? {
                     check.add_batch(&batch)?;
                 }
-                Ok::<_, Error>(())
-            })?;
+                Ok(())
+            })
         } else {
-            check.add_stream(&mut *part.engine.query(&part.sql, &part.options)?)?;
+            check.add_stream(&mut *part.engine.query(&part.sql, &part.options)?)
         }
-        check.finish()?;
-    }
-    Ok(())
+    })
 }
 
 /// Checks the rows in the bytes of an IPC stream.

@@ -119,6 +119,21 @@ impl RequestSpec {
         start..start.saturating_add(u64::from(self.batch)).min(self.operations)
     }
 
+    /// The places of the operations of the request `index` in what was made for all operations.
+    pub(crate) fn places_of(&self, index: u64) -> Range<usize> {
+        let Range { start, end } = self.operations_of(index);
+        let place = |operation| usize::try_from(operation).unwrap_or(usize::MAX);
+        place(start)..place(end)
+    }
+
+    /// The error for a cell that the family lacks.
+    pub(crate) fn unknown(&self, family: &str) -> Error {
+        let Self { workload, lane, batch, .. } = self;
+        Error::InvalidArgument(format!(
+            "the family {family} has no workload {workload} on the lane {lane:?} with batches of {batch}"
+        ))
+    }
+
     /// The load of one sample.
     #[must_use]
     pub fn load(&self) -> Load {

@@ -6,7 +6,7 @@ use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// One timed execution of a cell. Figures that do not apply, or that the platform does not report, are absent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CellSample {
     /// The time of the lane's work, in seconds.
@@ -45,13 +45,8 @@ impl CellSample {
             seconds,
             cpu_user_seconds: cpu.map(|cpu| cpu.user),
             cpu_system_seconds: cpu.map(|cpu| cpu.system),
-            encode_seconds: None,
-            decode_seconds: None,
-            server_cpu_user_seconds: None,
-            server_cpu_system_seconds: None,
-            latency: None,
-            behind: None,
             checksum,
+            ..Self::default()
         }
     }
 }

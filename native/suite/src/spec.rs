@@ -48,7 +48,7 @@ impl CellSpec {
             let with = self.client.map(|client| format!(" with {client:?}")).unwrap_or_default();
             return Err(Error::InvalidArgument(format!("the rust side of {name} has no lane {:?}{with}", self.lane)));
         }
-        if !entries.any(|entry| entry.flavors.contains(&self.flavor) && entry.runs_with(self.workers)) {
+        if !entries.any(|entry| entry.runs(self.flavor, self.workers)) {
             return Err(Error::InvalidArgument(format!(
                 "the lane {:?} of {name} does not run {:?} with {} workers",
                 self.lane, self.flavor, self.workers

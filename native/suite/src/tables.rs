@@ -11,9 +11,10 @@ use boundary_bench_engine::{CreateMode, Engine, QueryOptions};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
+use crate::measurements::matrix;
 use crate::row_check::RowCheck;
 use crate::sample::merge;
-use crate::spec::check_workers;
+use crate::spec::{CellSpec, check_workers};
 
 /// The names of the workers' tables: `table` itself for one worker, else `table_0`, `table_1`, ...
 #[must_use]
@@ -41,24 +42,51 @@ pub fn worker_ranges(start: u64, rows: u64, workers: u32) -> Result<Vec<RowRange
         .collect()
 }
 
+/// The tables of workers, and the rows of each.
+///
+/// # Errors
+/// The errors of [`worker_ranges`].
+pub(crate) fn shares(table: &str, rows: u64, workers: u32) -> Result<Vec<(String, RowRange)>> {
+    // Computed first, since it refuses too many workers before a name is allocated for each of them.
+    let ranges = worker_ranges(0, rows, workers)?;
+    Ok(table_names(table, workers).into_iter().zip(ranges).collect())
+}
+
+/// The queries of a cell's workers.
+pub(crate) fn queries(spec: &CellSpec) -> Result<Vec<String>> {
+    table_names(&spec.table, spec.workers).iter().map(|table| matrix()?.query(spec.workload, table)).collect()
+}
+
+/// Checks what a cell reads: `read` executes the query of a worker, and gives its rows to the check.
+///
+/// # Errors
+/// [`Error::WrongRows`] with the first row that is wrong, and the errors of `read`.
+pub(crate) fn check_queries(spec: &CellSpec, mut read: impl FnMut(String, &mut RowCheck) -> Result<()>) -> Result<()> {
+    let ranges = worker_ranges(0, spec.rows, spec.workers)?;
+    for (sql, range) in queries(spec)?.into_iter().zip(ranges) {
+        let mut check = RowCheck::new(spec.workload, range);
+        read(sql, &mut check)?;
+        check.finish()?;
+    }
+    Ok(())
+}
+
 /// Makes and fills the tables that the queries of `workers` workers read, untimed. Existing tables are replaced. A server that
 /// takes no rows makes them by itself.
 ///
 /// # Errors
 /// The errors of [`worker_ranges`] and of the engine.
 pub fn load(engine: &Arc<dyn Engine>, table: &str, rows: u64, workers: u32) -> Result<()> {
-    // Computed first, since it refuses too many workers before a name is allocated for each of them.
-    let ranges = worker_ranges(0, rows, workers)?;
-    for (own, range) in table_names(table, workers).iter().zip(ranges) {
-        let table = measurements::table(own);
+    for (own, range) in shares(table, rows, workers)? {
+        let table = measurements::table(&own);
         engine.create_table(&table, CreateMode::Replace)?;
         match fill(engine, table, range) {
-            Err(Error::Unsupported(refusal)) => fill_by_server(&**engine, own, range).map_err(|error| match error {
+            Err(Error::Unsupported(refusal)) => fill_by_server(&**engine, &own, range).map_err(|error| match error {
                 Error::Unsupported(_) => Error::Unsupported(refusal),
                 other => other,
-            })?,
-            filled => filled?,
-        }
+            }),
+            filled => filled,
+        }?;
     }
     Ok(())
 }

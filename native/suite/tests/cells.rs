@@ -1,7 +1,7 @@
 //! Every cell of the matrix's `rust` side returns its checksum, on every engine.
 
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use boundary_bench_engine::Engine;
 use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
@@ -10,31 +10,64 @@ use boundary_bench_flight::{Habits, Login};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::needs;
 use boundary_bench_server::{FlightOptions, Options, Server};
-use boundary_bench_suite::{
-    CellSpec, Client, EngineLane, Flavor, Lane, Workload, expected, load, matrix, run_cell, unload, verify_cell,
-};
+use boundary_bench_suite::{CellSpec, Client, Flavor, Lane, Workload, expected, load, run_cell, unload, verify_cell};
+use serde::Deserialize;
+use serde_json::Value;
 
 const ROWS: u64 = 10_007;
 
 /// At least three lanes in and four out, each in both flavours and with one and two workers.
 const ALL: usize = 4 * 7;
 
+/// The part of the matrix that defines the family.
+fn family() -> &'static Value {
+    static MATRIX: LazyLock<Value> =
+        LazyLock::new(|| serde_json::from_str(include_str!("../../../bench/matrix.json")).unwrap());
+    &MATRIX["families"]["measurements"]
+}
+
+/// Whether a list of an entry of the matrix has a value; an entry without the list allows all.
+fn allows(list: &Value, value: &str) -> bool {
+    list.as_array().is_none_or(|allowed| allowed.iter().any(|allowed| allowed == value))
+}
+
+/// Whether an engine can do what a workload needs.
+fn can_do(engine: &dyn Engine, workload: Workload) -> bool {
+    let needs = family()["workloads"][workload.name()]["needs"].as_array();
+    let can = &family()["engines"][engine.name()]["can"];
+    needs.into_iter().flatten().all(|need| allows(can, need.as_str().unwrap()))
+}
+
 /// Every cell of the rust side that runs on this engine over its transport.
 fn cells_of(engine: &dyn Engine, workers: u32) -> Vec<CellSpec> {
+    let of_engine = &family()["engines"][engine.name()];
+    let transport = match engine.transport().map(|transport| &of_engine["transports"][transport]["limit"]) {
+        None => "any",
+        Some(Value::Null) => "full",
+        Some(_) => "limited",
+    };
+    let count = if workers == 1 { "one" } else { "many" };
     let mut cells = Vec::new();
-    let runs = |entry: &&EngineLane| entry.runs_on(engine) && entry.runs_with(workers);
-    for entry in matrix().unwrap().lanes.iter().filter(runs) {
-        for workload in &entry.workloads {
-            for flavor in &entry.flavors {
-                let table = if *workload == Workload::InsertBulk { "inserted" } else { "loaded" }.to_owned();
+    for lane in family()["lanes"].as_array().unwrap().iter().filter(|lane| lane["side"] == "rust") {
+        let is_of_engine = lane["engine"].as_str().is_none_or(|name| name == engine.name());
+        let is_over = transport == "any" || lane["transports"].as_str().is_none_or(|over| over == transport);
+        if !is_of_engine || !is_over || !allows(&of_engine["workers"], count) || !allows(&lane["workers"], count) {
+            continue;
+        }
+        for workload in Vec::<Workload>::deserialize(&lane["workloads"]).unwrap() {
+            for flavor in lane["flavors"].as_array().unwrap() {
+                if !allows(&of_engine["flavors"], flavor.as_str().unwrap()) {
+                    continue;
+                }
+                let table = if workload == Workload::InsertBulk { "inserted" } else { "loaded" }.to_owned();
                 cells.push(CellSpec {
-                    workload: *workload,
-                    lane: entry.lane,
-                    flavor: *flavor,
+                    workload,
+                    lane: Lane::deserialize(&lane["lane"]).unwrap(),
+                    flavor: Flavor::deserialize(flavor).unwrap(),
                     workers,
                     rows: ROWS,
                     table,
-                    client: entry.client,
+                    client: Option::deserialize(&lane["client"]).unwrap(),
                     batch_rows: None,
                 });
             }
@@ -52,7 +85,7 @@ fn check_every_cell(uri: &str, least: usize) {
         let tables = engine.list_tables().unwrap();
         for spec in cells_of(&*engine, workers) {
             let outcome = run_cell(&engine, &spec);
-            if !matrix().unwrap().can_do(engine.name(), spec.workload) {
+            if !can_do(&*engine, spec.workload) {
                 assert_eq!(outcome.unwrap_err().code(), "BB_UNSUPPORTED", "{uri} {spec:?}");
                 continue;
             }

@@ -14,9 +14,10 @@ use boundary_bench_engine::measurements::{
 use boundary_bench_hyper::{ServerAddress, Transport, executable};
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::needs;
+use boundary_bench_suite::Workload;
 use boundary_bench_suite::direct::client::{
-    Endpoint, RowShape, Session, close_async, insert_chunks, insert_chunks_of_threads, insert_ipc, insert_rows,
-    read_arrow, read_columns, read_rows, read_rows_async,
+    Endpoint, Session, close_async, insert_chunks, insert_chunks_of_threads, insert_ipc, insert_rows, read_arrow,
+    read_columns, read_rows, read_rows_async,
 };
 use hyperdb_api::{Connection, CreateMode, HyperProcess, ListenMode, Parameters, TransportMode};
 
@@ -93,7 +94,7 @@ impl Server {
     }
 
     fn contents(&self) -> Checksum {
-        read_rows(&self.direct().connect().unwrap(), SCAN, RowShape::Measurements).unwrap()
+        read_rows(&self.direct().connect().unwrap(), SCAN, Workload::QueryFullScan).unwrap()
     }
 }
 
@@ -177,16 +178,16 @@ fn every_query_reads_every_value() {
         server.fill();
         let filtered = format!("{SCAN} WHERE sensor_id = 5");
         let queries = [
-            (SCAN, RowShape::Measurements, expected_all(all())),
-            (&filtered, RowShape::Measurements, expected_filtered(all())),
-            (AGGREGATION, RowShape::Aggregates, expected_aggregation(all())),
+            (SCAN, Workload::QueryFullScan, expected_all(all())),
+            (&filtered, Workload::QueryFiltered, expected_filtered(all())),
+            (AGGREGATION, Workload::QueryAggregation, expected_aggregation(all())),
         ];
-        for (sql, shape, expected) in queries {
+        for (sql, workload, expected) in queries {
             let session = server.direct().connect().unwrap();
-            assert_same(&read_rows(&session, sql, shape).unwrap(), &expected, sql);
+            assert_same(&read_rows(&session, sql, workload).unwrap(), &expected, sql);
             let read = on_runtime(async {
                 let connection = server.direct().connect_async().await?;
-                let read = read_rows_async(&connection, sql, shape).await;
+                let read = read_rows_async(&connection, sql, workload).await;
                 close_async(connection).await?;
                 read
             });
@@ -279,7 +280,7 @@ fn what_is_not_there_is_an_error_in_the_words_of_the_server() {
     let session = endpoint.connect().unwrap();
     let sql = "SELECT * FROM missing";
     let errors = [
-        read_rows(&session, sql, RowShape::Measurements).unwrap_err(),
+        read_rows(&session, sql, Workload::QueryFullScan).unwrap_err(),
         insert_rows(&session, "missing", pieces(all())).unwrap_err(),
         on_runtime(async {
             let grpc = server.grpc(Transport::GrpcAdaptive);
@@ -292,7 +293,7 @@ fn what_is_not_there_is_an_error_in_the_words_of_the_server() {
         assert!(error.to_string().contains("missing"), "{error}");
     }
     // The connection is still usable.
-    assert_eq!(read_rows(&session, SCAN, RowShape::Measurements).unwrap().rows, 0);
+    assert_eq!(read_rows(&session, SCAN, Workload::QueryFullScan).unwrap().rows, 0);
 
     let nowhere = Endpoint(ServerAddress { database: "/nowhere/x.hyper".to_owned(), ..endpoint.0.clone() });
     assert_eq!(nowhere.connect().err().unwrap().code(), "BB_ENGINE");

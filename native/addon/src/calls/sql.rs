@@ -3,13 +3,13 @@
 use boundary_bench_engine::{Value, decimal};
 use boundary_bench_kernel::Result;
 use boundary_bench_mysql::{Cell, SqlSession};
-use napi::bindgen_prelude::{Array, AsyncBlock, AsyncTask, BigInt, Buffer, Null, Object, ToNapiValue, TypeName};
+use napi::bindgen_prelude::{AsyncBlock, AsyncTask, BigInt, Buffer, Null, Object, ToNapiValue, TypeName};
 use napi::{Env, ValueType, sys};
 use napi_derive::napi;
 
 use super::{Blocking, BlockingCaller, on_pool, on_tokio};
 use crate::caller::{Caller, Request};
-use crate::naive::{MAX_SAFE_INTEGER, safe_integer};
+use crate::naive::{MAX_SAFE_INTEGER, array_of_objects, safe_integer};
 use crate::parameters::Parameters;
 
 async fn connect(url: String) -> Result<SqlSession> {
@@ -107,20 +107,15 @@ impl TypeName for Rows {
 
 impl ToNapiValue for Rows {
     unsafe fn to_napi_value(env: sys::napi_env, Rows { names, values }: Self) -> napi::Result<sys::napi_value> {
-        let handle = Env::from_raw(env);
         let width = names.len().max(1);
-        #[expect(clippy::cast_possible_truncation, reason = "more rows than that do not fit in memory")]
-        let mut array: Array<'_> = handle.create_array((values.len() / width) as u32)?;
-        let mut values = values.into_iter();
-        for index in 0..array.len() {
-            let mut object = Object::new(&handle)?;
-            for (name, value) in names.iter().zip(values.by_ref().take(width)) {
-                set(&mut object, name, value)?;
-            }
-            array.set(index, object)?;
+        let (count, mut values) = (values.len() / width, values.into_iter());
+        // SAFETY: the caller's promise.
+        unsafe {
+            array_of_objects(env, count, |_, object| {
+                let mut row = names.iter().zip(values.by_ref().take(width));
+                row.try_for_each(|(name, value)| set(object, name, value))
+            })
         }
-        // SAFETY: the environment is the one the array was made in.
-        unsafe { Array::to_napi_value(env, array) }
     }
 }
 

@@ -35,7 +35,7 @@ pub fn count_matching_rows(rows: Array<'_>) -> napi::Result<u32> {
     matching.sum()
 }
 
-const AGES: (i32, &str) = (sys::TypedarrayType::int32_array, "an Int32Array of ages");
+const AGES: &str = "an Int32Array of ages";
 
 /// Counts the rows of columns.
 struct CountColumns;
@@ -43,8 +43,7 @@ struct CountColumns;
 impl FastCall<2> for CountColumns {
     fn call(&self, env: Env, [ages, active]: [sys::napi_value; 2]) -> napi::Result<f64> {
         // SAFETY: no JavaScript runs before the return, and nothing is written.
-        let (ages, active) =
-            unsafe { (slice_of::<i32>(env, ages, AGES.0, AGES.1)?, slice_of::<u8>(env, active, BYTES.0, BYTES.1)?) };
+        let (ages, active) = unsafe { (slice_of(env, ages, AGES)?, slice_of(env, active, BYTES)?) };
         if ages.len() != active.len() {
             return Err(invalid(format!("the columns have {} and {} rows", ages.len(), active.len())));
         }

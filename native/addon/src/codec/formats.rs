@@ -14,7 +14,7 @@ use crate::boundary::by_napi_rs::BoundaryRecord;
 use crate::errors::{invalid, js};
 use crate::fast_call::{FastCall, function};
 use crate::text_memory::read_text;
-use crate::typed_memory::{BYTES, elements_at, elements_at_mut, memory_of, overlap, slice_of, slice_of_mut};
+use crate::typed_memory::{BYTES, Memory, elements_at, elements_at_mut, memory_of, overlap, slice_of, slice_of_mut};
 
 /// The JSON of ten records, one of four texts.
 #[napi(namespace = "codec", catch_unwind)]
@@ -68,8 +68,8 @@ pub fn decode_base64(text: String) -> napi::Result<Buffer> {
     formats::decode_base64(&text).map(Buffer::from).map_err(js)
 }
 
-const NUMBERS: (i32, &str) = (sys::TypedarrayType::float64_array, "a Float64Array");
-const INTEGERS: (i32, &str) = (sys::TypedarrayType::int32_array, "an Int32Array");
+const NUMBERS: &str = "a Float64Array";
+const INTEGERS: &str = "an Int32Array";
 
 /// The longest text that is read, in bytes of UTF-8.
 const LONGEST: usize = 64 << 20;
@@ -80,12 +80,12 @@ type TextMemory = RefCell<Vec<u8>>;
 /// Lets `read` have the memory of records: a `Float64Array` and a `Uint8Array`, apart from each other and from `source`.
 fn with_records(
     env: Env,
-    source: (*mut u8, usize),
+    source: Memory<u8>,
     [numbers, texts]: [sys::napi_value; 2],
     read: impl FnOnce(&mut RecordMemory<'_>) -> boundary_bench_kernel::Result<usize>,
 ) -> napi::Result<f64> {
-    let numbers = memory_of::<f64>(env, numbers, NUMBERS.0, NUMBERS.1)?;
-    let texts = memory_of::<u8>(env, texts, BYTES.0, BYTES.1)?;
+    let numbers = memory_of(env, numbers, NUMBERS)?;
+    let texts = memory_of(env, texts, BYTES)?;
     if overlap(numbers, texts) || overlap(source, numbers) || overlap(source, texts) {
         return Err(invalid("the arrays must not share memory"));
     }
@@ -125,7 +125,7 @@ struct ReadMessagePack;
 
 impl FastCall<3> for ReadMessagePack {
     fn call(&self, env: Env, [bytes, numbers, texts]: [sys::napi_value; 3]) -> napi::Result<f64> {
-        let bytes = memory_of::<u8>(env, bytes, BYTES.0, BYTES.1)?;
+        let bytes = memory_of(env, bytes, BYTES)?;
         with_records(env, bytes, [numbers, texts], |memory| {
             // SAFETY: no JavaScript runs before the return, and what is written is apart from the bytes.
             memory.read_message_pack(unsafe { elements_at(bytes) })
@@ -148,11 +148,11 @@ struct ReadArrow;
 
 impl FastCall<5> for ReadArrow {
     fn call(&self, env: Env, [stream, ids, scores, offsets, texts]: [sys::napi_value; 5]) -> napi::Result<f64> {
-        let stream = memory_of::<u8>(env, stream, BYTES.0, BYTES.1)?;
-        let ids = memory_of::<i32>(env, ids, INTEGERS.0, INTEGERS.1)?;
-        let scores = memory_of::<f64>(env, scores, NUMBERS.0, NUMBERS.1)?;
-        let offsets = memory_of::<i32>(env, offsets, INTEGERS.0, INTEGERS.1)?;
-        let texts = memory_of::<u8>(env, texts, BYTES.0, BYTES.1)?;
+        let stream = memory_of(env, stream, BYTES)?;
+        let ids = memory_of(env, ids, INTEGERS)?;
+        let scores = memory_of(env, scores, NUMBERS)?;
+        let offsets = memory_of(env, offsets, INTEGERS)?;
+        let texts = memory_of(env, texts, BYTES)?;
         if overlap(stream, ids) || overlap(stream, scores) || overlap(stream, offsets) || overlap(stream, texts) {
             return Err(invalid("the arrays must not share memory with the stream"));
         }
@@ -169,7 +169,7 @@ impl FastCall<5> for ReadArrow {
 }
 
 /// Copies a column into memory of the caller's, which is apart from it.
-fn copy<T: Copy>(from: &[T], (into, length): (*mut T, usize)) -> boundary_bench_kernel::Result<()> {
+fn copy<T: Copy>(from: &[T], (into, length): Memory<T>) -> boundary_bench_kernel::Result<()> {
     if from.len() > length {
         let needed = from.len();
         return Err(Error::TooLarge(format!("a column needs {needed} elements, and its array has {length}")));
@@ -197,7 +197,7 @@ struct CheckUtf8;
 impl FastCall<1> for CheckUtf8 {
     fn call(&self, env: Env, [bytes]: [sys::napi_value; 1]) -> napi::Result<f64> {
         // SAFETY: no JavaScript runs before the return.
-        let bytes = unsafe { slice_of::<u8>(env, bytes, BYTES.0, BYTES.1) }?;
+        let bytes = unsafe { slice_of(env, bytes, BYTES) }?;
         Ok(f64::from(u8::from(formats::is_utf8(bytes))))
     }
 }
@@ -213,8 +213,8 @@ struct WriteBase64;
 
 impl FastCall<2> for WriteBase64 {
     fn call(&self, env: Env, [bytes, into]: [sys::napi_value; 2]) -> napi::Result<f64> {
-        let bytes = memory_of::<u8>(env, bytes, BYTES.0, BYTES.1)?;
-        let into = memory_of::<u8>(env, into, BYTES.0, BYTES.1)?;
+        let bytes = memory_of(env, bytes, BYTES)?;
+        let into = memory_of(env, into, BYTES)?;
         if overlap(bytes, into) {
             return Err(invalid("the arrays must not share memory"));
         }
@@ -239,7 +239,7 @@ impl FastCall<2> for ReadBase64 {
         let mut memory = self.0.borrow_mut();
         let text = read_text(env, text, &mut memory, "the base64", LONGEST)?;
         // SAFETY: no JavaScript runs before the return, and the text is a copy.
-        let into = unsafe { slice_of_mut::<u8>(env, into, BYTES.0, BYTES.1) }?;
+        let into = unsafe { slice_of_mut(env, into, BYTES) }?;
         formats::decode_base64_into(text, into).map(|length| length as f64).map_err(js)
     }
 }

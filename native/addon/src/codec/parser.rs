@@ -82,7 +82,7 @@ pub fn sql_words_parser(env: &Env) -> napi::Result<Unknown<'_>> {
     function(env, "parseSqlWords", WordsParser::default())
 }
 
-const WORDS: (i32, &str) = (sys::TypedarrayType::uint32_array, "a Uint32Array for the words");
+const WORDS: &str = "a Uint32Array for the words";
 
 /// A parser with the memory that it reads texts into.
 #[derive(Default)]
@@ -99,7 +99,7 @@ impl FastCall<2> for WordsParser {
         let sql = sql.map_err(|error| invalid(error.to_string()))?;
         let tree = parser.parse(sql).map_err(js)?;
         // SAFETY: no JavaScript runs before the return; the text and the tree lie in memory of Rust's.
-        let words = unsafe { slice_of_mut::<u32>(env, words, WORDS.0, WORDS.1) }?;
+        let words = unsafe { slice_of_mut(env, words, WORDS) }?;
         Ok(match Places::of(sql).write(tree, words) {
             Ok(written) => (written / NODE_WORDS) as f64,
             Err(needed) => -(needed as f64),

@@ -12,10 +12,6 @@ use crate::errors::{invalid, js};
 use crate::fast_call::{FastCall, function};
 use crate::typed_memory::{BYTES, elements_at, elements_at_mut, memory_of, overlap};
 
-fn failed(error: boundary_bench_codecs::Error) -> napi::Error {
-    js(error.into())
-}
-
 /// A row of the table `users`.
 #[napi(object, namespace = "codec")]
 pub struct UserRow {
@@ -117,7 +113,7 @@ fn rows_of<Row: FromNapiValue, Converted: TryFrom<Row, Error = napi::Error>>(
 
 fn encoded<Row: boundary_bench_codecs::rows::WriteRow>(rows: &[Row]) -> napi::Result<Buffer> {
     let mut out = Vec::new();
-    encode_rows(rows, &mut out).map_err(failed)?;
+    encode_rows(rows, &mut out).map_err(js)?;
     Ok(out.into())
 }
 
@@ -142,7 +138,7 @@ pub fn encode_ten_types(rows: Array<'_>) -> napi::Result<Buffer> {
 /// The row of the table `users` that a batch of one row has.
 #[napi(namespace = "codec", catch_unwind)]
 pub fn decode_user(bytes: Uint8ArraySlice<'_>) -> napi::Result<UserRow> {
-    let rows = decode_rows::<rows::UserRow<&str>>(&bytes).map_err(failed)?;
+    let rows = decode_rows::<rows::UserRow<&str>>(&bytes).map_err(js)?;
     let [row] = <[_; 1]>::try_from(rows).map_err(|rows| invalid(format!("expected one row, not {}", rows.len())))?;
     Ok(row.into())
 }
@@ -150,14 +146,14 @@ pub fn decode_user(bytes: Uint8ArraySlice<'_>) -> napi::Result<UserRow> {
 /// The rows of the table `users` that a batch has.
 #[napi(namespace = "codec", catch_unwind)]
 pub fn decode_users(bytes: Uint8ArraySlice<'_>) -> napi::Result<Vec<UserRow>> {
-    let rows = decode_rows::<rows::UserRow<&str>>(&bytes).map_err(failed)?;
+    let rows = decode_rows::<rows::UserRow<&str>>(&bytes).map_err(js)?;
     Ok(rows.into_iter().map(UserRow::from).collect())
 }
 
 /// The rows of ten types that a batch has.
 #[napi(namespace = "codec", catch_unwind)]
 pub fn decode_ten_types(bytes: Uint8ArraySlice<'_>) -> napi::Result<Vec<TenTypesRow>> {
-    let rows = decode_rows::<rows::TenTypesRow<&str, &[u8]>>(&bytes).map_err(failed)?;
+    let rows = decode_rows::<rows::TenTypesRow<&str, &[u8]>>(&bytes).map_err(js)?;
     Ok(rows.into_iter().map(TenTypesRow::from).collect())
 }
 
@@ -209,7 +205,7 @@ fn layout(kinds: Vec<RowKind>, rows: f64, text_bytes: f64) -> napi::Result<Layou
     let text_bytes = count(text_bytes, "the bytes of a column's texts", u32::MAX)?;
     let kinds: Vec<Kind> = kinds.into_iter().map(Kind::from).collect();
     let [rows, text_bytes] = [rows, text_bytes].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
-    Layout::new(&kinds, rows, text_bytes).map_err(failed)
+    Layout::new(&kinds, rows, text_bytes).map_err(js)
 }
 
 /// A number of bytes or rows.
@@ -230,15 +226,15 @@ struct EncodeColumns(Layout);
 
 impl FastCall<3> for EncodeColumns {
     fn call(&self, env: Env, [block, rows, out]: [sys::napi_value; 3]) -> napi::Result<f64> {
-        let block = memory_of::<u8>(env, block, BYTES.0, BYTES.1)?;
+        let block = memory_of(env, block, BYTES)?;
         let rows = number_of(env, rows, "the number of rows", MOST_ROWS)?;
-        let out = memory_of::<u8>(env, out, BYTES.0, BYTES.1)?;
+        let out = memory_of(env, out, BYTES)?;
         if overlap(block, out) {
             return Err(shared());
         }
         // SAFETY: no JavaScript runs before the return, and what is written is apart from what is read.
         let size = unsafe { self.0.encode(elements_at(block), rows, elements_at_mut(out)) };
-        size.map(|size| size as f64).map_err(failed)
+        size.map(|size| size as f64).map_err(js)
     }
 }
 
@@ -260,9 +256,9 @@ struct DecodeColumns(Layout);
 
 impl FastCall<3> for DecodeColumns {
     fn call(&self, env: Env, [bytes, size, block]: [sys::napi_value; 3]) -> napi::Result<f64> {
-        let (bytes, length) = memory_of::<u8>(env, bytes, BYTES.0, BYTES.1)?;
+        let (bytes, length) = memory_of(env, bytes, BYTES)?;
         let size = number_of(env, size, "the size of the batch", u32::MAX)?;
-        let block = memory_of::<u8>(env, block, BYTES.0, BYTES.1)?;
+        let block = memory_of(env, block, BYTES)?;
         if size > length {
             return Err(invalid(format!("the batch of {size} bytes is longer than its array of {length}")));
         }
@@ -271,7 +267,7 @@ impl FastCall<3> for DecodeColumns {
         }
         // SAFETY: no JavaScript runs before the return, what is written is apart from what is read, and the array has so many bytes.
         let rows = unsafe { self.0.decode(elements_at((bytes, size)), elements_at_mut(block)) };
-        rows.map(|rows| rows as f64).map_err(failed)
+        rows.map(|rows| rows as f64).map_err(js)
     }
 }
 

@@ -11,7 +11,7 @@ use napi_derive::napi;
 
 use crate::errors::{invalid, js};
 use crate::fast_call::{FastCall, function};
-use crate::typed_memory::{BYTES, VALUES, elements_at, elements_at_mut, memory_of, overlap};
+use crate::typed_memory::{BYTES, Memory, VALUES, elements_at, elements_at_mut, memory_of, overlap};
 
 /// The tree of an object and of its functions. None of them runs JavaScript while it has the tree, and each belongs to one thread, so
 /// that it is never borrowed twice.
@@ -87,13 +87,10 @@ impl KeyTree {
     }
 }
 
-/// A place in memory with the number of its elements.
-type Memory<T> = (*mut T, usize);
-
 /// The memory of keys, and that of values for as many keys.
 fn keys_and_values(env: Env, [keys, values]: [sys::napi_value; 2]) -> napi::Result<(Memory<u8>, Memory<f64>)> {
-    let keys = memory_of::<u8>(env, keys, BYTES.0, BYTES.1)?;
-    let values = memory_of::<f64>(env, values, VALUES.0, VALUES.1)?;
+    let keys = memory_of(env, keys, BYTES)?;
+    let values = memory_of(env, values, VALUES)?;
     if keys.1 % KEY_BYTES != 0 {
         return Err(invalid(format!("keys have {KEY_BYTES} bytes each; these are {} bytes", keys.1)));
     }
@@ -137,8 +134,8 @@ struct Range(Shared);
 
 impl FastCall<2> for Range {
     fn call(&self, env: Env, [first, values]: [sys::napi_value; 2]) -> napi::Result<f64> {
-        let first = memory_of::<u8>(env, first, BYTES.0, BYTES.1)?;
-        let values = memory_of::<f64>(env, values, VALUES.0, VALUES.1)?;
+        let first = memory_of(env, first, BYTES)?;
+        let values = memory_of(env, values, VALUES)?;
         // SAFETY: no JavaScript runs before the return, and the key is copied before anything is written.
         let first = unsafe { elements_at(first) }.try_into();
         let first: Key = first.map_err(|_| invalid(format!("a key has {KEY_BYTES} bytes")))?;

@@ -46,7 +46,7 @@ impl RowWriter {
         Ok(Self { inserter, schema, slab: Slab::allocate(BATCH_BYTES), staged: 0 })
     }
 
-    /// Adds a row. `false` asks the caller to wait ([`RowWriter::drained`]), as [`Inserter::write`] does.
+    /// Adds a row. `false` asks the caller to wait ([`Inserter::drained`]), as [`Inserter::write`] does.
     ///
     /// # Errors
     /// The errors of [`Inserter::write`].
@@ -67,20 +67,10 @@ impl RowWriter {
         if self.staged == DEFAULT_BATCH_ROWS { self.flush() } else { Ok(true) }
     }
 
-    /// Waits until the engine has taken all batches handed over.
-    ///
-    /// # Errors
-    /// The error that stopped the insert.
-    pub async fn drained(&self) -> Result<()> {
-        self.inserter.drained().await
-    }
-
-    /// Blocks until the engine has taken all batches handed over.
-    ///
-    /// # Errors
-    /// The errors of [`RowWriter::drained`].
-    pub fn drain(&self) -> Result<()> {
-        self.inserter.drain()
+    /// The inserter that the batches are handed over to.
+    #[must_use]
+    pub fn inserter(&self) -> &Inserter {
+        &self.inserter
     }
 
     /// Publishes every row at once and returns their number.
@@ -90,15 +80,6 @@ impl RowWriter {
     pub fn execute(mut self) -> Result<u64> {
         self.flush()?;
         self.inserter.execute()
-    }
-
-    /// Does as [`RowWriter::execute`], without blocking the thread.
-    ///
-    /// # Errors
-    /// The errors of [`Inserter::execute`].
-    pub async fn execute_async(mut self) -> Result<u64> {
-        self.flush()?;
-        self.inserter.execute_async().await
     }
 
     /// Hands over the staged rows, without copying them. Returns what [`RowWriter::push`] does.

@@ -20,7 +20,7 @@ struct Family {
 }
 
 fn filter_rows() -> Result<usize> {
-    static FAMILY: FamilyPart<Family> = FamilyPart::new("codec", |part| Family::deserialize(part));
+    static FAMILY: FamilyPart<Family> = FamilyPart::new("codec");
     FAMILY.get().map(|family| family.filter_rows)
 }
 

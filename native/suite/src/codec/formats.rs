@@ -19,14 +19,10 @@ pub use self::inputs::{arrow_document, json_document, message_pack_document};
 use self::records::NUMBERS_OF_RECORD;
 pub use self::records::{RecordMemory, records_of_json, records_of_message_pack};
 pub use self::texts::{decode_base64, decode_base64_into, encode_base64, encode_base64_into, is_utf8};
-use crate::boundary::{Record, TURNS, ends};
+use super::extent;
+use crate::boundary::{Record, TURNS};
 use crate::calls::{InProcessSpec, timed};
 use crate::sample::CellSample;
-
-/// The sum of a length with the first and the last character or byte.
-fn extent(bytes: &[u8]) -> f64 {
-    bytes.len() as f64 + f64::from(ends(bytes))
-}
 
 /// Executes a cell once.
 pub(crate) fn run(spec: &InProcessSpec) -> Result<CellSample> {

@@ -12,6 +12,7 @@ use boundary_bench_codecs::rows::{
 };
 use boundary_bench_kernel::{Error, Result};
 
+use super::extent;
 use crate::calls::{InProcessSpec, timed_once};
 use crate::sample::CellSample;
 
@@ -243,12 +244,6 @@ fn sum_of_texts(Texts { offsets, bytes }: &Texts<'_>) -> f64 {
     sum as f64
 }
 
-/// The sum of what is read of an encoded batch.
-fn ends(batch: &[u8]) -> f64 {
-    let ends = batch.first().zip(batch.last()).map_or(0, |(first, last)| u32::from(*first) + u32::from(*last));
-    batch.len() as f64 + f64::from(ends)
-}
-
 /// The most rows of a batch.
 const MOST_BATCH: u32 = 1 << 20;
 
@@ -295,7 +290,7 @@ fn by_lane<R: WriteRow>(
             sample(spec, |turn| {
                 out.clear();
                 encode_rows(black_box(&batches[turn]), &mut out)?;
-                Ok(ends(black_box(&out)))
+                Ok(extent(black_box(&out)))
             })
         }
         (true, "columns") => {
@@ -306,7 +301,7 @@ fn by_lane<R: WriteRow>(
             }
             sample(spec, |turn| {
                 let size = layout.encode(black_box(&blocks[turn]), batch as usize, &mut out)?;
-                Ok(ends(&black_box(&out)[..size]))
+                Ok(extent(&black_box(&out)[..size]))
             })
         }
         (false, "call") => sample(spec, |turn| sum_of_rows(black_box(&encoded[turn]))),

@@ -25,7 +25,7 @@ use boundary_bench_kernel::{Error, Result};
 use hyperdb_api::Row;
 use tokio::task::spawn_blocking;
 
-use self::client::{Endpoint, ROWS_OF_A_SEND, RowShape, Session};
+use self::client::{Endpoint, ROWS_OF_A_SEND, Session};
 use crate::dimensions::{Flavor, Lane, Workload};
 use crate::insert::{Encoded, into_new_tables};
 use crate::measurements::matrix;
@@ -33,7 +33,7 @@ use crate::query::{self, Read, read_ipc};
 use crate::row_check::RowCheck;
 use crate::sample::CellSample;
 use crate::spec::CellSpec;
-use crate::tables::{table_names, worker_ranges};
+use crate::tables::{check_queries, queries, worker_ranges};
 use crate::workers::{Clock, Finished, as_tasks, on_threads, runtime};
 
 pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Result<CellSample> {
@@ -44,39 +44,27 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Re
     }
 }
 
-/// Executes a cell once and checks each row.
+/// Executes the queries of a cell once and checks each row.
 pub(crate) fn verify(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
-    if spec.workload == Workload::InsertBulk {
-        return run(engine, spec, true).map(drop);
-    }
     let endpoint = endpoint_of(engine)?;
-    let ranges = worker_ranges(0, spec.rows, spec.workers)?;
-    for (table, range) in table_names(&spec.table, spec.workers).into_iter().zip(ranges) {
-        let sql = matrix()?.query(spec.workload, &table)?;
-        let mut check = RowCheck::new(spec.workload, range);
-        match (spec.lane, spec.flavor) {
-            (Lane::Stream, Flavor::Sync) => {
-                client::each_chunk(&endpoint.connect()?, &sql, |rows| check_chunk(&mut check, rows))?;
-            }
-            (Lane::Stream, Flavor::Async) => runtime()?.block_on(async {
-                let connection = endpoint.connect_async().await?;
-                let read = client::each_chunk_async(&connection, &sql, |rows| check_chunk(&mut check, rows)).await;
-                client::close_async(connection).await?;
-                read
-            })?,
-            (Lane::Columnar, _) => runtime()?.block_on(async {
-                let mut connection = endpoint.connect_grpc_stream().await?;
-                client::each_batch(&mut connection, &sql, |batch| check.add_batch(batch)).await.map(drop)
-            })?,
-            (Lane::ArrowIpc, _) => runtime()?.block_on(async {
-                let mut connection = endpoint.connect_grpc().await?;
-                query::verify_ipc(client::read_arrow(&mut connection, &sql).await?, &mut check)
-            })?,
-            (lane, _) => return Err(no_lane_out(lane)),
-        }
-        check.finish()?;
-    }
-    Ok(())
+    check_queries(spec, |sql, check| match (spec.lane, spec.flavor) {
+        (Lane::Stream, Flavor::Sync) => client::each_chunk(&endpoint.connect()?, &sql, |rows| check_chunk(check, rows)),
+        (Lane::Stream, Flavor::Async) => runtime()?.block_on(async {
+            let connection = endpoint.connect_async().await?;
+            let read = client::each_chunk_async(&connection, &sql, |rows| check_chunk(check, rows)).await;
+            client::close_async(connection).await?;
+            read
+        }),
+        (Lane::Columnar, _) => runtime()?.block_on(async {
+            let mut connection = endpoint.connect_grpc_stream().await?;
+            client::each_batch(&mut connection, &sql, |batch| check.add_batch(batch)).await.map(drop)
+        }),
+        (Lane::ArrowIpc, _) => runtime()?.block_on(async {
+            let mut connection = endpoint.connect_grpc().await?;
+            query::verify_ipc(client::read_arrow(&mut connection, &sql).await?, check)
+        }),
+        (lane, _) => Err(no_lane_out(lane)),
+    })
 }
 
 fn check_chunk(check: &mut RowCheck, rows: &[Row]) -> Result<()> {
@@ -101,11 +89,11 @@ fn endpoint_of(engine: &Arc<dyn Engine>) -> Result<Endpoint> {
 }
 
 fn insert(engine: &Arc<dyn Engine>, endpoint: &Endpoint, spec: &CellSpec, verify: bool) -> Result<CellSample> {
-    let ranges = worker_ranges(0, spec.rows, spec.workers)?;
     match (spec.lane, spec.flavor) {
         // One connection and one table for any number of threads.
-        (Lane::Row, Flavor::Sync) => into_new_tables(engine, spec, 1, verify, |names| {
-            let parts = names.iter().map(|name| Ok((endpoint.connect()?, name)));
+        (Lane::Row, Flavor::Sync) => into_new_tables(engine, spec, 1, verify, |tables| {
+            let ranges = worker_ranges(0, spec.rows, spec.workers)?;
+            let parts = tables.iter().map(|(name, _)| Ok((endpoint.connect()?, name)));
             on_threads(parts.collect::<Result<Vec<_>>>()?, |(session, name), clock| {
                 if let [range] = ranges[..] {
                     return insert_pieces(range, clock, |next| client::insert_rows(&session, name, next));
@@ -115,8 +103,8 @@ fn insert(engine: &Arc<dyn Engine>, endpoint: &Endpoint, spec: &CellSpec, verify
                 Ok(clock.finish(None))
             })
         }),
-        (Lane::Row, Flavor::Async) => into_new_tables(engine, spec, spec.workers, verify, |names| {
-            let parts = names.iter().zip(ranges).map(|(name, range)| Ok((endpoint.connect()?, name.clone(), range)));
+        (Lane::Row, Flavor::Async) => into_new_tables(engine, spec, spec.workers, verify, |tables| {
+            let parts = tables.iter().map(|(name, range)| Ok((endpoint.connect()?, name.clone(), *range)));
             as_tasks(
                 parts.collect::<Result<Vec<_>>>()?,
                 |(session, name, range): (Session, String, _), clock| async move {
@@ -125,10 +113,10 @@ fn insert(engine: &Arc<dyn Engine>, endpoint: &Endpoint, spec: &CellSpec, verify
                 },
             )
         }),
-        (Lane::ArrowIpc, _) => into_new_tables(engine, spec, spec.workers, verify, |names| {
-            let parts = names.iter().zip(ranges).map(|(name, range)| {
+        (Lane::ArrowIpc, _) => into_new_tables(engine, spec, spec.workers, verify, |tables| {
+            let parts = tables.iter().map(|(name, range)| {
                 let connection = runtime()?.block_on(endpoint.connect_async())?;
-                Ok((connection, name.clone(), IpcStream::of(range)?))
+                Ok((connection, name.clone(), IpcStream::of(*range)?))
             });
             as_tasks(parts.collect::<Result<Vec<_>>>()?, |(connection, name, stream), clock| async move {
                 let inserted = client::insert_ipc(&connection, &name, &stream.pieces).await;
@@ -185,38 +173,34 @@ impl IpcStream {
 }
 
 fn read(endpoint: &Endpoint, spec: &CellSpec) -> Result<CellSample> {
-    let family = matrix()?;
-    let shape = match spec.workload {
-        Workload::QueryAggregation => RowShape::Aggregates,
-        _ => RowShape::Measurements,
-    };
-    let queries = table_names(&spec.table, spec.workers).into_iter().map(|table| family.query(spec.workload, &table));
+    let workload = spec.workload;
+    let queries = queries(spec)?.into_iter();
     let workers = match (spec.lane, spec.flavor) {
         (Lane::Stream, Flavor::Sync) => {
-            let parts = queries.map(|sql| Ok((endpoint.connect()?, sql?))).collect::<Result<Vec<_>>>()?;
+            let parts = queries.map(|sql| Ok((endpoint.connect()?, sql))).collect::<Result<Vec<_>>>()?;
             on_threads(parts, |(session, sql), clock| {
-                let checksum = client::read_rows(&session, &sql, shape)?;
+                let checksum = client::read_rows(&session, &sql, workload)?;
                 Ok(clock.finish(Read::from(checksum)))
             })?
         }
         (Lane::Stream, Flavor::Async) => {
-            let parts = queries.map(|sql| Ok((runtime()?.block_on(endpoint.connect_async())?, sql?)));
+            let parts = queries.map(|sql| Ok((runtime()?.block_on(endpoint.connect_async())?, sql)));
             as_tasks(parts.collect::<Result<Vec<_>>>()?, move |(connection, sql), clock| async move {
-                let finished = client::read_rows_async(&connection, &sql, shape).await.map(Read::from);
+                let finished = client::read_rows_async(&connection, &sql, workload).await.map(Read::from);
                 let finished = finished.map(|read| clock.finish(read));
                 client::close_async(connection).await?;
                 finished
             })?
         }
         (Lane::Columnar, _) => {
-            let parts = queries.map(|sql| Ok((runtime()?.block_on(endpoint.connect_grpc_stream())?, sql?)));
+            let parts = queries.map(|sql| Ok((runtime()?.block_on(endpoint.connect_grpc_stream())?, sql)));
             as_tasks(parts.collect::<Result<Vec<_>>>()?, |(mut connection, sql), clock| async move {
                 let checksum = client::read_columns(&mut connection, &sql).await?;
                 Ok(clock.finish(Read::from(checksum)))
             })?
         }
         (Lane::ArrowIpc, _) => {
-            let parts = queries.map(|sql| Ok((runtime()?.block_on(endpoint.connect_grpc())?, sql?)));
+            let parts = queries.map(|sql| Ok((runtime()?.block_on(endpoint.connect_grpc())?, sql)));
             as_tasks(parts.collect::<Result<Vec<_>>>()?, |(mut connection, sql), clock| async move {
                 read_ipc(client::read_arrow(&mut connection, &sql).await?, clock)
             })?

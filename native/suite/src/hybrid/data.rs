@@ -23,7 +23,7 @@ pub(super) struct Family {
 
 /// The family `hybrid` of the matrix.
 pub(super) fn family() -> Result<&'static Family> {
-    static FAMILY: FamilyPart<Family> = FamilyPart::new("hybrid", |part| Family::deserialize(part));
+    static FAMILY: FamilyPart<Family> = FamilyPart::new("hybrid");
     FAMILY.get()
 }
 

@@ -57,12 +57,7 @@ impl Work {
             ("scan", RequestLane::Call) if is_single => Self::Scan,
             ("aggregate.push_down", RequestLane::Call) if is_single => Self::PushDown,
             ("aggregate.pull", RequestLane::Call) if is_single => Self::Pull,
-            _ => {
-                return Err(Error::InvalidArgument(format!(
-                    "the family hybrid has no workload {} on the lane {:?} with batches of {}",
-                    spec.workload, spec.lane, spec.batch
-                )));
-            }
+            _ => return Err(spec.unknown("hybrid")),
         })
     }
 
@@ -115,9 +110,7 @@ struct HybridRequester<C> {
 impl<C: Connection> Requester for HybridRequester<C> {
     async fn request(&mut self, index: u64) -> Result<()> {
         let Self { client, spec, input, work, reads } = self;
-        let operations = spec.operations_of(index);
-        let at = |operation: u64| usize::try_from(operation).unwrap_or(usize::MAX);
-        let range = at(operations.start)..at(operations.end);
+        let range = spec.places_of(index);
         match work {
             Work::Get => client.get(input.keys[range.start], reads).await,
             Work::MultiGet => client.multi_get(&input.keys[range], reads).await,

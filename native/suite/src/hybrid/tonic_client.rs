@@ -41,7 +41,8 @@ pub(crate) struct Tonic {
     shards: Vec<Shard>,
 }
 
-fn ours(status: &Status) -> Error {
+#[expect(clippy::needless_pass_by_value, reason = "map_err hands over the error")]
+fn ours(status: Status) -> Error {
     Error::Engine { engine: "shards", message: format!("{}: {}", status.code(), status.message()) }
 }
 
@@ -85,19 +86,19 @@ impl Shard {
             ipc_body: body,
         });
         let request = self.request(stream::iter([first].into_iter().chain(others)));
-        self.client.populate(request).await.map_err(|status| ours(&status))?;
+        self.client.populate(request).await.map_err(ours)?;
         Ok(())
     }
 
     async fn put_many(mut self, rows: Vec<u8>) -> Result<()> {
         let request = self.request(PutManyRequest { rows: rows.into() });
-        self.client.put_many(request).await.map_err(|status| ours(&status))?;
+        self.client.put_many(request).await.map_err(ours)?;
         Ok(())
     }
 
     async fn scan(mut self) -> Result<Streaming<ScanResponse>> {
         let request = self.request(ScanRequest {});
-        Ok(self.client.scan(request).await.map_err(|status| ours(&status))?.into_inner())
+        Ok(self.client.scan(request).await.map_err(ours)?.into_inner())
     }
 }
 
@@ -126,7 +127,7 @@ impl Tonic {
         let mut pieces = stream::select_all(numbered);
         let mut decoders: Vec<StreamDecoder> = self.shards.iter().map(|_| StreamDecoder::default()).collect();
         while let Some((index, piece)) = pieces.next().await {
-            let piece = piece.map_err(|status| ours(&status))?;
+            let piece = piece.map_err(ours)?;
             if let Some(batch) = decoded(&mut decoders[index], piece)? {
                 each(Columns::of_batch(&batch)?)?;
             }
@@ -156,7 +157,7 @@ impl Connection for Tonic {
     async fn get(&mut self, key: i64, reads: &mut Reads) -> Result<()> {
         let shard = self.shard(key);
         let request = shard.request(GetRequest { key });
-        let found = shard.client.get(request).await.map_err(|status| ours(&status))?.into_inner().row;
+        let found = shard.client.get(request).await.map_err(ours)?.into_inner().row;
         reads.row(key, found.map(|row| row_of(Some(&row))).transpose()?.as_ref())
     }
 
@@ -164,7 +165,7 @@ impl Connection for Tonic {
         let groups = self.groups(keys.iter().map(|key| (*key, *key)));
         let asked = groups.into_iter().map(|(mut shard, keys)| async move {
             let request = shard.request(MultiGetRequest { keys: keys.clone() });
-            let found = shard.client.multi_get(request).await.map_err(|status| ours(&status))?;
+            let found = shard.client.multi_get(request).await.map_err(ours)?;
             Ok::<_, Error>((keys, found.into_inner()))
         });
         let mut answers: FuturesUnordered<_> = asked.collect();
@@ -177,7 +178,7 @@ impl Connection for Tonic {
     async fn put(&mut self, row: &Row) -> Result<()> {
         let shard = self.shard(row.key);
         let request = shard.request(PutRequest { row: Some(row.into()) });
-        shard.client.put(request).await.map_err(|status| ours(&status))?;
+        shard.client.put(request).await.map_err(ours)?;
         Ok(())
     }
 
@@ -205,7 +206,7 @@ impl Connection for Tonic {
         let asked = AggregateRequest::from(&aggregation()?);
         let answers = self.shards.iter().cloned().map(|mut shard| async move {
             let request = shard.request(asked);
-            shard.client.aggregate(request).await.map_err(|status| ours(&status))
+            shard.client.aggregate(request).await.map_err(ours)
         });
         for answer in try_join_all(answers).await? {
             reads.aggregate(&aggregate_of(AGGREGATED, answer.get_ref()));

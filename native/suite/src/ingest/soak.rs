@@ -11,6 +11,7 @@ use boundary_bench_kernel::load::{Load, Requester, run_load};
 use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use super::MOST_BATCH;
 pub use super::soak_client::SoakEncoding;
 use super::soak_client::{INGEST, SoakClient};
 use crate::requests::runtime;
@@ -20,8 +21,6 @@ const REST: Duration = Duration::from_millis(10);
 
 /// The most workers of a soak; a larger number is taken for a mistake.
 const MOST_WORKERS: u32 = 10_000;
-/// The most points of a request; a larger number is taken for a mistake.
-const MOST_BATCH: u32 = 500_000;
 
 /// The specification of a soak.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]

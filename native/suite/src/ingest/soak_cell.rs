@@ -71,12 +71,7 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
         ("soak_columnar", RequestLane::Batch) => SoakEncoding::Columnar,
         ("soak_rows", RequestLane::Batch) => SoakEncoding::Rows,
         ("soak_lines", RequestLane::Batch) => SoakEncoding::Lines,
-        _ => {
-            return Err(Error::InvalidArgument(format!(
-                "the family ingest has no requests for {} on the lane {:?}",
-                spec.workload, spec.lane
-            )));
-        }
+        _ => return Err(spec.unknown("ingest")),
     };
     runtime()?.block_on(PointsQuery::new(&spec.url)?.create_database(DATABASE))?;
     cancel.check()?;

@@ -9,7 +9,7 @@ use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request, Resp
 use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::family;
+use super::{family, room};
 
 /// The time-out of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -80,9 +80,7 @@ impl Encoder {
             Self::Rows(writer) => writer.most_bytes(values.len(), true),
             Self::Lines(head) => head.most_bytes(values.len()),
         };
-        if body.len() < needed {
-            body.resize(needed, 0);
-        }
+        let body = room(body, needed);
         Ok(match self {
             Self::Columnar(writer) => writer.encode(values, Some(times), body)?,
             Self::Rows(writer) => writer.encode(values, Some(times), body)?,

@@ -14,7 +14,7 @@ use boundary_bench_kernel::{Error, Result};
 use boundary_bench_point_store::{Database, Entry, Registry, Wal, read_entry, replay};
 
 use super::reader::Reader;
-use super::{InputBatch, MILLISECOND, Stage, StageSpec, columns_writer, line_head};
+use super::{InputBatch, MILLISECOND, Stage, StageSpec, columns_writer, line_head, room};
 
 const LINES: ReadOptions = ReadOptions { precision: Precision::Milliseconds, now: 0, most_points: MOST_POINTS };
 
@@ -207,12 +207,4 @@ impl Work {
         }
         Ok(())
     }
-}
-
-/// Grows the buffer to at least `needed` bytes.
-fn room(memory: &mut Vec<u8>, needed: usize) -> &mut [u8] {
-    if memory.len() < needed {
-        memory.resize(needed, 0);
-    }
-    memory
 }

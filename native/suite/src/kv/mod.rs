@@ -38,7 +38,7 @@ struct Family {
 }
 
 fn family() -> Result<&'static Family> {
-    static FAMILY: FamilyPart<Family> = FamilyPart::new("kv", |part| Family::deserialize(part));
+    static FAMILY: FamilyPart<Family> = FamilyPart::new("kv");
     FAMILY.get()
 }
 
@@ -61,21 +61,15 @@ enum Work {
 
 impl Work {
     fn of(spec: &RequestSpec) -> Result<Self> {
-        let work = match (spec.workload.as_str(), spec.lane) {
+        Ok(match (spec.workload.as_str(), spec.lane) {
             ("get", RequestLane::Call) if spec.batch == 1 => Self::Get,
             ("set", RequestLane::Call) if spec.batch == 1 => Self::Set,
             ("get", RequestLane::Batch) => Self::Get,
             ("set", RequestLane::Batch) => Self::Set,
             ("mget", RequestLane::Batch) => Self::Mget,
             ("mset", RequestLane::Batch) => Self::Mset,
-            _ => {
-                return Err(Error::InvalidArgument(format!(
-                    "the family kv has no workload {} on the lane {:?} with batches of {}",
-                    spec.workload, spec.lane, spec.batch
-                )));
-            }
-        };
-        Ok(work)
+            _ => return Err(spec.unknown("kv")),
+        })
     }
 
     fn writes(self) -> bool {
@@ -91,11 +85,6 @@ impl Work {
             Self::Mset => "MSET",
         }
     }
-}
-
-/// The index of an operation's key and value in the input.
-fn index_of(operation: u64) -> usize {
-    usize::try_from(operation).unwrap_or(usize::MAX)
 }
 
 /// The keys of a cell and, if it writes, their values. Made beforehand, since making the input is not measured.
@@ -138,13 +127,12 @@ impl<C, R> KvRequester<C, R> {
 
 impl<C: Connection, R: Reader> Requester for KvRequester<C, R> {
     async fn request(&mut self, index: u64) -> Result<()> {
-        let operations = self.spec.operations_of(index);
-        let range = index_of(operations.start)..index_of(operations.end);
+        let range = self.spec.places_of(index);
         let keys = &self.input.keys[range.clone()];
         let values = if self.work.writes() { &self.input.values[range] } else { &[] };
-        let Self { connection, reader, .. } = self;
-        reader.begin(operations);
-        match (self.work, self.spec.lane) {
+        let Self { connection, spec, reader, .. } = self;
+        reader.begin(spec.operations_of(index));
+        match (self.work, spec.lane) {
             (Work::Get, RequestLane::Call) => connection.get(&keys[0], reader).await,
             (Work::Set, RequestLane::Call) => connection.set(&keys[0], &values[0]).await,
             (Work::Get, RequestLane::Batch) => connection.get_many(keys, reader).await,

@@ -78,7 +78,8 @@ pub(crate) struct RedisCrate {
     pipeline: Pipeline,
 }
 
-fn ours(error: &RedisError) -> Error {
+#[expect(clippy::needless_pass_by_value, reason = "map_err hands over the error")]
+fn ours(error: RedisError) -> Error {
     if error.is_timeout() {
         Error::Timeout(error.to_string())
     } else if error.is_unrecoverable_error() {
@@ -118,7 +119,7 @@ impl RedisCrate {
     }
 
     async fn call(&mut self) -> Result<Value> {
-        self.command.query_async(&mut self.connection).await.map_err(|error| ours(&error))
+        self.command.query_async(&mut self.connection).await.map_err(ours)
     }
 
     /// Sends the commands of the pipeline in the crate's way for this connection, and returns their answers in order.
@@ -133,7 +134,7 @@ impl RedisCrate {
                 try_join_all(sent).await
             }
         };
-        answers.map_err(|error| ours(&error))
+        answers.map_err(ours)
     }
 }
 
@@ -153,15 +154,15 @@ impl Connection for RedisCrate {
         if let Some(password) = &url.password {
             login = login.set_password(password);
         }
-        let info = address.into_connection_info().map_err(|error| ours(&error))?;
+        let info = address.into_connection_info().map_err(ours)?;
         let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true)).set_redis_settings(login);
         if url.cluster == Some(true) {
-            return Ok(Self::over(Handle::Cluster(open_cluster(info).await.map_err(|error| ours(&error))?)));
+            return Ok(Self::over(Handle::Cluster(open_cluster(info).await.map_err(ours)?)));
         }
-        let client = Client::open(info).map_err(|error| ours(&error))?;
+        let client = Client::open(info).map_err(ours)?;
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
         let connection = client.get_multiplexed_async_connection_with_config(&config).await;
-        let connection = connection.map_err(|error| ours(&error))?;
+        let connection = connection.map_err(ours)?;
         Ok(Self::over(Handle::Single(connection)))
     }
 

@@ -82,7 +82,7 @@ impl Family {
 
 /// The family `rest` of the matrix.
 pub(super) fn family() -> Result<&'static Family> {
-    static FAMILY: FamilyPart<Family> = FamilyPart::new("rest", |part| Family::deserialize(part));
+    static FAMILY: FamilyPart<Family> = FamilyPart::new("rest");
     FAMILY.get()
 }
 

@@ -55,35 +55,17 @@ enum Work {
     PushDown,
 }
 
-/// A server and how to reach it.
-#[derive(Clone)]
-struct Server {
-    address: Address,
+/// The place of a server, with the key of its address in the headers: `http://:key@host:4406`.
+fn place_of(server: &Address, options: &HttpOptions) -> Result<Place> {
+    let key = server.secret.as_ref().map(|key| format!("x-api-key: {key}\r\n"));
+    let headers = format!("content-type: application/json\r\n{}", key.unwrap_or_default());
+    let options =
+        HttpOptions { headers, trust: server.trust.clone(), most_bytes: server.most_bytes, ..options.clone() };
+    Place::new(server.url.clone(), options)
 }
 
-impl Server {
-    /// The server of a URL, which may hold the key as its password: `http://:key@host:4406`.
-    fn of(url: &str) -> Result<Self> {
-        Ok(Self { address: url.parse()? })
-    }
-
-    fn place(&self, options: &HttpOptions) -> Result<Place> {
-        let key = self.address.secret.as_ref().map(|key| format!("x-api-key: {key}\r\n"));
-        let headers = format!("content-type: application/json\r\n{}", key.unwrap_or_default());
-        Place::new(
-            self.address.url.clone(),
-            HttpOptions {
-                headers,
-                trust: self.address.trust.clone(),
-                most_bytes: self.address.most_bytes,
-                ..options.clone()
-            },
-        )
-    }
-
-    fn client(&self, options: &HttpOptions) -> Result<HttpClient> {
-        Ok(HttpClient::new(Arc::new(self.place(options)?)))
-    }
+fn client_of(server: &Address, options: &HttpOptions) -> Result<HttpClient> {
+    Ok(HttpClient::new(Arc::new(place_of(server, options)?)))
 }
 
 /// The body of a successful response; an error for any other.
@@ -204,7 +186,7 @@ impl<C: Connection> Requester for RestRequester<C> {
 struct RestCell<C> {
     spec: Arc<RequestSpec>,
     /// The servers, which are assigned to the threads in turn.
-    servers: Vec<Server>,
+    servers: Vec<Address>,
     input: Arc<Inputs>,
     work: Work,
     expected: Checksum,
@@ -217,7 +199,7 @@ pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> R
     let is_aggregation = spec.workload.starts_with("aggregation.");
     let reads = Input::of(family, if is_aggregation { "pkread" } else { &spec.workload })?;
     let input = Inputs { reads, aggregation: Requests::of(&family.aggregation) };
-    let servers = spec.url.split(',').map(Server::of).collect::<Result<Vec<_>>>()?;
+    let servers = spec.url.split(',').map(str::parse).collect::<Result<Vec<Address>>>()?;
     let first = servers.first().ok_or_else(|| Error::InvalidArgument("there is no URL".to_owned()))?;
     let work = match (spec.workload.starts_with("batchpkread"), spec.lane) {
         (_, RequestLane::Call) if is_aggregation && spec.batch == 1 => match spec.setting.as_deref() {
@@ -227,12 +209,7 @@ pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> R
         (true, RequestLane::Batch) => Work::Batch(spec.batch),
         (false, RequestLane::Call) if spec.batch == 1 => Work::Call,
         (false, RequestLane::Batch) if !is_aggregation => Work::Many,
-        _ => {
-            return Err(Error::InvalidArgument(format!(
-                "the family rest has no workload {} on the lane {:?} with batches of {}",
-                spec.workload, spec.lane, spec.batch
-            )));
-        }
+        _ => return Err(spec.unknown("rest")),
     };
     let (work, expected) = match work {
         Work::Pull | Work::PushDown => {
@@ -262,8 +239,9 @@ pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> R
 }
 
 /// Sends the cell's request once, to find out whether the table exists, and the most operations that the server takes in a batch.
-fn probe(server: &Server, input: &Input, work: Work, family: &Family, version: Version) -> Result<Work> {
-    let mut client = server.client(&HttpOptions { timeout: Some(PROBE_TIMEOUT), version, ..HttpOptions::default() })?;
+fn probe(server: &Address, input: &Input, work: Work, family: &Family, version: Version) -> Result<Work> {
+    let mut client =
+        client_of(server, &HttpOptions { timeout: Some(PROBE_TIMEOUT), version, ..HttpOptions::default() })?;
     let (mut text, mut sums) = (String::new(), Sums::default());
     runtime()?.block_on(async {
         let Work::Batch(asked) = work else {
@@ -291,8 +269,8 @@ fn probe(server: &Server, input: &Input, work: Work, family: &Family, version: V
 }
 
 /// The number of rows of `lineitem` on the server.
-fn count_rows(server: &Server, requests: &Requests) -> Result<u64> {
-    let mut client = server.client(&HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
+fn count_rows(server: &Address, requests: &Requests) -> Result<u64> {
+    let mut client = client_of(server, &HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
     let request = Request::post(aggregation::SQL_PATH, requests.count.as_bytes());
     runtime()?.block_on(client.call(&request, |response| aggregation::count_of(body(&response)?)))
 }
@@ -314,7 +292,7 @@ impl<C: Connection> RestCell<C> {
         self.spec.runtime()?.block_on(async {
             let mut connections = Vec::new();
             for (_, server) in (0..self.spec.threads).zip(self.servers.iter().cycle()) {
-                let place = Arc::new(server.place(&options)?);
+                let place = Arc::new(place_of(server, &options)?);
                 let client = C::open(&place).await?;
                 connections.push(RestRequester {
                     place,
@@ -370,9 +348,10 @@ mod tests {
 
     #[test]
     fn the_key_of_a_url_becomes_a_header() {
-        let place = Server::of("http://:a%2Fb.c@h:4406/x").unwrap().place(&HttpOptions::default()).unwrap();
+        let address: Address = "http://:a%2Fb.c@h:4406/x".parse().unwrap();
+        let place = place_of(&address, &HttpOptions::default()).unwrap();
         assert_eq!(place.url().to_string(), "http://h:4406/x");
         assert_eq!(place.options().headers, "content-type: application/json\r\nx-api-key: a/b.c\r\n");
-        assert_eq!(Server::of("http://:%x@h").err().unwrap().code(), "BB_INVALID_ARGUMENT");
+        assert_eq!("http://:%x@h".parse::<Address>().err().unwrap().code(), "BB_INVALID_ARGUMENT");
     }
 }

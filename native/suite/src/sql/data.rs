@@ -3,7 +3,37 @@
 use std::fmt::Write;
 
 use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
+use boundary_bench_kernel::Result;
 use boundary_bench_mysql::{Cell, Rows};
+
+/// A row of one of the family's tables.
+pub(super) trait TableRow<const COLUMNS: usize>: Sync {
+    fn cells(&self) -> [Cell<'_>; COLUMNS];
+
+    /// The size of the row in an insert, as [`Rows::size`] has it.
+    fn size(&self) -> usize;
+}
+
+/// The rows of one insert.
+pub(super) struct TableRows<'a, Row, const COLUMNS: usize>(pub(super) &'a [Row]);
+
+impl<Row: TableRow<COLUMNS>, const COLUMNS: usize> Rows for TableRows<'_, Row, COLUMNS> {
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn width(&self) -> usize {
+        COLUMNS
+    }
+
+    fn size(&self, row: usize) -> usize {
+        self.0[row].size()
+    }
+
+    fn visit(&self, row: usize, visit: &mut dyn FnMut(Cell<'_>) -> Result<()>) -> Result<()> {
+        self.0[row].cells().into_iter().try_for_each(visit)
+    }
+}
 
 /// A row of `bench_users`.
 pub(crate) struct User {
@@ -26,8 +56,10 @@ impl User {
             email: format!("u{id}@b.local"),
         }
     }
+}
 
-    pub(super) fn cells(&self) -> [Cell<'_>; 6] {
+impl TableRow<6> for User {
+    fn cells(&self) -> [Cell<'_>; 6] {
         [
             int(self.id),
             Cell::Text(&self.name),
@@ -37,30 +69,9 @@ impl User {
             Cell::Text(&self.email),
         ]
     }
-}
 
-/// The users of one insert.
-pub(super) struct Users<'a>(pub(super) &'a [User]);
-
-impl Rows for Users<'_> {
-    fn count(&self) -> usize {
-        self.0.len()
-    }
-
-    fn width(&self) -> usize {
-        6
-    }
-
-    fn size(&self, row: usize) -> usize {
-        64 + self.0[row].name.len() + self.0[row].email.len()
-    }
-
-    fn visit(
-        &self,
-        row: usize,
-        visit: &mut dyn FnMut(Cell<'_>) -> boundary_bench_kernel::Result<()>,
-    ) -> boundary_bench_kernel::Result<()> {
-        self.0[row].cells().into_iter().try_for_each(visit)
+    fn size(&self) -> usize {
+        64 + self.name.len() + self.email.len()
     }
 }
 
@@ -76,9 +87,15 @@ impl Sbtest {
     pub(super) fn of(id: u64, rows: u64) -> Self {
         Self { id, k: k_of(id, rows), c: c_of(id, 0), pad: groups(5, |group| id * 6007 + group * 15_485_863) }
     }
+}
 
-    pub(super) fn cells(&self) -> [Cell<'_>; 4] {
+impl TableRow<4> for Sbtest {
+    fn cells(&self) -> [Cell<'_>; 4] {
         [int(self.id), int(self.k), Cell::Text(&self.c), Cell::Text(&self.pad)]
+    }
+
+    fn size(&self) -> usize {
+        256
     }
 }
 
@@ -94,31 +111,6 @@ pub(super) fn c_of(id: u64, version: u64) -> String {
 fn groups(count: u64, number: impl Fn(u64) -> u64) -> String {
     let groups: Vec<String> = (0..count).map(|group| format!("{:011}", number(group) % 100_000_000_000)).collect();
     groups.join("-")
-}
-
-/// The rows of sysbench's table of one insert.
-pub(super) struct SbtestRows<'a>(pub(super) &'a [Sbtest]);
-
-impl Rows for SbtestRows<'_> {
-    fn count(&self) -> usize {
-        self.0.len()
-    }
-
-    fn width(&self) -> usize {
-        4
-    }
-
-    fn size(&self, _row: usize) -> usize {
-        256
-    }
-
-    fn visit(
-        &self,
-        row: usize,
-        visit: &mut dyn FnMut(Cell<'_>) -> boundary_bench_kernel::Result<()>,
-    ) -> boundary_bench_kernel::Result<()> {
-        self.0[row].cells().into_iter().try_for_each(visit)
-    }
 }
 
 pub(super) fn int(value: u64) -> Cell<'static> {

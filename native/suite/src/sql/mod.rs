@@ -19,10 +19,10 @@ use boundary_bench_kernel::load::{Load, Requester, run_load};
 use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_mysql::{Failure, SqlSession, Url};
 
-use self::data::{Sbtest, SbtestRows, Sums, User, Users};
+use self::data::{Sbtest, Sums, TableRow, TableRows, User};
 pub(crate) use self::mysql_async_crate::MysqlAsync;
 pub(crate) use self::ours::Ours;
-use self::plan::{Kind, Plan, Step, TableName, Transaction, Turn, family};
+use self::plan::{Kind, Part, Plan, Step, TableName, Transaction, Turn, family};
 use self::reader::{AnswerReader, RowsCheck};
 use self::session::Session;
 use crate::requests::{RequestCell, RequestLane, RequestSpec};
@@ -147,11 +147,11 @@ impl Shared {
         match name {
             TableName::Users => {
                 let rows: Vec<User> = (1..=entry.rows).map(User::of).collect();
-                session.insert_rows(&self.table_name, &entry.columns, &Users(&rows)).await?;
+                session.insert_rows(&self.table_name, &entry.columns, &TableRows(&rows)).await?;
             }
             TableName::Sbtest => {
                 let rows: Vec<Sbtest> = (1..=entry.rows).map(|id| Sbtest::of(id, entry.rows)).collect();
-                session.insert_rows(&self.table_name, &entry.columns, &SbtestRows(&rows)).await?;
+                session.insert_rows(&self.table_name, &entry.columns, &TableRows(&rows)).await?;
             }
         }
         Ok(())
@@ -318,138 +318,75 @@ impl<S: Session, R: AnswerReader> Requester for SqlRequester<S, R> {
         let (spec, plan) = (&shared.spec, &shared.plan);
         let by_sample = plan.transaction == Some(Transaction::Sample);
         if by_sample && index == self.thread {
-            self.text("BEGIN").await?;
+            self.run(&shared, Part::Text("BEGIN")).await?;
         }
-        let operations = spec.operations_of(index);
+        let (operations, thread) = (spec.operations_of(index), self.thread);
+        let statements = || operations.clone().flat_map(|operation| plan.statements(operation, thread));
         if let [step] = plan.steps.as_slice()
             && step.kind == Kind::Rows
         {
-            self.insert_rows(&shared, step, operations).await?;
+            self.insert_rows(&shared, step, index).await?;
         } else if spec.lane == RequestLane::Batch {
-            for operation in operations.clone() {
-                self.each(&shared, operation, Self::queue)?;
+            for part in statements() {
+                self.queue(&shared, part)?;
             }
-            for operation in operations {
-                self.answers(&shared, operation).await?;
+            for part in statements() {
+                self.answer(&shared, part).await?;
             }
         } else {
-            for operation in operations {
-                self.one_by_one(&shared, operation).await?;
+            for part in statements() {
+                self.run(&shared, part).await?;
             }
         }
         if by_sample && index + u64::from(spec.threads) >= spec.requests() {
-            self.text("COMMIT").await?;
+            self.run(&shared, Part::Text("COMMIT")).await?;
         }
         Ok(())
     }
 }
 
-/// A statement of an operation: that of a step, or the one that begins or ends the transaction.
-#[derive(Clone, Copy)]
-enum Part<'a> {
-    Text(&'static str),
-    Step(usize, &'a Step, Turn),
-}
-
 impl<S: Session, R: AnswerReader> SqlRequester<S, R> {
-    /// Runs a statement that begins or ends a transaction.
-    async fn text(&mut self, sql: &str) -> Result<()> {
-        self.session.queue_text(sql);
-        self.session.answer(None, &mut self.reader).await.map(drop)
-    }
-
-    /// Visits the statements of an operation in their order.
-    fn each(
-        &mut self,
-        shared: &Shared,
-        operation: u64,
-        mut visit: impl FnMut(&mut Self, &Shared, Part<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let is_transaction = shared.plan.transaction == Some(Transaction::Operation);
-        if is_transaction {
-            visit(self, shared, Part::Text("BEGIN"))?;
-        }
-        for (index, step) in shared.plan.steps.iter().enumerate() {
-            for time in 0..step.times {
-                let turn = Turn { operation, number: operation * step.times + time, thread: self.thread };
-                visit(self, shared, Part::Step(index, step, turn))?;
-            }
-        }
-        if is_transaction { visit(self, shared, Part::Text("COMMIT")) } else { Ok(()) }
+    /// Sends a statement, and reads its answer.
+    async fn run(&mut self, shared: &Shared, part: Part<'_>) -> Result<()> {
+        self.queue(shared, part)?;
+        self.answer(shared, part).await
     }
 
     fn queue(&mut self, shared: &Shared, part: Part<'_>) -> Result<()> {
+        let session = &mut self.session;
         let (index, step, turn) = match part {
             Part::Text(sql) => {
-                self.session.queue_text(sql);
+                session.queue_text(sql);
                 return Ok(());
             }
             Part::Step(index, step, turn) => (index, step, turn),
         };
-        let session = &mut self.session;
         match (step.kind, &self.prepared[index]) {
             (Kind::Prepared, Some(prepared)) => {
                 shared.plan.with_parameters(step.parameters, turn, &shared.users, |cells| {
                     session.queue(prepared, cells.iter().copied())
                 })?;
             }
-            (Kind::Literal, _) => {
-                let sql = shared.plan.literal(step, turn);
-                session.queue_text(&sql);
-            }
+            (Kind::Literal, _) => session.queue_text(&shared.plan.literal(step, turn)),
             (Kind::Ping, _) => session.queue_ping(),
             _ => session.queue_text(&step.sql),
         }
         Ok(())
     }
 
-    /// Reads the answers to the statements of one operation.
-    async fn answers(&mut self, shared: &Shared, operation: u64) -> Result<()> {
-        let is_transaction = shared.plan.transaction == Some(Transaction::Operation);
-        if is_transaction {
-            self.session.answer(None, &mut self.reader).await?;
-        }
-        for (index, step) in shared.plan.steps.iter().enumerate() {
-            for time in 0..step.times {
-                let turn = Turn { operation, number: operation * step.times + time, thread: self.thread };
-                self.answer(shared, index, turn).await?;
-            }
-        }
-        if is_transaction {
-            self.session.answer(None, &mut self.reader).await?;
-        }
-        Ok(())
-    }
-
-    async fn answer(&mut self, shared: &Shared, step: usize, turn: Turn) -> Result<()> {
+    async fn answer(&mut self, shared: &Shared, part: Part<'_>) -> Result<()> {
+        let Part::Step(index, step, turn) = part else {
+            return self.session.answer(None, &mut self.reader).await.map(drop);
+        };
         let rows_before = self.reader.rows();
-        let affected = self.session.answer(self.prepared[step].as_ref(), &mut self.reader).await?;
+        let affected = self.session.answer(self.prepared[index].as_ref(), &mut self.reader).await?;
         let is_empty = self.reader.rows() == rows_before;
-        self.reader.end(&shared.plan, (&shared.plan.steps[step], turn), is_empty, affected)
-    }
-
-    async fn one_by_one(&mut self, shared: &Shared, operation: u64) -> Result<()> {
-        let is_transaction = shared.plan.transaction == Some(Transaction::Operation);
-        if is_transaction {
-            self.text("BEGIN").await?;
-        }
-        for (index, step) in shared.plan.steps.iter().enumerate() {
-            for time in 0..step.times {
-                let turn = Turn { operation, number: operation * step.times + time, thread: self.thread };
-                self.queue(shared, Part::Step(index, step, turn))?;
-                self.answer(shared, index, turn).await?;
-            }
-        }
-        if is_transaction {
-            self.text("COMMIT").await?;
-        }
-        Ok(())
+        self.reader.end(&shared.plan, (step, turn), is_empty, affected)
     }
 
     /// Inserts the rows of a request at once: in the fastest way that the server has, or as parameters of one statement.
-    async fn insert_rows(&mut self, shared: &Shared, step: &Step, operations: std::ops::Range<u64>) -> Result<()> {
-        let at = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        let users = &shared.users[at(operations.start)..at(operations.end)];
+    async fn insert_rows(&mut self, shared: &Shared, step: &Step, index: u64) -> Result<()> {
+        let users = &shared.users[shared.spec.places_of(index)];
         let prepared = self.multi_row.iter().find(|(rows, _)| *rows == users.len());
         let taken = if let Some((_, prepared)) = prepared {
             self.session.queue(prepared, users.iter().flat_map(User::cells))?;
@@ -458,7 +395,8 @@ impl<S: Session, R: AnswerReader> SqlRequester<S, R> {
             let columns = shared.plan.table.as_ref().map(|(_, entry)| entry.columns.as_slice()).unwrap_or_default();
             self.session.insert_users(&shared.table_name, columns, users).await?
         };
-        let turn = Turn { operation: operations.start, number: operations.start, thread: self.thread };
+        let first = shared.spec.operations_of(index).start;
+        let turn = Turn { operation: first, number: first, thread: self.thread };
         self.reader.end(&shared.plan, (step, turn), true, taken)
     }
 }

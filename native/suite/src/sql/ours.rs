@@ -3,7 +3,7 @@
 use boundary_bench_kernel::Result;
 use boundary_bench_mysql::{Cell, Prepared, RowView, SqlSession, Url};
 
-use super::data::{User, Users};
+use super::data::{TableRows, User};
 use super::reader::Reader;
 use super::session::Session;
 use super::unsupported;
@@ -41,7 +41,7 @@ impl Session for Ours {
     }
 
     async fn insert_users(&mut self, table: &str, columns: &[String], users: &[User]) -> Result<u64> {
-        Ok(self.0.insert_rows(table, columns, &Users(users)).await?)
+        Ok(self.0.insert_rows(table, columns, &TableRows(users)).await?)
     }
 }
 

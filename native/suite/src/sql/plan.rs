@@ -8,7 +8,7 @@ use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::Cell;
 use serde::Deserialize;
 
-use super::data::{Sbtest, Sums, User, c_of, int, k_of, shown};
+use super::data::{Sbtest, Sums, TableRow, User, c_of, int, k_of, shown};
 use crate::matrix::FamilyPart;
 use crate::requests::RequestSpec;
 
@@ -160,6 +160,13 @@ pub(super) struct Turn {
     pub(super) thread: u64,
 }
 
+/// A statement of an operation: that of a step, or the one that begins or ends the transaction.
+#[derive(Clone, Copy)]
+pub(super) enum Part<'a> {
+    Text(&'static str),
+    Step(usize, &'a Step, Turn),
+}
+
 /// The answer to one run of a statement.
 pub(super) enum Answer {
     /// The users of these ids.
@@ -185,7 +192,7 @@ impl Answer {
 
 /// The family `sql` of the matrix.
 pub(super) fn family() -> Result<&'static Family> {
-    static FAMILY: FamilyPart<Family> = FamilyPart::new("sql", |part| Family::deserialize(part));
+    static FAMILY: FamilyPart<Family> = FamilyPart::new("sql");
     FAMILY.get()
 }
 
@@ -221,6 +228,16 @@ impl Plan {
             operations: spec.operations,
             threads: spec.threads.into(),
         })
+    }
+
+    /// The statements of an operation in their order, where this thread runs it.
+    pub(super) fn statements(&self, operation: u64, thread: u64) -> impl Iterator<Item = Part<'_>> {
+        let bound = |sql| (self.transaction == Some(Transaction::Operation)).then_some(Part::Text(sql));
+        let steps = self.steps.iter().enumerate().flat_map(move |(index, step)| {
+            let turn = move |time| Turn { operation, number: operation * step.times + time, thread };
+            (0..step.times).map(move |time| Part::Step(index, step, turn(time)))
+        });
+        bound("BEGIN").into_iter().chain(steps).chain(bound("COMMIT"))
     }
 
     /// Calls `run` with the parameters of one run of a step; `users` holds the users to insert, by operation.

@@ -13,7 +13,7 @@ use hyperdb_api::{AsyncConnection, Connection, CreateMode};
 
 pub use insert::{ROWS_OF_A_SEND, insert_chunks, insert_chunks_of_threads, insert_ipc, insert_rows};
 pub use query::{
-    RowShape, aggregate, each_batch, each_chunk, each_chunk_async, measurement, read_arrow, read_columns, read_rows,
+    aggregate, each_batch, each_chunk, each_chunk_async, measurement, read_arrow, read_columns, read_rows,
     read_rows_async,
 };
 

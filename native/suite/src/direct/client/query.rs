@@ -11,15 +11,7 @@ use hyperdb_api::grpc::{GrpcClient, GrpcConnectionAsync};
 use hyperdb_api::{AsyncConnection, Row, RowValue};
 
 use super::{Session, refused};
-
-/// The columns of a query's rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RowShape {
-    /// `id, sensor_id, value, timestamp`.
-    Measurements,
-    /// `sensor_id, count, avg, min, max`.
-    Aggregates,
-}
+use crate::dimensions::Workload;
 
 /// Visits the rows of a query chunk by chunk (`execute_query`, `next_chunk`).
 ///
@@ -49,12 +41,12 @@ pub async fn each_chunk_async(
     Ok(())
 }
 
-/// Reads the rows of a query by [`each_chunk`], and adds up all values.
+/// Reads the rows of the query of a workload by [`each_chunk`], and adds up all values.
 ///
 /// # Errors
 /// [`Error::Engine`]; [`Error::SchemaMismatch`] if the rows have other columns or a null.
-pub fn read_rows(connection: &Session, sql: &str, shape: RowShape) -> Result<Checksum> {
-    let mut sums = Sums::new(shape);
+pub fn read_rows(connection: &Session, sql: &str, workload: Workload) -> Result<Checksum> {
+    let mut sums = Sums::new(workload);
     each_chunk(connection, sql, |rows| sums.add(rows))?;
     Ok(sums.into())
 }
@@ -63,8 +55,8 @@ pub fn read_rows(connection: &Session, sql: &str, shape: RowShape) -> Result<Che
 ///
 /// # Errors
 /// The same errors as [`read_rows`].
-pub async fn read_rows_async(connection: &AsyncConnection, sql: &str, shape: RowShape) -> Result<Checksum> {
-    let mut sums = Sums::new(shape);
+pub async fn read_rows_async(connection: &AsyncConnection, sql: &str, workload: Workload) -> Result<Checksum> {
+    let mut sums = Sums::new(workload);
     each_chunk_async(connection, sql, |rows| sums.add(rows)).await?;
     Ok(sums.into())
 }
@@ -120,10 +112,10 @@ enum Sums {
 }
 
 impl Sums {
-    fn new(shape: RowShape) -> Self {
-        match shape {
-            RowShape::Measurements => Self::Measurements(MeasurementSums::default()),
-            RowShape::Aggregates => Self::Aggregates(no_aggregates()),
+    fn new(workload: Workload) -> Self {
+        match workload {
+            Workload::QueryAggregation => Self::Aggregates(no_aggregates()),
+            _ => Self::Measurements(MeasurementSums::default()),
         }
     }
 
