@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use boundary_bench_engine::frame;
 use boundary_bench_engine::lanes::reader::{QueryReader, Ready};
 use boundary_bench_engine::lanes::statement::BoundStatement;
 use boundary_bench_engine::slab::Slab;
@@ -66,14 +67,14 @@ pub struct FrameReader {
 
 impl FrameReader {
     pub async fn start(query: BoundStatement, options: QueryOptions) -> napi::Result<Self> {
-        let reader = QueryReader::start_bound(query, options, |stream| stream.next_frame()).await.map_err(js)?;
+        let reader = QueryReader::start_bound(query, options, |batch| frame::encode(&batch)).await.map_err(js)?;
         Ok(Self { reader: Arc::new(reader) })
     }
 
     /// Starts a query of which the thread that asks for a frame makes it.
     pub async fn start_on_demand(engine: Arc<dyn Engine>, sql: String, options: QueryOptions) -> napi::Result<Self> {
         let (stream, options) = blocking(move || Ok((engine.query(&sql, &options)?, options))).await?;
-        let reader = QueryReader::on_demand(stream, options, |stream| stream.next_frame());
+        let reader = QueryReader::on_demand(stream, options, |batch| frame::encode(&batch));
         Ok(Self { reader: Arc::new(reader) })
     }
 }
@@ -127,7 +128,7 @@ pub struct NaiveReader {
 
 impl NaiveReader {
     pub async fn start(engine: Arc<dyn Engine>, sql: String, options: QueryOptions) -> napi::Result<Self> {
-        let reader = QueryReader::start(engine, sql, options, |stream| stream.next_batch()).await.map_err(js)?;
+        let reader = QueryReader::start(engine, sql, options, Ok).await.map_err(js)?;
         Ok(Self { reader: Arc::new(reader) })
     }
 }

@@ -11,7 +11,6 @@ use arrow_array::{
 };
 use arrow_select::concat::concat_batches;
 
-use crate::frame;
 use crate::table::{Column, SqlType, TableDefinition};
 use crate::{CreateMode, Engine, QueryOptions, Statement, Value};
 use boundary_bench_kernel::cancel::CancelToken;
@@ -33,7 +32,6 @@ macro_rules! engine_contract {
             nothing_is_left_of_an_insert_that_failed,
             a_missing_table_is_named,
             batches_have_at_most_the_rows_asked_for,
-            frames_hold_what_batches_hold,
             slices_of_batches_are_inserted_as_they_are_seen,
             every_type_comes_back_with_its_nulls,
             a_number_that_the_engine_has_not_is_named_by_row_and_column,
@@ -361,54 +359,6 @@ pub fn every_type_comes_back_with_its_nulls(engine: &Arc<dyn Engine>) {
     assert_eq!(text(&found), text(&expected));
     for (found, expected) in found.columns().iter().zip(expected.columns()) {
         assert_eq!(found.null_count(), expected.null_count());
-    }
-}
-
-/// The cells of a frame, column by column; `None` for a null. See [`crate::frame`] for the layout.
-fn cells(frame: &[u8]) -> Vec<Vec<Option<&[u8]>>> {
-    let word = |at: usize| u32::from_le_bytes(*frame[at * 4..].first_chunk().unwrap()) as usize;
-    let rows = word(0);
-    let column = |index: usize| {
-        let [nulls, validity, offsets, values, length] = [0, 1, 2, 3, 4].map(|part| word(2 + 5 * index + part));
-        let offset = |row: usize| if offsets == 0 { row * (length / rows) } else { word(offsets / 4 + row) };
-        let is_null = |row: usize| validity > 0 && frame[validity + row / 8] & (1 << (row % 8)) == 0;
-        assert_eq!((0..rows).filter(|row| is_null(*row)).count(), nulls);
-        (0..rows).map(|row| (!is_null(row)).then(|| &frame[values + offset(row)..values + offset(row + 1)])).collect()
-    };
-    (0..word(1)).map(column).collect()
-}
-
-pub fn frames_hold_what_batches_hold(engine: &Arc<dyn Engine>) {
-    let types = every_type(engine.capabilities().all_floats);
-    // Once with text and bytes, and once with columns of a fixed width alone.
-    for fixed in [false, true] {
-        let types = types.iter().filter(|(sql_type, _)| !fixed || sql_type.fixed_width().is_some());
-        let (mut columns, mut arrays) = (vec![column("id", SqlType::Int, false)], vec![]);
-        for (index, (sql_type, values)) in types.enumerate() {
-            columns.push(column(&format!("c{index}"), *sql_type, true));
-            arrays.push(Arc::clone(values));
-        }
-        let table = TableDefinition { name: format!("fixed_{fixed}"), columns };
-        engine.create_table(&table, CreateMode::Create).unwrap();
-        let batch = |start: i32| {
-            let ids: ArrayRef = Arc::new(Int32Array::from_iter_values(start..start + 6));
-            RecordBatch::try_new(table.to_arrow(), [&[ids][..], &arrays].concat()).unwrap()
-        };
-        // More rows than DuckDB has in a vector, some parts of which have no nulls.
-        let batches: Vec<_> = (0..700).map(|index| batch(6 * index)).collect();
-        let first_rows: Vec<_> = (0..2100).map(|index| batch(6 * (700 + index)).slice(0, 1)).collect();
-        insert(engine, &table, &[batches, first_rows].concat());
-        let sql = format!("SELECT * FROM {}{}", table.name, in_order(engine));
-        for batch_rows in [1, 7, 1000, 2048, 5000, 1 << 40] {
-            let options = QueryOptions { batch_rows, ..QueryOptions::default() };
-            let mut stream = engine.query(&sql, &options).unwrap();
-            let mut batches = rows_by_batch(engine, &sql, batch_rows).into_iter();
-            while let Some(frame) = stream.next_frame().unwrap() {
-                let expected = frame::encode(&batches.next().unwrap()).unwrap();
-                assert_eq!(cells(frame.as_slice()), cells(expected.as_slice()));
-            }
-            assert!(batches.next().is_none() && stream.next_frame().unwrap().is_none());
-        }
     }
 }
 

@@ -9,8 +9,6 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use crate::frame;
-use crate::slab::Slab;
 use crate::table::{Column, SqlType, TableDefinition};
 use crate::value::Value;
 use boundary_bench_kernel::cancel::CancelToken;
@@ -263,15 +261,6 @@ pub trait BatchStream: Send {
     /// # Errors
     /// [`Error::Engine`], [`Error::Cancelled`]. After an error the stream is at its end.
     fn next_batch(&mut self) -> Result<Option<RecordBatch>>;
-
-    /// The next batch as a frame, for JavaScript; `None` at the end. An engine that can write its values into a frame saves the
-    /// copy from the batch into the frame.
-    ///
-    /// # Errors
-    /// The errors of [`BatchStream::next_batch`] and of [`frame::encode`].
-    fn next_frame(&mut self) -> Result<Option<Slab>> {
-        self.next_batch()?.map(|batch| frame::encode(&batch)).transpose()
-    }
 }
 
 /// Takes the first rows of gathered batches, `most` at most, in the parts in which they lie.

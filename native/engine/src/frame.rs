@@ -29,10 +29,8 @@ use crate::slab::{BUFFER_ALIGNMENT, Slab};
 use crate::table::SqlType;
 use boundary_bench_kernel::{Error, Result};
 
-mod by_column;
 mod in_place;
 
-pub use by_column::FrameByColumn;
 pub use in_place::{FixedColumn, FrameInPlace};
 
 /// The number of header words before the first column.

@@ -11,7 +11,7 @@ use boundary_bench_engine::lanes::columns::{ColumnParts, batch_from_columns};
 use boundary_bench_engine::lanes::inserter::Inserter;
 use boundary_bench_engine::lanes::ipc::{self, IpcReader};
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
-use boundary_bench_engine::{BatchStream, CreateMode, Engine, MemoryEngine, QueryOptions};
+use boundary_bench_engine::{CreateMode, Engine, MemoryEngine, QueryOptions};
 use boundary_bench_kernel::{Error, Result};
 use proptest::prelude::*;
 
@@ -247,10 +247,7 @@ fn a_query_reader_hands_over_every_batch_and_then_ends() {
     inserter.execute().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
-        let start = |sql: &str| {
-            let pull = |stream: &mut dyn BatchStream| stream.next_batch();
-            QueryReader::start(Arc::clone(&engine), sql.to_owned(), QueryOptions::default(), pull)
-        };
+        let start = |sql: &str| QueryReader::start(Arc::clone(&engine), sql.to_owned(), QueryOptions::default(), Ok);
         let reader = start("SELECT c FROM t").await.unwrap();
         let mut rows = 0;
         while let Some(batch) = reader.next().await.unwrap() {
@@ -287,12 +284,12 @@ fn a_query_on_demand_makes_each_batch_when_it_is_asked_for_and_lets_the_engine_g
         inserter.write(numbers(start..start + 1)).unwrap();
     }
     inserter.execute().unwrap();
-    let start = |pull: fn(&mut dyn BatchStream) -> Result<Option<usize>>| {
+    let start = |transform: fn(RecordBatch) -> Result<usize>| {
         let options = QueryOptions { batch_rows: 8, ..QueryOptions::default() };
-        QueryReader::on_demand(engine.query("SELECT c FROM t", &options).unwrap(), options, pull)
+        QueryReader::on_demand(engine.query("SELECT c FROM t", &options).unwrap(), options, transform)
     };
 
-    let reader = start(|stream| Ok(stream.next_batch()?.map(|batch| batch.num_rows())));
+    let reader = start(|batch| Ok(batch.num_rows()));
     assert_eq!(reader.columns().len(), 1);
     let mut rows = 0;
     while let Ready::Result(read) = reader.try_next().unwrap() {
@@ -310,7 +307,7 @@ fn a_query_on_demand_makes_each_batch_when_it_is_asked_for_and_lets_the_engine_g
     let stream = engine.query("SELECT c FROM t", &options).unwrap();
     let cancelled = QueryReader::on_demand(stream, options, {
         let held = Arc::clone(&held);
-        move |stream| Ok(stream.next_batch()?.map(|batch| (batch.num_rows(), Arc::strong_count(&held))))
+        move |batch| Ok((batch.num_rows(), Arc::strong_count(&held)))
     });
     assert_eq!(cancelled.try_next().unwrap(), Ready::Result((1, 2)));
     cancelled.cancel();

@@ -63,8 +63,7 @@ pub(crate) fn verify(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
             verify_ipc(bytes.into_buffer(), check)
         } else if spec.flavor == Flavor::Async {
             runtime()?.block_on(async {
-                let reader =
-                    QueryReader::start(part.engine, part.sql, part.options, |stream| stream.next_batch()).await?;
+                let reader = QueryReader::start(part.engine, part.sql, part.options, Ok).await?;
                 while let Some(batch) = reader.next().await? {
                     check.add_batch(&batch)?;
                 }
@@ -127,7 +126,7 @@ async fn read_async(part: Part, clock: Clock) -> Result<Finished<Read>> {
         let bytes = written.map_err(|error| Error::Internal(error.to_string()))??;
         return read_ipc(bytes.into_buffer(), clock);
     }
-    let reader = QueryReader::start(part.engine, part.sql, part.options, |stream| stream.next_batch()).await?;
+    let reader = QueryReader::start(part.engine, part.sql, part.options, Ok).await?;
     let mut consumer = Consumer::new(part.lane, part.workload, &arrow_schema_of(reader.columns()))?;
     while let Some(batch) = reader.next().await? {
         consumer.consume(&batch)?;

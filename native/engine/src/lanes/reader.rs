@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use tokio::sync::{Mutex, mpsc};
 
 use crate::lanes::statement::BoundStatement;
@@ -25,8 +26,7 @@ pub enum Ready<T> {
     Pending,
 }
 
-/// The results of a query, each pulled from its stream by a function of the lane: batches or what is made of them. Dropping the
-/// reader ends the query.
+/// The results of a query, each made from one batch by a function of the lane. Dropping the reader ends the query.
 pub struct QueryReader<T> {
     options: QueryOptions,
     source: Source<T>,
@@ -43,11 +43,14 @@ enum Source<T> {
 
 struct OnDemand<T> {
     stream: Box<dyn BatchStream>,
-    pull: Pull<T>,
+    transform: Box<dyn FnMut(RecordBatch) -> Result<T> + Send>,
 }
 
-/// The function of a lane that pulls the next result from a stream.
-type Pull<T> = Box<dyn FnMut(&mut dyn BatchStream) -> Result<Option<T>> + Send>;
+impl<T> OnDemand<T> {
+    fn next(&mut self) -> Result<Option<T>> {
+        self.stream.next_batch()?.map(&mut self.transform).transpose()
+    }
+}
 
 impl<T: Send + 'static> QueryReader<T> {
     /// Starts a query without parameters; see [`QueryReader::start_bound`].
@@ -58,21 +61,20 @@ impl<T: Send + 'static> QueryReader<T> {
         engine: Arc<dyn Engine>,
         sql: String,
         options: QueryOptions,
-        pull: impl FnMut(&mut dyn BatchStream) -> Result<Option<T>> + Send + 'static,
+        transform: impl FnMut(RecordBatch) -> Result<T> + Send + 'static,
     ) -> Result<Self> {
         let query = BoundStatement::Text { engine, sql, parameters: Vec::new() };
-        Self::start_bound(query, options, pull).await
+        Self::start_bound(query, options, transform).await
     }
 
-    /// Starts a query and waits until its columns are known. `pull` runs on the query's thread; it returns `None` at the
-    /// end of the stream.
+    /// Starts a query and waits until its columns are known. `transform` runs on the query's thread.
     ///
     /// # Errors
     /// The errors of [`BoundStatement::query`].
     pub async fn start_bound(
         query: BoundStatement,
         options: QueryOptions,
-        mut pull: impl FnMut(&mut dyn BatchStream) -> Result<Option<T>> + Send + 'static,
+        mut transform: impl FnMut(RecordBatch) -> Result<T> + Send + 'static,
     ) -> Result<Self> {
         let (sender, receiver) = mpsc::channel(AHEAD);
         // The reader is made before the wait, so that a caller who drops this future ends the query.
@@ -89,8 +91,8 @@ impl<T: Send + 'static> QueryReader<T> {
                         if let Some(sender) = columns_sender.take() {
                             let _ = sender.send(Ok(stream.columns().to_vec()));
                         }
-                        while let Some(result) = pull(stream)? {
-                            if theirs.cancel.is_cancelled() || sender.blocking_send(Ok(result)).is_err() {
+                        while let Some(batch) = stream.next_batch()? {
+                            if theirs.cancel.is_cancelled() || sender.blocking_send(Ok(transform(batch)?)).is_err() {
                                 break;
                             }
                         }
@@ -119,11 +121,11 @@ impl<T: Send + 'static> QueryReader<T> {
     pub fn on_demand(
         stream: Box<dyn BatchStream>,
         options: QueryOptions,
-        pull: impl FnMut(&mut dyn BatchStream) -> Result<Option<T>> + Send + 'static,
+        transform: impl FnMut(RecordBatch) -> Result<T> + Send + 'static,
     ) -> Self {
         let columns = stream.columns().to_vec();
-        let query = OnDemand { stream, pull: Box::new(pull) };
-        Self { options, source: Source::OnDemand(std::sync::Mutex::new(Some(query))), columns }
+        let pull = OnDemand { stream, transform: Box::new(transform) };
+        Self { options, source: Source::OnDemand(std::sync::Mutex::new(Some(pull))), columns }
     }
 
     /// The columns of the result.
@@ -136,7 +138,7 @@ impl<T: Send + 'static> QueryReader<T> {
     /// demand.
     ///
     /// # Errors
-    /// [`Error::Cancelled`], [`Error::Engine`], and the errors of `pull`.
+    /// [`Error::Cancelled`], [`Error::Engine`], and the errors of the transform.
     pub async fn next(&self) -> Result<Option<T>> {
         self.assert_wanted()?;
         match &self.source {
@@ -145,7 +147,7 @@ impl<T: Send + 'static> QueryReader<T> {
                 None => self.options.cancel.check().map(|()| None),
                 result => result.transpose(),
             },
-            Source::OnDemand(query) => made_now(query),
+            Source::OnDemand(pull) => made_now(pull),
         }
     }
 
@@ -158,7 +160,7 @@ impl<T: Send + 'static> QueryReader<T> {
         self.assert_wanted()?;
         let receiver = match &self.source {
             Source::Ahead(receiver) => receiver,
-            Source::OnDemand(query) => return Ok(made_now(query)?.map_or(Ready::End, Ready::Result)),
+            Source::OnDemand(pull) => return Ok(made_now(pull)?.map_or(Ready::End, Ready::Result)),
         };
         let Ok(mut receiver) = receiver.try_lock() else { return Ok(Ready::Pending) };
         match receiver.try_recv() {
@@ -182,8 +184,8 @@ impl<T: Send + 'static> QueryReader<T> {
                 }
             }
             // Not by a hook of the token: the stream has one, which its drop takes away under the lock that is held then.
-            Source::OnDemand(query) => {
-                let stream = lock(query).take();
+            Source::OnDemand(pull) => {
+                let stream = lock(pull).take();
                 drop(stream);
             }
         }
@@ -195,12 +197,12 @@ impl<T: Send + 'static> QueryReader<T> {
 }
 
 /// Makes the next result. The engine is let go after the last one, and after an error.
-fn made_now<T>(query: &std::sync::Mutex<Option<OnDemand<T>>>) -> Result<Option<T>> {
-    let mut query = lock(query);
-    let Some(OnDemand { stream, pull }) = query.as_mut() else { return Ok(None) };
-    let made = pull(stream.as_mut());
+fn made_now<T>(pull: &std::sync::Mutex<Option<OnDemand<T>>>) -> Result<Option<T>> {
+    let mut pull = lock(pull);
+    let Some(running) = pull.as_mut() else { return Ok(None) };
+    let made = running.next();
     if !matches!(made, Ok(Some(_))) {
-        *query = None;
+        *pull = None;
     }
     made
 }

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::slab::Slab;
 use crate::table::{Column, SqlType};
 use crate::{BatchStream, Engine, QueryOptions, Statement, Value};
 use boundary_bench_kernel::cancel::CancelToken;
@@ -182,11 +181,5 @@ impl BatchStream for Tracked<'_> {
         let batch = self.stream.next_batch()?;
         self.has_ended |= batch.is_none();
         Ok(batch)
-    }
-
-    fn next_frame(&mut self) -> Result<Option<Slab>> {
-        let frame = self.stream.next_frame()?;
-        self.has_ended |= frame.is_none();
-        Ok(frame)
     }
 }

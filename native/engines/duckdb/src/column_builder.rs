@@ -1,4 +1,4 @@
-//! Gathers the vectors of one column in one Arrow array, or in its place in a frame; each value is copied once.
+//! Gathers the vectors of one column in one Arrow array; each value is copied once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BinaryArray, BooleanArray, StringArray};
 use arrow_buffer::{
     ArrowNativeType, BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer,
-    ScalarBuffer, ToByteSlice,
+    ScalarBuffer,
 };
 
 use super::engine_error;
@@ -23,72 +23,6 @@ const DECIMAL_38_END: i128 = 10_i128.pow(38);
 
 /// A value that does not fit its column's type: its row in the vector, and the problem.
 pub(super) type Misfit = (usize, &'static str);
-
-/// A column of a batch or a frame that is being filled.
-pub(super) trait ColumnTarget {
-    /// The number of `rows` that can be appended; `empty` says that the batch has no rows yet.
-    fn rows_that_fit(&self, vector: Vector<'_>, rows: Range<usize>, empty: bool) -> usize;
-
-    /// Appends rows of a vector.
-    fn append(&mut self, vector: Vector<'_>, rows: Range<usize>) -> std::result::Result<(), Misfit>;
-}
-
-/// Memory that values of a fixed width are appended to.
-trait FixedValues {
-    fn extend_from_slice<T: ArrowNativeType>(&mut self, values: &[T]);
-
-    fn push<T: ArrowNativeType>(&mut self, value: T) {
-        self.extend_from_slice(&[value]);
-    }
-}
-
-impl FixedValues for SlabBuffer {
-    fn extend_from_slice<T: ArrowNativeType>(&mut self, values: &[T]) {
-        SlabBuffer::extend_from_slice(self, values);
-    }
-}
-
-/// The memory of a column's values in a frame; it becomes shorter as values are appended.
-struct FrameValues<'frame>(&'frame mut [u8]);
-
-impl FixedValues for FrameValues<'_> {
-    fn extend_from_slice<T: ArrowNativeType>(&mut self, values: &[T]) {
-        let bytes = values.to_byte_slice();
-        let (place, rest) = std::mem::take(&mut self.0).split_at_mut(bytes.len());
-        place.copy_from_slice(bytes);
-        self.0 = rest;
-    }
-}
-
-/// A column of a frame, whose values take the same number of bytes each.
-pub(super) struct FrameColumn<'frame> {
-    mapping: Mapping,
-    values: FrameValues<'frame>,
-    nulls: NullBufferBuilder,
-}
-
-impl<'frame> FrameColumn<'frame> {
-    /// An empty column whose values lie in this memory, which has room for `rows` of them.
-    pub(super) fn new(mapping: Mapping, values: &'frame mut [u8], rows: usize) -> Self {
-        Self { mapping, values: FrameValues(values), nulls: NullBufferBuilder::new(rows) }
-    }
-
-    /// The nulls of all appended rows, if there are any.
-    pub(super) fn finish(self) -> Option<NullBuffer> {
-        some_nulls(self.nulls)
-    }
-}
-
-impl ColumnTarget for FrameColumn<'_> {
-    fn rows_that_fit(&self, _: Vector<'_>, rows: Range<usize>, _: bool) -> usize {
-        rows.len()
-    }
-
-    fn append(&mut self, vector: Vector<'_>, rows: Range<usize>) -> std::result::Result<(), Misfit> {
-        append_nulls(&mut self.nulls, vector, &rows);
-        append_fixed(&mut self.values, self.mapping, vector, rows)
-    }
-}
 
 enum Store {
     Fixed(SlabBuffer),
@@ -118,28 +52,8 @@ impl ColumnBuilder {
         Self { mapping, store, nulls: NullBufferBuilder::new(rows) }
     }
 
-    /// The array of all appended values.
-    pub(super) fn finish(self) -> Result<ArrayRef> {
-        let (rows, sql_type) = (self.nulls.len(), self.mapping.sql_type);
-        let nulls = some_nulls(self.nulls);
-        Ok(match self.store {
-            Store::Bits(mut bits) => Arc::new(BooleanArray::new(bits.finish(), nulls)),
-            Store::Fixed(buffer) => fixed_array(sql_type, rows, buffer.finish(), nulls).map_err(engine_error)?,
-            Store::Bytes { offsets, data } => {
-                let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-                let data = Buffer::from_vec(data);
-                if sql_type == SqlType::Text {
-                    Arc::new(StringArray::try_new(offsets, data, nulls).map_err(engine_error)?)
-                } else {
-                    Arc::new(BinaryArray::try_new(offsets, data, nulls).map_err(engine_error)?)
-                }
-            }
-        })
-    }
-}
-
-impl ColumnTarget for ColumnBuilder {
-    fn rows_that_fit(&self, vector: Vector<'_>, rows: Range<usize>, empty: bool) -> usize {
+    /// The number of `rows` that can be appended to the batch; `empty` says that the batch has no rows yet.
+    pub(super) fn rows_that_fit(&self, vector: Vector<'_>, rows: Range<usize>, empty: bool) -> usize {
         let Store::Bytes { data, .. } = &self.store else { return rows.len() };
         // SAFETY: this store is for columns of strings.
         let values = unsafe { vector.values::<StringValue>() };
@@ -157,8 +71,15 @@ impl ColumnTarget for ColumnBuilder {
         rows.len()
     }
 
-    fn append(&mut self, vector: Vector<'_>, rows: Range<usize>) -> std::result::Result<(), Misfit> {
-        append_nulls(&mut self.nulls, vector, &rows);
+    /// Appends rows of a vector.
+    pub(super) fn append(&mut self, vector: Vector<'_>, rows: Range<usize>) -> std::result::Result<(), Misfit> {
+        match vector.validity() {
+            None => self.nulls.append_n_non_nulls(rows.len()),
+            Some(validity) => {
+                let words = Buffer::from_slice_ref(validity.words());
+                self.nulls.append_buffer(&NullBuffer::new(BooleanBuffer::new(words, rows.start, rows.len())));
+            }
+        }
         match &mut self.store {
             Store::Bits(bits) => {
                 // SAFETY: booleans are bytes, 0 or 1.
@@ -170,25 +91,29 @@ impl ColumnTarget for ColumnBuilder {
             Store::Fixed(buffer) => append_fixed(buffer, self.mapping, vector, rows),
         }
     }
-}
 
-fn append_nulls(nulls: &mut NullBufferBuilder, vector: Vector<'_>, rows: &Range<usize>) {
-    match vector.validity() {
-        None => nulls.append_n_non_nulls(rows.len()),
-        Some(validity) => {
-            let words = Buffer::from_slice_ref(validity.words());
-            nulls.append_buffer(&NullBuffer::new(BooleanBuffer::new(words, rows.start, rows.len())));
-        }
+    /// The array of all appended values.
+    pub(super) fn finish(mut self) -> Result<ArrayRef> {
+        let (rows, sql_type) = (self.nulls.len(), self.mapping.sql_type);
+        let nulls = self.nulls.finish().filter(|nulls| nulls.null_count() > 0);
+        Ok(match self.store {
+            Store::Bits(mut bits) => Arc::new(BooleanArray::new(bits.finish(), nulls)),
+            Store::Fixed(buffer) => fixed_array(sql_type, rows, buffer.finish(), nulls).map_err(engine_error)?,
+            Store::Bytes { offsets, data } => {
+                let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+                let data = Buffer::from_vec(data);
+                if sql_type == SqlType::Text {
+                    Arc::new(StringArray::try_new(offsets, data, nulls).map_err(engine_error)?)
+                } else {
+                    Arc::new(BinaryArray::try_new(offsets, data, nulls).map_err(engine_error)?)
+                }
+            }
+        })
     }
 }
 
-/// The bitmap of rows of which at least one is null.
-fn some_nulls(mut nulls: NullBufferBuilder) -> Option<NullBuffer> {
-    nulls.finish().filter(|nulls| nulls.null_count() > 0)
-}
-
 fn append_fixed(
-    buffer: &mut impl FixedValues,
+    buffer: &mut SlabBuffer,
     mapping: Mapping,
     vector: Vector<'_>,
     rows: Range<usize>,
@@ -216,9 +141,7 @@ fn append_fixed(
             }
             Layout::Seconds => return convert(buffer, vector, rows, |value| micros(value, 1_000_000), TOO_FAR),
             Layout::Millis => return convert(buffer, vector, rows, |value| micros(value, 1_000), TOO_FAR),
-            // In a frame a boolean is a byte.
-            Layout::Bool => widen(buffer, &vector.values::<u8>()[rows], |value| u8::from(value != 0)),
-            Layout::Strings => {}
+            Layout::Bool | Layout::Strings => {}
         }
     }
     Ok(())
@@ -231,7 +154,7 @@ fn micros(value: i64, factor: i64) -> Option<i64> {
     if value == i64::MAX || value == -i64::MAX { Some(value) } else { value.checked_mul(factor) }
 }
 
-fn widen<S: Copy, T: ArrowNativeType>(buffer: &mut impl FixedValues, values: &[S], convert: impl Fn(S) -> T) {
+fn widen<S: Copy, T: ArrowNativeType>(buffer: &mut SlabBuffer, values: &[S], convert: impl Fn(S) -> T) {
     for value in values {
         buffer.push(convert(*value));
     }
@@ -242,7 +165,7 @@ fn widen<S: Copy, T: ArrowNativeType>(buffer: &mut impl FixedValues, values: &[S
 /// # Safety
 /// The conditions of [`Vector::values`].
 unsafe fn convert<T: ArrowNativeType>(
-    buffer: &mut impl FixedValues,
+    buffer: &mut SlabBuffer,
     vector: Vector<'_>,
     rows: Range<usize>,
     convert: impl Fn(T) -> Option<T>,

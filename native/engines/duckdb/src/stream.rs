@@ -6,13 +6,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use libduckdb_sys as duckdb;
 
-use super::column_builder::{ColumnBuilder, ColumnTarget, FrameColumn, Misfit};
+use super::column_builder::{ColumnBuilder, Misfit};
 use super::ffi::{Connection, DataChunk, c_string};
 use super::statement::{Prepared, QueryResult, Statements};
 use super::vector::{Mapping, Vector, mapping, type_name};
 use super::{engine_error, interruptible};
-use boundary_bench_engine::frame::{self, FrameByColumn};
-use boundary_bench_engine::slab::Slab;
 use boundary_bench_engine::table::{Column, arrow_schema_of, unique_names};
 use boundary_bench_engine::{BatchStream, QueryOptions, check_parameter_count, not_a_query};
 use boundary_bench_kernel::cancel::CancelGuard;
@@ -103,44 +101,14 @@ impl EmbeddedStream {
     }
 
     fn fill_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let begin = |mappings: &[Mapping], rows| mappings.iter().map(|it| ColumnBuilder::new(*it, rows)).collect();
-        let Some((columns, _)) = self.fill(begin)? else { return Ok(None) };
-        let arrays = columns.into_iter().map(ColumnBuilder::finish).collect::<Result<Vec<_>>>()?;
-        RecordBatch::try_new(SchemaRef::clone(&self.schema), arrays).map(Some).map_err(engine_error)
-    }
-
-    fn fill_frame(&mut self) -> Result<Option<Slab>> {
-        // The last batch tells that this one may have as many rows as were asked for: the places of columns in a frame do not grow.
-        let widths = self.mappings.iter().map(|mapping| mapping.sql_type.fixed_width()).collect::<Option<Vec<_>>>();
-        let Some(widths) = widths.filter(|_| self.expected_rows == self.batch_rows) else {
-            return self.fill_batch()?.map(|batch| frame::encode(&batch)).transpose();
-        };
-        let capacity = self.batch_rows;
-        let mut frame = FrameByColumn::with_capacity(capacity, widths.into_iter())?;
-        let mut values = frame.values();
-        let begin = |mappings: &[Mapping], _| {
-            let columns = mappings.iter().zip(values.drain(..));
-            columns.map(|(mapping, values)| FrameColumn::new(*mapping, values, capacity)).collect()
-        };
-        let Some((columns, rows)) = self.fill(begin)? else { return Ok(None) };
-        let nulls: Vec<_> = columns.into_iter().map(FrameColumn::finish).collect();
-        Ok(Some(frame.finish(rows, &nulls)))
-    }
-
-    /// Appends the rows of the next batch to columns, which `begin` makes with room for so many rows, and returns them with the number
-    /// of rows; `None` at the end of the result.
-    fn fill<Column: ColumnTarget>(
-        &mut self,
-        mut begin: impl FnMut(&[Mapping], usize) -> Vec<Column>,
-    ) -> Result<Option<(Vec<Column>, usize)>> {
-        let mut builders: Vec<Column> = Vec::new();
+        let mut builders: Vec<ColumnBuilder> = Vec::new();
         let mut filled = 0;
         while filled < self.batch_rows {
             self.cancel.check()?;
             let Some(PartlyRead { chunk, mut rows }) = self.next_chunk()? else { break };
             if filled == 0 {
                 let ahead = self.expected_rows.max(rows.len()).min(self.batch_rows).min(MAX_ROWS_AHEAD);
-                builders = begin(&self.mappings, ahead);
+                builders = self.mappings.iter().map(|mapping| ColumnBuilder::new(*mapping, ahead)).collect();
             }
             let wanted = rows.start..rows.end.min(rows.start + (self.batch_rows - filled));
             let taken = builders
@@ -170,7 +138,8 @@ impl EmbeddedStream {
         }
         self.expected_rows = filled;
         self.rows_before += filled as u64;
-        Ok(Some((builders, filled)))
+        let arrays = builders.into_iter().map(ColumnBuilder::finish).collect::<Result<Vec<_>>>()?;
+        RecordBatch::try_new(SchemaRef::clone(&self.schema), arrays).map(Some).map_err(engine_error)
     }
 
     fn invalid_value(&self, column: usize, filled: usize, chunk_start: usize, (row, problem): Misfit) -> Error {
@@ -201,11 +170,11 @@ impl BatchStream for EmbeddedStream {
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        self.fill_batch().inspect_err(|_| self.end())
-    }
-
-    fn next_frame(&mut self) -> Result<Option<Slab>> {
-        self.fill_frame().inspect_err(|_| self.end())
+        let batch = self.fill_batch();
+        if batch.is_err() {
+            self.end();
+        }
+        batch
     }
 }
 

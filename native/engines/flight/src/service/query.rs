@@ -215,13 +215,12 @@ impl FlightService {
 /// Starts a query on a thread of its own, which also encodes the batches.
 async fn start(run: BoundStatement) -> Result<QueryReader<Parts>> {
     let mut writer: Option<BatchWriter> = None;
-    QueryReader::start_bound(run, QueryOptions::default(), move |stream| {
-        let Some(batch) = stream.next_batch()? else { return Ok(None) };
+    QueryReader::start_bound(run, QueryOptions::default(), move |batch| {
         let writer = match &mut writer {
             Some(writer) => writer,
             None => writer.insert(BatchWriter::new(batch.schema_ref())?),
         };
-        writer.write(&batch).map(Some)
+        writer.write(&batch)
     })
     .await
 }
