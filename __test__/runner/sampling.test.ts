@@ -15,12 +15,14 @@ describe('a warm-up', () => {
   it('ends after six, or once it took the budget', () => {
     expect(isWarm(executions(0.01, 0.02, 0.01, 0.02, 0.01), policy)).toBe(false);
     expect(isWarm(executions(0.01, 0.02, 0.01, 0.02, 0.01, 0.02), policy)).toBe(true);
-    expect(isWarm(executions(1.5), policy)).toBe(true);
+    expect(isWarm(executions(1.5), policy)).toBe(false);
+    expect(isWarm(executions(1.5, 0.5), policy)).toBe(true);
+    expect(isWarm(executions(5), policy)).toBe(true);
     expect(isWarm(executions(0.4, 0.7), policy)).toBe(true);
   });
 
   it('counts the work that is not timed into the budget alone', () => {
-    const slowToMake = { seconds: 0.1, elapsedSeconds: 2 };
+    const slowToMake = { seconds: 0.1, elapsedSeconds: 5 };
     expect(isWarm([slowToMake], policy)).toBe(true);
     expect(isWarm([{ ...slowToMake, elapsedSeconds: 0.2 }], policy)).toBe(false);
   });

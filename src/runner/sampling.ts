@@ -43,6 +43,11 @@ const MOST_EXECUTIONS = 100;
 
 const MOST_WARM_UPS = 6;
 const FEWEST_WARM_UPS = 2;
+/**
+ * The budgets that a first execution takes which is not repeated. The first one of a process also touches its memory for the first time,
+ * which on some machines takes longer than the work.
+ */
+const COLD_BUDGETS = 5;
 /** The relative difference of the last two executions, to the slower, up to which compilation counts as done. */
 const STEADY_DIFFERENCE = 0.1;
 
@@ -56,11 +61,11 @@ export interface Execution {
 
 /**
  * Whether a fork has warmed up, by the times of its executions: at least two, until the last two agree. Slow ones are cut short:
- * once they have taken the budget, what the JIT still saves is small beside them.
+ * once two have taken the budget, or one several times as much, what the JIT still saves is small beside them.
  */
 export function isWarm(executions: readonly Execution[], { budgetSeconds }: SamplingPolicy): boolean {
   const spent = executions.reduce((sum, { elapsedSeconds }) => sum + elapsedSeconds, 0);
-  if (executions.length < FEWEST_WARM_UPS) return executions.length > 0 && spent >= budgetSeconds;
+  if (executions.length < FEWEST_WARM_UPS) return executions.length > 0 && spent >= COLD_BUDGETS * budgetSeconds;
   if (executions.length >= MOST_WARM_UPS || spent >= budgetSeconds) return true;
   const [before, last] = executions.slice(-2).map(({ seconds }) => seconds) as [number, number];
   return Math.abs(last - before) <= STEADY_DIFFERENCE * Math.max(last, before);

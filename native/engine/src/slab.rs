@@ -21,9 +21,9 @@ const HUGE_PAGE: usize = 2 << 20;
 /// The smallest slab, in bytes.
 const SMALLEST: usize = 4 << 10;
 
-/// The most unused memory that the pool keeps, in bytes: that of some 15 million rows of four columns. Memory above it
+/// The most unused memory that the pool keeps, in bytes: that of some 30 million rows of four columns. Memory above it
 /// returns to the kernel, and costs its page faults anew.
-const RETAINED_LIMIT: usize = 512 << 20;
+const RETAINED_LIMIT: usize = 1 << 30;
 
 /// The unused memory above which what returns to the pool is also offered to the kernel, in bytes. The kernel takes such memory when it
 /// runs short, and not before: until then the pool reuses it without page faults.

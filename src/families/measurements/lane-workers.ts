@@ -56,7 +56,7 @@ export class LaneWorkers {
     await Promise.allSettled(replies);
     const cpu = process.cpuUsage(cpuBefore);
     const results = await Promise.all(replies);
-    // The workers of all cells of a group are alive at once, and the garbage of their last executions adds up.
+    // So that the next execution finds the memory of this one free.
     await Promise.all(this.#pool.runOnEach('collect'));
     const codec = (work: CodecWork): number | undefined => {
       const times = results.map(({ codecMs }) => codecMs[work]).filter((ms) => ms !== undefined);

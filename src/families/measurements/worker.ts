@@ -32,7 +32,10 @@ export async function execute(_: undefined, { signal }: WorkerContext): Promise<
   return { endedAt, pausedMs, pausedCpu, codecMs, checksum };
 }
 
-/** Collects garbage. A run that exposes the collector exposes it in threads that start later, too. */
+/**
+ * Collects the young garbage, to which the buffers of the last execution belong. A full collection would also drop compiled code, and the
+ * next execution would count its compilation. A run that exposes the collector exposes it in threads that start later, too.
+ */
 export function collect(): void {
-  exposedCollector()?.('all');
+  exposedCollector()?.('young');
 }
