@@ -134,7 +134,7 @@ export async function cancellable<T>(
 }
 
 /** Runs native work that a signal may end; maps its errors. */
-export async function untilAborted<T>(signal: AbortSignal, work: (cancel: Cancel) => Promise<T>): Promise<T> {
+export async function untilAborted<T>(signal: WebAbortSignal, work: (cancel: Cancel) => Promise<T>): Promise<T> {
   const cancel = new addon.Cancel();
   const onAbort = (): void => cancel.cancel();
   if (signal.aborted) onAbort();
