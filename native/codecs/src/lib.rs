@@ -19,13 +19,15 @@ pub mod line;
 pub mod msgpack;
 pub mod points;
 pub mod precision;
+mod read_options;
 pub mod rows;
 pub mod rules;
 pub mod sql;
 
 pub use error::{Error, Result};
-pub use points::{FieldKind, Points, ReadOptions};
+pub use points::{FieldKind, Points};
 pub use precision::Precision;
+pub use read_options::ReadOptions;
 
 /// The default limit of points in one write.
 pub const MOST_POINTS: usize = 500_000;
