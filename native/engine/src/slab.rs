@@ -21,13 +21,9 @@ const HUGE_PAGE: usize = 2 << 20;
 /// The smallest slab, in bytes.
 const SMALLEST: usize = 4 << 10;
 
-/// The most unused memory that the pool keeps, in bytes: that of some 30 million rows of four columns. Memory above it
+/// The most unused memory that the pool keeps, in bytes: that of some 15 million rows of four columns. Memory above it
 /// returns to the kernel, and costs its page faults anew.
-const RETAINED_LIMIT: usize = 1 << 30;
-
-/// The unused memory above which what returns to the pool is also offered to the kernel, in bytes. The kernel takes such memory when it
-/// runs short, and not before: until then the pool reuses it without page faults.
-const OFFERED_ABOVE: usize = 64 << 20;
+const RETAINED_LIMIT: usize = 512 << 20;
 
 /// A piece of initialised memory that returns to the pool when dropped. Its initial contents are unspecified.
 pub struct Slab {
@@ -87,10 +83,6 @@ impl Slab {
 
 impl Drop for Slab {
     fn drop(&mut self) {
-        if self.capacity >= HUGE_PAGE && lock(&POOL).has_enough(self.capacity) {
-            // SAFETY: the slab owns the memory, and whoever gets it from the pool writes before reading.
-            unsafe { offer_to_kernel(self.pointer.as_ptr(), self.capacity) };
-        }
         let rejected = lock(&POOL).put(Recycled(self.pointer), self.capacity);
         if let Some(memory) = rejected {
             // SAFETY: allocated in `allocate_fresh` with the same layout, and nobody else has it.
@@ -165,11 +157,6 @@ impl Pool {
         Some(memory)
     }
 
-    /// Whether so many more bytes would be more than are likely to be reused soon.
-    fn has_enough(&self, bytes: usize) -> bool {
-        self.retained + bytes > OFFERED_ABOVE
-    }
-
     /// Keeps the memory, or returns it when the pool is full.
     fn put(&mut self, memory: Recycled, capacity: usize) -> Option<Recycled> {
         if self.retained + capacity > RETAINED_LIMIT {
@@ -229,32 +216,12 @@ fn allocate_huge(layout: Layout) -> NonNull<u8> {
     pointer
 }
 
-/// Lets the kernel take the whole pages of this memory when it runs short. A page that is written again before that stays; of one that
-/// was taken the contents are zero.
-///
-/// # Safety
-/// The caller owns the memory, and nobody reads a byte of it that was not written after this call.
-unsafe fn offer_to_kernel(start: *mut u8, length: usize) {
-    #[cfg(target_os = "linux")]
-    {
-        let skipped = start.align_offset(LARGEST_PAGE);
-        if skipped < length {
-            // SAFETY: the caller's promise. Advice that the kernel refuses changes nothing.
-            unsafe { libc::madvise(start.add(skipped).cast(), length - skipped, libc::MADV_FREE) };
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (start, length);
-}
-
-/// The largest page size of Linux, a multiple of all others; advice to the kernel must begin at a page.
-#[cfg(target_os = "linux")]
-const LARGEST_PAGE: usize = 64 << 10;
-
 /// Asks the kernel to back by huge pages the memory that is not backed yet. Changes no contents, and may do nothing.
 fn ask_for_huge_pages(start: *mut u8, length: usize) {
     #[cfg(target_os = "linux")]
     {
+        /// The largest page size of Linux, a multiple of all others; the advice must begin at a page.
+        const LARGEST_PAGE: usize = 64 << 10;
         let skipped = start.align_offset(LARGEST_PAGE);
         if skipped < length {
             // SAFETY: the range lies in memory that the caller owns. Advice that the kernel refuses changes nothing.
@@ -361,10 +328,6 @@ impl Drop for GrowingBytes {
             let touched = self.touched.max(self.bytes.len());
             let mut bytes = std::mem::take(&mut self.bytes);
             bytes.clear();
-            if lock(&POOL).has_enough(touched) {
-                // SAFETY: the vector owns the memory, and is empty.
-                unsafe { offer_to_kernel(bytes.as_mut_ptr(), touched) };
-            }
             let rejected = lock(&POOL).put_reservation(bytes, touched);
             // The drop happens outside of the lock, since the kernel takes a while to take memory back.
             drop(rejected);
@@ -418,27 +381,6 @@ mod tests {
         let held = first.into_buffer();
         assert_ne!(fill(2).as_slice().as_ptr(), address);
         assert_eq!(held.as_slice(), vec![1; 3 << 20]);
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn memory_that_is_not_needed_soon_is_offered_to_the_kernel() {
-        let offered = || {
-            let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap();
-            let line = rollup.lines().find_map(|line| line.strip_prefix("LazyFree:")).unwrap();
-            line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() << 10
-        };
-        let before = offered();
-        // The size is one that no other test uses, since the pool is shared.
-        let length = 48 << 20;
-        let mut slabs: Vec<_> = (0..4).map(|_| Slab::allocate(length)).collect();
-        slabs.iter_mut().for_each(|slab| slab.as_mut_slice().fill(7));
-        drop(slabs);
-        // The first of them is kept as it is.
-        assert!(offered() >= before + 2 * length, "{before} before, {} after", offered());
-        let mut again = Slab::allocate(length);
-        again.as_mut_slice().fill(8);
-        assert!(again.as_slice().iter().all(|byte| *byte == 8));
     }
 
     #[test]
