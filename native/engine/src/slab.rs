@@ -3,27 +3,24 @@
 //! The first touch of fresh memory costs more than copying into mapped memory: a page fault for every 4 KiB. So the
 //! memory of a batch returns to a pool when its last reader drops it, and large slabs ask the kernel for huge pages.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+mod growing_bytes;
+mod pool;
 
-use boundary_bench_kernel::lock;
-use std::collections::BTreeMap;
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow_buffer::{ArrowNativeType, Buffer, ToByteSlice};
+use boundary_bench_kernel::lock;
+
+pub use growing_bytes::GrowingBytes;
+use pool::{HUGE_PAGE, POOL, Recycled, ask_for_huge_pages};
 
 /// The alignment that Arrow recommends for buffers, in bytes.
 pub const BUFFER_ALIGNMENT: usize = 64;
 
-/// The size of a huge page, and the size from which on slabs are aligned to it, in bytes.
-const HUGE_PAGE: usize = 2 << 20;
-
 /// The smallest slab, in bytes.
 const SMALLEST: usize = 4 << 10;
-
-/// The most unused memory that the pool keeps, in bytes: that of some 15 million rows of four columns. Memory above it
-/// returns to the kernel, and costs its page faults anew.
-const RETAINED_LIMIT: usize = 512 << 20;
 
 /// A piece of initialised memory that returns to the pool when dropped. Its initial contents are unspecified.
 pub struct Slab {
@@ -135,55 +132,6 @@ impl SlabBuffer {
     }
 }
 
-/// Memory without an owner, kept for the next slab of its size class.
-struct Recycled(NonNull<u8>);
-
-// SAFETY: the pool owns the memory alone.
-unsafe impl Send for Recycled {}
-
-struct Pool {
-    by_capacity: BTreeMap<usize, Vec<Recycled>>,
-    reservations: Vec<GrowingBytes>,
-    /// The bytes of slabs and reservations in the pool that the kernel backs by pages.
-    retained: usize,
-}
-
-static POOL: Mutex<Pool> = Mutex::new(Pool { by_capacity: BTreeMap::new(), reservations: Vec::new(), retained: 0 });
-
-impl Pool {
-    fn take(&mut self, capacity: usize) -> Option<Recycled> {
-        let memory = self.by_capacity.get_mut(&capacity)?.pop()?;
-        self.retained -= capacity;
-        Some(memory)
-    }
-
-    /// Keeps the memory, or returns it when the pool is full.
-    fn put(&mut self, memory: Recycled, capacity: usize) -> Option<Recycled> {
-        if self.retained + capacity > RETAINED_LIMIT {
-            return Some(memory);
-        }
-        self.retained += capacity;
-        self.by_capacity.entry(capacity).or_default().push(memory);
-        None
-    }
-
-    fn take_reservation(&mut self) -> Option<GrowingBytes> {
-        let reservation = self.reservations.pop()?;
-        self.retained -= reservation.touched;
-        Some(reservation)
-    }
-
-    /// Keeps an empty reservation, or returns it when the pool is full.
-    fn put_reservation(&mut self, bytes: Vec<u8>, touched: usize) -> Option<Vec<u8>> {
-        if self.retained + touched > RETAINED_LIMIT {
-            return Some(bytes);
-        }
-        self.retained += touched;
-        self.reservations.push(GrowingBytes { bytes, touched });
-        None
-    }
-}
-
 /// Rounds up to powers of two up to a huge page, then to whole huge pages: few size classes, so that slabs are reused
 /// often.
 fn size_class(length: usize) -> usize {
@@ -216,172 +164,9 @@ fn allocate_huge(layout: Layout) -> NonNull<u8> {
     pointer
 }
 
-/// Asks the kernel to back by huge pages the memory that is not backed yet. Changes no contents, and may do nothing.
-fn ask_for_huge_pages(start: *mut u8, length: usize) {
-    #[cfg(target_os = "linux")]
-    {
-        /// The largest page size of Linux, a multiple of all others; the advice must begin at a page.
-        const LARGEST_PAGE: usize = 64 << 10;
-        let skipped = start.align_offset(LARGEST_PAGE);
-        if skipped < length {
-            // SAFETY: the range lies in memory that the caller owns. Advice that the kernel refuses changes nothing.
-            unsafe { libc::madvise(start.add(skipped).cast(), length - skipped, libc::MADV_HUGEPAGE) };
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (start, length);
-}
-
-/// A growing buffer of few or very many contiguous bytes. Large contents lie in a reservation of address space that the
-/// kernel fills with huge pages as they are written: nothing is moved as they grow. The reservation returns to the
-/// pool, with the pages that back it, when its last reader drops it.
-#[derive(Debug, Default)]
-pub struct GrowingBytes {
-    bytes: Vec<u8>,
-    /// The number of bytes of the reservation that were ever filled, including by earlier owners.
-    touched: usize,
-}
-
-impl GrowingBytes {
-    /// The size from which on the bytes move into a reservation. Fewer are not worth a huge page, which is zeroed as a
-    /// whole.
-    const SMALL: usize = 1 << 20;
-
-    /// The size of a reservation. Beyond it the bytes grow as any vector does.
-    const RESERVED: usize = 1 << 30;
-
-    /// The bytes written so far.
-    #[must_use]
-    pub fn as_slice(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// The bytes written so far, as memory for an owner who takes them over: nobody else reads or writes them.
-    pub fn as_mut_slice(&mut self) -> &mut [u8] {
-        &mut self.bytes
-    }
-
-    /// Ends the writing: pages beyond the end that earlier owners have filled return to the kernel, so that small
-    /// contents do not hold the memory of large ones for as long as they live.
-    pub fn finish(&mut self) {
-        let end = self.bytes.len().next_multiple_of(HUGE_PAGE);
-        if self.touched <= end {
-            return;
-        }
-        #[cfg(target_os = "linux")]
-        {
-            let skipped = self.bytes.as_ptr().align_offset(HUGE_PAGE);
-            // SAFETY: the range lies within the vector's capacity, behind its last initialised byte, and begins at a
-            // page. What is read there next is zero, and written before it counts.
-            unsafe {
-                let start = self.bytes.as_mut_ptr().add(end + skipped);
-                libc::madvise(start.cast(), (self.touched - end).saturating_sub(skipped), libc::MADV_DONTNEED);
-            }
-            self.touched = end + skipped;
-        }
-    }
-
-    /// The bytes as an Arrow buffer.
-    #[must_use]
-    pub fn into_buffer(self) -> Buffer {
-        let length = self.bytes.len();
-        let Some(pointer) = NonNull::new(self.bytes.as_ptr().cast_mut()) else { return Buffer::default() };
-        // SAFETY: the bytes are initialised and stay where they are while their owner, who is handed over, lives; nobody
-        // can write to them, since the owner is shared from here on.
-        unsafe { Buffer::from_custom_allocation(pointer, length, Arc::new(self)) }
-    }
-
-    #[cold]
-    fn move_into_reservation(&mut self) {
-        let pooled = lock(&POOL).take_reservation();
-        let mut larger = pooled.unwrap_or_default();
-        if larger.bytes.capacity() == 0 {
-            // Where a whole reservation can't be had, the bytes grow as any vector does.
-            if larger.bytes.try_reserve_exact(Self::RESERVED).is_err() {
-                return;
-            }
-            ask_for_huge_pages(larger.bytes.as_mut_ptr(), larger.bytes.capacity());
-        }
-        larger.bytes.extend_from_slice(&self.bytes);
-        *self = larger;
-    }
-}
-
-impl std::io::Write for GrowingBytes {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let needed = self.bytes.len() + bytes.len();
-        if needed > self.bytes.capacity() && (Self::SMALL..Self::RESERVED).contains(&needed) {
-            self.move_into_reservation();
-        }
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Drop for GrowingBytes {
-    fn drop(&mut self) {
-        if self.bytes.capacity() >= Self::RESERVED {
-            let touched = self.touched.max(self.bytes.len());
-            let mut bytes = std::mem::take(&mut self.bytes);
-            bytes.clear();
-            let rejected = lock(&POOL).put_reservation(bytes, touched);
-            // The drop happens outside of the lock, since the kernel takes a while to take memory back.
-            drop(rejected);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
-
-    #[test]
-    fn bytes_stay_as_they_are_while_they_grow() {
-        let piece = (0..1 << 18).map(|index: u32| index.to_le_bytes()[index as usize % 3]).collect::<Vec<_>>();
-        for pieces in [0, 1, 3, 4, 5, 40] {
-            let mut bytes = GrowingBytes::default();
-            (0..pieces).for_each(|_| bytes.write_all(&piece).unwrap());
-            assert_eq!(bytes.as_slice(), piece.repeat(pieces));
-            assert_eq!(bytes.into_buffer().as_slice(), piece.repeat(pieces));
-        }
-    }
-
-    #[test]
-    fn small_bytes_give_back_what_larger_ones_filled() {
-        let mut bytes = GrowingBytes::default();
-        bytes.write_all(&vec![7; 2 << 20]).unwrap();
-        // The state of a reservation that was used before.
-        bytes.bytes.resize(64 << 20, 7);
-        bytes.bytes.truncate(2 << 20);
-        bytes.touched = 64 << 20;
-        bytes.finish();
-        assert_eq!(bytes.as_slice(), vec![7; 2 << 20]);
-        if cfg!(target_os = "linux") {
-            assert!(bytes.touched <= 4 << 20, "{}", bytes.touched);
-        }
-        bytes.write_all(&[8; 1000]).unwrap();
-        assert_eq!(bytes.as_slice()[2 << 20..], [8; 1000]);
-    }
-
-    #[test]
-    fn a_dropped_reservation_serves_the_next_bytes() {
-        let fill = |byte: u8| {
-            let mut bytes = GrowingBytes::default();
-            bytes.write_all(&vec![byte; 3 << 20]).unwrap();
-            bytes
-        };
-        let first = fill(1);
-        let address = first.as_slice().as_ptr();
-        let held = first.into_buffer();
-        assert_ne!(fill(2).as_slice().as_ptr(), address);
-        assert_eq!(held.as_slice(), vec![1; 3 << 20]);
-    }
 
     #[test]
     fn a_dropped_slab_serves_the_next_of_its_size() {
