@@ -303,8 +303,11 @@ export declare class NaiveInserter {
    * `RawInserter.writeColumns` does.
    */
   addRows(rows: unknown[][]): boolean
-  /** Resolves when there is room for more rows. */
-  drained(): Promise<void>
+  /**
+   * Resolves when there is room for more rows; undefined if there is already. Throws and rejects with the error that stopped the
+   * insert.
+   */
+  drained(): Promise<void> | undefined
   /** Publishes all rows at once; resolves to the number of rows. */
   execute(): Promise<number>
   /** Drops all rows. Does nothing after the end of the insert. */
@@ -437,8 +440,11 @@ export declare class RawInserter {
    * Returns false as `writeColumns` does; throws, adding none of these bytes, if they can't be read or do not fit the table.
    */
   writeIpc(bytes: Uint8Array): boolean
-  /** Resolves when there is room for more rows. */
-  drained(): Promise<void>
+  /**
+   * Resolves when there is room for more rows; undefined if there is already. Throws and rejects with the error that stopped the
+   * insert.
+   */
+  drained(): Promise<void> | undefined
   /** Publishes all rows at once; resolves to the number of rows. */
   execute(): Promise<number>
   /** Drops all rows. Does nothing after the end of the insert. */

@@ -162,10 +162,12 @@ describe.each(['memory:', 'embedded:'])('inserters on %s', (uri) => {
     const batchRows = 1 << 21;
     const inserter = new RowInserter(connection, numbers, { batchRows });
     const columns = { id: new Int32Array(batchRows), value: new Float64Array(batchRows) };
+    // The engine memory takes each batch in the call, and has none to wait for.
+    const mayGoOn = uri === 'memory:';
     expect([inserter.addColumns(columns), inserter.addRow([1, 1]), inserter.addColumns(columns)]).toEqual([
-      false,
-      false,
-      false,
+      mayGoOn,
+      mayGoOn,
+      mayGoOn,
     ]);
     await inserter.drain();
     expect(inserter.addRow([2, 2])).toBe(true);

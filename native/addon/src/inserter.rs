@@ -11,7 +11,7 @@ use boundary_bench_engine::lanes::inserter::Inserter;
 use boundary_bench_engine::lanes::ipc::IpcReader;
 use boundary_bench_engine::table::TableDefinition;
 use napi::Env;
-use napi::bindgen_prelude::{AsyncBlock, Object, Unknown};
+use napi::bindgen_prelude::{AsyncBlock, Either, Object, Undefined, Unknown};
 use napi_derive::napi;
 
 use crate::buffers::{bytes_of, count, elements, optional_bytes_of};
@@ -20,9 +20,12 @@ use crate::errors::{js, promise};
 /// The number of parts of a column in the array that `writeColumns` takes: validity, offsets, values.
 const PARTS: usize = 3;
 
-fn drained(env: Env, inserter: &Inserter) -> napi::Result<AsyncBlock<()>> {
+fn drained(env: Env, inserter: &Inserter) -> napi::Result<Either<AsyncBlock<()>, Undefined>> {
+    if let Some(drained) = inserter.try_drained() {
+        return drained.map(Either::B).map_err(js);
+    }
     let drained = inserter.drained();
-    promise(env, async move { drained.await.map_err(js) })
+    promise(env, async move { drained.await.map_err(js) }).map(Either::A)
 }
 
 fn execute(env: Env, inserter: &Inserter) -> napi::Result<AsyncBlock<f64>> {
@@ -103,9 +106,10 @@ impl RawInserter {
         Ok(go_on)
     }
 
-    /// Resolves when there is room for more rows.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn drained(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
+    /// Resolves when there is room for more rows; undefined if there is already. Throws and rejects with the error that stopped the
+    /// insert.
+    #[napi(catch_unwind, ts_return_type = "Promise<void> | undefined")]
+    pub fn drained(&self, env: Env) -> napi::Result<Either<AsyncBlock<()>, Undefined>> {
         drained(env, &self.inserter)
     }
 
@@ -160,9 +164,10 @@ impl NaiveInserter {
         self.inserter.write(batch).map_err(js)
     }
 
-    /// Resolves when there is room for more rows.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn drained(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
+    /// Resolves when there is room for more rows; undefined if there is already. Throws and rejects with the error that stopped the
+    /// insert.
+    #[napi(catch_unwind, ts_return_type = "Promise<void> | undefined")]
+    pub fn drained(&self, env: Env) -> napi::Result<Either<AsyncBlock<()>, Undefined>> {
         drained(env, &self.inserter)
     }
 

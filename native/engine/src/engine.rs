@@ -120,6 +120,12 @@ pub trait Engine: Any + Send + Sync {
         None
     }
 
+    /// Whether an insert takes a batch in less time than it takes to wake a thread, and commits and aborts as fast. It is then
+    /// driven by its caller; otherwise by a thread of its own, so that the caller makes the next batch meanwhile.
+    fn takes_batches_at_once(&self) -> bool {
+        false
+    }
+
     /// An item of `FROM` whose only column `i` counts through a range, as a BIGINT: for tables that the engine fills by itself,
     /// where it takes no rows.
     ///

@@ -75,6 +75,10 @@ impl Engine for MemoryEngine {
         Capabilities { sql: MEMORY.sql, ordered: true, all_floats: true }
     }
 
+    fn takes_batches_at_once(&self) -> bool {
+        true
+    }
+
     fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {
         table.validate()?;
         let mut tables = self.write();

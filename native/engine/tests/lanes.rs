@@ -11,7 +11,10 @@ use boundary_bench_engine::lanes::columns::{ColumnParts, batch_from_columns};
 use boundary_bench_engine::lanes::inserter::Inserter;
 use boundary_bench_engine::lanes::ipc::{self, IpcReader};
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
-use boundary_bench_engine::{CreateMode, Engine, MemoryEngine, QueryOptions};
+use boundary_bench_engine::{
+    BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, MemoryEngine, QueryOptions,
+};
+use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 use proptest::prelude::*;
 
@@ -201,37 +204,106 @@ fn numbers(rows: std::ops::Range<i32>) -> RecordBatch {
     RecordBatch::try_new(table.to_arrow(), vec![Arc::new(Int32Array::from_iter_values(rows))]).unwrap()
 }
 
+/// The engine `memory`, whose inserts have a thread as those of other engines have.
+struct Threaded(MemoryEngine);
+
+impl Engine for Threaded {
+    fn descriptor(&self) -> &'static Descriptor {
+        self.0.descriptor()
+    }
+
+    fn version(&self) -> String {
+        self.0.version()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
+    fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {
+        self.0.create_table(table, mode)
+    }
+
+    fn describe_table(&self, name: &str) -> Result<TableDefinition> {
+        self.0.describe_table(name)
+    }
+
+    fn list_tables(&self) -> Result<Vec<String>> {
+        self.0.list_tables()
+    }
+
+    fn drop_table(&self, name: &str) -> Result<bool> {
+        self.0.drop_table(name)
+    }
+
+    fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>> {
+        self.0.ingest(table)
+    }
+
+    fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
+        self.0.query(sql, options)
+    }
+
+    fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
+        self.0.execute(sql, cancel)
+    }
+}
+
+/// An engine whose inserts are driven by their caller, and one whose inserts have a thread.
+fn engines() -> [Arc<dyn Engine>; 2] {
+    [Arc::new(MemoryEngine::new()), Arc::new(Threaded(MemoryEngine::new()))]
+}
+
 #[test]
 fn an_insert_is_published_whole_or_not_at_all() {
-    let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::new());
-    let table = one_column(SqlType::Int, true);
-    engine.create_table(&table, CreateMode::Create).unwrap();
-    let begin = || Inserter::begin(Arc::clone(&engine), table.clone()).unwrap();
+    for engine in engines() {
+        let table = one_column(SqlType::Int, true);
+        engine.create_table(&table, CreateMode::Create).unwrap();
+        let begin = || Inserter::begin(Arc::clone(&engine), table.clone()).unwrap();
 
-    let aborted = begin();
-    aborted.write(numbers(0..10)).unwrap();
-    aborted.abort();
-    assert_eq!(aborted.write(numbers(0..10)).unwrap_err().code(), "BB_CLOSED");
-    assert_eq!(aborted.execute().unwrap_err().code(), "BB_CLOSED");
-    drop({
-        let dropped = begin();
-        dropped.write(numbers(0..10)).unwrap();
-        dropped
-    });
-    let executed = begin();
-    for start in 0..100 {
-        executed.write(numbers(start * 10..start * 10 + 10)).unwrap();
+        let aborted = begin();
+        aborted.write(numbers(0..10)).unwrap();
+        aborted.abort();
+        assert_eq!(aborted.write(numbers(0..10)).unwrap_err().code(), "BB_CLOSED");
+        assert_eq!(aborted.execute().unwrap_err().code(), "BB_CLOSED");
+        drop({
+            let dropped = begin();
+            dropped.write(numbers(0..10)).unwrap();
+            dropped
+        });
+        let executed = begin();
+        for start in 0..100 {
+            executed.write(numbers(start * 10..start * 10 + 10)).unwrap();
+        }
+        assert!(scan(&*engine, "SELECT c FROM t").is_empty());
+        assert_eq!(executed.execute().unwrap(), 1000);
+        assert_eq!(scan(&*engine, "SELECT c FROM t").iter().map(RecordBatch::num_rows).sum::<usize>(), 1000);
     }
-    assert!(scan(&*engine, "SELECT c FROM t").is_empty());
-    assert_eq!(executed.execute().unwrap(), 1000);
-    assert_eq!(scan(&*engine, "SELECT c FROM t").iter().map(RecordBatch::num_rows).sum::<usize>(), 1000);
 }
 
 #[test]
 fn an_insert_into_no_table_says_so() {
-    let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::new());
-    let inserter = Inserter::begin(engine, one_column(SqlType::Int, true)).unwrap();
-    assert_eq!(inserter.execute().unwrap_err().code(), "BB_TABLE_NOT_FOUND");
+    for engine in engines() {
+        let inserter = Inserter::begin(engine, one_column(SqlType::Int, true)).unwrap();
+        assert_eq!(inserter.execute().unwrap_err().code(), "BB_TABLE_NOT_FOUND");
+    }
+}
+
+#[test]
+fn an_error_of_the_engine_is_one_of_the_next_call_and_nothing_is_published() {
+    for engine in engines() {
+        let table = one_column(SqlType::Int, false);
+        engine.create_table(&table, CreateMode::Create).unwrap();
+        let inserter = Inserter::begin(Arc::clone(&engine), table).unwrap();
+        inserter.write(numbers(0..10)).unwrap();
+        let nulls = one_column(SqlType::Int, true).to_arrow();
+        let null = RecordBatch::try_new(nulls, vec![Arc::new(Int32Array::from(vec![None]))]).unwrap();
+        inserter.write(null).unwrap();
+        assert_eq!(inserter.drain().unwrap_err().code(), "BB_INVALID_VALUE");
+        assert_eq!(inserter.write(numbers(0..10)).unwrap_err().code(), "BB_INVALID_VALUE");
+        assert_eq!(inserter.execute().unwrap_err().code(), "BB_INVALID_VALUE");
+        assert!(scan(&*engine, "SELECT c FROM t").is_empty());
+    }
 }
 
 #[test]

@@ -22,8 +22,8 @@ export class NaiveRowInserter {
   }
 
   /** Resolves when there is room for more. */
-  drain(): Promise<void> {
-    return this.#raw.drained().catch(rethrow);
+  async drain(): Promise<void> {
+    await explained(() => this.#raw.drained())?.catch(rethrow);
   }
 
   /** Publishes all rows at once; resolves to the number of rows. */

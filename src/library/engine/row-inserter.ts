@@ -24,7 +24,8 @@ export interface RowInserterOptions {
  * in the background. `execute` publishes all rows at once; nothing is stored before it.
  *
  * Adding is synchronous, and returns false to ask that `drain` be awaited before more is added, as a Node stream does. A caller
- * that goes on regardless is blocked once 64 MiB are pending, so memory stays bounded.
+ * that goes on regardless is blocked once 64 MiB are pending, so memory stays bounded. The engine `memory:` takes each batch in the
+ * call that adds it, and never asks.
  *
  * A value that does not fit is a `BoundaryError` with the code `BB_INVALID_VALUE` that names the row, counted from the
  * inserter's start, and the column. That row is not added; all rows before it stay.

@@ -1,5 +1,6 @@
-//! The pipelined insert behind every inbound lane: batches are queued to a thread of their own that gives them to the
-//! engine, so that making the next batch and storing the last one overlap.
+//! The insert behind every inbound lane. Batches are queued to a thread of their own that gives them to the engine, so that making
+//! the next batch and storing the last one overlap; or the caller gives them, where the engine takes them in less time than it
+//! takes to wake a thread.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,8 +9,8 @@ use std::thread::JoinHandle;
 use arrow_array::{Array, RecordBatch};
 use tokio::sync::Notify;
 
-use crate::Engine;
 use crate::table::TableDefinition;
+use crate::{Engine, Ingest};
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result, lock};
 
@@ -23,7 +24,15 @@ pub const LIMIT_BYTES: usize = 64 << 20;
 /// An insert into one table. Dropped without [`Inserter::execute`], it leaves nothing.
 pub struct Inserter {
     shared: Arc<Shared>,
-    worker: Mutex<Option<JoinHandle<()>>>,
+    giver: Giver,
+}
+
+/// Who gives the batches to the engine.
+enum Giver {
+    /// The insert's own thread; `None` once it is joined.
+    Thread(Mutex<Option<JoinHandle<()>>>),
+    /// The caller; `None` once the insert has ended.
+    Caller(Mutex<Option<Box<dyn Ingest>>>),
 }
 
 #[derive(Default)]
@@ -61,6 +70,15 @@ enum Order {
     Abort,
 }
 
+impl Order {
+    fn carry_out(self, ingest: Box<dyn Ingest>) -> Result<u64> {
+        match self {
+            Self::Execute => ingest.commit(),
+            Self::Abort => ingest.abort().and(Err(Error::Closed("the inserter"))),
+        }
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
@@ -68,6 +86,16 @@ impl Shared {
 
     fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the insert, and drops the batches that are left.
+    fn end(&self, outcome: Result<u64>) {
+        let mut state = self.lock();
+        state.queue.clear();
+        state.queued_bytes = 0;
+        state.outcome = Some(outcome);
+        drop(state);
+        self.announce();
     }
 
     fn announce(&self) {
@@ -90,27 +118,26 @@ impl Shared {
 }
 
 impl Inserter {
-    /// Begins an insert. The engine is asked in the background: a missing table or other columns are an error of the
-    /// first call after the discovery.
+    /// Begins an insert. A missing table or other columns are an error of a later call, since an engine may be asked in the
+    /// background.
     ///
     /// # Errors
     /// [`Error::Internal`] when no thread can be started.
     pub fn begin(engine: Arc<dyn Engine>, table: TableDefinition) -> Result<Self> {
         let shared = Arc::new(Shared::default());
+        if engine.takes_batches_at_once() {
+            let ingest = catch_panic(|| engine.ingest(&table)).map_err(|error| shared.end(Err(error))).ok();
+            return Ok(Self { shared, giver: Giver::Caller(Mutex::new(ingest)) });
+        }
         let theirs = Arc::clone(&shared);
         let worker = std::thread::Builder::new()
             .name("bb-insert".to_owned())
             .spawn(move || {
                 let outcome = catch_panic(|| ingest(&*engine, &table, &theirs));
-                let mut state = theirs.lock();
-                state.queue.clear();
-                state.queued_bytes = 0;
-                state.outcome = Some(outcome);
-                drop(state);
-                theirs.announce();
+                theirs.end(outcome);
             })
             .map_err(|error| Error::Internal(format!("no thread for the insert: {error}")))?;
-        Ok(Self { shared, worker: Mutex::new(Some(worker)) })
+        Ok(Self { shared, giver: Giver::Thread(Mutex::new(Some(worker))) })
     }
 
     /// Queues a batch. `false` asks the caller to wait ([`Inserter::drained`]) before it adds more; a caller who does
@@ -119,7 +146,6 @@ impl Inserter {
     /// # Errors
     /// The error that stopped the insert; [`Error::Closed`] after [`Inserter::execute`] or [`Inserter::abort`].
     pub fn write(&self, batch: RecordBatch) -> Result<bool> {
-        let bytes = bytes_of(&batch);
         let mut state = self.shared.lock();
         while state.queued_bytes > LIMIT_BYTES && state.outcome.is_none() {
             state = self.shared.wait(state);
@@ -131,7 +157,12 @@ impl Inserter {
             return Err(Error::Closed("the inserter"));
         }
         state.rows += batch.num_rows() as u64;
-        state.queued_bytes += bytes;
+        if let Giver::Caller(ingest) = &self.giver {
+            drop(state);
+            self.give(ingest, &batch);
+            return Ok(true);
+        }
+        state.queued_bytes += bytes_of(&batch);
         state.queue.push_back(batch);
         let below = state.queued_bytes <= HIGH_WATER_BYTES;
         drop(state);
@@ -139,10 +170,25 @@ impl Inserter {
         Ok(below)
     }
 
+    /// Gives a batch to the engine. An error ends the insert, and is one of the next call, as where a thread gives the batch.
+    fn give(&self, ingest: &Mutex<Option<Box<dyn Ingest>>>, batch: &RecordBatch) {
+        let mut ingest = lock(ingest);
+        if let Some(Err(error)) = ingest.as_mut().map(|open| catch_panic(|| open.write(batch))) {
+            *ingest = None;
+            self.shared.end(Err(error));
+        }
+    }
+
     /// The number of rows queued so far.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.shared.lock().rows
+    }
+
+    /// `Ok` if the engine has taken all queued batches, the error that stopped the insert, or `None` while batches are queued.
+    #[must_use]
+    pub fn try_drained(&self) -> Option<Result<()>> {
+        self.shared.lock().drained()
     }
 
     /// Waits until the engine has taken all queued batches.
@@ -217,12 +263,20 @@ impl Inserter {
         }
         state.order = Some(order);
         drop(state);
-        self.shared.changed.notify_all();
+        match &self.giver {
+            Giver::Thread(_) => self.shared.changed.notify_all(),
+            Giver::Caller(ingest) => {
+                if let Some(ingest) = lock(ingest).take() {
+                    self.shared.end(catch_panic(|| order.carry_out(ingest)));
+                }
+            }
+        }
         Ok(())
     }
 
     fn join(&self) {
-        let worker = lock(&self.worker).take();
+        let Giver::Thread(worker) = &self.giver else { return };
+        let worker = lock(worker).take();
         if let Some(worker) = worker {
             // The thread catches panics, so its result is always `Ok`.
             let _ = worker.join();
@@ -231,7 +285,7 @@ impl Inserter {
 }
 
 impl Drop for Inserter {
-    /// The drop does not wait: the thread sees the order and ends by itself.
+    /// The drop does not wait: a thread sees the order and ends by itself.
     fn drop(&mut self) {
         let _ = self.close(Order::Abort);
     }
@@ -251,15 +305,12 @@ fn ingest(engine: &dyn Engine, table: &TableDefinition, shared: &Shared) -> Resu
             }
             if state.order == Some(Order::Execute) {
                 drop(state);
-                return ingest.commit();
+                return Order::Execute.carry_out(ingest);
             }
             state = shared.wait(state);
         };
         drop(state);
-        let Some(batch) = batch else {
-            ingest.abort()?;
-            return Err(Error::Closed("the inserter"));
-        };
+        let Some(batch) = batch else { return Order::Abort.carry_out(ingest) };
         ingest.write(&batch)?;
         let bytes = bytes_of(&batch);
         // The batch is freed before the queue is announced to have shrunk, so that the bound holds for memory, too.
