@@ -57,8 +57,10 @@ const TABLES = {
   sail: () => best('sail', 'sail'),
   kv: () => requests('kv', 'redis'),
   'redis-cluster': () => requests('redis-cluster', 'redis-cluster'),
-  'kv-all-cores': () => allCores('redis'),
-  'sql-all-cores': () => allCores('mysql'),
+  'kv-all-cores': () => clients('all-cores', 'redis', '/all-cores/'),
+  'sql-all-cores': () => clients('all-cores', 'mysql', '/all-cores/'),
+  'kv-processes': () => clients('processes', 'redis'),
+  'sql-processes': () => clients('processes', 'mysql'),
   'leave-garbage': leaveGarbage,
   sql: () => requests('sql', 'mysql'),
   rest: () => requests('rest', 'rest'),
@@ -128,10 +130,10 @@ function workers(engine) {
   return headToHead('workers', (each) => isOn(each, engine) && isOfAddon(each));
 }
 
-/** The addon's clients in worker threads on all cores beside Rust's. */
-function allCores(engine) {
-  const isAsked = (each) => isOn(each, engine) && isOfAddon(each) && each.numerator.includes('/all-cores/');
-  return headToHead('all-cores', isAsked, requestHeadToHeadTable);
+/** The addon's clients beside Rust's: those whose cells have `setting` in their names. */
+function clients(kind, engine, setting = '') {
+  const isAsked = (each) => isOn(each, engine) && isOfAddon(each) && each.numerator.includes(setting);
+  return headToHead(kind, isAsked, requestHeadToHeadTable);
 }
 
 /** Each cell of a run that leaves garbage to V8 beside the same cell of the main run. */
