@@ -146,6 +146,11 @@ impl Inserter {
     /// # Errors
     /// The error that stopped the insert; [`Error::Closed`] after [`Inserter::execute`] or [`Inserter::abort`].
     pub fn write(&self, batch: RecordBatch) -> Result<bool> {
+        // Locked before the state is read, so that another thread which ends the insert waits for this batch.
+        let mut ingest = match &self.giver {
+            Giver::Caller(ingest) => Some(lock(ingest)),
+            Giver::Thread(_) => None,
+        };
         let mut state = self.shared.lock();
         while state.queued_bytes > LIMIT_BYTES && state.outcome.is_none() {
             state = self.shared.wait(state);
@@ -157,7 +162,7 @@ impl Inserter {
             return Err(Error::Closed("the inserter"));
         }
         state.rows += batch.num_rows() as u64;
-        if let Giver::Caller(ingest) = &self.giver {
+        if let Some(ingest) = &mut ingest {
             drop(state);
             self.give(ingest, &batch);
             return Ok(true);
@@ -171,8 +176,7 @@ impl Inserter {
     }
 
     /// Gives a batch to the engine. An error ends the insert, and is one of the next call, as where a thread gives the batch.
-    fn give(&self, ingest: &Mutex<Option<Box<dyn Ingest>>>, batch: &RecordBatch) {
-        let mut ingest = lock(ingest);
+    fn give(&self, ingest: &mut Option<Box<dyn Ingest>>, batch: &RecordBatch) {
         if let Some(Err(error)) = ingest.as_mut().map(|open| catch_panic(|| open.write(batch))) {
             *ingest = None;
             self.shared.end(Err(error));
