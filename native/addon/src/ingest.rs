@@ -307,9 +307,8 @@ impl RawLineParser {
     pub fn parse(&self, env: Env, bytes: Unknown<'_>, precision: String, now_ms: f64) -> napi::Result<f64> {
         // SAFETY: no JavaScript runs before the return.
         let bytes = unsafe { slice_of(env, bytes.raw(), BYTES) }?;
-        #[expect(clippy::cast_possible_truncation, reason = "a time of JavaScript's is far from the ends")]
-        let now = (now_ms as i64).saturating_mul(1_000_000);
-        let options = ReadOptions { precision: Precision::of(&precision), now, most_points: MOST_POINTS };
+        let (precision, now) = (Precision::of(&precision).map_err(js)?, ReadOptions::now_of(now_ms).map_err(js)?);
+        let options = ReadOptions { precision, now, most_points: MOST_POINTS };
         let mut kept = lock(&self.points);
         let points = parse_lines_into(bytes, &options, std::mem::take(&mut *kept)).map_err(js)?;
         let names = if lock(&self.names).keep(&points) { NEW_NAMES } else { 0 };

@@ -1,5 +1,6 @@
 //! Line protocol: `measurement,tag=value field=1.5,other=2i 1700000000000`, one point a line.
 
+mod keys;
 mod names;
 mod needle;
 mod number;

@@ -10,7 +10,8 @@ mod shapes;
 
 use std::borrow::Cow;
 
-pub use key::{SeriesKey, parse_key, push_measurement, push_tag};
+pub(crate) use key::check_tags;
+pub use key::{DuplicateTag, SeriesKey, parse_key, push_measurement, push_tag};
 pub use kind::FieldKind;
 pub(crate) use shapes::{FieldList, ShapeIndex};
 

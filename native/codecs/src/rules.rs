@@ -128,14 +128,14 @@ mod tests {
         ] {
             let error = check_shape(&shape(name)).unwrap_err().to_string();
             assert!(error.contains(said), "{said}: {error}");
-            let series = SeriesKey::of("m", &mut vec![(name.to_owned().into(), "x".into())]);
+            let series = SeriesKey::of("m", &mut [(name.to_owned().into(), "x".into())]).unwrap();
             assert!(check_series(&series).is_err(), "{name}");
         }
         for name in ["Time", "rowid", "\"", "a\nb", "ü", &long[1..]] {
             check_shape(&shape(name)).unwrap();
         }
-        let values = vec![("a".into(), "x".repeat(MOST_SERIES_BYTES).into())];
-        let error = check_series(&SeriesKey::of("m", &mut values.clone())).unwrap_err().to_string();
+        let mut values = [("a".into(), "x".repeat(MOST_SERIES_BYTES).into())];
+        let error = check_series(&SeriesKey::of("m", &mut values).unwrap()).unwrap_err().to_string();
         assert!(error.contains("32772 bytes"), "{error}");
     }
 }

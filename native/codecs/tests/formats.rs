@@ -25,7 +25,11 @@ fn shown(points: &Points<'_>) -> Vec<String> {
 }
 
 fn line_error(text: &str) -> String {
-    parse_lines(text.as_bytes(), &MS).unwrap_err().to_string()
+    line_error_of(text.as_bytes())
+}
+
+fn line_error_of(body: &[u8]) -> String {
+    parse_lines(body, &MS).unwrap_err().to_string()
 }
 
 #[test]
@@ -45,11 +49,10 @@ fn lines_are_read() {
 
 #[test]
 fn names_are_escaped_and_keys_are_canonical() {
-    let text = "a\\ b\\,c,z=1,k\\=y=v\\ w f\\ g=1 1\nm,b=1,a=2 v=1 1\nm,a=2,b=1 v=1 1";
+    let text = "a\\ b\\,c,z=1,k\\=y=v\\ w f\\ g=1 1";
     let points = parsed(text);
     assert_eq!(points.series[0].measurement(), "a b,c");
     assert_eq!(points.series[0].tags(), [("k=y".into(), "v w".into()), ("z".into(), "1".into())]);
-    assert_eq!(points.series[1].text, points.series[2].text);
     let (name, value) = points.iter().next().unwrap().fields().next().unwrap();
     assert_eq!((name, value), ("f g", FieldValue::Float(1.0)));
 }
@@ -73,6 +76,10 @@ fn what_is_wrong_with_a_line_is_said_with_its_place() {
         ("m v=tru", "neither true nor false"),
         ("m v=\"x", "line 1, column 5: the quote that ends this text is missing"),
         ("m v=1,v=2", "line 1, column 7: the field \"v\" is there twice"),
+        ("m v=1,v=1", "line 1, column 7: the field \"v\" is there twice"),
+        ("m,a=1,a=2 v=1", "line 1, column 7: the tag \"a\" is there twice"),
+        ("m v=1\nm,a=1,b=2,a=1 v=1", "line 2, column 11: the tag \"a\" is there twice"),
+        ("m,a\\ b=1,c=2,a\\ b=1 v=1", "line 1, column 14: the tag \"a b\" is there twice"),
         ("m v=1 12x", "line 1, column 9: the line must end after the timestamp"),
         ("m v=1 x", "line 1, column 7: this is no timestamp"),
         ("m v=1 9223372036854775807", "is no 64-bit number of nanoseconds"),
@@ -81,10 +88,108 @@ fn what_is_wrong_with_a_line_is_said_with_its_place() {
         assert!(error.contains(expected), "{text:?}: {error}");
     }
     assert!(
+        line_error_of(b"\xff\xfem\0 \0")
+            .contains("line 1, column 1: the body begins with the byte order mark of UTF-16")
+    );
+    assert!(
         parse_lines(b"m v=1\nm\xff v=1", &MS).unwrap_err().to_string().contains("line 2, column 2: this is not UTF-8")
     );
     let two = ReadOptions { most_points: 1, ..MS };
     assert!(parse_lines(b"m v=1\nm v=2", &two).unwrap_err().to_string().contains("1 points at most"));
+}
+
+#[test]
+fn tags_in_any_order_are_one_series() {
+    let text = "m,a=1,b=2 v=1 1\nm,b=2,a=1 v=2 2\nm,a=1,b=2 v=3,w=1 3\nm,b=2,a=1 w=4 4\nn=o,b=1 v=1 5\nn=o,b=1 v=1 6\n\
+                m,b=2,a=1 w=5 7\nm,a=3 v=1 8\nm,a=\\3 v=1 9";
+    let points = parsed(text);
+    let series: Vec<_> = points.series.iter().map(|series| series.text.as_ref()).collect();
+    assert_eq!(series, ["m,a=1,b=2", "n\\=o,b=1", "m,a=3", "m,a=\\\\3"]);
+    assert_eq!(points.series_of, [0, 0, 0, 0, 1, 1, 0, 2, 3]);
+    assert_eq!(points.shapes.len(), 4);
+    // The other order first, and canonical keys known before it.
+    let points = parsed("k v=1\nm,b=2,a=1 v=1\nm,a=1,b=2 v=2\nk v=2\nm,b=2,a=1 v=1");
+    assert_eq!((points.series.len(), points.series_of), (2, vec![0, 1, 1, 0, 1]));
+
+    let row = |tags: &[u8]| [b"\x83\xabmeasurement\xa1m\xa6fields\x81\xa1v\x81\xa5Float\x01\xa4tags", tags].concat();
+    let rows =
+        [b"\x93".to_vec(), row(b"\x82\xa1a\xa11\xa1b\xa12"), row(b"\x82\xa1b\xa12\xa1a\xa11"), row(b"\x80")].concat();
+    let points = decode_rows(&rows, &MS, Points::default()).unwrap();
+    assert_eq!((points.series.len(), &points.series_of[..]), (2, &[0, 0, 1][..]));
+    assert_eq!(points.series[0].text, "m,a=1,b=2");
+}
+
+#[test]
+fn what_is_there_twice_is_refused_in_each_format() {
+    let row = b"\x91\x83\xabmeasurement\xa1m\xa6fields\x81\xa1v\x81\xa5Float\x01\xa4tags\x82\xa1a\xa11\xa1a\xa12";
+    let twice: [(&[u8], &str); 5] = [
+        (row, "byte 39: the tag \"a\" is there twice"),
+        (b"\x91\x82\xabmeasurement\xa1m\xabmeasurement\xa1n", "byte 16: the key measurement is there twice"),
+        (b"\x91\x82\xa4tags\x80\xa4tags\x80", "the key tags is there twice"),
+        (b"\x91\x82\xa6fields\x80\xa6fields\x80", "the key fields is there twice"),
+        (b"\x91\x82\xa9timestamp\xc0\xa9timestamp\x01", "the key timestamp is there twice"),
+    ];
+    for (bytes, expected) in twice {
+        let error = decode_rows(bytes, &MS, Points::default()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{expected}: {error}");
+    }
+    let fields = b"\x91\x81\xa6fields\x82\xa1v\x81\xa5Float\x01\xa1v\x81\xa5Float\x01";
+    assert!(decode_rows(fields, &MS, Points::default()).unwrap_err().to_string().contains("the field \"v\""));
+    let twice: [(&[u8], &str); 6] = [
+        (b"\x81\xa4tags\x82\xa1a\xa11\xa1a\xa11", "byte 6: the tag \"a\" is there twice"),
+        (b"\x82\xa4tags\x80\xa4tags\xc0", "byte 7: the key tags is there twice"),
+        (b"\x82\xabmeasurement\xa1m\xabmeasurement\xa1m", "the key measurement is there twice"),
+        (b"\x82\xa5field\xa1m\xa5field\xa1m", "the key field is there twice"),
+        (b"\x82\xa6values\x91\x01\xa6values\x91\x02", "the key values is there twice"),
+        (b"\x82\xaatimestamps\xc0\xaatimestamps\x91\x02", "the key timestamps is there twice"),
+    ];
+    for (bytes, expected) in twice {
+        let error = decode_columns(bytes, ColumnBuffers::default(), 10).unwrap_err().to_string();
+        assert!(error.contains(expected), "{expected}: {error}");
+    }
+    let tags = [("a", "1"), ("b", "2"), ("a", "2")];
+    let writers = [
+        LineHead::new("m", &tags, "v").map(drop),
+        ColumnsWriter::new("m", &tags, "v").map(drop),
+        RowsWriter::new("m", &tags, "v").map(drop),
+    ];
+    for writer in writers {
+        assert_eq!(writer.unwrap_err().to_string(), "the tag \"a\" is there twice");
+    }
+}
+
+#[test]
+fn carriage_returns_and_byte_order_marks_are_told() {
+    const RETURN: &str = "a carriage return may stand only before the line feed that ends a line";
+    const MARK: &str = "a byte order mark (EF BB BF) is no part of line protocol";
+    for (text, place, problem) in [
+        ("m v=1 5\rm v=2 6\r", "line 1, column 8", RETURN),
+        ("m v=1\rm v=2", "line 1, column 6", RETURN),
+        ("m v=1 \rm v=2", "line 1, column 7", RETURN),
+        ("m v=t\r\r\n", "line 1, column 6", RETURN),
+        ("m,a=b\r v=1", "line 1, column 6", RETURN),
+        ("m\r,a=b v=1", "line 1, column 2", RETURN),
+        ("m,a=b\rv=1\n", "line 1, column 6", RETURN),
+        ("m v\r=1", "line 1, column 4", RETURN),
+        ("m v=1,\\\rw=1", "line 1, column 8", RETURN),
+        ("# comment\rm v=1\r", "line 1, column 10", RETURN),
+        ("m v=1\n\rm v=1", "line 2, column 1", RETURN),
+        ("m,a=b\r\nm v=1", "line 1, column 6", "a space and the fields are missing"),
+        ("m \r\nm v=1", "line 1, column 3", "a field is missing"),
+        ("m v\r\n", "line 1, column 4", "a field must be name=value"),
+        ("m v=\r\n", "line 1, column 5", "a value is missing"),
+        ("m v=1 x\r\n", "line 1, column 7", "this is no timestamp"),
+        ("\u{feff}m v=1", "line 1, column 1", MARK),
+        ("\u{feff}", "line 1, column 1", MARK),
+        ("\u{feff}# comment\nm v=1", "line 1, column 1", MARK),
+        ("m v=1\r\n\u{feff}m v=1", "line 2, column 1", MARK),
+    ] {
+        let error = line_error(text);
+        assert!(error.contains(&format!("{place}: {problem}")), "{text:?}: {error}");
+    }
+    assert!(LineHead::new("\u{feff}m", &[], "v").unwrap_err().to_string().contains("byte order mark"));
+    // Text in quotes has any line breaks.
+    assert!(shown(&parsed("m s=\"a\r\nb\r\" 1\r\n"))[0].contains("String(\"a\\r\\nb\\r\")"));
 }
 
 #[test]
@@ -234,6 +339,19 @@ fn many_different_names_are_read_in_time() {
 }
 
 proptest! {
+    #[test]
+    fn lines_that_end_as_on_windows_say_the_same(lines in prop::collection::vec(line(), 0..20), spaces in "[ ]{0,2}") {
+        // Each line is repeated, so that the fast paths for known series and shapes are taken.
+        let repeated: Vec<&str> = lines.iter().flat_map(|line| [line.trim_end_matches('\n'); 2]).collect();
+        let points = shown(&parsed(&lines.iter().map(|line| line.repeat(2)).collect::<String>()));
+        for end in ["\r\n".to_owned(), format!("{spaces}\r\n\r\n# comment\r\n")] {
+            let windows = repeated.join(&end);
+            for behind in ["", "\r", "\r\n", "\n"] {
+                prop_assert_eq!(shown(&parsed(&format!("{windows}{behind}"))), points.clone());
+            }
+        }
+    }
+
     #[test]
     fn lines_that_are_written_again_say_the_same(lines in prop::collection::vec(line(), 0..20)) {
         // Each line is repeated, so that the fast paths for known series and shapes are taken.

@@ -447,7 +447,7 @@ mod tests {
             assert_eq!(check(wrong).unwrap_err().code(), "BB_CHECKSUM_MISMATCH", "{wrong:?}");
         }
         let mut check = PointCheck::new(&spec(ColumnarDecode)).unwrap();
-        let key = |host: &str| SeriesKey::of("bench", &mut vec![("host".into(), host.to_owned().into())]);
+        let key = |host: &str| SeriesKey::of("bench", &mut [("host".into(), host.to_owned().into())]).unwrap();
         check.add_names(&key("bench"), "v").unwrap();
         assert!(check.add_names(&key("benc"), "v").is_err());
         assert!(check.add_names(&key("bench"), "w").is_err());

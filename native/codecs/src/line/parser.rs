@@ -3,13 +3,16 @@
 //! Most lines of a body repeat a series and its fields, so a line is first compared with the expected bytes, and parsed only
 //! where it differs. Expected is the series that followed the same series before, or the same series again; within a series,
 //! the fields of its last line.
+//!
+//! A line ends with a line feed, with a carriage return and a line feed, or with the body. Besides these, only text in quotes may hold
+//! a carriage return.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::names::{find_unescaped, split_unescaped, unescape, unescape_as};
+use super::names::unescape;
 use super::needle::Needle;
-use crate::points::{FieldKind, FieldList, Points, SeriesKey, ShapeIndex, place_of};
+use crate::points::{FieldKind, FieldList, Points, ShapeIndex, place_of};
 use crate::{Error, ReadOptions, Result};
 
 /// Reads the points of a body.
@@ -25,7 +28,7 @@ pub fn parse_lines<'a>(body: &'a [u8], options: &ReadOptions) -> Result<Points<'
 /// # Errors
 /// The errors of [`parse_lines`].
 pub fn parse_lines_into<'a>(body: &'a [u8], options: &ReadOptions, memory: Points<'a>) -> Result<Points<'a>> {
-    let text = std::str::from_utf8(body).map_err(|error| failure(body, error.valid_up_to(), "this is not UTF-8"))?;
+    let text = std::str::from_utf8(body).map_err(|error| not_utf8(body, error.valid_up_to()))?;
     let parser = Parser {
         text,
         bytes: body,
@@ -33,13 +36,25 @@ pub fn parse_lines_into<'a>(body: &'a [u8], options: &ReadOptions, memory: Point
         points: memory.recycle(),
         series: 0,
         known: Vec::new(),
-        series_of_key: HashMap::new(),
+        key_indexes: HashMap::new(),
+        canonical: HashMap::new(),
         shape: 0,
         names: Vec::new(),
         shapes: ShapeIndex::default(),
         fields: FieldList::default(),
     };
     parser.parse(options)
+}
+
+#[cold]
+fn not_utf8(body: &[u8], at: usize) -> Error {
+    let is_utf16 = body.starts_with(b"\xff\xfe") || body.starts_with(b"\xfe\xff");
+    let problem = if is_utf16 {
+        "the body begins with the byte order mark of UTF-16; line protocol is UTF-8"
+    } else {
+        "this is not UTF-8"
+    };
+    failure(body, at, problem)
 }
 
 #[cold]
@@ -51,13 +66,19 @@ fn failure(body: &[u8], at: usize, problem: impl Into<String>) -> Error {
     Error::Parse { format: "line protocol", place: format!("line {line}, column {column}"), problem: problem.into() }
 }
 
-/// The state of a series.
+/// The problem of a carriage return without a line feed behind it.
+pub(super) const LONE_RETURN: &str =
+    "a carriage return may stand only before the line feed that ends a line, or in a text in quotes";
+
+/// The state of a key. Keys that are written differently may name one series: tags have any order.
 pub(super) struct Known<'a> {
-    /// The series' key as it was written, with the space behind it.
+    /// The key as it was written, with the space behind it.
     pub(super) key: Needle<'a>,
-    /// The index of the series that followed this one.
+    /// The index of the key's series among those of the points.
+    pub(super) series: u32,
+    /// The index of the key that followed this one.
     pub(super) next: usize,
-    /// The index of the shape of the series' last line.
+    /// The index of the shape of the key's last line.
     pub(super) shape: Option<usize>,
 }
 
@@ -69,11 +90,15 @@ pub(super) struct Parser<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
     pub(super) points: Points<'a>,
-    /// The index of this line's series.
+    /// The index of this line's key.
     pub(super) series: usize,
-    /// The state of each series.
+    /// The state of each key.
     pub(super) known: Vec<Known<'a>>,
-    series_of_key: HashMap<&'a str, usize>,
+    /// The index of a key, by how it was written.
+    pub(super) key_indexes: HashMap<&'a str, usize>,
+    /// The index of a series among those of the points, by its key in canonical form. Empty as long as all keys are written in
+    /// canonical form.
+    pub(super) canonical: HashMap<Cow<'a, str>, u32>,
     /// The index of this line's shape.
     pub(super) shape: usize,
     /// The fields of each shape.
@@ -88,7 +113,7 @@ impl<'a> Parser<'a> {
         let unit = options.precision.nanoseconds();
         loop {
             while self.points.times.len() < options.most_points && self.read_plain_line(unit) {}
-            if !self.find_line() {
+            if !self.find_line()? {
                 break;
             }
             if self.points.times.len() >= options.most_points {
@@ -121,18 +146,39 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// The length of the end of a line at this place: 0 at the end of the body, `None` where the line goes on.
+    #[inline]
+    pub(super) fn line_end(&self) -> Option<usize> {
+        match self.bytes[self.at..] {
+            [] => Some(0),
+            [b'\n', ..] | [b'\r'] => Some(1),
+            [b'\r', b'\n', ..] => Some(2),
+            _ => None,
+        }
+    }
+
+    /// Fails at this place, where a line neither ends nor goes on as it must.
+    #[cold]
+    pub(super) fn fail_behind<T>(&self, problem: &str) -> Result<T> {
+        let is_lone = self.peek() == Some(b'\r') && self.line_end().is_none();
+        self.fail(self.at, if is_lone { LONE_RETURN } else { problem })
+    }
+
     /// Goes to the next line that has a point; false at the end of the body.
     #[inline]
-    fn find_line(&mut self) -> bool {
+    fn find_line(&mut self) -> Result<bool> {
         loop {
             match self.peek() {
-                None => return false,
+                None => return Ok(false),
                 Some(b'\n' | b' ' | b'\t') => self.at += 1,
-                Some(b'#') => {
+                Some(b'\r' | b'#') => {
                     let rest = &self.bytes[self.at..];
-                    self.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+                    self.at += memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+                    // In a file whose lines end with carriage returns alone, a comment would hide all lines behind it.
+                    let Some(length) = self.line_end() else { return self.fail(self.at, LONE_RETURN) };
+                    self.at += length;
                 }
-                Some(_) => return true,
+                Some(_) => return Ok(true),
             }
         }
     }
@@ -140,7 +186,8 @@ impl<'a> Parser<'a> {
     /// Records the current series for the points read since the last change of series.
     #[inline]
     fn place_series(&mut self) {
-        self.points.series_of.resize(self.points.times.len(), place_of(self.series));
+        let series = self.known.get(self.series).map_or(0, |known| known.series);
+        self.points.series_of.resize(self.points.times.len(), series);
     }
 
     /// Records the current shape for the points read since the last change of shape.
@@ -162,7 +209,7 @@ impl<'a> Parser<'a> {
         } else if begins(self.series) {
             self.known[self.series].next = self.series;
         } else {
-            let series = self.find_series()?;
+            let series = self.find_key()?;
             if let Some(before) = self.known.get_mut(self.series) {
                 before.next = series;
             }
@@ -173,60 +220,10 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Makes `series` the series of this line.
+    /// Makes the key of this index the key of this line.
     pub(super) fn turn_to(&mut self, series: usize) {
         self.place_series();
         self.series = series;
-    }
-
-    /// Finds or adds the series of a line whose key is not an expected one.
-    fn find_series(&mut self) -> Result<usize> {
-        let start = self.at;
-        let end = find_unescaped(&self.bytes[start..], b' ', b'\n').map_or(self.bytes.len(), |length| start + length);
-        if self.bytes.get(end) != Some(&b' ') {
-            return self.fail(end, "a space and the fields are missing after the measurement and tags");
-        }
-        let key = &self.text[start..end];
-        if let Some(series) = self.series_of_key.get(key) {
-            return Ok(*series);
-        }
-        let parsed = self.parse_key(key, start)?;
-        // Keys that are written differently may name one series; the store resolves them to one.
-        let series = self.known.len();
-        self.points.series.push(parsed);
-        self.known.push(Known { key: Needle::new(&self.text[start..=end]), next: series, shape: None });
-        self.series_of_key.insert(key, series);
-        Ok(series)
-    }
-
-    fn parse_key(&self, key: &'a str, start: usize) -> Result<SeriesKey<'a>> {
-        let mut rest = key;
-        let measurement = split_unescaped(&mut rest, b',');
-        if measurement.is_empty() {
-            return self.fail(start, "the measurement is missing");
-        }
-        let mut tags: Vec<(Cow<'a, str>, Cow<'a, str>)> = Vec::new();
-        let mut is_canonical = !key.contains('\\') && !measurement.contains('=');
-        let mut at = start + measurement.len();
-        while at < start + key.len() {
-            let tag = split_unescaped(&mut rest, b',');
-            let mut value = tag;
-            let name = split_unescaped(&mut value, b'=');
-            if name.is_empty() || value.is_empty() || name.len() == tag.len() {
-                return self.fail(at + 1, "a tag must be name=value, neither of them empty");
-            }
-            let mut other = value;
-            if split_unescaped(&mut other, b'=').len() < value.len() {
-                return self.fail(at + 1, "a tag has one equals sign; write \\= for one in a name or value");
-            }
-            is_canonical &= tags.last().is_none_or(|(last, _)| **last < *name);
-            tags.push((unescape(name), unescape(value)));
-            at += 1 + tag.len();
-        }
-        if is_canonical {
-            return Ok(SeriesKey { text: Cow::Borrowed(key), measurement_end: measurement.len() });
-        }
-        Ok(SeriesKey::of(&unescape_as(measurement, &[',', ' ']), &mut tags))
     }
 
     /// Reads the fields, and appends their values to the points.
@@ -309,7 +306,8 @@ impl<'a> Parser<'a> {
     /// Finds or adds the shape of this line's fields, and makes it the shape of the line and of its series.
     fn intern_fields(&mut self, names: Vec<Written<'a>>) {
         self.place_shape();
-        self.shape = self.points.intern_shape(self.series, &mut self.fields, &mut self.shapes);
+        let series = self.known[self.series].series as usize;
+        self.shape = self.points.intern_shape(series, &mut self.fields, &mut self.shapes);
         if self.shape == self.names.len() {
             self.names.push(names);
         }
@@ -321,16 +319,17 @@ impl<'a> Parser<'a> {
         let start = self.at;
         let mut before = 0;
         let length = self.bytes[start..].iter().position(|byte| {
-            let ends = before != b'\\' && matches!(byte, b'=' | b' ' | b',' | b'\n');
+            let ends = before != b'\\' && matches!(byte, b'=' | b' ' | b',' | b'\n') || *byte == b'\r';
             before = *byte;
             ends
         });
         let end = length.map_or(self.bytes.len(), |length| start + length);
+        self.at = end;
         if end == start {
-            return self.fail(end, "a field is missing");
+            return self.fail_behind("a field is missing");
         }
-        if self.bytes.get(end) != Some(&b'=') {
-            return self.fail(end, "a field must be name=value; write a backslash before a space or comma of a name");
+        if self.peek() != Some(b'=') {
+            return self.fail_behind("a field must be name=value; write a backslash before a space or comma of a name");
         }
         self.at = end + 1;
         Ok(&self.text[start..=end])

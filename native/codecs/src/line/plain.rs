@@ -100,9 +100,11 @@ impl Parser<'_> {
         at += 1;
         let (time, length) = plain_digits(&bytes[at..])?;
         at += length;
-        if bytes.get(at) != Some(&b'\n') {
-            return None;
-        }
-        Some((at + 1, i64::try_from(time).ok()?.checked_mul(unit)?))
+        let end = match bytes.get(at) {
+            Some(b'\n') => at + 1,
+            Some(b'\r') if bytes.get(at + 1) == Some(&b'\n') => at + 2,
+            _ => return None,
+        };
+        Some((end, i64::try_from(time).ok()?.checked_mul(unit)?))
     }
 }

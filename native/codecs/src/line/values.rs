@@ -17,8 +17,8 @@ impl Parser<'_> {
             Some(b't' | b'T' | b'f' | b'F') => (FieldKind::Boolean, self.read_boolean()?),
             _ => return self.fail(start, "a value is missing: a number, true or false, or text in quotes"),
         };
-        if !matches!(self.peek(), None | Some(b',' | b' ' | b'\n')) {
-            return self.fail(self.at, "a comma, a space or the end of the line must follow a value");
+        if !matches!(self.peek(), None | Some(b',' | b' ' | b'\n')) && self.line_end().is_none() {
+            return self.fail_behind("a comma, a space or the end of the line must follow a value");
         }
         self.points.values.push(bits);
         Ok(kind)
@@ -80,13 +80,13 @@ impl Parser<'_> {
     pub(super) fn read_time(&mut self, options: &ReadOptions, unit: i64) -> Result<i64> {
         self.skip_spaces();
         let start = self.at;
-        let time = if matches!(self.peek(), None | Some(b'\n')) {
+        let time = if self.line_end().is_some() {
             options.now
         } else {
             let rest = &self.bytes[start..];
             let number = Scanned::of(rest);
             let Some((number, time)) = number.and_then(|number| Some((number, number.to_integer(rest)?))) else {
-                return self.fail(start, "this is no timestamp: an integer of 64 bits");
+                return self.fail_behind("this is no timestamp: an integer of 64 bits");
             };
             self.at += number.length;
             match time.checked_mul(unit) {
@@ -95,14 +95,8 @@ impl Parser<'_> {
             }
         };
         self.skip_spaces();
-        match self.peek() {
-            None => {}
-            Some(b'\n') => self.at += 1,
-            Some(b'\r') => {
-                return self.fail(self.at, "lines end with a line feed alone, without a carriage return before it");
-            }
-            Some(_) => return self.fail(self.at, "the line must end after the timestamp"),
-        }
+        let Some(length) = self.line_end() else { return self.fail_behind("the line must end after the timestamp") };
+        self.at += length;
         Ok(time)
     }
 }

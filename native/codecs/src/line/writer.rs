@@ -1,7 +1,7 @@
 //! Writes line protocol.
 
 use super::number::{MOST_FLOAT, MOST_INTEGER, push_float, push_integer, put_float, put_integer};
-use crate::points::{FieldValue, Point};
+use crate::points::{FieldValue, Point, check_tags};
 use crate::{Error, Result};
 
 /// Bytes of a head that are copied at a time.
@@ -20,8 +20,9 @@ impl LineHead {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a name that line protocol can't express: an empty one, one with a line break, or one that
-    /// ends with a backslash.
+    /// ends with a backslash; and for a tag that is there twice.
     pub fn new(measurement: &str, tags: &[(&str, &str)], field: &str) -> Result<Self> {
+        check_tags(tags)?;
         let mut head = Vec::new();
         push_name(&mut head, measurement, "measurement", b", ")?;
         for (name, value) in tags {
@@ -169,8 +170,8 @@ fn push_name(out: &mut Vec<u8>, name: &str, what: &str, special: &[u8]) -> Resul
         "must not have a line break"
     } else if name.ends_with('\\') {
         "must not end with a backslash: it would be that of what follows"
-    } else if what == "measurement" && name.starts_with(['#', '\t']) {
-        "must not begin with # or a tab: that is a comment, or skipped"
+    } else if what == "measurement" && name.starts_with(['#', '\t', '\u{feff}']) {
+        "must not begin with #, a tab or a byte order mark: that is a comment, skipped, or no part of a name"
     } else {
         for byte in name.bytes() {
             if special.contains(&byte) {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::reader::{Reader, WIDE, fail, push_array, push_map, push_text};
 use crate::line::check_columns;
-use crate::points::{FieldKind, Points, SeriesKey, Shape};
+use crate::points::{FieldKind, Points, SeriesKey, Shape, check_tags};
 use crate::{Error, Precision, Result};
 
 pub(super) const FLOAT: u8 = 0xcb;
@@ -31,10 +31,12 @@ pub struct ColumnsHead<'a> {
 
 impl<'a> ColumnsHead<'a> {
     /// The key of the series.
-    #[must_use]
-    pub fn series(&self) -> SeriesKey<'static> {
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a tag that is there twice, which a decoded head never has.
+    pub fn series(&self) -> Result<SeriesKey<'static>> {
         let borrowed = |(name, value): &(&'a str, &'a str)| (Cow::Borrowed(*name), Cow::Borrowed(*value));
-        SeriesKey::of(self.measurement, &mut self.tags.iter().map(borrowed).collect())
+        Ok(SeriesKey::of(self.measurement, &mut self.tags.iter().map(borrowed).collect::<Vec<_>>())?)
     }
 
     /// The field of the points.
@@ -139,20 +141,29 @@ pub fn decode_columns_into<'a>(
     most_points: usize,
 ) -> Result<ColumnsHead<'a>> {
     let mut reader = Reader::new(bytes);
-    let mut head = ColumnsHead::default();
-    let (mut measurement, mut field, mut values, mut timestamps) = (None, None, None, None);
+    let (mut measurement, mut tags, mut field, mut values, mut timestamps) = (None, None, None, None, None);
     for _ in 0..reader.map("the batch")? {
         let at = reader.position();
         match reader.text("a key")? {
-            "measurement" => measurement = Some(reader.text("measurement")?),
-            "tags" => head.tags = read_tags(&mut reader)?,
-            "field" => field = Some(reader.text("field")?),
-            "values" => values = Some(read_values(&mut reader, sink, most_points)?),
-            "timestamps" if reader.nil() => {}
-            "timestamps" => timestamps = Some((at, read_timestamps(&mut reader, sink, most_points)?)),
+            "measurement" if measurement.is_none() => measurement = Some(reader.text("measurement")?),
+            "tags" if tags.is_none() => {
+                let place = reader.position();
+                let read = read_tags(&mut reader)?;
+                check_tags(&read).or_else(|twice| fail(place, twice.to_string()))?;
+                tags = Some(read);
+            }
+            "field" if field.is_none() => field = Some(reader.text("field")?),
+            "values" if values.is_none() => values = Some(read_values(&mut reader, sink, most_points)?),
+            "timestamps" if timestamps.is_none() => {
+                let is_nil = reader.nil();
+                timestamps =
+                    Some(if is_nil { None } else { Some((at, read_timestamps(&mut reader, sink, most_points)?)) });
+            }
+            key @ ("measurement" | "tags" | "field" | "values" | "timestamps") => return twice(at, key),
             _ => reader.skip()?,
         }
     }
+    let timestamps = timestamps.flatten();
     let missing = |key: &str| fail(0, format!("the key {key} is missing"));
     let Some(measurement) = measurement else { return missing("measurement") };
     let Some(field) = field else { return missing("field") };
@@ -165,7 +176,13 @@ pub fn decode_columns_into<'a>(
     {
         return fail(at, format!("there are {len} values and {timestamps} timestamps; there must be as many of both"));
     }
-    Ok(ColumnsHead { measurement, field, len, has_timestamps: timestamps.is_some(), tags: head.tags })
+    Ok(ColumnsHead { measurement, field, len, has_timestamps: timestamps.is_some(), tags: tags.unwrap_or_default() })
+}
+
+/// The error for a key that a map has twice. Which of the two values counts would be a guess.
+#[cold]
+pub(super) fn twice<T>(at: usize, key: &str) -> Result<T> {
+    fail(at, format!("the key {key} is there twice"))
 }
 
 pub(super) fn read_tags<'a>(reader: &mut Reader<'a>) -> Result<Vec<(&'a str, &'a str)>> {
@@ -261,7 +278,7 @@ pub fn columns_to_points<'a>(
 ) -> Result<Points<'a>> {
     let mut points = memory.recycle();
     let head = &batch.head;
-    points.series.push(head.series());
+    points.series.push(head.series()?);
     points.shapes.push(head.shape());
     points.series_of.resize(head.len, 0);
     points.shape_of.resize(head.len, 0);
@@ -293,6 +310,7 @@ pub(super) fn names_of(measurement: &str, tags: &[(&str, &str)], field: &str) ->
     if measurement.is_empty() || field.is_empty() {
         return Err(Error::InvalidArgument("measurement and field must not be empty".to_owned()));
     }
+    check_tags(tags)?;
     let mut head = Vec::new();
     push_text(&mut head, "measurement");
     push_text(&mut head, measurement);
@@ -312,7 +330,7 @@ impl ColumnsWriter {
     /// A writer for these names.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the measurement or the field is empty.
+    /// [`Error::InvalidArgument`] if the measurement or the field is empty, or a tag is there twice.
     pub fn new(measurement: &str, tags: &[(&str, &str)], field: &str) -> Result<Self> {
         let mut head = names_of(measurement, tags, field)?;
         push_text(&mut head, "field");

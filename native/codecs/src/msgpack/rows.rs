@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::columns::{ARRAY_HEADER, FLOAT, INT64, names_of, put, put_array, read_tags};
+use super::columns::{ARRAY_HEADER, FLOAT, INT64, names_of, put, put_array, read_tags, twice};
 use super::reader::{Integer, Reader, WIDE, fail, push_array, push_map, push_text};
 use crate::line::check_columns;
 use crate::points::{FieldKind, FieldList, FieldValue, Points, SeriesKey, ShapeIndex, place_of};
@@ -20,6 +20,7 @@ pub fn decode_rows<'a>(bytes: &'a [u8], options: &ReadOptions, memory: Points<'a
         fields: FieldList::default(),
         shapes: ShapeIndex::default(),
         series_of: HashMap::new(),
+        series_of_key: HashMap::new(),
     };
     let rows = decoder.reader.array("the rows")?;
     if rows > options.most_points {
@@ -38,31 +39,40 @@ struct Decoder<'a> {
     shapes: ShapeIndex,
     /// The index of a series, by its measurement and the encoded bytes of its tags.
     series_of: HashMap<(&'a str, &'a [u8]), u32>,
+    /// The index of a series, by its key: the same tags may be in several orders.
+    series_of_key: HashMap<Cow<'a, str>, u32>,
 }
 
-impl Decoder<'_> {
+impl<'a> Decoder<'a> {
     fn read_row(&mut self, options: &ReadOptions) -> Result<()> {
         let start = self.reader.position();
-        let (mut measurement, mut tags, mut tag_bytes, mut time) = ("", Vec::new(), &[][..], None);
+        let (mut measurement, mut tags, mut has_fields, mut time) = (None, None, false, None);
         self.fields.clear();
         for _ in 0..self.reader.map("a row")? {
+            let at = self.reader.position();
             match self.reader.text("a key")? {
-                "measurement" => measurement = self.reader.text("measurement")?,
-                "tags" => {
+                "measurement" if measurement.is_none() => measurement = Some(self.reader.text("measurement")?),
+                "tags" if tags.is_none() => {
                     let at = self.reader.position();
-                    tags = read_tags(&mut self.reader)?;
-                    tag_bytes = self.reader.since(at);
+                    tags = Some((at, read_tags(&mut self.reader)?, self.reader.since(at)));
                 }
-                "fields" => self.read_fields()?,
-                "timestamp" if self.reader.nil() => {}
-                "timestamp" => time = Some((self.reader.position(), self.reader.signed("timestamp")?)),
+                "fields" if !has_fields => {
+                    has_fields = true;
+                    self.read_fields()?;
+                }
+                "timestamp" if time.is_none() => {
+                    let at = self.reader.position();
+                    time = Some(if self.reader.nil() { None } else { Some((at, self.reader.signed("timestamp")?)) });
+                }
+                key @ ("measurement" | "tags" | "fields" | "timestamp") => return twice(at, key),
                 _ => self.reader.skip()?,
             }
         }
+        let measurement = measurement.unwrap_or_default();
         if measurement.is_empty() || self.fields.is_empty() {
             return fail(start, "a row must have a measurement and a field");
         }
-        let time = match time {
+        let time = match time.flatten() {
             None => options.now,
             Some((at, time)) => {
                 let unit = options.precision;
@@ -71,12 +81,15 @@ impl Decoder<'_> {
                 nanoseconds.map_err(out_of_range).or_else(|problem| fail(at, problem))?
             }
         };
-        let next = place_of(self.points.series.len());
-        let series = *self.series_of.entry((measurement, tag_bytes)).or_insert(next);
-        if series == next {
-            let borrowed = |(name, value)| (Cow::Borrowed(name), Cow::Borrowed(value));
-            self.points.series.push(SeriesKey::of(measurement, &mut tags.into_iter().map(borrowed).collect()));
-        }
+        let (tags_at, tags, tag_bytes) = tags.unwrap_or_default();
+        let series = match self.series_of.get(&(measurement, tag_bytes)) {
+            Some(series) => *series,
+            None => {
+                let series = self.find_series(measurement, tags, tags_at)?;
+                self.series_of.insert((measurement, tag_bytes), series);
+                series
+            }
+        };
         let shape = self.points.intern_shape(series as usize, &mut self.fields, &mut self.shapes);
         self.points.series_of.push(series);
         self.points.shape_of.push(place_of(shape));
@@ -84,11 +97,20 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn read_fields(&mut self) -> Result<()> {
-        let at = self.reader.position();
-        if !self.fields.is_empty() {
-            return fail(at, "a row has its fields once");
+    /// Finds or adds the series of tags that were not written like this before.
+    fn find_series(&mut self, measurement: &'a str, tags: Vec<(&'a str, &'a str)>, at: usize) -> Result<u32> {
+        let mut tags: Vec<_> =
+            tags.into_iter().map(|(name, value)| (Cow::Borrowed(name), Cow::Borrowed(value))).collect();
+        let key = SeriesKey::of(measurement, &mut tags).or_else(|twice| fail(at, twice.to_string()))?;
+        let next = place_of(self.points.series.len());
+        let series = *self.series_of_key.entry(key.text.clone()).or_insert(next);
+        if series == next {
+            self.points.series.push(key);
         }
+        Ok(series)
+    }
+
+    fn read_fields(&mut self) -> Result<()> {
         for _ in 0..self.reader.map("fields")? {
             let at = self.reader.position();
             let name = self.reader.text("the name of a field")?;
@@ -202,7 +224,7 @@ impl RowsWriter {
     /// A writer for these names.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the measurement or the field is empty.
+    /// [`Error::InvalidArgument`] if the measurement or the field is empty, or a tag is there twice.
     pub fn new(measurement: &str, tags: &[(&str, &str)], field: &str) -> Result<Self> {
         let mut head = names_of(measurement, tags, field)?;
         push_text(&mut head, "fields");

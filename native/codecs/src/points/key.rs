@@ -5,6 +5,40 @@
 
 use std::borrow::Cow;
 
+use thiserror::Error;
+
+use crate::Error;
+
+/// A tag that a series has twice. Which of the two values counts would be a guess.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the tag {0:?} is there twice")]
+pub struct DuplicateTag(pub String);
+
+impl From<DuplicateTag> for Error {
+    fn from(duplicate: DuplicateTag) -> Self {
+        Self::InvalidArgument(duplicate.to_string())
+    }
+}
+
+/// The number of tags up to which comparing each with each is faster than sorting.
+const FEW: usize = 16;
+
+/// Checks that no tag is there twice.
+///
+/// # Errors
+/// The first tag that is.
+pub(crate) fn check_tags(tags: &[(&str, &str)]) -> Result<(), DuplicateTag> {
+    let twice = if tags.len() <= FEW {
+        let is_second = |place: &usize| tags[..*place].iter().any(|(name, _)| *name == tags[*place].0);
+        (1..tags.len()).find(is_second).map(|place| tags[place].0)
+    } else {
+        let mut names: Vec<&str> = tags.iter().map(|(name, _)| *name).collect();
+        names.sort_unstable();
+        names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+    };
+    twice.map_or(Ok(()), |name| Err(DuplicateTag(name.to_owned())))
+}
+
 /// The key of a series: its measurement and tags.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SeriesKey<'a> {
@@ -15,20 +49,23 @@ pub struct SeriesKey<'a> {
 }
 
 impl SeriesKey<'_> {
-    /// The key of a measurement and tags; of a tag that is given twice, the last one counts.
-    #[must_use]
-    pub fn of(measurement: &str, tags: &mut Vec<(Cow<'_, str>, Cow<'_, str>)>) -> SeriesKey<'static> {
-        // The sort is stable, so that the last of equal names is the one given last.
-        tags.sort_by(|(left, _), (right, _)| left.cmp(right));
+    /// The key of a measurement and tags, which may be in any order.
+    ///
+    /// # Errors
+    /// [`DuplicateTag`] for a tag that is given twice, whatever its values are.
+    pub fn of(
+        measurement: &str,
+        tags: &mut [(Cow<'_, str>, Cow<'_, str>)],
+    ) -> Result<SeriesKey<'static>, DuplicateTag> {
+        tags.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
+        if let Some(pair) = tags.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(DuplicateTag(pair[0].0.to_string()));
+        }
         let mut text = String::new();
         push_measurement(&mut text, measurement);
         let measurement_end = text.len();
-        for (index, (name, value)) in tags.iter().enumerate() {
-            if tags.get(index + 1).is_none_or(|(next, _)| next != name) {
-                push_tag(&mut text, name, value);
-            }
-        }
-        SeriesKey { text: Cow::Owned(text), measurement_end }
+        tags.iter().for_each(|(name, value)| push_tag(&mut text, name, value));
+        Ok(SeriesKey { text: Cow::Owned(text), measurement_end })
     }
 
     /// The name of the measurement.
@@ -116,7 +153,7 @@ mod tests {
         #[test]
         fn a_key_holds_its_parts(measurement in ".{1,8}", tags in prop::collection::btree_map(".{1,6}", ".{0,6}", 0..5)) {
             let mut given: Vec<_> = tags.iter().rev().map(|(name, value)| (name.into(), value.into())).collect();
-            let key = SeriesKey::of(&measurement, &mut given);
+            let key = SeriesKey::of(&measurement, &mut given).unwrap();
             prop_assert_eq!(key.measurement(), measurement.as_str());
             let read: Vec<_> = key.tags().into_iter().map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
             prop_assert_eq!(read, tags.into_iter().collect::<Vec<_>>());
@@ -125,8 +162,22 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_a_tag_given_twice_counts() {
-        let key = SeriesKey::of("m", &mut vec![("a".into(), "1".into()), ("a".into(), "2".into())]);
-        assert_eq!(key.text, "m,a=2");
+    fn a_tag_given_twice_is_refused_among_few_and_many() {
+        for many in [0, FEW - 2, FEW - 1, 100] {
+            let others: Vec<String> = (0..many).map(|number| format!("t{number}")).collect();
+            let mut tags: Vec<_> = others.iter().map(|name| (name.as_str(), "x")).collect();
+            tags.push(("a", "1"));
+            let cows = |tags: &[(&'static str, &'static str)]| -> Vec<_> {
+                tags.iter().map(|(name, value)| (Cow::Borrowed(*name), Cow::Borrowed(*value))).collect()
+            };
+            assert_eq!(check_tags(&tags), Ok(()));
+            for value in ["1", "2"] {
+                let mut twice = tags.clone();
+                twice.push(("a", value));
+                assert_eq!(check_tags(&twice), Err(DuplicateTag("a".to_owned())), "{many}");
+                let mut twice = cows(&[("a", "1"), ("b", "x"), ("a", "2")]);
+                assert_eq!(SeriesKey::of("m", &mut twice), Err(DuplicateTag("a".to_owned())));
+            }
+        }
     }
 }

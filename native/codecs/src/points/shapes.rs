@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn shapes_are_found_again_among_few_and_many() {
         let mut points = Points::default();
-        points.series.push(SeriesKey::of("m", &mut Vec::new()));
+        points.series.push(SeriesKey::of("m", &mut []).unwrap());
         let (mut list, mut index) = (FieldList::default(), ShapeIndex::default());
         for _ in 0..2 {
             for shape in 0..3 * FEW {

@@ -74,8 +74,9 @@ pub(super) struct PointCheck {
 
 impl PointCheck {
     pub(super) fn new(spec: &StageSpec) -> Result<Self> {
-        let mut tags = tags()?.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Ok(Self { spec: spec.clone(), series: SeriesKey::of(&family()?.measurement, &mut tags), batches: 0 })
+        let mut tags: Vec<_> = tags()?.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let series = SeriesKey::of(&family()?.measurement, &mut tags).map_err(boundary_bench_codecs::Error::from)?;
+        Ok(Self { spec: spec.clone(), series, batches: 0 })
     }
 
     /// Ends the check.

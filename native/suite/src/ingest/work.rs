@@ -141,7 +141,7 @@ impl Work {
 
     /// Registers and logs columns as they are, without converting them to points.
     fn log_columns(&mut self, batch: &ColumnarBatch<'_>) -> Result<()> {
-        let series = [batch.head.series()];
+        let series = [batch.head.series()?];
         let shapes = [batch.head.shape()];
         if let (Some((registry, database)), Some(wal)) = (&self.registry, &self.wal) {
             registry.register(database, &series, &shapes)?;
@@ -174,7 +174,7 @@ impl Work {
             Stage::ColumnarEncode => {
                 let batch =
                     decode_columns(&self.encoded[..self.encoded_len], std::mem::take(&mut self.columns), MOST_POINTS)?;
-                reader.add_names(&batch.head.series(), batch.head.field)?;
+                reader.add_names(&batch.head.series()?, batch.head.field)?;
                 self.columns = batch.recycle();
                 self.add_columns(reader)
             }
