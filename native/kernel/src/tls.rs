@@ -1,5 +1,7 @@
 //! TLS: for clients, the trust in servers, its options in URLs, and the setup of connections; for servers, their certificates.
 
+mod named;
+
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, RootCertSt
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::{Error, Result};
+use named::Named;
 
 /// The servers that a connection over TLS trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,7 +22,8 @@ pub enum Trust {
     /// A server whose certificate is valid for its host name and signed by an authority that this machine trusts.
     #[default]
     System,
-    /// A server as for [`Trust::System`], with the authorities in this PEM file in place of the machine's.
+    /// A server as for [`Trust::System`], with the authorities in this PEM file in place of the machine's; and a server that shows
+    /// exactly a certificate of this file which vouches for itself. Its name and its dates must be right all the same.
     Authorities(PathBuf),
     /// Any server: this protects against eavesdroppers, but not against an attacker who takes the server's place.
     Anyone,
@@ -69,41 +73,35 @@ impl Trust {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| Error::Internal(error.to_string()))?;
-        let builder = match self.roots()? {
-            Some(roots) => builder.with_root_certificates(roots),
-            None => builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone(provider))),
+        let builder = match self {
+            Self::System => {
+                let mut roots = RootCertStore::empty();
+                // Some of a system's certificates may be unreadable; without any, the handshake fails with an error.
+                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+                builder.with_root_certificates(roots)
+            }
+            Self::Authorities(file) => {
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(named(file, provider)?))
+            }
+            Self::Anyone => builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone(provider))),
         };
         let mut config = builder.with_no_client_auth();
         config.alpn_protocols = protocol.map(<[u8]>::to_vec).into_iter().collect();
         Ok(TlsConnector::from(Arc::new(config)))
     }
-
-    /// The trusted authorities; `None` where certificates are not verified.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a file without usable certificates.
-    pub fn roots(&self) -> Result<Option<RootCertStore>> {
-        let mut roots = RootCertStore::empty();
-        match self {
-            Self::Anyone => return Ok(None),
-            Self::Authorities(file) => add_certificates(&mut roots, file)?,
-            Self::System => {
-                // Some of a system's certificates may be unreadable; without any, the handshake fails with an error.
-                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            }
-        }
-        Ok(Some(roots))
-    }
 }
 
-fn add_certificates(roots: &mut RootCertStore, file: &Path) -> Result<()> {
+/// The verifier by the certificates in a file.
+fn named(file: &Path, provider: Arc<CryptoProvider>) -> Result<Named> {
     let unusable =
         |problem: &dyn Display| Error::InvalidArgument(format!("the certificates in {}: {problem}", file.display()));
-    for certificate in CertificateDer::pem_file_iter(file).map_err(|error| unusable(&error))? {
-        let certificate = certificate.map_err(|error| unusable(&error))?;
-        roots.add(certificate).map_err(|error| unusable(&error))?;
+    let certificates: std::result::Result<Vec<_>, _> = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
+    let certificates = certificates.map_err(|error| unusable(&error))?;
+    let mut roots = RootCertStore::empty();
+    for certificate in &certificates {
+        roots.add(certificate.clone()).map_err(|error| unusable(&error))?;
     }
-    if roots.is_empty() { Err(unusable(&"there are none in it")) } else { Ok(()) }
+    Named::new(certificates, roots, provider).ok_or_else(|| unusable(&"there are none in it"))
 }
 
 /// The certificate and key files of a server, in PEM.

@@ -137,7 +137,12 @@ async fn http2_is_spoken_by_those_who_know_it_beforehand() {
 #[tokio::test(flavor = "multi_thread")]
 async fn both_versions_are_spoken_over_tls() {
     let (own, other) = (certificate("localhost"), certificate("loopback"));
-    for (version, name) in [(Version::Http1, "HTTP/1.1"), (Version::Http2, "HTTP/2.0")] {
+    for (own, version, name) in [
+        (own.clone(), Version::Http1, "HTTP/1.1"),
+        (own.clone(), Version::Http2, "HTTP/2.0"),
+        (certificate("authority"), Version::Http1, "HTTP/1.1"),
+        (certificate("authority"), Version::Http2, "HTTP/2.0"),
+    ] {
         let port = serve(Some(acceptor(&own)), version).await;
         let url = format!("https://localhost:{port}");
         check(place(&url, version, Some(own.certificate.clone())), name).await;

@@ -437,7 +437,13 @@ fn procedures_and_files_are_answered_to_their_end() {
 #[test]
 fn tls_is_used_and_certificates_are_looked_at() {
     needs!("mysql", executable(None));
-    let files = certificate("localhost");
+    check_tls("localhost", Some("127.0.0.1"));
+    check_tls("authority", None);
+}
+
+/// `other_host` leads to the server too, and is no name of the certificate.
+fn check_tls(own: &str, other_host: Option<&str>) {
+    let files = certificate(own);
     let (certificate, key) = (files.certificate, files.key);
     let settings = [format!("--ssl-key={}", key.display()), format!("--ssl-cert={}", certificate.display())];
     let server = start_with(None, &settings.each_ref().map(String::as_str), &CancelToken::default()).unwrap();
@@ -451,7 +457,8 @@ fn tls_is_used_and_certificates_are_looked_at() {
             let batch = &cipher.rows[0].as_ref().unwrap().batch;
             assert!(!arrow_array::cast::AsArray::as_string::<i32>(batch.column(1)).value(0).is_empty());
         }
-        for url in [url(verified(), "127.0.0.1"), url(Trust::System, "localhost")] {
+        let other = other_host.map(|host| url(verified(), host));
+        for url in other.into_iter().chain([url(Trust::System, "localhost")]) {
             let error: Error = connect(url).await.err().unwrap();
             assert!(error.to_string().contains("is its certificate trusted?"), "{error}");
         }

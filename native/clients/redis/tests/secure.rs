@@ -13,7 +13,13 @@ use boundary_bench_redis::{KvClient, KvOptions, Server, executable};
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_is_reached_over_tls_with_the_certificates_named() {
     needs!("redis", executable(None));
-    let (own, other) = (certificate("loopback"), certificate("localhost"));
+    for own in ["loopback", "authority"] {
+        check(own).await;
+    }
+}
+
+async fn check(own: &str) {
+    let (own, other) = (certificate(own), certificate("localhost"));
     let port = free_port().unwrap().to_string();
     let (certificate, key) = (own.certificate.display().to_string(), own.key.display().to_string());
     let settings = [

@@ -87,7 +87,13 @@ async fn a_key_is_asked_for_by_every_call() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tls_protects_all_calls() {
-    let (own, other) = (certificate("loopback"), certificate("localhost"));
+    for own in ["loopback", "authority"] {
+        check_tls(own).await;
+    }
+}
+
+async fn check_tls(own: &str) {
+    let (own, other) = (certificate(own), certificate("localhost"));
     let server = guarded(ShardOptions { tls: Some(own.clone()), ..ShardOptions::default() });
     assert!(server.url().starts_with("https://127.0.0.1:"));
     let url = server.url().replace("://", &format!("://:{}@", key()));

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::tls::TlsFiles;
 
-/// The self-signed certificate of that name, which is its own authority, and its key, in `__test__/fixtures/tls`: `localhost` is
-/// valid for that name only, `loopback` for `localhost` and for `127.0.0.1`. Neither is an authority of the other.
+/// The certificate of that name and its key, in `__test__/fixtures/tls`, whose `README.md` describes each. `localhost`, `loopback` and
+/// `authority` vouch for themselves, and for no other.
 #[must_use]
 pub fn certificate(name: &str) -> TlsFiles {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../__test__/fixtures/tls");

@@ -1,21 +1,35 @@
 //! A driver as tonic's connector to shards.
 
+use std::fmt;
 use std::io;
 use std::task::{Context, Poll};
 
-use boundary_bench_kernel::driver::{Driver, Socket};
-use boundary_bench_kernel::socket;
+use boundary_bench_http::Url;
+use boundary_bench_kernel::driver::Driver;
+use boundary_bench_kernel::stream::Stream;
+use boundary_bench_kernel::tls;
 use futures_util::future::BoxFuture;
 use hyper::Uri;
 use hyper_util::rt::TokioIo;
+use tokio_rustls::TlsConnector;
 use tonic::codegen::Service;
 
-/// Makes the connections of a channel, which the driver drives.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Connector(pub(super) &'static dyn Driver);
+/// Makes the connections of a channel, which the driver drives, over TLS where there is a connector for it.
+#[derive(Clone)]
+pub(super) struct Connector {
+    pub(super) driver: &'static dyn Driver,
+    pub(super) url: Url,
+    pub(super) tls: Option<TlsConnector>,
+}
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Connector({})", self.url)
+    }
+}
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<Box<dyn Socket>>;
+    type Response = TokioIo<Stream>;
     type Error = io::Error;
     type Future = BoxFuture<'static, io::Result<Self::Response>>;
 
@@ -23,13 +37,13 @@ impl Service<Uri> for Connector {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, address: Uri) -> Self::Future {
-        let driver = self.0;
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let Self { driver, url, tls } = self.clone();
         Box::pin(async move {
-            let host = address.host().unwrap_or_default().trim_matches(['[', ']']);
-            let default = if address.scheme_str() == Some("https") { 443 } else { 80 };
-            let socket = socket::connect(host, address.port_u16().unwrap_or(default)).await?;
-            driver.drive(Box::new(socket)).map(TokioIo::new)
+            let stream = Stream::connect(driver, &url.host, url.port).await?;
+            let Some(connector) = tls else { return Ok(TokioIo::new(stream)) };
+            let name = tls::server_name(&url.host).map_err(io::Error::other)?;
+            stream.encrypt(&connector, name).await.map(TokioIo::new)
         })
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use boundary_bench_http::{Address, DriverExecutor};
+use boundary_bench_http::{Address, DriverExecutor, Version, tls_connector};
 use boundary_bench_kernel::driver::Tokio;
 use boundary_bench_kernel::socket::{CONNECT_TIMEOUT, KEEP_ALIVE_IDLE};
 use boundary_bench_kernel::tls::Trust;
@@ -13,7 +13,7 @@ use boundary_bench_kernel::{Error, Result, api_key, response_limit};
 use futures_util::Stream;
 use prost::Message;
 use tonic::metadata::AsciiMetadataValue as Key;
-use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
+use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Response, Status};
 
 use super::ClientOptions;
@@ -45,6 +45,7 @@ pub(super) struct Remote {
     /// The API key that is sent with each call.
     key: Option<Key>,
     endpoint: Endpoint,
+    connector: Connector,
     channels: Box<[Channel]>,
     next: AtomicUsize,
     most_keys: usize,
@@ -102,24 +103,29 @@ fn key_of(key: &str) -> Result<Key> {
     Ok(key)
 }
 
-/// The endpoint of an address, with its TLS settings.
-fn endpoint_of(address: &Address, tls_ca: Option<&PathBuf>) -> std::result::Result<Endpoint, String> {
+/// The endpoint of an address.
+fn endpoint_of(address: &Address) -> std::result::Result<Endpoint, String> {
     let text = |error: &dyn std::error::Error| match error.source() {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
     };
-    let endpoint = Endpoint::from_shared(address.url.to_string()).map_err(|error| text(&error))?;
-    if !address.url.tls {
-        return Ok(endpoint);
-    }
-    let trust = match (&address.trust, tls_ca) {
+    let url = address.url.to_string();
+    // tonic refuses a connector that makes TLS itself for the scheme https; only the requests have it then.
+    let endpoint = Endpoint::from_shared(url.replacen("https://", "http://", 1)).map_err(|error| text(&error))?;
+    Ok(endpoint.origin(url.parse().map_err(|error| text(&error))?))
+}
+
+/// The connector of an address, with its TLS settings.
+fn connector_of(address: &Address, options: &ClientOptions) -> std::result::Result<Connector, String> {
+    let trust = match (&address.trust, &options.tls_ca) {
         (Trust::System, Some(path)) => &Trust::Authorities(path.clone()),
         (trust, _) => trust,
     };
-    let roots = trust.roots().map_err(|error| error.to_string())?;
-    let roots = roots.ok_or("the certificate of a shard is always checked; name it by tls-ca")?.roots;
-    let tls = ClientTlsConfig::new().trust_anchors(roots);
-    endpoint.tls_config(tls).map_err(|error| text(&error))
+    if address.url.tls && !trust.verifies() {
+        return Err("the certificate of a shard is always checked; name it by tls-ca".to_owned());
+    }
+    let tls = tls_connector(&address.url, trust, Version::Http2).map_err(|error| error.to_string())?;
+    Ok(Connector { driver: options.driver, url: address.url.clone(), tls })
 }
 
 impl Remote {
@@ -132,9 +138,11 @@ impl Remote {
         })?;
         let name = Name { index, count, url: address.url.to_string() };
         let key = address.secret.as_ref().or(options.api_key.as_ref()).map(|key| key_of(key)).transpose()?;
-        let endpoint = endpoint_of(&address, options.tls_ca.as_ref()).map_err(|error| {
+        let unusable = |error: String| {
             Error::InvalidArgument(format!("{name}: {error}; the address must look like http://127.0.0.1:4410"))
-        })?;
+        };
+        let endpoint = endpoint_of(&address).map_err(unusable)?;
+        let connector = connector_of(&address, options).map_err(unusable)?;
         let endpoint = endpoint
             .connect_timeout(CONNECT_TIMEOUT)
             .initial_stream_window_size(STREAM_WINDOW)
@@ -146,7 +154,7 @@ impl Remote {
         let mut channels = Vec::new();
         let driven = endpoint.clone().executor(DriverExecutor(options.driver));
         for _ in 0..options.connections.max(1) {
-            let connected = driven.connect_with_connector(Connector(options.driver)).await;
+            let connected = driven.connect_with_connector(connector.clone()).await;
             let channel = connected.map_err(|error| {
                 let cause = std::error::Error::source(&error).map(|source| format!(" ({source})")).unwrap_or_default();
                 Error::Connection(format!("{name}: {error}{cause}; check that it runs"))
@@ -157,6 +165,7 @@ impl Remote {
             name,
             key,
             endpoint,
+            connector,
             channels: channels.into(),
             next: AtomicUsize::new(0),
             most_keys: MOST_ROWS,
@@ -181,12 +190,14 @@ impl Remote {
 
     /// A client of the same shard over as many other connections, which tokio makes at their first use.
     pub(super) fn apart(&self) -> Self {
-        let channel = |_| self.endpoint.connect_with_connector_lazy(Connector(&Tokio));
+        let connector = Connector { driver: &Tokio, ..self.connector.clone() };
+        let channel = |_| self.endpoint.connect_with_connector_lazy(connector.clone());
         Self {
             name: self.name.clone(),
             key: self.key.clone(),
             endpoint: self.endpoint.clone(),
             channels: self.channels.iter().map(channel).collect(),
+            connector,
             next: AtomicUsize::new(0),
             most_keys: self.most_keys,
             most_bytes: self.most_bytes,
