@@ -27,6 +27,13 @@ test('what other implementations encode is read', () => {
   }
 });
 
+test('tags that are there twice are refused', () => {
+  const text = (text: string) => [0xa0 | text.length, ...Buffer.from(text)];
+  const twice = [...text('a'), ...text('1'), ...text('a'), ...text('2')];
+  const bytes = Uint8Array.of(0x81, ...text('tags'), 0x82, ...twice);
+  expect(() => decodeColumns(bytes)).toThrow('MessagePack, byte 6: the tag "a" is there twice');
+});
+
 test('columns read back', () => {
   const decoder = new ColumnsDecoder();
   const text = fc.string({ minLength: 1, maxLength: 300, unit: 'grapheme' });

@@ -4,14 +4,14 @@ import { explained, toBoundaryError } from '../../errors.js';
 import { flatTags, type SeriesNames } from './columns-codec.js';
 import { lengthOf } from '../crossing/typed-memory.js';
 
-/** The unit of timestamps. */
-export type Precision = 'ns' | 'us' | 'ms' | 's';
+/** The unit of timestamps, by the names that InfluxDB has for it: `m` is minutes, `h` hours. Any other name is refused. */
+export type Precision = 'n' | 'ns' | 'u' | 'us' | 'µ' | 'ms' | 's' | 'm' | 'h';
 
 /** How timestamps of line protocol are read. */
 export interface ParseOptions {
   /** The unit of the timestamps in the body. Default: `ns`. */
   readonly precision?: Precision;
-  /** The time of lines without a timestamp, in milliseconds. Default: now. */
+  /** The time of lines without a timestamp, in milliseconds; a fraction counts. Default: now. */
   readonly now?: number;
 }
 
@@ -185,13 +185,19 @@ interface PointArrays {
 /** A flag in the lowest two bits of the addon's return value; the bits above are the number of points. */
 const NEW_NAMES = 2;
 
-/** Parses bodies of lines. The names of bodies with the same series and fields cross once. */
+/**
+ * Parses bodies of lines, which end with a line feed, or with a carriage return and a line feed. The names of bodies with the same
+ * series and fields cross once.
+ */
 export class LineParser {
   readonly #raw: RawLineParser = new addon.RawLineParser();
   #head: LineHead = { series: [], tables: [] };
   #valuesPerPoint = 1;
 
-  /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT`, which names the line and the column of the mistake. */
+  /**
+   * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT`, which names the line and the column of the mistake. A tag or a field
+   * that a line has twice is one.
+   */
   parse(body: Uint8Array | string, { precision = 'ns', now = Date.now() }: ParseOptions = {}): ParsedLines {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     return explained(() => {
