@@ -7,7 +7,12 @@ use boundary_bench_kernel::tls::{Trust, server_name};
 use tokio::net::TcpListener;
 
 /// Shakes hands with a server that has the certificate `served`, as `name`; the error of the client.
-async fn shake(served: &str, trust: &Trust, name: &str) -> Result<(), String> {
+fn shake(served: &str, trust: &Trust, name: &str) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(shake_hands(served, trust, name))
+}
+
+async fn shake_hands(served: &str, trust: &Trust, name: &str) -> Result<(), String> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let acceptor = certificate(served).acceptor(&[]).unwrap();
@@ -26,15 +31,15 @@ fn named(name: &str) -> Trust {
     Trust::Authorities(certificate(name).certificate)
 }
 
-#[tokio::test]
-async fn a_certificate_that_vouches_for_itself_is_trusted_by_its_name() {
+#[test]
+fn a_certificate_that_vouches_for_itself_is_trusted_by_its_name() {
     for own in ["authority", "loopback"] {
         for name in ["localhost", "127.0.0.1"] {
-            assert_eq!(shake(own, &named(own), name).await, Ok(()), "{own} {name}");
+            assert_eq!(shake(own, &named(own), name), Ok(()), "{own} {name}");
         }
         // The name is still checked.
         for name in ["example.com", "127.0.0.2"] {
-            let error = shake(own, &named(own), name).await.unwrap_err();
+            let error = shake(own, &named(own), name).unwrap_err();
             assert!(error.contains("not valid for name"), "{own} {name}: {error}");
         }
     }
@@ -43,11 +48,11 @@ async fn a_certificate_that_vouches_for_itself_is_trusted_by_its_name() {
     let file = folder.file("several.pem");
     let both = ["localhost", "authority"].map(|name| std::fs::read_to_string(certificate(name).certificate).unwrap());
     std::fs::write(&file, both.concat()).unwrap();
-    assert_eq!(shake("authority", &Trust::Authorities(file), "localhost").await, Ok(()));
+    assert_eq!(shake("authority", &Trust::Authorities(file), "localhost"), Ok(()));
 }
 
-#[tokio::test]
-async fn other_certificates_are_refused_all_the_same() {
+#[test]
+fn other_certificates_are_refused_all_the_same() {
     for (served, trusted, problem) in [
         ("authority-expired", "authority-expired", "expired"),
         ("authority", "loopback", "CaUsedAsEndEntity"),
@@ -58,9 +63,9 @@ async fn other_certificates_are_refused_all_the_same() {
         ("authority-of-clients", "authority-of-clients", "CaUsedAsEndEntity"),
         ("authority-of-signatures", "authority-of-signatures", "CaUsedAsEndEntity"),
     ] {
-        let error = shake(served, &named(trusted), "localhost").await.unwrap_err();
+        let error = shake(served, &named(trusted), "localhost").unwrap_err();
         assert!(error.contains("invalid peer certificate") && error.contains(problem), "{served} {trusted}: {error}");
     }
-    let error = shake("authority", &Trust::System, "localhost").await.unwrap_err();
+    let error = shake("authority", &Trust::System, "localhost").unwrap_err();
     assert!(error.contains("invalid peer certificate"), "{error}");
 }
