@@ -7,7 +7,10 @@ export type TlsMode = 'off' | 'required' | 'verify';
 export interface ServerOptions {
   /** The TLS mode of the connections, if the URL's scheme does not set it. */
   readonly tls?: TlsMode | undefined;
-  /** A file of certificates to trust in place of the system's. */
+  /**
+   * A file of certificates to trust in place of the system's: of authorities, or the server's own if it is self-signed. The server's
+   * name must be one of its certificate's either way.
+   */
   readonly tlsCa?: string | undefined;
   /** The most bytes of a response; a longer one is an error with the code `BB_TOO_LARGE`, and closes its connection. */
   readonly maxResponseBytes?: number | undefined;
