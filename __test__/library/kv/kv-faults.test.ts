@@ -170,6 +170,32 @@ describe('KvClient and servers that do what they like', () => {
     server.close();
   });
 
+  test('the words with which a server refuses a connection are shown, whatever the URL has', async () => {
+    const words = [
+      'ERR max number of clients reached',
+      'DENIED Redis is running in protected mode because protected mode is enabled',
+      'LOADING Redis is loading the dataset in memory',
+      'NOAUTH Authentication required.',
+      "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+    ];
+    for (const said of words) {
+      const server = await startScriptedRedis(
+        () => {},
+        false,
+        (socket) => void socket.end(`-${said}\r\n`),
+      );
+      for (const login of ['', '/3', ':geheim@', 'me:geheim@', ':geheim@ /3']) {
+        const [user = '', database = ''] = login.startsWith('/') ? ['', login] : login.split(' ');
+        const url = `${server.url.replace('//', `//${user}`)}${database}`;
+        await expect(KvClient.connect(url)).rejects.toMatchObject({
+          code: 'BB_ENGINE',
+          message: expect.stringContaining(said),
+        });
+      }
+      server.close();
+    }
+  });
+
   test('a password that the server repeats is not shown', async () => {
     const server = await startScriptedRedis(([name, ...args], socket) => {
       socket.write(
