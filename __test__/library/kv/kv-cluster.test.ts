@@ -145,13 +145,19 @@ describe.skipIf(lacks('redis'))('KvClient in a cluster', () => {
       expect(aborted.error(3)?.message).toContain('EXECABORT');
       expect(await client.getText(`${tag}bal`)).toBe('100');
       // Calls of the same turn of the event loop share the way, and no transaction.
-      const both = [run(`WATCH ${tag}bal`, 'MULTI', `DECRBY ${tag}bal 30`, 'EXEC'), run('MULTI', `GET ${tag}bal`, 'EXEC')];
+      const both = [
+        run(`WATCH ${tag}bal`, 'MULTI', `DECRBY ${tag}bal 30`, 'EXEC'),
+        run('MULTI', `GET ${tag}bal`, 'EXEC'),
+      ];
       const single = client.getText(`${tag}bal`);
       expect((await both[0]!).value(3)).toEqual([70]);
       expect((await both[1]!).value(2)).toEqual(['70']);
       expect(await single).toBe('70');
     }
-    const refused = [run('SET t x', 'MULTI', 'SET {a}1 x', 'SET {b}1 x', 'EXEC'), run('SET t x', 'MULTI', 'SET {a}1 x')];
+    const refused = [
+      run('SET t x', 'MULTI', 'SET {a}1 x', 'SET {b}1 x', 'EXEC'),
+      run('SET t x', 'MULTI', 'SET {a}1 x'),
+    ];
     const between = client.set('between', '1');
     for (const refusal of [...refused, run('SET t x', 'MULTI', 'FLUSHALL', 'EXEC'), run('SET t x', 'SCAN 0')]) {
       await expect(refusal).rejects.toMatchObject({
@@ -174,7 +180,12 @@ describe.skipIf(lacks('redis'))('KvClient in a cluster', () => {
     const pipeline = client.pipeline();
     for (const key of keys) pipeline.command('EVALSHA', sha, '1', key);
     expect((await pipeline.execute()).values()).toEqual(entries.map(([, value]) => value));
-    const last = await client.pipeline().command('SCRIPT', 'EXISTS', sha).command('FLUSHALL').command('DBSIZE').execute();
+    const last = await client
+      .pipeline()
+      .command('SCRIPT', 'EXISTS', sha)
+      .command('FLUSHALL')
+      .command('DBSIZE')
+      .execute();
     expect(last.values()).toEqual([[1], 'OK', 0]);
     for (const master of masters.keys()) expect(await ask(master, 'DBSIZE')).toBe(0);
   });

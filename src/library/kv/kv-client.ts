@@ -114,7 +114,9 @@ export class KvClient implements AsyncDisposable {
 
   /** A pipeline of commands that cross and are sent together; each has its own reply or error. */
   pipeline(): KvPipeline {
-    return new KvPipeline((kind, counts, args, options) => this.#call<KvReplies>('replies', kind, counts, args, options));
+    return new KvPipeline((kind, counts, args, options) =>
+      this.#call<KvReplies>('replies', kind, counts, args, options),
+    );
   }
 
   /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */

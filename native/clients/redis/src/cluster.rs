@@ -149,12 +149,7 @@ impl Cluster {
     }
 
     /// Runs commands by their plan for [`crate::KvClient::execute`].
-    pub(crate) async fn execute(
-        &mut self,
-        commands: &Commands,
-        plan: &Plan,
-        each: impl FnMut(usize, Answer<'_, '_>),
-    ) {
+    pub(crate) async fn execute(&mut self, commands: &Commands, plan: &Plan, each: impl FnMut(usize, Answer<'_, '_>)) {
         let needs_all = plan.needs_all();
         // A master that this client has not met yet is one of all as well.
         if self.is_stale || needs_all {

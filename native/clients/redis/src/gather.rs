@@ -113,9 +113,7 @@ fn combined(combine: Combine, wire: &[Vec<u8>]) -> Vec<u8> {
 
 /// The concatenation of arrays.
 fn joined(replies: &[Reply<'_>]) -> Vec<u8> {
-    let arrays = || {
-        replies.iter().filter_map(|reply| if let Reply::Array(items) = reply { Some(items) } else { None })
-    };
+    let arrays = || replies.iter().filter_map(|reply| if let Reply::Array(items) = reply { Some(items) } else { None });
     let mut bytes = format!("*{}\r\n", arrays().map(crate::Items::count_left).sum::<usize>()).into_bytes();
     arrays().for_each(|items| bytes.extend_from_slice(items.bytes_left()));
     bytes
@@ -130,9 +128,10 @@ fn folded(replies: &[Reply<'_>], fold: fn(i64, i64) -> i64) -> Vec<u8> {
         }
         _ => Vec::new(),
     };
-    let columns = replies.iter().map(integers).reduce(|so_far, next| {
-        so_far.into_iter().zip(next).map(|(left, right)| fold(left, right)).collect()
-    });
+    let columns = replies
+        .iter()
+        .map(integers)
+        .reduce(|so_far, next| so_far.into_iter().zip(next).map(|(left, right)| fold(left, right)).collect());
     let columns = columns.unwrap_or_default();
     let mut bytes = Vec::new();
     if matches!(replies.first(), Some(Reply::Array(_))) {
@@ -158,7 +157,10 @@ mod tests {
         assert_eq!(combine(Combine::Sum, &[":1\r\n", ":2\r\n", ":40\r\n"]), ":43\r\n");
         assert_eq!(combine(Combine::Least, &[":1\r\n", ":0\r\n"]), ":0\r\n");
         assert_eq!(combine(Combine::Least, &["*2\r\n:1\r\n:1\r\n", "*2\r\n:0\r\n:1\r\n"]), "*2\r\n:0\r\n:1\r\n");
-        assert_eq!(combine(Combine::Joined, &["*1\r\n$1\r\na\r\n", "*0\r\n", "*1\r\n$1\r\nb\r\n"]), "*2\r\n$1\r\na\r\n$1\r\nb\r\n");
+        assert_eq!(
+            combine(Combine::Joined, &["*1\r\n$1\r\na\r\n", "*0\r\n", "*1\r\n$1\r\nb\r\n"]),
+            "*2\r\n$1\r\na\r\n$1\r\nb\r\n"
+        );
         assert_eq!(combine(Combine::Any, &["$-1\r\n", "$1\r\na\r\n", "$-1\r\n"]), "$1\r\na\r\n");
         assert_eq!(combine(Combine::Any, &["$-1\r\n", "$-1\r\n"]), "$-1\r\n");
         assert_eq!(combine(Combine::OneSucceeded, &["-NOTBUSY\r\n", "+OK\r\n"]), "+OK\r\n");

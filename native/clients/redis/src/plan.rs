@@ -93,7 +93,8 @@ impl Plan {
 
 fn several_slots() -> Error {
     Error::Unsupported(
-        "the keys of a transaction in a cluster must lie in one slot: give them a common {hash tag}; nothing was sent".to_owned(),
+        "the keys of a transaction in a cluster must lie in one slot: give them a common {hash tag}; nothing was sent"
+            .to_owned(),
     )
 }
 
@@ -119,9 +120,10 @@ mod tests {
                 let words = command.split(' ').map(str::as_bytes).collect::<Vec<_>>();
                 commands.push(words.into_iter());
             }
-            planned.push(plan.add(&commands).map(|()| {
-                plan.steps[start..].iter().map(|step| (step.target, step.transaction)).collect()
-            }));
+            planned.push(
+                plan.add(&commands)
+                    .map(|()| plan.steps[start..].iter().map(|step| (step.target, step.transaction)).collect()),
+            );
             commands.truncate(plan.steps.len());
         }
         planned

@@ -49,9 +49,9 @@ pub async fn run_submission(client: &mut KvClient, submission: &[u8]) -> Result<
                 let mut plan = Plan::default();
                 // The end of each request's commands, and the error of a request that is not sent.
                 let mut ends = Vec::new();
-                let run = requests[at..].iter().take_while(|request| {
-                    !matches!(request.kind, RequestKind::Mget | RequestKind::Mset)
-                });
+                let run = requests[at..]
+                    .iter()
+                    .take_while(|request| !matches!(request.kind, RequestKind::Mget | RequestKind::Mset));
                 for request in run {
                     let start = commands.len();
                     request.write(&mut commands);

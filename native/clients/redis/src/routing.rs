@@ -65,6 +65,8 @@ pub(crate) const fn room() -> [u8; LONGEST_NAME] {
     [0; LONGEST_NAME]
 }
 
+/// The rule of a command by its name and its first argument, both in capitals.
+#[expect(clippy::too_many_lines, reason = "a table of all commands that are not of the most common kind")]
 fn rule_of(name: &[u8], sub: &[u8]) -> Rule {
     use Combine::{Any, Joined, Least, OneSucceeded, Same, Sum};
     let counted = |count, has_target| Rule::Keys(Keys::Counted { count, step: 1, has_target });
@@ -79,7 +81,6 @@ fn rule_of(name: &[u8], sub: &[u8]) -> Rule {
         b"RENAME" | b"RENAMENX" | b"COPY" | b"SMOVE" | b"LMOVE" | b"BLMOVE" | b"RPOPLPUSH" | b"BRPOPLPUSH" | b"LCS"
         | b"ZRANGESTORE" | b"GEOSEARCHSTORE" => Rule::Keys(TWO),
         b"BITOP" => Rule::Keys(Keys::Range { first: 2, last: -1, step: 1 }),
-        b"PFDEBUG" => Rule::Keys(SECOND),
         b"EVAL" | b"EVALSHA" | b"EVAL_RO" | b"EVALSHA_RO" | b"FCALL" | b"FCALL_RO" | b"BLMPOP" | b"BZMPOP" => {
             counted(2, false)
         }
@@ -100,7 +101,7 @@ fn rule_of(name: &[u8], sub: &[u8]) -> Rule {
         {
             one
         }
-        b"OBJECT" | b"XGROUP" | b"XINFO" => Rule::Keys(SECOND),
+        b"OBJECT" | b"PFDEBUG" | b"XGROUP" | b"XINFO" => Rule::Keys(SECOND),
 
         b"FLUSHALL" | b"FLUSHDB" | b"SAVE" | b"BGSAVE" | b"BGREWRITEAOF" => all(Same),
         b"DBSIZE" => all(Sum),
@@ -139,18 +140,36 @@ fn rule_of(name: &[u8], sub: &[u8]) -> Rule {
             b"PURGE" => all(Same),
             _ => refused,
         },
-        b"MODULE" => if sub == b"LIST" { one } else { all(Same) },
+        b"MODULE" => match sub {
+            b"LIST" => one,
+            _ => all(Same),
+        },
         b"SLOWLOG" => match sub {
             b"RESET" => all(Same),
             b"LEN" => all(Sum),
             _ => refused,
         },
-        b"LATENCY" => if sub == b"RESET" { all(Sum) } else { refused },
-        b"DEBUG" => if sub == b"OBJECT" { Rule::Keys(SECOND) } else { refused },
+        b"LATENCY" => match sub {
+            b"RESET" => all(Sum),
+            _ => refused,
+        },
+        b"DEBUG" => match sub {
+            b"OBJECT" => Rule::Keys(SECOND),
+            _ => refused,
+        },
         b"CLUSTER" => match sub {
             b"COUNTKEYSINSLOT" | b"GETKEYSINSLOT" => Rule::SlotNumber(2),
-            b"INFO" | b"KEYSLOT" | b"LINKS" | b"MYID" | b"MYSHARDID" | b"NODES" | b"REPLICAS" | b"SHARDS"
-            | b"SLAVES" | b"SLOTS" | b"COUNT-FAILURE-REPORTS" => one,
+            b"INFO"
+            | b"KEYSLOT"
+            | b"LINKS"
+            | b"MYID"
+            | b"MYSHARDID"
+            | b"NODES"
+            | b"REPLICAS"
+            | b"SHARDS"
+            | b"SLAVES"
+            | b"SLOTS"
+            | b"COUNT-FAILURE-REPORTS" => one,
             _ => refused,
         },
         b"SCAN" | b"PUBSUB" | b"LASTSAVE" | b"SHUTDOWN" | b"REPLICAOF" | b"SLAVEOF" | b"FAILOVER" | b"SWAPDB"
@@ -178,7 +197,9 @@ pub(crate) fn target_of(command: &[u8]) -> Target {
         Rule::Keys(Keys::Range { first, .. }) => {
             arguments_of(command).nth(first).map_or(Target::One, |key| Target::Slot(slot_of(key)))
         }
-        Rule::Keys(_) | Rule::SlotNumber(_) => slots_of(command).first().map_or(Target::One, |slot| Target::Slot(*slot)),
+        Rule::Keys(_) | Rule::SlotNumber(_) => {
+            slots_of(command).first().map_or(Target::One, |slot| Target::Slot(*slot))
+        }
     }
 }
 
@@ -188,7 +209,9 @@ pub(crate) fn slots_of(command: &[u8]) -> Vec<u16> {
     match rule_of_command(command) {
         Rule::Fixed(_) => Vec::new(),
         Rule::Keys(keys) => keys.among(&arguments).into_iter().map(slot_of).collect(),
-        Rule::SlotNumber(at) => arguments.get(at).and_then(|slot| number(slot)).filter(|slot| *slot < SLOTS).into_iter().collect(),
+        Rule::SlotNumber(at) => {
+            arguments.get(at).and_then(|slot| number(slot)).filter(|slot| *slot < SLOTS).into_iter().collect()
+        }
     }
 }
 
@@ -198,7 +221,16 @@ pub(crate) fn shown_name(command: &[u8]) -> String {
     let name = arguments.next().unwrap_or_default().to_ascii_uppercase();
     let is_container = matches!(
         name.as_slice(),
-        b"ACL" | b"CLIENT" | b"CLUSTER" | b"DEBUG" | b"FUNCTION" | b"LATENCY" | b"MEMORY" | b"PUBSUB" | b"SCRIPT" | b"SLOWLOG"
+        b"ACL"
+            | b"CLIENT"
+            | b"CLUSTER"
+            | b"DEBUG"
+            | b"FUNCTION"
+            | b"LATENCY"
+            | b"MEMORY"
+            | b"PUBSUB"
+            | b"SCRIPT"
+            | b"SLOWLOG"
     );
     let sub = arguments.next().filter(|_| is_container).map(|sub| [b" ", sub.to_ascii_uppercase().as_slice()].concat());
     String::from_utf8_lossy(&[name, sub.unwrap_or_default()].concat()).into_owned()
@@ -211,8 +243,15 @@ impl Keys {
         let is = |argument: &[u8], word: &str| argument.eq_ignore_ascii_case(word.as_bytes());
         match self {
             Self::Range { first, last, step } => {
-                let end = if last < 0 { arguments.len().saturating_add_signed(last + 1) } else { last.unsigned_abs() + 1 };
-                arguments.get(first..end.min(arguments.len())).unwrap_or_default().iter().step_by(step).copied().collect()
+                let end =
+                    if last < 0 { arguments.len().saturating_add_signed(last + 1) } else { last.unsigned_abs() + 1 };
+                arguments
+                    .get(first..end.min(arguments.len()))
+                    .unwrap_or_default()
+                    .iter()
+                    .step_by(step)
+                    .copied()
+                    .collect()
             }
             Self::Counted { count, step, has_target } => {
                 let keys: usize = arguments.get(count).and_then(|text| number(text)).unwrap_or_default();
@@ -303,7 +342,16 @@ mod tests {
     #[test]
     fn commands_without_keys_go_to_one_master_to_all_or_nowhere() {
         let target = |words: &str| target_of(command(words).command(0));
-        for words in ["PING a", "publish a b", "EVAL script 0", "CONFIG GET x", "XINFO HELP", "FUNCTION LIST", "CLUSTER SLOTS", "GET"] {
+        for words in [
+            "PING a",
+            "publish a b",
+            "EVAL script 0",
+            "CONFIG GET x",
+            "XINFO HELP",
+            "FUNCTION LIST",
+            "CLUSTER SLOTS",
+            "GET",
+        ] {
             assert_eq!(target(words), Target::One, "{words}");
         }
         for words in ["FLUSHALL ASYNC", "flushdb", "SCRIPT LOAD x", "config set a b", "FUNCTION load x"] {
