@@ -55,13 +55,10 @@ impl KvClient {
             if url.cluster == Some(false) {
                 return Ok(Route::Single(Some(connection)));
             }
-            match Cluster::ask(&mut connection, &url).await? {
-                Some(cluster) => Ok(Route::Cluster(Box::new(cluster))),
-                None if url.cluster == Some(true) => {
-                    Err(engine_error(format!("{} is not a server of a cluster; leave out ?cluster=true", url.place)))
-                }
-                None => Ok(Route::Single(Some(connection))),
-            }
+            Ok(match Cluster::ask(&mut connection, &url).await? {
+                Some(cluster) => Route::Cluster(Box::new(cluster)),
+                None => Route::Single(Some(connection)),
+            })
         };
         let route = within(Some(timeout), route, no_answer).await?;
         Ok(Self { url, options, route, scratch: Commands::new() })

@@ -18,7 +18,7 @@ use crate::slots::SLOTS;
 use crate::state::{Place as PlaceOf, is_misdirected};
 use crate::trip::{Errand, Return, trip};
 use crate::url::{Place, Url};
-use crate::{engine_error, no_answer};
+use crate::{engine_error, no_answer, server_error};
 
 /// The most rounds in which a command is sent; a redirection or failure in the last one is an error.
 const MOST_ROUNDS: u32 = 8;
@@ -68,11 +68,24 @@ struct Next {
 }
 
 impl Cluster {
-    /// The cluster that a server belongs to; `None` where it belongs to none.
+    /// The cluster that a server belongs to; `None` where it belongs to none, or does not say so, unless the URL says it.
     pub(crate) async fn ask(connection: &mut Connection, url: &Url) -> Result<Option<Self>> {
-        let (url, slots) = (url.clone(), vec![NOWHERE; SLOTS.into()]);
-        let mut cluster = Self { url, driver: &Tokio, nodes: Vec::new(), slots, is_stale: false };
-        Ok(cluster.read_slots(connection).await?.then_some(cluster))
+        let slots = vec![NOWHERE; SLOTS.into()];
+        let mut cluster = Self { url: url.clone(), driver: &Tokio, nodes: Vec::new(), slots, is_stale: false };
+        let problem = match cluster.read_slots(connection).await {
+            Ok(true) => return Ok(Some(cluster)),
+            Ok(false) => "it knows of no slots".to_owned(),
+            // An error reply, and not an error of the connection.
+            Err(refusal) if connection.is_usable() => refusal.to_string(),
+            Err(error) => return Err(error),
+        };
+        if url.cluster == Some(true) {
+            let place = &url.place;
+            return Err(engine_error(format!(
+                "{place} is not a server of a cluster ({problem}); leave out ?cluster=true"
+            )));
+        }
+        Ok(None)
     }
 
     /// Asks a server for the map of slots; `false` where it knows of no cluster.
@@ -80,12 +93,17 @@ impl Cluster {
         let mut commands = Commands::new();
         commands.push([b"CLUSTER".as_slice(), b"SLOTS"].into_iter());
         let mut ranges = Vec::new();
+        let mut refusal = None;
         let from = connection.place().clone();
-        let take = |_, reply: Reply<'_>| {
-            let Reply::Array(entries) = reply else { return };
-            ranges.extend(entries.filter_map(|entry| range_of(&entry, &from)));
+        let take = |_, reply: Reply<'_>| match reply {
+            Reply::Array(entries) => ranges.extend(entries.filter_map(|entry| range_of(&entry, &from))),
+            Reply::Error(text) => refusal = Some(server_error(text)),
+            _ => {}
         };
         connection.round_trip(commands.bytes(), 1, take).await?;
+        if let Some(refusal) = refusal {
+            return Err(refusal);
+        }
         if ranges.is_empty() {
             return Ok(false);
         }

@@ -243,6 +243,7 @@ async fn a_single_server_is_no_cluster() {
     let url = format!("{}?cluster=true", server.url()).parse().unwrap();
     let error = KvClient::connect(url, boundary_bench_redis::KvOptions::default()).await.unwrap_err();
     assert!(error.to_string().contains("is not a server of a cluster"), "{error}");
+    assert!(error.to_string().contains("cluster support disabled"), "{error}");
 }
 
 /// The outcomes of a pipeline's commands, as text; a whole refusal is that of each command.
