@@ -111,7 +111,10 @@ mod tests {
     use super::*;
     use crate::slots::slot_of;
 
-    fn plan(pipelines: &[&[&str]]) -> Vec<Result<Vec<(Target, Option<u32>)>>> {
+    /// The targets of a pipeline's commands, each with the number of its transaction.
+    type Planned = Vec<(Target, Option<u32>)>;
+
+    fn plan(pipelines: &[&[&str]]) -> Vec<Result<Planned>> {
         let (mut plan, mut commands) = (Plan::default(), Commands::new());
         let mut planned = Vec::new();
         for pipeline in pipelines {
