@@ -149,7 +149,7 @@ describe('KvClient and servers that do what they like', () => {
       });
     const portOf = (url: string): string => new URL(url.replace('redis', 'http')).port;
     const [old, promoted] = [await server(true), await server(false)];
-    for (const sent of [['SET out'], ['MULTI', 'SET in', 'EXEC']]) {
+    for (const sent of [['SET out'], ['MULTI', 'SET in', 'EXEC'], ['FLUSHALL']]) {
       owner = portOf(old.url);
       heard.length = 0;
       await using client = await KvClient.connect(old.url);

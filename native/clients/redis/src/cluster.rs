@@ -13,6 +13,7 @@ use crate::connection::Connection;
 use crate::gather::Answers;
 use crate::plan::{Plan, Step};
 use crate::resp::{Answer, Commands, Reply};
+use crate::round::{Direction, Next};
 use crate::routing::Target;
 use crate::slots::SLOTS;
 use crate::state::{Place as PlaceOf, is_misdirected};
@@ -47,25 +48,6 @@ struct Node {
 
 /// The node of a slot that no server has.
 const NOWHERE: u16 = u16::MAX;
-
-/// What a server says to do with a command that it did not execute.
-#[derive(Debug, Clone, Copy)]
-enum Direction {
-    /// Send it to this node, perhaps behind an ASKING.
-    To { node: u16, asking: bool },
-    /// Send it again a moment later.
-    Later,
-    /// Send it where it belongs by a new map of slots, a moment later.
-    Anew,
-}
-
-/// The errands of the next round.
-#[derive(Default)]
-struct Next {
-    errands: Vec<Errand>,
-    must_wait: bool,
-    must_refresh: bool,
-}
 
 impl Cluster {
     /// The cluster that a server belongs to; `None` where it belongs to none, or does not say so, unless the URL says it.
@@ -166,6 +148,20 @@ impl Cluster {
         masters
     }
 
+    /// The node for a command of all masters that a node did not execute: a new master in place of one that is none any more, else the
+    /// same node again.
+    fn successor(&self, errand: Errand, asked: &mut Vec<(usize, u16)>) -> u16 {
+        let masters = self.masters();
+        let new = masters.iter().copied().find(|node| !asked.contains(&(errand.command, *node)));
+        match new {
+            Some(new) if !masters.contains(&errand.node) => {
+                asked.push((errand.command, new));
+                new
+            }
+            _ => errand.node,
+        }
+    }
+
     /// Runs commands by their plan for [`crate::KvClient::execute`].
     pub(crate) async fn execute(&mut self, commands: &Commands, plan: &Plan, each: impl FnMut(usize, Answer<'_, '_>)) {
         let needs_all = plan.needs_all();
@@ -174,6 +170,8 @@ impl Cluster {
             self.refresh().await;
         }
         let masters = if needs_all { self.masters() } else { Vec::new() };
+        // The masters that a command of all masters was sent to.
+        let mut asked: Vec<(usize, u16)> = Vec::new();
         let mut answers = Answers::new(each);
         let mut errands = Vec::with_capacity(plan.steps.len());
         for (command, step) in plan.steps.iter().enumerate() {
@@ -181,6 +179,7 @@ impl Cluster {
                 Target::All(combine) if !masters.is_empty() => {
                     answers.expect(command, combine, masters.len());
                     errands.extend(masters.iter().map(|node| Errand { command, node: *node, asking: false }));
+                    asked.extend(masters.iter().map(|node| (command, *node)));
                 }
                 _ => errands.push(Errand { command, node: self.node_of(step), asking: false }),
             }
@@ -193,17 +192,21 @@ impl Cluster {
                     self.take_failure(&came, (error, *was_sent), plan, round, &mut next, &mut answers).await;
                 }
             }
-            if next.errands.is_empty() {
-                return;
-            }
             if next.must_wait {
                 tokio::time::sleep(TRY_AGAIN * round).await;
             }
-            if next.must_refresh {
+            if !next.anew.is_empty() {
                 self.refresh().await;
-                for errand in next.errands.iter_mut().filter(|errand| errand.node == NOWHERE) {
-                    errand.node = self.node_of(&plan.steps[errand.command]);
+                for errand in next.anew {
+                    let node = match plan.steps[errand.command].target {
+                        Target::All(_) => self.successor(errand, &mut asked),
+                        _ => self.node_of(&plan.steps[errand.command]),
+                    };
+                    next.errands.push(Errand { node, asking: false, ..errand });
                 }
+            }
+            if next.errands.is_empty() {
+                return;
             }
             // The replies of one server come in the order of the commands.
             next.errands.sort_unstable_by_key(|errand| errand.command);
@@ -243,8 +246,6 @@ impl Cluster {
                 continue;
             }
             match self.directed(bytes, *errand).filter(|_| round < MOST_ROUNDS) {
-                // Each master executes the command; another one in its place would do so twice.
-                Some(Direction::Anew) if matches!(step.target, Target::All(_)) => next.add(*errand, Direction::Later),
                 Some(direction) => next.add(*errand, direction),
                 None => answers.reply(errand.command, bytes),
             }
@@ -347,19 +348,6 @@ impl Cluster {
             self.nodes[usize::from(came.node)].connection = came.connection.take();
         }
         returns
-    }
-}
-
-impl Next {
-    /// Adds the errand of a command that was not executed.
-    fn add(&mut self, errand: Errand, direction: Direction) {
-        self.must_wait |= !matches!(direction, Direction::To { .. });
-        self.must_refresh |= matches!(direction, Direction::Anew);
-        self.errands.push(match direction {
-            Direction::To { node, asking } => Errand { node, asking, ..errand },
-            Direction::Later => errand,
-            Direction::Anew => Errand { node: NOWHERE, asking: false, ..errand },
-        });
     }
 }
 

@@ -9,6 +9,7 @@ mod plan;
 mod private_cluster;
 mod remote;
 mod resp;
+mod round;
 mod routing;
 mod server;
 mod session;

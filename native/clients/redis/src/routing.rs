@@ -90,11 +90,12 @@ fn rule_of(name: &[u8], sub: &[u8]) -> Rule {
         b"XREAD" => Rule::Keys(Keys::Streams { from: 1 }),
         b"XREADGROUP" => Rule::Keys(Keys::Streams { from: 4 }),
         b"MIGRATE" => Rule::Keys(Keys::Migrated),
-        b"SORT" => Rule::Keys(Keys::Stored { from: 2 }),
+        b"SORT" | b"SORT_RO" => Rule::Keys(Keys::Stored { from: 2 }),
         b"GEORADIUS" => Rule::Keys(Keys::Stored { from: 6 }),
         b"GEORADIUSBYMEMBER" => Rule::Keys(Keys::Stored { from: 5 }),
 
-        b"PING" | b"ECHO" | b"TIME" | b"LOLWUT" | b"COMMAND" | b"INFO" | b"PUBLISH" | b"ROLE" | b"UNWATCH" => one,
+        b"PING" | b"ECHO" | b"TIME" | b"LOLWUT" | b"COMMAND" | b"INFO" | b"PUBLISH" | b"ROLE" | b"PFSELFTEST"
+        | b"MULTI" | b"EXEC" | b"DISCARD" | b"UNWATCH" => one,
         b"ACL" | b"CLIENT" | b"CLUSTER" | b"CONFIG" | b"DEBUG" | b"FUNCTION" | b"LATENCY" | b"MEMORY" | b"MODULE"
         | b"OBJECT" | b"PUBSUB" | b"SCRIPT" | b"SLOWLOG" | b"XGROUP" | b"XINFO"
             if sub == b"HELP" =>
@@ -284,8 +285,46 @@ fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
+    use boundary_bench_kernel::cancel::CancelToken;
+    use boundary_bench_kernel::needs;
+
     use super::*;
-    use crate::resp::Commands;
+    use crate::resp::{Commands, Items, Reply};
+    use crate::{KvClient, KvOptions, Server, executable};
+
+    /// Commands with their keys; `''` is an empty argument.
+    const LINES: &[(&str, &str)] = &[
+        ("get a", "a"),
+        ("NOSUCHCOMMAND a b", "a"),
+        ("DEL a b c", "a b c"),
+        ("mset a 1 b 2", "a b"),
+        ("MSETEX 2 a 1 b 2 EX 10", "a b"),
+        ("BLPOP a b 0", "a b"),
+        ("RENAME a b", "a b"),
+        ("BITOP AND a b c", "a b c"),
+        ("OBJECT ENCODING a", "a"),
+        ("MEMORY USAGE a SAMPLES 5", "a"),
+        ("XGROUP CREATE a g $", "a"),
+        ("XINFO STREAM a FULL", "a"),
+        ("DEBUG OBJECT a", "a"),
+        ("EVAL script 2 a b c", "a b"),
+        ("EVALSHA sha 0 c", ""),
+        ("FCALL f 1 a", "a"),
+        ("FCALL f many a", ""),
+        ("ZUNIONSTORE a 2 b c WEIGHTS 1 2", "a b c"),
+        ("ZINTER 2 a b WITHSCORES", "a b"),
+        ("SINTERCARD 2 a b LIMIT 1", "a b"),
+        ("LMPOP 1 a LEFT", "a"),
+        ("BZMPOP 0 2 a b MIN", "a b"),
+        ("XREAD COUNT 2 streams a b 0 0", "a b"),
+        ("XREADGROUP GROUP streams me STREAMS a >", "a"),
+        ("MIGRATE h 1 a 0 10", "a"),
+        ("MIGRATE h 1 '' 0 10 COPY KEYS a b", "a b"),
+        ("SORT a LIMIT 0 1 STORE b", "a b"),
+        ("GEORADIUS a 1 2 3 km STOREDIST b", "a b"),
+        ("GEORADIUSBYMEMBER a m 3 km STORE b", "a b"),
+        ("SPUBLISH a m", "a"),
+    ];
 
     fn command(words: &str) -> Commands {
         let mut commands = Commands::new();
@@ -303,39 +342,8 @@ mod tests {
 
     #[test]
     fn the_keys_of_a_command_are_where_the_command_has_them() {
-        for (words, expected) in [
-            ("get a", "a"),
-            ("NOSUCHCOMMAND a b", "a"),
-            ("DEL a b c", "a b c"),
-            ("mset a 1 b 2", "a b"),
-            ("MSETEX 2 a 1 b 2 EX 10", "a b"),
-            ("BLPOP a b 0", "a b"),
-            ("RENAME a b", "a b"),
-            ("BITOP AND a b c", "a b c"),
-            ("OBJECT ENCODING a", "a"),
-            ("MEMORY USAGE a SAMPLES 5", "a"),
-            ("XGROUP CREATE a g $", "a"),
-            ("XINFO STREAM a FULL", "a"),
-            ("DEBUG OBJECT a", "a"),
-            ("EVAL script 2 a b c", "a b"),
-            ("EVALSHA sha 0 c", ""),
-            ("FCALL f 1 a", "a"),
-            ("FCALL f many a", ""),
-            ("ZUNIONSTORE a 2 b c WEIGHTS 1 2", "a b c"),
-            ("ZINTER 2 a b WITHSCORES", "a b"),
-            ("SINTERCARD 2 a b LIMIT 1", "a b"),
-            ("LMPOP 1 a LEFT", "a"),
-            ("BZMPOP 0 2 a b MIN", "a b"),
-            ("XREAD COUNT 2 streams a b 0 0", "a b"),
-            ("XREADGROUP GROUP streams me STREAMS a >", "a"),
-            ("MIGRATE h 1 a 0 10", "a"),
-            ("MIGRATE h 1 '' 0 10 COPY KEYS a b", "a b"),
-            ("SORT a LIMIT 0 1 STORE b", "a b"),
-            ("GEORADIUS a 1 2 3 km STOREDIST b", "a b"),
-            ("GEORADIUSBYMEMBER a m 3 km STORE b", "a b"),
-            ("SPUBLISH a m", "a"),
-        ] {
-            assert_eq!(keys(words), expected, "{words}");
+        for (words, expected) in LINES {
+            assert_eq!(keys(words), *expected, "{words}");
         }
     }
 
@@ -366,5 +374,69 @@ mod tests {
         assert_eq!(target("CLUSTER COUNTKEYSINSLOT 77777"), Target::One);
         assert_eq!(target("MGET {a}1 b"), Target::Slot(slot_of(b"a")));
         assert_eq!(shown_name(command("client list").command(0)), "CLIENT LIST");
+    }
+
+    fn items<'a>(reply: Reply<'a>) -> Items<'a> {
+        let Reply::Array(items) = reply else { panic!("no array: {reply:?}") };
+        items
+    }
+
+    fn text(reply: &Reply<'_>) -> String {
+        let (Reply::Bulk(text) | Reply::Status(text)) = reply else { panic!("no text: {reply:?}") };
+        String::from_utf8(text.to_vec()).unwrap()
+    }
+
+    /// Compares the rule of a command with an entry of the server's COMMAND, and those of its subcommands. Adds the differences to
+    /// `wrong`, and returns the number of rules.
+    fn compare(entry: Reply<'_>, wrong: &mut Vec<String>) -> usize {
+        let entry = items(entry).collect::<Vec<_>>();
+        let name = text(&entry[0]).to_ascii_uppercase();
+        let subcommands = entry.get(9).cloned().map(items).into_iter().flatten().collect::<Vec<_>>();
+        if !subcommands.is_empty() {
+            return subcommands.into_iter().map(|entry| compare(entry, wrong)).sum();
+        }
+        let place = |at: usize| if let Reply::Int(place) = entry[at] { place } else { panic!("{name}") };
+        let said = (place(3), place(4), place(5));
+        let is_movable = items(entry[2].clone()).any(|flag| text(&flag) == "movablekeys");
+        let (command, sub) = name.split_once('|').unwrap_or((&name, ""));
+        let known = match rule_of(command.as_bytes(), sub.as_bytes()) {
+            Rule::Keys(Keys::Range { first, last, step }) => {
+                !is_movable
+                    && (i64::try_from(first).unwrap(), i64::try_from(last).unwrap(), i64::try_from(step).unwrap())
+                        == said
+            }
+            Rule::Keys(_) => is_movable,
+            // Subscriptions have channels in place of keys.
+            Rule::Fixed(_) | Rule::SlotNumber(_) => said == (0, 0, 0) && !is_movable || name.ends_with("SUBSCRIBE"),
+        };
+        if !known {
+            wrong.push(format!("{name} {said:?} {is_movable}"));
+        }
+        1
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_rules_are_those_of_a_real_server() {
+        needs!("redis", executable(None));
+        let server = Server::start(None, &CancelToken::default()).unwrap();
+        let mut client = KvClient::connect(server.url().parse().unwrap(), KvOptions::default()).await.unwrap();
+        let mut wrong = Vec::new();
+        let compare_all = |reply: Reply<'_>| Ok(items(reply).map(|entry| compare(entry, &mut wrong)).sum::<usize>());
+        let compared = client.call(&[b"COMMAND"], compare_all).await.unwrap();
+        assert_eq!(wrong, Vec::<String>::new());
+        assert!(compared > 200, "{compared}");
+        let mut compared = 0;
+        for (words, expected) in LINES {
+            let words = words.split(' ').map(|word| if word == "''" { "" } else { word }.as_bytes());
+            let command = [b"COMMAND".as_slice(), b"GETKEYS"].into_iter().chain(words).collect::<Vec<_>>();
+            // The server does not know all of the commands, and has an error for commands without keys.
+            if let Ok(keys) =
+                client.call(&command, |reply| Ok(items(reply).map(|key| text(&key)).collect::<Vec<_>>())).await
+            {
+                assert_eq!(keys.join(" "), *expected, "{command:?}");
+                compared += 1;
+            }
+        }
+        assert!(compared > 20, "{compared}");
     }
 }
