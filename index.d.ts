@@ -289,7 +289,7 @@ export declare class KvLoop {
   add(connection: KvConnection): number
   /**
    * Sends the requests in the first `bytes` bytes of a submission. Returns a frame if there are results at once: those of
-   * requests on closed connections.
+   * requests on closed connections, and of requests that are refused.
    */
   submit(submission: Uint8Array, bytes: number): ArrayBuffer | undefined
   /** Closes a connection. Returns the frame of the errors of its requests. */
@@ -752,6 +752,12 @@ export interface HttpText {
   /** The body as text. */
   text: string
 }
+
+/** Throws for a command that a connection of many callers never takes. Both words must be in capitals. */
+export declare function kvCheckCommand(name: string, firstArgument: string): void
+
+/** The names, in capitals, of the commands that `kvCheckCommand` looks at; pipelines with one of them are checked as a whole. */
+export declare function kvStatefulCommands(): Array<string>
 
 /**
  * Returns a function that encodes columns of one series and field as line protocol; `tags` holds names and values alternately.

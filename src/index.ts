@@ -34,7 +34,7 @@ export { KvClient, type KvClientOptions } from './library/kv/kv-client.js';
 export type { KvCursor, KvEntry, KvEntryObject } from './library/kv/kv-cursor.js';
 export type { KvPipeline } from './library/kv/kv-pipeline.js';
 export type { KvData } from './library/kv/kv-submission.js';
-export type { KvReplies, KvReply, KvValues } from './library/kv/kv-values.js';
+export type { KvForm, KvReplies, KvReply, KvValues } from './library/kv/kv-values.js';
 export {
   encodeLines,
   type FieldKind,

@@ -1,3 +1,5 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -42,6 +44,19 @@ describe.skipIf(lacks('redis'))('KvClient', () => {
     while (!String(await run('CLIENT', 'LIST')).includes('cmd=blpop')) await new Promise((next) => setTimeout(next, 5));
   };
 
+  /** The text that bytes must be read as: the code of an error if they are not valid UTF-8. */
+  const utf8 = (bytes: Uint8Array): string =>
+    Buffer.from(Buffer.from(bytes).toString()).equals(bytes) ? Buffer.from(bytes).toString() : 'BB_INVALID_VALUE';
+
+  /** What a function returns, or the code of the error that it throws. */
+  const textOf = (read: () => string | null): string | null => {
+    try {
+      return read();
+    } catch (thrown) {
+      return (thrown as BoundaryError).code;
+    }
+  };
+
   test('keys and values of any bytes come back, by every way', async () => {
     const data = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),
@@ -66,15 +81,16 @@ describe.skipIf(lacks('redis'))('KvClient', () => {
           expect(new Uint8Array(values.bytes(index)!)).toEqual(value);
           expect(new Uint8Array(replies.bytes(index)!)).toEqual(value);
           expect(single[index]).toEqual(value);
-          expect(values.text(index)).toBe(Buffer.from(value).toString('utf8'));
+          expect(textOf(() => values.text(index))).toEqual(utf8(value));
+          expect(textOf(() => replies.text(index))).toEqual(utf8(value));
         }
         const seen: unknown[] = [];
         for (const entry of values.cursor()) {
           expect(new Uint8Array(entry.bytes!)).toEqual(expected[entry.index]);
           expect(entry.end - entry.start).toBe(expected[entry.index]!.length);
-          seen.push(entry.toObject());
+          seen.push(textOf(() => entry.toObject().text));
         }
-        expect(seen).toEqual(values.toArray().map((text, index) => ({ index, text })));
+        expect(seen).toEqual(expected.map(utf8));
         await client.set(keys[0]!, 'x');
         expect(await client.getText(keys[0]!)).toBe('x');
       }),
@@ -210,6 +226,193 @@ describe.skipIf(lacks('redis'))('KvClient', () => {
     }
     expect(pipeline.length).toBe(0);
     expect((await pipeline.command('CLIENT', 'ID').execute()).value(0)).toBeTypeOf('number');
+  });
+
+  test('binary elements of arrays are not changed, however deep they lie', async () => {
+    const binary = Buffer.from('82a161ff', 'hex');
+    const bytes = new Uint8Array(binary);
+    const replies = await client
+      .pipeline()
+      .command('DEL', 'b:h', 'b:x', 'b:z', 'b:l')
+      .command('HSET', 'b:h', 'f', binary, 'g', 'täxt', 'r', '\uFFFD')
+      .command('XADD', 'b:x', '1-1', 'f', binary)
+      .command('ZADD', 'b:z', '1', binary)
+      .command('RPUSH', 'b:l', binary, '7', '')
+      .command('HMGET', 'b:h', 'f', 'g', 'r', 'none')
+      .command('XRANGE', 'b:x', '-', '+')
+      .command('ZRANGE', 'b:z', '0', '-1', 'WITHSCORES')
+      .command('LRANGE', 'b:l', '0', '-1')
+      .command('EVAL', 'return {{redis.status_reply(ARGV[1]), {ARGV[1]}}, 7}', '0', binary)
+      .command('LPOP', 'b:l')
+      .execute();
+    expect([5, 6, 7, 8, 9, 10].map((index) => replies.value(index))).toEqual([
+      [bytes, 'täxt', '\uFFFD', null],
+      [['1-1', ['f', bytes]]],
+      [bytes, '1'],
+      [bytes, '7', ''],
+      [[bytes, [bytes]], 7],
+      bytes,
+    ]);
+    const encoded = (text: string): Uint8Array => new Uint8Array(Buffer.from(text));
+    expect(replies.value(5, 'bytes')).toEqual([bytes, encoded('täxt'), encoded('\uFFFD'), null]);
+    expect(replies.value(6, 'bytes')).toEqual([[encoded('1-1'), [encoded('f'), bytes]]]);
+    expect(replies.values('bytes').slice(8)).toEqual([
+      [bytes, encoded('7'), new Uint8Array()],
+      [[bytes, [bytes]], 7],
+      bytes,
+    ]);
+    // @ts-expect-error another form
+    expect(() => replies.value(5, 'buffer')).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
+  });
+
+  test('an array has no text and no bytes of its own, and bytes that are no text are not made one', async () => {
+    await client.set('b:v', Buffer.from('ff00', 'hex'));
+    const replies = await client.pipeline().command('MGET', 'b:v', 'b:none').get('b:v').execute();
+    for (const read of [() => replies.text(0), () => replies.bytes(0), () => replies.toArray(), () => [...replies]]) {
+      expect(read).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
+    }
+    expect(() => replies.text(1)).toThrow(expect.objectContaining({ code: 'BB_INVALID_VALUE' }));
+    expect(replies.bytes(1)).toEqual(new Uint8Array([255, 0]));
+    expect(await codeOf(client.getText('b:v'))).toBe('BB_INVALID_VALUE');
+    expect(await client.get('b:v')).toEqual(new Uint8Array([255, 0]));
+    const values = await client.mget(['b:v']);
+    expect(() => values.toArray()).toThrow(expect.objectContaining({ code: 'BB_INVALID_VALUE' }));
+    expect(() => values.cursor().next().value!.text).toThrow(expect.objectContaining({ code: 'BB_INVALID_VALUE' }));
+  });
+
+  test('a text with a lone surrogate is refused, wherever it stands', async () => {
+    for (const lone of ['\uD800', 'ü\uDC00', `${'x'.repeat(100)}\uD83D`, '\uDE00\uD83D']) {
+      const many = Array.from({ length: 20 }, (_, index) => (index === 15 ? lone : `lone:${index}`));
+      const calls: readonly (() => Promise<unknown>)[] = [
+        () => client.get(lone),
+        () => client.getText(lone),
+        () => client.set(lone, 'x'),
+        () => client.set('lone:1', lone),
+        () => client.mget([lone]),
+        () => client.mget(many),
+        () => client.mset([['lone:1', 'x'], ['lone:2', lone]]), // prettier-ignore
+        () => client.pipeline().get('lone:1').set('lone:1', lone).execute(),
+        () => client.pipeline().command('SET', 'lone:1', 'x').command('APPEND', 'lone:1', lone).execute(),
+      ];
+      for (const call of calls) {
+        await expect(call()).rejects.toMatchObject({
+          code: 'BB_INVALID_ARGUMENT',
+          message: expect.stringContaining('lone surrogate'),
+        });
+      }
+    }
+    expect(await client.getText('lone:1')).toBeNull();
+    await client.set('\u{1F600}', 'paired');
+    expect(await client.getText('\u{1F600}')).toBe('paired');
+  });
+
+  test('a pipeline that would leave a transaction open is refused, and nothing of it is sent', async () => {
+    await client.set('state', 'kept');
+    const bytes = (text: string): string => Buffer.from(text) as unknown as string;
+    for (const commands of [
+      ['MULTI'],
+      ['SET state x', 'multi', 'SET state y'],
+      ['SET state x', 'WATCH state'],
+      ['SET state x', 'EXEC'],
+      ['SET state x', 'MULTI', 'Multi', 'EXEC'],
+      ['MULTI', 'SET state x', 'EXEC', 'MULTI'],
+    ]) {
+      for (const form of [String, bytes]) {
+        const pipeline = client.pipeline();
+        for (const command of commands) {
+          const [name, ...args] = command.split(' ');
+          pipeline.command(form(name!), ...args);
+        }
+        await expect(pipeline.execute()).rejects.toMatchObject({
+          code: 'BB_UNSUPPORTED',
+          message: expect.stringContaining('nothing was sent'),
+        });
+        expect(await client.getText('state')).toBe('kept');
+      }
+    }
+  });
+
+  test('transactions run in one pipeline, and calls of others stay outside of them', async () => {
+    const transaction = client
+      .pipeline()
+      .command('WATCH', 'tx')
+      .command('MULTI')
+      .set('tx', '1')
+      .command('INCR', 'tx')
+      .command('EXEC')
+      .command('MULTI')
+      .set('tx', '0')
+      .command('DISCARD')
+      .execute();
+    const other = client.getText('tx');
+    expect((await transaction).values()).toEqual(['OK', 'OK', 'QUEUED', 'QUEUED', ['OK', 2], 'OK', 'QUEUED', 'OK']);
+    expect(await other).toBe('2');
+  });
+
+  test('commands that change the connection for its other callers are refused, by any spelling', async () => {
+    const pipeline = client.pipeline();
+    for (const [name, ...args] of [
+      ['SELECT', '1'],
+      ['select', '0'],
+      ['RESET'],
+      ['QUIT'],
+      ['AUTH', 'x'],
+      ['HELLO'],
+      ['ASKING'],
+      ['ReadOnly'],
+      ['READWRITE'],
+      ['SSUBSCRIBE', 'a'],
+      ['CLIENT', 'TRACKING', 'ON'],
+      ['CLIENT', 'no-touch', 'ON'],
+      ['CLIENT', 'No-Evict', 'ON'],
+      ['SCRIPT', 'DEBUG', 'YES'],
+    ] as [string, ...string[]][]) {
+      for (const form of [name, Buffer.from(name) as unknown as string]) {
+        expect(() => pipeline.command(form, ...args)).toThrow(expect.objectContaining({ code: 'BB_UNSUPPORTED' }));
+      }
+    }
+    expect(pipeline.length).toBe(0);
+    const replies = await pipeline.command('CLIENT', 'GETNAME').command('SCRIPT', 'EXISTS', 'a').execute();
+    expect(replies.values()).toEqual([null, [0]]);
+  });
+
+  test('a master that became a replica is left, and the next call goes to where the address leads then', async () => {
+    const [old, promoted] = [await startRedis(), await startRedis()];
+    const portOf = (url: string): number => Number(new URL(url.replace('redis', 'http')).port);
+    let target = portOf(old.url);
+    const sockets = new Set<Socket>();
+    const proxy = createServer((socket) => {
+      const upstream = connect(target, '127.0.0.1');
+      for (const end of [socket, upstream]) sockets.add(end.on('error', () => {}));
+      socket.pipe(upstream).pipe(socket);
+    });
+    await new Promise<void>((done) => void proxy.listen(0, '127.0.0.1', done));
+    const { port } = proxy.address() as AddressInfo;
+    for (const write of [
+      (kv: KvClient) => kv.set('moved', '1'),
+      (kv: KvClient) => kv.mset([['moved', '1']]),
+      async (kv: KvClient) => {
+        const error = (await kv.pipeline().get('moved').set('moved', '1').execute()).error(1);
+        if (error !== undefined) throw error;
+      },
+    ]) {
+      target = portOf(old.url);
+      await using admin = await KvClient.connect(old.url);
+      await using kv = await KvClient.connect(`redis://127.0.0.1:${port}`);
+      await admin.pipeline().command('REPLICAOF', '127.0.0.1', '1').execute();
+      target = portOf(promoted.url);
+      const behind = write(kv).then(() => 'resolved', String);
+      expect(await kv.getText('moved')).toBeNull();
+      expect(await behind).toContain('READONLY');
+      await write(kv);
+      await using there = await KvClient.connect(promoted.url);
+      expect(await there.getText('moved')).toBe('1');
+      await there.pipeline().command('DEL', 'moved').execute();
+      await admin.pipeline().command('REPLICAOF', 'NO', 'ONE').execute();
+    }
+    for (const socket of sockets) socket.destroy();
+    proxy.close();
+    await Promise.all([old.stop(), promoted.stop()]);
   });
 
   test('calls that take too long or are aborted are given up, and later ones work', async () => {

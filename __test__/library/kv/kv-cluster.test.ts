@@ -129,6 +129,69 @@ describe.skipIf(lacks('redis'))('KvClient in a cluster', () => {
     expect(await ask(from, 'CLUSTER', 'COUNTKEYSINSLOT', slot)).toBe(0);
   });
 
+  test('a transaction is executed by the master of its keys, or refused before anything is sent', async () => {
+    const run = (...commands: readonly string[]) => {
+      const pipeline = client.pipeline();
+      for (const command of commands) {
+        const [name, ...args] = command.split(' ');
+        pipeline.command(name!, ...args);
+      }
+      return pipeline.execute();
+    };
+    for (const tag of ['{a}', '{b}', '{c}', '{d}']) {
+      await client.set(`${tag}bal`, '100');
+      expect((await run('MULTI', `SET ${tag}bal 0`, 'DISCARD')).values()).toEqual(['OK', 'QUEUED', 'OK']);
+      const aborted = await run('multi', `DECRBY ${tag}bal 30`, `NOSUCHCMD ${tag}`, 'exec');
+      expect(aborted.error(3)?.message).toContain('EXECABORT');
+      expect(await client.getText(`${tag}bal`)).toBe('100');
+      // Calls of the same turn of the event loop share the way, and no transaction.
+      const both = [
+        run(`WATCH ${tag}bal`, 'MULTI', `DECRBY ${tag}bal 30`, 'EXEC'),
+        run('MULTI', `GET ${tag}bal`, 'EXEC'),
+      ];
+      const single = client.getText(`${tag}bal`);
+      expect((await both[0]!).value(3)).toEqual([70]);
+      expect((await both[1]!).value(2)).toEqual(['70']);
+      expect(await single).toBe('70');
+    }
+    const refused = [
+      run('SET t x', 'MULTI', 'SET {a}1 x', 'SET {b}1 x', 'EXEC'),
+      run('SET t x', 'MULTI', 'SET {a}1 x'),
+      run('SET t x', 'MULTI', 'FLUSHALL', 'EXEC'),
+      run('SET t x', 'SCAN 0'),
+    ];
+    // A call of the same submission is executed.
+    const between = client.set('between', '1');
+    const outcomes = await Promise.allSettled(refused);
+    const refusal = { code: 'BB_UNSUPPORTED', message: expect.stringContaining('nothing was sent') };
+    for (const outcome of outcomes) {
+      expect(outcome).toEqual({ status: 'rejected', reason: expect.objectContaining(refusal) });
+    }
+    await between;
+    expect((await client.mget(['t', '{a}1', '{b}1', 'between'])).toArray()).toEqual([null, null, null, '1']);
+  });
+
+  test('commands that mean all keys or all servers go to all masters', async () => {
+    await client.mset(entries);
+    const first = await client.pipeline().command('DBSIZE').command('KEYS', 'key:1*').command('RANDOMKEY').execute();
+    expect(first.value(0)).toBe(keys.length);
+    expect((first.value(1) as string[]).toSorted()).toEqual(keys.filter((key) => key.startsWith('key:1')).toSorted());
+    expect(keys).toContain(first.value(2));
+    const script = "return redis.call('GET', KEYS[1])";
+    const sha = (await client.pipeline().command('SCRIPT', 'LOAD', script).execute()).text(0)!;
+    const pipeline = client.pipeline();
+    for (const key of keys) pipeline.command('EVALSHA', sha, '1', key);
+    expect((await pipeline.execute()).values()).toEqual(entries.map(([, value]) => value));
+    const last = await client
+      .pipeline()
+      .command('SCRIPT', 'EXISTS', sha)
+      .command('FLUSHALL')
+      .command('DBSIZE')
+      .execute();
+    expect(last.values()).toEqual([[1], 'OK', 0]);
+    for (const master of masters.keys()) expect(await ask(master, 'DBSIZE')).toBe(0);
+  });
+
   test('a lost master is an error for its keys alone, by a code that says whether they may have been executed', async () => {
     await client.mset(entries);
     // Both of the client's connections have connections to all masters.

@@ -126,6 +126,44 @@ describe('KvClient and servers that do what they like', () => {
     server.close();
   });
 
+  test.each([
+    "READONLY You can't write against a read only replica.",
+    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+    'LOADING Redis is loading the dataset in memory',
+    'CLUSTERDOWN The cluster is down',
+  ])('in a cluster, the slots are read anew after %s', async (refusal) => {
+    let owner = '';
+    const heard: string[] = [];
+    const server = (isOld: boolean) =>
+      startScriptedRedis(([name = '', key], socket) => {
+        if (name === 'CLUSTER') {
+          socket.write(`*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:${owner}\r\n`);
+          return;
+        }
+        heard.push(`${isOld ? 'old' : 'new'} ${name}`);
+        if (isOld && name !== 'MULTI') {
+          owner = portOf(promoted.url);
+          socket.write(name === 'EXEC' ? '-EXECABORT Transaction discarded.\r\n' : `-${refusal}\r\n`);
+        } else if (name === 'EXEC') socket.write('*1\r\n+OK\r\n');
+        else socket.write(key === 'in' ? '+QUEUED\r\n' : '+OK\r\n');
+      });
+    const portOf = (url: string): string => new URL(url.replace('redis', 'http')).port;
+    const [old, promoted] = [await server(true), await server(false)];
+    for (const sent of [['SET out'], ['MULTI', 'SET in', 'EXEC'], ['FLUSHALL']]) {
+      owner = portOf(old.url);
+      heard.length = 0;
+      await using client = await KvClient.connect(old.url);
+      const pipeline = client.pipeline();
+      for (const command of sent) pipeline.command(...(command.split(' ') as [string, ...string[]]));
+      const replies = await pipeline.execute();
+      expect(replies.value(sent.length - 1)).toEqual(sent.length === 1 ? 'OK' : ['OK']);
+      const names = sent.map((command) => command.split(' ')[0]);
+      expect(heard).toEqual([...names.map((name) => `old ${name}`), ...names.map((name) => `new ${name}`)]);
+    }
+    old.close();
+    promoted.close();
+  });
+
   test('closing ends the calls of a connection that another has replaced', async () => {
     const server = await startScriptedRedis(([name, key], socket) => {
       if (name !== 'GET') socket.write('-ERR no\r\n');
@@ -168,6 +206,32 @@ describe('KvClient and servers that do what they like', () => {
     await expect.poll(async () => [await client.getText('c'), await server.connections()]).toEqual(['ok', 3]);
     await client.close();
     server.close();
+  });
+
+  test('the words with which a server refuses a connection are shown, whatever the URL has', async () => {
+    const words = [
+      'ERR max number of clients reached',
+      'DENIED Redis is running in protected mode because protected mode is enabled',
+      'LOADING Redis is loading the dataset in memory',
+      'NOAUTH Authentication required.',
+      "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+    ];
+    for (const said of words) {
+      const server = await startScriptedRedis(
+        () => {},
+        false,
+        (socket) => void socket.end(`-${said}\r\n`),
+      );
+      for (const login of ['', '/3', ':geheim@', 'me:geheim@', ':geheim@ /3']) {
+        const [user = '', database = ''] = login.startsWith('/') ? ['', login] : login.split(' ');
+        const url = `${server.url.replace('//', `//${user}`)}${database}`;
+        await expect(KvClient.connect(url)).rejects.toMatchObject({
+          code: 'BB_ENGINE',
+          message: expect.stringContaining(said),
+        });
+      }
+      server.close();
+    }
   });
 
   test('a password that the server repeats is not shown', async () => {

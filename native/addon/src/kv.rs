@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use boundary_bench_event_loop::LoopDriver;
 use boundary_bench_kernel::{Error, Result, lock};
-use boundary_bench_redis::{Connection, KvClient, KvOptions, Url, run_submission};
+use boundary_bench_redis::{Connection, KvClient, KvOptions, STATEFUL, Url, refusal, run_submission};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
 use napi_derive::napi;
@@ -26,6 +26,18 @@ impl Request for Run {
     async fn send(self, client: &mut KvClient) -> Result<Vec<u8>> {
         run_submission(client, &self.0).await
     }
+}
+
+/// The names, in capitals, of the commands that `kvCheckCommand` looks at; pipelines with one of them are checked as a whole.
+#[napi(catch_unwind)]
+pub fn kv_stateful_commands() -> Vec<&'static str> {
+    STATEFUL.to_vec()
+}
+
+/// Throws for a command that a connection of many callers never takes. Both words must be in capitals.
+#[napi(catch_unwind)]
+pub fn kv_check_command(name: String, first_argument: String) -> napi::Result<()> {
+    refusal(&name, &first_argument).map_or(Ok(()), |error| Err(js(error)))
 }
 
 /// A connection to a server, or the connections to a cluster. A `KvLoop` drives a `drivable` connection; those to a cluster run

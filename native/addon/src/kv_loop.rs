@@ -72,7 +72,7 @@ impl KvLoop {
     }
 
     /// Sends the requests in the first `bytes` bytes of a submission. Returns a frame if there are results at once: those of
-    /// requests on closed connections.
+    /// requests on closed connections, and of requests that are refused.
     #[napi(
         catch_unwind,
         ts_args_type = "submission: Uint8Array, bytes: number",
@@ -87,7 +87,10 @@ impl KvLoop {
                 let request = request.map_err(js)?;
                 let index = request.connection as usize;
                 if let Some(socket) = state.sockets.get_mut(index).and_then(Option::as_mut) {
-                    socket.session.submit(&request);
+                    if let Err(error) = socket.session.submit(&request) {
+                        state.protocol.0.fail(request.id, &error);
+                        continue;
+                    }
                     if touched.last() != Some(&index) {
                         touched.push(index);
                     }

@@ -10,7 +10,7 @@ import {
 import { type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
 import { type Answer, KvCall, type KvLink, openLink } from './kv-link.js';
 import { KvPipeline } from './kv-pipeline.js';
-import { GET, type KvData, MGET, MSET, ownData, PIPELINE, type RequestKind, SET } from './kv-submission.js';
+import { GET, type KvData, MGET, MSET, ownData, type RequestKind, SET } from './kv-submission.js';
 import type { KvReplies, KvValues } from './kv-values.js';
 import { type ServerOptions, withUrlOptions } from '../crossing/url-options.js';
 
@@ -36,7 +36,8 @@ export interface KvClientOptions extends ConnectOptions, ServerOptions {
  * Several calls may be under way at once; the calls of one turn of the event loop cross into Rust together, and share the writes
  * to their connections. All errors are `BoundaryError`s. When a connection is lost, its calls under way are rejected with
  * `BB_CONNECTION`: they may have been executed or not, and are never retried; the next call reconnects. A call that is aborted
- * or times out is rejected, and its connection closed once no other call waits for it.
+ * or times out is rejected, and its connection closed once no other call waits for it. So is a connection whose server says that it is
+ * a replica or loads its data (`READONLY`, `MASTERDOWN`, `LOADING`): the call has the server's error, the next one connects anew.
  */
 export class KvClient implements AsyncDisposable {
   readonly #url: string;
@@ -78,7 +79,7 @@ export class KvClient implements AsyncDisposable {
     return this.#call('bytes', GET, undefined, [key], options);
   }
 
-  /** Like `get`, as text. */
+  /** Like `get`, as text. Rejects with `BB_INVALID_VALUE` if the value is not valid UTF-8. */
   getText(key: KvData, options?: WorkOptions): Promise<string | null> {
     return this.#call('text', GET, undefined, [key], options);
   }
@@ -113,7 +114,9 @@ export class KvClient implements AsyncDisposable {
 
   /** A pipeline of commands that cross and are sent together; each has its own reply or error. */
   pipeline(): KvPipeline {
-    return new KvPipeline((counts, args, options) => this.#call<KvReplies>('replies', PIPELINE, counts, args, options));
+    return new KvPipeline((kind, counts, args, options) =>
+      this.#call<KvReplies>('replies', kind, counts, args, options),
+    );
   }
 
   /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */

@@ -3,7 +3,7 @@ import { type BoundaryError, toBoundaryError } from '../../errors.js';
 import { connecting } from '../crossing/connecting.js';
 import { ANSWERED, DeliveredFrames, GONE } from '../crossing/result-frame.js';
 import { type KvData, type RequestKind, SubmissionWriter } from './kv-submission.js';
-import { bytesOf, KvFrame, KvReplies, KvValues, refusalOf, textOf } from './kv-values.js';
+import { bytesOf, KvFrame, KvReplies, KvValues, OUTDATED, refusalOf, textOf } from './kv-values.js';
 
 /** Bytes of a submission above which it is sent before the end of the turn: the server begins while more is written. */
 const FLUSHED_BYTES = 1 << 12;
@@ -34,7 +34,12 @@ export class KvCall {
   complete(frame: KvFrame, word: number): void {
     if (this.#isOver) return;
     try {
-      if (frame.words[word + 1] !== ANSWERED) throw frame.failure(word);
+      const status = frame.words[word + 1];
+      if (status !== ANSWERED) {
+        if (status !== OUTDATED) throw frame.failure(word);
+        // The name in the URL may stand for another server by now.
+        this.#link.retire();
+      }
       const value = this.#read(frame, word);
       this.#end();
       this.#resolve(value);

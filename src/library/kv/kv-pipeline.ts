@@ -1,28 +1,35 @@
 import { types } from 'node:util';
 
-import { BoundaryError, invalidArgument } from '../../errors.js';
+import { addon } from '../../addon.js';
+import { invalidArgument, toBoundaryError } from '../../errors.js';
 import type { WorkOptions } from '../crossing/cancellation.js';
-import { type KvData, ownData } from './kv-submission.js';
+import { CHECKED_PIPELINE, type KvData, ownData, PIPELINE } from './kv-submission.js';
 import type { KvReplies } from './kv-values.js';
 
 /** The function that sends the commands of a pipeline. */
-type Execute = (counts: readonly number[], args: readonly KvData[], options?: WorkOptions) => Promise<KvReplies>;
+type Execute = (
+  kind: typeof PIPELINE | typeof CHECKED_PIPELINE,
+  counts: readonly number[],
+  args: readonly KvData[],
+  options?: WorkOptions,
+) => Promise<KvReplies>;
 
-/**
- * Commands that are not answered by exactly one reply in the client's protocol: further replies would be taken for those of the
- * next commands.
- */
-const OTHERWISE_ANSWERED = new Set(
-  'SUBSCRIBE PSUBSCRIBE SSUBSCRIBE UNSUBSCRIBE PUNSUBSCRIBE SUNSUBSCRIBE MONITOR SYNC PSYNC HELLO'.split(' '),
-);
+/** The commands that the addon looks at, by their names in capitals; read at the first use. */
+let stateful: ReadonlySet<string> | undefined;
 
 /**
  * Commands that are collected, then sent together. They run in order, but not atomically: commands of others may run in between.
+ *
+ * A transaction runs atomically: `MULTI`, its commands, and `EXEC` in one pipeline, with `WATCH` before it if needed. In a cluster its
+ * keys lie in one slot. Many callers share the connection, so a pipeline leaves it as it was: one that begins a transaction without
+ * its end is refused as a whole, and nothing is sent.
  */
 export class KvPipeline {
   readonly #execute: Execute;
   readonly #counts: number[] = [];
   readonly #args: KvData[] = [];
+  /** Whether a command may change the state of the connection. */
+  #isChecked = false;
 
   /** @internal Use `KvClient.pipeline`. */
   constructor(execute: Execute) {
@@ -49,30 +56,44 @@ export class KvPipeline {
   }
 
   /**
-   * Adds any command that is answered by one reply: its name and its arguments. Throws `BB_UNSUPPORTED` for subscriptions,
-   * `MONITOR`, `HELLO`, `CLIENT REPLY` and the like.
+   * Adds any command that is answered by one reply: its name and its arguments. Throws `BB_UNSUPPORTED` for subscriptions, `MONITOR`,
+   * `CLIENT REPLY` and the like, and for what would change the connection for its other callers: `SELECT`, `AUTH`, `HELLO`,
+   * `RESET`, `QUIT`, `CLIENT TRACKING`, `READONLY` and the like. A command that blocks, such as `BLPOP`, delays the later calls on its
+   * connection: give it a client of its own.
    */
   command(name: string, ...args: KvData[]): this {
     // Copies, so that the bytes checked are the bytes sent, even if the caller changes the memory.
     const command = ownData(name);
     if (args.length > 0) args[0] = ownData(args[0]!);
-    checkCommand(command, args[0]);
+    const word = capitals(command);
+    stateful ??= new Set(addon.kvStatefulCommands());
+    if (stateful.has(word)) {
+      checkCommand(word, capitals(args[0]));
+      this.#isChecked = true;
+    }
     this.#args.push(command, ...args);
     this.#counts.push(args.length + 1);
     return this;
   }
 
-  /** Sends the commands; resolves to one reply per command. The pipeline is then empty, and may be used again. */
+  /**
+   * Sends the commands; resolves to one reply per command. The pipeline is then empty, and may be used again. Rejects with
+   * `BB_UNSUPPORTED`, and sends nothing, if a `MULTI` or `WATCH` has no end in the pipeline, and in a cluster if the keys of a
+   * transaction lie in several slots, or if a command concerns one server, such as `SCAN`.
+   */
   async execute(options?: WorkOptions): Promise<KvReplies> {
     if (this.#counts.length === 0) throw invalidArgument('the pipeline has no commands');
-    return this.#execute(this.#counts.splice(0), this.#args.splice(0), options);
+    const kind = this.#isChecked ? CHECKED_PIPELINE : PIPELINE;
+    this.#isChecked = false;
+    return this.#execute(kind, this.#counts.splice(0), this.#args.splice(0), options);
   }
 }
 
-function checkCommand(name: KvData, first: KvData | undefined): void {
-  const command = capitals(name);
-  if (OTHERWISE_ANSWERED.has(command) || (command === 'CLIENT' && capitals(first) === 'REPLY')) {
-    throw new BoundaryError('BB_UNSUPPORTED', `${command} is not answered by one reply, as a pipeline needs it`);
+function checkCommand(name: string, first: string): void {
+  try {
+    addon.kvCheckCommand(name, first);
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
   }
 }
 

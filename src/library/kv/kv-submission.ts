@@ -4,8 +4,9 @@ import { BoundaryError, invalidArgument } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { SubmissionMemory } from '../crossing/submission-memory.js';
 import { byteLengthOf, bytesOf, isGone } from '../crossing/typed-memory.js';
+import { isWellFormed } from '../crossing/well-formed.js';
 
-/** A key or a value: text is sent as UTF-8, bytes unchanged. */
+/** A key or a value: text is sent as UTF-8, bytes unchanged. A text with a lone surrogate is refused, since UTF-8 has none. */
 export type KvData = string | Uint8Array;
 
 /** Kinds of requests, by their numbers in a submission. */
@@ -14,8 +15,16 @@ export const SET = 1;
 export const MGET = 2;
 export const MSET = 3;
 export const PIPELINE = 4;
+/** A pipeline that is refused if it would leave the state of its connection changed. */
+export const CHECKED_PIPELINE = 5;
 
-export type RequestKind = typeof GET | typeof SET | typeof MGET | typeof MSET | typeof PIPELINE;
+export type RequestKind =
+  | typeof GET
+  | typeof SET
+  | typeof MGET
+  | typeof MSET
+  | typeof PIPELINE
+  | typeof CHECKED_PIPELINE;
 
 /** Header words of a request, before its lengths. */
 export const REQUEST_WORDS = 5;
@@ -34,7 +43,7 @@ export class SubmissionWriter extends SubmissionMemory {
 
   /**
    * Adds a request: its arguments and, for a pipeline, the number of arguments per command. The arrays must be our own. Adds
-   * nothing if an argument is neither a string nor bytes.
+   * nothing if an argument is neither a well-formed string nor bytes.
    */
   add(
     connection: number,
@@ -91,10 +100,10 @@ export class SubmissionWriter extends SubmissionMemory {
       // UTF-8 takes at most three bytes per UTF-16 unit of a string.
       this.reserve(at, length * 3);
       const bytes = this.memory;
-      if (length > SHORT_TEXT) return at + bytes.write(data, at, 'utf8');
+      if (length > SHORT_TEXT) return this.#writeText(at, data);
       for (let index = 0; index < length; index += 1) {
         const code = data.charCodeAt(index);
-        if (code > 127) return at + bytes.write(data, at, 'utf8');
+        if (code > 127) return this.#writeText(at, data);
         bytes[at + index] = code;
       }
       return at + length;
@@ -105,6 +114,13 @@ export class SubmissionWriter extends SubmissionMemory {
     this.reserve(at, length);
     this.memory.set(data, at);
     return at + length;
+  }
+
+  /** Writes a string for which there is room; returns its end, or -1 if it is not well-formed. */
+  #writeText(at: number, text: string): number {
+    const written = this.memory.write(text, at, 'utf8');
+    // A text has as many bytes as characters exactly if it is all ASCII.
+    return written === text.length || isWellFormed(text) ? at + written : -1;
   }
 }
 
@@ -119,13 +135,15 @@ function unusable(kind: RequestKind, index: number, value: unknown): BoundaryErr
       ? `the ${index % 2 === 0 ? 'key' : 'value'} of entry ${index >> 1}`
       : kind === MGET
         ? `key ${index}`
-        : kind === PIPELINE
+        : kind === PIPELINE || kind === CHECKED_PIPELINE
           ? `argument ${index} of the pipeline`
           : index === 0
             ? 'the key'
             : 'the value';
   const problem = types.isUint8Array(value)
     ? 'is a Uint8Array whose memory is detached'
-    : `must be a string or a Uint8Array, not ${describeValue(value)}`;
+    : typeof value === 'string'
+      ? `has a lone surrogate, which UTF-8 can't hold: ${describeValue(value)}`
+      : `must be a string or a Uint8Array, not ${describeValue(value)}`;
   return invalidArgument(`${what} ${problem}`);
 }

@@ -1,16 +1,30 @@
 import { BoundaryError, invalidArgument } from '../../errors.js';
+import type { NodeBuffer } from '../../platform-types.js';
+import { describeValue } from '../crossing/describe-value.js';
 import { ASCII, errorOf, RESULT_WORDS, ResultFrame } from '../crossing/result-frame.js';
 import { KvCursor } from './kv-cursor.js';
 
-/** Kinds of entries, by their numbers in a frame. */
+/** The status of an answered result whose server is not, or not now, the one to ask. */
+export const OUTDATED = 3;
+
+/** The most bytes that are decoded together: fewer than a string has room for. */
+const MOST_TOGETHER = 1 << 28;
+
+/** Kinds of entries, by their numbers in a frame. Those from `ERROR` on are no values. */
 export const NIL = 0;
 export const STATUS = 2;
 export const INT = 3;
 export const ERROR = 4;
 export const ARRAY = 5;
 
-/** The reply to a command, as JavaScript values. Integers that are not safe are bigints. */
-export type KvReply = string | number | bigint | null | BoundaryError | readonly KvReply[];
+/**
+ * The reply to a command, as JavaScript values. Integers that are not safe are bigints. A value that is not valid UTF-8 is its bytes.
+ * Maps and sets are arrays: the client speaks RESP2.
+ */
+export type KvReply = string | number | bigint | Uint8Array | null | BoundaryError | readonly KvReply[];
+
+/** The form of the values in a reply: text where they are valid UTF-8, or bytes always. Statuses, such as `OK`, are text. */
+export type KvForm = 'text' | 'bytes';
 
 /** The results of one crossing, laid out as `native/clients/redis/src/submission.rs` describes. */
 export class KvFrame extends ResultFrame {
@@ -29,23 +43,45 @@ export class KvFrame extends ResultFrame {
 /** The value of a result with one entry, as text. */
 export function textOf(frame: KvFrame, word: number): string | null {
   const { words, bytes } = frame;
-  const kind = bytes[(word + RESULT_WORDS + 1) * 4];
+  const kind = bytes[(word + RESULT_WORDS + 1) * 4]!;
   if (kind === NIL) return null;
   const start = (word + RESULT_WORDS + 2) * 4;
   const end = start + words[word + 3]!;
-  if (kind === ERROR) throw errorOf(bytes.toString('utf8', start, end));
-  return bytes.toString((words[word + 4]! & ASCII) === 0 ? 'utf8' : 'latin1', start, end);
+  if (kind >= ERROR) throw noValue(kind, frame, start, end);
+  if ((words[word + 4]! & ASCII) !== 0) return bytes.toString('latin1', start, end);
+  const text = decoded(bytes, start, end);
+  if (text === undefined) throw notText('the value', 'get');
+  return text;
 }
 
 /** The value of a result with one entry, as bytes in memory of their own. */
 export function bytesOf(frame: KvFrame, word: number): Uint8Array | null {
   const { words, bytes } = frame;
-  const kind = bytes[(word + RESULT_WORDS + 1) * 4];
+  const kind = bytes[(word + RESULT_WORDS + 1) * 4]!;
   if (kind === NIL) return null;
   const start = (word + RESULT_WORDS + 2) * 4;
   const end = start + words[word + 3]!;
-  if (kind === ERROR) throw errorOf(bytes.toString('utf8', start, end));
+  if (kind >= ERROR) throw noValue(kind, frame, start, end);
   return new Uint8Array(words.buffer.slice(start, end));
+}
+
+function noValue(kind: number, { bytes }: KvFrame, start: number, end: number): BoundaryError {
+  if (kind === ERROR) return errorOf(bytes.toString('utf8', start, end));
+  return new BoundaryError('BB_ENGINE', 'redis: the server answered with an array where none was expected');
+}
+
+/** The text of bytes in UTF-8; undefined if they are not valid. */
+function decoded(bytes: NodeBuffer, start: number, end: number): string | undefined {
+  const text = bytes.toString('utf8', start, end);
+  // A replacement character stands for invalid bytes, or is in the text itself.
+  if (text.includes('\uFFFD') && !Buffer.from(text).equals(bytes.subarray(start, end))) return undefined;
+  return text;
+}
+
+function notText(what: string, remedy: string): BoundaryError {
+  return new BoundaryError('BB_INVALID_VALUE', `${what} is not valid UTF-8, so it has no text`, {
+    hint: `Read its bytes: ${remedy}`,
+  });
 }
 
 /** The error of a result with one entry whose value does not matter; undefined if the entry is not an error. */
@@ -85,8 +121,8 @@ export class KvValues implements Iterable<string | null> {
     this.#ends = word + RESULT_WORDS;
     this.#kinds = (this.#ends + this.length) * 4;
     this.#start = this.#kinds + ((this.length + 3) & ~3);
-    this.#isAscii = (words[word + 4]! & ASCII) !== 0;
     this.data = new Uint8Array(bytes.buffer, this.#start, words[word + 3]!);
+    this.#isAscii = (words[word + 4]! & ASCII) !== 0 && this.data.length <= MOST_TOGETHER;
   }
 
   /** The start of value `index` in `data`. */
@@ -112,17 +148,26 @@ export class KvValues implements Iterable<string | null> {
     return errorOf(Buffer.from(this.data.subarray(this.start(index), this.end(index))).toString('utf8'));
   }
 
-  /** Value `index` as a view of the memory in which it crossed; null if there is none. Throws its error if it has one. */
+  /**
+   * Value `index` as a view of the memory in which it crossed; null if there is none. Throws its error if it has one, and
+   * `BB_INVALID_ARGUMENT` for an array.
+   */
   bytes(index: number): Uint8Array | null {
     return this.#hasValue(index) ? this.data.subarray(this.start(index), this.end(index)) : null;
   }
 
-  /** Value `index` as text; null if there is none. Throws its error if it has one. */
+  /**
+   * Value `index` as text; null if there is none. Throws its error if it has one, `BB_INVALID_VALUE` if the value is not valid
+   * UTF-8, and `BB_INVALID_ARGUMENT` for an array.
+   */
   text(index: number): string | null {
-    return this.#hasValue(index) ? this.textAt(index) : null;
+    if (!this.#hasValue(index)) return null;
+    const text = this.textAt(index);
+    if (text === undefined) throw notText(`value ${index}`, `bytes(${index})`);
+    return text;
   }
 
-  /** All values as text. Throws the first error. */
+  /** All values as text. Throws as `text` does. */
   toArray(): (string | null)[] {
     return Array.from({ length: this.length }, (_, index) => this.text(index));
   }
@@ -147,10 +192,11 @@ export class KvValues implements Iterable<string | null> {
     return this.#frame.bytes[this.#kinds + index]!;
   }
 
-  protected textAt(index: number): string {
+  /** The bytes of value `index` as text; undefined if they are not valid UTF-8. */
+  protected textAt(index: number): string | undefined {
     const start = this.start(index);
     const end = this.end(index);
-    if (!this.#isAscii) return this.#frame.bytes.toString('utf8', this.#start + start, this.#start + end);
+    if (!this.#isAscii) return decoded(this.#frame.bytes, this.#start + start, this.#start + end);
     // Decodes all values at once and cuts the text, since a substring costs no call into the runtime.
     this.#text ??= this.#frame.bytes.toString('latin1', this.#start, this.#start + this.data.length);
     return this.#text.substring(start, end);
@@ -158,8 +204,11 @@ export class KvValues implements Iterable<string | null> {
 
   #hasValue(index: number): boolean {
     const kind = this.kind(index);
+    if (kind < ERROR) return kind !== NIL;
     if (kind === ERROR) throw this.error(index)!;
-    return kind !== NIL;
+    throw invalidArgument(`reply ${index} is an array, which is neither one text nor one piece of bytes`, {
+      hint: `Read it by value(${index}), or by value(${index}, 'bytes') for its elements as bytes`,
+    });
   }
 
   #check(index: number): void {
@@ -168,66 +217,102 @@ export class KvValues implements Iterable<string | null> {
   }
 }
 
-/** The replies to the commands of a pipeline, in order. An error is that of its own command only. */
+/**
+ * The replies to the commands of a pipeline, in order. An error is that of its own command only. In `data`, an array is as it came over
+ * the wire.
+ */
 export class KvReplies extends KvValues {
-  /** Reply `index` as a JavaScript value; an error is returned, not thrown. */
-  value(index: number): KvReply {
-    switch (this.kind(index)) {
-      case NIL:
-        return null;
-      case ERROR:
-        return this.error(index)!;
-      case INT:
-        return integer(this.textAt(index));
-      case ARRAY:
-        return new ReplyReader(Buffer.from(this.data.subarray(this.start(index), this.end(index)))).read();
-      default:
-        return this.textAt(index);
-    }
+  /**
+   * Reply `index` as a JavaScript value; an error is returned, not thrown. Values, also those in arrays, are strings if they are valid
+   * UTF-8, else `Uint8Array`s; as `'bytes'` they are all `Uint8Array`s, in memory of their own.
+   *
+   * @example
+   * const replies = await kv.pipeline().command('HMGET', 'hash', 'a', 'b').execute();
+   * const [a, b] = replies.value(0, 'bytes');
+   */
+  value(index: number, form: KvForm = 'text'): KvReply {
+    checkForm(form);
+    return this.#value(index, form);
   }
 
-  /** All replies as JavaScript values, errors among them. */
-  values(): KvReply[] {
-    return Array.from({ length: this.length }, (_, index) => this.value(index));
+  /** All replies as JavaScript values, errors among them; in the forms of `value`. */
+  values(form: KvForm = 'text'): KvReply[] {
+    checkForm(form);
+    return Array.from({ length: this.length }, (_, index) => this.#value(index, form));
   }
 
   /** Whether reply `index` is a status, such as `OK`. */
   isStatus(index: number): boolean {
     return this.kind(index) === STATUS;
   }
+
+  #value(index: number, form: KvForm): KvReply {
+    const kind = this.kind(index);
+    switch (kind) {
+      case NIL:
+        return null;
+      case ERROR:
+        return this.error(index)!;
+      case INT:
+        return integer(this.textAt(index)!);
+      case ARRAY:
+        return new ReplyReader(Buffer.from(this.data.subarray(this.start(index), this.end(index))), form).read();
+      default:
+        return (
+          (form === 'text' || kind === STATUS ? this.textAt(index) : undefined) ??
+          this.data.slice(this.start(index), this.end(index))
+        );
+    }
+  }
+}
+
+function checkForm(form: KvForm): void {
+  if (form !== 'text' && form !== 'bytes') {
+    throw invalidArgument(`the form of values must be 'text' or 'bytes', not ${describeValue(form)}`);
+  }
 }
 
 /** Parses a reply as it came over the wire; the addon has checked that it is complete. */
 class ReplyReader {
-  readonly #bytes: Buffer;
+  readonly #bytes: NodeBuffer;
+  readonly #form: KvForm;
   #at = 0;
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: NodeBuffer, form: KvForm) {
     this.#bytes = bytes;
+    this.#form = form;
   }
 
   read(): KvReply {
     const kind = this.#bytes[this.#at]!;
-    const lineEnd = this.#bytes.indexOf('\r\n', this.#at);
-    const line = this.#bytes.toString('utf8', this.#at + 1, lineEnd);
+    const start = this.#at + 1;
+    const lineEnd = this.#bytes.indexOf('\r\n', start);
     this.#at = lineEnd + 2;
+    const line = (): string => this.#bytes.toString('utf8', start, lineEnd);
     switch (String.fromCharCode(kind)) {
       case ':':
-        return integer(line);
+        return integer(line());
       case '+':
-        return line;
+        return decoded(this.#bytes, start, lineEnd) ?? this.#copy(start, lineEnd);
       case '-':
-        return new BoundaryError('BB_ENGINE', `redis: ${line}`);
+        return new BoundaryError('BB_ENGINE', `redis: ${line()}`);
       case '$': {
-        const length = Number(line);
+        const length = Number(line());
         if (length < 0) return null;
-        const start = this.#at;
+        const from = this.#at;
         this.#at += length + 2;
-        return this.#bytes.toString('utf8', start, start + length);
+        const text = this.#form === 'text' ? decoded(this.#bytes, from, from + length) : undefined;
+        return text ?? this.#copy(from, from + length);
       }
-      default:
-        return Number(line) < 0 ? null : Array.from({ length: Number(line) }, () => this.read());
+      default: {
+        const length = Number(line());
+        return length < 0 ? null : Array.from({ length }, () => this.read());
+      }
     }
+  }
+
+  #copy(start: number, end: number): Uint8Array {
+    return new Uint8Array(this.#bytes.subarray(start, end));
   }
 }
 

@@ -1,6 +1,6 @@
 //! Calls of the Redis wire.
 
-use boundary_bench_kernel::Result;
+use boundary_bench_kernel::{Error, Result};
 use boundary_bench_redis::{KvClient, KvOptions};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, AsyncTask};
@@ -21,8 +21,14 @@ impl Request for Get {
     type Answer = Option<String>;
 
     async fn send(self, client: &mut KvClient) -> Result<Option<String>> {
-        client.get(self.0.as_bytes(), |value| value.map(|bytes| String::from_utf8_lossy(bytes).into_owned())).await
+        client.get(self.0.as_bytes(), |value| value.map(text).transpose()).await?
     }
+}
+
+/// The text of a value.
+fn text(bytes: &[u8]) -> Result<String> {
+    let not_text = |_| Error::Unsupported("the value is not valid UTF-8, so it is no text".to_owned());
+    std::str::from_utf8(bytes).map(ToOwned::to_owned).map_err(not_text)
 }
 
 /// A key to be set to a value.

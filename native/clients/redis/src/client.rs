@@ -10,7 +10,9 @@ use boundary_bench_kernel::{Error, Result};
 use crate::cluster::Cluster;
 use crate::connection::Connection;
 use crate::groups::Groups;
+use crate::plan::Plan;
 use crate::resp::{Answer, Commands, Reply};
+use crate::state::is_misdirected;
 use crate::url::Url;
 use crate::{engine_error, no_answer, server_error};
 
@@ -25,7 +27,8 @@ pub struct KvOptions {
 /// at a time.
 ///
 /// A call that is dropped before its end leaves replies outstanding on its connection, which is then closed; the next call
-/// connects anew. Nothing is ever sent twice, except commands that a server of a cluster said it did not execute.
+/// connects anew, without the state that commands gave the old connection (SELECT, WATCH), as it does after a server said that it is a replica or loads its data. Nothing is ever sent twice, except
+/// commands that a server of a cluster said it did not execute.
 #[derive(Debug)]
 pub struct KvClient {
     url: Url,
@@ -52,13 +55,10 @@ impl KvClient {
             if url.cluster == Some(false) {
                 return Ok(Route::Single(Some(connection)));
             }
-            match Cluster::ask(&mut connection, &url).await? {
-                Some(cluster) => Ok(Route::Cluster(Box::new(cluster))),
-                None if url.cluster == Some(true) => {
-                    Err(engine_error(format!("{} is not a server of a cluster; leave out ?cluster=true", url.place)))
-                }
-                None => Ok(Route::Single(Some(connection))),
-            }
+            Ok(match Cluster::ask(&mut connection, &url).await? {
+                Some(cluster) => Route::Cluster(Box::new(cluster)),
+                None => Route::Single(Some(connection)),
+            })
         };
         let route = within(Some(timeout), route, no_answer).await?;
         Ok(Self { url, options, route, scratch: Commands::new() })
@@ -96,7 +96,33 @@ impl KvClient {
 
     /// Runs commands as one pipeline, and calls `each` once for every command, with its position and its reply or its
     /// error. The order of these calls is that of the commands, except for a cluster.
+    ///
+    /// In a cluster, a transaction (MULTI to EXEC, with WATCH before it) goes to the master of its keys' slot, and commands that
+    /// mean all keys or all servers go to all masters, whose answers are combined. A pipeline with a transaction over several
+    /// slots, without its end, or with a command that concerns one server is [`Error::Unsupported`]; nothing of it is sent.
     pub async fn execute(&mut self, commands: &Commands, mut each: impl FnMut(usize, Answer<'_, '_>)) {
+        let mut plan = Plan::default();
+        match self.plan(commands, &mut plan) {
+            Ok(()) => self.execute_planned(commands, &plan, each).await,
+            Err(error) => (0..commands.len()).for_each(|index| each(index, Err(&error))),
+        }
+    }
+
+    /// Adds the commands behind those of the plan to it, as one pipeline. A single server needs no plan.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a pipeline that a cluster can't execute.
+    pub(crate) fn plan(&self, commands: &Commands, plan: &mut Plan) -> Result<()> {
+        if self.is_cluster() { plan.add(commands) } else { Ok(()) }
+    }
+
+    /// Runs commands that were planned, as [`KvClient::execute`] does.
+    pub(crate) async fn execute_planned(
+        &mut self,
+        commands: &Commands,
+        plan: &Plan,
+        mut each: impl FnMut(usize, Answer<'_, '_>),
+    ) {
         let mut is_answered = vec![false; if self.is_cluster() { commands.len() } else { 0 }];
         let mut answered = 0;
         let timeout = self.options.timeout;
@@ -108,11 +134,18 @@ impl KvClient {
                         *slot = Some(Connection::open(&self.url).await?);
                     }
                     let Some(connection) = slot else { return Err(Error::Closed("the connection")) };
+                    let mut is_outdated = false;
                     let take = |index, reply: Reply<'_>| {
                         answered = index + 1;
+                        is_outdated |= matches!(reply, Reply::Error(text) if is_misdirected(text));
                         each(index, Ok(reply));
                     };
-                    connection.round_trip(commands.bytes(), commands.len(), take).await
+                    connection.round_trip(commands.bytes(), commands.len(), take).await?;
+                    // The name in the URL may stand for another server by now.
+                    if is_outdated {
+                        *slot = None;
+                    }
+                    Ok(())
                 };
                 within(timeout, work, no_answer).await
             }
@@ -122,7 +155,7 @@ impl KvClient {
                     each(index, answer);
                 };
                 let work = async {
-                    cluster.execute(commands, take).await;
+                    cluster.execute(commands, plan, take).await;
                     Ok(())
                 };
                 within(timeout, work, no_answer).await

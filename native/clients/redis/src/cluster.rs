@@ -3,20 +3,28 @@
 use std::time::Duration;
 
 use boundary_bench_kernel::driver::{Driver, Tokio};
+use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
+use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use crate::connection::Connection;
-use crate::engine_error;
+use crate::gather::Answers;
+use crate::plan::{Plan, Step};
 use crate::resp::{Answer, Commands, Reply};
-use crate::slots::{SLOTS, key_of, slot_of};
+use crate::round::{Direction, Next};
+use crate::routing::Target;
+use crate::slots::SLOTS;
+use crate::state::{Place as PlaceOf, is_misdirected};
+use crate::trip::{Errand, Return, trip};
 use crate::url::{Place, Url};
+use crate::{engine_error, no_answer, server_error};
 
 /// The most rounds in which a command is sent; a redirection or failure in the last one is an error.
 const MOST_ROUNDS: u32 = 8;
 
-/// The wait before a retry of a command that a server can't execute while a slot moves; multiplied by the round.
+/// The wait before a retry of a command that a server can't execute now, as while a slot moves; multiplied by the round.
 const TRY_AGAIN: Duration = Duration::from_millis(10);
 
 /// The servers of a cluster, each with a connection that is opened when it is needed.
@@ -41,33 +49,25 @@ struct Node {
 /// The node of a slot that no server has.
 const NOWHERE: u16 = u16::MAX;
 
-/// A command with the node that it is sent to next.
-#[derive(Debug, Clone, Copy)]
-struct Errand {
-    command: usize,
-    node: u16,
-    /// Whether an ASKING goes before the command, since the slot is still moving to this node.
-    asking: bool,
-}
-
-/// The outcome of a round trip to one node.
-struct Return {
-    node: u16,
-    connection: Option<Connection>,
-    errands: Vec<Errand>,
-    /// The replies in wire format, one after the other; `ends` has the end of each.
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-    /// The error of the commands without a reply, and whether they were sent.
-    failure: Option<(Error, bool)>,
-}
-
 impl Cluster {
-    /// The cluster that a server belongs to; `None` where it belongs to none.
+    /// The cluster that a server belongs to; `None` where it belongs to none, or does not say so, unless the URL says it.
     pub(crate) async fn ask(connection: &mut Connection, url: &Url) -> Result<Option<Self>> {
-        let (url, slots) = (url.clone(), vec![NOWHERE; SLOTS.into()]);
-        let mut cluster = Self { url, driver: &Tokio, nodes: Vec::new(), slots, is_stale: false };
-        Ok(cluster.read_slots(connection).await?.then_some(cluster))
+        let slots = vec![NOWHERE; SLOTS.into()];
+        let mut cluster = Self { url: url.clone(), driver: &Tokio, nodes: Vec::new(), slots, is_stale: false };
+        let problem = match cluster.read_slots(connection).await {
+            Ok(true) => return Ok(Some(cluster)),
+            Ok(false) => "it knows of no slots".to_owned(),
+            // An error reply, and not an error of the connection.
+            Err(refusal) if connection.is_usable() => refusal.to_string(),
+            Err(error) => return Err(error),
+        };
+        if url.cluster == Some(true) {
+            let place = &url.place;
+            return Err(engine_error(format!(
+                "{place} is not a server of a cluster ({problem}); leave out ?cluster=true"
+            )));
+        }
+        Ok(None)
     }
 
     /// Asks a server for the map of slots; `false` where it knows of no cluster.
@@ -75,12 +75,17 @@ impl Cluster {
         let mut commands = Commands::new();
         commands.push([b"CLUSTER".as_slice(), b"SLOTS"].into_iter());
         let mut ranges = Vec::new();
+        let mut refusal = None;
         let from = connection.place().clone();
-        let take = |_, reply: Reply<'_>| {
-            let Reply::Array(entries) = reply else { return };
-            ranges.extend(entries.filter_map(|entry| range_of(&entry, &from)));
+        let take = |_, reply: Reply<'_>| match reply {
+            Reply::Array(entries) => ranges.extend(entries.filter_map(|entry| range_of(&entry, &from))),
+            Reply::Error(text) => refusal = Some(server_error(text)),
+            _ => {}
         };
         connection.round_trip(commands.bytes(), 1, take).await?;
+        if let Some(refusal) = refusal {
+            return Err(refusal);
+        }
         if ranges.is_empty() {
             return Ok(false);
         }
@@ -104,93 +109,194 @@ impl Cluster {
 
     /// Asks one server after the other for the map of slots, until one answers.
     async fn refresh(&mut self) {
-        let mut places = self.nodes.iter().map(|node| node.place.clone()).collect::<Vec<_>>();
-        places.push(self.url.place.clone());
-        for place in places {
-            if let Ok(mut connection) = Connection::open_at(&place, &self.url, self.driver).await
-                && matches!(self.read_slots(&mut connection).await, Ok(true))
-            {
+        for at in 0..=self.nodes.len() {
+            let place = self.nodes.get(at).map_or(&self.url.place, |node| &node.place).clone();
+            let kept = self.nodes.get_mut(at).and_then(|node| node.connection.take()).filter(Connection::is_usable);
+            let mut connection = match kept {
+                Some(connection) => connection,
+                None => match Connection::open_at(&place, &self.url, self.driver).await {
+                    Ok(connection) => connection,
+                    Err(_) => continue,
+                },
+            };
+            let is_known = within(Some(CONNECT_TIMEOUT), self.read_slots(&mut connection), no_answer).await;
+            if let Some(node) = self.nodes.get_mut(at).filter(|node| node.place == place && connection.is_usable()) {
+                node.connection = Some(connection);
+            }
+            if matches!(is_known, Ok(true)) {
                 return;
             }
         }
     }
 
-    fn node_of(&self, command: &[u8]) -> u16 {
-        match key_of(command) {
-            Some(key) => self.slots[usize::from(slot_of(key))],
-            None => self.slots.iter().copied().find(|node| *node != NOWHERE).unwrap_or(NOWHERE),
+    /// The master that a command goes to; a command of all masters has no such node.
+    fn node_of(&self, step: &Step) -> u16 {
+        match step.target {
+            Target::Slot(slot) => self.slots[usize::from(slot)],
+            Target::One | Target::All(_) | Target::Refused => {
+                self.slots.iter().copied().find(|node| *node != NOWHERE).unwrap_or(NOWHERE)
+            }
         }
     }
 
-    /// Runs commands for [`crate::KvClient::execute`].
-    pub(crate) async fn execute(&mut self, commands: &Commands, mut each: impl FnMut(usize, Answer<'_, '_>)) {
-        if self.is_stale {
+    /// The masters, each once.
+    fn masters(&self) -> Vec<u16> {
+        let mut masters = self.slots.clone();
+        masters.sort_unstable();
+        masters.dedup();
+        masters.retain(|node| *node != NOWHERE);
+        masters
+    }
+
+    /// The node for a command of all masters that a node did not execute: a new master in place of one that is none any more, else the
+    /// same node again.
+    fn successor(&self, errand: Errand, asked: &mut Vec<(usize, u16)>) -> u16 {
+        let masters = self.masters();
+        let new = masters.iter().copied().find(|node| !asked.contains(&(errand.command, *node)));
+        match new {
+            Some(new) if !masters.contains(&errand.node) => {
+                asked.push((errand.command, new));
+                new
+            }
+            _ => errand.node,
+        }
+    }
+
+    /// Runs commands by their plan for [`crate::KvClient::execute`].
+    pub(crate) async fn execute(&mut self, commands: &Commands, plan: &Plan, each: impl FnMut(usize, Answer<'_, '_>)) {
+        let needs_all = plan.needs_all();
+        // A master that this client has not met yet is one of all as well.
+        if self.is_stale || needs_all {
             self.refresh().await;
         }
-        let errand = |command| Errand { command, node: NOWHERE, asking: false };
-        let mut errands = (0..commands.len()).map(errand).collect::<Vec<_>>();
-        for errand in &mut errands {
-            errand.node = self.node_of(commands.command(errand.command));
+        let masters = if needs_all { self.masters() } else { Vec::new() };
+        // The masters that a command of all masters was sent to.
+        let mut asked: Vec<(usize, u16)> = Vec::new();
+        let mut answers = Answers::new(each);
+        let mut errands = Vec::with_capacity(plan.steps.len());
+        for (command, step) in plan.steps.iter().enumerate() {
+            match step.target {
+                Target::All(combine) if !masters.is_empty() => {
+                    answers.expect(command, combine, masters.len());
+                    errands.extend(masters.iter().map(|node| Errand { command, node: *node, asking: false }));
+                    asked.extend(masters.iter().map(|node| (command, *node)));
+                }
+                _ => errands.push(Errand { command, node: self.node_of(step), asking: false }),
+            }
         }
         for round in 1.. {
-            let mut again = Vec::new();
-            for came in self.send(commands, &mut errands, &mut each).await {
-                let mut wait = false;
-                let mut start = 0;
-                for (errand, end) in came.errands.iter().zip(&came.ends) {
-                    let bytes = &came.bytes[start..*end];
-                    start = *end;
-                    let Some(reply) = Reply::read_whole(bytes) else { continue };
-                    match self.directed(&reply, *errand) {
-                        Some((next, later)) if round < MOST_ROUNDS => {
-                            wait |= later;
-                            again.push(next);
-                        }
-                        _ => each(errand.command, Ok(reply)),
-                    }
-                }
-                if wait {
-                    tokio::time::sleep(TRY_AGAIN * round).await;
-                }
-                let Some((error, was_sent)) = came.failure else { continue };
-                self.is_stale = true;
-                let unanswered = &came.errands[came.ends.len()..];
-                if was_sent || round == MOST_ROUNDS {
-                    for errand in unanswered {
-                        each(errand.command, Err(&error));
-                    }
-                    continue;
-                }
-                // None of these commands was executed: another server may have the slots by now.
-                self.refresh().await;
-                tokio::time::sleep(TRY_AGAIN * round).await;
-                let place = self.nodes[usize::from(came.node)].place.clone();
-                for errand in unanswered {
-                    let node = self.node_of(commands.command(errand.command));
-                    if self.nodes.get(usize::from(node)).is_none_or(|node| node.place == place) {
-                        each(errand.command, Err(&error));
-                    } else {
-                        again.push(Errand { node, asking: false, ..*errand });
-                    }
+            let mut next = Next::default();
+            for came in self.send(commands, plan, &mut errands, &mut answers).await {
+                self.take_replies(&came, plan, round, &mut next, &mut answers);
+                if let Some((error, was_sent)) = &came.failure {
+                    self.take_failure(&came, (error, *was_sent), plan, round, &mut next, &mut answers).await;
                 }
             }
-            if again.is_empty() {
+            if next.must_wait {
+                tokio::time::sleep(TRY_AGAIN * round).await;
+            }
+            if !next.anew.is_empty() {
+                self.refresh().await;
+                for errand in next.anew {
+                    let node = match plan.steps[errand.command].target {
+                        Target::All(_) => self.successor(errand, &mut asked),
+                        _ => self.node_of(&plan.steps[errand.command]),
+                    };
+                    next.errands.push(Errand { node, asking: false, ..errand });
+                }
+            }
+            if next.errands.is_empty() {
                 return;
             }
             // The replies of one server come in the order of the commands.
-            again.sort_unstable_by_key(|errand| errand.command);
-            errands = again;
+            next.errands.sort_unstable_by_key(|errand| errand.command);
+            errands = next.errands;
         }
     }
 
-    /// The errand of a command that a server redirects, and whether it must wait; `None` for any other reply.
-    fn directed(&mut self, reply: &Reply<'_>, errand: Errand) -> Option<(Errand, bool)> {
-        let Reply::Error(text) = reply else { return None };
+    /// Gives the replies of one server to the caller, except those that say to send the command elsewhere or again.
+    fn take_replies(
+        &mut self,
+        came: &Return,
+        plan: &Plan,
+        round: u32,
+        next: &mut Next,
+        answers: &mut Answers<impl FnMut(usize, Answer<'_, '_>)>,
+    ) {
+        let mut start = 0;
+        // The transaction whose end has not come yet.
+        let mut transaction: Vec<(Errand, &[u8])> = Vec::new();
+        for (errand, end) in came.errands.iter().zip(&came.ends) {
+            let bytes = &came.bytes[start..*end];
+            start = *end;
+            let step = &plan.steps[errand.command];
+            if step.transaction.is_some() {
+                transaction.push((*errand, bytes));
+                if step.place != PlaceOf::Last {
+                    continue;
+                }
+                let whole = std::mem::take(&mut transaction);
+                // A transaction with a command that was not executed is executed in no part, unless its end says otherwise.
+                let was_executed = matches!(Reply::read_whole(bytes), Some(Reply::Array(_) | Reply::Nil));
+                let direction = whole.iter().find_map(|(errand, bytes)| self.directed(bytes, *errand));
+                match direction.filter(|_| round < MOST_ROUNDS && !was_executed) {
+                    Some(direction) => whole.iter().for_each(|(errand, _)| next.add(*errand, direction)),
+                    None => whole.iter().for_each(|(errand, bytes)| answers.reply(errand.command, bytes)),
+                }
+                continue;
+            }
+            match self.directed(bytes, *errand).filter(|_| round < MOST_ROUNDS) {
+                Some(direction) => next.add(*errand, direction),
+                None => answers.reply(errand.command, bytes),
+            }
+        }
+        transaction.iter().for_each(|(errand, bytes)| answers.reply(errand.command, bytes));
+    }
+
+    /// Sends the commands that a lost server surely did not execute to another one if it has their slots by now; the others
+    /// have failed.
+    async fn take_failure(
+        &mut self,
+        came: &Return,
+        (error, was_sent): (&Error, bool),
+        plan: &Plan,
+        round: u32,
+        next: &mut Next,
+        answers: &mut Answers<impl FnMut(usize, Answer<'_, '_>)>,
+    ) {
+        self.is_stale = true;
+        let unanswered = &came.errands[came.ends.len()..];
+        if was_sent || round == MOST_ROUNDS {
+            unanswered.iter().for_each(|errand| answers.error(errand.command, error));
+            return;
+        }
+        self.refresh().await;
+        tokio::time::sleep(TRY_AGAIN * round).await;
+        let place = self.nodes[usize::from(came.node)].place.clone();
+        for errand in unanswered {
+            let step = &plan.steps[errand.command];
+            let node = self.node_of(step);
+            let is_lost = self.nodes.get(usize::from(node)).is_none_or(|node| node.place == place);
+            if is_lost || matches!(step.target, Target::All(_)) {
+                answers.error(errand.command, error);
+            } else {
+                next.errands.push(Errand { node, asking: false, ..*errand });
+            }
+        }
+    }
+
+    /// The direction in a reply in wire format; `None` for any other reply.
+    fn directed(&mut self, reply: &[u8], errand: Errand) -> Option<Direction> {
+        let Reply::Error(text) = Reply::read_whole(reply)? else { return None };
+        if is_misdirected(text) {
+            self.is_stale = true;
+            return Some(Direction::Anew);
+        }
         let text = std::str::from_utf8(text).ok()?;
         let mut words = text.split(' ');
         let kind = words.next()?;
         match kind {
-            "TRYAGAIN" => Some((errand, true)),
+            "TRYAGAIN" => Some(Direction::Later),
             "MOVED" | "ASK" => {
                 let slot: usize = words.next()?.parse().ok()?;
                 let (host, port) = words.next()?.rsplit_once(':')?;
@@ -201,7 +307,7 @@ impl Cluster {
                     *self.slots.get_mut(slot)? = node;
                     self.is_stale = true;
                 }
-                Some((Errand { node, asking: kind == "ASK", ..errand }, false))
+                Some(Direction::To { node, asking: kind == "ASK" })
             }
             _ => None,
         }
@@ -211,8 +317,9 @@ impl Cluster {
     async fn send(
         &mut self,
         commands: &Commands,
+        plan: &Plan,
         errands: &mut Vec<Errand>,
-        each: &mut impl FnMut(usize, Answer<'_, '_>),
+        answers: &mut Answers<impl FnMut(usize, Answer<'_, '_>)>,
     ) -> Vec<Return> {
         let mut by_node: Vec<Vec<Errand>> = vec![Vec::new(); self.nodes.len()];
         for errand in errands.drain(..) {
@@ -220,7 +327,8 @@ impl Cluster {
                 list.push(errand);
             } else {
                 self.is_stale = true;
-                each(errand.command, Err(&engine_error("no server of the cluster has the slot of the key".to_owned())));
+                let error = engine_error("no server of the cluster has the slot of the key".to_owned());
+                answers.error(errand.command, &error);
             }
         }
         let (url, driver) = (&self.url, self.driver);
@@ -233,7 +341,7 @@ impl Cluster {
             // The connection moves into the trip: if this call is dropped, connections with outstanding replies are
             // dropped, too.
             let connection = node.connection.take();
-            trips.push(trip(position, &node.place, connection, errands, url, driver, commands));
+            trips.push(trip(position, &node.place, connection, errands, url, driver, (commands, plan)));
         }
         let mut returns: Vec<Return> = trips.collect().await;
         for came in &mut returns {
@@ -241,51 +349,6 @@ impl Cluster {
         }
         returns
     }
-}
-
-/// Sends the commands of one server and receives their replies.
-async fn trip(
-    node: u16,
-    place: &Place,
-    connection: Option<Connection>,
-    errands: Vec<Errand>,
-    url: &Url,
-    driver: &dyn Driver,
-    commands: &Commands,
-) -> Return {
-    let mut came = Return { node, connection: None, errands, bytes: Vec::new(), ends: Vec::new(), failure: None };
-    let mut connection = match connection.filter(Connection::is_usable) {
-        Some(connection) => connection,
-        None => match Connection::open_at(place, url, driver).await {
-            Ok(connection) => connection,
-            Err(error) => {
-                came.failure = Some((error, false));
-                return came;
-            }
-        },
-    };
-    let mut bytes = Vec::new();
-    // For each reply, whether it answers a command and not an ASKING.
-    let mut is_command = Vec::with_capacity(came.errands.len());
-    for errand in &came.errands {
-        if errand.asking {
-            bytes.extend_from_slice(b"*1\r\n$6\r\nASKING\r\n");
-            is_command.push(false);
-        }
-        bytes.extend_from_slice(commands.command(errand.command));
-        is_command.push(true);
-    }
-    let take = |index: usize, reply: &[u8]| {
-        if is_command[index] {
-            came.bytes.extend_from_slice(reply);
-            came.ends.push(came.bytes.len());
-        }
-    };
-    match connection.round_trip_bytes(&bytes, is_command.len(), take).await {
-        Ok(()) => came.connection = Some(connection),
-        Err(error) => came.failure = Some((error, true)),
-    }
-    came
 }
 
 /// A range of slots and the place of its first server, from an entry of `CLUSTER SLOTS`.

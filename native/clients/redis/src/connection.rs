@@ -60,15 +60,16 @@ impl Connection {
         // Some server must answer before the connection counts as open; one that requires a password says so here.
         commands.push([b"PING".as_slice()].into_iter());
         let mut refused = None;
-        connection
+        let outcome = connection
             .round_trip(commands.bytes(), commands.len(), |_, reply| {
                 if let (Reply::Error(text), None) = (reply, &refused) {
                     refused = Some(server_error(&without_secret(text, url.password.as_deref())));
                 }
             })
-            .await?;
+            .await;
+        // A server that has no room for a client says so once, whatever was sent, and closes the connection.
         match refused {
-            None => Ok(connection),
+            None => outcome.map(|()| connection),
             Some(error) => Err(engine_error(format!("{place} refuses the connection: {error}"))),
         }
     }

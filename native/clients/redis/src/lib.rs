@@ -3,14 +3,20 @@
 mod client;
 mod cluster;
 mod connection;
+mod gather;
 mod groups;
+mod plan;
 mod private_cluster;
 mod remote;
 mod resp;
+mod round;
+mod routing;
 mod server;
 mod session;
 mod slots;
+mod state;
 mod submission;
+mod trip;
 mod url;
 
 use std::time::Duration;
@@ -25,6 +31,7 @@ pub use remote::run_submission;
 pub use resp::{Commands, Items, Reply, ReplyBuffer};
 pub use server::{Server, executable};
 pub use session::Session;
+pub use state::{STATEFUL, refusal};
 pub use submission::{Request, layout, requests};
 pub use url::{Place, Url};
 

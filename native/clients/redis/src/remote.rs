@@ -4,6 +4,7 @@ use boundary_bench_kernel::Result;
 use boundary_bench_kernel::frame::Frame;
 
 use crate::client::KvClient;
+use crate::plan::Plan;
 use crate::resp::Commands;
 use crate::submission::{Entered, Entries, RequestKind, requests};
 
@@ -43,21 +44,27 @@ pub async fn run_submission(client: &mut KvClient, submission: &[u8]) -> Result<
                 entered.finish(request.id, &mut frame);
                 at += 1;
             }
-            RequestKind::Get | RequestKind::Set | RequestKind::Pipeline => {
+            RequestKind::Get | RequestKind::Set | RequestKind::Pipeline | RequestKind::CheckedPipeline => {
                 commands.clear();
-                // The end of each request's commands.
+                let mut plan = Plan::default();
+                // The end of each request's commands, and the error of a request that is not sent.
                 let mut ends = Vec::new();
-                let run = requests[at..].iter().take_while(|request| {
-                    matches!(request.kind, RequestKind::Get | RequestKind::Set | RequestKind::Pipeline)
-                });
+                let run = requests[at..]
+                    .iter()
+                    .take_while(|request| !matches!(request.kind, RequestKind::Mget | RequestKind::Mset));
                 for request in run {
+                    let start = commands.len();
                     request.write(&mut commands);
-                    ends.push(commands.len());
+                    let planned = request.check().and_then(|()| client.plan(&commands, &mut plan));
+                    if planned.is_err() {
+                        commands.truncate(start);
+                    }
+                    ends.push((commands.len(), planned.err()));
                 }
                 let mut results: Vec<Option<Entered>> = Vec::new();
                 results.resize_with(commands.len(), || None);
                 client
-                    .execute(&commands, |index, answer| {
+                    .execute_planned(&commands, &plan, |index, answer| {
                         let mut result = Entered::default();
                         match answer {
                             Ok(reply) => result.reply(&reply),
@@ -68,7 +75,11 @@ pub async fn run_submission(client: &mut KvClient, submission: &[u8]) -> Result<
                     .await;
                 let mut results = results.into_iter();
                 let mut start = 0;
-                for (request, end) in requests[at..].iter().zip(&ends) {
+                for (request, (end, refusal)) in requests[at..].iter().zip(&ends) {
+                    if let Some(error) = refusal {
+                        frame.fail(request.id, error);
+                        continue;
+                    }
                     results.by_ref().take(end - start).flatten().for_each(|result| entered.append(&result));
                     start = *end;
                     entered.finish(request.id, &mut frame);

@@ -78,6 +78,12 @@ impl Commands {
         self.ends.clear();
     }
 
+    /// Removes the commands behind the first `commands`.
+    pub(crate) fn truncate(&mut self, commands: usize) {
+        self.ends.truncate(commands);
+        self.bytes.truncate(self.ends.last().copied().unwrap_or_default());
+    }
+
     /// The number of commands.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -138,8 +144,8 @@ impl Commands {
 
 /// The arguments of a command written by this module, its name first.
 pub(crate) fn arguments_of(command: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let items = match Reply::read(command) {
-        Some((Reply::Array(items), _)) => items,
+    let items = match Reply::read_whole(command) {
+        Some(Reply::Array(items)) => items,
         _ => Items { count: 0, bytes: &[] },
     };
     items.map(|item| if let Reply::Bulk(argument) = item { argument } else { &[] })

@@ -71,7 +71,11 @@ impl Session {
     }
 
     /// Takes a request, and appends its commands to the bytes to send.
-    pub fn submit(&mut self, request: &Request<'_>) {
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a pipeline that would leave the connection's state changed; nothing of it is sent.
+    pub fn submit(&mut self, request: &Request<'_>) -> Result<()> {
+        request.check()?;
         self.commands.clear();
         let (id, kind) = (request.id, request.kind);
         let mut groups = Groups::default();
@@ -86,10 +90,11 @@ impl Session {
                 groups.write_mset(&mut self.commands, Entries(request.arguments()));
                 groups.len()
             }
-            RequestKind::Get | RequestKind::Set | RequestKind::Pipeline => request.write(&mut self.commands),
+            _ => request.write(&mut self.commands),
         };
         self.output.end().extend_from_slice(self.commands.bytes());
         self.waiting.push_back(Waiting { id, kind, replies, groups });
+        Ok(())
     }
 
     /// Marks this many of the unsent bytes as sent.
@@ -112,10 +117,11 @@ impl Session {
                 RequestKind::Mget => enter_values(&mut self.entered, waiting.groups.range(self.seen).len(), reply),
                 RequestKind::Mset => {
                     if let (Reply::Error(text), None) = (&reply, &self.refusal) {
+                        self.entered.notice(text);
                         self.refusal = Some((waiting.groups.range(self.seen).start, server_error(text)));
                     }
                 }
-                RequestKind::Get | RequestKind::Set | RequestKind::Pipeline => self.entered.reply(&reply),
+                _ => self.entered.reply(&reply),
             }
             self.seen += 1;
             if self.seen < waiting.replies {
@@ -186,7 +192,7 @@ mod tests {
             bytes.extend_from_slice(argument);
         }
         for request in requests(&bytes) {
-            session.submit(&request.unwrap());
+            session.submit(&request.unwrap()).unwrap();
         }
     }
 

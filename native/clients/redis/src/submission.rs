@@ -7,12 +7,17 @@
 //! A *frame* is a sequence of results: `id, status, entries, bytes, flags`, then the end of each entry's bytes, then a byte
 //! for each entry's kind, padded to a whole word, then the bytes of all entries, padded as well. A status other than 0 means
 //! that the request failed as a whole: the bytes are the error's text, with its code in brackets. A result with the status
-//! 2 reports a lost connection; its id is that connection's.
+//! 2 reports a lost connection; its id is that connection's. The status 3 is like 0, for a connection that is to be replaced.
 
 use boundary_bench_kernel::frame::{ASCII, Frame, word, words};
 use boundary_bench_kernel::{Error, Result};
 
 use crate::resp::{Commands, Reply};
+use crate::state::{Transactions, is_misdirected, refusal};
+
+/// The status of a result with an error that says that the server is not, or not now, the one to ask. The result is otherwise
+/// like any other; its connection takes no further calls.
+const OUTDATED: u32 = 3;
 
 /// The number of words before a request's lengths.
 const REQUEST_WORDS: usize = 5;
@@ -30,6 +35,8 @@ pub enum RequestKind {
     Mset,
     /// Any commands, as one pipeline.
     Pipeline,
+    /// A pipeline of which some commands change the state of the connection; it is refused if it would leave it changed.
+    CheckedPipeline,
 }
 
 /// A request in a submission.
@@ -65,7 +72,7 @@ impl<'a> Request<'a> {
                 let key = next();
                 commands.set(key, next());
             }
-            RequestKind::Pipeline | RequestKind::Mget | RequestKind::Mset => {
+            _ => {
                 for count in words(self.counts) {
                     commands.push(arguments.by_ref().take(count as usize));
                 }
@@ -73,6 +80,27 @@ impl<'a> Request<'a> {
             }
         }
         1
+    }
+
+    /// Checks that a checked pipeline leaves its connection as it was; does nothing for other requests.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if it would not.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.kind != RequestKind::CheckedPipeline {
+            return Ok(());
+        }
+        let (mut arguments, mut transactions) = (self.arguments(), Transactions::default());
+        for count in words(self.counts) {
+            let mut command = arguments.by_ref().take(count as usize).map(<[u8]>::to_ascii_uppercase);
+            let (name, first) = (command.next().unwrap_or_default(), command.next().unwrap_or_default());
+            command.for_each(drop);
+            if let Some(refusal) = refusal(&String::from_utf8_lossy(&name), &String::from_utf8_lossy(&first)) {
+                return Err(refusal);
+            }
+            transactions.next(&name)?;
+        }
+        transactions.end()
     }
 }
 
@@ -137,6 +165,7 @@ impl<'a> Request<'a> {
             2 => (RequestKind::Mget, commands == 0 && arguments > 0),
             3 => (RequestKind::Mset, commands == 0 && arguments > 0 && arguments.is_multiple_of(2)),
             4 => (RequestKind::Pipeline, commands > 0),
+            5 => (RequestKind::CheckedPipeline, commands > 0),
             _ => return Err(malformed()),
         };
         if !fits || commands > rest.len() || arguments > rest.len() {
@@ -146,7 +175,7 @@ impl<'a> Request<'a> {
         let (lengths, rest) = rest.split_at_checked(arguments * 4).ok_or_else(malformed)?;
         let total = words(lengths).map(|length| length as usize).sum::<usize>();
         let (bytes, _) = rest.split_at_checked(total).ok_or_else(malformed)?;
-        if kind == RequestKind::Pipeline {
+        if matches!(kind, RequestKind::Pipeline | RequestKind::CheckedPipeline) {
             // A command without a name gets no reply.
             let sum = words(counts).map(|count| count as usize).sum::<usize>();
             if sum != arguments || words(counts).any(|count| count == 0) {
@@ -180,6 +209,8 @@ pub fn layout() -> Vec<(&'static str, u32)> {
         ("MGET", RequestKind::Mget as u32),
         ("MSET", RequestKind::Mset as u32),
         ("PIPELINE", RequestKind::Pipeline as u32),
+        ("CHECKED_PIPELINE", RequestKind::CheckedPipeline as u32),
+        ("OUTDATED", OUTDATED),
         ("NIL", EntryKind::Nil as u32),
         ("STATUS", EntryKind::Status as u32),
         ("INT", EntryKind::Int as u32),
@@ -194,6 +225,7 @@ pub struct Entered {
     ends: Vec<u32>,
     kinds: Vec<u8>,
     bytes: Vec<u8>,
+    is_outdated: bool,
 }
 
 impl Entered {
@@ -238,7 +270,13 @@ impl Entered {
 
     /// Adds an error reply of the server.
     pub fn server_error(&mut self, text: &[u8]) {
+        self.notice(text);
         self.error(&crate::server_error(text));
+    }
+
+    /// Notices whether an error reply says that the server is not the one to ask.
+    pub(crate) fn notice(&mut self, text: &[u8]) {
+        self.is_outdated |= is_misdirected(text);
     }
 
     /// Adds an error.
@@ -254,13 +292,15 @@ impl Entered {
         } else {
             let flags = if self.bytes.is_ascii() { ASCII } else { 0 };
             let (entries, bytes) = (self.kinds.len(), self.bytes.len());
-            frame.begin([id, 0, word(entries), word(bytes), flags], entries * 5 + bytes + 8);
+            let status = if self.is_outdated { OUTDATED } else { 0 };
+            frame.begin([id, status, word(entries), word(bytes), flags], entries * 5 + bytes + 8);
             frame.words(&self.ends);
             frame.put(&self.kinds);
             frame.fill();
             frame.put(&self.bytes);
             frame.fill();
         }
+        self.is_outdated = false;
         self.ends.clear();
         self.kinds.clear();
         self.bytes.clear();
@@ -311,6 +351,7 @@ mod tests {
     #[test]
     fn what_is_no_submission_is_refused() {
         for bytes in [
+            submission(5, &[0, 1], &[b"a"]),
             submission(0, &[], &[]),
             submission(1, &[], &[b"a"]),
             submission(3, &[], &[b"a"]),
@@ -323,6 +364,37 @@ mod tests {
             let error = requests(&bytes).collect::<Result<Vec<_>>>().unwrap_err();
             assert_eq!(error.code(), "BB_INVALID_ARGUMENT");
         }
+    }
+
+    #[test]
+    fn a_checked_pipeline_leaves_its_connection_as_it_was() {
+        let check = |counts: &[u32], arguments: &[&[u8]]| {
+            let bytes = submission(5, counts, arguments);
+            requests(&bytes).next().unwrap().unwrap().check()
+        };
+        check(&[1, 3, 1], &[b"multi", b"SET", b"a", b"1", b"Exec"]).unwrap();
+        check(&[2], &[b"CLIENT", b"ID"]).unwrap();
+        for (counts, arguments) in [
+            ([2, 1].as_slice(), [b"GET".as_slice(), b"a", b"MULTI"].as_slice()),
+            (&[2], &[b"watch", b"a"]),
+            (&[2], &[b"select", b"1"]),
+            (&[3], &[b"Client", b"Reply", b"OFF"]),
+        ] {
+            assert_eq!(check(counts, arguments).unwrap_err().code(), "BB_UNSUPPORTED");
+        }
+    }
+
+    #[test]
+    fn a_result_says_that_its_server_is_not_the_one_to_ask() {
+        let mut entered = Entered::default();
+        let mut status_of = |error: &[u8]| {
+            let mut frame = Frame::default();
+            entered.reply(&Reply::Error(error));
+            entered.finish(1, &mut frame);
+            words(&frame.take()).nth(1)
+        };
+        assert_eq!(status_of(b"READONLY You can't write against a read only replica."), Some(OUTDATED));
+        assert_eq!(status_of(b"ERR no"), Some(0));
     }
 
     #[test]
@@ -344,16 +416,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80), kind in 0_u32..5) {
+        fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80), kind in 0_u32..6) {
             let _ = requests(&bytes).count();
             // The same bytes behind a request's first words that are nearly valid.
-            let mut words = vec![0, 0, kind, u32::from(kind == 4), 1];
+            let mut words = vec![0, 0, kind, u32::from(kind >= 4), 1];
             words.push(u32::try_from(bytes.len()).unwrap() * 2 / 3);
             let mut all = words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<_>>();
             all.extend(&bytes);
             for request in requests(&all).flatten() {
                 request.write(&mut Commands::new());
-                let _ = request.arguments().count();
+                let _ = (request.arguments().count(), request.check());
             }
         }
     }

@@ -268,3 +268,41 @@ async fn what_is_no_redis_server_is_told_so() {
     let error = KvClient::connect(url, KvOptions::default()).await.unwrap_err();
     assert!(error.to_string().contains("does not speak the Redis protocol"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_room_for_a_client_says_so_whatever_the_url_has() {
+    needs!("redis", executable(None));
+    let server = Server::start_with(None, &["--requirepass", "geheim"], &CancelToken::default()).unwrap();
+    let address = server.url().replace("redis://", "");
+    let connect = |url: String| KvClient::connect(url.parse().unwrap(), KvOptions::default());
+    let mut admin = connect(format!("redis://:geheim@{address}")).await.unwrap();
+    run(&mut admin, &["CONFIG", "SET", "maxclients", "1"]).await.unwrap();
+    for url in [
+        format!("redis://{address}"),
+        format!("redis://{address}/3"),
+        format!("redis://:geheim@{address}"),
+        format!("redis://default:geheim@{address}/3"),
+        format!("{}?password=geheim&db=3", server.unix_url()),
+    ] {
+        let error = connect(url).await.unwrap_err();
+        assert_eq!(error.code(), "BB_ENGINE", "{error}");
+        let text = error.to_string();
+        assert!(text.contains("max number of clients reached") && !text.contains("geheim"), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_master_that_became_a_replica_is_left_for_a_new_connection() {
+    needs!("redis", executable(None));
+    let (old, new) = (server(), server());
+    let mut admin = common::client(&old.url()).await;
+    let mut client = common::client(&old.url()).await;
+    let before = run(&mut client, &["CLIENT", "ID"]).await.unwrap();
+    run(&mut client, &["SET", "a", "1"]).await.unwrap();
+    assert_eq!(run(&mut client, &["CLIENT", "ID"]).await.unwrap(), before);
+    run(&mut admin, &["REPLICAOF", "127.0.0.1", &new.port().to_string()]).await.unwrap();
+    let error = client.set(b"a", b"2").await.unwrap_err();
+    assert!(error.to_string().contains("READONLY"), "{error}");
+    run(&mut admin, &["REPLICAOF", "NO", "ONE"]).await.unwrap();
+    assert_ne!(run(&mut client, &["CLIENT", "ID"]).await.unwrap(), before);
+}

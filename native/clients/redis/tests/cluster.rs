@@ -243,4 +243,176 @@ async fn a_single_server_is_no_cluster() {
     let url = format!("{}?cluster=true", server.url()).parse().unwrap();
     let error = KvClient::connect(url, boundary_bench_redis::KvOptions::default()).await.unwrap_err();
     assert!(error.to_string().contains("is not a server of a cluster"), "{error}");
+    assert!(error.to_string().contains("cluster support disabled"), "{error}");
+}
+
+/// The outcomes of a pipeline's commands, as text; a whole refusal is that of each command.
+async fn pipeline(client: &mut KvClient, lines: &[&str]) -> Vec<String> {
+    let mut commands = Commands::new();
+    for line in lines {
+        let words = line.split(' ').map(str::as_bytes).collect::<Vec<_>>();
+        commands.push(words.into_iter());
+    }
+    let mut answers = vec![None; lines.len()];
+    client
+        .execute(&commands, |index, answer| {
+            let text = match answer {
+                Ok(reply) => shown(reply),
+                Err(error) => error.coded(),
+            };
+            assert!(answers[index].replace(text).is_none(), "answered twice: {index}");
+        })
+        .await;
+    answers.into_iter().map(|answer| answer.expect("every command is answered")).collect()
+}
+
+fn shown(reply: Reply<'_>) -> String {
+    match reply {
+        Reply::Bulk(text) | Reply::Status(text) => String::from_utf8_lossy(text).into_owned(),
+        Reply::Error(text) => format!("-{}", String::from_utf8_lossy(text)),
+        Reply::Int(number) => number.to_string(),
+        Reply::Nil => "nil".to_owned(),
+        Reply::Array(items) => format!("[{}]", items.map(shown).collect::<Vec<_>>().join(" ")),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_is_executed_by_the_master_of_its_keys() {
+    needs!("redis", executable(None));
+    let cluster = Cluster::start().await;
+    let mut client = cluster.client().await;
+    // Tags of slots of all masters.
+    for tag in ["a", "b", "c", "d", "e", "f"] {
+        let line = |text: &str| text.replace('?', &format!("{{{tag}}}"));
+        assert_eq!(pipeline(&mut client, &[&line("SET ?bal 100")]).await, ["OK"]);
+        let kept = ["MULTI", &line("SET ?bal 0"), "DISCARD", &line("GET ?bal")];
+        assert_eq!(pipeline(&mut client, &kept).await, ["OK", "QUEUED", "OK", "100"]);
+        let aborted = ["MULTI", &line("DECRBY ?bal 30"), &line("NOSUCHCMD ?bal"), "EXEC", &line("GET ?bal")];
+        let answers = pipeline(&mut client, &aborted).await;
+        assert!(answers[3].starts_with("-EXECABORT"), "{answers:?}");
+        assert_eq!(answers[4], "100");
+        let done = [
+            &line("WATCH ?bal"),
+            &line("GET ?bal"),
+            "GET other",
+            "multi",
+            &line("DECRBY ?bal 30"),
+            "PING",
+            &line("INCR ?n"),
+            "exec",
+        ];
+        let answers = pipeline(&mut client, &done).await;
+        assert_eq!(answers, ["OK", "100", "nil", "OK", "QUEUED", "QUEUED", "QUEUED", "[70 PONG 1]"]);
+        assert_eq!(
+            pipeline(&mut client, &[&line("WATCH ?bal"), "UNWATCH", &line("GET ?bal")]).await,
+            ["OK", "OK", "70"]
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_that_a_cluster_can_not_execute_is_refused_before_anything_is_sent() {
+    needs!("redis", executable(None));
+    let cluster = Cluster::start().await;
+    let mut client = cluster.client().await;
+    for lines in [
+        ["SET sent 1", "MULTI", "SET a 1", "SET b 1", "EXEC"],
+        ["SET sent 1", "WATCH a", "MULTI", "SET b 1", "EXEC"],
+        ["SET sent 1", "MULTI", "MSET a 1 b 1", "SET a 1", "EXEC"],
+        ["SET sent 1", "MULTI", "SET a 1", "FLUSHALL", "EXEC"],
+        ["SET sent 1", "GET sent", "GET sent", "MULTI", "SET a 1"],
+        ["SET sent 1", "GET sent", "GET sent", "GET sent", "SCAN 0"],
+    ] {
+        for answer in pipeline(&mut client, &lines).await {
+            assert!(answer.starts_with("[BB_UNSUPPORTED] ") && answer.contains("nothing was sent"), "{answer}");
+        }
+    }
+    assert_eq!(pipeline(&mut client, &["GET sent", "GET a", "GET b"]).await, ["nil", "nil", "nil"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_follows_its_slot_as_a_whole() {
+    needs!("redis", executable(None));
+    let mut cluster = Cluster::start().await;
+    let mut client = cluster.client().await;
+    let lines = ["WATCH {moved}a", "MULTI", "SET {moved}a 1", "INCR {moved}a", "EXEC"];
+    let (slot, from, to) = cluster.place_of("{moved}").await;
+    cluster.begin_move(&slot, from, to).await;
+    // The old master sends the client on with an ASK: the key is not there.
+    let answers = pipeline(&mut client, &lines).await;
+    assert_eq!(answers, ["OK", "OK", "QUEUED", "QUEUED", "[OK 2]"]);
+    assert!(cluster.errors("ASK").await > 0);
+    assert_eq!(run(&mut cluster.admins[to], &["CLUSTER", "COUNTKEYSINSLOT", &slot]).await, "1");
+    cluster.end_move(&slot, from, to).await;
+    let answers = pipeline(&mut client, &lines).await;
+    assert_eq!(answers, ["OK", "OK", "QUEUED", "QUEUED", "[OK 2]"]);
+    assert!(cluster.errors("MOVED").await > 0);
+    let answers = pipeline(&mut client, &["MULTI", "SET {moved}a 0", "DISCARD", "GET {moved}a"]).await;
+    assert_eq!(answers, ["OK", "QUEUED", "OK", "2"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_that_mean_all_keys_or_servers_go_to_all_masters() {
+    needs!("redis", executable(None));
+    let mut cluster = Cluster::start().await;
+    let mut client = cluster.client().await;
+    let keys = keys();
+    fill(&mut client, &keys).await;
+    let answers = pipeline(&mut client, &["DBSIZE", "KEYS key:1*", "RANDOMKEY", "DEL key:1", "DBSIZE"]).await;
+    assert_eq!([&answers[0], &answers[3], &answers[4]], ["1000", "1", "999"]);
+    assert_eq!(answers[1].split(' ').count(), 111);
+    assert!(answers[2].starts_with("key:"), "{}", answers[2]);
+    let mut load = Commands::new();
+    load.push([b"SCRIPT".as_slice(), b"LOAD", b"return redis.call('GET', KEYS[1])"].into_iter());
+    let mut sha = String::new();
+    client.execute(&load, |_, answer| sha = shown(answer.unwrap())).await;
+    for key in ["key:2", "key:3", "key:4", "key:5", "key:6"] {
+        assert_eq!(pipeline(&mut client, &[&format!("EVALSHA {sha} 1 {key}")]).await, [key]);
+    }
+    assert_eq!(pipeline(&mut client, &[&format!("SCRIPT EXISTS {sha}")]).await, ["[1]"]);
+    run(&mut cluster.admins[1], &["SCRIPT", "FLUSH"]).await;
+    assert_eq!(pipeline(&mut client, &[&format!("SCRIPT EXISTS {sha}")]).await, ["[0]"]);
+    assert_eq!(pipeline(&mut client, &["CONFIG SET maxmemory-samples 7"]).await, ["OK"]);
+    for admin in &mut cluster.admins {
+        assert_eq!(pipeline(admin, &["CONFIG GET maxmemory-samples"]).await, ["[maxmemory-samples 7]"]);
+    }
+    assert_eq!(
+        pipeline(&mut client, &["SET a 1", "FLUSHALL", "DBSIZE", "RANDOMKEY", "WAIT 0 1"]).await[1..],
+        ["OK", "0", "nil", "0"]
+    );
+    for admin in &mut cluster.admins {
+        assert_eq!(run(admin, &["DBSIZE"]).await, "0");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_are_not_the_first_argument_decide_the_master() {
+    needs!("redis", executable(None));
+    let mut cluster = Cluster::start().await;
+    let mut client = cluster.client().await;
+    for tag in ["a", "b", "c", "d", "e", "f"] {
+        for (line, expected) in [
+            ("ZADD ?1 1 x", "1"),
+            ("ZUNIONSTORE ?2 1 ?1", "1"),
+            ("ZUNION 1 ?1", "[x]"),
+            ("ZINTERCARD 2 ?1 ?2", "1"),
+            ("BZMPOP 1 1 ?2 MIN", "[?2 [[x 1]]]"),
+            ("SET ?s 1", "OK"),
+            ("BITOP NOT ?t ?s", "1"),
+            ("OBJECT ENCODING ?s", "int"),
+            ("XADD ?x 1-1 f v", "1-1"),
+            ("XREAD COUNT 1 STREAMS ?x 0", "[[?x [[1-1 [f v]]]]]"),
+            ("XINFO GROUPS ?x", "[]"),
+            ("EVAL return{KEYS[1]} 1 ?s", "[?s]"),
+            ("LMPOP 1 ?l LEFT", "nil"),
+            ("SORT ?l STORE ?m", "0"),
+            ("MSETNX ?y 1 ?z 2", "1"),
+        ] {
+            let tagged = |text: &str| text.replace('?', &format!("{{{tag}}}"));
+            assert_eq!(pipeline(&mut client, &[&tagged(line)]).await, [tagged(expected)], "{line}");
+        }
+        let slot = run(&mut cluster.admins[0], &["CLUSTER", "KEYSLOT", tag]).await;
+        assert_eq!(pipeline(&mut client, &[&format!("CLUSTER COUNTKEYSINSLOT {slot}")]).await, ["6"]);
+    }
+    assert_eq!(cluster.errors("MOVED").await, 0);
 }
