@@ -5,6 +5,7 @@ import {
   checkInteger,
   checkTimeout,
   readWorkOptions,
+  requireOptions,
   watchLimits,
   type WorkOptions,
 } from '../crossing/cancellation.js';
@@ -66,6 +67,7 @@ export class HttpClient implements AsyncDisposable {
 
   /** Makes a client that connects at its first request. */
   constructor(baseUrl: string, options: HttpClientOptions = {}) {
+    requireOptions(options);
     const { connections = 1, timeoutMs, connectTimeoutMs } = options;
     this.#place = placeOf(baseUrl, { ...options, connections, timeoutMs });
     this.#timeoutMs = timeoutMs;
