@@ -212,7 +212,9 @@ mod tests {
         #[error("{0}")]
         struct Layer(&'static str, #[source] Option<Box<Self>>);
 
-        let layers = |texts: [&'static str; 4]| texts.into_iter().rev().fold(None, |inner, text| Some(Box::new(Layer(text, inner))));
+        let layers = |texts: [&'static str; 4]| {
+            texts.into_iter().rev().fold(None, |inner, text| Some(Box::new(Layer(text, inner))))
+        };
         let told = |texts| chain(&*layers(texts).unwrap());
         assert_eq!(told(["transport error", "http2 error", "", "refused"]), "transport error: http2 error: refused");
         assert_eq!(told(["no way: refused", "refused", "refused", "by whom"]), "no way: refused: by whom");

@@ -30,7 +30,9 @@ pub async fn open_stream(driver: &dyn Driver, url: &Url, tls: Option<&TlsConnect
     let Some(connector) = tls else { return Ok(stream) };
     stream.encrypt(connector, tls::server_name(&url.host)?).await.map_err(|error| {
         if is_no_protocol(&error) {
-            Error::Unsupported(format!("the server at {url} does not offer the version of HTTP that was asked for: {error}"))
+            Error::Unsupported(format!(
+                "the server at {url} does not offer the version of HTTP that was asked for: {error}"
+            ))
         } else {
             failed(error)
         }

@@ -315,8 +315,7 @@ async fn a_server_of_tls_without_http2_is_named() {
                 let _ = acceptor.accept(stream).await;
             }
         });
-        let options =
-            HttpOptions { trust: Trust::Authorities(files.certificate.clone()), ..HttpOptions::default() };
+        let options = HttpOptions { trust: Trust::Authorities(files.certificate.clone()), ..HttpOptions::default() };
         let mut client = client(&format!("https://localhost:{port}"), options);
         let error = client.connect().await.unwrap_err();
         assert_eq!(error.code(), "BB_UNSUPPORTED", "{error}");

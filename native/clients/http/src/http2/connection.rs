@@ -131,7 +131,8 @@ impl Connection {
         let sent = self.sender.clone().send_request(message, body.is_empty());
         let (response, mut sending) = sent.map_err(|error| {
             if error.is_io() || error.is_go_away() || error.is_reset() {
-                // Nothing of it was sent.
+                // Nothing of it was sent, and nothing will be over this connection.
+                self.seen.end();
                 Failure::Unprocessed(cause(&error))
             } else {
                 Failure::Failed(Error::InvalidArgument(format!("the request to {} can't be sent: {error}", place.url)))
@@ -192,13 +193,17 @@ fn failed(place: &Place, seen: &Seen, error: &h2::Error) -> Error {
         let silent = format!("the server did not answer a ping for {} s", PING_TIMEOUT.as_secs());
         return lost(&place.url, &std::io::Error::new(std::io::ErrorKind::TimedOut, silent));
     }
-    match error.get_io() {
+    match (error.get_io(), seen.goaway()) {
+        (Some(_), Some(reason)) => {
+            let how = format!("the server closed it after GOAWAY with {:?}", Reason::from(reason));
+            lost(&place.url, &std::io::Error::new(std::io::ErrorKind::ConnectionAborted, how))
+        }
         // So h2 calls the end of a connection.
-        Some(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+        (Some(error), None) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             lost(&place.url, &std::io::ErrorKind::UnexpectedEof.into())
         }
-        Some(error) => lost(&place.url, error),
-        None => Error::Connection(format!(
+        (Some(error), None) => lost(&place.url, error),
+        (None, _) => Error::Connection(format!(
             "the request to {} failed: {}; it may have been executed or not, and is not sent again",
             place.url,
             cause(error)

@@ -13,8 +13,8 @@ use tokio::sync::Notify;
 /// The bytes of a frame's head: its length, its type, its flags and its stream.
 const HEAD: usize = 9;
 
-/// The bytes that are read of a GOAWAY frame: its head, and the last stream that the server may have processed.
-const GOAWAY_HEAD: usize = HEAD + 4;
+/// The bytes that are read of a GOAWAY frame: its head, the last stream that the server may have processed, and the reason.
+const GOAWAY_HEAD: usize = HEAD + 8;
 
 /// The bytes that a client sends before its first frame.
 const PREFACE: usize = 24;
@@ -40,6 +40,8 @@ pub(super) struct Seen {
     opened: AtomicU32,
     /// The last stream that the server may have processed, once it has said so.
     last: AtomicU32,
+    /// The reason that it gave.
+    reason: AtomicU32,
     is_going_away: AtomicBool,
     has_settings: AtomicBool,
     has_ended: AtomicBool,
@@ -62,6 +64,11 @@ impl Seen {
     pub(super) fn is_unprocessed(&self, stream: u32) -> bool {
         stream > self.opened.load(Ordering::Acquire)
             || (self.is_going_away.load(Ordering::Acquire) && stream > self.last.load(Ordering::Acquire))
+    }
+
+    /// The reason with which the server has announced the end of the connection.
+    pub(super) fn goaway(&self) -> Option<u32> {
+        self.is_going_away.load(Ordering::Acquire).then(|| self.reason.load(Ordering::Acquire))
     }
 
     /// Waits until the settings of the server have come, or the connection has ended.
@@ -123,6 +130,7 @@ impl Seen {
                     said
                 };
                 self.last.store(last, Ordering::Release);
+                self.reason.store(number(head, HEAD + 4), Ordering::Release);
                 self.is_going_away.store(true, Ordering::Release);
             }
             _ => {}
@@ -249,7 +257,9 @@ mod tests {
         seen.received(&frame(SETTINGS, 0, &[]), &mut received);
         assert!(!seen.is_over() && seen.other_protocol().is_none());
         // The first of a graceful shutdown names no stream.
-        for (last, unprocessed) in [(LAST_STREAM, [false; 4]), (3, [false, false, true, true]), (5, [false, false, true, true])] {
+        for (last, unprocessed) in
+            [(LAST_STREAM, [false; 4]), (3, [false, false, true, true]), (5, [false, false, true, true])]
+        {
             let payload = [last.to_be_bytes(), [0; 4]].concat();
             seen.received(&frame(GOAWAY, 0, &payload), &mut received);
             assert!(seen.is_over());

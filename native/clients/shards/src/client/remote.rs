@@ -7,16 +7,18 @@ use std::time::Duration;
 
 use boundary_bench_http::{Address, DriverExecutor};
 use boundary_bench_kernel::driver::Tokio;
+use boundary_bench_kernel::error::chain;
 use boundary_bench_kernel::socket::{CONNECT_TIMEOUT, KEEP_ALIVE_IDLE};
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result, api_key, response_limit};
 use futures_util::Stream;
 use prost::Message;
 use tonic::metadata::AsciiMetadataValue as Key;
-use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
+use tonic::transport::{ClientTlsConfig, Endpoint};
 use tonic::{Request, Response, Status};
 
 use super::ClientOptions;
+use super::checked::Checked;
 use super::connector::Connector;
 use super::frames::{self, Frames};
 use crate::aggregate::{Aggregate, Aggregation};
@@ -45,7 +47,7 @@ pub(super) struct Remote {
     /// The API key that is sent with each call.
     key: Option<Key>,
     endpoint: Endpoint,
-    channels: Box<[Channel]>,
+    channels: Box<[Checked]>,
     next: AtomicUsize,
     most_keys: usize,
     /// Bytes of one message, at most.
@@ -104,11 +106,7 @@ fn key_of(key: &str) -> Result<Key> {
 
 /// The endpoint of an address, with its TLS settings.
 fn endpoint_of(address: &Address, tls_ca: Option<&PathBuf>) -> std::result::Result<Endpoint, String> {
-    let text = |error: &dyn std::error::Error| match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    };
-    let endpoint = Endpoint::from_shared(address.url.to_string()).map_err(|error| text(&error))?;
+    let endpoint = Endpoint::from_shared(address.url.to_string()).map_err(|error| chain(&error))?;
     if !address.url.tls {
         return Ok(endpoint);
     }
@@ -119,7 +117,7 @@ fn endpoint_of(address: &Address, tls_ca: Option<&PathBuf>) -> std::result::Resu
     let roots = trust.roots().map_err(|error| error.to_string())?;
     let roots = roots.ok_or("the certificate of a shard is always checked; name it by tls-ca")?.roots;
     let tls = ClientTlsConfig::new().trust_anchors(roots);
-    endpoint.tls_config(tls).map_err(|error| text(&error))
+    endpoint.tls_config(tls).map_err(|error| chain(&error))
 }
 
 impl Remote {
@@ -147,11 +145,9 @@ impl Remote {
         let driven = endpoint.clone().executor(DriverExecutor(options.driver));
         for _ in 0..options.connections.max(1) {
             let connected = driven.connect_with_connector(Connector(options.driver)).await;
-            let channel = connected.map_err(|error| {
-                let cause = std::error::Error::source(&error).map(|source| format!(" ({source})")).unwrap_or_default();
-                Error::Connection(format!("{name}: {error}{cause}; check that it runs"))
-            })?;
-            channels.push(channel);
+            let channel = connected
+                .map_err(|error| Error::Connection(format!("{name}: {}; check that it runs", chain(&error))))?;
+            channels.push(Checked(channel));
         }
         let mut remote = Self {
             name,
@@ -181,7 +177,7 @@ impl Remote {
 
     /// A client of the same shard over as many other connections, which tokio makes at their first use.
     pub(super) fn apart(&self) -> Self {
-        let channel = |_| self.endpoint.connect_with_connector_lazy(Connector(&Tokio));
+        let channel = |_| Checked(self.endpoint.connect_with_connector_lazy(Connector(&Tokio)));
         Self {
             name: self.name.clone(),
             key: self.key.clone(),
@@ -220,7 +216,7 @@ impl Remote {
         request
     }
 
-    fn client(&self) -> ShardServiceClient<Channel> {
+    fn client(&self) -> ShardServiceClient<Checked> {
         let client = ShardServiceClient::new(self.channels[self.turn()].clone());
         client.max_decoding_message_size(self.most_bytes).max_encoding_message_size(self.most_bytes)
     }
