@@ -1,7 +1,17 @@
 /** Rows and names that are given by objects whose own properties are not what they hold. */
 import { describe, expect, it } from 'vitest';
 
-import { connect, encodeLines, encodeRows, RowInserter, ShardClient, ShardRow, ShardStore, SqlType, TableDefinition } from '../../../src/index.js';
+import {
+  connect,
+  encodeLines,
+  encodeRows,
+  RowInserter,
+  ShardClient,
+  ShardRow,
+  ShardStore,
+  SqlType,
+  TableDefinition,
+} from '../../../src/index.js';
 import { decodeColumns, encodeColumns } from '../../../src/index.js';
 import { RowStager } from '../../../src/library/engine/row-stager.js';
 

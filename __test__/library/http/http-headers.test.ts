@@ -102,7 +102,8 @@ describe('the headers of HttpClient', () => {
   });
 
   it('of a response are told apart, one by one', async () => {
-    const sent = 'Set-Cookie: a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT\r\nvary: a\r\nset-cookie: b=2\r\nVary: b, c\r\n';
+    const sent =
+      'Set-Cookie: a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT\r\nvary: a\r\nset-cookie: b=2\r\nVary: b, c\r\n';
     await using server = await startRawServer(({ answer }) => answer('', sent));
     await using client = new HttpClient(server.url);
     await using stream = await client.stream({ path: '/' });

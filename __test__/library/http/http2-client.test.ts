@@ -31,6 +31,7 @@ async function serve(most: number, talk: (stream: ServerHttp2Stream, path: strin
 }
 
 function answer(stream: ServerHttp2Stream, body: string): void {
+  if (stream.destroyed) return;
   stream.respond({ ':status': 200, 'set-cookie': ['a=1, x', 'b=2'] });
   stream.end(body);
 }
@@ -52,7 +53,9 @@ describe('HttpClient over HTTP/2', () => {
         }, 2);
       });
       const isConnected = how === 'connected';
-      await using client = isConnected ? await HttpClient.connect(server.url, OPTIONS) : new HttpClient(server.url, OPTIONS);
+      await using client = isConnected
+        ? await HttpClient.connect(server.url, OPTIONS)
+        : new HttpClient(server.url, OPTIONS);
       if (how === 'after a request') await client.request({ path: '/first' });
       executed.length = 0;
       const texts = (await burst(client, 300)).map((response) => response.text());
@@ -108,12 +111,12 @@ describe('HttpClient over HTTP/2', () => {
     const head = client.request({ path: '/head' }, { timeoutMs: 100 });
     const aborted = client.request({ path: '/aborted' }, { signal: controller.signal });
     const refused = client.request({ path: '/<' });
+    const outcomes = Promise.allSettled([head, aborted, refused]);
     const others = burst(client, 5);
     controller.abort();
-    await expect(head).rejects.toMatchObject({ code: 'BB_TIMEOUT' });
-    await expect(aborted).rejects.toMatchObject({ code: 'BB_ABORTED' });
-    await expect(refused).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
     expect((await others).map((response) => response.status)).toEqual([200, 200, 200, 200, 200]);
+    const codes = (await outcomes).map((outcome) => (outcome as { reason?: { code: string } }).reason?.code);
+    expect(codes).toEqual(['BB_TIMEOUT', 'BB_ABORTED', 'BB_INVALID_ARGUMENT']);
     expect(paths).not.toContain('/<');
   });
 

@@ -6,7 +6,10 @@ import { describe, expect, it } from 'vitest';
 import { connect, ShardClient } from '../../../src/index.js';
 
 /** Runs work with the port of a server of HTTP/2 whose streams are given to `talk`. */
-async function withServer(talk: (stream: ServerHttp2Stream) => void, work: (port: number) => Promise<void>): Promise<void> {
+async function withServer(
+  talk: (stream: ServerHttp2Stream) => void,
+  work: (port: number) => Promise<void>,
+): Promise<void> {
   const server = createServer();
   const sessions = new Set<ServerHttp2Session>();
   server.on('session', (session) => {

@@ -20,7 +20,7 @@ export function namedValues(what: string, given: unknown): (readonly [unknown, u
   if (isPlainObject(given)) return Object.entries(given);
   if (typeof given !== 'object' || given === null || !(Symbol.iterator in given)) {
     throw invalidArgument(
-      `${what} must be a plain object, a Map or another iterable of names and values, not ${describeValue(given)}`,
+      `${what} must be a plain object, a Map or another iterable of names and values, not ${shown(given)}`,
     );
   }
   const items = [...(given as Iterable<unknown>)];
@@ -35,6 +35,11 @@ function byTurns(what: string, items: readonly unknown[]): (readonly [unknown, u
 
 function pairOf(what: string, item: unknown, index: number): readonly [unknown, unknown] {
   if (Array.isArray(item) && item.length === 2) return [item[0], item[1]];
-  const found = Array.isArray(item) ? `an array of ${item.length}` : describeValue(item);
+  const found = Array.isArray(item) ? `an array of ${item.length}` : shown(item);
   throw invalidArgument(`${what}: entry ${index} must be a pair of a name and its value, not ${found}`);
+}
+
+/** A value for an error. Of a text, which may hold a secret, only its kind. */
+function shown(value: unknown): string {
+  return typeof value === 'string' ? 'a text' : describeValue(value);
 }

@@ -146,7 +146,8 @@ export function parseHeaders(lines: string): Record<string, string> {
 
 /** The values of the headers with a name among header lines. */
 export function valuesOf(lines: string, name: string): string[] {
-  if (typeof name !== 'string') throw invalidArgument(`the name of a header must be a string, not ${describeValue(name)}`);
+  if (typeof name !== 'string')
+    throw invalidArgument(`the name of a header must be a string, not ${describeValue(name)}`);
   const wanted = name.toLowerCase();
   const values: string[] = [];
   eachHeader(lines, (found, value) => {
