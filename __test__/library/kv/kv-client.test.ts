@@ -183,6 +183,11 @@ describe.skipIf(lacks('redis'))('KvClient', () => {
     const bad = 7 as unknown as string;
     expect(await codeOf(client.get(bad))).toBe('BB_INVALID_ARGUMENT');
     await expect(client.mset([['a', 'b'], ['never sent', bad]])).rejects.toThrow('the value of entry 1 must be a string'); // prettier-ignore
+    // Texts can be taken apart, too: none of their letters is a key or a value.
+    for (const entries of ['ab', ['ab', 'cd'], [['a', 'b', 'c']], [['a']], [new Set(['a', 'b'])]]) {
+      const given = entries as unknown as [string, string][];
+      await expect(client.mset(given)).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
+    }
     expect(await codeOf(client.mget([]))).toBe('BB_INVALID_ARGUMENT');
     expect(await codeOf(client.pipeline().execute())).toBe('BB_INVALID_ARGUMENT');
     expect(await codeOf(KvClient.connect(server.url, { connections: 0 }))).toBe('BB_INVALID_ARGUMENT');

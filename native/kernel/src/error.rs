@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::error::Error as StdError;
 use std::panic::AssertUnwindSafe;
 use std::sync::Once;
 
@@ -123,6 +124,28 @@ impl Error {
     }
 }
 
+/// The text of an error with the texts of its sources: many errors leave out of their own text what their source says.
+#[must_use]
+pub fn chain(error: &dyn StdError) -> String {
+    with_sources(error.to_string(), error.source())
+}
+
+/// A text of an error with the texts of the sources that the error has, except those that it tells already.
+#[must_use]
+pub fn with_sources(mut text: String, mut source: Option<&dyn StdError>) -> String {
+    while let Some(error) = source {
+        let told = error.to_string();
+        if !text.contains(&told) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&told);
+        }
+        source = error.source();
+    }
+    text
+}
+
 thread_local! {
     /// Whether this thread is inside [`catch_panic`], and the place of the last panic there.
     static CATCHING: Cell<bool> = const { Cell::new(false) };
@@ -182,6 +205,21 @@ pub fn contained(work: impl FnOnce()) -> Option<Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_sources_of_an_error_are_told_once_each() {
+        #[derive(Debug, Error)]
+        #[error("{0}")]
+        struct Layer(&'static str, #[source] Option<Box<Self>>);
+
+        let layers = |texts: [&'static str; 4]| {
+            texts.into_iter().rev().fold(None, |inner, text| Some(Box::new(Layer(text, inner))))
+        };
+        let told = |texts| chain(&*layers(texts).unwrap());
+        assert_eq!(told(["transport error", "http2 error", "", "refused"]), "transport error: http2 error: refused");
+        assert_eq!(told(["no way: refused", "refused", "refused", "by whom"]), "no way: refused: by whom");
+        assert_eq!(with_sources(String::new(), Some(&*layers(["a", "b", "b", "c"]).unwrap())), "a: b: c");
+    }
 
     #[test]
     fn a_panic_becomes_an_internal_error() {

@@ -10,6 +10,7 @@ pub mod error;
 pub mod exchange;
 pub mod folder;
 pub mod frame;
+pub mod grpc;
 pub mod latency;
 pub mod load;
 mod locked;

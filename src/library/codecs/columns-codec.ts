@@ -1,6 +1,7 @@
 /** Codec of HyperbyteDB's columnar MessagePack: columns of one series and one field, encoded and decoded in Rust. */
 import { addon, type RawColumnsReader } from '../../addon.js';
 import { explained, toBoundaryError } from '../../errors.js';
+import { namedValues } from '../crossing/named-values.js';
 import { lengthOf } from '../crossing/typed-memory.js';
 
 /** The names that all points of a batch share. */
@@ -127,5 +128,5 @@ function namesOf(head: string): Required<SeriesNames> {
 
 /** Tag names and values, alternating, as the addon takes them. */
 export function flatTags(tags: SeriesNames['tags'] = {}): string[] {
-  return Object.entries(tags).flatMap((tag) => tag);
+  return namedValues('the tags', tags).flat() as string[];
 }

@@ -163,10 +163,18 @@ export function readWorkOptions(options: WorkOptions): WorkOptions {
   return { signal, timeoutMs };
 }
 
-/** Throws where a caller without types gives something else than an object of options. */
+/**
+ * Throws where a caller without types gives something else than an object of options, or an object that holds them otherwise than as
+ * its properties: they would be ignored.
+ */
 export function requireOptions(options: unknown): void {
-  if (typeof options === 'object' && options !== null) return;
-  throw invalidArgument(`options must be an object, not ${describeValue(options)}`);
+  if (typeof options !== 'object' || options === null) {
+    throw invalidArgument(`options must be an object, not ${describeValue(options)}`);
+  }
+  if (options instanceof AbortSignal) throw invalidArgument('options must be an object; give a signal as { signal }');
+  if (Symbol.iterator in options || 'then' in options) {
+    throw invalidArgument('options must be an object that has them as properties, not an iterable or a promise');
+  }
 }
 
 /** Checks a time-out in milliseconds. */

@@ -24,6 +24,8 @@ export interface StagerFailures {
   arity(length: number): never;
   /** A writer has begun a row in the place of the one to add. */
   begun(): never;
+  /** No column has a value among the properties of the row. Returns if it is a row of nulls after all. */
+  absent(row: Readonly<Record<string, unknown>>): void;
 }
 
 /**
@@ -47,7 +49,12 @@ function stagerSource(columns: readonly Column[]): string {
   const setUp = columns.map((column, index) => stageVariables(column, index)).join('\n');
   const byIndex = columns.map((_, index) => `const v${index} = row[${index}];`).join('\n');
   const byName = columns.map(({ name }, index) => `const v${index} = row[${JSON.stringify(name)}];`).join('\n');
-  const store = storeSource(columns);
+  const store = storeSource(columns, '');
+  // Asked where the first column's value is none of the usual ones, so that usual rows pay nothing.
+  const isAbsent = columns.map((_, index) => `v${index} === undefined`).join(' && ');
+  // A `Map` and its like have such a property, which is no value of a column.
+  const hasSize = columns.some(({ name }) => name === 'size');
+  const notMap = hasSize ? 'if (row[Symbol.iterator] !== undefined) failures.absent(row);\n' : '';
   // A variable of the closure costs less time per row than a field of a shared object.
   return `${setUp}
 let staged = 0;
@@ -63,8 +70,8 @@ ${byIndex}
 ${store}
   },
   addObject(row) {
-${byName}
-${store}
+${notMap}${byName}
+${storeSource(columns, `if (${isAbsent}) failures.absent(row);`)}
   },
 };`;
 }
@@ -84,11 +91,11 @@ function stageVariables({ type }: Column, index: number): string {
   }
 }
 
-/** The source that writes the values v0, v1, ... into row n. */
-function storeSource(columns: readonly Column[]): string {
+/** The source that writes the values v0, v1, ... into row n. `unusual` runs before an unusual value of the first column. */
+function storeSource(columns: readonly Column[], unusual: string): string {
   const writes = columns.map(({ type }, index) => {
     const fast = fastWrite(type.kind, `v${index}`, `c${index}`);
-    return `${fast} { const problem = s${index}.put(n, v${index}); if (problem !== undefined) failures.value(${index}, problem); }`;
+    return `${fast} { ${index === 0 ? unusual : ''} const problem = s${index}.put(n, v${index}); if (problem !== undefined) failures.value(${index}, problem); }`;
   });
   // Asked after the values were read, since a getter among them may have used the writer.
   return `if (isBegun !== null && isBegun()) failures.begun();

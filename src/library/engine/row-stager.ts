@@ -3,6 +3,7 @@ import { canGenerateCode, MOST_GENERATED_COLUMNS } from './code-generation.js';
 import type { ColumnParts, ColumnStage } from './column-stage.js';
 import { createColumnStage } from './create-column-stage.js';
 import { describeValue } from '../crossing/describe-value.js';
+import { isPlainObject } from '../crossing/named-values.js';
 import { generateStager, type StagerFailures, type StagerFunctions } from './row-stager-source.js';
 import { makeWriter, type StagedWriter, type WriterInsert } from './row-writer.js';
 import type { Column } from './table-definition.js';
@@ -131,6 +132,15 @@ export class RowStager {
           hint: 'End it with next(), or forget it with writer()',
         });
       },
+      absent: (row) => {
+        const isNulls = isPlainObject(row) && Object.keys(row).length === 0;
+        if (isNulls || (!(Symbol.iterator in row) && columns.some(({ name }) => name in row))) return;
+        throw new BoundaryError(
+          'BB_INVALID_VALUE',
+          `row ${this.rowCount}: no column of the table is among the properties of the object`,
+          { hint: 'Give an array of values, or an object of values by column name: Object.fromEntries(map) of a Map' },
+        );
+      },
     };
   }
 }
@@ -143,6 +153,7 @@ function interpretingStager(
 ): StagerFunctions {
   let staged = 0;
   let isBegun: (() => boolean) | undefined;
+  const hasSize = columns.some(({ name }) => name === 'size');
   const store = (values: readonly unknown[]): boolean => {
     if (isBegun?.() === true) failures.begun();
     const row = staged;
@@ -162,7 +173,11 @@ function interpretingStager(
       if (row.length !== columns.length) failures.arity(row.length);
       return store(columns.map((_, index) => row[index]));
     },
-    addObject: (row) => store(columns.map(({ name }) => row[name])),
+    addObject: (row) => {
+      const values = columns.map(({ name }) => row[name]);
+      if ((hasSize && Symbol.iterator in row) || values.every((value) => value === undefined)) failures.absent(row);
+      return store(values);
+    },
     rows: () => staged,
     reset: () => {
       staged = 0;

@@ -5,6 +5,7 @@ import {
   checkInteger,
   checkTimeout,
   readWorkOptions,
+  requireOptions,
   watchLimits,
   type WorkOptions,
 } from '../crossing/cancellation.js';
@@ -54,8 +55,10 @@ export interface HttpClientOptions extends ConnectOptions, Omit<ServerOptions, '
  *
  * Several calls may be under way at once; the calls of one turn of the event loop cross into Rust together. Any status is a
  * response, not an error; all errors are `BoundaryError`s. When a connection is lost, its requests under way are rejected with
- * `BB_CONNECTION`: they may have been executed or not, and are never retried. An idle connection that the server closed is
- * reopened. A call that is aborted or times out is cancelled, and its connections are closed.
+ * `BB_CONNECTION`: they may have been executed or not, and are never retried. Over HTTP/2, requests that the server surely did not
+ * execute are sent again: those that it refused, or excluded when it ended the connection, and those that had not left yet. An idle
+ * connection that the server closed is reopened. A call that is aborted or times out is cancelled, and its connections of HTTP/1.1 are
+ * closed.
  */
 export class HttpClient implements AsyncDisposable {
   readonly #place: HttpPlace;
@@ -66,6 +69,7 @@ export class HttpClient implements AsyncDisposable {
 
   /** Makes a client that connects at its first request. */
   constructor(baseUrl: string, options: HttpClientOptions = {}) {
+    requireOptions(options);
     const { connections = 1, timeoutMs, connectTimeoutMs } = options;
     this.#place = placeOf(baseUrl, { ...options, connections, timeoutMs });
     this.#timeoutMs = timeoutMs;

@@ -1,4 +1,5 @@
 import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
+import { describeValue } from '../crossing/describe-value.js';
 import { ASCII, errorOf, RESULT_WORDS, ResultFrame } from '../crossing/result-frame.js';
 
 /** Words of each response of a result. */
@@ -49,9 +50,22 @@ export class HttpResponse {
     return new Uint8Array(this.#frame.bytes.buffer, this.#start, this.#end - this.#start);
   }
 
-  /** The headers by lower-case name; values of the same name are joined with commas. */
+  /**
+   * The headers by lower-case name; values of the same name are joined with commas. Of headers whose values have commas of their own,
+   * `set-cookie` above all, `headerValues` has the values one by one.
+   */
   get headers(): Readonly<Record<string, string>> {
-    return (this.#headers ??= parseHeaders(this.#frame.bytes.toString('latin1', this.#head, this.#start)));
+    return (this.#headers ??= parseHeaders(this.#headerLines()));
+  }
+
+  /** The values of all headers with this name, in their order; names are case-insensitive. Empty if there is none. */
+  headerValues(name: string): string[] {
+    return valuesOf(this.#headerLines(), name);
+  }
+
+  /** The values of the `set-cookie` headers, one by one, as `Headers.getSetCookie` of the Fetch standard has them. */
+  getSetCookie(): string[] {
+    return this.headerValues('set-cookie');
   }
 
   /** The body as UTF-8 text. */
@@ -66,6 +80,10 @@ export class HttpResponse {
     } catch (cause) {
       throw new BoundaryError('BB_INVALID_VALUE', `the response of status ${this.status} is no JSON`, { cause });
     }
+  }
+
+  #headerLines(): string {
+    return this.#frame.bytes.toString('latin1', this.#head, this.#start);
   }
 }
 
@@ -120,12 +138,28 @@ export class HttpResponses implements Iterable<HttpResponse> {
 /** Parses header lines into an object by lower-case name. */
 export function parseHeaders(lines: string): Record<string, string> {
   const headers: Record<string, string> = Object.create(null) as Record<string, string>;
+  eachHeader(lines, (name, value) => {
+    headers[name] = name in headers ? `${headers[name]!}, ${value}` : value;
+  });
+  return headers;
+}
+
+/** The values of the headers with a name among header lines. */
+export function valuesOf(lines: string, name: string): string[] {
+  if (typeof name !== 'string')
+    throw invalidArgument(`the name of a header must be a string, not ${describeValue(name)}`);
+  const wanted = name.toLowerCase();
+  const values: string[] = [];
+  eachHeader(lines, (found, value) => {
+    if (found === wanted) values.push(value);
+  });
+  return values;
+}
+
+/** Calls `take` with the lower-case name and the value of each header line. */
+function eachHeader(lines: string, take: (name: string, value: string) => void): void {
   for (const line of lines.split('\n')) {
     const colon = line.indexOf(':');
-    if (colon === -1) continue;
-    const name = line.slice(0, colon).toLowerCase();
-    const value = line.slice(colon + 1).trim();
-    headers[name] = name in headers ? `${headers[name]!}, ${value}` : value;
+    if (colon !== -1) take(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim());
   }
-  return headers;
 }

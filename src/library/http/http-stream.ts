@@ -1,7 +1,7 @@
 import type { Cancel, HttpBody, HttpPlace } from '../../addon.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
 import { Cancellation, type WorkOptions } from '../crossing/cancellation.js';
-import { parseHeaders } from './http-responses.js';
+import { parseHeaders, valuesOf } from './http-responses.js';
 import { HttpSubmissionWriter, type ReadHttpRequest } from './http-submission.js';
 import type { OpenHandles } from '../crossing/open-handles.js';
 
@@ -55,9 +55,19 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
     return this.status >= 200 && this.status < 300;
   }
 
-  /** The headers by lower-case name; values of the same name are joined with commas. */
+  /** The headers by lower-case name; values of the same name are joined with commas. See `headerValues`. */
   get headers(): Readonly<Record<string, string>> {
     return (this.#headers ??= parseHeaders(this.#body.head));
+  }
+
+  /** The values of all headers with this name, in their order; names are case-insensitive. Empty if there is none. */
+  headerValues(name: string): string[] {
+    return valuesOf(this.#body.head, name);
+  }
+
+  /** The values of the `set-cookie` headers, one by one, as `Headers.getSetCookie` of the Fetch standard has them. */
+  getSetCookie(): string[] {
+    return this.headerValues('set-cookie');
   }
 
   /** The pieces of the body, as the network delivers them. Leaving the loop early closes the connection. */

@@ -2,6 +2,7 @@ import { types } from 'node:util';
 
 import { BoundaryError, invalidArgument } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
+import { isPlainObject, namedValues } from '../crossing/named-values.js';
 import { SubmissionMemory } from '../crossing/submission-memory.js';
 import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
 
@@ -11,8 +12,11 @@ export const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTION
 /** The methods of requests. */
 export type HttpMethod = (typeof METHODS)[number];
 
-/** Header names and values; names are case-insensitive. */
-export type HttpHeaders = Readonly<Record<string, string>>;
+/**
+ * Header names and values; names are case-insensitive. A `Headers`, a `Map` and other iterables of pairs may have a name several times,
+ * and so may an array of names and values by turns, such as Node's `rawHeaders`. Other objects are refused.
+ */
+export type HttpHeaders = Readonly<Record<string, string>> | Iterable<readonly [string, string]> | readonly string[];
 
 /** A request to an `HttpClient`. */
 export interface HttpRequest {
@@ -130,7 +134,10 @@ function readRequest(request: HttpRequest | undefined, index: number): ReadHttpR
   const { method, path, headers, body } = request;
   if (typeof path !== 'string') throw unusable(index, `its path must be a string, not ${describeValue(path)}`);
   if (body !== undefined && typeof body !== 'string' && !types.isUint8Array(body)) {
-    throw unusable(index, `its body must be a string or a Uint8Array, not ${describeValue(body)}`);
+    throw unusable(
+      index,
+      `its body must be a string or a Uint8Array, not ${describeValue(body)}; give a form as its text, and a Blob or a stream as the bytes that it holds`,
+    );
   }
   const number = method === undefined ? (body === undefined ? GET : POST) : NUMBERS.get(method);
   if (number === undefined) {
@@ -142,14 +149,24 @@ function readRequest(request: HttpRequest | undefined, index: number): ReadHttpR
 /** The header lines as they are sent. The addon checks the characters; this only checks that no line break is among them. */
 export function headerLines(headers: HttpHeaders): string {
   let lines = '';
-  for (const name of Object.keys(headers)) {
-    const value = headers[name];
-    if (typeof value !== 'string' || /[\r\n]/.test(value) || /[\r\n:]/.test(name)) {
-      throw invalidArgument(`the header ${describeValue(name)} must have a value of one line`);
-    }
-    lines += `${name}: ${value}\r\n`;
+  if (isPlainObject(headers)) {
+    for (const name of Object.keys(headers)) lines += headerLine(name, headers[name]);
+  } else {
+    for (const [name, value] of namedValues('the headers', headers)) lines += headerLine(name, value);
   }
   return lines;
+}
+
+function headerLine(name: unknown, value: unknown): string {
+  if (typeof value !== 'string' || typeof name !== 'string' || /[\r\n]/.test(value) || /[\r\n:]/.test(name)) {
+    throw invalidArgument(`the header ${describeValue(name)} must have a value of one line, not ${shown(value)}`);
+  }
+  return `${name}: ${value}\r\n`;
+}
+
+/** The value of a header for an error, which must not show a secret. */
+function shown(value: unknown): string {
+  return typeof value === 'string' ? 'a text of several' : describeValue(value);
 }
 
 function unusable(index: number, problem: string): BoundaryError {

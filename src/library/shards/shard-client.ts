@@ -5,6 +5,7 @@ import {
   checkInteger,
   checkTimeout,
   readWorkOptions,
+  requireOptions,
   untilAborted,
   type WorkOptions,
 } from '../crossing/cancellation.js';
@@ -117,6 +118,7 @@ export class ShardClient implements AsyncDisposable {
     if (own.length === 0 || !own.every(isPlace)) {
       throw invalidArgument('the places of shards must be addresses or stores, one at least');
     }
+    requireOptions(options);
     const { timeoutMs, connectTimeoutMs, connections = 1, apiKey, tlsCa } = options;
     if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
     checkInteger('connections', connections, 1, MOST_CONNECTIONS);

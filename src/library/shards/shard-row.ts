@@ -1,3 +1,5 @@
+import { BoundaryError } from '../../errors.js';
+import { describeValue } from '../crossing/describe-value.js';
 import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
 
 /** The bytes of a packed row. */
@@ -42,13 +44,17 @@ export class ShardRow {
     return new ShardRow().set(values);
   }
 
-  /** Replaces all values. */
+  /** Replaces all values. Throws `BB_INVALID_VALUE` for a value that its place in the row can't hold. */
   set({ key, quantity, price, updatedAt, payload }: ShardValues): this {
     // Converts all values before the first byte is written: a conversion may throw, or run code of an object.
     const wholeKey = BigInt(key);
     const amount = +quantity;
     const cost = +price;
     const time = BigInt(updatedAt);
+    if (BigInt.asIntN(64, wholeKey) !== wholeKey) throw misfit('key', key, 'an integer of 64 bits');
+    if ((amount | 0) !== amount) throw misfit('quantity', quantity, 'an integer of 32 bits');
+    if (cost !== cost && typeof price !== 'number') throw misfit('price', price, 'a number');
+    if (BigInt.asIntN(64, time) !== time) throw misfit('updatedAt', updatedAt, 'an integer of 64 bits');
     const length = byteLengthOf(payload);
     if (length > PAYLOAD_BYTES) throw new RangeError(`a payload has at most ${PAYLOAD_BYTES} bytes`);
     if (length === 0 && isGone(payload)) throw new TypeError('the memory of the payload is detached');
@@ -87,4 +93,8 @@ export class ShardRow {
   copy(): ShardRow {
     return new ShardRow(this.bytes.slice());
   }
+}
+
+function misfit(name: string, value: unknown, expected: string): BoundaryError {
+  return new BoundaryError('BB_INVALID_VALUE', `${name} must be ${expected}, not ${describeValue(value)}`);
 }

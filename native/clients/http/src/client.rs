@@ -19,9 +19,10 @@ use crate::stream::Version;
 
 /// A client of one server. It makes one call at a time; the requests of a batch share its connections.
 ///
-/// A lost connection is an error of the requests in flight on it, and nothing is ever sent twice. A connection that the
-/// server closed while it was idle is opened anew. A call that is dropped before its end closes the connections that it
-/// used.
+/// A lost connection is an error of the requests in flight on it, and nothing is sent twice that may have been executed. Over HTTP/2,
+/// requests that the server refused, that it excluded when it ended the connection, or that had not left yet, are sent again. A
+/// connection that the server closed while it was idle is opened anew. A call that is dropped before its end closes the connections of
+/// HTTP/1.1 that it used.
 #[derive(Debug)]
 pub struct HttpClient {
     place: Arc<Place>,

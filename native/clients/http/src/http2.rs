@@ -1,29 +1,35 @@
-//! A connection of HTTP/2, by hyper, that all requests share.
+//! A client of HTTP/2: requests share one connection, and those that the server surely did not execute are sent again.
+
+mod connection;
+mod watched;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use boundary_bench_kernel::driver::Driver;
-use boundary_bench_kernel::socket::{CONNECT_TIMEOUT, KEEP_ALIVE_IDLE};
+use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::timeout::within;
-use boundary_bench_kernel::{Error, Result, response_limit};
+use boundary_bench_kernel::{Error, Result};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::client::conn::http2;
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use hyper::rt::Executor;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::Mutex;
 
+use self::connection::{Connection, Failure};
 use crate::answers::{Answer, Answers};
+use crate::no_answer;
 use crate::place::Place;
 use crate::request::{Request, header_lines};
 use crate::response::Response;
-use crate::stream::open_stream;
-use crate::{http_error, no_answer};
 
-type Sender = http2::SendRequest<Full<Bytes>>;
+/// The most times that a request is sent which the server did not execute.
+const MOST_SENDINGS: u32 = 12;
+
+/// The pause before a request is sent for the third time; it doubles each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
 /// A driver as hyper's executor of tasks.
 #[derive(Debug, Clone, Copy)]
@@ -50,47 +56,62 @@ impl OwnedResponse {
 }
 
 /// The connection, opened at its first use.
-#[derive(Debug)]
 pub(crate) struct Http2 {
     pub(crate) place: Arc<Place>,
     driver: &'static dyn Driver,
-    sender: Mutex<Option<Sender>>,
+    slot: Mutex<Slot>,
+    /// The number of attempts to connect that have failed.
+    failures: AtomicU64,
+}
+
+/// The connection, if there is one, and the error of the last attempt to connect that failed.
+#[derive(Default)]
+struct Slot {
+    connection: Option<Arc<Connection>>,
+    failure: Option<Error>,
+}
+
+impl std::fmt::Debug for Http2 {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Http2").field("place", &self.place).finish_non_exhaustive()
+    }
 }
 
 impl Http2 {
     pub(crate) fn new(place: Arc<Place>, driver: &'static dyn Driver) -> Self {
-        Self { place, driver, sender: Mutex::default() }
+        Self { place, driver, slot: Mutex::default(), failures: AtomicU64::new(0) }
     }
 
+    /// Connects, and waits until the server speaks HTTP/2.
     pub(crate) async fn connect(&self) -> Result<()> {
-        self.sender().await.map(|_| ())
+        let greeted = async { self.connection().await?.greeted(&self.place).await };
+        within(Some(self.place.options.timeout.unwrap_or(CONNECT_TIMEOUT)), greeted, no_answer).await
     }
 
-    async fn sender(&self) -> Result<Sender> {
-        let mut slot = self.sender.lock().await;
-        if let Some(sender) = &*slot
-            && !sender.is_closed()
-        {
-            return Ok(sender.clone());
+    /// The connection, opened if there is none. Calls that wait while another one connects have its outcome, also its error.
+    async fn connection(&self) -> Result<Arc<Connection>> {
+        let failures = self.failures.load(Ordering::Acquire);
+        let mut slot = self.slot.lock().await;
+        if let Some(connection) = slot.connection.as_ref().filter(|connection| connection.is_usable()) {
+            return Ok(Arc::clone(connection));
         }
-        let place = &self.place;
-        let connect = async {
-            let stream = open_stream(self.driver, &place.url, place.tls.as_ref()).await?;
-            if place.url.tls && stream.negotiated() != Some(b"h2") {
-                return Err(Error::Unsupported(format!("the server at {} does not offer HTTP/2", place.url)));
+        if let Some(error) = &slot.failure
+            && self.failures.load(Ordering::Acquire) != failures
+        {
+            return Err(error.clone());
+        }
+        let timeout = self.place.options.timeout.unwrap_or(CONNECT_TIMEOUT);
+        match within(Some(timeout), Connection::open(&self.place, self.driver), no_answer).await {
+            Ok(connection) => {
+                *slot = Slot { connection: Some(Arc::clone(&connection)), failure: None };
+                Ok(connection)
             }
-            // Pings a server that is silent while a request waits: its kernel may acknowledge for a process that hangs.
-            let mut builder = http2::Builder::new(DriverExecutor(self.driver));
-            builder.timer(TokioTimer::new()).keep_alive_interval(KEEP_ALIVE_IDLE);
-            let handshake = builder.handshake(TokioIo::new(stream)).await;
-            handshake.map_err(|error| http_error(format!("{} does not speak HTTP/2: {error}", place.url)))
-        };
-        let timeout = place.options.timeout.unwrap_or(CONNECT_TIMEOUT);
-        let (sender, connection) = within(Some(timeout), connect, no_answer).await?;
-        // The task ends with the last sender; errors of the connection are reported to its requests.
-        self.driver.spawn(Box::pin(async move { drop(connection.await) }));
-        *slot = Some(sender.clone());
-        Ok(sender)
+            Err(error) => {
+                self.failures.fetch_add(1, Ordering::AcqRel);
+                slot.failure = Some(error.clone());
+                Err(error)
+            }
+        }
     }
 
     pub(crate) async fn batch(
@@ -98,20 +119,9 @@ impl Http2 {
         requests: &[Request<'_>],
         answers: &mut Answers<impl FnMut(usize, Answer<'_, '_>)>,
     ) -> Result<()> {
-        let mut under_way = FuturesUnordered::new();
-        for (index, request) in requests.iter().enumerate() {
-            if !answers.is_answered(index) {
-                let message = match self.message(request) {
-                    Ok(message) => message,
-                    Err(error) => {
-                        answers.give(index, Err(&error));
-                        continue;
-                    }
-                };
-                let sender = self.sender().await?;
-                under_way.push(async move { (index, send(sender, message, &self.place).await) });
-            }
-        }
+        let unanswered = (0..requests.len()).filter(|index| !answers.is_answered(*index));
+        let mut under_way: FuturesUnordered<_> =
+            unanswered.map(|index| async move { (index, self.call(&requests[index]).await) }).collect();
         while let Some((index, result)) = under_way.next().await {
             match &result {
                 Ok(response) => answers.give(index, Ok(response.response())),
@@ -121,7 +131,33 @@ impl Http2 {
         Ok(())
     }
 
-    fn message(&self, request: &Request<'_>) -> Result<hyper::Request<Full<Bytes>>> {
+    /// Sends a request until the server has executed it, or may have.
+    async fn call(&self, request: &Request<'_>) -> Result<OwnedResponse> {
+        let mut sendings = 1;
+        loop {
+            let message = self.message(request)?;
+            let body = Bytes::copy_from_slice(request.body.unwrap_or_default());
+            let connection = self.connection().await?;
+            let reason = match connection.exchange(&self.place, message, body).await {
+                Ok(response) => return Ok(response),
+                Err(Failure::Failed(error)) => return Err(error),
+                Err(Failure::Unprocessed(reason)) => reason,
+            };
+            drop(connection);
+            if sendings == MOST_SENDINGS {
+                return Err(Error::Connection(format!(
+                    "{} did not execute the request, which was sent {sendings} times: {reason}",
+                    self.place.url
+                )));
+            }
+            if sendings > 1 {
+                tokio::time::sleep(FIRST_PAUSE * (1 << (sendings - 2))).await;
+            }
+            sendings += 1;
+        }
+    }
+
+    fn message(&self, request: &Request<'_>) -> Result<hyper::Request<()>> {
         let place = &self.place;
         let scheme = if place.url.tls { "https" } else { "http" };
         let uri = format!("{scheme}://{}{}{}", place.url.authority(), place.head.prefix(), request.path);
@@ -132,37 +168,13 @@ impl Http2 {
                 HeaderValue::from_str(value).map_err(|error| invalid(&error))?,
             );
         }
-        let body = Bytes::copy_from_slice(request.body.unwrap_or_default());
-        builder.body(Full::new(body)).map_err(|error| invalid(&error))
+        if request.states_length() {
+            builder = builder.header(CONTENT_LENGTH, request.body.map_or(0, <[u8]>::len));
+        }
+        builder.body(()).map_err(|error| invalid(&error))
     }
 }
 
 fn invalid(error: &dyn std::fmt::Display) -> Error {
     Error::InvalidArgument(format!("the request can't be sent: {error}"))
-}
-
-async fn send(mut sender: Sender, message: hyper::Request<Full<Bytes>>, place: &Place) -> Result<OwnedResponse> {
-    let failed = |error: &dyn std::fmt::Display| {
-        Error::Connection(format!(
-            "the request to {} failed: {error}; it may have been executed or not, and is not sent again",
-            place.url
-        ))
-    };
-    let response = sender.send_request(message).await.map_err(|error| failed(&error))?;
-    let (parts, body) = response.into_parts();
-    let mut head = Vec::new();
-    for (name, value) in &parts.headers {
-        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
-            head.extend_from_slice(part);
-        }
-    }
-    let most_bytes = place.options.most_bytes;
-    let collected = Limited::new(body, most_bytes).collect().await.map_err(|error| {
-        if error.is::<LengthLimitError>() {
-            response_limit::exceeded("the body of a response", most_bytes)
-        } else {
-            failed(&error)
-        }
-    })?;
-    Ok(OwnedResponse { status: parts.status.as_u16(), head, body: collected.to_bytes() })
 }

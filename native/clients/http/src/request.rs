@@ -73,6 +73,11 @@ impl<'a> Request<'a> {
         Self { method: Method::Post, path, headers: "", body: Some(body) }
     }
 
+    /// Whether the head states the length of the body.
+    pub(crate) fn states_length(&self) -> bool {
+        self.body.is_some() || self.method.expects_body()
+    }
+
     /// Checks the parts of the request's head, so that none can end a line.
     ///
     /// # Errors
@@ -163,7 +168,7 @@ impl Head {
         for part in [request.method.name(), " ", &self.prefix, request.path, &self.common, request.headers] {
             out.extend_from_slice(part.as_bytes());
         }
-        if request.body.is_some() || request.method.expects_body() {
+        if request.states_length() {
             out.extend_from_slice(b"content-length: ");
             out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
             out.extend_from_slice(b"\r\n");

@@ -3,8 +3,8 @@
 use boundary_bench_kernel::driver::Driver;
 use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::tls::Trust;
-use boundary_bench_kernel::{Result, socket, tls};
-use tokio_rustls::TlsConnector;
+use boundary_bench_kernel::{Error, Result, socket, tls};
+use tokio_rustls::{TlsConnector, rustls};
 
 use crate::http_error;
 use crate::url::Url;
@@ -28,7 +28,27 @@ pub async fn open_stream(driver: &dyn Driver, url: &Url, tls: Option<&TlsConnect
     let failed = |error: std::io::Error| http_error(socket::unreachable_server(url, &error));
     let stream = Stream::connect(driver, &url.host, url.port).await.map_err(failed)?;
     let Some(connector) = tls else { return Ok(stream) };
-    stream.encrypt(connector, tls::server_name(&url.host)?).await.map_err(failed)
+    stream.encrypt(connector, tls::server_name(&url.host)?).await.map_err(|error| {
+        if is_no_protocol(&error) {
+            Error::Unsupported(format!(
+                "the server at {url} does not offer the version of HTTP that was asked for: {error}"
+            ))
+        } else {
+            failed(error)
+        }
+    })
+}
+
+/// Whether the server has refused the protocols that were offered in TLS.
+fn is_no_protocol(error: &std::io::Error) -> bool {
+    let of_tls = error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
+    matches!(
+        of_tls,
+        Some(
+            rustls::Error::NoApplicationProtocol
+                | rustls::Error::AlertReceived(rustls::AlertDescription::NoApplicationProtocol)
+        )
+    )
 }
 
 /// The TLS connector for a URL; `None` where the URL is without TLS.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use boundary_bench_kernel::Error;
+use boundary_bench_kernel::error::with_sources;
 use boundary_bench_kernel::timeout::grpc_time;
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
@@ -40,7 +41,8 @@ pub(crate) fn status_of(error: &Error, shard: u32) -> Status {
 
 /// The error of a gRPC status, with the shard's name before its message.
 pub(crate) fn error_of(status: &Status, place: &dyn std::fmt::Display) -> Error {
-    let message = format!("{place}: {}", status.message());
+    let told = with_sources(status.message().to_owned(), std::error::Error::source(status));
+    let message = format!("{place}: {told}");
     match status.metadata().get(CODE).and_then(|code| code.to_str().ok()) {
         Some("BB_NOT_ENOUGH_MEMORY") => return Error::NotEnoughMemory(message),
         Some("BB_SCHEMA_MISMATCH") => return Error::SchemaMismatch(message),

@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use boundary_bench_http::{Version, open_stream, tls_connector};
 use boundary_bench_kernel::cancel::{CancelGuard, CancelToken};
 use boundary_bench_kernel::driver::Tokio;
+use boundary_bench_kernel::error::chain;
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result, lock};
@@ -169,6 +170,8 @@ impl Channel {
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_frame_size(FRAME_SIZE)
             .max_send_buf_size(SEND_BUFFER)
+            // The others wait for the server's settings, which say how many it takes.
+            .initial_max_send_streams(1)
             .timer(TokioTimer::new())
             .keep_alive_interval(PING_INTERVAL);
         let shaken = builder.handshake(TokioIo::new(stream)).await;
@@ -222,8 +225,7 @@ impl Channel {
     }
 
     fn lost(&self, error: &hyper::Error) -> Error {
-        let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-        Error::Connection(format!("the connection to {} was lost: {error}{cause}", self.url))
+        Error::Connection(format!("the connection to {} was lost: {}", self.url, chain(error)))
     }
 }
 

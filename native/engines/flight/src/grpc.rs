@@ -16,12 +16,14 @@ use std::time::Duration;
 use arrow_buffer::Buffer;
 use boundary_bench_engine::arriving::{ArrivingBytes, BELIEVED};
 use boundary_bench_kernel::Error;
+use boundary_bench_kernel::error::chain;
+use boundary_bench_kernel::grpc::foreign_answer;
 use boundary_bench_kernel::response_limit::OPTION;
 use boundary_bench_kernel::timeout::grpc_time;
 use bytes::{BufMut, Bytes, BytesMut};
+use hyper::Response;
 use hyper::body::{Body, Frame};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
-use hyper::{Response, StatusCode};
 use prost::Message;
 use tokio::sync::mpsc;
 use tonic::{Code, Status};
@@ -67,9 +69,12 @@ pub(crate) fn put_prefix(target: &mut BytesMut, length: usize) {
 }
 
 /// A body whose frames are read as they arrive.
-pub(crate) trait Frames: Body<Data = Bytes, Error: Display> + Unpin {}
+pub(crate) trait Frames: Body<Data = Bytes, Error: Into<BoxError>> + Unpin {}
 
-impl<B: Body<Data = Bytes, Error: Display> + Unpin> Frames for B {}
+impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Frames for B {}
+
+/// The error of a body.
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The messages in a body.
 #[derive(Debug)]
@@ -216,7 +221,7 @@ impl<B: Frames> Messages<B> {
         while self.current.is_empty() {
             match poll_fn(|context| Pin::new(&mut self.body).poll_frame(context)).await {
                 None => return Ok(false),
-                Some(Err(error)) => return Err(self.broken(&error)),
+                Some(Err(error)) => return Err(self.broken(&chain(&*error.into()))),
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) => self.current = data,
                     Err(frame) => self.trailers = frame.into_trailers().ok(),
@@ -354,10 +359,12 @@ pub(crate) fn refusal(status: &Status) -> Response<MessageBody> {
 pub(crate) fn status_of(head: &hyper::http::response::Parts) -> Option<Status> {
     match Status::from_header_map(&head.headers) {
         Some(status) if status.code() != Code::Ok => Some(status),
-        None if head.status != StatusCode::OK => {
-            Some(Status::unavailable(format!("it answers with the status {} of HTTP, not as gRPC does", head.status)))
+        Some(_) => None,
+        None => {
+            let content_type = head.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+            foreign_answer(head.status.as_u16(), content_type)
+                .map(|(code, text)| Status::new(Code::from_i32(code), text))
         }
-        _ => None,
     }
 }
 

@@ -16,6 +16,8 @@ use boundary_bench_engine::catalog::Row;
 use boundary_bench_engine::sql_text::Statement;
 use boundary_bench_engine::{BatchStream, QueryOptions};
 use boundary_bench_kernel::cancel::CancelGuard;
+use boundary_bench_kernel::error::chain;
+use boundary_bench_kernel::grpc::foreign_text;
 use boundary_bench_kernel::runtime::runtime;
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::{Error, Result, lock};
@@ -245,11 +247,21 @@ impl Pieces for Call {
 fn refused(error: &ClientError) -> Error {
     let message = match error.sqlstate() {
         Some(code) => format!("{error} ({code})"),
-        None => error.to_string(),
+        None => of_http(&chain(error)),
     };
     match error {
         ClientError::Timeout(_) => Error::Timeout(message),
         _ => engine_error(message),
+    }
+}
+
+/// The text of an error of the client, which takes a page of HTML for a message and says nothing but the status of HTTP that came with
+/// it.
+fn of_http(text: &str) -> String {
+    let status = text.split_once("invalid compression flag").and_then(|(_, rest)| rest.split_once("with status: "));
+    match status.and_then(|(_, status)| status.split(' ').next()?.parse().ok()) {
+        Some(status) => format!("{} ({text})", foreign_text(status, "no message")),
+        None => text.to_owned(),
     }
 }
 
@@ -270,5 +282,19 @@ fn wait<F: Future>(future: F) -> F::Output {
             Poll::Ready(output) => return output,
             Poll::Pending => std::thread::park(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_none_of_grpc_is_named() {
+        let tonics = "protocol error: received message with invalid compression flag: 60 (valid flags are 0 and 1) while \
+                      receiving response with status: 503 Service Unavailable";
+        let text = refused(&ClientError::query(tonics)).to_string();
+        assert!(text.contains("answers with the status 503 of HTTP") && text.contains("not as gRPC does"), "{text}");
+        assert_eq!(of_http("syntax error"), "syntax error");
     }
 }

@@ -12,15 +12,16 @@ use hyper::{Request, Response, Version};
 use prost::Message;
 use tonic::body::Body;
 use tonic::codegen::Service;
-use tonic::transport::Channel;
 use tonic::{Code, Status};
+
+use super::checked::Checked;
 
 /// Bytes of the prefix of each message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
 
 /// Calls the method at `path` with one message, and adds `headers` to those of gRPC.
 pub(super) async fn call<M: Message>(
-    mut channel: Channel,
+    mut channel: Checked,
     path: &'static str,
     mut headers: HeaderMap,
     message: &M,
@@ -41,12 +42,6 @@ pub(super) async fn call<M: Message>(
         && status.code() != Code::Ok
     {
         return Err(status);
-    }
-    if !head.status.is_success() {
-        return Err(Status::unknown(format!(
-            "it answers with the status {} of HTTP, which is none of gRPC",
-            head.status
-        )));
     }
     Ok(Frames { body, parts: Parts::default(), has_ended: false, most_bytes })
 }

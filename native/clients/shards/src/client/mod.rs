@@ -1,6 +1,7 @@
 //! A client of all shards, each in this process or behind gRPC. It selects the shard of each key, calls several shards at once,
 //! and merges their responses.
 
+mod checked;
 mod connector;
 mod found_rows;
 mod frames;

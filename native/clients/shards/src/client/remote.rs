@@ -1,22 +1,23 @@
 //! A client of one shard behind gRPC.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use boundary_bench_http::{Address, DriverExecutor, Version, tls_connector};
 use boundary_bench_kernel::driver::Tokio;
+use boundary_bench_kernel::error::chain;
 use boundary_bench_kernel::socket::{CONNECT_TIMEOUT, KEEP_ALIVE_IDLE};
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result, api_key, response_limit};
 use futures_util::Stream;
 use prost::Message;
 use tonic::metadata::AsciiMetadataValue as Key;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Endpoint;
 use tonic::{Request, Response, Status};
 
 use super::ClientOptions;
+use super::checked::Checked;
 use super::connector::Connector;
 use super::frames::{self, Frames};
 use crate::aggregate::{Aggregate, Aggregation};
@@ -46,7 +47,7 @@ pub(super) struct Remote {
     key: Option<Key>,
     endpoint: Endpoint,
     connector: Connector,
-    channels: Box<[Channel]>,
+    channels: Box<[Checked]>,
     next: AtomicUsize,
     most_keys: usize,
     /// Bytes of one message, at most.
@@ -105,14 +106,10 @@ fn key_of(key: &str) -> Result<Key> {
 
 /// The endpoint of an address.
 fn endpoint_of(address: &Address) -> std::result::Result<Endpoint, String> {
-    let text = |error: &dyn std::error::Error| match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    };
     let url = address.url.to_string();
     // tonic refuses a connector that makes TLS itself for the scheme https; only the requests have it then.
-    let endpoint = Endpoint::from_shared(url.replacen("https://", "http://", 1)).map_err(|error| text(&error))?;
-    Ok(endpoint.origin(url.parse().map_err(|error| text(&error))?))
+    let endpoint = Endpoint::from_shared(url.replacen("https://", "http://", 1)).map_err(|error| chain(&error))?;
+    Ok(endpoint.origin(url.parse().map_err(|error| chain(&error))?))
 }
 
 /// The connector of an address, with its TLS settings.
@@ -155,11 +152,9 @@ impl Remote {
         let driven = endpoint.clone().executor(DriverExecutor(options.driver));
         for _ in 0..options.connections.max(1) {
             let connected = driven.connect_with_connector(connector.clone()).await;
-            let channel = connected.map_err(|error| {
-                let cause = std::error::Error::source(&error).map(|source| format!(" ({source})")).unwrap_or_default();
-                Error::Connection(format!("{name}: {error}{cause}; check that it runs"))
-            })?;
-            channels.push(channel);
+            let channel = connected
+                .map_err(|error| Error::Connection(format!("{name}: {}; check that it runs", chain(&error))))?;
+            channels.push(Checked(channel));
         }
         let mut remote = Self {
             name,
@@ -191,7 +186,7 @@ impl Remote {
     /// A client of the same shard over as many other connections, which tokio makes at their first use.
     pub(super) fn apart(&self) -> Self {
         let connector = Connector { driver: &Tokio, ..self.connector.clone() };
-        let channel = |_| self.endpoint.connect_with_connector_lazy(connector.clone());
+        let channel = |_| Checked(self.endpoint.connect_with_connector_lazy(connector.clone()));
         Self {
             name: self.name.clone(),
             key: self.key.clone(),
@@ -231,7 +226,7 @@ impl Remote {
         request
     }
 
-    fn client(&self) -> ShardServiceClient<Channel> {
+    fn client(&self) -> ShardServiceClient<Checked> {
         let client = ShardServiceClient::new(self.channels[self.turn()].clone());
         client.max_decoding_message_size(self.most_bytes).max_encoding_message_size(self.most_bytes)
     }

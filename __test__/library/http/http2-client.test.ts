@@ -1,0 +1,136 @@
+import { createServer, constants, type Http2Server, type ServerHttp2Stream, type ServerHttp2Session } from 'node:http2';
+import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
+
+import { HttpClient, type HttpResponse } from '../../../src/index.js';
+
+interface Server extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** Starts a server whose streams are given to `talk`. */
+async function serve(most: number, talk: (stream: ServerHttp2Stream, path: string) => void): Promise<Server> {
+  const server: Http2Server = createServer({ settings: { maxConcurrentStreams: most } });
+  const sessions = new Set<ServerHttp2Session>();
+  server.on('session', (session) => {
+    sessions.add(session);
+    session.on('error', () => {});
+  });
+  server.on('stream', (stream, headers) => {
+    stream.on('error', () => {});
+    talk(stream, headers[':path']!);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]: async () => {
+      for (const session of sessions) session.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function answer(stream: ServerHttp2Stream, body: string): void {
+  if (stream.destroyed) return;
+  stream.respond({ ':status': 200, 'set-cookie': ['a=1, x', 'b=2'] });
+  stream.end(body);
+}
+
+function burst(client: HttpClient, count: number): Promise<HttpResponse[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => client.request({ path: `/${index}` })));
+}
+
+const OPTIONS = { http2: true, timeoutMs: 20_000 } as const;
+
+describe('HttpClient over HTTP/2', () => {
+  it.each([1, 10, 50, 100, 128])('keeps a burst to the %i streams that the server takes', async (most) => {
+    for (const how of ['at once', 'connected', 'after a request']) {
+      const executed: string[] = [];
+      await using server = await serve(most, (stream, path) => {
+        setTimeout(() => {
+          executed.push(path);
+          answer(stream, path);
+        }, 2);
+      });
+      const isConnected = how === 'connected';
+      await using client = isConnected
+        ? await HttpClient.connect(server.url, OPTIONS)
+        : new HttpClient(server.url, OPTIONS);
+      if (how === 'after a request') await client.request({ path: '/first' });
+      executed.length = 0;
+      const texts = (await burst(client, 300)).map((response) => response.text());
+      expect(texts).toEqual(Array.from({ length: 300 }, (_, index) => `/${index}`));
+      expect(new Set(executed).size).toBe(300);
+      expect(executed).toHaveLength(300);
+    }
+  });
+
+  it('sends again what the server refused, and nothing else', async () => {
+    const seen = new Map<string, number>();
+    await using server = await serve(1000, (stream, path) => {
+      const count = (seen.get(path) ?? 0) + 1;
+      seen.set(path, count);
+      if (path === '/broken') stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+      else if (count === 1) stream.close(constants.NGHTTP2_REFUSED_STREAM);
+      else answer(stream, path);
+    });
+    await using client = new HttpClient(server.url, OPTIONS);
+    const [broken, responses] = await Promise.all([
+      client.request({ path: '/broken', body: 'x' }).catch((thrown: unknown) => thrown),
+      burst(client, 20),
+    ]);
+    expect(responses.map((response) => response.text())).toEqual(responses.map((_, index) => `/${index}`));
+    expect(broken).toMatchObject({ code: 'BB_CONNECTION', message: expect.stringContaining('INTERNAL_ERROR') });
+    expect(seen.get('/broken')).toBe(1);
+    expect(responses[0]!.getSetCookie()).toEqual(['a=1, x', 'b=2']);
+  });
+
+  it('sends again over another connection what the server excluded when it ended one', async () => {
+    let requests = 0;
+    await using server = await serve(1000, (stream, path) => {
+      requests += 1;
+      if (requests > 3) return answer(stream, path);
+      // The first stream is the last one that it processes.
+      if (requests === 3) stream.session!.goaway(constants.NGHTTP2_NO_ERROR, 1);
+      if (requests === 1) setTimeout(() => answer(stream, path), 20);
+    });
+    await using client = await HttpClient.connect(server.url, OPTIONS);
+    const texts = (await burst(client, 3)).map((response) => response.text());
+    expect(texts).toEqual(['/0', '/1', '/2']);
+    expect(requests).toBe(5);
+  });
+
+  it('goes on with those that wait when the first of them is given up', async () => {
+    const paths: string[] = [];
+    await using server = await serve(1, (stream, path) => {
+      paths.push(path);
+      if (path !== '/head') answer(stream, path);
+    });
+    await using client = await HttpClient.connect(server.url, OPTIONS);
+    const controller = new AbortController();
+    const head = client.request({ path: '/head' }, { timeoutMs: 100 });
+    const aborted = client.request({ path: '/aborted' }, { signal: controller.signal });
+    const refused = client.request({ path: '/<' });
+    const outcomes = Promise.allSettled([head, aborted, refused]);
+    const others = burst(client, 5);
+    controller.abort();
+    expect((await others).map((response) => response.status)).toEqual([200, 200, 200, 200, 200]);
+    const codes = (await outcomes).map((outcome) => (outcome as { reason?: { code: string } }).reason?.code);
+    expect(codes).toEqual(['BB_TIMEOUT', 'BB_ABORTED', 'BB_INVALID_ARGUMENT']);
+    expect(paths).not.toContain('/<');
+  });
+
+  it('names a server that speaks HTTP/1.1 alone', async () => {
+    const server = createSocketServer((socket: Socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n'));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const expected = { code: 'BB_UNSUPPORTED', message: expect.stringContaining('HTTP/1.1 400 Bad Request') };
+    await using client = new HttpClient(url, OPTIONS);
+    await expect(client.request({ path: '/' })).rejects.toMatchObject(expected);
+    await expect(HttpClient.connect(url, OPTIONS)).rejects.toMatchObject(expected);
+    await new Promise((resolve) => server.close(resolve));
+  });
+});
