@@ -20,7 +20,10 @@ import { importPackage, optionalVersion } from './optional-package.js';
 
 const { createConnection } = await importPackage('mysql2/promise', () => import('mysql2/promise'));
 /** Only `mysql2` itself is known to have it, and only its default export shows it to `import`: it is a getter in CommonJS. */
-const { TypedParameter } = await importPackage<Partial<typeof import('mysql2')>>('mysql2', async () => (await import('mysql2')).default);
+const { TypedParameter } = await importPackage<Partial<typeof import('mysql2')>>(
+  'mysql2',
+  async () => (await import('mysql2')).default,
+);
 
 /** Parameter values of the family's statements. */
 type Values = (string | number | boolean)[];

@@ -343,9 +343,7 @@ async function failAll(
   for (const planned of cells) {
     if (session.signal.aborted) return;
     const reason = lost.reasonFor(planned);
-    await (reason === undefined
-      ? fail(session, lost, planned, error)
-      : deliver(session, lostRecord(planned, reason)));
+    await (reason === undefined ? fail(session, lost, planned, error) : deliver(session, lostRecord(planned, reason)));
   }
 }
 

@@ -3,7 +3,14 @@ import { invalidArgument } from '../../errors.js';
 import type { ParameterInput } from '../../library/engine/parameters.js';
 import type { PlannedRequests } from '../requests/grid.js';
 import { keyOf, kOf, type Sbtest, sbtestOf, SqlSums, TEXT_LENGTH, textOf, type User, userOf } from './data.js';
-import { type AnswerKind, type ParameterKind, SQL_MATRIX, type SqlWorkload, type Step, type TableEntry } from './matrix.js';
+import {
+  type AnswerKind,
+  type ParameterKind,
+  SQL_MATRIX,
+  type SqlWorkload,
+  type Step,
+  type TableEntry,
+} from './matrix.js';
 
 const { rangeRows: RANGE_ROWS } = SQL_MATRIX;
 
@@ -107,8 +114,7 @@ export class SqlPlan {
   /** The rows of the table before a sample. */
   contents(): readonly TableRow[] {
     if (this.table === undefined || this.startsEmpty) return [];
-    const rowOf: (id: number) => TableRow =
-      this.workload.table === 'users' ? userOf : (id) => sbtestOf(id, this.#rows);
+    const rowOf: (id: number) => TableRow = this.workload.table === 'users' ? userOf : (id) => sbtestOf(id, this.#rows);
     return Array.from({ length: this.#rows }, (_, index) => rowOf(index + 1));
   }
 

@@ -65,7 +65,10 @@ export function requester(work: SqlWork, connection: SqlConnection): SqlRequeste
     request: (index) => (last = request(work, connection, index, state)),
     answers: (index) => (last = answers(work, connection, index, state)) as ReturnType<SqlRequester['answers']>,
     close: async () => {
-      const isIdle = await Promise.race([Promise.allSettled([last]), delay(LAST_REQUEST_MS, undefined, { ref: false })]);
+      const isIdle = await Promise.race([
+        Promise.allSettled([last]),
+        delay(LAST_REQUEST_MS, undefined, { ref: false }),
+      ]);
       // Not every server ends the transaction of a connection that is closed.
       if (state.isOpen && isIdle !== undefined) await connection.request(ROLLBACK).catch(() => {});
       await connection.close();
@@ -112,12 +115,7 @@ function stepsOf(plan: SqlPlan, table: string, from: number, to: number): SqlSte
   return steps;
 }
 
-async function request(
-  work: SqlWork,
-  connection: SqlConnection,
-  index: number,
-  state: RequesterState,
-): Promise<void> {
+async function request(work: SqlWork, connection: SqlConnection, index: number, state: RequesterState): Promise<void> {
   const { planned, plan, table } = work;
   const { cell } = planned;
   const sums = work.sums();

@@ -2,7 +2,7 @@
 //!
 //! Each thread has one connection. On the lane `call` each statement waits for the answer to the one before; on the lane
 //! `batch` all statements of a request are sent before their answers are read, in the same order. Readers add up every value
-//! within the timed part. The tables of writers are made anew before each sample and summed by the server after it, untimed.
+//! within the timed part. The tables of writers are made anew before each sample and read and added up after it, untimed.
 
 mod data;
 mod mysql_async_crate;
