@@ -10,6 +10,10 @@ interface Part {
   engines?: Record<string, unknown>;
 }
 
+interface SqlSteps {
+  steps: Record<string, unknown>[];
+}
+
 function read(path: string): unknown {
   return JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'));
 }
@@ -30,6 +34,11 @@ describe('bench/matrix.json', () => {
     const other = structuredClone(matrix);
     other.families['sql']!.lanes[0]!.side = 'native';
     expect(isValid(other)).toBe(false);
+    const guessed = structuredClone(matrix) as unknown as {
+      families: { sql: { workloads: Record<string, SqlSteps> } };
+    };
+    delete guessed.families.sql.workloads['count']!.steps[0]!['answers'];
+    expect(isValid(guessed), 'a step that does not say what it answers').toBe(false);
     const copied = structuredClone(matrix);
     Object.assign(copied.families['measurements']!.lanes[0]!, { engine: 'memory' });
     expect(isValid(copied), 'a lane of all engines that names one').toBe(false);

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { appendFile, mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -292,6 +294,70 @@ describe("a cell that its server can't serve", () => {
     expect(finished.records[1]).toMatchObject({ outcome: 'skipped', reason: 'the adder has no backwards' });
     expect(finished.records[2]).toMatchObject({ outcome: 'failed', error: { code: 'BB_STUCK' } });
     expect(finished.records[3]).toMatchObject({ outcome: 'completed' });
+  });
+});
+
+describe('a named server that ends', () => {
+  /** The sums with a server, which a cell reaches and which ends with the cell `ending`. */
+  async function served(ending: string): Promise<{ family: Family; port: number; reached: () => number }> {
+    const server = createServer((socket) => socket.end()).unref();
+    const port = await new Promise<number>((done) => {
+      server.listen(0, '127.0.0.1', () => done((server.address() as AddressInfo).port));
+    });
+    const sums = sumFamily({ broken: { [ending]: 'throw' } });
+    let reached = 0;
+    const family: Family = {
+      ...sums,
+      reach: async () => {
+        reached += 1;
+        await once(connect(port, '127.0.0.1'), 'connect');
+      },
+      open: async (...args) => {
+        const family = await sums.open(...args);
+        return {
+          ...family,
+          openCell: async (planned) => {
+            if (planned.cell.id === ending) server.close();
+            return family.openCell(planned);
+          },
+        };
+      },
+    };
+    return { family, port, reached: () => reached };
+  }
+
+  it('is told once, skips the cells that are left, and has them measured by a resumed run', async () => {
+    const { family, port } = await served(TYPED_BACK);
+    const events: RunEvent[] = [];
+    const { run: finished } = await start({ families: [family], onEvent: (event) => events.push(event) });
+    expect(outcomes(finished.records)).toEqual({
+      [TYPED]: 'completed',
+      [TYPED_BACK]: 'failed',
+      [BOXED]: 'skipped',
+      [BOXED_BACK]: 'skipped',
+      [SIDEWAYS]: 'skipped',
+    });
+    const reason = `the server of arrays has not been usable since ${TYPED_BACK} failed: connect ECONNREFUSED 127.0.0.1:${port}`;
+    expect(finished.records.slice(2, 4)).toMatchObject(Array(2).fill({ reason, serverEnded: true }));
+    expect(finished.records[4]).not.toHaveProperty('serverEnded');
+    const warnings = events.filter(({ type }) => type === 'warning');
+    expect(warnings).toEqual([expect.objectContaining({ message: expect.stringContaining('is skipped') })]);
+    expect(await readRun(join(directory, 'run.json'))).toEqual(finished);
+    const { run: resumed } = await start({ resume: true });
+    expect(outcomes(resumed.records)).toMatchObject({
+      [TYPED_BACK]: 'completed',
+      [BOXED]: 'completed',
+      [BOXED_BACK]: 'completed',
+      [SIDEWAYS]: 'skipped',
+    });
+  });
+
+  it('is asked again after a cell has failed, and its cells go on if it answers', async () => {
+    const { family, reached } = await served('none');
+    const broken = { ...family, open: sumFamily({ broken: { [TYPED]: 'throw' } }).open };
+    const { run: finished } = await start({ families: [broken] });
+    expect(finished.records.filter(({ outcome }) => outcome === 'completed')).toHaveLength(3);
+    expect(reached()).toBe(2);
   });
 });
 

@@ -15,9 +15,15 @@ import {
   type JsSqlConnection,
   type JsSqlRequest,
 } from './js-sql-client.js';
-import { importPackage } from './optional-package.js';
+import { BoundaryError, UNSUPPORTED } from '../errors.js';
+import { importPackage, optionalVersion } from './optional-package.js';
 
-const { createConnection, TypedParameter } = await importPackage('mysql2/promise', () => import('mysql2/promise'));
+const { createConnection } = await importPackage('mysql2/promise', () => import('mysql2/promise'));
+/** Only `mysql2` itself is known to have it, and only its default export shows it to `import`: it is a getter in CommonJS. */
+const { TypedParameter } = await importPackage<Partial<typeof import('mysql2')>>(
+  'mysql2',
+  async () => (await import('mysql2')).default,
+);
 
 /** Parameter values of the family's statements. */
 type Values = (string | number | boolean)[];
@@ -25,12 +31,18 @@ type Values = (string | number | boolean)[];
 /** A parameter with its type, where it is an integer of 32 bits. */
 function typed(value: unknown): Values[number] | TypedParameterValue {
   return Number.isInteger(value) && (value as number) === ((value as number) | 0)
-    ? TypedParameter.INT(value as number)
+    ? TypedParameter!.INT(value as number)
     : (value as Values[number]);
 }
 
 export const mysql2: JsSqlClient = {
   connect: async (url, setting, typesIntegers = false) => {
+    if (typesIntegers && TypedParameter === undefined) {
+      throw new BoundaryError(
+        UNSUPPORTED,
+        `mysql2 ${optionalVersion('mysql2')} can't say the type of an integer, and the server finds an INT by no other type`,
+      );
+    }
     const connection = await createConnection({
       ...connectionOptions(url),
       charset: parseSqlUrl(url).collation.toUpperCase(),

@@ -173,6 +173,8 @@ export interface FailedRecord extends Cell {
 export interface SkippedRecord extends Cell {
   readonly outcome: 'skipped';
   readonly reason: string;
+  /** Whether the server had ended during the run: a resumed run measures the cell then. */
+  readonly serverEnded?: boolean;
 }
 
 /** A cell with its outcome. */

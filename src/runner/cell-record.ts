@@ -29,6 +29,16 @@ export function unmeasuredRecord({ cell }: PlannedCell, thrown: unknown): RunRec
     : { ...cell, outcome: 'failed', error: { code, message } };
 }
 
+/** The record of a cell whose server has ended before it could be measured. */
+export function lostRecord({ cell }: PlannedCell, reason: string): RunRecord {
+  return { ...cell, outcome: 'skipped', reason, serverEnded: true };
+}
+
+/** Whether a resumed run measures the cell of a record again. */
+export function isTriedAgain(record: RunRecord): boolean {
+  return record.outcome === 'failed' || (record.outcome === 'skipped' && record.serverEnded === true);
+}
+
 function mergedLatency(histograms: readonly (string | undefined)[]): Latency | undefined {
   return LatencyHistogram.merged(histograms.filter((text) => text !== undefined))?.summary();
 }

@@ -8,12 +8,13 @@ import type { OpenFamily, PlannedCell, Family } from '../families/workload.js';
 import { sumOf } from '../stats/sum.js';
 import { ratesOf } from '../stats/summary.js';
 import { BoundaryError, toBoundaryError } from '../errors.js';
-import { completedRecord, unmeasuredRecord } from './cell-record.js';
+import { completedRecord, isTriedAgain, lostRecord, unmeasuredRecord } from './cell-record.js';
 import type { RunListener } from './events.js';
 import { type CollectGarbage, exposedCollector } from '../collect-garbage.js';
 import { measureInFork } from './fork.js';
 import type { ForkResult, ForkStep } from './fork-message.js';
 import { GarbageBetween } from './garbage-collection.js';
+import { LostServers } from './lost-servers.js';
 import { type Instruments, measureFork } from './measure-fork.js';
 import { type FamilyPlan, planRun } from './plan.js';
 import { type ResourceReader, nodeResources } from './resources.js';
@@ -29,8 +30,8 @@ export interface RunOptions extends RunRequest {
   /** The directory of the result files. Default: `results/runs/<UTC time>`. */
   readonly directory?: string | undefined;
   /**
-   * Whether to resume the run in `directory`: cells that completed or were skipped are kept, cells that failed are tried again,
-   * and options that the request leaves out are as at the start of the run.
+   * Whether to resume the run in `directory`: cells that completed or were skipped are kept, cells that failed, or whose server had
+   * ended, are tried again, and options that the request leaves out are as at the start of the run.
    */
   readonly resume?: boolean | undefined;
   /** The build information of the native addon; absent if it is not built. */
@@ -147,7 +148,7 @@ async function sessionIn(options: RunOptions, resumed: RunDirectory | undefined)
     build: options.build,
   });
   if (resumed !== undefined) requireSameHost(resumed.context, context);
-  const kept = [...(resumed?.records.values() ?? [])].filter(({ outcome }) => outcome !== 'failed');
+  const kept = [...(resumed?.records.values() ?? [])].filter((record) => !isTriedAgain(record));
   const done = new Set(kept.map(({ id }) => id));
   await reachServers(plans, done);
   const directory = resumed ?? (await RunDirectory.create(options.directory, context));
@@ -197,11 +198,12 @@ async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> 
   const left = cells.filter((planned) => !isDone(session, planned));
   if (left.length === 0) return;
   session.emit({ type: 'family-opening', family: family.name });
+  const lost = new LostServers(plan, session.signal);
   let open: OpenFamily;
   try {
     open = await family.open(options, left);
   } catch (error) {
-    return failAll(session, left, error);
+    return failAll(session, lost, left, error);
   }
   try {
     let versions: Readonly<Record<string, string>>;
@@ -212,7 +214,7 @@ async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> 
       networks = await open.networks?.();
       adaptations = await open.adaptations?.();
     } catch (error) {
-      return await failAll(session, left, error);
+      return await failAll(session, lost, left, error);
     }
     const { directory, ownContext } = session;
     const context = withVersions(directory.context, versions, ownContext);
@@ -223,7 +225,7 @@ async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> 
     });
     const measure = measurer(session, plan, open);
     for (const group of groupBy(left, (planned) => planned.group)) {
-      if (!session.signal.aborted) await measureGroup(session, measure, group);
+      if (!session.signal.aborted) await measureGroup(session, lost, measure, group);
     }
   } finally {
     await closeFamily(session, family, open);
@@ -273,7 +275,12 @@ interface Entry {
 }
 
 /** Measures the cells of a group in rounds, each cell once a round, in an order that changes from round to round. */
-async function measureGroup(session: Session, measure: Measure, group: readonly PlannedCell[]): Promise<void> {
+async function measureGroup(
+  session: Session,
+  lost: LostServers,
+  measure: Measure,
+  group: readonly PlannedCell[],
+): Promise<void> {
   const { directory, forks, signal } = session;
   const entries = group.map((planned): Entry => {
     return { planned, forks: directory.forksOf(planned.cell.id), isOver: false };
@@ -282,7 +289,7 @@ async function measureGroup(session: Session, measure: Measure, group: readonly 
     for (const entry of orderOf(entries, round)) {
       if (signal.aborted) return;
       // A resumed run has measured the first rounds of some cells.
-      if (!entry.isOver && entry.forks.length <= round) await measureOnce(session, measure, entry);
+      if (!entry.isOver && entry.forks.length <= round) await measureOnce(session, lost, measure, entry);
       if (!entry.isOver && entry.forks.length >= forksOf(forks, entry.forks[0]?.samples)) {
         entry.isOver = true;
         await deliver(session, completedRecord(entry.planned, entry.forks));
@@ -291,8 +298,13 @@ async function measureGroup(session: Session, measure: Measure, group: readonly 
   }
 }
 
-async function measureOnce(session: Session, measure: Measure, entry: Entry): Promise<void> {
+async function measureOnce(session: Session, lost: LostServers, measure: Measure, entry: Entry): Promise<void> {
   const { planned, forks } = entry;
+  const reason = lost.reasonFor(planned);
+  if (reason !== undefined) {
+    entry.isOver = true;
+    return deliver(session, lostRecord(planned, reason));
+  }
   const { cell } = planned;
   const { emit, signal, directory } = session;
   const fork = forks.length + 1;
@@ -308,15 +320,31 @@ async function measureOnce(session: Session, measure: Measure, entry: Entry): Pr
   } catch (error) {
     if (signal.aborted) return;
     entry.isOver = true;
-    return deliver(session, unmeasuredRecord(planned, error));
+    return fail(session, lost, planned, error);
   }
   forks.push(measured);
   await directory.appendFork(measured);
 }
 
-async function failAll(session: Session, cells: readonly PlannedCell[], error: unknown): Promise<void> {
-  if (session.signal.aborted) return;
-  for (const planned of cells) await deliver(session, unmeasuredRecord(planned, error));
+/** Records what went wrong with a cell, and looks whether its server still answers. */
+async function fail(session: Session, lost: LostServers, planned: PlannedCell, error: unknown): Promise<void> {
+  const record = unmeasuredRecord(planned, error);
+  await deliver(session, record);
+  const message = record.outcome === 'failed' ? await lost.look(planned) : undefined;
+  if (message !== undefined) session.emit({ type: 'warning', message });
+}
+
+async function failAll(
+  session: Session,
+  lost: LostServers,
+  cells: readonly PlannedCell[],
+  error: unknown,
+): Promise<void> {
+  for (const planned of cells) {
+    if (session.signal.aborted) return;
+    const reason = lost.reasonFor(planned);
+    await (reason === undefined ? fail(session, lost, planned, error) : deliver(session, lostRecord(planned, reason)));
+  }
 }
 
 async function deliver({ directory, done, planned, emit }: Session, record: RunRecord): Promise<void> {

@@ -1,20 +1,28 @@
 /** The family on a server that has a part of the dialect of MySQL. */
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { type BoundaryError, connect, RowInserter, SqlClient, SqlType, TableDefinition } from '../../../src/index.js';
+import { connect, RowInserter, SqlClient, SqlType, TableDefinition } from '../../../src/index.js';
 import { mariadb } from '../../../src/clients/mariadb.js';
 import { mysql2 } from '../../../src/clients/mysql2.js';
 import { sqlFamily } from '../../../src/families/sql/family.js';
 import type { PlannedRequests } from '../../../src/families/requests/grid.js';
+import { run, type RunResult } from '../../../src/runner/run.js';
+import type { CellFilters } from '../../../src/runner/filters.js';
 import { type PartialMysql, startPartialMysql } from '../../library/sql/partial-mysql.js';
-import { startMysql } from '../../mysql-server.js';
+import { inDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 import { sampleCells, stopwatch } from '../sampled-cells.js';
 
-/** Workloads with every kind of parameter and table of the family; a table with rows takes long to fill where it is not loaded whole. */
+/** Workloads with every kind of parameter and table of the family. */
 const WORKLOADS: ReadonlySet<string> = new Set(['insert', 'insert_multi_values', 'select_pk', 'oltp_point_select']);
 
-/** The workloads of the crate `mysql_async` whose statements have integers in their conditions. */
+/** Workloads that fill a table before each sample, which takes long where it is not loaded whole: one cell a side of each. */
+const REFILLED: ReadonlySet<string> = new Set(['update_where', 'oltp_read_write']);
+
+/** The workloads whose prepared statements have integers in their conditions. */
 const WITH_KEYS = /^(select_pk|oltp_point_select)$/;
 
 describe.skipIf(lacks('mysql'))('a server with a part of the dialect', () => {
@@ -29,44 +37,139 @@ describe.skipIf(lacks('mysql'))('a server with a part of the dialect', () => {
     await real.stop();
   });
 
-  const optionsOf = (url: string) => ({
+  const optionsOf = (url: string, threads = 1) => ({
     rows: 0,
     workers: 1,
     engines: { mysql: url },
     operations: 24,
-    threads: [2],
+    threads: [threads],
     batch: [1],
   });
 
+  const cellsOf = (options: ReturnType<typeof optionsOf>): PlannedRequests[] =>
+    (sqlFamily.plan(options) as readonly PlannedRequests[]).filter(
+      ({ cell, client, setting, askedBy, skip }) =>
+        (WORKLOADS.has(cell.workload) ||
+          (REFILLED.has(cell.workload) && setting === undefined && (client === undefined || client === 'mysql2'))) &&
+        askedBy === undefined &&
+        skip === undefined,
+    );
+
   test('runs every statement of every side, and the run says what was done otherwise', async () => {
     const options = optionsOf(server.url);
-    const cells = (sqlFamily.plan(options) as readonly PlannedRequests[]).filter(
-      ({ cell, askedBy, skip }) => WORKLOADS.has(cell.workload) && askedBy === undefined && skip === undefined,
-    );
+    const cells = cellsOf(options);
     expect(new Set(cells.map(({ cell, client }) => client ?? cell.side))).toEqual(
       new Set(['rust', 'mysql_async', 'napi', 'mysql2', 'mariadb']),
     );
-    const isWrong = (planned: (typeof cells)[number]): boolean =>
-      planned.client === 'mysql_async' && WITH_KEYS.test(planned.cell.workload);
+    const isUnserved = ({ client, cell }: PlannedRequests): boolean =>
+      client === 'mysql_async' && WITH_KEYS.test(cell.workload);
     const family = await sqlFamily.open(options, cells);
     expect(await family.adaptations!()).toEqual({
       mysql: [expect.stringContaining('DELETE FROM'), expect.stringContaining('TypedParameter.INT')],
     });
-    // What the server answers wrongly, which the crate has no way around: wrong sums, or an error that follows from a wrong answer.
-    for (const planned of cells.filter(isWrong)) {
-      const cell = await family.openCell(planned);
-      const outcome = await cell.sample(stopwatch, new AbortController().signal).then(
-        ({ rows, sums }) => ({ rows, sums }),
-        (thrown: unknown) => (thrown as BoundaryError).code,
-      );
-      expect(outcome, planned.cell.id).not.toEqual({ rows: cell.expected.rows, sums: cell.expected.sums });
-      expect(['BB_ENGINE', 'object'], planned.cell.id).toContain(typeof outcome === 'object' ? 'object' : outcome);
-      await cell.close();
+    for (const planned of cells.filter(isUnserved)) {
+      await expect(family.openCell(planned), planned.cell.id).rejects.toMatchObject({
+        code: 'BB_UNSUPPORTED',
+        message: expect.stringContaining('the crate mysql_async sends integers as BIGINT alone'),
+      });
     }
     await sampleCells(
       family,
-      cells.filter((planned) => !isWrong(planned)),
+      cells.filter((planned) => !isUnserved(planned)),
     );
+    expect(server.leftOpen()).toBe(0);
+  }, 300_000);
+
+  test('cells of two connections with transactions are skipped where the server has one transaction', async () => {
+    const options = optionsOf(server.url, 2);
+    const cells = cellsOf(options).filter(({ client }) => client !== 'mysql_async');
+    const family = await sqlFamily.open(options, cells);
+    const isUnserved = ({ cell }: PlannedRequests): boolean => ['insert', 'oltp_read_write'].includes(cell.workload);
+    const unserved = cells.filter(isUnserved);
+    expect(unserved.map(({ cell }) => cell.side)).toEqual(expect.arrayContaining(['rust', 'napi', 'js']));
+    for (const planned of unserved) {
+      await expect(family.openCell(planned), planned.cell.id).rejects.toMatchObject({
+        code: 'BB_UNSUPPORTED',
+        message: expect.stringContaining('--threads 1'),
+      });
+    }
+    await sampleCells(
+      family,
+      cells.filter(({ cell }) => cell.workload === 'update_where'),
+    );
+  }, 300_000);
+
+  test('a cell that fails in a transaction ends it before its connection is closed', async () => {
+    const options = { ...optionsOf(server.url), batch: [1, 8] };
+    const cells = (sqlFamily.plan(options) as readonly PlannedRequests[]).filter(
+      ({ cell, client, setting, askedBy, skip }) =>
+        ['insert', 'oltp_write_only'].includes(cell.workload) &&
+        client !== 'mysql_async' &&
+        setting === undefined &&
+        askedBy === undefined &&
+        skip === undefined,
+    );
+    expect(cells.length).toBeGreaterThan(10);
+    const family = await sqlFamily.open(options, cells);
+    await using admin = await SqlClient.connect(inDatabase(real.url, 'boundary_bench'));
+    const left = server.leftOpen();
+    for (const planned of cells) {
+      const cell = await family.openCell(planned);
+      const [named] = (await admin.query('SHOW TABLES')).rows();
+      const table = Object.values(named!)[0] as string;
+      // The third statement of a transaction, or row of a sample, is refused.
+      const refused = planned.cell.workload === 'insert' ? 'INSERT' : 'DELETE';
+      await admin.query(
+        `CREATE TRIGGER refused BEFORE ${refused} ON ${table} FOR EACH ROW ` +
+          `IF ${refused === 'INSERT' ? 'NEW.id = 3' : "USER() <> ''"} THEN SIGNAL SQLSTATE '45000'; END IF`,
+      );
+      await expect(cell.sample(stopwatch, new AbortController().signal), planned.cell.id).rejects.toMatchObject({});
+      await cell.close();
+      expect(server.leftOpen() - left, planned.cell.id).toBe(0);
+    }
+    await family.close();
+  }, 300_000);
+
+  test('a table that is not as it was filled is filled again before its cell begins', async () => {
+    const keeping = await startPartialMysql(real.url, { keepsRow: true });
+    const options = optionsOf(keeping.url);
+    const cells = (sqlFamily.plan(options) as readonly PlannedRequests[]).filter(
+      ({ cell, client, askedBy }) =>
+        ['count', 'update_range'].includes(cell.workload) && client !== 'mysql_async' && askedBy === undefined,
+    );
+    expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
+    await sampleCells(await sqlFamily.open(options, cells), cells);
+    keeping.close();
+  }, 300_000);
+
+  test('a run completes, in processes of their own', async () => {
+    const { run: finished } = await runIn(server.url, { workload: ['select_pk', 'insert'], lane: ['call'] });
+    const outcomes = new Map(finished.records.map((record) => [record.id, record]));
+    for (const [id, record] of outcomes) {
+      const isUnserved = id.includes('/mysql_async/') && record.workload === 'select_pk';
+      expect({ id, outcome: record.outcome }).toEqual({ id, outcome: isUnserved ? 'skipped' : 'completed' });
+    }
+    expect(outcomes.has('sql/select_pk/call/js/mysql/mysql2/t1/b1')).toBe(true);
+  }, 300_000);
+
+  test('a server that ends is told once, and the rest of the cells is skipped; a resumed run measures them', async () => {
+    const mortal = await startPartialMysql(real.url, { endsAt: /^SELECT SUM\(k\)/ });
+    const warnings: string[] = [];
+    const filters = { workload: ['oltp_read_only'], side: ['napi', 'js'], lane: ['call'] };
+    const { run: finished, directory } = await runIn(mortal.url, filters, { onWarning: (text) => warnings.push(text) });
+    const [first, ...rest] = finished.records;
+    expect(first).toMatchObject({ outcome: 'failed' });
+    expect(rest.length).toBeGreaterThan(2);
+    for (const record of rest) {
+      const reason = expect.stringMatching(
+        new RegExp(`^the server of mysql has not been usable since ${first!.id} failed`),
+      );
+      expect(record).toMatchObject({ outcome: 'skipped', serverEnded: true, reason });
+    }
+    expect(warnings).toEqual([expect.stringContaining('the rest of its cells is skipped')]);
+    await using reborn = await startPartialMysql(real.url, { port: Number(new URL(mortal.url).port) });
+    const { run: resumed } = await runIn(reborn.url, filters, { directory, resume: true });
+    expect(resumed.records.map(({ outcome }) => outcome)).toEqual(finished.records.map(() => 'completed'));
   }, 300_000);
 
   test('a server with the whole dialect is asked for nothing else', async () => {
@@ -113,3 +216,27 @@ describe.skipIf(lacks('mysql'))('a server with a part of the dialect', () => {
     await connection.dropTable(table.name);
   });
 });
+
+/** A short run of the family on a server, at one connection. */
+async function runIn(
+  url: string,
+  filters: CellFilters,
+  { directory, resume, onWarning }: { directory?: string; resume?: true; onWarning?: (text: string) => void } = {},
+): Promise<RunResult> {
+  return run({
+    families: [sqlFamily],
+    engines: { mysql: url },
+    filters,
+    directory: directory ?? join(await mkdtemp(join(tmpdir(), 'boundary-bench-')), 'out'),
+    resume,
+    operations: 24,
+    threads: [1],
+    batch: [1],
+    forks: 1,
+    samples: 1,
+    timeBudgetSeconds: 0,
+    onEvent: (event) => {
+      if (event.type === 'warning') onWarning?.(event.message);
+    },
+  });
+}

@@ -1,3 +1,6 @@
+import { mkdtemp, readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { addon } from '../../../src/addon.js';
@@ -5,6 +8,7 @@ import { SqlClient } from '../../../src/index.js';
 import { mysql2 } from '../../../src/clients/mysql2.js';
 import { parseSqlUrl } from '../../../src/clients/js-sql-client.js';
 import { sqlFamily } from '../../../src/families/sql/family.js';
+import { run } from '../../../src/runner/run.js';
 import { verifyChecksum } from '../../../src/families/verify-checksum.js';
 import { inDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
@@ -147,6 +151,48 @@ describe.skipIf(lacks('mysql'))('the family sql', () => {
     } finally {
       await connection.close();
     }
+  });
+
+  test('the cells do their work on a server in the mode ANSI', async () => {
+    await using admin = await SqlClient.connect(url);
+    const [before] = (await admin.query('SELECT @@GLOBAL.sql_mode AS mode')).rows();
+    await admin.query("SET GLOBAL sql_mode = 'ANSI'");
+    try {
+      const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 20, threads: [2], batch: [1] };
+      const cells = sqlFamily
+        .plan(options)
+        .filter(({ cell, askedBy }) => cell.driver === undefined && askedBy === undefined)
+        .filter(({ cell }) => ['select_range', 'update_where', 'insert', 'oltp_read_write'].includes(cell.workload));
+      await sampleCells(await sqlFamily.open(options, cells), cells);
+    } finally {
+      await admin.query(`SET GLOBAL sql_mode = '${String(before!['mode'])}'`);
+    }
+  }, 120_000);
+
+  test.each([
+    ['nothing', 'USAGE ON *.*', 'CREATE DATABASE'],
+    ['no table', 'SELECT, INSERT ON test.*', 'CREATE TABLE'],
+    ['no index', 'SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON test.*', 'CREATE INDEX'],
+    ['no row', 'SELECT, UPDATE, DELETE, CREATE, DROP, INDEX ON test.*', 'INSERT INTO'],
+    ['no deletion', 'SELECT, INSERT, UPDATE, CREATE, DROP, INDEX ON test.*', 'DELETE FROM'],
+  ])('a run by a user who may create %s ends before its first cell, by one error', async (name, granted, statement) => {
+    await using admin = await SqlClient.connect(url);
+    await admin.query("CREATE OR REPLACE USER 'lowly'@'%' IDENTIFIED BY 'secret'");
+    await admin.query(`GRANT ${granted} TO 'lowly'@'%'`);
+    const own = new URL(url);
+    own.username = 'lowly';
+    own.password = 'secret';
+    if (name === 'nothing') own.pathname = '/';
+    const directory = join(await mkdtemp(join(tmpdir(), 'boundary-bench-')), 'out');
+    const asked = { families: [sqlFamily], engines: { mysql: own.href }, directory, filters: { workload: ['count'] } };
+    await expect(run(asked)).rejects.toMatchObject({
+      code: 'BB_SERVER_UNUSABLE',
+      message: expect.stringContaining(`the server refuses ${statement}`),
+      hint: expect.stringContaining('Grant the user'),
+    });
+    await expect(readdir(directory)).rejects.toMatchObject({ code: 'ENOENT' });
+    const tables = await admin.query('SHOW TABLES');
+    expect(tables.rows()).toEqual([]);
   });
 
   test('what the two languages expect is the same', async () => {

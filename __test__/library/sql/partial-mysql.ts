@@ -2,7 +2,7 @@
  * A server of the MySQL wire with a part of the dialect: a real server, in front of which the statements and values that the other
  * server can't take are replaced. What it refuses, and with which error, is what AxiomDB 0.1.0 refuses.
  */
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 import { packet } from './scripted-mysql.js';
 
@@ -13,6 +13,11 @@ const COLLATIONS: ReadonlySet<number> = new Set([8, 33, 45, 46, 47, 63, 83, 255]
 
 /** Statements that it refuses, with the number of its error. */
 const REFUSED: readonly (readonly [statement: RegExp, error: number])[] = [
+  [/SUM\(active\)/, 1292],
+  [/(?:SUM|MAX|MIN|AVG)\((?:CASE|LENGTH|CAST)\b/, 1105],
+  [/COALESCE\(SUM/, 1235],
+  [/\bLEFT\(| AS SIGNED\)|CAST\(active /, 1064],
+  [/^CREATE DATABASE IF NOT EXISTS /, 1064],
   [/^TRUNCATE TABLE /, 1235],
   [/^CREATE TABLE [^]*,\s*KEY /, 1064],
   [/^REPLACE |^SHOW CREATE TABLE | ON DUPLICATE KEY | ENGINE=/, 1064],
@@ -38,28 +43,62 @@ const BYTES_OF: ReadonlyMap<number, number> = new Map([
   [LONGLONG, 8],
 ]);
 
-export interface PartialMysql {
+export interface PartialMysql extends AsyncDisposable {
   readonly url: string;
   /** The collations that clients have said, by their numbers. */
   readonly collations: ReadonlySet<number>;
+  /** How many connections were closed in the transaction that they had begun. */
+  readonly leftOpen: () => number;
   close(): void;
 }
 
+/** What a server does otherwise, beside its dialect. */
+export interface PartialOptions {
+  /** A statement, given as text or prepared, at which the server ends. */
+  readonly endsAt?: RegExp;
+  /** Whether a new table of users has a row of an earlier table. */
+  readonly keepsRow?: boolean;
+  /** Its port; absent: any. */
+  readonly port?: number;
+}
+
+/** What the connections of a server share. */
+interface Shared extends PartialOptions {
+  /** The connection that is in the only transaction of the server. It stays open when that connection is closed. */
+  transaction: Session | undefined;
+  end(): void;
+}
+
 /** Starts it in front of the server at a URL. */
-export async function startPartialMysql(url: string): Promise<PartialMysql> {
+export async function startPartialMysql(url: string, options: PartialOptions = {}): Promise<PartialMysql> {
   const { hostname, port } = new URL(url);
   const collations = new Set<number>();
+  const sockets = new Set<Socket>();
+  let leftOpen = 0;
+  const shared: Shared = {
+    ...options,
+    transaction: undefined,
+    end: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
   const server = createServer((client) => {
     const behind = connect(Number(port), hostname);
+    sockets.add(client);
     client.on('error', () => behind.destroy());
     behind.on('error', () => client.destroy());
-    client.on('close', () => behind.destroy());
+    client.on('close', () => {
+      sockets.delete(client);
+      behind.destroy();
+      if (shared.transaction === session) leftOpen += 1;
+    });
     behind.on('close', () => client.destroy());
     let isGreeted = false;
     /** Whether the client has sent its login, and the server its answer to that. */
     let hasSaid = false;
     let isIn = false;
-    const session = new Session();
+    const session = new Session(shared);
     behind.on(
       'data',
       packetsOf((bytes) => {
@@ -82,10 +121,11 @@ export async function startPartialMysql(url: string): Promise<PartialMysql> {
       }),
     );
   });
-  await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
+  await new Promise<void>((done) => void server.listen(options.port ?? 0, '127.0.0.1', done));
   const own = new URL(url);
   own.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { url: own.href, collations, close: () => void server.close() };
+  const close = (): void => void server.close();
+  return { url: own.href, collations, leftOpen: () => leftOpen, close, [Symbol.asyncDispose]: async () => close() };
 }
 
 /** Takes bytes, and hands on whole packets. */
@@ -119,12 +159,20 @@ class Session {
   readonly #asked: Buffer[] = [];
   #lastSequence = 1;
   readonly #types = new Map<number, readonly number[]>();
+  readonly #shared: Shared;
+
+  constructor(shared: Shared) {
+    this.#shared = shared;
+  }
 
   /** What the real server gets in place of a packet of the client. */
   taken(bytes: Buffer): Buffer {
     const isCommand = bytes[3] === 0;
     if (isCommand && !UNANSWERED.has(bytes[4]!)) this.#asked.push(bytes);
-    if (isCommand && bytes[4] === QUERY) return packet(0, Buffer.concat([bytes.subarray(4, 5), text(bytes)]));
+    if (isCommand && (bytes[4] === QUERY || bytes[4] === PREPARE)) {
+      if (this.#shared.endsAt?.test(bytes.toString('utf8', 5)) === true) this.#shared.end();
+    }
+    if (isCommand && bytes[4] === QUERY) return packet(0, Buffer.concat([bytes.subarray(4, 5), this.#text(bytes)]));
     return isCommand && bytes[4] === EXECUTE ? this.#execution(bytes) : bytes;
   }
 
@@ -170,15 +218,32 @@ class Session {
     }
     return changed;
   }
-}
 
-/** The text of a statement, for the real server: an error in place of what is refused, and no names of aggregates. */
-function text(bytes: Buffer): Buffer {
-  const sql = bytes.toString('utf8', 5);
-  const [, error] = REFUSED.find(([statement]) => statement.test(sql)) ?? [];
-  return Buffer.from(
-    error === undefined
-      ? sql.replaceAll(/ AS (n|ints|doubles|texts)\b/g, '')
-      : `SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = ${error}, MESSAGE_TEXT = 'the server does not know it'`,
-  );
+  /** The text of a statement, for the real server: an error in place of what is refused, and no names of aggregates. */
+  #text(bytes: Buffer): Buffer {
+    const sql = bytes.toString('utf8', 5);
+    const error = REFUSED.find(([statement]) => statement.test(sql))?.[1] ?? this.#transactionError(sql);
+    if (error !== undefined) {
+      return Buffer.from(
+        `SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = ${error}, MESSAGE_TEXT = 'the server does not know it'`,
+      );
+    }
+    const isUsers = this.#shared.keepsRow === true && /^CREATE TABLE [^]*\bscore\b/.test(sql);
+    return Buffer.from(
+      isUsers
+        ? `${sql} SELECT 1000000 id, 'old' name, 1 age, 1 active, 1 score, 'old' email`
+        : sql.replaceAll(/ AS (n|ints|doubles|texts)\b/g, ''),
+    );
+  }
+
+  /** Follows the transaction of the server; returns the error of a further one. */
+  #transactionError(sql: string): number | undefined {
+    const shared = this.#shared;
+    if (/^(BEGIN|START TRANSACTION)\b/.test(sql)) {
+      if (shared.transaction !== undefined) return 1213;
+      shared.transaction = this;
+      // A definition ends it, too.
+    } else if (/^(COMMIT|ROLLBACK|CREATE|DROP|ALTER)\b/.test(sql)) shared.transaction = undefined;
+    return undefined;
+  }
 }

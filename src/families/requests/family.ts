@@ -1,5 +1,5 @@
 import { builtModule } from '../../built-module.js';
-import { BoundaryError } from '../../errors.js';
+import { BoundaryError, UNSUPPORTED } from '../../errors.js';
 import type { Checksum, SimulatedNetwork } from '../../records/record.js';
 import { whyUnusable } from '../../clients/optional-package.js';
 import type { OptionTable } from '../option.js';
@@ -49,6 +49,8 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
   ): Promise<TargetServer>;
   /** Asks the user's server something that shows whether its URL and its key are right; default: its version. */
   reach?(url: string, options: FamilyOptions & Partial<Own>): Promise<void>;
+  /** The reason why the server can't serve a cell, by what was found out about it: the cell is skipped. Absent: it can serve all. */
+  whyUnserved?(planned: P, server: TargetServer): string | undefined;
   /** The checksum that every sample of a cell must return, in closed form. */
   expected(planned: P, server: TargetServer): Checksum | Promise<Checksum>;
   /** The options of the Rust side, beside the cell. */
@@ -163,6 +165,8 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
   async openCell(planned: PlannedCell): Promise<OpenCell> {
     const requests = planned as P;
     const server = await this.#runningTarget(requests.cell.engine as ServerKind);
+    const reason = this.#definition.whyUnserved?.(requests, server);
+    if (reason !== undefined) throw new BoundaryError(UNSUPPORTED, reason);
     const { processes = 1, side, driver } = requests.cell;
     if (processes > 1) return openOnProcesses(await this.#taskOf(requests), processes);
     if (side !== 'rust' && driver === 'all-cores') return openOnThreads(await this.#taskOf(requests));

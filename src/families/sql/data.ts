@@ -31,6 +31,11 @@ export function textOf(id: number, version: number): string {
   return groups(10, (group) => (group === 0 ? id * 97 + version : id * 7919 + group * 104_729));
 }
 
+/** The number that the first digits of a column `c` are. */
+export function versionOf(text: string): number {
+  return Number(text.slice(0, 11));
+}
+
 /** Groups of eleven digits joined by dashes, as sysbench has them. */
 function groups(count: number, number: (group: number) => number): string {
   return Array.from({ length: count }, (_, group) => String(number(group) % 100_000_000_000).padStart(11, '0')).join(
@@ -57,6 +62,12 @@ export class SqlSums {
     this.ints += user[0] + user[2] + Number(user[3]);
     this.doubles += user[4];
     this.texts += user[1].length + user[5].length;
+  }
+
+  addSbtest([id, k, c, pad]: Sbtest): void {
+    this.rows += 1;
+    this.ints += id + k + versionOf(c);
+    this.texts += c.length + pad.length;
   }
 
   checksum(): Checksum {

@@ -10,7 +10,7 @@ import { SqlSums } from './data.js';
 import { SQL_MATRIX } from './matrix.js';
 import { SqlPlan } from './plan.js';
 import { openNapiRequester, requester, type SqlRequester, type SqlWork } from './requesters.js';
-import { openSqlServer, type SqlServer } from './server.js';
+import { openSqlServer, reachSqlServer, type SqlServer, whyUnserved } from './server.js';
 import { SqlTable } from './table.js';
 
 const CLIENTS = new JsClients<JsSqlClient>('sql', {
@@ -26,6 +26,8 @@ export const sqlFamily = defineRequestFamily({
   server: 'mysql',
   matrix: SQL_MATRIX,
   openServer: (engines, _cells, shared) => openSqlServer(engines, shared),
+  reach: reachSqlServer,
+  whyUnserved: (planned, server) => whyUnserved(planned, (server as SqlServer).dialect),
   nativeOptions: (_planned, server) => ({ emptying: (server as SqlServer).dialect.emptying }),
   expected: (planned) => new SqlPlan(planned).expected().checksum(),
   openCell,
@@ -41,7 +43,7 @@ async function openCell(planned: PlannedRequests, target: TargetServer): Promise
   let sums = new SqlSums();
   const work: SqlWork = { planned, plan, table: table.name, sums: () => sums };
   return openRequestCell<SqlRequester>(planned, server, {
-    openRequester: () => openRequester(work, table.url, server),
+    openRequester: () => openRequester(work, server),
     expected: plan.expected().checksum(),
     prepare: async (signal) => {
       sums = new SqlSums();
@@ -55,7 +57,7 @@ async function openCell(planned: PlannedRequests, target: TargetServer): Promise
       }
       for (let index = 0; index < requestsOf(cell); index += 1) {
         signal.throwIfAborted();
-        for (const [step, answer] of await requester!.answers(index)) checkAnswer(step, answer, plan.rows);
+        for (const [step, answer] of await requester!.answers(index)) checkAnswer(step, answer, plan);
       }
     },
     // After the requesters, since an open transaction would keep the table from being dropped.
@@ -63,7 +65,7 @@ async function openCell(planned: PlannedRequests, target: TargetServer): Promise
   });
 }
 
-async function openRequester(work: SqlWork, url: string, { dialect }: SqlServer): Promise<SqlRequester> {
+async function openRequester(work: SqlWork, { url, dialect }: SqlServer): Promise<SqlRequester> {
   const { cell, client, setting } = work.planned;
   if (cell.side === 'napi') return openNapiRequester(work, url);
   return requester(work, await (await CLIENTS.of(client)).connect(url, setting, dialect.typesIntegers));

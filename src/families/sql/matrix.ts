@@ -11,7 +11,10 @@ export interface TableEntry {
   readonly indexes?: Readonly<Record<string, string>>;
 }
 
+/** What the parameters of a step are made of, and with it the rows that it is about; `schema/matrix.schema.json` says what each is. */
 export type ParameterKind =
+  | 'none'
+  | 'active'
   | 'user'
   | 'key'
   | 'tenth'
@@ -22,12 +25,16 @@ export type ParameterKind =
   | 'renewedKey'
   | 'renewedRow';
 
+/** What the server answers about these rows. */
+export type AnswerKind = 'nothing' | 'one' | 'count' | 'sumOfK' | 'users' | 'texts' | 'affected';
+
 /** A statement of an operation. */
 export interface Step {
   /** The kind of a step, see `native/suite/src/sql/plan.rs`. Default: `prepared`. */
   readonly kind?: 'prepared' | 'text' | 'literal' | 'ping' | 'rows';
   readonly sql?: string;
-  readonly parameters?: ParameterKind;
+  readonly parameters: ParameterKind;
+  readonly answers: AnswerKind;
   readonly times?: number;
 }
 

@@ -2,28 +2,58 @@
 import { invalidArgument } from '../../errors.js';
 import type { ParameterInput } from '../../library/engine/parameters.js';
 import type { PlannedRequests } from '../requests/grid.js';
-import { keyOf, kOf, sbtestOf, SqlSums, TEXT_LENGTH, textOf, type User, userOf } from './data.js';
-import { type ParameterKind, SQL_MATRIX, type SqlWorkload, type Step, type TableEntry } from './matrix.js';
+import { keyOf, kOf, type Sbtest, sbtestOf, SqlSums, TEXT_LENGTH, textOf, type User, userOf } from './data.js';
+import {
+  type AnswerKind,
+  type ParameterKind,
+  SQL_MATRIX,
+  type SqlWorkload,
+  type Step,
+  type TableEntry,
+} from './matrix.js';
 
 const { rangeRows: RANGE_ROWS } = SQL_MATRIX;
 
 /** The fewest rows of a table. */
 const LEAST_ROWS = 10 * RANGE_ROWS;
 
-/** How a response is read: rows of users, rows of the column `c`, a number, or the number of rows changed. */
-export type Reading = 'users' | 'texts' | 'number' | 'answer' | 'affected' | 'nothing';
+/** The rows that a statement is about: `count` of them, from the id `first` on, each `every` above the one before. */
+export interface Ids {
+  readonly first: number;
+  readonly count: number;
+  readonly every: number;
+}
+
+/** What a statement answers; `control`: it begins or ends a transaction. */
+export type StepAnswer = AnswerKind | 'control';
 
 /** A request for a statement, or for a ping. */
 export interface SqlStep {
   readonly sql: string;
   /** The parameters; undefined if the statement is sent as text. */
   readonly parameters: readonly ParameterInput[] | undefined;
-  readonly reading: Reading;
+  readonly answers: StepAnswer;
+  readonly ids: Ids;
   readonly isPing: boolean;
 }
 
-export const BEGIN: SqlStep = { sql: 'BEGIN', parameters: undefined, reading: 'nothing', isPing: false };
-export const COMMIT: SqlStep = { sql: 'COMMIT', parameters: undefined, reading: 'nothing', isPing: false };
+const NO_IDS: Ids = { first: 1, count: 0, every: 1 };
+
+function control(sql: string): SqlStep {
+  return { sql, parameters: undefined, answers: 'control', ids: NO_IDS, isPing: false };
+}
+
+export const BEGIN = control('BEGIN');
+export const COMMIT = control('COMMIT');
+export const ROLLBACK = control('ROLLBACK');
+
+/** The ids themselves. */
+export function idsOf({ first, count, every }: Ids): number[] {
+  return Array.from({ length: count }, (_, index) => first + index * every);
+}
+
+/** A row of either table. */
+export type TableRow = User | Sbtest;
 
 /** One execution of a step. */
 interface Turn {
@@ -82,9 +112,9 @@ export class SqlPlan {
   }
 
   /** The rows of the table before a sample. */
-  contents(): readonly (readonly ParameterInput[])[] {
+  contents(): readonly TableRow[] {
     if (this.table === undefined || this.startsEmpty) return [];
-    const rowOf = this.workload.table === 'users' ? userOf : (id: number) => sbtestOf(id, this.#rows);
+    const rowOf: (id: number) => TableRow = this.workload.table === 'users' ? userOf : (id) => sbtestOf(id, this.#rows);
     return Array.from({ length: this.#rows }, (_, index) => rowOf(index + 1));
   }
 
@@ -108,18 +138,13 @@ export class SqlPlan {
   #step(step: Step, operation: number, number: number, table: string): SqlStep {
     const { kind = 'prepared', sql: template = '' } = step;
     const sql = this.#named(template, table);
-    const parameters = this.#parameters(step.parameters, { operation, number, thread: this.threadOf(operation) });
-    const reading = readingOf(template, this.writes);
-    if (kind === 'literal') {
-      let next = 0;
-      return {
-        sql: sql.replace(/\?/g, () => String(parameters[next++])),
-        parameters: undefined,
-        reading,
-        isPing: false,
-      };
-    }
-    return { sql, parameters: kind === 'prepared' ? parameters : undefined, reading, isPing: kind === 'ping' };
+    const turn = { operation, number, thread: this.threadOf(operation) };
+    const parameters = this.#parameters(step.parameters, turn);
+    const { answers } = step;
+    const shared = { answers, ids: this.#idsOf(step.parameters, turn), isPing: kind === 'ping' };
+    if (kind !== 'literal') return { sql, parameters: kind === 'prepared' ? parameters : undefined, ...shared };
+    let next = 0;
+    return { sql: sql.replace(/\?/g, () => String(parameters[next++])), parameters: undefined, ...shared };
   }
 
   /** The statement with the table's name in it: one string, which clients recognise quickly. */
@@ -137,38 +162,61 @@ export class SqlPlan {
     return Math.floor(operation / this.#batch) % this.#threads;
   }
 
-  #parameters(kind: ParameterKind | undefined, turn: Turn): readonly ParameterInput[] {
-    const rows = this.#rows;
+  #parameters(kind: ParameterKind, turn: Turn): readonly ParameterInput[] {
+    const { first, count } = this.#idsOf(kind, turn);
     switch (kind) {
-      case undefined:
+      case 'none':
+      case 'active':
         return [];
       case 'user':
         return this.users[turn.operation]!;
       case 'key':
-        return [keyOf(turn.number, rows)];
+      case 'countedKey':
+      case 'renewedKey':
+        return [first];
+      case 'tenth':
+        return [first, first + count];
+      case 'slice':
+        return [first - 1, first + count - 1];
+      case 'hundred':
+        return [first, first + count - 1];
+      case 'newText':
+        return [textOf(first, 1), first];
+      case 'renewedRow':
+        return sbtestOf(first, this.#rows);
+    }
+  }
+
+  /** The rows that one execution of a step is about. */
+  #idsOf(kind: ParameterKind, turn: Turn): Ids {
+    const rows = this.#rows;
+    const from = (first: number, count = 1): Ids => ({ first, count, every: 1 });
+    switch (kind) {
+      case 'none':
+        return from(1, rows);
+      case 'active':
+        return { first: 2, count: Math.floor(rows / 2), every: 2 };
+      case 'user':
+        return from(turn.operation + 1);
+      case 'key':
+        return from(keyOf(turn.number, rows));
       case 'tenth': {
         const tenth = Math.floor(rows / 10);
-        const first = keyOf(turn.number, rows - tenth);
-        return [first, first + tenth];
+        return from(keyOf(turn.number, rows - tenth), tenth);
       }
       case 'slice': {
         const share = Math.floor(rows / this.#operations);
-        return [turn.operation * share, (turn.operation + 1) * share];
+        return from(turn.operation * share + 1, share);
       }
-      case 'hundred': {
-        const first = keyOf(turn.number, rows - RANGE_ROWS + 1);
-        return [first, first + RANGE_ROWS - 1];
-      }
+      case 'hundred':
+        return from(keyOf(turn.number, rows - RANGE_ROWS + 1), RANGE_ROWS);
       case 'countedKey':
-        return [this.#ownKey(turn, 0)];
-      case 'newText': {
-        const id = this.#ownKey(turn, 1);
-        return [textOf(id, 1), id];
-      }
+        return from(this.#ownKey(turn, 0));
+      case 'newText':
+        return from(this.#ownKey(turn, 1));
       case 'renewedKey':
-        return [this.#renewed(turn)];
       case 'renewedRow':
-        return sbtestOf(this.#renewed(turn), rows);
+        return from(this.#renewed(turn));
     }
   }
 
@@ -190,94 +238,57 @@ export class SqlPlan {
     const sums = new SqlSums();
     for (const step of this.workload.steps) {
       const { times = 1 } = step;
-      for (let operation = 0; operation < this.#operations; operation += 1) {
-        for (let time = 0; time < times; time += 1) this.#expect(step, operation * times + time, sums);
-      }
+      for (const turn of this.#turns(times)) this.#expect(step, turn, sums);
     }
-    return this.writes ? this.#expectContents(sums.affected) : sums;
+    return this.writes ? this.sumsOf(this.rowsAfter(), sums.affected) : sums;
   }
 
-  #expect({ parameters, sql = '' }: Step, number: number, sums: SqlSums): void {
-    const rows = this.#rows;
-    const isUpdate = sql.startsWith('UPDATE') || sql.startsWith('DELETE');
-    switch (parameters) {
-      case undefined:
-        if (isUpdate) {
-          sums.affected += Math.floor(rows / 2);
-          return;
-        }
-        sums.rows += 1;
-        if (sql === 'SELECT 1') sums.ints += 1;
-        if (sql.startsWith('SELECT COUNT(*)')) sums.ints += rows;
-        return;
-      case 'key': {
-        const id = keyOf(number, rows);
-        if (this.workload.table === 'users') {
-          sums.addUser(userOf(id));
-        } else {
-          sums.rows += 1;
-          sums.texts += TEXT_LENGTH;
-        }
-        return;
-      }
-      case 'tenth': {
-        const tenth = Math.floor(rows / 10);
-        if (isUpdate) {
-          sums.affected += tenth;
-          return;
-        }
-        const first = keyOf(number, rows - tenth);
-        for (let id = first; id < first + tenth; id += 1) sums.addUser(userOf(id));
-        return;
-      }
-      case 'slice':
-        sums.affected += Math.floor(rows / this.#operations);
-        return;
-      case 'hundred': {
-        if (!sql.includes('SUM(k)')) {
-          sums.rows += RANGE_ROWS;
-          sums.texts += RANGE_ROWS * TEXT_LENGTH;
-          return;
-        }
-        const first = keyOf(number, rows - RANGE_ROWS + 1);
-        sums.rows += 1;
-        for (let id = first; id < first + RANGE_ROWS; id += 1) sums.ints += kOf(id, rows);
-        return;
-      }
-      default:
-        sums.affected += 1;
-    }
-  }
-
-  /** The sums of the table's contents after a sample. */
-  #expectContents(affected: number): SqlSums {
+  /** The sums of rows of the table. */
+  sumsOf(rows: readonly TableRow[], affected = 0): SqlSums {
     const sums = new SqlSums();
     sums.affected = affected;
-    const rows = this.#rows;
-    if (this.workload.table === 'users') {
-      // An update adds one to each row that it finds.
-      if (!this.startsEmpty && !this.#uses('slice')) sums.doubles = affected;
-      for (const user of this.#usersAfter()) sums.addUser(user);
-      return sums;
+    for (const row of rows) {
+      if (this.workload.table === 'users') sums.addUser(row as User);
+      else sums.addSbtest(row as Sbtest);
     }
-    for (let id = 1; id <= rows; id += 1) {
-      const [, k, c, pad] = sbtestOf(id, rows);
-      sums.rows += 1;
-      sums.ints += id + k + id * 97;
-      sums.texts += c.length + pad.length;
-    }
-    const changed = new Set(this.#turns().map((turn) => this.#ownKey(turn, 1)));
-    sums.ints += this.#operations + changed.size;
     return sums;
   }
 
-  /** One turn of each operation. */
-  #turns(): readonly Turn[] {
-    return Array.from({ length: this.#operations }, (_, operation) => ({
-      operation,
-      number: operation,
-      thread: this.threadOf(operation),
-    }));
+  #expect({ parameters, answers }: Step, turn: Turn, sums: SqlSums): void {
+    const ids = this.#idsOf(parameters, turn);
+    switch (answers) {
+      case 'users':
+        for (const id of idsOf(ids)) sums.addUser(userOf(id));
+        return;
+      case 'texts':
+        sums.rows += ids.count;
+        sums.texts += ids.count * TEXT_LENGTH;
+        return;
+      case 'affected':
+        sums.affected += ids.count;
+        return;
+      case 'nothing':
+        // A statement without a result counts as one row.
+        sums.rows += 1;
+        return;
+      default:
+        sums.rows += 1;
+        sums.ints += this.numberOf(answers, ids);
+    }
+  }
+
+  /** The number that a statement answers which answers one. */
+  numberOf(answers: StepAnswer, ids: Ids): number {
+    if (answers === 'one') return 1;
+    return answers === 'count' ? ids.count : idsOf(ids).reduce((sum, id) => sum + kOf(id, this.#rows), 0);
+  }
+
+  /** The turns of all operations: `times` of each. */
+  #turns(times = 1): readonly Turn[] {
+    return Array.from({ length: this.#operations * times }, (_, number) => {
+      const operation = Math.floor(number / times);
+      return { operation, number, thread: this.threadOf(operation) };
+    });
   }
 
   /** The users that a sample leaves in the table, without the changes of updates. */
@@ -288,8 +299,8 @@ export class SqlPlan {
     return Array.from({ length: this.#rows - deleted }, (_, index) => userOf(deleted + index + 1));
   }
 
-  /** The rows that a sample leaves in the table: their values in the order of its columns. */
-  rowsAfter(): readonly (readonly ParameterInput[])[] {
+  /** The rows that a sample leaves in the table. */
+  rowsAfter(): readonly TableRow[] {
     if (this.workload.table !== 'users') {
       const rows = Array.from({ length: this.#rows }, (_, index) => sbtestOf(index + 1, this.#rows));
       for (const turn of this.#turns()) {
@@ -303,11 +314,10 @@ export class SqlPlan {
     const users = this.#usersAfter();
     if (this.startsEmpty || this.#uses('slice')) return users;
     const scores = users.map(([, , , , score]) => score);
+    const [{ parameters }] = this.workload.steps as readonly [Step];
     for (const turn of this.#turns()) {
-      const [first, end] = this.#uses('tenth') ? (this.#parameters('tenth', turn) as readonly number[]) : [];
-      for (const [index, [id, , , active]] of users.entries()) {
-        if (first === undefined ? active : id >= first && id < end!) scores[index]! += 1;
-      }
+      const { first, count, every } = this.#idsOf(parameters, turn);
+      for (let id = first; id < first + count * every; id += every) scores[id - 1]! += 1;
     }
     return users.map(([id, name, age, active, , email], index) => [id, name, age, active, scores[index]!, email]);
   }
@@ -315,21 +325,4 @@ export class SqlPlan {
   #uses(kind: ParameterKind): boolean {
     return this.workload.steps.some(({ parameters }) => parameters === kind);
   }
-
-  /** The query for the sums of the table's contents: rows, numbers, doubles, bytes of texts. */
-  contentsQuery(table: string): string {
-    return this.workload.table === 'users'
-      ? `SELECT COUNT(*) AS n, COALESCE(SUM(id), 0) + COALESCE(SUM(age), 0) + COALESCE(SUM(active), 0) AS ints,
-          COALESCE(SUM(score), 0) AS doubles, COALESCE(SUM(LENGTH(name)), 0) + COALESCE(SUM(LENGTH(email)), 0) AS texts
-          FROM ${table}`
-      : `SELECT COUNT(*) AS n, SUM(id) + SUM(k) + SUM(CAST(LEFT(c, 11) AS SIGNED)) AS ints, 0.0 AS doubles,
-          SUM(LENGTH(c)) + SUM(LENGTH(pad)) AS texts FROM ${table}`;
-  }
-}
-
-function readingOf(sql: string, writes: boolean): Reading {
-  if (sql.startsWith('SELECT id, name')) return 'users';
-  if (sql.startsWith('SELECT c ') || sql.startsWith('SELECT DISTINCT c ')) return 'texts';
-  if (sql.startsWith('SELECT ')) return 'number';
-  return writes ? 'affected' : 'answer';
 }

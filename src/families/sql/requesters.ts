@@ -1,15 +1,19 @@
 /** The work of one request, by the cell's workload and lane, on the addon's client or on another. */
+import { setTimeout as delay } from 'node:timers/promises';
+
 import { addon } from '../../addon.js';
-import { BoundaryError } from '../../errors.js';
-import type { ColumnarChunk } from '../../library/engine/columnar-chunk.js';
 import type { ParameterInput } from '../../library/engine/parameters.js';
 import { SqlClient } from '../../library/sql/sql-client.js';
-import type { SqlResult, SqlResults } from '../../library/sql/sql-results.js';
+import type { SqlResults } from '../../library/sql/sql-results.js';
 import type { SqlAnswer, JsSqlConnection } from '../../clients/js-sql-client.js';
 import { operationsOf, type PlannedRequests, requestsOf } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
 import type { SqlSums } from './data.js';
-import { BEGIN, COMMIT, type Reading, type SqlPlan, type SqlStep } from './plan.js';
+import { BEGIN, COMMIT, ROLLBACK, type SqlPlan, type SqlStep } from './plan.js';
+import { answerOf, read, readAll, readColumns, readRows } from './read-answers.js';
+
+/** The time that a request under way has to be answered when its connection is closed, in milliseconds. */
+const LAST_REQUEST_MS = 1000;
 
 /** A connection of a cell. */
 export interface SqlRequester extends Requester {
@@ -54,27 +58,53 @@ export async function openNapiRequester(work: SqlWork, url: string): Promise<Sql
 
 /** The requester on a connection. */
 export function requester(work: SqlWork, connection: SqlConnection): SqlRequester {
+  const state: RequesterState = { isOpen: false };
+  /** The last request, which goes on where the load has ended because another one failed. */
+  let last: Promise<unknown> | undefined;
   return {
-    request: (index) => request(work, connection, index),
-    answers: (index) => answers(work, connection, index),
-    close: () => connection.close(),
+    request: (index) => (last = request(work, connection, index, state)),
+    answers: (index) => (last = answers(work, connection, index, state)) as ReturnType<SqlRequester['answers']>,
+    close: async () => {
+      const isIdle = await Promise.race([
+        Promise.allSettled([last]),
+        delay(LAST_REQUEST_MS, undefined, { ref: false }),
+      ]);
+      // Not every server ends the transaction of a connection that is closed.
+      if (state.isOpen && isIdle !== undefined) await connection.request(ROLLBACK).catch(() => {});
+      await connection.close();
+    },
   };
+}
+
+/** What a requester knows of its connection. */
+interface RequesterState {
+  /** Whether the connection may be in a transaction. */
+  isOpen: boolean;
+}
+
+/** Whether a request is the last one of its thread in a sample. */
+function isLast(cell: PlannedRequests['cell'], index: number): boolean {
+  return index + cell.threads >= requestsOf(cell);
 }
 
 async function answers(
   { planned: { cell }, plan, table }: SqlWork,
   connection: SqlConnection,
   index: number,
+  state: RequesterState,
 ): Promise<readonly (readonly [SqlStep, SqlAnswer])[]> {
   const { from, to } = operationsOf(cell, index);
   const steps = stepsOf(plan, table, from, to);
+  state.isOpen = plan.workload.transaction !== undefined;
   if (cell.lane === 'batch') {
     const all = await connection.requests!(steps);
+    state.isOpen = false;
     return steps.map((step, at) => [step, all[at]!]);
   }
   const each: [SqlStep, SqlAnswer][] = [];
   // oxlint-disable-next-line no-await-in-loop -- that is the lane
   for (const step of steps) each.push([step, step.isPing ? { affectedRows: 0 } : await connection.request(step)]);
+  state.isOpen = false;
   return each;
 }
 
@@ -85,12 +115,14 @@ function stepsOf(plan: SqlPlan, table: string, from: number, to: number): SqlSte
   return steps;
 }
 
-async function request(work: SqlWork, connection: SqlConnection, index: number): Promise<void> {
+async function request(work: SqlWork, connection: SqlConnection, index: number, state: RequesterState): Promise<void> {
   const { planned, plan, table } = work;
   const { cell } = planned;
   const sums = work.sums();
   const { from, to } = operationsOf(cell, index);
-  const bySample = plan.workload.transaction === 'sample';
+  const { transaction } = plan.workload;
+  const bySample = transaction === 'sample';
+  state.isOpen = transaction !== undefined;
   if (bySample && index < cell.threads) await one(connection, BEGIN, sums);
   if (plan.isRows) {
     const rows = plan.users.slice(from, to);
@@ -107,7 +139,8 @@ async function request(work: SqlWork, connection: SqlConnection, index: number):
       for (const step of plan.steps(operation, table)) await one(connection, step, sums);
     }
   }
-  if (bySample && index + cell.threads >= requestsOf(cell)) await one(connection, COMMIT, sums);
+  if (bySample && isLast(cell, index)) await one(connection, COMMIT, sums);
+  state.isOpen = bySample && !isLast(cell, index);
 }
 
 /** Runs a statement and reads its response. */
@@ -117,7 +150,7 @@ async function one(connection: SqlConnection, step: SqlStep, sums: SqlSums): Pro
     sums.rows += 1;
     return;
   }
-  read(step.reading, await connection.request(step), sums);
+  read(step.answers, await connection.request(step), sums);
 }
 
 /** The addon's client. */
@@ -171,125 +204,5 @@ class AddonConnection implements SqlConnection {
 
   close(): Promise<void> {
     return this.#client.close();
-  }
-}
-
-function answerOf(result: SqlResult): SqlAnswer {
-  return { rows: result.rowCount === 0 ? undefined : result.rows(), affectedRows: result.affectedRows };
-}
-
-/** Reads the responses to many requests statement by statement, column by column. */
-function readColumns(steps: readonly SqlStep[], results: SqlResults, sums: SqlSums): void {
-  const seen = new Set<string>();
-  for (const { sql, reading } of steps) {
-    if (reading === 'answer') sums.rows += 1;
-    if (seen.has(sql)) continue;
-    // Statements are numbered in the order of their first occurrence.
-    const chunk = results.chunk(seen.size);
-    seen.add(sql);
-    if (chunk !== undefined) addChunk(reading, chunk, sums);
-  }
-  sums.affected += results.affectedRows;
-}
-
-function addChunk(reading: Reading, chunk: ColumnarChunk, sums: SqlSums): void {
-  sums.rows += chunk.rowCount;
-  if (reading === 'users') {
-    sums.ints += total(chunk.column('id')) + total(chunk.column('age')) + total(chunk.column('active'));
-    sums.doubles += total(chunk.column('score'));
-    sums.texts += totalLength(chunk.offsets('name')) + totalLength(chunk.offsets('email'));
-  } else if (reading === 'texts') {
-    sums.texts += totalLength(chunk.offsets(0));
-  } else {
-    for (const value of chunk.values(0)) sums.ints += Number(value);
-  }
-}
-
-function total(values: ArrayLike<number | bigint>): number {
-  let sum = 0;
-  for (let index = 0; index < values.length; index += 1) sum += Number(values[index]);
-  return sum;
-}
-
-/** The bytes of texts, summed one by one as on the other sides. */
-function totalLength(offsets: ArrayLike<number>): number {
-  let sum = 0;
-  for (let index = 1; index < offsets.length; index += 1) sum += offsets[index]! - offsets[index - 1]!;
-  return sum;
-}
-
-function readRows(steps: readonly SqlStep[], results: SqlResults, sums: SqlSums): void {
-  for (const [index, { reading }] of steps.entries()) read(reading, answerOf(results.at(index)), sums);
-}
-
-function readAll(steps: readonly SqlStep[], all: readonly SqlAnswer[], sums: SqlSums): void {
-  for (let index = 0; index < steps.length; index += 1) read(steps[index]!.reading, all[index]!, sums);
-}
-
-interface UserRow {
-  readonly id: number;
-  readonly name: string;
-  readonly age: number;
-  readonly active: boolean | number;
-  readonly score: number;
-  readonly email: string;
-}
-
-/** A row of users as an array, in the order of the table's columns. */
-type UserValues = readonly [
-  id: number,
-  name: string,
-  age: number,
-  active: boolean | number,
-  score: number,
-  email: string,
-];
-
-// A loop each, since rows of both forms in one would be compiled for neither.
-
-function addUsers(rows: readonly UserRow[], sums: SqlSums): void {
-  for (const row of rows) {
-    sums.rows += 1;
-    sums.ints += row.id + row.age + Number(row.active);
-    sums.doubles += row.score;
-    sums.texts += row.name.length + row.email.length;
-  }
-}
-
-function addUserValues(rows: readonly UserValues[], sums: SqlSums): void {
-  for (const row of rows) {
-    sums.rows += 1;
-    sums.ints += row[0] + row[2] + Number(row[3]);
-    sums.doubles += row[4];
-    sums.texts += row[1].length + row[5].length;
-  }
-}
-
-function read(reading: Reading, answer: SqlAnswer, sums: SqlSums): void {
-  const { rows = [], affectedRows } = answer;
-  const areArrays = Array.isArray(rows[0]);
-  switch (reading) {
-    case 'users':
-      if (areArrays) addUserValues(rows as readonly unknown[] as readonly UserValues[], sums);
-      else addUsers(rows as readonly unknown[] as readonly UserRow[], sums);
-      return;
-    case 'texts':
-      sums.rows += rows.length;
-      for (const row of rows) sums.texts += (areArrays ? (row as string[])[0]! : (row as { c: string }).c).length;
-      return;
-    case 'number':
-      for (const row of rows as readonly Readonly<Record<string, unknown>>[]) {
-        sums.rows += 1;
-        for (const name in row) sums.ints += Number(row[name]);
-      }
-      return;
-    case 'answer':
-      if (answer.rows !== undefined) throw new BoundaryError('BB_INTERNAL', 'rows came where none were expected');
-      sums.rows += 1;
-      return;
-    case 'affected':
-      sums.affected += affectedRows;
-      return;
-    case 'nothing':
   }
 }

@@ -1,12 +1,17 @@
 /**
  * The server of the family, with what it does otherwise than MySQL: servers of the wire may have a part of the dialect only. A probe
- * finds out once, before any cell, so that all sides do the same.
+ * finds out once, before any cell, so that all sides do the same. It also runs every kind of statement that cells run untimed: what the
+ * user may not do is told before the run.
  */
+import { randomBytes } from 'node:crypto';
+
 import { SqlClient } from '../../library/sql/sql-client.js';
-import { BoundaryError } from '../../errors.js';
-import { openTarget, type TargetServer } from '../requests/target-server.js';
+import { BoundaryError, toBoundaryError } from '../../errors.js';
+import type { PlannedRequests } from '../requests/grid.js';
+import { openTarget, reachTarget, type TargetServer } from '../requests/target-server.js';
 import type { FamilyOptions, SharedServer } from '../workload.js';
-import { withDatabase } from './database.js';
+import { serverErrorOf, withDatabase } from './database.js';
+import { SQL_MATRIX } from './matrix.js';
 
 /** What a server takes of what the cells need. */
 export interface SqlDialect {
@@ -14,11 +19,16 @@ export interface SqlDialect {
   readonly emptying: 'TRUNCATE TABLE' | 'DELETE FROM';
   /** Whether an `INT` is compared only with parameters of its own type, so that clients must say the type. */
   readonly typesIntegers: boolean;
+  /** Whether the server has one transaction for all connections: while it is open, no other connection can begin one. */
+  readonly sharesTransaction: boolean;
 }
 
 export interface SqlServer extends TargetServer {
   readonly dialect: SqlDialect;
 }
+
+/** Statements that the server refuses for want of a privilege. */
+const DENIED: ReadonlySet<number | undefined> = new Set([1044, 1142, 1143, 1227, 1370]);
 
 export async function openSqlServer(
   engines: FamilyOptions['engines'],
@@ -26,26 +36,64 @@ export async function openSqlServer(
 ): Promise<SqlServer> {
   const target = await openTarget('mysql', engines, [], shared);
   try {
-    const dialect = await probe(target);
-    return { ...target, dialect, adaptations: adaptationsOf(dialect) };
+    const url = await withDatabase(target.url);
+    const dialect = await probe(url, `${target.newPrefix()}_dialect`);
+    return { ...target, url, dialect, adaptations: adaptationsOf(dialect) };
   } catch (thrown) {
     await target.close();
     throw thrown;
   }
 }
 
-async function probe(target: TargetServer): Promise<SqlDialect> {
-  await using client = await SqlClient.connect(await withDatabase(target.url), { connections: 1 });
-  const table = `${target.newPrefix()}_dialect`;
-  await client.query(`CREATE TABLE ${table} (id INT NOT NULL, PRIMARY KEY (id))`);
+/** Asks the user's server for its version, and runs the probe. Throws the first error, with what to do about it. */
+export async function reachSqlServer(url: string): Promise<void> {
+  await reachTarget('mysql', url);
+  let own: string;
   try {
-    await client.query(`INSERT INTO ${table} (id) VALUES (1)`);
+    own = await withDatabase(url);
+  } catch (thrown) {
+    throw denied(thrown, 'CREATE DATABASE', `The URL names no database, so that ${SQL_MATRIX.database} is created.`);
+  }
+  await probe(own, `bb${randomBytes(4).toString('hex')}_reach`);
+}
+
+async function probe(url: string, table: string): Promise<SqlDialect> {
+  await using client = await SqlClient.connect(url, { connections: 1 });
+  // A connection of an earlier run may have left the server in a transaction.
+  await client.query('ROLLBACK').catch(() => {});
+  const run = async (sql: string): Promise<void> => {
+    try {
+      await client.query(sql);
+    } catch (thrown) {
+      throw denied(thrown, sql.split(table)[0]!.trim());
+    }
+  };
+  await run(`CREATE TABLE ${table} (id INT NOT NULL, k INT NOT NULL, PRIMARY KEY (id))`);
+  try {
+    await client.query(`CREATE INDEX ${table}_k ON ${table} (k)`).catch((thrown: unknown) => {
+      // A server that has no further indexes lacks a few cells.
+      if (DENIED.has(serverErrorOf(thrown))) throw denied(thrown, 'CREATE INDEX');
+    });
+    await run(`INSERT INTO ${table} (id, k) VALUES (1, 1)`);
+    await run(`UPDATE ${table} SET k = k + 1 WHERE id = 1`);
+    await run(`SELECT id, k FROM ${table}`);
     // MySQL converts the parameter, here a text, to the type of the column.
     const found = await client.execute(`SELECT id FROM ${table} WHERE id = ?`, ['1']);
-    return { emptying: await emptyingOf(client, table), typesIntegers: found.rowCount === 0 };
+    const emptying = await emptyingOf(client, table);
+    await run(`DELETE FROM ${table} WHERE id = 1`);
+    return { emptying, typesIntegers: found.rowCount === 0, sharesTransaction: await sharesTransaction(client, url) };
   } finally {
-    await client.query(`DROP TABLE ${table}`);
+    await run(`DROP TABLE ${table}`);
   }
+}
+
+/** The error of a statement that every run needs, with what to do about it. */
+function denied(thrown: unknown, what: string, why = ''): BoundaryError {
+  const { code, message } = toBoundaryError(thrown);
+  const hint =
+    `${why} Grant the user what the cells need in the database (CREATE, INDEX, INSERT, SELECT, UPDATE, DELETE and DROP), or name ` +
+    'another database in the URL. Nothing was measured.';
+  return new BoundaryError(code, `the server refuses ${what}: ${message}`, { hint: hint.trim(), cause: thrown });
 }
 
 async function emptyingOf(client: SqlClient, table: string): Promise<SqlDialect['emptying']> {
@@ -53,9 +101,46 @@ async function emptyingOf(client: SqlClient, table: string): Promise<SqlDialect[
     await client.query(`TRUNCATE TABLE ${table}`);
     return 'TRUNCATE TABLE';
   } catch (thrown) {
-    if ((thrown as BoundaryError).code !== 'BB_ENGINE') throw thrown;
+    if (serverErrorOf(thrown) === undefined) throw thrown;
     return 'DELETE FROM';
   }
+}
+
+/** Whether a connection can't begin a transaction because another one is in its own. */
+async function sharesTransaction(client: SqlClient, url: string): Promise<boolean> {
+  await using other = await SqlClient.connect(url, { connections: 1 });
+  await client.query('BEGIN');
+  try {
+    await other.query('BEGIN');
+    await other.query('ROLLBACK');
+    return false;
+  } catch (thrown) {
+    if (serverErrorOf(thrown) === undefined) throw thrown;
+    return true;
+  } finally {
+    await client.query('ROLLBACK');
+  }
+}
+
+/** The reason why the server can't serve a cell; `undefined` if it may. */
+export function whyUnserved(
+  { cell, client, setting }: PlannedRequests,
+  { typesIntegers, sharesTransaction: isShared }: SqlDialect,
+): string | undefined {
+  const { table, transaction, steps } = SQL_MATRIX.workloads[cell.workload]!;
+  if (typesIntegers && client === 'mysql_async') {
+    // Inserts convert their values, and no condition compares these.
+    const compares = steps.some(({ kind = 'prepared', parameters }) => {
+      return kind === 'prepared' && !['none', 'active', 'user'].includes(parameters);
+    });
+    if (compares) return 'the crate mysql_async sends integers as BIGINT alone, by which the server finds no INT';
+  }
+  if (!isShared) return undefined;
+  const isParted = (cell.processes ?? 1) > 1 || (cell.side !== 'rust' && setting === 'all-cores');
+  if ((transaction !== undefined && cell.threads > 1) || (table !== undefined && isParted)) {
+    return 'the server has one transaction for all connections, so that no two can begin theirs: measure it with --threads 1';
+  }
+  return undefined;
 }
 
 function adaptationsOf({ emptying, typesIntegers }: SqlDialect): readonly string[] {
@@ -64,10 +149,7 @@ function adaptationsOf({ emptying, typesIntegers }: SqlDialect): readonly string
       ? ['tables are emptied by DELETE FROM, since the server refuses TRUNCATE TABLE']
       : []),
     ...(typesIntegers
-      ? [
-          'mysql2 says the type of each integer (TypedParameter.INT), since the server finds an INT by no other type; the crate ' +
-            'mysql_async has no way to say it',
-        ]
+      ? ['mysql2 says the type of each integer (TypedParameter.INT), since the server finds an INT by no other type']
       : []),
   ];
 }

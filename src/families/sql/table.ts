@@ -1,22 +1,23 @@
 import { SqlClient } from '../../library/sql/sql-client.js';
 import { BoundaryError } from '../../errors.js';
+import type { Checksum } from '../../records/record.js';
+import { verifyChecksum } from '../verify-checksum.js';
 import { checkTable } from './answer-check.js';
 import { SqlSums } from './data.js';
-import { withDatabase } from './database.js';
-import type { SqlPlan } from './plan.js';
+import type { SqlPlan, TableRow } from './plan.js';
+import { addSbtestColumns, addUserColumns } from './read-answers.js';
 import type { SqlDialect } from './server.js';
 
 /** The table of a cell, with the connection that creates, empties and reads it, all untimed. */
 export class SqlTable {
-  /** The URL with a database in it. */
-  readonly url: string;
   readonly name: string;
   readonly #client: SqlClient;
   readonly #plan: SqlPlan;
   readonly #dialect: SqlDialect;
+  /** The sums of the rows before a sample. */
+  #sumsBefore: Checksum | undefined;
 
-  private constructor(url: string, name: string, client: SqlClient, plan: SqlPlan, dialect: SqlDialect) {
-    this.url = url;
+  private constructor(name: string, client: SqlClient, plan: SqlPlan, dialect: SqlDialect) {
     this.name = name;
     this.#client = client;
     this.#plan = plan;
@@ -25,9 +26,8 @@ export class SqlTable {
 
   /** Creates the table with its rows. Throws `BB_UNSUPPORTED` for statements that the server does not support. */
   static async open(url: string, name: string, plan: SqlPlan, dialect: SqlDialect): Promise<SqlTable> {
-    const own = await withDatabase(url);
-    const client = await SqlClient.connect(own, { connections: 1, int64: 'number' });
-    const table = new SqlTable(own, name, client, plan, dialect);
+    const client = await SqlClient.connect(url, { connections: 1, int64: 'number' });
+    const table = new SqlTable(name, client, plan, dialect);
     try {
       await table.#make();
       return table;
@@ -54,37 +54,65 @@ export class SqlTable {
       throw code === 'BB_ENGINE' ? new BoundaryError('BB_UNSUPPORTED', `the server can't do it: ${message}`) : thrown;
     }
     await this.#fill();
+    await this.#checkStart();
   }
 
   async #fill(): Promise<void> {
     await this.#client.insertRows(this.name, this.#plan.table?.columns ?? [], this.#plan.contents());
   }
 
-  /** Restores the contents of the table before a sample. */
-  async reset(signal: AbortSignal): Promise<void> {
-    if (!this.#plan.writes) return;
+  async #refill(signal?: AbortSignal): Promise<void> {
     await this.#client.query(`${this.#dialect.emptying} ${this.name}`, { signal });
     if (!this.#plan.startsEmpty) await this.#fill();
   }
 
-  /** The sums of the table's contents. */
+  /** Checks each row of the table before a cell works on it; fills it anew if they are others, as those of an earlier table may be. */
+  async #checkStart(): Promise<void> {
+    try {
+      await this.#checkRows(this.#plan.contents());
+    } catch {
+      await this.#refill();
+      await this.#checkRows(this.#plan.contents());
+    }
+  }
+
+  /** Restores the contents of the table before a sample, and checks them by their sums. */
+  async reset(signal: AbortSignal): Promise<void> {
+    if (!this.#plan.writes) return;
+    await this.#refill(signal);
+    this.#sumsBefore ??= this.#plan.sumsOf(this.#plan.contents()).checksum();
+    verifyChecksum((await this.sums(0, signal)).checksum(), this.#sumsBefore);
+  }
+
+  /** The sums of the table's contents. They are made here, since few aggregates are known to every server. */
   async sums(affected: number, signal: AbortSignal): Promise<SqlSums> {
-    const [row = {}] = (await this.#client.query(this.#plan.contentsQuery(this.name), { signal })).rows();
     const sums = new SqlSums();
-    // By their order, since not every server names the columns as it is told. None may be named by an integer, which goes first.
-    [sums.rows = NaN, sums.ints = NaN, sums.doubles = NaN, sums.texts = NaN] = Object.values(row).map(Number);
     sums.affected = affected;
+    const chunk = (await this.#client.run([{ sql: this.#all }], { signal })).chunk();
+    if (chunk === undefined) return sums;
+    if (this.#plan.workload.table === 'users') addUserColumns(chunk, sums);
+    else addSbtestColumns(chunk, sums);
+    chunk.release();
     return sums;
   }
 
   /** Checks each row that a cell has left in the table. */
-  async checkContents(signal: AbortSignal): Promise<void> {
+  checkContents(signal: AbortSignal): Promise<void> {
+    return this.#checkRows(this.#plan.rowsAfter(), signal);
+  }
+
+  async #checkRows(expected: readonly TableRow[], signal?: AbortSignal): Promise<void> {
     const { columns } = this.#plan.table!;
-    const rows = (await this.#client.query(`SELECT ${columns.join(', ')} FROM ${this.name}`, { signal })).rows();
+    const rows = (await this.#client.query(this.#all, { signal })).rows();
     checkTable(
       rows.map((row) => columns.map((column) => row[column])),
-      this.#plan.rowsAfter(),
+      expected,
     );
+  }
+
+  /** The query for all rows. */
+  get #all(): string {
+    return `SELECT ${this.#plan.table!.columns.join(', ')} FROM ${this.name}`;
   }
 
   /** Drops the table, and closes the connection. */

@@ -2,7 +2,7 @@
 //!
 //! Each thread has one connection. On the lane `call` each statement waits for the answer to the one before; on the lane
 //! `batch` all statements of a request are sent before their answers are read, in the same order. Readers add up every value
-//! within the timed part. The tables of writers are made anew before each sample and summed by the server after it, untimed.
+//! within the timed part. The tables of writers are made anew before each sample and read and added up after it, untimed.
 
 mod data;
 mod mysql_async_crate;
@@ -22,8 +22,8 @@ use boundary_bench_mysql::{Failure, SqlSession, Url};
 use self::data::{Sbtest, Sums, TableRow, TableRows, User};
 pub(crate) use self::mysql_async_crate::MysqlAsync;
 pub(crate) use self::ours::Ours;
-use self::plan::{Kind, Part, Plan, Step, TableName, Transaction, Turn, family};
-use self::reader::{AnswerReader, RowsCheck};
+use self::plan::{Contents, Kind, Part, Plan, Step, TableName, Transaction, Turn, family};
+use self::reader::{AnswerReader, Reader, RowsCheck, TableSums};
 use self::session::Session;
 use crate::requests::{RequestCell, RequestLane, RequestSpec};
 use crate::sample::CellSample;
@@ -55,6 +55,8 @@ struct Shared {
     table: String,
     /// The users to insert, made before the first sample.
     users: Vec<User>,
+    /// The sums of the table before a sample.
+    before: Sums,
     /// The statement that empties a table, without the table's name: the cell's option `emptying`, by default `TRUNCATE TABLE`.
     emptying: String,
 }
@@ -69,13 +71,15 @@ struct SqlRequester<S: Session, R> {
     /// The prepared inserts of several rows, each with its number of rows.
     multi_row: Vec<(usize, S::Prepared)>,
     reader: R,
+    /// Whether the connection may be in a transaction.
+    is_open: bool,
 }
 
 impl<S: Session, R> SqlRequester<S, R> {
     /// The same thread with another reader.
     fn with<T>(self, reader: T) -> SqlRequester<S, T> {
-        let Self { shared, thread, session, prepared, multi_row, .. } = self;
-        SqlRequester { shared, thread, session, prepared, multi_row, reader }
+        let Self { shared, thread, session, prepared, multi_row, is_open, .. } = self;
+        SqlRequester { shared, thread, session, prepared, multi_row, reader, is_open }
     }
 }
 
@@ -97,7 +101,8 @@ pub(crate) fn open<S: Session>(spec: &RequestSpec, cancel: &CancelToken) -> Resu
             run(&mut session, &format!("CREATE DATABASE IF NOT EXISTS {database}")).await?;
             url.database = Some(database.clone());
         }
-        let shared = Arc::new(Shared { spec: spec.clone(), url, plan, table_name, table, users, emptying });
+        let before = plan.before().sums();
+        let shared = Arc::new(Shared { spec: spec.clone(), url, plan, table_name, table, users, before, emptying });
         let mut session = SqlSession::open(&shared.url).await?;
         shared.make_table(&mut session).await?;
         cancel.check()?;
@@ -135,7 +140,15 @@ impl Shared {
         for (name, column) in &entry.indexes {
             run(session, &format!("CREATE INDEX {name} ON {table} ({column})")).await.map_err(unsupported)?;
         }
-        if self.plan.starts_empty { Ok(()) } else { self.fill(session).await }
+        if !self.plan.starts_empty {
+            self.fill(session).await?;
+        }
+        // Rows of an earlier table may be there.
+        if self.check_rows(session, &self.plan.before()).await.is_err() {
+            self.refill(session).await?;
+            self.check_rows(session, &self.plan.before()).await?;
+        }
+        Ok(())
     }
 
     async fn drop_table(&self, session: &mut SqlSession) -> Result<()> {
@@ -179,7 +192,7 @@ impl Shared {
             }
             let shared = Arc::clone(self);
             let reader = Sums::default();
-            requesters.push(SqlRequester { shared, thread, session, prepared, multi_row, reader });
+            requesters.push(SqlRequester { shared, thread, session, prepared, multi_row, reader, is_open: false });
         }
         Ok(requesters)
     }
@@ -191,42 +204,46 @@ impl Shared {
         format!("INSERT INTO {} ({}) VALUES {rows}", self.table, columns.join(", "))
     }
 
-    /// Restores the table of a writer to its state before a sample.
-    async fn reset(&self, session: &mut SqlSession) -> Result<()> {
+    async fn refill(&self, session: &mut SqlSession) -> Result<()> {
         run(session, &format!("{} {}", self.emptying, self.table)).await?;
         if self.plan.starts_empty { Ok(()) } else { self.fill(session).await }
     }
 
-    /// Checks each row that a load of a writer has left in the table.
-    async fn check_contents(&self, session: &mut SqlSession) -> Result<()> {
+    /// Restores the table of a writer to its state before a sample, and checks it by its sums.
+    async fn reset(&self, session: &mut SqlSession) -> Result<()> {
+        self.refill(session).await?;
+        let found = self.contents(session, 0).await?;
+        if found == self.before {
+            return Ok(());
+        }
+        let (table, before) = (&self.table, &self.before);
+        Err(Error::WrongRows(format!("{table} is not as it was filled: {found:?} instead of {before:?}")))
+    }
+
+    /// Reads all rows of the table.
+    async fn read_all(&self, session: &mut SqlSession, reader: &mut impl Reader) -> Result<String> {
         let columns = self.plan.table.as_ref().map(|(_, entry)| entry.columns.join(", ")).unwrap_or_default();
         let sql = format!("SELECT {columns} FROM {}", self.table);
         session.queue_text(&sql);
-        let mut check = RowsCheck::default();
-        ours::read(session, None, &mut check).await?;
-        check.compare(self.plan.contents(&self.spec), || sql.clone())
+        ours::read(session, None, reader).await?;
+        Ok(sql)
     }
 
-    /// The sums of the table's contents after a sample.
+    /// Checks each row of the table.
+    async fn check_rows(&self, session: &mut SqlSession, expected: &Contents) -> Result<()> {
+        let mut check = RowsCheck::default();
+        let sql = self.read_all(session, &mut check).await?;
+        check.compare(expected.rows(), || sql.clone())
+    }
+
+    /// The sums of the table's contents. They are made here, since few aggregates are known to every server.
     async fn contents(&self, session: &mut SqlSession, affected: i128) -> Result<Sums> {
-        session.queue_text(&self.plan.contents_query(&self.table));
-        let mut sums = Sums { affected, ..Sums::default() };
-        session
-            .answer(None, |row| {
-                // A row that can't be read makes the sums wrong, so the error may be dropped.
-                let _ = row.visit(|index, cell| {
-                    let mut value = Sums::default();
-                    value.add_cell(cell);
-                    match index {
-                        0 => sums.rows = u64::try_from(value.ints).unwrap_or_default(),
-                        1 => sums.ints = value.ints,
-                        3 => sums.texts = value.ints,
-                        _ => sums.doubles = value.doubles,
-                    }
-                });
-            })
-            .await?;
-        Ok(sums)
+        let mut sums = TableSums::new(match &self.plan.table {
+            Some((TableName::Sbtest, entry)) => entry.columns.iter().position(|column| column == "c"),
+            _ => None,
+        });
+        self.read_all(session, &mut sums).await?;
+        Ok(Sums { affected, ..sums.sums })
     }
 }
 
@@ -292,7 +309,7 @@ impl<S: Session> RequestCell for SqlCell<S> {
             let requesters = checked.into_iter().map(|requester| requester.with(Sums::default())).collect();
             *lock(&self.requesters) = Some(requesters);
             match side {
-                Some(mut session) => shared.check_contents(&mut session).await,
+                Some(mut session) => shared.check_rows(&mut session, &shared.plan.after(&shared.spec)).await,
                 None => Ok(()),
             }
         })
@@ -305,6 +322,8 @@ impl<S: Session> RequestCell for SqlCell<S> {
             drop((requesters, ahead));
             if self.shared.plan.table.is_some() {
                 let mut session = SqlSession::open(&self.shared.url).await?;
+                // A transaction of a connection that was broken off may go on.
+                let _ = run(&mut session, "ROLLBACK").await;
                 self.shared.drop_table(&mut session).await?;
             }
             Ok(())
@@ -317,6 +336,8 @@ impl<S: Session, R: AnswerReader> Requester for SqlRequester<S, R> {
         let shared = Arc::clone(&self.shared);
         let (spec, plan) = (&shared.spec, &shared.plan);
         let by_sample = plan.transaction == Some(Transaction::Sample);
+        let is_last = index + u64::from(spec.threads) >= spec.requests();
+        self.is_open = plan.transaction.is_some();
         if by_sample && index == self.thread {
             self.run(&shared, Part::Text("BEGIN")).await?;
         }
@@ -330,18 +351,31 @@ impl<S: Session, R: AnswerReader> Requester for SqlRequester<S, R> {
             for part in statements() {
                 self.queue(&shared, part)?;
             }
+            // All answers are read, so that the connection can still end its transaction after one that is an error.
+            let mut outcome = Ok(());
             for part in statements() {
-                self.answer(&shared, part).await?;
+                outcome = outcome.and(self.answer(&shared, part).await);
             }
+            outcome?;
         } else {
             for part in statements() {
                 self.run(&shared, part).await?;
             }
         }
-        if by_sample && index + u64::from(spec.threads) >= spec.requests() {
+        if by_sample && is_last {
             self.run(&shared, Part::Text("COMMIT")).await?;
         }
+        self.is_open = by_sample && !is_last;
         Ok(())
+    }
+
+    async fn failed(&mut self, error: Error) -> Result<()> {
+        // Not every server ends the transaction of a connection that is closed.
+        if self.is_open {
+            self.session.queue_text("ROLLBACK");
+            let _ = self.session.answer(None, &mut self.reader).await;
+        }
+        Err(error)
     }
 }
 

@@ -1,14 +1,13 @@
 //! The plan of a cell: the statements of its workload in `bench/matrix.json`, their parameters, and the sums that they must
 //! yield.
 
-use std::collections::{BTreeMap, HashSet};
-use std::ops::Range;
+use std::collections::BTreeMap;
 
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::Cell;
 use serde::Deserialize;
 
-use super::data::{Sbtest, Sums, TableRow, User, c_of, int, k_of, shown};
+use super::data::{Sbtest, Sums, TableRow, User, c_of, int, k_of, shown, version_of};
 use crate::matrix::FamilyPart;
 use crate::requests::RequestSpec;
 
@@ -81,8 +80,8 @@ pub(super) struct Step {
     pub(super) kind: Kind,
     #[serde(default)]
     pub(super) sql: String,
-    #[serde(default)]
     pub(super) parameters: Parameters,
+    pub(super) answers: Answers,
     /// The number of runs in one operation, each with other parameters.
     #[serde(default = "once")]
     pub(super) times: u64,
@@ -108,12 +107,14 @@ pub(super) enum Kind {
     Rows,
 }
 
-/// The parameters of a statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+/// The parameters of a statement, and with them the rows that it is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Parameters {
-    #[default]
+    /// No parameters, all rows.
     None,
+    /// No parameters, the active users.
+    Active,
     /// The columns of the operation's user.
     User,
     /// A key of the table.
@@ -132,6 +133,50 @@ pub(super) enum Parameters {
     RenewedKey,
     /// The columns of the row with the [`Parameters::RenewedKey`].
     RenewedRow,
+}
+
+/// What the server answers about the rows that a statement is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Answers {
+    /// No rows.
+    Nothing,
+    /// The number 1.
+    One,
+    /// The number of the rows.
+    Count,
+    /// The sum of their column `k`.
+    SumOfK,
+    /// The rows of users.
+    Users,
+    /// Their column `c`.
+    Texts,
+    /// No rows, and the number of the rows as affected ones.
+    Affected,
+}
+
+/// The rows that a statement is about: `count` of them, from the id `first` on, each `every` above the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ids {
+    first: u64,
+    count: u64,
+    every: u64,
+}
+
+impl Ids {
+    fn from(first: u64, count: u64) -> Self {
+        Self { first, count, every: 1 }
+    }
+
+    /// The ids themselves.
+    fn iter(self) -> impl Iterator<Item = u64> {
+        (0..self.count).map(move |place| self.first + place * self.every)
+    }
+
+    /// The id after the last one.
+    fn end(self) -> u64 {
+        self.first + self.count * self.every
+    }
 }
 
 /// The plan of a cell.
@@ -165,29 +210,6 @@ pub(super) struct Turn {
 pub(super) enum Part<'a> {
     Text(&'static str),
     Step(usize, &'a Step, Turn),
-}
-
-/// The answer to one run of a statement.
-pub(super) enum Answer {
-    /// The users of these ids.
-    Users(Range<u64>),
-    /// The column `c` of the rows of sysbench's table with these ids.
-    Texts(Range<u64>),
-    Number(i64),
-    /// No rows.
-    Nothing,
-}
-
-impl Answer {
-    /// The rows of the answer, as text.
-    pub(super) fn rows(self) -> Vec<String> {
-        match self {
-            Self::Users(ids) => ids.map(|id| shown(User::of(id).cells())).collect(),
-            Self::Texts(ids) => ids.map(|id| shown([Cell::Text(&c_of(id, 0))])).collect(),
-            Self::Number(number) => vec![shown([Cell::Int(number)])],
-            Self::Nothing => Vec::new(),
-        }
-    }
 }
 
 /// The family `sql` of the matrix.
@@ -248,9 +270,9 @@ impl Plan {
         users: &[User],
         run: impl FnOnce(&[Cell<'_>]) -> T,
     ) -> T {
-        let rows = self.rows;
+        let ids = self.ids(parameters, turn);
         match parameters {
-            Parameters::None => run(&[]),
+            Parameters::None | Parameters::Active => run(&[]),
             Parameters::User => {
                 let index = usize::try_from(turn.operation).unwrap_or(usize::MAX);
                 match users.get(index) {
@@ -258,26 +280,35 @@ impl Plan {
                     None => run(&[]),
                 }
             }
-            Parameters::Key => run(&[int(self.key(turn.number, rows))]),
-            Parameters::Tenth => {
-                let tenth = self.tenth(turn);
-                run(&[int(tenth.start), int(tenth.end)])
-            }
+            Parameters::Key | Parameters::CountedKey | Parameters::RenewedKey => run(&[int(ids.first)]),
+            Parameters::Tenth => run(&[int(ids.first), int(ids.end())]),
+            Parameters::Slice => run(&[int(ids.first - 1), int(ids.end() - 1)]),
+            Parameters::Hundred => run(&[int(ids.first), int(ids.end() - 1)]),
+            Parameters::NewText => run(&[Cell::Text(&c_of(ids.first, 1)), int(ids.first)]),
+            Parameters::RenewedRow => run(&Sbtest::of(ids.first, self.rows).cells()),
+        }
+    }
+
+    /// The rows that one run of a step is about.
+    fn ids(&self, parameters: Parameters, turn: Turn) -> Ids {
+        let rows = self.rows;
+        match parameters {
+            Parameters::None => Ids::from(1, rows),
+            Parameters::Active => Ids { first: 2, count: rows / 2, every: 2 },
+            Parameters::User => Ids::from(turn.operation + 1, 1),
+            Parameters::Key => Ids::from(self.key(turn.number, rows), 1),
+            Parameters::Tenth => Ids::from(self.key(turn.number, rows - rows / 10), rows / 10),
             Parameters::Slice => {
                 let share = rows / self.operations;
-                run(&[int(turn.operation * share), int((turn.operation + 1) * share)])
+                Ids::from(turn.operation * share + 1, share)
             }
             Parameters::Hundred => {
-                let (first, last) = self.range(turn.number);
-                run(&[int(first), int(last)])
+                let count = self.family.range_rows;
+                Ids::from(self.key(turn.number, rows - count + 1), count)
             }
-            Parameters::CountedKey => run(&[int(self.own_key(turn, 0))]),
-            Parameters::NewText => {
-                let id = self.own_key(turn, 1);
-                run(&[Cell::Text(&c_of(id, 1)), int(id)])
-            }
-            Parameters::RenewedKey => run(&[int(self.renewed(turn))]),
-            Parameters::RenewedRow => run(&Sbtest::of(self.renewed(turn), rows).cells()),
+            Parameters::CountedKey => Ids::from(self.own_key(turn, 0), 1),
+            Parameters::NewText => Ids::from(self.own_key(turn, 1), 1),
+            Parameters::RenewedKey | Parameters::RenewedRow => Ids::from(self.renewed(turn), 1),
         }
     }
 
@@ -299,20 +330,6 @@ impl Plan {
     /// The key number `number` (from 0) in the sequence that spreads over a table of `rows` rows.
     fn key(&self, number: u64, rows: u64) -> u64 {
         1 + number.wrapping_mul(self.family.stride) % rows
-    }
-
-    /// The keys of a tenth of the table.
-    fn tenth(&self, turn: Turn) -> Range<u64> {
-        let (rows, count) = (self.rows, self.rows / 10);
-        let first = self.key(turn.number, rows - count);
-        first..first + count
-    }
-
-    /// The first and the last key of a range of sysbench.
-    fn range(&self, number: u64) -> (u64, u64) {
-        let count = self.family.range_rows;
-        let first = self.key(number, self.rows - count + 1);
-        (first, first + count - 1)
     }
 
     /// The number of rows in each half of the table that belong to one thread.
@@ -340,85 +357,46 @@ impl Plan {
                 }
             }
         }
-        if self.writes { self.expect_contents(spec, sums.affected) } else { sums }
+        if self.writes { Sums { affected: sums.affected, ..self.after(spec).sums() } } else { sums }
     }
 
-    /// The answer to one run of a step, where no other statement changes the table.
-    pub(super) fn answer_of(&self, step: &Step, turn: Turn) -> Answer {
-        let rows = self.rows;
-        let ids = match step.parameters {
-            _ if !step.sql.starts_with("SELECT") => return Answer::Nothing,
-            Parameters::None if step.sql == "SELECT 1" => return Answer::Number(1),
-            Parameters::None => return Answer::Number(rows.cast_signed()),
-            Parameters::Tenth => self.tenth(turn),
-            Parameters::Hundred => {
-                let (first, last) = self.range(turn.number);
-                first..last + 1
-            }
-            _ => {
-                let id = self.key(turn.number, rows);
-                id..id + 1
-            }
-        };
-        if step.sql.contains("SUM(k)") {
-            return Answer::Number(ids.map(|id| k_of(id, rows)).sum::<u64>().cast_signed());
+    /// The rows that a statement must answer, where no other one changes the table, as text.
+    pub(super) fn answer_rows(&self, step: &Step, turn: Turn) -> Vec<String> {
+        let ids = self.ids(step.parameters, turn);
+        match step.answers {
+            Answers::Users => ids.iter().map(|id| shown(User::of(id).cells())).collect(),
+            Answers::Texts => ids.iter().map(|id| shown([Cell::Text(&c_of(id, 0))])).collect(),
+            Answers::Nothing | Answers::Affected => Vec::new(),
+            Answers::One | Answers::Count | Answers::SumOfK => vec![shown([int(self.number(step.answers, ids))])],
         }
-        if matches!(self.table, Some((TableName::Sbtest, _))) { Answer::Texts(ids) } else { Answer::Users(ids) }
+    }
+
+    /// The number that a statement answers which answers one.
+    fn number(&self, answers: Answers, ids: Ids) -> u64 {
+        match answers {
+            Answers::One => 1,
+            Answers::SumOfK => ids.iter().map(|id| k_of(id, self.rows)).sum(),
+            _ => ids.count,
+        }
     }
 
     /// Adds the rows that one run of a step reads, or the affected rows that the server must report.
     fn expect(&self, step: &Step, turn: Turn, sums: &mut Sums) {
-        match self.answer_of(step, turn) {
-            Answer::Users(ids) => ids.for_each(|id| sums.add_rows(std::iter::once(User::of(id).cells()))),
-            Answer::Texts(ids) => {
-                let count = ids.end - ids.start;
-                sums.rows += count;
-                sums.texts += i128::from(count) * c_of(1, 0).len() as i128;
-            }
-            Answer::Number(number) => {
-                sums.rows += 1;
-                sums.ints += i128::from(number);
+        let ids = self.ids(step.parameters, turn);
+        match step.answers {
+            Answers::Users => ids.iter().for_each(|id| sums.add_rows(std::iter::once(User::of(id).cells()))),
+            Answers::Texts => {
+                sums.rows += ids.count;
+                sums.texts += i128::from(ids.count) * c_of(1, 0).len() as i128;
             }
             // A statement without a result counts as one row.
-            Answer::Nothing if !self.writes => sums.rows += 1,
-            Answer::Nothing => {
-                sums.affected += match step.parameters {
-                    Parameters::None => i128::from(self.rows / 2),
-                    Parameters::Tenth => i128::from(self.rows / 10),
-                    Parameters::Slice => i128::from(self.rows / self.operations),
-                    _ => 1,
-                };
+            Answers::Nothing => sums.rows += 1,
+            Answers::Affected => sums.affected += i128::from(ids.count),
+            Answers::One | Answers::Count | Answers::SumOfK => {
+                sums.rows += 1;
+                sums.ints += i128::from(self.number(step.answers, ids));
             }
         }
-    }
-
-    /// The sums of the table's contents that a sample must leave.
-    fn expect_contents(&self, spec: &RequestSpec, affected: i128) -> Sums {
-        let mut sums = Sums { affected, ..Sums::default() };
-        match &self.table {
-            Some((TableName::Users, _)) => {
-                if !self.starts_empty && !self.uses(Parameters::Slice) {
-                    // Each row that an update finds gets a score that is 1 higher.
-                    sums.doubles = affected as f64;
-                }
-                for id in self.contents_ids() {
-                    sums.add_rows(std::iter::once(User::of(id).cells()));
-                }
-            }
-            Some((TableName::Sbtest, _)) => {
-                for id in 1..=self.rows {
-                    let row = Sbtest::of(id, self.rows);
-                    sums.rows += 1;
-                    sums.ints += i128::from(row.id) + i128::from(row.k) + i128::from(id * 97);
-                    sums.texts += (row.c.len() + row.pad.len()) as i128;
-                }
-                sums.ints += i128::from(self.operations);
-                let changed: HashSet<u64> = self.turns(spec).map(|turn| self.own_key(turn, 1)).collect();
-                sums.ints += changed.len() as i128;
-            }
-            None => {}
-        }
-        sums
     }
 
     /// One turn of each operation, by the thread that has it.
@@ -428,58 +406,76 @@ impl Plan {
         (0..self.operations).map(turn)
     }
 
-    /// The rows that a sample must leave in the table, as text: their columns in the order of the table.
-    pub(super) fn contents(&self, spec: &RequestSpec) -> Vec<String> {
-        if let Some((TableName::Sbtest, _)) = &self.table {
-            let mut rows: Vec<Sbtest> = (1..=self.rows).map(|id| Sbtest::of(id, self.rows)).collect();
-            let place = |id: u64| usize::try_from(id - 1).unwrap_or(usize::MAX);
-            for turn in self.turns(spec) {
-                rows[place(self.own_key(turn, 0))].k += 1;
-                let changed = self.own_key(turn, 1);
-                rows[place(changed)].c = c_of(changed, 1);
+    /// The rows of the table before a sample.
+    pub(super) fn before(&self) -> Contents {
+        match &self.table {
+            Some((TableName::Sbtest, _)) => {
+                Contents::Sbtest((1..=self.rows).map(|id| Sbtest::of(id, self.rows)).collect())
             }
-            return rows.iter().map(|row| shown(row.cells())).collect();
+            _ if self.starts_empty => Contents::Users(Vec::new()),
+            _ => Contents::Users((1..=self.rows).map(User::of).collect()),
         }
-        let mut users: Vec<User> = self.contents_ids().map(User::of).collect();
-        // Each row that an update finds gets a score that is 1 higher.
-        if !self.starts_empty && !self.uses(Parameters::Slice) {
-            for turn in self.turns(spec) {
-                let tenth = self.tenth(turn);
-                let finds =
-                    |user: &User| if self.uses(Parameters::Tenth) { tenth.contains(&user.id) } else { user.active };
-                users.iter_mut().filter(|user| finds(user)).for_each(|user| user.score += 1.0);
+    }
+
+    /// The rows that a sample must leave in the table.
+    pub(super) fn after(&self, spec: &RequestSpec) -> Contents {
+        match self.before() {
+            Contents::Sbtest(mut rows) => {
+                let place = |id: u64| usize::try_from(id - 1).unwrap_or(usize::MAX);
+                for turn in self.turns(spec) {
+                    rows[place(self.own_key(turn, 0))].k += 1;
+                    let changed = self.own_key(turn, 1);
+                    rows[place(changed)].c = c_of(changed, 1);
+                }
+                Contents::Sbtest(rows)
+            }
+            Contents::Users(_) if self.starts_empty => Contents::Users((1..=self.operations).map(User::of).collect()),
+            Contents::Users(users) if self.uses(Parameters::Slice) => {
+                let deleted = self.rows / self.operations * self.operations;
+                Contents::Users(users.into_iter().filter(|user| user.id > deleted).collect())
+            }
+            Contents::Users(mut users) => {
+                // Each row that an update finds gets a score that is 1 higher.
+                for (step, turn) in self.steps.iter().flat_map(|step| self.turns(spec).map(move |turn| (step, turn))) {
+                    for id in self.ids(step.parameters, turn).iter() {
+                        users[usize::try_from(id - 1).unwrap_or(usize::MAX)].score += 1.0;
+                    }
+                }
+                Contents::Users(users)
             }
         }
-        users.iter().map(|user| shown(user.cells())).collect()
     }
 
     fn uses(&self, parameters: Parameters) -> bool {
         self.steps.iter().any(|step| step.parameters == parameters)
     }
+}
 
-    /// The ids of the users that a sample must leave in the table.
-    fn contents_ids(&self) -> Range<u64> {
-        if self.starts_empty {
-            1..self.operations + 1
-        } else if self.uses(Parameters::Slice) {
-            self.rows / self.operations * self.operations + 1..self.rows + 1
-        } else {
-            1..self.rows + 1
+/// The rows of a table.
+pub(super) enum Contents {
+    Users(Vec<User>),
+    Sbtest(Vec<Sbtest>),
+}
+
+impl Contents {
+    /// Each row as text: its columns in the order of the table.
+    pub(super) fn rows(&self) -> Vec<String> {
+        match self {
+            Self::Users(users) => users.iter().map(|user| shown(user.cells())).collect(),
+            Self::Sbtest(rows) => rows.iter().map(|row| shown(row.cells())).collect(),
         }
     }
 
-    /// The query for the sums of the table's contents.
-    pub(super) fn contents_query(&self, table: &str) -> String {
-        match &self.table {
-            Some((TableName::Users, _)) => format!(
-                "SELECT COUNT(*), COALESCE(SUM(id), 0) + COALESCE(SUM(age), 0) + COALESCE(SUM(active), 0), \
-                 COALESCE(SUM(score), 0), COALESCE(SUM(LENGTH(name)), 0) + COALESCE(SUM(LENGTH(email)), 0) FROM {table}"
-            ),
-            _ => format!(
-                "SELECT COUNT(*), SUM(id) + SUM(k) + SUM(CAST(LEFT(c, 11) AS SIGNED)), 0.0, \
-                 SUM(LENGTH(c)) + SUM(LENGTH(pad)) FROM {table}"
-            ),
+    pub(super) fn sums(&self) -> Sums {
+        let mut sums = Sums::default();
+        match self {
+            Self::Users(users) => sums.add_rows(users.iter().map(User::cells)),
+            Self::Sbtest(rows) => {
+                sums.add_rows(rows.iter().map(Sbtest::cells));
+                sums.ints += rows.iter().map(|row| version_of(&row.c)).sum::<i128>();
+            }
         }
+        sums
     }
 }
 
@@ -499,6 +495,9 @@ mod tests {
                 let users: Vec<User> = (1..10).map(User::of).collect();
                 let count = plan.with_parameters(step.parameters, turn, &users, |cells| cells.len());
                 assert!(count == placeholders || step.kind == Kind::Rows, "{name}: {}", step.sql);
+                let has_rows = !matches!(step.answers, Answers::Nothing | Answers::Affected);
+                assert_eq!(step.sql.starts_with("SELECT"), has_rows, "{name}: {}", step.sql);
+                assert_eq!(plan.answer_rows(step, turn).is_empty(), !has_rows, "{name}: {}", step.sql);
             }
         }
     }
