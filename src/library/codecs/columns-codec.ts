@@ -1,7 +1,9 @@
 /** Codec of HyperbyteDB's columnar MessagePack: columns of one series and one field, encoded and decoded in Rust. */
 import { addon, type RawColumnsReader } from '../../addon.js';
-import { explained, toBoundaryError } from '../../errors.js';
+import { explained, invalidArgument, toBoundaryError } from '../../errors.js';
+import { describeValue } from '../crossing/describe-value.js';
 import { lengthOf } from '../crossing/typed-memory.js';
+import { checkText } from '../crossing/well-formed.js';
 
 /** The names that all points of a batch share. */
 export interface SeriesNames {
@@ -31,8 +33,8 @@ export class ColumnsEncoder {
   readonly #emptyBytes: number;
 
   /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for an empty measurement or field. */
-  constructor({ measurement, tags, field }: SeriesNames) {
-    const names = [measurement, flatTags(tags), field] as const;
+  constructor(series: SeriesNames) {
+    const names = rawNames(series);
     this.#encode = explained(() => addon.columnsEncoder(...names));
     this.#emptyBytes = addon.columnsMostBytes(...names);
   }
@@ -125,7 +127,23 @@ function namesOf(head: string): Required<SeriesNames> {
   return { measurement, tags: Object.fromEntries(tags), field };
 }
 
+/** The names as the addon takes them. Throws `BB_INVALID_ARGUMENT` for what are no names, and for names that UTF-8 can't hold. */
+export function rawNames(series: SeriesNames): readonly [measurement: string, tags: string[], field: string] {
+  if (typeof series !== 'object' || series === null) {
+    throw invalidArgument(`the names of a series must be an object, not ${describeValue(series)}`);
+  }
+  const { measurement, tags = {}, field } = series;
+  const flat = flatTags(tags);
+  for (const text of flat) checkText('the name or the value of a tag', text);
+  checkText('measurement', measurement);
+  checkText('field', field);
+  return [measurement, flat, field];
+}
+
 /** Tag names and values, alternating, as the addon takes them. */
-export function flatTags(tags: SeriesNames['tags'] = {}): string[] {
+function flatTags(tags: SeriesNames['tags'] & object): string[] {
+  if (typeof tags !== 'object' || tags === null) {
+    throw invalidArgument(`the tags must be an object, not ${describeValue(tags)}`);
+  }
   return Object.entries(tags).flatMap((tag) => tag);
 }

@@ -1,8 +1,9 @@
 /** Line protocol, encoded and parsed in Rust. */
 import { addon, type RawLineParser } from '../../addon.js';
 import { explained, toBoundaryError } from '../../errors.js';
-import { flatTags, type SeriesNames } from './columns-codec.js';
+import { rawNames, type SeriesNames } from './columns-codec.js';
 import { lengthOf } from '../crossing/typed-memory.js';
+import { checkText } from '../crossing/well-formed.js';
 
 /** The unit of timestamps. */
 export type Precision = 'ns' | 'us' | 'ms' | 's';
@@ -46,8 +47,9 @@ export class LineEncoder {
   #bytesPerPoint = LINE_BYTES;
 
   /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a name that line protocol can't express. */
-  constructor({ measurement, tags, field }: SeriesNames) {
-    this.#encode = explained(() => addon.linesEncoder(measurement, flatTags(tags), field));
+  constructor(series: SeriesNames) {
+    const names = rawNames(series);
+    this.#encode = explained(() => addon.linesEncoder(...names));
   }
 
   /**
@@ -193,6 +195,7 @@ export class LineParser {
 
   /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT`, which names the line and the column of the mistake. */
   parse(body: Uint8Array | string, { precision = 'ns', now = Date.now() }: ParseOptions = {}): ParsedLines {
+    if (typeof body === 'string') checkText('the lines', body);
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     return explained(() => {
       const code = this.#raw.parse(bytes, precision, now);

@@ -1,4 +1,5 @@
 import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
+import { decodeText } from '../crossing/well-formed.js';
 import { ASCII, errorOf, RESULT_WORDS, ResultFrame } from '../crossing/result-frame.js';
 
 /** Words of each response of a result. */
@@ -56,13 +57,14 @@ export class HttpResponse {
 
   /** The body as UTF-8 text. */
   text(): string {
-    return this.#frame.bytes.toString(this.#isAscii ? 'latin1' : 'utf8', this.#start, this.#end);
+    return decodeText(this.#frame.bytes, this.#isAscii ? 'latin1' : 'utf8', this.#start, this.#end);
   }
 
   /** The body parsed as JSON. Throws `BB_INVALID_VALUE` if it is not JSON. */
   json<T = unknown>(): T {
+    const text = this.text();
     try {
-      return JSON.parse(this.text()) as T;
+      return JSON.parse(text) as T;
     } catch (cause) {
       throw new BoundaryError('BB_INVALID_VALUE', `the response of status ${this.status} is no JSON`, { cause });
     }

@@ -3,9 +3,10 @@ import { types } from 'node:util';
 import { BoundaryError, invalidArgument } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { SubmissionMemory } from '../crossing/submission-memory.js';
+import { isWellFormed, LONE_SURROGATE } from '../crossing/well-formed.js';
 import { byteLengthOf, bytesOf, isGone } from '../crossing/typed-memory.js';
 
-/** A key or a value: text is sent as UTF-8, bytes unchanged. */
+/** A key or a value: text is sent as UTF-8, and must have no lone surrogate; bytes are sent unchanged. */
 export type KvData = string | Uint8Array;
 
 /** Kinds of requests, by their numbers in a submission. */
@@ -34,7 +35,7 @@ export class SubmissionWriter extends SubmissionMemory {
 
   /**
    * Adds a request: its arguments and, for a pipeline, the number of arguments per command. The arrays must be our own. Adds
-   * nothing if an argument is neither a string nor bytes.
+   * nothing if an argument is neither bytes nor a string without lone surrogates.
    */
   add(
     connection: number,
@@ -91,13 +92,16 @@ export class SubmissionWriter extends SubmissionMemory {
       // UTF-8 takes at most three bytes per UTF-16 unit of a string.
       this.reserve(at, length * 3);
       const bytes = this.memory;
-      if (length > SHORT_TEXT) return at + bytes.write(data, at, 'utf8');
-      for (let index = 0; index < length; index += 1) {
-        const code = data.charCodeAt(index);
-        if (code > 127) return at + bytes.write(data, at, 'utf8');
-        bytes[at + index] = code;
+      if (length <= SHORT_TEXT) {
+        let index = 0;
+        for (; index < length; index += 1) {
+          const code = data.charCodeAt(index);
+          if (code > 127) break;
+          bytes[at + index] = code;
+        }
+        if (index === length) return at + length;
       }
-      return at + length;
+      return isWellFormed(data) ? at + bytes.write(data, at, 'utf8') : -1;
     }
     if (!types.isUint8Array(data)) return -1;
     const length = byteLengthOf(data);
@@ -124,6 +128,7 @@ function unusable(kind: RequestKind, index: number, value: unknown): BoundaryErr
           : index === 0
             ? 'the key'
             : 'the value';
+  if (typeof value === 'string') return invalidArgument(`${what} ${LONE_SURROGATE}`);
   const problem = types.isUint8Array(value)
     ? 'is a Uint8Array whose memory is detached'
     : `must be a string or a Uint8Array, not ${describeValue(value)}`;

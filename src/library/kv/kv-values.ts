@@ -1,5 +1,6 @@
 import { BoundaryError, invalidArgument } from '../../errors.js';
 import { ASCII, errorOf, RESULT_WORDS, ResultFrame } from '../crossing/result-frame.js';
+import { decodeText, MOST_DECODED_TOGETHER } from '../crossing/well-formed.js';
 import { KvCursor } from './kv-cursor.js';
 
 /** Kinds of entries, by their numbers in a frame. */
@@ -34,7 +35,7 @@ export function textOf(frame: KvFrame, word: number): string | null {
   const start = (word + RESULT_WORDS + 2) * 4;
   const end = start + words[word + 3]!;
   if (kind === ERROR) throw errorOf(bytes.toString('utf8', start, end));
-  return bytes.toString((words[word + 4]! & ASCII) === 0 ? 'utf8' : 'latin1', start, end);
+  return decodeText(bytes, (words[word + 4]! & ASCII) === 0 ? 'utf8' : 'latin1', start, end);
 }
 
 /** The value of a result with one entry, as bytes in memory of their own. */
@@ -150,7 +151,9 @@ export class KvValues implements Iterable<string | null> {
   protected textAt(index: number): string {
     const start = this.start(index);
     const end = this.end(index);
-    if (!this.#isAscii) return this.#frame.bytes.toString('utf8', this.#start + start, this.#start + end);
+    if (!this.#isAscii || this.data.length > MOST_DECODED_TOGETHER) {
+      return decodeText(this.#frame.bytes, 'utf8', this.#start + start, this.#start + end);
+    }
     // Decodes all values at once and cuts the text, since a substring costs no call into the runtime.
     this.#text ??= this.#frame.bytes.toString('latin1', this.#start, this.#start + this.data.length);
     return this.#text.substring(start, end);
@@ -223,7 +226,7 @@ class ReplyReader {
         if (length < 0) return null;
         const start = this.#at;
         this.#at += length + 2;
-        return this.#bytes.toString('utf8', start, start + length);
+        return decodeText(this.#bytes, 'utf8', start, start + length);
       }
       default:
         return Number(line) < 0 ? null : Array.from({ length: Number(line) }, () => this.read());
