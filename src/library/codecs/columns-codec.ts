@@ -1,7 +1,10 @@
 /** Codec of HyperbyteDB's columnar MessagePack: columns of one series and one field, encoded and decoded in Rust. */
+import { types } from 'node:util';
+
 import { addon, type RawColumnsReader } from '../../addon.js';
 import { explained, invalidArgument, toBoundaryError } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
+import { checkInteger } from '../crossing/options.js';
 import { lengthOf } from '../crossing/typed-memory.js';
 import { checkText } from '../crossing/well-formed.js';
 
@@ -41,6 +44,7 @@ export class ColumnsEncoder {
 
   /** The most bytes that `encodeInto` needs for `points` points. */
   mostBytes(points: number): number {
+    checkInteger('the number of points', points, 0, Number.MAX_SAFE_INTEGER / BYTES_PER_POINT);
     return this.#emptyBytes + BYTES_PER_POINT * points;
   }
 
@@ -55,7 +59,7 @@ export class ColumnsEncoder {
 
   /** Encodes into newly allocated memory. */
   encode(values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
-    const into = Buffer.allocUnsafeSlow(this.mostBytes(lengthOf(values)));
+    const into = Buffer.allocUnsafeSlow(this.mostBytes(pointsOf(values)));
     return into.subarray(0, this.encodeInto(into, values, timestamps));
   }
 }
@@ -125,6 +129,12 @@ function namesOf(head: string): Required<SeriesNames> {
     field: string;
   };
   return { measurement, tags: Object.fromEntries(tags), field };
+}
+
+/** The number of values of a batch. */
+export function pointsOf(values: unknown): number {
+  if (types.isFloat64Array(values)) return lengthOf(values);
+  throw invalidArgument(`values must be a Float64Array, not ${describeValue(values)}`);
 }
 
 /** The names as the addon takes them. Throws `BB_INVALID_ARGUMENT` for what are no names, and for names that UTF-8 can't hold. */

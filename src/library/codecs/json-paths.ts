@@ -1,6 +1,7 @@
 import { addon, type JsonPaths as RawJsonPaths, type JsonRows as RawJsonRows } from '../../addon.js';
 import { explained, invalidArgument } from '../../errors.js';
 import type { NodeBuffer } from '../../platform-types.js';
+import { checkIndex } from '../crossing/check-index.js';
 import { checkText, decodeText, MOST_DECODED_TOGETHER } from '../crossing/well-formed.js';
 
 /** Header words before the values of a path. */
@@ -139,8 +140,7 @@ export class JsonValues implements Iterable<string | null> {
   }
 
   #check(index: number): void {
-    if (index >>> 0 === index && index < this.length) return;
-    throw invalidArgument(`there is no value ${String(index)} among ${this.length}`);
+    checkIndex('value', index, this.length);
   }
 }
 

@@ -26,8 +26,8 @@ export function readOptions<Options extends object>(options: Options, checks: Op
   return read as Options;
 }
 
-/** Throws for options that are no object with names, and for a name that is none of `known`. */
-export function checkOptionNames(options: object, known: object): void {
+/** Throws for options that are no object which has them as its properties: they would be ignored. */
+export function requireOptions(options: unknown): asserts options is object {
   if (typeof options !== 'object' || options === null) {
     throw invalidArgument(`options must be an object, not ${describeValue(options)}`);
   }
@@ -35,6 +35,11 @@ export function checkOptionNames(options: object, known: object): void {
   if (Symbol.iterator in options || 'then' in options) {
     throw invalidArgument('options must be an object that has them as properties, not an iterable or a promise');
   }
+}
+
+/** Throws for options that are no object with names, and for a name that is none of `known`. */
+export function checkOptionNames(options: object, known: object): void {
+  requireOptions(options);
   for (const name in options) {
     if (Object.hasOwn(known, name)) continue;
     const names = Object.keys(known).join(', ');
@@ -71,6 +76,11 @@ export function orElse(other: unknown, check: OptionCheck): OptionCheck {
 /** Throws for what is neither `true` nor `false`. */
 export function checkBoolean(name: string, value: unknown): void {
   if (typeof value !== 'boolean') throw invalidArgument(`${name} must be true or false, not ${describeValue(value)}`);
+}
+
+/** Throws for what is no function. */
+export function checkFunction(name: string, value: unknown): void {
+  if (typeof value !== 'function') throw invalidArgument(`${name} must be a function, not ${describeValue(value)}`);
 }
 
 /** A check for some words. */

@@ -63,7 +63,8 @@ export class ColumnarChunk implements Disposable {
 
   /** @internal Whether row `index` has a value in the column: like `validity`, without a view that a caller could keep. */
   has(column: string | number, index: number): boolean {
-    return index >= 0 && index < this.rowCount && !isNull(this.#column(column).validity, index);
+    const isRow = typeof index === 'number' && index >= 0 && index < this.rowCount;
+    return isRow && !isNull(this.#column(column).validity, index);
   }
 
   /** The offsets of a text or bytes column: value i lies between the offsets i and i + 1. */

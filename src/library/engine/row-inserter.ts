@@ -76,7 +76,7 @@ export class RowInserter implements AsyncDisposable {
       }
       return this.#channel.mayGoOn;
     }
-    if (typeof rows?.[Symbol.iterator] !== 'function') {
+    if (typeof rows?.[Symbol.iterator] !== 'function' || ArrayBuffer.isView(rows)) {
       throw invalidArgument(`addRows takes an array of rows or another iterable, not ${describeValue(rows)}`);
     }
     for (const row of rows) this.addRow(row);

@@ -1,4 +1,5 @@
-import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
+import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { checkIndex } from '../crossing/check-index.js';
 import { decodeText } from '../crossing/well-formed.js';
 import { ASCII, errorOf, RESULT_WORDS, ResultFrame } from '../crossing/result-frame.js';
 
@@ -114,8 +115,7 @@ export class HttpResponses implements Iterable<HttpResponse> {
   }
 
   #check(index: number): void {
-    if (index >>> 0 === index && index < this.length) return;
-    throw invalidArgument(`there is no response ${String(index)} among ${this.length}`);
+    checkIndex('response', index, this.length);
   }
 }
 

@@ -102,11 +102,17 @@ export class KvClient implements AsyncDisposable {
 
   /** Sets keys to values, in one crossing, split as for `mget`; each command is atomic. */
   async mset(entries: Iterable<readonly [KvData, KvData]>, options?: WorkOptions): Promise<void> {
-    if (typeof entries?.[Symbol.iterator] !== 'function') {
+    if (typeof entries?.[Symbol.iterator] !== 'function' || ArrayBuffer.isView(entries)) {
       throw invalidArgument('entries must be an array of keys and values, or another iterable');
     }
     const args: KvData[] = [];
-    for (const [key, value] of entries) args.push(key, value);
+    for (const entry of entries) {
+      // A text can be taken apart, too: of `[key, value]` in place of `[[key, value]]`, the letters would be keys and values.
+      if (!Array.isArray(entry) || entry.length !== 2) {
+        throw invalidArgument(`entry ${args.length >> 1} must be an array of a key and a value`);
+      }
+      args.push(entry[0] as KvData, entry[1] as KvData);
+    }
     checkLength('entries', args);
     return this.#call('nothing', MSET, undefined, args, options);
   }

@@ -1,4 +1,5 @@
-import { BoundaryError, invalidArgument } from '../../errors.js';
+import { BoundaryError } from '../../errors.js';
+import { checkIndex } from '../crossing/check-index.js';
 import { ASCII, errorOf, RESULT_WORDS, ResultFrame } from '../crossing/result-frame.js';
 import { decodeText, MOST_DECODED_TOGETHER } from '../crossing/well-formed.js';
 import { KvCursor } from './kv-cursor.js';
@@ -166,8 +167,7 @@ export class KvValues implements Iterable<string | null> {
   }
 
   #check(index: number): void {
-    if (index >>> 0 === index && index < this.length) return;
-    throw invalidArgument(`there is no value ${String(index)} among ${this.length}`);
+    checkIndex('value', index, this.length);
   }
 }
 
