@@ -63,7 +63,10 @@ describe('pure functions and codecs', () => {
       (['LineEncoder', 'RowsEncoder', 'ColumnsEncoder'] as const).flatMap((name) => {
         const make = (): library.LineEncoder => new library[name](names) as library.LineEncoder;
         return [
-          [`${name}.encode`, [() => series().slice(1), codec(make, (made, ...args) => made.encode(...(args as unknown as [never])))]],
+          [
+            `${name}.encode`,
+            [() => series().slice(1), codec(make, (made, ...args) => made.encode(...(args as unknown as [never])))],
+          ],
           [
             `${name}.encodeInto`,
             [

@@ -92,27 +92,63 @@ function problemOfError(thrown: unknown): string | undefined {
   return UNFORESEEN.has(thrown.code) ? `it throws ${thrown.code}: ${thrown.message}` : undefined;
 }
 
+/** A call with hostile arguments. */
+interface Variant {
+  readonly what: string;
+  readonly args: readonly unknown[];
+  /** Whether the call must be refused: it has an option of no such name, or of no such value, which would leave a default in place. */
+  readonly isRefused: boolean;
+}
+
+const isUndefined = (value: unknown): boolean => value === undefined;
+const isBoolean = (value: unknown): boolean => value === undefined || typeof value === 'boolean';
+const isAmong =
+  (...values: readonly unknown[]) =>
+  (value: unknown): boolean =>
+    value === undefined || values.includes(value);
+
+/** The hostile values that each option takes after all; an object that has one of these options takes no others. */
+const TAKEN: Readonly<Record<string, (value: unknown) => boolean>> = {
+  ...Object.fromEntries(
+    [
+      'signal timeoutMs connectTimeoutMs connections pipelining maxResponseBytes tls int64 collation',
+      'batchRows mode max acquireTimeoutMs count graceMs place comparison',
+    ].flatMap((line) => line.split(' ').map((name) => [name, isUndefined])),
+  ),
+  min: isAmong(0),
+  checkAfterMs: isAmong(0),
+  idleTimeoutMs: isAmong(Infinity),
+  maxQueued: isAmong(0, Infinity),
+  worker: isAmong(0),
+  ...Object.fromEntries(
+    ['readAhead', 'http2', 'replace', 'force', 'nullable', 'allowPublicKeyRetrieval'].map((name) => [name, isBoolean]),
+  ),
+};
+
 /** The arguments of a call, each replaced by each hostile value, and so is each property of an argument that is a plain object. */
-export function* variantsOf(
-  good: () => readonly unknown[],
-): Generator<readonly [what: string, args: readonly unknown[]]> {
+function* variantsOf(good: () => readonly unknown[]): Generator<Variant> {
   const { length } = good();
   const count = hostileValues().length;
   for (let index = 0; index < length; index++) {
     for (let value = 0; value < count; value++) {
-      yield [`argument ${index}: value ${value}`, good().with(index, hostileValues()[value])];
+      const args = good().with(index, hostileValues()[value]);
+      yield { what: `argument ${index}: value ${value}`, args, isRefused: false };
     }
     const names = namesOf(good()[index]);
-    for (const name of [...names, 'unknownName']) {
-      if (names.length === 0) break;
-      for (let value = 0; value < count; value++) {
+    const areOptions = names.some((name) => Object.hasOwn(TAKEN, name));
+    for (const name of names.length === 0 ? [] : [...names, 'unknownName']) {
+      for (let at = 0; at < count; at++) {
         const args = [...good()];
-        args[index] = { ...(args[index] as object), [name]: hostileValues()[value] };
-        yield [`argument ${index}.${name}: value ${value}`, args];
+        const value = hostileValues()[at];
+        args[index] = { ...(args[index] as object), [name]: value };
+        const isRefused = name === 'unknownName' ? areOptions : TAKEN[name]?.(value) === false;
+        yield { what: `argument ${index}.${name}: value ${at}`, args, isRefused };
       }
     }
   }
-  for (let fewer = 0; fewer < length; fewer++) yield [`${fewer} arguments`, good().slice(0, fewer)];
+  for (let fewer = 0; fewer < length; fewer++) {
+    yield { what: `${fewer} arguments`, args: good().slice(0, fewer), isRefused: false };
+  }
 }
 
 function namesOf(value: unknown): string[] {
@@ -161,8 +197,14 @@ export function hostileTests(names: readonly string[], entries: () => Entries): 
     const call = given as (...args: readonly unknown[]) => unknown;
     await settle(await call(...good()));
     const problems: string[] = [];
-    for (const [what, args] of variantsOf(good)) {
-      const problem = await problemOf(() => call(...args), settle);
+    for (const { what, args, isRefused } of variantsOf(good)) {
+      let isTaken = false;
+      const work = async (): Promise<unknown> => {
+        const result = await call(...args);
+        isTaken = true;
+        return result;
+      };
+      const problem = (await problemOf(work, settle)) ?? (isTaken && isRefused ? 'it is taken' : undefined);
       if (problem !== undefined) problems.push(`${what}: ${problem}`);
     }
     expect(problems).toEqual([]);

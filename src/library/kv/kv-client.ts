@@ -145,7 +145,7 @@ export class KvClient implements AsyncDisposable {
     options: WorkOptions | undefined,
   ): Promise<T> {
     if (options !== undefined || this.#timeoutMs !== undefined) {
-      return this.#callWithin<T>(answer, kind, counts, args, options ?? {});
+      return this.#callWithin<T>(answer, kind, counts, args, options === undefined ? {} : options);
     }
     const link = this.#ready();
     if (link === undefined) return this.#callWithin<T>(answer, kind, counts, args, {});

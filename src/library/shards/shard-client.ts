@@ -236,7 +236,10 @@ export class ShardClient implements AsyncDisposable {
     const signal = signalOf(options);
     const { column, filter: given, place } = readOptions(aggregation, AGGREGATION);
     if (column === undefined) throw invalidArgument('an aggregation needs a column');
-    const filter = given && readOptions(given, FILTER);
+    const filter = given === undefined ? undefined : readOptions(given, FILTER);
+    if (filter !== undefined && (filter.column === undefined || filter.comparison === undefined)) {
+      throw invalidArgument('a filter needs a column, a comparison and a value');
+    }
     type Arguments = Parameters<RawShardClient['aggregate']>;
     const { count, sum, min, max } = await ours<RawAggregate>((cancel) => {
       const asked = [column, filter?.column, filter?.comparison, filter?.value, cancel] as Arguments;

@@ -208,7 +208,7 @@ export class SqlClient implements AsyncDisposable {
         known.set(sql, index);
         statements.push({ sql, flags: parameters === undefined ? AS_TEXT : PREPARED, lists: [] });
       }
-      statements[index]!.lists.push(parameters ?? NO_PARAMETERS);
+      statements[index]!.lists.push(parameters === undefined ? NO_PARAMETERS : parameters);
       return index;
     });
     const bytes = await this.#perform(options, (writer) => writeAll(writer, statements, order));
