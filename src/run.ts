@@ -1,7 +1,17 @@
 import { loadNativeBuild, nativeResources } from './native-build.js';
 import { type RunOptions as RunnerOptions, type RunResult, run as runFamilies } from './runner/run.js';
-import { BoundaryError } from './errors.js';
+import { BoundaryError, invalidArgument } from './errors.js';
 import { type OptionTable, flatten, partsOf } from './families/option.js';
+import type { Family } from './families/workload.js';
+import { describeValue } from './library/crossing/describe-value.js';
+import {
+  checkBoolean,
+  checkFunction,
+  checkSignal,
+  type OptionChecks,
+  requireOptions,
+} from './library/crossing/options.js';
+import { checkText } from './library/crossing/well-formed.js';
 import { FAMILY_OPTIONS, loadFamilies } from './families/registry.js';
 import { unknownWord } from './runner/filters.js';
 import { knownOptions } from './runner/run-config.js';
@@ -20,28 +30,52 @@ export type RunOptions = Partial<Omit<RunnerOptions, 'build' | 'resources'>>;
  * (`BB_INVALID_ARGUMENT`).
  */
 export async function run(options: RunOptions = {}): Promise<RunResult> {
+  requireOptions(options);
+  for (const [name, check] of Object.entries(BESIDE)) {
+    const value: unknown = options[name as keyof typeof BESIDE];
+    if (value !== undefined) check(name, value);
+  }
+  for (const name of ['filters', 'engines', 'apiKeys'] as const) {
+    if (options[name] !== undefined) checkMap(name, options[name]);
+  }
   const families = options.families ?? (await loadFamilies());
   requireKnown(options, { ...FAMILY_OPTIONS, ...knownOptions(families) });
   const build = await loadNativeBuild();
   return runFamilies({ ...options, families, build, resources: nativeResources });
 }
 
-/** What a run is given beside the options of its cells. */
-const BESIDE = [
-  'families',
-  'directory',
-  'resume',
-  'signal',
-  'onEvent',
-  'collectGarbage',
-  'fallbacks',
-] satisfies (keyof RunOptions)[];
+/** Checks of what a run is given beside the options of its cells. */
+const BESIDE = {
+  families: checkFamilies,
+  directory: checkText,
+  resume: checkBoolean,
+  signal: checkSignal,
+  onEvent: checkFunction,
+  collectGarbage: checkFunction,
+  fallbacks: checkMap,
+} satisfies Partial<OptionChecks<RunOptions>>;
+
+function checkMap(name: string, value: unknown): void {
+  if (typeof value === 'object' && value !== null && !(Symbol.iterator in value)) return;
+  throw invalidArgument(`${name} must be an object of values by name, not ${describeValue(value)}`);
+}
+
+function checkFamilies(name: string, value: unknown): void {
+  const isFamily = (family: Partial<Family> | null | undefined): boolean =>
+    typeof family === 'object' && typeof family?.plan === 'function' && typeof family.open === 'function';
+  if (Array.isArray(value) && Array.from(value as (Partial<Family> | null)[], isFamily).every(Boolean)) return;
+  throw invalidArgument(`${name} must be an array of families, not ${describeValue(value)}`, {
+    hint: 'defineWorkload makes a family',
+  });
+}
 
 /** Throws for the first name that no option has: a misspelt one would leave its default in place. */
 function requireKnown(options: RunOptions, table: OptionTable): void {
-  const known = [...BESIDE, ...Object.keys(table)];
-  for (const name of Object.keys(flatten(options))) {
+  const known = [...Object.keys(BESIDE), ...Object.keys(table)];
+  for (const [name, value] of Object.entries(flatten(options))) {
     const { map } = partsOf(name);
+    // A default would take its place.
+    if (value === null) throw invalidArgument(`${name} must not be null; leave it out`);
     if (known.includes(name) || (map !== undefined && known.includes(map))) continue;
     const { message, hint } = unknownWord(name, known, 'option');
     throw new BoundaryError('BB_INVALID_ARGUMENT', message, hint === undefined ? {} : { hint });

@@ -1,4 +1,7 @@
 import { invalidArgument } from '../errors.js';
+import { describeValue } from '../library/crossing/describe-value.js';
+import { checkFunction, oneOf, requireOptions } from '../library/crossing/options.js';
+import { checkText } from '../library/crossing/well-formed.js';
 import type { Cell, Side } from '../records/record.js';
 import type { Family, FamilyOptions, OpenCell, PlannedCell } from './workload.js';
 
@@ -59,8 +62,17 @@ export interface WorkloadDefinition<Lane extends LaneDefinition = LaneDefinition
  * number of rows is not a positive integer.
  */
 export function defineWorkload<Lane extends LaneDefinition>(definition: WorkloadDefinition<Lane>): Family {
+  requireOptions(definition);
   const { family, name, rows, lanes, module } = definition;
+  checkText('family', family);
+  checkText('name', name);
+  if (module !== undefined) checkText('module', module);
+  if (definition.description !== undefined) checkText('description', definition.description);
+  checkFunction('open', definition.open);
   checkRows(rows, 'rows');
+  if (definition.bytesPerRow !== undefined) checkRows(definition.bytesPerRow, 'bytesPerRow');
+  if (!Array.isArray(lanes)) throw invalidArgument(`lanes must be an array, not ${describeValue(lanes)}`);
+  Array.from(lanes as readonly LaneDefinition[], checkLane);
   for (const lane of lanes) if (lane.maxRows !== undefined) checkRows(lane.maxRows, 'maxRows');
   const byId = new Map(lanes.map((lane) => [cellId(definition, lane), lane]));
   if (lanes.length === 0) throw invalidArgument(`the workload ${name} has no lanes`);
@@ -118,7 +130,16 @@ function cellId({ family, name }: Pick<WorkloadDefinition, 'family' | 'name'>, l
   return [family, name, laneName, side, engine, ...(flavor === undefined ? [] : [flavor])].join('/');
 }
 
+function checkLane(lane: LaneDefinition, index: number): void {
+  if (typeof lane !== 'object' || lane === null) {
+    throw invalidArgument(`lane ${index} must be an object, not ${describeValue(lane)}`);
+  }
+  for (const name of ['lane', 'engine', 'variant'] as const) checkText(`${name} of lane ${index}`, lane[name]);
+  oneOf('rust', 'napi', 'js')(`side of lane ${index}`, lane.side);
+  if (lane.flavor !== undefined) oneOf('sync', 'async')(`flavor of lane ${index}`, lane.flavor);
+}
+
 function checkRows(rows: number, what: string): void {
   if (!Number.isSafeInteger(rows) || rows < 1)
-    throw invalidArgument(`${what} must be a whole number of 1 or more, not ${rows}`);
+    throw invalidArgument(`${what} must be a whole number of 1 or more, not ${describeValue(rows)}`);
 }

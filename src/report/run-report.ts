@@ -1,5 +1,7 @@
 import { completedOf, groupBy, isRequestWork, recordsById } from '../compare/cell-groups.js';
+import { BoundaryError, invalidArgument } from '../errors.js';
 import type { Comparison, CompletedRecord, Run, RunRecord } from '../records/record.js';
+import { checkOf } from '../records/run-file.js';
 import { adviceFor } from './advice.js';
 import { callTable, isCall } from './call-table.js';
 import { COMPACT_NOTE, isCompact } from './compact.js';
@@ -16,9 +18,9 @@ import { runtimeTable } from './runtime-table.js';
 import { resourcesTable } from './resource-tables.js';
 import { resultsTable, unfinishedTable } from './results-table.js';
 
-/** The content of `run.md`. */
+/** The content of `run.md`. Throws a `BoundaryError` for what is no run. */
 export function renderRunMarkdown(run: Run): string {
-  return renderMarkdown(runDocument(run));
+  return ofRun(run, () => renderMarkdown(runDocument(run)));
 }
 
 /**
@@ -26,7 +28,27 @@ export function renderRunMarkdown(run: Run): string {
  * them, tables are as wide as their texts.
  */
 export function renderRunTerminal(run: Run, columns?: number): string {
-  return renderTerminal(runDocument(run, { withResources: false }), columns);
+  return ofRun(run, () => renderTerminal(runDocument(run, { withResources: false }), columns));
+}
+
+/** Renders a run. Where that fails, it looks for what the run lacks by the schema of `run.json`, in order to say so. */
+function ofRun(run: Run, render: () => string): string {
+  try {
+    return render();
+  } catch (cause) {
+    if (cause instanceof BoundaryError) throw cause;
+    explainedBy(cause, () => checkOf()(run, 'the run'));
+    throw invalidArgument('the run that was given is none', { cause });
+  }
+}
+
+/** Throws the `BoundaryError` of a check; any other error of a value that JSON can't hold says less than `cause`. */
+function explainedBy(cause: unknown, check: () => void): void {
+  try {
+    check();
+  } catch (reason) {
+    throw reason instanceof BoundaryError ? reason : invalidArgument('the run that was given is none', { cause });
+  }
 }
 
 interface Extent {

@@ -60,10 +60,10 @@ describe('ShardClient', () => {
     const before = row.bytes.slice();
     const gone = detached(new Uint8Array(3));
     for (const [change, problem] of [
-      [{ key: 'x' }, 'BigInt'],
-      [{ quantity: 5n }, 'BigInt'],
-      [{ price: Symbol('no') }, 'Symbol'],
-      [{ updatedAt: 1.5 }, 'BigInt'],
+      [{ key: 'x' }, 'key must be an integer of 64 bits'],
+      [{ quantity: 5n }, 'quantity must be an integer of 32 bits'],
+      [{ price: Symbol('no') }, 'price must be a number'],
+      [{ updatedAt: 1.5 }, 'updatedAt must be an integer of 64 bits'],
       [{ payload: gone }, 'detached'],
     ] as const) {
       const bad = { ...values, key: 9n, ...change } as unknown as typeof values;

@@ -17,6 +17,12 @@ use boundary_bench_kernel::{Error, Result};
 /// The default number of rows of a batch: large enough that the cost of one crossing does not show.
 pub const DEFAULT_BATCH_ROWS: usize = 65_536;
 
+/// The most bytes of a batch's values of fixed width, unless more rows than [`DEFAULT_BATCH_ROWS`] are asked for.
+const DEFAULT_BATCH_BYTES: usize = 64 << 20;
+
+/// The most bytes of a batch's values of fixed width: half of a frame.
+const MOST_BATCH_BYTES: usize = 1 << 30;
+
 /// The behaviour of [`Engine::create_table`] where the table exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreateMode {
@@ -31,10 +37,21 @@ pub enum CreateMode {
 /// The options of a query.
 #[derive(Debug, Clone)]
 pub struct QueryOptions {
-    /// The most rows of a batch; every batch but the last is filled as far as the engine can.
+    /// The most rows of a batch; every batch but the last is filled as far as the engine can. Rows of very many columns make smaller
+    /// batches.
     pub batch_rows: usize,
     /// The token that cancels the query from any thread.
     pub cancel: CancelToken,
+}
+
+impl QueryOptions {
+    /// The most rows of a batch with these columns: as many as were asked for, or fewer where these would take too much memory.
+    #[must_use]
+    pub fn rows_per_batch(&self, columns: &[Column]) -> usize {
+        let bytes = if self.batch_rows > DEFAULT_BATCH_ROWS { MOST_BATCH_BYTES } else { DEFAULT_BATCH_BYTES };
+        let row_bytes: usize = columns.iter().filter_map(|column| column.sql_type.fixed_width()).sum();
+        self.batch_rows.min(bytes / row_bytes.max(1)).max(1)
+    }
 }
 
 impl Default for QueryOptions {

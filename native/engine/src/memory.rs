@@ -1,8 +1,7 @@
 //! The engine `memory:`, a plain list of Arrow batches for each table: the floor, where only the cost of the boundary
 //! is left.
 
-use std::collections::BTreeMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use arrow_array::RecordBatch;
@@ -123,24 +122,27 @@ impl Engine for MemoryEngine {
         let table = self.table(&scan.table)?;
         let projection = match scan.columns {
             None => (0..table.definition.columns.len()).collect(),
-            Some(names) => names
-                .iter()
-                .map(|name| {
-                    let position = table.definition.columns.iter().position(|column| column.name == *name);
-                    position.ok_or_else(|| {
+            Some(names) => {
+                let columns = table.definition.columns.iter().enumerate();
+                let positions: HashMap<&str, usize> =
+                    columns.map(|(position, column)| (column.name.as_str(), position)).collect();
+                let position_of = |name: &String| {
+                    positions.get(name.as_str()).copied().ok_or_else(|| {
                         Error::InvalidArgument(format!("table \"{}\" has no column \"{name}\"", scan.table))
                     })
-                })
-                .collect::<Result<Vec<_>>>()?,
+                };
+                names.iter().map(position_of).collect::<Result<Vec<_>>>()?
+            }
         };
         let columns: Vec<Column> = projection.iter().map(|index| table.definition.columns[*index].clone()).collect();
         let batches = table.batches.read().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        let batch_rows = options.rows_per_batch(&columns);
         Ok(Box::new(MemoryScan {
             schema: arrow_schema_of(&columns),
             columns,
             projection,
             batches,
-            batch_rows: options.batch_rows.max(1),
+            batch_rows,
             cancel: options.cancel.clone(),
         }))
     }

@@ -12,7 +12,7 @@ use boundary_bench_engine::lanes::inserter::Inserter;
 use boundary_bench_engine::lanes::ipc::{self, IpcReader};
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
 use boundary_bench_engine::{
-    BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, MemoryEngine, QueryOptions,
+    BatchStream, Capabilities, CreateMode, DEFAULT_BATCH_ROWS, Descriptor, Engine, Ingest, MemoryEngine, QueryOptions,
 };
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
@@ -385,4 +385,20 @@ fn a_query_on_demand_makes_each_batch_when_it_is_asked_for_and_lets_the_engine_g
     cancelled.cancel();
     assert_eq!(Arc::strong_count(&held), 1);
     assert_eq!(cancelled.try_next().unwrap_err().code(), "BB_ABORTED");
+}
+
+#[test]
+fn a_batch_of_very_many_columns_has_fewer_rows() {
+    let column = |index: usize| Column { name: format!("c{index}"), sql_type: SqlType::Double, nullable: true };
+    let wide: Vec<Column> = (0..10_000).map(column).collect();
+    let narrow = &wide[..3];
+    let rows = |batch_rows: usize, columns: &[Column]| {
+        QueryOptions { batch_rows, ..QueryOptions::default() }.rows_per_batch(columns)
+    };
+    assert_eq!(rows(DEFAULT_BATCH_ROWS, narrow), DEFAULT_BATCH_ROWS);
+    assert_eq!(rows(1 << 24, narrow), 1 << 24);
+    assert_eq!(rows(DEFAULT_BATCH_ROWS, &wide), (64 << 20) / 80_000);
+    assert_eq!(rows(0, &wide), 1);
+    // Half of what a frame holds, however many rows are asked for.
+    assert_eq!(rows(1 << 24, &wide), (1 << 30) / 80_000);
 }

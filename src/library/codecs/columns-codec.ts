@@ -1,8 +1,13 @@
 /** Codec of HyperbyteDB's columnar MessagePack: columns of one series and one field, encoded and decoded in Rust. */
+import { types } from 'node:util';
+
 import { addon, type RawColumnsReader } from '../../addon.js';
-import { explained, toBoundaryError } from '../../errors.js';
+import { explained, invalidArgument, toBoundaryError } from '../../errors.js';
+import { describeValue } from '../crossing/describe-value.js';
 import { namedValues } from '../crossing/named-values.js';
+import { checkInteger } from '../crossing/options.js';
 import { lengthOf } from '../crossing/typed-memory.js';
+import { checkText } from '../crossing/well-formed.js';
 
 /** The names that all points of a batch share. */
 export interface SeriesNames {
@@ -32,14 +37,15 @@ export class ColumnsEncoder {
   readonly #emptyBytes: number;
 
   /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for an empty measurement or field. */
-  constructor({ measurement, tags, field }: SeriesNames) {
-    const names = [measurement, flatTags(tags), field] as const;
+  constructor(series: SeriesNames) {
+    const names = rawNames(series);
     this.#encode = explained(() => addon.columnsEncoder(...names));
     this.#emptyBytes = addon.columnsMostBytes(...names);
   }
 
   /** The most bytes that `encodeInto` needs for `points` points. */
   mostBytes(points: number): number {
+    checkInteger('the number of points', points, 0, Number.MAX_SAFE_INTEGER / BYTES_PER_POINT);
     return this.#emptyBytes + BYTES_PER_POINT * points;
   }
 
@@ -54,7 +60,7 @@ export class ColumnsEncoder {
 
   /** Encodes into newly allocated memory. */
   encode(values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
-    const into = Buffer.allocUnsafeSlow(this.mostBytes(lengthOf(values)));
+    const into = Buffer.allocUnsafeSlow(this.mostBytes(pointsOf(values)));
     return into.subarray(0, this.encodeInto(into, values, timestamps));
   }
 }
@@ -126,7 +132,26 @@ function namesOf(head: string): Required<SeriesNames> {
   return { measurement, tags: Object.fromEntries(tags), field };
 }
 
+/** The number of values of a batch. */
+export function pointsOf(values: unknown): number {
+  if (types.isFloat64Array(values)) return lengthOf(values);
+  throw invalidArgument(`values must be a Float64Array, not ${describeValue(values)}`);
+}
+
+/** The names as the addon takes them. Throws `BB_INVALID_ARGUMENT` for what are no names, and for names that UTF-8 can't hold. */
+export function rawNames(series: SeriesNames): readonly [measurement: string, tags: string[], field: string] {
+  if (typeof series !== 'object' || series === null) {
+    throw invalidArgument(`the names of a series must be an object, not ${describeValue(series)}`);
+  }
+  const { measurement, tags = {}, field } = series;
+  const flat = flatTags(tags);
+  for (const text of flat) checkText('the name or the value of a tag', text);
+  checkText('measurement', measurement);
+  checkText('field', field);
+  return [measurement, flat, field];
+}
+
 /** Tag names and values, alternating, as the addon takes them. */
-export function flatTags(tags: SeriesNames['tags'] = {}): string[] {
+function flatTags(tags: SeriesNames['tags'] & object): string[] {
   return namedValues('the tags', tags).flat() as string[];
 }

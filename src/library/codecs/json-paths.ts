@@ -1,6 +1,8 @@
 import { addon, type JsonPaths as RawJsonPaths, type JsonRows as RawJsonRows } from '../../addon.js';
 import { explained, invalidArgument } from '../../errors.js';
 import type { NodeBuffer } from '../../platform-types.js';
+import { checkIndex } from '../crossing/check-index.js';
+import { checkText, decodeText, MOST_DECODED_TOGETHER } from '../crossing/well-formed.js';
 
 /** Header words before the values of a path. */
 const HEAD_WORDS = 4;
@@ -46,7 +48,7 @@ export class JsonRows {
 
   /** `array`: the name of the entry of the outermost object that holds the rows. */
   constructor(array: string, ...paths: readonly JsonPath[]) {
-    if (typeof array !== 'string') throw invalidArgument('the entry must be a string');
+    checkText('the entry', array);
     this.#count = paths.length;
     this.#raw = explained(() => new addon.JsonRows(array, ...rawPaths(paths)));
   }
@@ -125,7 +127,9 @@ export class JsonValues implements Iterable<string | null> {
     if (this.#isNumbers) return String(this.numbers[index]);
     const start = index === 0 ? 0 : this.end(index - 1);
     const end = this.end(index);
-    if (!this.#isAscii) return this.#bytes.toString('utf8', this.#start + start, this.#start + end);
+    if (!this.#isAscii || this.data.length > MOST_DECODED_TOGETHER) {
+      return decodeText(this.#bytes, 'utf8', this.#start + start, this.#start + end);
+    }
     // Decodes all values at once and cuts the text, since a substring costs no call into the runtime.
     this.#text ??= this.#bytes.toString('latin1', this.#start, this.#start + this.data.length);
     return this.#text.substring(start, end);
@@ -136,8 +140,7 @@ export class JsonValues implements Iterable<string | null> {
   }
 
   #check(index: number): void {
-    if (index >>> 0 === index && index < this.length) return;
-    throw invalidArgument(`there is no value ${String(index)} among ${this.length}`);
+    checkIndex('value', index, this.length);
   }
 }
 
@@ -158,6 +161,7 @@ function rawPaths(paths: readonly JsonPath[]): [paths: string[], numbers: boolea
       "paths must be strings, or objects of a path and a type ('text' or 'number'), and there must be one",
     );
   }
+  for (const { path } of given) checkText('a path', path);
   return [given.map(({ path }) => path), given.map(({ type }) => type === 'number')];
 }
 

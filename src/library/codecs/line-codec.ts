@@ -1,8 +1,9 @@
 /** Line protocol, encoded and parsed in Rust. */
 import { addon, type RawLineParser } from '../../addon.js';
 import { explained, toBoundaryError } from '../../errors.js';
-import { flatTags, type SeriesNames } from './columns-codec.js';
-import { lengthOf } from '../crossing/typed-memory.js';
+import { pointsOf, rawNames, type SeriesNames } from './columns-codec.js';
+import { checkLater, type OptionChecks, readOptions } from '../crossing/options.js';
+import { checkText } from '../crossing/well-formed.js';
 
 /** The unit of timestamps, by the names that InfluxDB has for it: `m` is minutes, `h` hours. Any other name is refused. */
 export type Precision = 'n' | 'ns' | 'u' | 'us' | 'µ' | 'ms' | 's' | 'm' | 'h';
@@ -14,6 +15,8 @@ export interface ParseOptions {
   /** The time of lines without a timestamp, in milliseconds; a fraction counts. Default: now. */
   readonly now?: number;
 }
+
+const PARSE_OPTIONS: OptionChecks<ParseOptions> = { precision: checkText, now: checkLater };
 
 /** A series of parsed lines. */
 export interface ParsedSeries {
@@ -46,8 +49,9 @@ export class LineEncoder {
   #bytesPerPoint = LINE_BYTES;
 
   /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a name that line protocol can't express. */
-  constructor({ measurement, tags, field }: SeriesNames) {
-    this.#encode = explained(() => addon.linesEncoder(measurement, flatTags(tags), field));
+  constructor(series: SeriesNames) {
+    const names = rawNames(series);
+    this.#encode = explained(() => addon.linesEncoder(...names));
   }
 
   /**
@@ -64,7 +68,7 @@ export class LineEncoder {
 
   /** Encodes into newly allocated memory. */
   encode(values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
-    const points = lengthOf(values);
+    const points = pointsOf(values);
     let into = Buffer.allocUnsafeSlow(points * this.#bytesPerPoint);
     let length = this.encodeInto(into, values, timestamps);
     // A loop, since another thread may change values in shared memory between two attempts.
@@ -198,7 +202,9 @@ export class LineParser {
    * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT`, which names the line and the column of the mistake. A tag or a field
    * that a line has twice is one.
    */
-  parse(body: Uint8Array | string, { precision = 'ns', now = Date.now() }: ParseOptions = {}): ParsedLines {
+  parse(body: Uint8Array | string, options: ParseOptions = {}): ParsedLines {
+    const { precision = 'ns', now = Date.now() } = readOptions(options, PARSE_OPTIONS);
+    if (typeof body === 'string') checkText('the lines', body);
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     return explained(() => {
       const code = this.#raw.parse(bytes, precision, now);

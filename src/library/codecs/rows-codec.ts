@@ -1,7 +1,7 @@
 /** Codec of HyperbyteDB's row MessagePack: points of one series and one field, each with all its names. */
 import { addon } from '../../addon.js';
 import { explained, toBoundaryError } from '../../errors.js';
-import { flatTags, type SeriesNames } from './columns-codec.js';
+import { rawNames, type SeriesNames } from './columns-codec.js';
 
 /** The `Content-Type` of a body of rows. */
 export const ROWS_CONTENT_TYPE = 'application/msgpack';
@@ -11,8 +11,9 @@ export class RowsEncoder {
   readonly #encode: ReturnType<typeof addon.rowsEncoder>;
 
   /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for an empty measurement or field. */
-  constructor({ measurement, tags, field }: SeriesNames) {
-    this.#encode = explained(() => addon.rowsEncoder(measurement, flatTags(tags), field));
+  constructor(series: SeriesNames) {
+    const names = rawNames(series);
+    this.#encode = explained(() => addon.rowsEncoder(...names));
   }
 
   /**

@@ -1,6 +1,7 @@
 import { addon, type Cancel } from '../../addon.js';
-import { ABORTED, BoundaryError, invalidArgument, TIMEOUT, toBoundaryError } from '../../errors.js';
-import { describeValue } from './describe-value.js';
+import { ABORTED, BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
+import { onAbort } from './abort-listeners.js';
+import { checkOptionNames, checkSignal, checkTimeout, type OptionChecks } from './options.js';
 import type { OpenHandle, OpenHandles } from './open-handles.js';
 import type { WebAbortSignal } from '../../platform-types.js';
 
@@ -15,9 +16,6 @@ export interface WorkOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** The longest delay of a timer in milliseconds; a timer with a longer delay fires at once. */
-const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
-
 /** What ended the work from JavaScript. */
 type Cause = 'signal' | 'timeout' | 'owner' | 'consumer';
 
@@ -29,7 +27,8 @@ export class Cancellation implements OpenHandle {
   readonly token: Cancel = new addon.Cancel();
   readonly #handles: OpenHandles;
   readonly #signal: AbortSignal | undefined;
-  readonly #onAbort: () => void;
+  /** Stops listening to the signal. */
+  readonly #ignoreSignal: (() => void) | undefined;
   /** What else ends with the work. */
   #onEnd: (() => void) | undefined;
   #timeoutMs: number | undefined;
@@ -43,8 +42,7 @@ export class Cancellation implements OpenHandle {
     this.#signal = signal;
     // Weak, since a long-lived signal or timer must not keep alive a query that its user has dropped.
     const self = new WeakRef(this);
-    this.#onAbort = () => self.deref()?.abort();
-    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    this.#ignoreSignal = signal && onAbort(signal, () => self.deref()?.abort());
     this.#timeoutMs = timeoutMs;
     // Pending work keeps the process alive by itself.
     if (timeoutMs !== undefined) this.#timer = setTimeout(() => self.deref()?.expire(), timeoutMs).unref();
@@ -85,7 +83,7 @@ export class Cancellation implements OpenHandle {
 
   /** Drops the signal, the timer and the connection. */
   finish(): void {
-    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#ignoreSignal?.();
     clearTimeout(this.#timer);
     this.#handles.delete(this);
   }
@@ -136,56 +134,31 @@ export async function cancellable<T>(
 /** Runs native work that a signal may end; maps its errors. */
 export async function untilAborted<T>(signal: WebAbortSignal, work: (cancel: Cancel) => Promise<T>): Promise<T> {
   const cancel = new addon.Cancel();
-  const onAbort = (): void => cancel.cancel();
-  if (signal.aborted) onAbort();
-  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) cancel.cancel();
+  const ignoreSignal = onAbort(signal, () => cancel.cancel());
   try {
     return await work(cancel);
   } catch (thrown) {
     const error = toBoundaryError(thrown);
     throw error.code === ABORTED && signal.aborted ? abortedBy(signal) : error;
   } finally {
-    signal.removeEventListener('abort', onAbort);
+    ignoreSignal();
   }
 }
+
+/** Checks of the options that end work early. */
+export const WORK_OPTIONS: OptionChecks<WorkOptions> = { signal: checkSignal, timeoutMs: checkTimeout };
 
 /**
  * The caller's options, checked, as plain values. Each is read once: a getter may run any code, and return another value the
- * next time.
+ * next time. `known` has the names of further options, which others read.
  */
-export function readWorkOptions(options: WorkOptions): WorkOptions {
-  requireOptions(options);
+export function readWorkOptions(options: WorkOptions, known: object = WORK_OPTIONS): WorkOptions {
+  checkOptionNames(options, known);
   const { signal, timeoutMs } = options;
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw invalidArgument('signal must be an AbortSignal');
-  }
+  if (signal !== undefined) checkSignal('signal', signal);
   if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
   return { signal, timeoutMs };
-}
-
-/**
- * Throws where a caller without types gives something else than an object of options, or an object that holds them otherwise than as
- * its properties: they would be ignored.
- */
-export function requireOptions(options: unknown): void {
-  if (typeof options !== 'object' || options === null) {
-    throw invalidArgument(`options must be an object, not ${describeValue(options)}`);
-  }
-  if (options instanceof AbortSignal) throw invalidArgument('options must be an object; give a signal as { signal }');
-  if (Symbol.iterator in options || 'then' in options) {
-    throw invalidArgument('options must be an object that has them as properties, not an iterable or a promise');
-  }
-}
-
-/** Checks a time-out in milliseconds. */
-export function checkTimeout(name: string, timeoutMs: unknown): void {
-  checkInteger(name, timeoutMs, 1, LONGEST_TIMEOUT_MS);
-}
-
-/** Throws if a caller's value is not an integer within these bounds. */
-export function checkInteger(name: string, value: unknown, least: number, most: number): void {
-  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) return;
-  throw invalidArgument(`${name} must be an integer of ${least} to ${most}, not ${describeValue(value)}`);
 }
 
 /**
@@ -197,11 +170,10 @@ export function watchLimits(
   giveUp: (reason: BoundaryError) => void,
   late: (ms: number) => BoundaryError = timedOut,
 ): () => void {
-  const onAbort = (): void => giveUp(abortedBy(signal!));
-  signal?.addEventListener('abort', onAbort, { once: true });
+  const ignoreSignal = signal && onAbort(signal, () => giveUp(abortedBy(signal)));
   const timer = timeoutMs === undefined ? undefined : setTimeout(() => giveUp(late(timeoutMs)), timeoutMs);
   return () => {
-    signal?.removeEventListener('abort', onAbort);
+    ignoreSignal?.();
     clearTimeout(timer);
   };
 }

@@ -1,4 +1,5 @@
-import { checkInteger, timedOut } from './cancellation.js';
+import { timedOut } from './cancellation.js';
+import { integerIn } from './options.js';
 
 /** The default time-out for connecting and logging in, in milliseconds; also the longest that the clients in Rust allow. */
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -15,11 +16,12 @@ export interface ConnectOptions {
   readonly connectTimeoutMs?: number | undefined;
 }
 
-/** The checked time-out for connecting, in milliseconds. */
-export function connectTimeoutOf(connectTimeoutMs: unknown, timeoutMs: number | undefined): number {
-  if (connectTimeoutMs === undefined) return Math.min(CONNECT_TIMEOUT_MS, timeoutMs ?? CONNECT_TIMEOUT_MS);
-  checkInteger('connectTimeoutMs', connectTimeoutMs, 1, CONNECT_TIMEOUT_MS);
-  return Number(connectTimeoutMs);
+/** A check of `connectTimeoutMs`. */
+export const checkConnectTimeout = integerIn(1, CONNECT_TIMEOUT_MS);
+
+/** The time-out for connecting, in milliseconds, of options that were checked. */
+export function connectTimeoutOf(connectTimeoutMs: number | undefined, timeoutMs: number | undefined): number {
+  return connectTimeoutMs ?? Math.min(CONNECT_TIMEOUT_MS, timeoutMs ?? CONNECT_TIMEOUT_MS);
 }
 
 /** Waits at most `ms` milliseconds, and a grace period, for `opening`; a connection that opens later is given to `discard`. */

@@ -8,7 +8,8 @@ export function describeValue(value: unknown): string {
     case 'string':
       return JSON.stringify(shorten(value));
     case 'bigint':
-      return shorten(`${value}n`);
+      // The digits of a longer one could take minutes to write.
+      return BigInt.asIntN(256, value) === value ? shorten(`${value}n`) : 'a bigint of more than 256 bits';
     case 'number':
     case 'boolean':
     case 'undefined':

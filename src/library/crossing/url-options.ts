@@ -1,4 +1,5 @@
-import { invalidArgument } from '../../errors.js';
+import { checkInteger, type OptionChecks, oneOf } from './options.js';
+import { checkText } from './well-formed.js';
 
 /** The TLS mode of a connection: `required` encrypts without checking the server; `verify` also checks its certificate. */
 export type TlsMode = 'off' | 'required' | 'verify';
@@ -16,9 +17,16 @@ export interface ServerOptions {
   readonly maxResponseBytes?: number | undefined;
 }
 
+/** Checks of the options of clients that take a server's URL. */
+export const SERVER_OPTIONS: OptionChecks<ServerOptions> = {
+  tls: oneOf('off', 'required', 'verify'),
+  tlsCa: checkText,
+  maxResponseBytes: (name, value) => checkInteger(name, value, 1, Number.MAX_SAFE_INTEGER),
+};
+
 /** The URL with `options` appended; the last value of an option wins. Names are the URL's; undefined values are left out. */
-export function withUrlOptions(url: unknown, options: Readonly<Record<string, unknown>>): string {
-  if (typeof url !== 'string') throw invalidArgument('the URL must be a string');
+export function withUrlOptions(url: string, options: Readonly<Record<string, unknown>>): string {
+  checkText('the URL', url);
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   if (given.length === 0) return url;
   const pairs = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);

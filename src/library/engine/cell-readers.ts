@@ -1,8 +1,8 @@
 /** Readers of single values of a frame as JavaScript values, for rows and `values()`. */
 import { Buffer, isAscii } from 'node:buffer';
 
-import { BoundaryError, invalidArgument } from '../../errors.js';
-import { describeValue } from '../crossing/describe-value.js';
+import { BoundaryError } from '../../errors.js';
+import { decodeText } from '../crossing/well-formed.js';
 import { formatDecimal } from './decimal-text.js';
 import type { FrameColumn } from './frame.js';
 import type { Column } from './table-definition.js';
@@ -12,12 +12,6 @@ export type RowValue = boolean | number | bigint | string | Uint8Array | null;
 
 /** The JavaScript type of 64-bit integers. */
 export type Int64Mode = 'bigint' | 'number';
-
-/** Throws if a caller without types gives another mode; undefined stands for the default. */
-export function checkInt64(int64: unknown): void {
-  if (int64 === undefined || int64 === 'bigint' || int64 === 'number') return;
-  throw invalidArgument(`int64 must be 'bigint' or 'number', not ${describeValue(int64)}`);
-}
 
 /** Reads the value of a row in one column; the value must not be null. */
 export type CellReader = (row: number) => RowValue;
@@ -133,7 +127,7 @@ function textReader(values: Uint8Array, offsets: Int32Array): (row: number) => s
     const next = row >> BLOCK_SHIFT;
     if (next !== block) decode(next);
     return blockText === null
-      ? bytes.toString('utf8', offsets[row]!, offsets[row + 1]!)
+      ? decodeText(bytes, 'utf8', offsets[row]!, offsets[row + 1]!)
       : blockText.slice(offsets[row]! - blockStart, offsets[row + 1]! - blockStart);
   };
 }

@@ -1,11 +1,11 @@
 import { HeapGuard } from './heap-guard.js';
-import { type QueryOptions, QueryRun, type QuerySource } from './query-run.js';
+import { QueryRun, type QuerySource } from './query-run.js';
 import { RowChunks } from './row-chunks.js';
 import type { Row } from './row-reader.js';
 
 /** All rows of a query. Rejects with `BB_RESULT_TOO_LARGE` before a result exceeds V8's heap, which would end the process. */
-export async function collectRows(source: QuerySource, options: QueryOptions): Promise<Row[]> {
-  const run = new QueryRun(source, options);
+export async function collectRows(source: QuerySource): Promise<Row[]> {
+  const run = new QueryRun(source);
   try {
     const guard = new HeapGuard(await run.columns(), run.int64);
     const chunkSource = new RowChunks(run, {

@@ -85,10 +85,20 @@ export function columnSources(
   return { rows, chunkRows, sources };
 }
 
+/** The names of the parts of a column that is given by its memory. */
+const PARTS: ReadonlySet<string> = new Set(['values', 'offsets', 'validity']);
+
 function sourceOf(column: Column, input: unknown, chunkRows: number): ColumnSource {
   if (Array.isArray(input)) return valuesSource(column, input, chunkRows);
   if (types.isTypedArray(input)) return memorySource(column, input, undefined, undefined);
   if (typeof input !== 'object' || input === null) throw wrongInput(column, input);
+  // A misspelt `validity` would make values of nulls.
+  const unknown = Object.keys(input).find((name) => !PARTS.has(name));
+  if (unknown !== undefined) {
+    throw invalidArgument(`column "${column.name}": it has no part ${describeValue(unknown)}`, {
+      hint: `The parts are ${[...PARTS].join(', ')}`,
+    });
+  }
   const { values, offsets, validity } = input as Record<string, unknown>;
   if (!types.isTypedArray(values)) throw wrongInput(column, input);
   return memorySource(column, values, offsets, validity ?? undefined);

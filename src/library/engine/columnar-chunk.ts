@@ -12,7 +12,10 @@ import type { Frame, FrameColumn, FrameValues } from './frame.js';
 import { recycleFrame, releaseFrame } from './query-run.js';
 import { rowCursor, type RowCursor } from './row-cursor.js';
 import { type Row, setOwn } from './row-reader.js';
-import type { Column } from './table-definition.js';
+import { type Column, indexOfColumn } from './table-definition.js';
+
+/** The most columns that an error names. */
+const MOST_NAMED = 50;
 
 /**
  * A batch of rows as columns. Its typed arrays are views of memory from a pool. `release` returns the memory early, the garbage
@@ -60,7 +63,8 @@ export class ColumnarChunk implements Disposable {
 
   /** @internal Whether row `index` has a value in the column: like `validity`, without a view that a caller could keep. */
   has(column: string | number, index: number): boolean {
-    return index >= 0 && index < this.rowCount && !isNull(this.#column(column).validity, index);
+    const isRow = typeof index === 'number' && index >= 0 && index < this.rowCount;
+    return isRow && !isNull(this.#column(column).validity, index);
   }
 
   /** The offsets of a text or bytes column: value i lies between the offsets i and i + 1. */
@@ -134,10 +138,12 @@ export class ColumnarChunk implements Disposable {
   }
 
   #indexOf(column: string | number): number {
-    const index = typeof column === 'number' ? column : this.columns.findIndex(({ name }) => name === column);
-    if (this.columns[index] !== undefined) return index;
+    const index = typeof column === 'number' ? column : indexOfColumn(this.columns, column);
+    if (index !== undefined && this.columns[index] !== undefined) return index;
+    const names = this.columns.slice(0, MOST_NAMED).map(({ name }) => JSON.stringify(name));
+    const others = this.columns.length - names.length;
     throw invalidArgument(`the result has no column ${describeValue(column)}`, {
-      hint: `Its columns are ${this.columns.map(({ name }) => JSON.stringify(name)).join(', ')}`,
+      hint: `Its columns are ${names.join(', ')}${others > 0 ? ` and ${others} more` : ''}`,
     });
   }
 }

@@ -1,5 +1,5 @@
 import { ColumnarChunk } from './columnar-chunk.js';
-import { type QueryOptions, QueryRun, type QuerySource } from './query-run.js';
+import { QueryRun, type QuerySource } from './query-run.js';
 import { assertFirstUse } from '../crossing/single-use.js';
 import type { Column } from './table-definition.js';
 
@@ -11,8 +11,8 @@ export class ColumnarStream implements AsyncIterable<ColumnarChunk> {
   readonly #run: QueryRun;
   #isUsed = false;
 
-  constructor(source: QuerySource, options: QueryOptions) {
-    this.#run = new QueryRun(source, options);
+  constructor(source: QuerySource) {
+    this.#run = new QueryRun(source);
   }
 
   /** The columns of the result, also of a result without rows. */

@@ -1,13 +1,18 @@
 import { addon, type Engine } from '../../addon.js';
 import { BoundaryError, invalidArgument, TIMEOUT, toBoundaryError } from '../../errors.js';
+import { abortedBy, readWorkOptions, watchLimits, type WorkOptions } from '../crossing/cancellation.js';
+import { describeValue } from '../crossing/describe-value.js';
 import {
-  abortedBy,
+  checkBoolean,
   checkInteger,
+  checkLater,
   checkTimeout,
-  readWorkOptions,
-  watchLimits,
-  type WorkOptions,
-} from '../crossing/cancellation.js';
+  integerIn,
+  type OptionChecks,
+  orElse,
+  readOptions,
+} from '../crossing/options.js';
+import { checkText } from '../crossing/well-formed.js';
 import { Connection } from './connection.js';
 
 const MOST_CONNECTIONS = 65_535;
@@ -28,6 +33,17 @@ export interface PoolOptions {
    */
   readonly checkAfterMs?: number | undefined;
 }
+
+const POOL_OPTIONS: OptionChecks<PoolOptions> = {
+  max: integerIn(1, MOST_CONNECTIONS),
+  // Its bound depends on `max`.
+  min: checkLater,
+  acquireTimeoutMs: checkTimeout,
+  idleTimeoutMs: orElse(Infinity, checkTimeout),
+  checkAfterMs: orElse(0, checkTimeout),
+};
+
+const CLOSE_OPTIONS = { force: checkBoolean };
 
 /**
  * A connection of a pool. `close`, or the end of its `await using` block, returns it to the pool, and ends work that still runs
@@ -101,13 +117,10 @@ export class ConnectionPool implements AsyncDisposable {
 
   /** @internal Use `createPool`. */
   constructor(uri: string, options: PoolOptions) {
-    const { max = 10, min = 0, acquireTimeoutMs = 30_000, idleTimeoutMs = 60_000, checkAfterMs = 500 } = options;
-    if (typeof uri !== 'string') throw invalidArgument('the URI of a pool must be a string');
-    checkInteger('max', max, 1, MOST_CONNECTIONS);
+    checkText('the URI of a pool', uri);
+    const read = readOptions(options, POOL_OPTIONS);
+    const { max = 10, min = 0, acquireTimeoutMs = 30_000, idleTimeoutMs = 60_000, checkAfterMs = 500 } = read;
     checkInteger('min', min, 0, max);
-    checkTimeout('acquireTimeoutMs', acquireTimeoutMs);
-    if (idleTimeoutMs !== Infinity) checkTimeout('idleTimeoutMs', idleTimeoutMs);
-    if (checkAfterMs !== 0) checkTimeout('checkAfterMs', checkAfterMs);
     this.#uri = uri;
     this.#max = max;
     this.#min = min;
@@ -170,6 +183,7 @@ export class ConnectionPool implements AsyncDisposable {
 
   /** Runs `work` with a connection, and returns the connection to the pool whether `work` succeeds or fails. */
   async use<T>(work: (connection: PooledConnection) => T | Promise<T>, options: WorkOptions = {}): Promise<T> {
+    if (typeof work !== 'function') throw invalidArgument(`work must be a function, not ${describeValue(work)}`);
     const connection = await this.acquire(options);
     try {
       return await work(connection);
@@ -185,9 +199,10 @@ export class ConnectionPool implements AsyncDisposable {
    * Rejects pending calls of `acquire`, closes the idle connections, and waits until the lent ones are returned; with `force` it
    * closes these as well, which ends the work that runs on them.
    */
-  async close(options: { readonly force?: boolean } = {}): Promise<void> {
+  async close(options: { readonly force?: boolean | undefined } = {}): Promise<void> {
+    const { force } = readOptions(options, CLOSE_OPTIONS);
     this.#closing ??= this.#closeAll();
-    if (options.force === true) await Promise.allSettled([...this.#lent].map((connection) => connection.close()));
+    if (force === true) await Promise.allSettled([...this.#lent].map((connection) => connection.close()));
     await this.#closing;
   }
 

@@ -1,10 +1,12 @@
 import { addon, type Engine, type RawCreateMode } from '../../addon.js';
 import { BoundaryError, explained, explainedAsync, invalidArgument } from '../../errors.js';
-import { cancellable, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
+import { cancellable, readWorkOptions, WORK_OPTIONS, type WorkOptions } from '../crossing/cancellation.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { collectRows } from './collect-rows.js';
 import { ColumnarStream } from './columnar-stream.js';
 import { OpenHandles } from '../crossing/open-handles.js';
+import { checkLater, type OptionChecks, oneOf, readOptions } from '../crossing/options.js';
+import { checkText } from '../crossing/well-formed.js';
 import { toRawParameters } from './parameters.js';
 import { type CommandOptions, PreparedStatement } from './prepared-statement.js';
 import { checkSql, type QueryOptions, type QuerySource, readQueryOptions } from './query-run.js';
@@ -14,6 +16,9 @@ import { fromColumnSpecs, TableDefinition, toTableSpec } from './table-definitio
 
 /** What `createTable` does if the table exists: `create` fails, `replace` drops it first, `ifNotExists` leaves it alone. */
 export type CreateMode = 'create' | 'replace' | 'ifNotExists';
+
+const CREATE_OPTIONS = { mode: oneOf('create', 'replace', 'ifNotExists') };
+const COMMAND_OPTIONS: OptionChecks<CommandOptions> = { ...WORK_OPTIONS, parameters: checkLater };
 
 /** The engine that holds the rows. */
 export interface EngineInfo {
@@ -61,16 +66,17 @@ export class Connection implements AsyncDisposable {
   }
 
   /** Creates a table; `mode` says what happens if it exists. Default: an error. */
-  async createTable(definition: TableDefinition, options: { readonly mode?: CreateMode } = {}): Promise<void> {
-    const mode = options.mode ?? 'create';
-    if (mode !== 'create' && mode !== 'replace' && mode !== 'ifNotExists') {
-      throw invalidArgument(`mode must be create, replace or ifNotExists, not ${String(mode)}`);
-    }
+  async createTable(
+    definition: TableDefinition,
+    options: { readonly mode?: CreateMode | undefined } = {},
+  ): Promise<void> {
+    const { mode = 'create' } = readOptions(options, CREATE_OPTIONS);
     await this.#call((engine) => engine.createTable(toTableSpec(definition), mode as RawCreateMode));
   }
 
   /** The definition of a table; rejects with `BB_TABLE_NOT_FOUND` if there is none. */
   async describeTable(name: string): Promise<TableDefinition> {
+    checkText('the name of a table', name);
     const spec = await this.#call((engine) => engine.describeTable(name));
     return new TableDefinition(spec.name, fromColumnSpecs(spec.columns));
   }
@@ -81,7 +87,8 @@ export class Connection implements AsyncDisposable {
   }
 
   /** Drops a table; resolves to false if there was none. */
-  dropTable(name: string): Promise<boolean> {
+  async dropTable(name: string): Promise<boolean> {
+    checkText('the name of a table', name);
     return this.#call((engine) => engine.dropTable(name));
   }
 
@@ -91,8 +98,8 @@ export class Connection implements AsyncDisposable {
    */
   async execute(sql: string, options: CommandOptions = {}): Promise<number> {
     checkSql(sql);
-    const limits = readWorkOptions(options);
-    const parameters = toRawParameters(options.parameters);
+    const limits = readOptions(options, COMMAND_OPTIONS);
+    const parameters = toRawParameters(limits.parameters);
     const engine = this.#open();
     return cancellable(this.#handles, limits, (token) => engine.execute(sql, token, parameters));
   }
@@ -102,24 +109,24 @@ export class Connection implements AsyncDisposable {
    * it instead. The rows are plain objects of one hidden class.
    */
   async executeQuery<T extends object = Row>(sql: string, options: QueryOptions = {}): Promise<T[]> {
-    return (await collectRows(this.#query(sql, options), options)) as object[] as T[];
+    return (await collectRows(this.#query(sql, options))) as object[] as T[];
   }
 
   /** Runs a query whose rows are read one by one (`for await`), or in arrays by its `chunks()`. */
   executeQueryStream<T extends object = Row>(sql: string, options: QueryOptions = {}): RowStream<T> {
-    return new RowStream<T>(this.#query(sql, options), options);
+    return new RowStream<T>(this.#query(sql, options));
   }
 
   /** Runs a query whose rows are read as columns, chunk by chunk: the fastest lane out. */
   executeQueryColumnar(sql: string, options: QueryOptions = {}): ColumnarStream {
-    return new ColumnarStream(this.#query(sql, options), options);
+    return new ColumnarStream(this.#query(sql, options));
   }
 
   /** Runs a query; resolves to its whole result as one Arrow IPC stream. */
   async executeQueryToArrow(sql: string, options: Omit<QueryOptions, 'int64' | 'readAhead'> = {}): Promise<Uint8Array> {
     checkSql(sql);
     const read = readQueryOptions(options);
-    const parameters = toRawParameters(options.parameters);
+    const parameters = toRawParameters(read.parameters);
     const engine = this.#open();
     const buffer = await cancellable(this.#handles, read, (token) =>
       engine.queryToArrow(sql, read.batchRows, token, parameters),
@@ -168,8 +175,10 @@ export class Connection implements AsyncDisposable {
 
   #query(sql: string, options: QueryOptions): QuerySource {
     checkSql(sql);
-    const parameters = toRawParameters(options.parameters);
+    const read = readQueryOptions(options);
+    const parameters = toRawParameters(read.parameters);
     return {
+      options: read,
       handles: this.#handles,
       assertOpen: () => void this.#open(),
       start: ({ batchRows, readAhead }, token) => {
@@ -191,10 +200,14 @@ export class Connection implements AsyncDisposable {
  * `flight+tls://user:password@host:port`. `flight:` alone starts a private server.
  */
 export function connect(uri = 'embedded:'): Promise<Connection> {
-  return explainedAsync(async () => new Connection(await addon.Engine.open(uri)));
+  return explainedAsync(async () => {
+    checkText('the URI of an engine', uri);
+    return new Connection(await addon.Engine.open(uri));
+  });
 }
 
 /** Connects to the engine that another thread of this process shared: `handle` is the value that `share()` returned there. */
 export function attach(handle: string): Connection {
+  checkText('the handle of an engine', handle);
   return explained(() => new Connection(addon.Engine.attach(handle)));
 }

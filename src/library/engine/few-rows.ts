@@ -4,6 +4,7 @@
  */
 import { canGenerateCode, generateFunction, literalKey, MOST_GENERATED_COLUMNS } from './code-generation.js';
 import { decimalAt, type Int64Mode, safeIntegerAt } from './cell-readers.js';
+import { decodeText } from '../crossing/well-formed.js';
 import { COLUMN_WORDS, type FrameMemory, HEADER_WORDS } from './frame.js';
 import type { Row } from './row-reader.js';
 import type { Column } from './table-definition.js';
@@ -20,7 +21,7 @@ type Generated = (
   columns: readonly Column[],
 ) => Row[];
 
-const HELPERS = { decimalAt, safeIntegerAt };
+const HELPERS = { decimalAt, decodeText, safeIntegerAt };
 
 /** The reader of frames with these columns; undefined if functions can't be made from text. */
 export function fewRowsReader(columns: readonly Column[], int64: Int64Mode): ReadFewRows | undefined {
@@ -80,7 +81,7 @@ function value({ type }: Column, index: number, mode: Int64Mode): string {
     case 'decimal':
       return `helpers.decimalAt(int32, int64, (${place} >> 3) + 2 * i, ${type.scale ?? 0})`;
     case 'text':
-      return `bytes.toString('utf8', ${place} + int32[o${index} + i], ${place} + int32[o${index} + i + 1])`;
+      return `helpers.decodeText(bytes, 'utf8', ${place} + int32[o${index} + i], ${place} + int32[o${index} + i + 1])`;
     case 'bytes':
       return `new Uint8Array(memory.buffer.slice(${place} + int32[o${index} + i], ${place} + int32[o${index} + i + 1]))`;
   }

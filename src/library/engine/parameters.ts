@@ -8,8 +8,8 @@ import { createColumnStage } from './create-column-stage.js';
 import { formatDecimal, parseDecimal } from './decimal-text.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { getTime, INT64_MAX, INT64_MIN } from './fixed-stage.js';
-import { isWellFormed } from '../crossing/well-formed.js';
-import { SqlType } from './sql-type.js';
+import { isWellFormed, LONE_SURROGATE } from '../crossing/well-formed.js';
+import { isSqlType, type SqlType } from './sql-type.js';
 import { bytesOf } from '../crossing/typed-memory.js';
 
 /** The value of a parameter; see `QueryOptions.parameters`. */
@@ -36,7 +36,7 @@ export class TypedValue {
  * that an inserter takes for a column of that type; a value that does not fit is rejected when the statement runs.
  */
 export function typed(type: SqlType, value: unknown): TypedValue {
-  if (!(type instanceof SqlType)) {
+  if (!isSqlType(type)) {
     throw invalidArgument('typed takes a type made by SqlType, such as SqlType.date()');
   }
   return new TypedValue(type, value);
@@ -80,9 +80,7 @@ export function toRaw(value: unknown): unknown {
 }
 
 function toRawText(value: string): unknown {
-  return isWellFormed(value)
-    ? value
-    : new Misfit(`${describeValue(value)} has a lone surrogate, which UTF-8 cannot hold`);
+  return isWellFormed(value) ? value : new Misfit(`${describeValue(value)} ${LONE_SURROGATE}`);
 }
 
 function toRawNumber(value: number): unknown {

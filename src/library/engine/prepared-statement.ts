@@ -5,7 +5,7 @@ import { collectRows } from './collect-rows.js';
 import { ColumnarStream } from './columnar-stream.js';
 import { type OpenHandle, OpenHandles } from '../crossing/open-handles.js';
 import { type ParameterInput, toRawParameters } from './parameters.js';
-import { type QueryOptions, type QuerySource, readQueryOptions } from './query-run.js';
+import { type QueryOptions, type QuerySource, readQueryOptions, RUN_OPTIONS } from './query-run.js';
 import type { Row } from './row-reader.js';
 import { RowStream } from './row-stream.js';
 import { SqlType } from './sql-type.js';
@@ -52,7 +52,7 @@ export class PreparedStatement implements OpenHandle, AsyncDisposable {
     parameters: readonly ParameterInput[] = [],
     options: StatementOptions = {},
   ): Promise<T[]> {
-    return (await collectRows(this.#query(parameters), options)) as object[] as T[];
+    return (await collectRows(this.#query(parameters, options))) as object[] as T[];
   }
 
   /** Like `Connection.executeQueryStream`. */
@@ -60,12 +60,12 @@ export class PreparedStatement implements OpenHandle, AsyncDisposable {
     parameters: readonly ParameterInput[] = [],
     options: StatementOptions = {},
   ): RowStream<T> {
-    return new RowStream<T>(this.#query(parameters), options);
+    return new RowStream<T>(this.#query(parameters, options));
   }
 
   /** Like `Connection.executeQueryColumnar`. */
   executeQueryColumnar(parameters: readonly ParameterInput[] = [], options: StatementOptions = {}): ColumnarStream {
-    return new ColumnarStream(this.#query(parameters), options);
+    return new ColumnarStream(this.#query(parameters, options));
   }
 
   /** Like `Connection.executeQueryToArrow`. */
@@ -73,7 +73,7 @@ export class PreparedStatement implements OpenHandle, AsyncDisposable {
     parameters: readonly ParameterInput[] = [],
     options: Omit<StatementOptions, 'int64'> = {},
   ): Promise<Uint8Array> {
-    const read = readQueryOptions(options);
+    const read = readQueryOptions(options, RUN_OPTIONS);
     const values = toRawParameters(parameters);
     this.#assertOpen();
     const buffer = await cancellable(this.#handles, read, (token) =>
@@ -102,9 +102,11 @@ export class PreparedStatement implements OpenHandle, AsyncDisposable {
     if (this.#closing !== undefined) throw new BoundaryError('BB_CLOSED', 'the prepared statement is closed');
   }
 
-  #query(parameters: readonly ParameterInput[]): QuerySource {
+  #query(parameters: readonly ParameterInput[], options: StatementOptions): QuerySource {
+    const read = readQueryOptions(options, RUN_OPTIONS);
     const values = toRawParameters(parameters);
     return {
+      options: read,
       handles: this.#handles,
       assertOpen: () => this.#assertOpen(),
       start: ({ batchRows }, token) => this.#raw.query(values, batchRows, token),

@@ -2,12 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import { addon, type Cancel, type FrameReader } from '../../addon.js';
 import { type CollectGarbage, exposeCollector } from '../../collect-garbage.js';
-import { BoundaryError, invalidArgument } from '../../errors.js';
-import { Cancellation, checkInteger, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
-import { checkInt64, type Int64Mode } from './cell-readers.js';
-import { describeValue } from '../crossing/describe-value.js';
+import { BoundaryError } from '../../errors.js';
+import { Cancellation, WORK_OPTIONS, type WorkOptions } from '../crossing/cancellation.js';
+import type { Int64Mode } from './cell-readers.js';
 import { Frame } from './frame.js';
 import type { OpenHandles } from '../crossing/open-handles.js';
+import { checkBoolean, checkLater, integerIn, type OptionChecks, oneOf, readOptions } from '../crossing/options.js';
+import { checkText } from '../crossing/well-formed.js';
 import type { ParameterInput } from './parameters.js';
 import { type Column, fromColumnSpecs } from './table-definition.js';
 
@@ -34,6 +35,16 @@ export interface QueryOptions extends WorkOptions {
   readonly readAhead?: boolean | undefined;
 }
 
+/** Checks of the options of a run of a prepared statement. */
+export const RUN_OPTIONS: OptionChecks<Omit<QueryOptions, 'parameters' | 'readAhead'>> = {
+  ...WORK_OPTIONS,
+  int64: oneOf('bigint', 'number'),
+  batchRows: integerIn(1, MOST_BATCH_ROWS),
+};
+
+/** Checks of the options of a query, whose parameters are checked where they are read. */
+const QUERY_OPTIONS: OptionChecks<QueryOptions> = { ...RUN_OPTIONS, parameters: checkLater, readAhead: checkBoolean };
+
 /** The options of a query without its parameters, checked, as plain values. */
 export interface ReadQueryOptions extends WorkOptions {
   readonly int64: Int64Mode;
@@ -44,6 +55,7 @@ export interface ReadQueryOptions extends WorkOptions {
 /** The connection or statement that runs a query, as a run needs it. */
 export interface QuerySource {
   readonly handles: OpenHandles;
+  readonly options: ReadQueryOptions;
   /** Throws `BB_CLOSED` when the connection or the statement is closed. */
   assertOpen(): void;
   /** Starts the query. */
@@ -56,20 +68,18 @@ export interface QuerySource {
  */
 export class QueryRun {
   readonly #source: QuerySource;
-  readonly #options: ReadQueryOptions;
   #cancellation: Cancellation | undefined;
   #started: Promise<{ reader: FrameReader; columns: readonly Column[] }> | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #hasEnded = false;
 
-  constructor(source: QuerySource, options: QueryOptions) {
+  constructor(source: QuerySource) {
     this.#source = source;
-    this.#options = readQueryOptions(options);
   }
 
   /** The JavaScript type of 64-bit integers. */
   get int64(): Int64Mode {
-    return this.#options.int64;
+    return this.#source.options.int64;
   }
 
   /** Whether the query was ended early: rows already received must not be used any more. */
@@ -121,10 +131,10 @@ export class QueryRun {
 
   async #begin(): Promise<{ reader: FrameReader; columns: readonly Column[] }> {
     this.#source.assertOpen();
-    const cancellation = new Cancellation(this.#source.handles, this.#options);
+    const cancellation = new Cancellation(this.#source.handles, this.#source.options);
     this.#cancellation = cancellation;
     try {
-      const reader = await this.#source.start(this.#options, cancellation.token);
+      const reader = await this.#source.start(this.#source.options, cancellation.token);
       // Else a query that is broken off keeps its engine until V8 collects the reader.
       cancellation.onEnd(() => reader.cancel());
       return { reader, columns: fromColumnSpecs(reader.columns) };
@@ -168,17 +178,17 @@ export function recycleFrame(frame: Frame): void {
   addon.recycleFrame(frame.buffer);
 }
 
-/** The options of a query, checked and read once; see `readWorkOptions`. */
-export function readQueryOptions(options: QueryOptions): ReadQueryOptions {
-  const { batchRows, int64 = 'bigint', readAhead = true } = options;
-  if (batchRows !== undefined) checkInteger('batchRows', batchRows, 1, MOST_BATCH_ROWS);
-  checkInt64(int64);
-  if (typeof readAhead !== 'boolean')
-    throw invalidArgument(`readAhead must be a boolean, not ${describeValue(readAhead)}`);
-  return { ...readWorkOptions(options), int64, batchRows, readAhead };
+/** The options of a query, checked and read once, with its parameters as they were given. */
+export function readQueryOptions(
+  options: QueryOptions,
+  checks: OptionChecks<QueryOptions> | typeof RUN_OPTIONS = QUERY_OPTIONS,
+): ReadQueryOptions & Pick<QueryOptions, 'parameters'> {
+  const read: QueryOptions = readOptions(options, checks as OptionChecks<QueryOptions>);
+  const { int64 = 'bigint', batchRows, readAhead = true, parameters, signal, timeoutMs } = read;
+  return { int64, batchRows, readAhead, parameters, signal, timeoutMs };
 }
 
-/** Throws if a statement is not a string. */
-export function checkSql(sql: unknown): void {
-  if (typeof sql !== 'string') throw invalidArgument('a query must be a string of SQL');
+/** Throws for what is no statement of SQL that can cross. */
+export function checkSql(sql: unknown): asserts sql is string {
+  checkText('a statement of SQL', sql);
 }

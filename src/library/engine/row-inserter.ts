@@ -1,7 +1,9 @@
 import { invalidArgument, toBoundaryError } from '../../errors.js';
-import { checkInteger } from '../crossing/cancellation.js';
+import { describeValue } from '../crossing/describe-value.js';
+import { integerIn, readOptions } from '../crossing/options.js';
 import { type ColumnsInput, columnSources } from './column-sources.js';
 import type { Connection } from './connection.js';
+import { stageRows } from './create-column-stage.js';
 import { InsertChannel } from './insert-channel.js';
 import { type RowInput, RowStager } from './row-stager.js';
 import type { RowWriter } from './row-writer.js';
@@ -10,13 +12,15 @@ import type { TableDefinition } from './table-definition.js';
 /** The default number of rows of a batch: enough that the cost of one crossing does not show. */
 export const DEFAULT_BATCH_ROWS = 65_536;
 
-/** The most rows of a batch; the stage allocates memory for all of them at the start. */
+/** The most rows of a batch. */
 const MOST_BATCH_ROWS = 1 << 22;
+
+const INSERTER_OPTIONS = { batchRows: integerIn(1, MOST_BATCH_ROWS) };
 
 /** How many rows a `RowInserter` stages before they cross. */
 export interface RowInserterOptions {
-  /** The rows that cross at once, 1 to 4194304. Default: 65536. */
-  readonly batchRows?: number;
+  /** The most rows that cross at once, 1 to 4194304. Default: 65536. Fewer do where so many rows would take more than 16 MiB. */
+  readonly batchRows?: number | undefined;
 }
 
 /**
@@ -36,11 +40,10 @@ export class RowInserter implements AsyncDisposable {
   readonly #stager: RowStager;
 
   constructor(connection: Connection, definition: TableDefinition, options: RowInserterOptions = {}) {
-    const batchRows = options.batchRows ?? DEFAULT_BATCH_ROWS;
-    checkInteger('batchRows', batchRows, 1, MOST_BATCH_ROWS);
-    this.#definition = definition;
+    const { batchRows = DEFAULT_BATCH_ROWS } = readOptions(options, INSERTER_OPTIONS);
     this.#channel = new InsertChannel(connection, definition);
-    this.#stager = new RowStager(definition.columns, batchRows);
+    this.#definition = definition;
+    this.#stager = new RowStager(definition.columns, stageRows(definition.columns, batchRows));
   }
 
   /** The number of rows added so far. */
@@ -73,8 +76,8 @@ export class RowInserter implements AsyncDisposable {
       }
       return this.#channel.mayGoOn;
     }
-    if (typeof rows?.[Symbol.iterator] !== 'function') {
-      throw invalidArgument('addRows takes an array of rows or another iterable');
+    if (typeof rows?.[Symbol.iterator] !== 'function' || ArrayBuffer.isView(rows)) {
+      throw invalidArgument(`addRows takes an array of rows or another iterable, not ${describeValue(rows)}`);
     }
     for (const row of rows) this.addRow(row);
     return this.#channel.mayGoOn;

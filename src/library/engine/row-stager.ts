@@ -1,7 +1,7 @@
 import { BoundaryError, invalidArgument } from '../../errors.js';
 import { canGenerateCode, MOST_GENERATED_COLUMNS } from './code-generation.js';
 import type { ColumnParts, ColumnStage } from './column-stage.js';
-import { createColumnStage } from './create-column-stage.js';
+import { createColumnStages } from './create-column-stage.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { isPlainObject } from '../crossing/named-values.js';
 import { generateStager, type StagerFailures, type StagerFunctions } from './row-stager-source.js';
@@ -29,7 +29,7 @@ export class RowStager {
   /** `generate: false` uses the loop for processes in which functions can't be made from text. */
   constructor(columns: readonly Column[], capacity: number, generate = canGenerateCode) {
     this.capacity = capacity;
-    this.#stages = columns.map((column) => createColumnStage(column, capacity));
+    this.#stages = createColumnStages(columns, capacity);
     const failures = this.#failuresOf(columns);
     this.#columns = columns;
     this.#generates = generate;

@@ -1,6 +1,6 @@
 import type { ColumnarChunk } from './columnar-chunk.js';
 import { ChunkIterator } from './columnar-stream.js';
-import { type QueryOptions, QueryRun, type QuerySource } from './query-run.js';
+import { QueryRun, type QuerySource } from './query-run.js';
 import { ROWS_PER_TURN, RowChunks } from './row-chunks.js';
 import type { RowCursor } from './row-cursor.js';
 import type { Row } from './row-reader.js';
@@ -23,8 +23,8 @@ export class RowStream<T extends object = Row> implements AsyncIterable<T> {
   readonly #run: QueryRun;
   #isUsed = false;
 
-  constructor(source: QuerySource, options: QueryOptions) {
-    this.#run = new QueryRun(source, options);
+  constructor(source: QuerySource) {
+    this.#run = new QueryRun(source);
   }
 
   /** The columns of the result, also of a result without rows. */

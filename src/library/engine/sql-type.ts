@@ -1,4 +1,5 @@
 import { BoundaryError, invalidArgument } from '../../errors.js';
+import { describeValue } from '../crossing/describe-value.js';
 
 /** The kinds of column types, by their names in the raw addon. */
 export type ColumnKind =
@@ -44,6 +45,9 @@ const WIDTHS: Readonly<Partial<Record<ColumnKind, number>>> = {
   timestamp: 8,
 };
 
+/** Whether a value is a type that one of the functions of `SqlType` made. */
+export let isSqlType: (value: unknown) => value is SqlType;
+
 /** The type of a column. Immutable; made by the static functions named after the types. */
 export class SqlType {
   readonly kind: ColumnKind;
@@ -52,7 +56,15 @@ export class SqlType {
   /** Digits behind a decimal's point, 0 to `precision`; undefined for other types. */
   readonly scale: number | undefined;
 
+  // Tells a type from an object that looks like one.
+  readonly #isMade = true;
+
+  static {
+    isSqlType = (value: unknown): value is SqlType => typeof value === 'object' && value !== null && #isMade in value;
+  }
+
   private constructor(kind: ColumnKind, precision?: number, scale?: number) {
+    if (!Object.hasOwn(SQL_NAMES, kind)) throw invalidArgument('types are made by the functions of SqlType');
     this.kind = kind;
     this.precision = precision;
     this.scale = scale;
@@ -103,7 +115,7 @@ export class SqlType {
       scale <= precision;
     if (!isPossible) {
       throw invalidArgument(
-        `DECIMAL(${String(precision)}, ${String(scale)}) needs a precision of 1 to 38 and a scale of at most that`,
+        `DECIMAL(${describeValue(precision)}, ${describeValue(scale)}) needs a precision of 1 to 38 and a scale of at most that`,
       );
     }
     return new SqlType('decimal', precision, scale);

@@ -1,6 +1,9 @@
 import type { ColumnSpec, RawColumnKind, TableSpec } from '../../addon.js';
 import { invalidArgument } from '../../errors.js';
-import { SqlType } from './sql-type.js';
+import { describeValue } from '../crossing/describe-value.js';
+import { checkBoolean, checkLater, readOptions } from '../crossing/options.js';
+import { checkText } from '../crossing/well-formed.js';
+import { isSqlType, SqlType } from './sql-type.js';
 
 /** A column of a table or of a query's result. */
 export interface Column {
@@ -17,14 +20,31 @@ export interface ColumnOptions {
   readonly nullable?: boolean;
 }
 
+/** Checks of the parts of a column. */
+const COLUMN_OPTIONS = { name: checkLater, type: checkLater, nullable: checkBoolean };
+
+/** Throws `BB_INVALID_ARGUMENT` for what is no `TableDefinition`. */
+export let checkDefinition: (definition: unknown) => void;
+
 /** The name and columns of a table. Immutable, and checked when it is made. */
 export class TableDefinition {
+  // Tells a definition from an object that looks like one and was not checked.
+  readonly #isChecked = true;
   readonly name: string;
   readonly columns: readonly Column[];
 
+  static {
+    checkDefinition = (definition: unknown) => {
+      if (typeof definition === 'object' && definition !== null && #isChecked in definition) return;
+      throw invalidArgument(`a TableDefinition is needed, not ${describeValue(definition)}`, {
+        hint: 'connection.describeTable(name) has the definition of a table that is there',
+      });
+    };
+  }
+
   /**
-   * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for an empty name, a NUL in a name, no column, a type that is
-   * not a `SqlType`, and a column name that occurs twice (case-insensitively, as in SQL).
+   * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for an empty name, a NUL or a lone surrogate in a name, no column, a
+   * type that is not a `SqlType`, and a column name that occurs twice (case-insensitively, as in SQL).
    */
   constructor(name: string, columns: readonly ColumnOptions[]) {
     checkName(name, 'a table');
@@ -34,25 +54,28 @@ export class TableDefinition {
     const seen = new Set<string>();
     this.name = name;
     this.columns = Object.freeze(
-      columns.map((column) => {
-        checkName(column?.name, `table "${name}": a column`);
-        if (seen.has(column.name.toLowerCase()))
-          throw invalidArgument(`table "${name}" names column "${column.name}" twice`);
-        seen.add(column.name.toLowerCase());
-        if (!(column.type instanceof SqlType)) {
+      // Not `map`, which skips the holes of an array.
+      Array.from(columns as readonly ColumnOptions[], (column) => {
+        const { name: columnName, type, nullable = true } = readOptions(column, COLUMN_OPTIONS);
+        checkName(columnName, `table "${name}": a column`);
+        const key = columnName.toLowerCase();
+        if (seen.has(key)) throw invalidArgument(`table "${name}" names column "${columnName}" twice`);
+        seen.add(key);
+        if (!isSqlType(type)) {
           throw invalidArgument(
-            `table "${name}": column "${column.name}" needs a type made by SqlType, such as SqlType.int()`,
+            `table "${name}": column "${columnName}" needs a type made by SqlType, such as SqlType.int()`,
           );
         }
-        return Object.freeze({ name: column.name, type: column.type, nullable: column.nullable ?? true });
+        return Object.freeze({ name: columnName, type, nullable });
       }),
     );
     Object.freeze(this);
   }
 }
 
-/** The definition in the form of the raw addon. */
+/** The definition in the form of the raw addon. Throws `BB_INVALID_ARGUMENT` for what is no definition. */
 export function toTableSpec(definition: TableDefinition): TableSpec {
+  checkDefinition(definition);
   return {
     name: definition.name,
     columns: definition.columns.map(({ name, type, nullable }) => ({
@@ -72,8 +95,23 @@ export function fromColumnSpecs(specs: readonly ColumnSpec[]): readonly Column[]
   );
 }
 
+/** The index of each name among columns; the first one of a name that occurs twice. */
+const indices = new WeakMap<readonly Column[], ReadonlyMap<unknown, number>>();
+
+/** The index of the column of this name; undefined if there is none. */
+export function indexOfColumn(columns: readonly Column[], name: unknown): number | undefined {
+  let known = indices.get(columns);
+  if (known === undefined) {
+    const entries = columns.map((column, index) => [column.name, index] as const);
+    known = new Map(entries.toReversed());
+    indices.set(columns, known);
+  }
+  return known.get(name);
+}
+
 function checkName(name: unknown, owner: string): void {
   if (typeof name !== 'string' || name === '' || name.includes('\0')) {
     throw invalidArgument(`${owner} needs a name without NUL characters`);
   }
+  checkText(`the name of ${owner}`, name);
 }

@@ -4,14 +4,14 @@ import { types } from 'node:util';
 
 import { ColumnStage, type Problem } from './column-stage.js';
 import { describeValue } from '../crossing/describe-value.js';
-import { isWellFormed } from '../crossing/well-formed.js';
+import { isWellFormed, LONE_SURROGATE } from '../crossing/well-formed.js';
 import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
 
-/** Bytes of a stage above which it is sent before it is full, so that batches stay of similar size. */
-export const STAGE_BYTES = 4 << 20;
+/** Bytes of a stage above which it is sent before it is full, so that batches stay of similar size; less for many such columns. */
+export const LARGE_BYTES = 4 << 20;
 
 /** A buffer that one huge value made larger than this many bytes is dropped after its batch. */
-const LARGEST_KEPT_BUFFER = 8 * STAGE_BYTES;
+const LARGEST_KEPT_BUFFER = 8 * LARGE_BYTES;
 
 /** The most bytes of a stage, since offsets are signed 32-bit integers. */
 const MOST_BYTES = 2 ** 31 - 1;
@@ -28,13 +28,16 @@ abstract class VaryingStage extends ColumnStage {
   readonly offsets: Int32Array;
   protected buffer: Buffer = Buffer.alloc(0);
 
-  constructor(capacity: number, nullable: boolean) {
+  readonly #largeBytes: number;
+
+  constructor(capacity: number, nullable: boolean, largeBytes: number) {
     super(capacity, nullable);
+    this.#largeBytes = largeBytes;
     this.offsets = new Int32Array(capacity + 1);
   }
 
   override isLarge(rows: number): boolean {
-    return this.offsets[rows]! > STAGE_BYTES;
+    return this.offsets[rows]! > this.#largeBytes;
   }
 
   override reset(): void {
@@ -85,7 +88,7 @@ export class TextStage extends VaryingStage {
         return undefined;
       }
     }
-    if (!isWellFormed(value)) return `${describeValue(value)} has a lone surrogate, which UTF-8 cannot hold`;
+    if (!isWellFormed(value)) return `${describeValue(value)} ${LONE_SURROGATE}`;
     this.offsets[row + 1] = start + buffer.write(value, start, 'utf8');
     return undefined;
   }

@@ -1,15 +1,7 @@
 import { addon, type HttpPlace } from '../../addon.js';
 import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
-import {
-  abortedBy,
-  checkInteger,
-  checkTimeout,
-  readWorkOptions,
-  requireOptions,
-  watchLimits,
-  type WorkOptions,
-} from '../crossing/cancellation.js';
-import { type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
+import { abortedBy, readWorkOptions, watchLimits, type WorkOptions } from '../crossing/cancellation.js';
+import { checkConnectTimeout, type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
 import type { HttpResponse, HttpResponses } from './http-responses.js';
 import {
   type HttpHeaders,
@@ -21,7 +13,16 @@ import {
 import { HttpStream } from './http-stream.js';
 import { DEFAULT_TIMEOUT_MS, HttpCall, type HttpTransport, openTransport } from './http-transport.js';
 import { OpenHandles } from '../crossing/open-handles.js';
-import type { ServerOptions } from '../crossing/url-options.js';
+import {
+  checkBoolean,
+  checkLater,
+  checkTimeout,
+  integerIn,
+  type OptionChecks,
+  readOptions,
+} from '../crossing/options.js';
+import { SERVER_OPTIONS, type ServerOptions } from '../crossing/url-options.js';
+import { checkText } from '../crossing/well-formed.js';
 
 const MOST_CONNECTIONS = 1000;
 const MOST_PIPELINING = 1000;
@@ -50,6 +51,19 @@ export interface HttpClientOptions extends ConnectOptions, Omit<ServerOptions, '
   readonly cacert?: string | undefined;
 }
 
+const CLIENT_OPTIONS: OptionChecks<HttpClientOptions> = {
+  ...SERVER_OPTIONS,
+  connections: integerIn(1, MOST_CONNECTIONS),
+  pipelining: integerIn(1, MOST_PIPELINING),
+  timeoutMs: checkTimeout,
+  connectTimeoutMs: checkConnectTimeout,
+  // Checked where the header lines are made of them.
+  headers: checkLater,
+  maxResponseBytes: integerIn(1, MOST_BYTES),
+  http2: checkBoolean,
+  cacert: checkText,
+};
+
 /**
  * A client of one HTTP server, for many small requests: `http://host[:port][/path]` or `https://...`.
  *
@@ -69,9 +83,9 @@ export class HttpClient implements AsyncDisposable {
 
   /** Makes a client that connects at its first request. */
   constructor(baseUrl: string, options: HttpClientOptions = {}) {
-    requireOptions(options);
-    const { connections = 1, timeoutMs, connectTimeoutMs } = options;
-    this.#place = placeOf(baseUrl, { ...options, connections, timeoutMs });
+    const read = readOptions(options, CLIENT_OPTIONS);
+    const { connections = 1, timeoutMs, connectTimeoutMs } = read;
+    this.#place = placeOf(baseUrl, read);
     this.#timeoutMs = timeoutMs;
     this.#transport = openTransport(this.#place, connections, connectTimeoutOf(connectTimeoutMs, timeoutMs));
   }
@@ -192,16 +206,14 @@ export class HttpClient implements AsyncDisposable {
 export function placeOf(baseUrl: string, options: HttpClientOptions): HttpPlace {
   const { connections = 1, pipelining = 1, timeoutMs, headers = {}, maxResponseBytes, http2 = false } = options;
   const { tls, tlsCa = options.cacert } = options;
-  if (typeof baseUrl !== 'string') throw invalidArgument('the URL must be a string');
-  checkInteger('connections', connections, 1, MOST_CONNECTIONS);
-  checkInteger('pipelining', pipelining, 1, MOST_PIPELINING);
-  if (maxResponseBytes !== undefined) checkInteger('maxResponseBytes', maxResponseBytes, 1, MOST_BYTES);
-  if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
+  checkText('the URL', baseUrl);
+  const lines = headerLines(headers);
+  checkText('the headers', lines);
   try {
     return new addon.HttpPlace(baseUrl, {
       connections,
       pipelining,
-      headers: headerLines(headers),
+      headers: lines,
       http2,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       ...(maxResponseBytes === undefined ? {} : { mostBytes: maxResponseBytes }),

@@ -1,5 +1,7 @@
 import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
+import { checkIndex } from '../crossing/check-index.js';
 import { describeValue } from '../crossing/describe-value.js';
+import { decodeText } from '../crossing/well-formed.js';
 import { ASCII, errorOf, RESULT_WORDS, ResultFrame } from '../crossing/result-frame.js';
 
 /** Words of each response of a result. */
@@ -70,13 +72,14 @@ export class HttpResponse {
 
   /** The body as UTF-8 text. */
   text(): string {
-    return this.#frame.bytes.toString(this.#isAscii ? 'latin1' : 'utf8', this.#start, this.#end);
+    return decodeText(this.#frame.bytes, this.#isAscii ? 'latin1' : 'utf8', this.#start, this.#end);
   }
 
   /** The body parsed as JSON. Throws `BB_INVALID_VALUE` if it is not JSON. */
   json<T = unknown>(): T {
+    const text = this.text();
     try {
-      return JSON.parse(this.text()) as T;
+      return JSON.parse(text) as T;
     } catch (cause) {
       throw new BoundaryError('BB_INVALID_VALUE', `the response of status ${this.status} is no JSON`, { cause });
     }
@@ -130,8 +133,7 @@ export class HttpResponses implements Iterable<HttpResponse> {
   }
 
   #check(index: number): void {
-    if (index >>> 0 === index && index < this.length) return;
-    throw invalidArgument(`there is no response ${String(index)} among ${this.length}`);
+    checkIndex('response', index, this.length);
   }
 }
 

@@ -3,6 +3,7 @@ import { BoundaryError, toBoundaryError } from '../../errors.js';
 import { Cancellation, type WorkOptions } from '../crossing/cancellation.js';
 import { parseHeaders, valuesOf } from './http-responses.js';
 import { HttpSubmissionWriter, type ReadHttpRequest } from './http-submission.js';
+import { decodeText } from '../crossing/well-formed.js';
 import type { OpenHandles } from '../crossing/open-handles.js';
 
 /**
@@ -95,7 +96,8 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
   async text(): Promise<string> {
     const pieces: Uint8Array[] = [];
     for await (const piece of this) pieces.push(piece);
-    return Buffer.concat(pieces).toString('utf8');
+    const bytes = Buffer.concat(pieces);
+    return decodeText(bytes, 'utf8', 0, bytes.length);
   }
 
   /** Closes the connection. Does nothing the second time. */

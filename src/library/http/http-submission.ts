@@ -4,6 +4,7 @@ import { BoundaryError, invalidArgument } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { isPlainObject, namedValues } from '../crossing/named-values.js';
 import { SubmissionMemory } from '../crossing/submission-memory.js';
+import { isWellFormed, LONE_SURROGATE } from '../crossing/well-formed.js';
 import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
 
 /** The methods of requests, in the order of their numbers in a submission. */
@@ -47,6 +48,9 @@ const POST = 1;
 /** The length that stands for a missing body. */
 export const NO_BODY = 0xffffffff;
 
+/** The most characters that are joined: V8 has no string of much more, and joining long ones saves nothing. */
+const MOST_JOINED = 1 << 24;
+
 export const GROUP_WORDS = 3;
 export const REQUEST_WORDS = 4;
 
@@ -72,13 +76,16 @@ export class HttpSubmissionWriter extends SubmissionMemory {
     this.submitted(end);
   }
 
-  /** Writes all text in one piece, by one call into the runtime; returns the end, or -1 if some text is not ASCII. */
+  /** Writes all text in one piece, by one call into the runtime; returns the end, or -1 if some text is not ASCII, or too long to join. */
   #writeJoined(at: number, firstWord: number, requests: readonly ReadHttpRequest[]): number {
     let text = '';
+    let length = 0;
     let word = firstWord;
     for (let index = 0; index < requests.length; index += 1) {
       const { method, path, headers, body } = requests[index]!;
       if (typeof body === 'object') return -1;
+      length += path.length + headers.length + (body === undefined ? 0 : body.length);
+      if (length > MOST_JOINED) return -1;
       this.words[word++] = method;
       this.words[word++] = path.length;
       this.words[word++] = headers.length;
@@ -109,6 +116,7 @@ export class HttpSubmissionWriter extends SubmissionMemory {
   #write(at: number, part: string | Uint8Array, index: number): number {
     if (typeof part === 'string') {
       // UTF-8 takes at most three bytes per UTF-16 unit of a string.
+      if (!isWellFormed(part)) throw unusable(index, `its path, its headers or its body ${LONE_SURROGATE}`);
       this.reserve(at, part.length * 3);
       return at + this.memory.write(part, at, 'utf8');
     }
@@ -148,6 +156,9 @@ function readRequest(request: HttpRequest | undefined, index: number): ReadHttpR
 
 /** The header lines as they are sent. The addon checks the characters; this only checks that no line break is among them. */
 export function headerLines(headers: HttpHeaders): string {
+  if (typeof headers !== 'object' || headers === null) {
+    throw invalidArgument(`headers must be an object, not ${describeValue(headers)}`);
+  }
   let lines = '';
   if (isPlainObject(headers)) {
     for (const name of Object.keys(headers)) lines += headerLine(name, headers[name]);

@@ -1,18 +1,12 @@
 import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
-import {
-  abortedBy,
-  checkInteger,
-  checkTimeout,
-  readWorkOptions,
-  watchLimits,
-  type WorkOptions,
-} from '../crossing/cancellation.js';
-import { type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
+import { abortedBy, readWorkOptions, watchLimits, type WorkOptions } from '../crossing/cancellation.js';
+import { checkConnectTimeout, type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
 import { type Answer, KvCall, type KvLink, openLink } from './kv-link.js';
 import { KvPipeline } from './kv-pipeline.js';
 import { GET, type KvData, MGET, MSET, ownData, type RequestKind, SET } from './kv-submission.js';
 import type { KvReplies, KvValues } from './kv-values.js';
-import { type ServerOptions, withUrlOptions } from '../crossing/url-options.js';
+import { checkTimeout, integerIn, type OptionChecks, readOptions } from '../crossing/options.js';
+import { SERVER_OPTIONS, type ServerOptions, withUrlOptions } from '../crossing/url-options.js';
 
 /** The most connections of a client. */
 const MOST_CONNECTIONS = 1000;
@@ -27,6 +21,13 @@ export interface KvClientOptions extends ConnectOptions, ServerOptions {
    */
   readonly timeoutMs?: number | undefined;
 }
+
+const CLIENT_OPTIONS: OptionChecks<KvClientOptions> = {
+  ...SERVER_OPTIONS,
+  connections: integerIn(1, MOST_CONNECTIONS),
+  timeoutMs: checkTimeout,
+  connectTimeoutMs: checkConnectTimeout,
+};
 
 /**
  * A client of servers that speak the Redis protocol: `redis://[[user]:password@]host[:port][/database]`, `rediss://...` for TLS,
@@ -60,10 +61,9 @@ export class KvClient implements AsyncDisposable {
 
   /** Connects and logs in, on all connections. */
   static async connect(url: string, options: KvClientOptions = {}): Promise<KvClient> {
-    const { connections = 1, timeoutMs, connectTimeoutMs, tls, tlsCa, maxResponseBytes } = options;
+    const read = readOptions(options, CLIENT_OPTIONS);
+    const { connections = 1, timeoutMs, connectTimeoutMs, tls, tlsCa, maxResponseBytes } = read;
     const server = withUrlOptions(url, { tls, 'tls-ca': tlsCa, 'max-response-bytes': maxResponseBytes });
-    checkInteger('connections', connections, 1, MOST_CONNECTIONS);
-    if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
     const client = new KvClient(server, connections, timeoutMs, connectTimeoutOf(connectTimeoutMs, timeoutMs));
     try {
       await Promise.all(client.#links.map((_, place) => client.#open(place)));
@@ -103,7 +103,7 @@ export class KvClient implements AsyncDisposable {
 
   /** Sets keys to values, in one crossing, split as for `mget`; each command is atomic. */
   async mset(entries: Iterable<readonly [KvData, KvData]>, options?: WorkOptions): Promise<void> {
-    if (typeof entries?.[Symbol.iterator] !== 'function') {
+    if (typeof entries?.[Symbol.iterator] !== 'function' || ArrayBuffer.isView(entries)) {
       throw invalidArgument('entries must be an array of keys and values, or another iterable');
     }
     const args: KvData[] = [];
@@ -148,7 +148,7 @@ export class KvClient implements AsyncDisposable {
     options: WorkOptions | undefined,
   ): Promise<T> {
     if (options !== undefined || this.#timeoutMs !== undefined) {
-      return this.#callWithin<T>(answer, kind, counts, args, options ?? {});
+      return this.#callWithin<T>(answer, kind, counts, args, options === undefined ? {} : options);
     }
     const link = this.#ready();
     if (link === undefined) return this.#callWithin<T>(answer, kind, counts, args, {});

@@ -3,10 +3,10 @@ import { types } from 'node:util';
 import { BoundaryError, invalidArgument } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { SubmissionMemory } from '../crossing/submission-memory.js';
+import { isWellFormed, LONE_SURROGATE } from '../crossing/well-formed.js';
 import { byteLengthOf, bytesOf, isGone } from '../crossing/typed-memory.js';
-import { isWellFormed } from '../crossing/well-formed.js';
 
-/** A key or a value: text is sent as UTF-8, bytes unchanged. A text with a lone surrogate is refused, since UTF-8 has none. */
+/** A key or a value: text is sent as UTF-8, and must have no lone surrogate; bytes are sent unchanged. */
 export type KvData = string | Uint8Array;
 
 /** Kinds of requests, by their numbers in a submission. */
@@ -43,7 +43,7 @@ export class SubmissionWriter extends SubmissionMemory {
 
   /**
    * Adds a request: its arguments and, for a pipeline, the number of arguments per command. The arrays must be our own. Adds
-   * nothing if an argument is neither a well-formed string nor bytes.
+   * nothing if an argument is neither bytes nor a string without lone surrogates.
    */
   add(
     connection: number,
@@ -140,10 +140,9 @@ function unusable(kind: RequestKind, index: number, value: unknown): BoundaryErr
           : index === 0
             ? 'the key'
             : 'the value';
+  if (typeof value === 'string') return invalidArgument(`${what} ${LONE_SURROGATE}`);
   const problem = types.isUint8Array(value)
     ? 'is a Uint8Array whose memory is detached'
-    : typeof value === 'string'
-      ? `has a lone surrogate, which UTF-8 can't hold: ${describeValue(value)}`
-      : `must be a string or a Uint8Array, not ${describeValue(value)}`;
+    : `must be a string or a Uint8Array, not ${describeValue(value)}`;
   return invalidArgument(`${what} ${problem}`);
 }

@@ -1,15 +1,22 @@
+import { types } from 'node:util';
+
 import { addon, type Cancel, type RawAggregate, type RawShardClient } from '../../addon.js';
 import { explained, explainedAsync, invalidArgument, toBoundaryError } from '../../errors.js';
+import { abortedBy, untilAborted, type WorkOptions } from '../crossing/cancellation.js';
+import { checkConnectTimeout, type ConnectOptions, connecting, connectTimeoutOf } from '../crossing/connecting.js';
+import { describeValue } from '../crossing/describe-value.js';
 import {
-  abortedBy,
-  checkInteger,
+  checkBoolean,
+  checkLater,
+  checkSignal,
   checkTimeout,
-  readWorkOptions,
-  requireOptions,
-  untilAborted,
-  type WorkOptions,
-} from '../crossing/cancellation.js';
-import { type ConnectOptions, connecting, connectTimeoutOf } from '../crossing/connecting.js';
+  integerIn,
+  type OptionChecks,
+  oneOf,
+  readOptions,
+} from '../crossing/options.js';
+import { lengthOf } from '../crossing/typed-memory.js';
+import { checkText } from '../crossing/well-formed.js';
 import { type ShardBatches, fillShards } from './shard-filling.js';
 import { ShardRow } from './shard-row.js';
 import { ShardRows } from './shard-rows.js';
@@ -84,6 +91,30 @@ export interface ShardState {
   readonly populated?: number;
 }
 
+const CLIENT_OPTIONS: OptionChecks<ShardClientOptions> = {
+  timeoutMs: checkTimeout,
+  connectTimeoutMs: checkConnectTimeout,
+  connections: integerIn(1, MOST_CONNECTIONS),
+  apiKey: checkText,
+  tlsCa: checkText,
+};
+
+const CALL_OPTIONS: OptionChecks<ShardCallOptions> = { signal: checkSignal };
+const POPULATE_OPTIONS: OptionChecks<ShardPopulateOptions> = { ...CALL_OPTIONS, replace: checkBoolean };
+
+const COLUMN = oneOf('key', 'quantity', 'price', 'updated_at');
+const AGGREGATION: OptionChecks<ShardAggregation> = {
+  column: COLUMN,
+  filter: checkLater,
+  place: oneOf('shards', 'here'),
+};
+const FILTER: OptionChecks<NonNullable<ShardAggregation['filter']>> = {
+  column: COLUMN,
+  comparison: oneOf('=', '!=', '<', '<=', '>', '>='),
+  // Checked by the addon, by the type of the column.
+  value: checkLater,
+};
+
 /**
  * A client of a sharded store. Each shard is reached by gRPC, under its address, or is in this process, given as a `ShardStore`.
  * Rows have 200 bytes; a hash of its key determines a row's shard. All errors are `BoundaryError`s that name the shard.
@@ -118,10 +149,9 @@ export class ShardClient implements AsyncDisposable {
     if (own.length === 0 || !own.every(isPlace)) {
       throw invalidArgument('the places of shards must be addresses or stores, one at least');
     }
-    requireOptions(options);
-    const { timeoutMs, connectTimeoutMs, connections = 1, apiKey, tlsCa } = options;
-    if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
-    checkInteger('connections', connections, 1, MOST_CONNECTIONS);
+    for (const place of own) if (typeof place === 'string') checkText('the address of a shard', place);
+    const read = readOptions(options, CLIENT_OPTIONS);
+    const { timeoutMs, connectTimeoutMs, connections = 1, apiKey, tlsCa } = read;
     const named = own.map((place) => (typeof place === 'string' ? place : place.place));
     const connectMs = connectTimeoutOf(connectTimeoutMs, timeoutMs);
     const opened = (): Promise<RawShardClient> =>
@@ -147,6 +177,7 @@ export class ShardClient implements AsyncDisposable {
     try {
       found = this.#read(key, into.bytes);
     } catch (thrown) {
+      checkRow(into);
       throw toBoundaryError(thrown);
     }
     if (found === 1) return into;
@@ -168,7 +199,8 @@ export class ShardClient implements AsyncDisposable {
    */
   async multiGet(keys: ShardKeys, options?: ShardCallOptions): Promise<ShardRows> {
     const signal = signalOf(options);
-    const found = this.#isMemory && keys.length <= MOST_KEYS_NOW ? explained(() => this.#raw.multiGetNow(keys)) : null;
+    const areFew = types.isTypedArray(keys) && lengthOf(keys) <= MOST_KEYS_NOW;
+    const found = this.#isMemory && areFew ? explained(() => this.#raw.multiGetNow(keys)) : null;
     return new ShardRows(found ?? (await ours((cancel) => this.#raw.multiGet(keys, cancel), signal)));
   }
 
@@ -176,12 +208,14 @@ export class ShardClient implements AsyncDisposable {
    * Like `put`, without a promise, if the row's shard is in the memory of this process; else returns false and writes nothing.
    */
   tryPut(row: ShardRow): boolean {
+    checkRow(row);
     return explained(() => this.#write(row.bytes)) === 1;
   }
 
   /** Writes a row, replacing the row with its key if there is one. */
   async put(row: ShardRow, options?: ShardCallOptions): Promise<void> {
     const signal = signalOf(options);
+    checkRow(row);
     if (this.#hasMemory && this.tryPut(row)) return;
     await ours((cancel) => this.#raw.put(row.bytes, cancel), signal);
   }
@@ -194,12 +228,18 @@ export class ShardClient implements AsyncDisposable {
 
   /** All rows, as chunks of columns. */
   scan(options?: ShardCallOptions): ShardScan {
-    return new ShardScan(this.#raw, readWorkOptions(options ?? {}).signal);
+    return new ShardScan(this.#raw, options === undefined ? undefined : readOptions(options, CALL_OPTIONS).signal);
   }
 
   /** Aggregates a column. */
-  async aggregate({ column, filter, place }: ShardAggregation, options?: ShardCallOptions): Promise<ShardAggregate> {
+  async aggregate(aggregation: ShardAggregation, options?: ShardCallOptions): Promise<ShardAggregate> {
     const signal = signalOf(options);
+    const { column, filter: given, place } = readOptions(aggregation, AGGREGATION);
+    if (column === undefined) throw invalidArgument('an aggregation needs a column');
+    const filter = given === undefined ? undefined : readOptions(given, FILTER);
+    if (filter !== undefined && (filter.column === undefined || filter.comparison === undefined)) {
+      throw invalidArgument('a filter needs a column, a comparison and a value');
+    }
     type Arguments = Parameters<RawShardClient['aggregate']>;
     const { count, sum, min, max } = await ours<RawAggregate>((cancel) => {
       const asked = [column, filter?.column, filter?.comparison, filter?.value, cancel] as Arguments;
@@ -219,8 +259,9 @@ export class ShardClient implements AsyncDisposable {
    * unless `replace` is true.
    */
   async populate(rows: number, options: ShardPopulateOptions = {}): Promise<void> {
-    const signal = signalOf(options);
-    await ours((cancel) => this.#raw.populate(rows, options.replace ?? false, cancel), signal);
+    const { signal, replace = false } = readOptions(options, POPULATE_OPTIONS);
+    if (signal?.aborted) throw abortedBy(signal);
+    await ours((cancel) => this.#raw.populate(rows, replace, cancel), signal);
   }
 
   /**
@@ -228,8 +269,9 @@ export class ShardClient implements AsyncDisposable {
    * rows of its keys (`shardOf`). Existing rows are an error unless `replace` is true.
    */
   async populateFrom(shards: readonly ShardBatches[], options: ShardPopulateOptions = {}): Promise<void> {
-    const signal = signalOf(options);
-    await ours((cancel) => fillShards(this.#raw, shards, options.replace ?? false, cancel), signal);
+    const { signal, replace = false } = readOptions(options, POPULATE_OPTIONS);
+    if (signal?.aborted) throw abortedBy(signal);
+    await ours((cancel) => fillShards(this.#raw, shards, replace, cancel), signal);
   }
 
   /** The state of each shard. */
@@ -252,9 +294,13 @@ export class ShardClient implements AsyncDisposable {
 /** The signal of a call. Throws `BB_ABORTED` if it is already aborted, even for a call that would not have to wait. */
 function signalOf(options: ShardCallOptions | undefined): AbortSignal | undefined {
   if (options === undefined) return undefined;
-  const { signal } = readWorkOptions(options);
+  const { signal } = readOptions(options, CALL_OPTIONS);
   if (signal?.aborted) throw abortedBy(signal);
   return signal;
+}
+
+function checkRow(row: unknown): void {
+  if (!(row instanceof ShardRow)) throw invalidArgument(`a ShardRow is needed, not ${describeValue(row)}`);
 }
 
 /** Runs native work that a signal may end; maps its errors. */

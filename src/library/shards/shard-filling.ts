@@ -1,4 +1,6 @@
 import { addon, type Cancel, type RawShardClient, type RawShardFilling } from '../../addon.js';
+import { invalidArgument } from '../../errors.js';
+import { describeValue } from '../crossing/describe-value.js';
 
 /** A message of an Arrow stream. */
 export interface ArrowMessage {
@@ -23,6 +25,9 @@ export async function fillShards(
   replace: boolean,
   cancel: Cancel | undefined,
 ): Promise<void> {
+  if (!Array.isArray(shards) || !Array.from(shards as unknown[], isBatches).every(Boolean)) {
+    throw invalidArgument('the rows of shards must be an array of { rows, messages }, one for each shard');
+  }
   const filling = new addon.RawShardFilling(shards.map(({ rows }) => rows));
   let failed: { readonly thrown: unknown } | undefined;
   const sending = shards.map(async (batches, shard) => {
@@ -41,10 +46,22 @@ export async function fillShards(
   }
 }
 
+function isBatches(batches: unknown): boolean {
+  if (typeof batches !== 'object' || batches === null) return false;
+  const { rows, messages } = batches as Record<string, unknown>;
+  if (typeof rows !== 'number' || typeof messages !== 'object' || messages === null) return false;
+  return Symbol.asyncIterator in messages || Symbol.iterator in messages;
+}
+
 /** Sends the messages of a shard until it takes no more, for which its population has the reason. */
 async function send(filling: RawShardFilling, shard: number, { messages }: ShardBatches): Promise<void> {
   try {
-    for await (const { header, body } of messages) if (!(await filling.add(shard, header, body))) return;
+    for await (const message of messages) {
+      if (typeof message !== 'object' || message === null) {
+        throw invalidArgument(`a message must be an object of a header and a body, not ${describeValue(message)}`);
+      }
+      if (!(await filling.add(shard, message.header, message.body))) return;
+    }
   } finally {
     filling.end(shard);
   }

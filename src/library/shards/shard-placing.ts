@@ -1,5 +1,9 @@
 /** The shard of a key, in 32-bit arithmetic, as `proto/boundary_bench/shards/v1/shards.proto` describes it. */
 
+import { invalidArgument } from '../../errors.js';
+import { describeValue } from '../crossing/describe-value.js';
+import { checkInteger } from '../crossing/options.js';
+
 const HIGH_SEED = 0x9e3779b9;
 const WORD = 2 ** 32;
 
@@ -18,9 +22,22 @@ export function keyHash(key: number | bigint): number {
   return hashOf(Number(BigInt.asIntN(32, key)), Number(BigInt.asIntN(32, key >> 32n)));
 }
 
-/** The shard of a key, among `shards` shards. */
+/**
+ * The shard of a key, among `shards` shards. Throws `BB_INVALID_ARGUMENT` for a key that is neither a safe integer nor a bigint of 64
+ * bits, and for what is no number of shards.
+ */
 export function shardOf(key: number | bigint, shards: number): number {
+  if (!isInt64(key)) {
+    throw invalidArgument(`a key must be a safe integer or a bigint of 64 bits, not ${describeValue(key)}`);
+  }
+  if (!Number.isInteger(shards) || shards < 1 || shards >= WORD)
+    checkInteger('the number of shards', shards, 1, WORD - 1);
   return Math.floor((keyHash(key) * shards) / WORD);
+}
+
+/** Whether a value is a safe integer or a bigint of 64 bits. */
+export function isInt64(value: unknown): boolean {
+  return Number.isSafeInteger(value) || (typeof value === 'bigint' && BigInt.asIntN(64, value) === value);
 }
 
 function hashOf(low: number, high: number): number {

@@ -1,6 +1,9 @@
-import { BoundaryError } from '../../errors.js';
+import { types } from 'node:util';
+
+import { BoundaryError, invalidArgument } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
+import { isInt64 } from './shard-placing.js';
 
 /** The bytes of a packed row. */
 export const ROW_BYTES = 200;
@@ -34,7 +37,9 @@ export class ShardRow {
   readonly #view: DataView;
 
   constructor(bytes: Uint8Array = new Uint8Array(ROW_BYTES)) {
-    if (bytes.byteLength !== ROW_BYTES) throw new RangeError(`a packed row has ${ROW_BYTES} bytes`);
+    if (!types.isUint8Array(bytes) || byteLengthOf(bytes) !== ROW_BYTES) {
+      throw invalidArgument(`a packed row is a Uint8Array of ${ROW_BYTES} bytes, not ${describeValue(bytes)}`);
+    }
     this.bytes = bytes;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, ROW_BYTES);
   }
@@ -44,24 +49,26 @@ export class ShardRow {
     return new ShardRow().set(values);
   }
 
-  /** Replaces all values. Throws `BB_INVALID_VALUE` for a value that its place in the row can't hold. */
-  set({ key, quantity, price, updatedAt, payload }: ShardValues): this {
-    // Converts all values before the first byte is written: a conversion may throw, or run code of an object.
-    const wholeKey = BigInt(key);
-    const amount = +quantity;
-    const cost = +price;
-    const time = BigInt(updatedAt);
-    if (BigInt.asIntN(64, wholeKey) !== wholeKey) throw misfit('key', key, 'an integer of 64 bits');
-    if ((amount | 0) !== amount) throw misfit('quantity', quantity, 'an integer of 32 bits');
-    if (cost !== cost && typeof price !== 'number') throw misfit('price', price, 'a number');
-    if (BigInt.asIntN(64, time) !== time) throw misfit('updatedAt', updatedAt, 'an integer of 64 bits');
+  /** Replaces all values. Throws `BB_INVALID_VALUE`, and replaces none, for a value that its place in the row can't hold. */
+  set(values: ShardValues): this {
+    if (typeof values !== 'object' || values === null) {
+      throw invalidArgument(`a row is made of an object of values, not ${describeValue(values)}`);
+    }
+    const { key, quantity, price, updatedAt, payload } = values;
+    if (!isInt64(key)) throw misfit('key', key, 'an integer of 64 bits');
+    if (typeof quantity !== 'number' || (quantity | 0) !== quantity) {
+      throw misfit('quantity', quantity, 'an integer of 32 bits');
+    }
+    if (typeof price !== 'number') throw misfit('price', price, 'a number');
+    if (!isInt64(updatedAt)) throw misfit('updatedAt', updatedAt, 'an integer of 64 bits');
+    if (!types.isUint8Array(payload)) throw misfit('payload', payload, 'a Uint8Array');
     const length = byteLengthOf(payload);
-    if (length > PAYLOAD_BYTES) throw new RangeError(`a payload has at most ${PAYLOAD_BYTES} bytes`);
-    if (length === 0 && isGone(payload)) throw new TypeError('the memory of the payload is detached');
-    this.#view.setBigInt64(0, wholeKey, true);
-    this.#view.setInt32(QUANTITY, amount, true);
-    this.#view.setFloat64(PRICE, cost, true);
-    this.#view.setBigInt64(UPDATED_AT, time, true);
+    if (length > PAYLOAD_BYTES) throw misfit('payload', payload, `of at most ${PAYLOAD_BYTES} bytes`);
+    if (length === 0 && isGone(payload)) throw misfit('payload', payload, 'memory that is not detached');
+    this.#view.setBigInt64(0, BigInt(key), true);
+    this.#view.setInt32(QUANTITY, quantity, true);
+    this.#view.setFloat64(PRICE, price, true);
+    this.#view.setBigInt64(UPDATED_AT, BigInt(updatedAt), true);
     this.bytes.fill(0, PAYLOAD + length);
     this.bytes.set(payload, PAYLOAD);
     return this;

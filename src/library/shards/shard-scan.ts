@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import type { RawShardClient, RawShardScan } from '../../addon.js';
 import { type BoundaryError, explained, toBoundaryError } from '../../errors.js';
+import { onAbort } from '../crossing/abort-listeners.js';
 import { abortedBy } from '../crossing/cancellation.js';
 import { ColumnarChunk } from '../engine/columnar-chunk.js';
 import { Frame } from '../engine/frame.js';
@@ -37,8 +38,7 @@ export class ShardScan implements AsyncIterable<ColumnarChunk> {
     const scan = explained(() => this.#client.scan());
     // Weak, since a long-lived signal must not keep alive a scan that its user has dropped.
     const held = new WeakRef(scan);
-    const onAbort = (): void => held.deref()?.cancel();
-    signal?.addEventListener('abort', onAbort, { once: true });
+    const ignoreSignal = signal && onAbort(signal, () => held.deref()?.cancel());
     let failure: BoundaryError | undefined;
     let firstRow = 0;
     try {
@@ -57,7 +57,7 @@ export class ShardScan implements AsyncIterable<ColumnarChunk> {
         }
       }
     } finally {
-      signal?.removeEventListener('abort', onAbort);
+      ignoreSignal?.();
       scan.cancel();
     }
     if (failure !== undefined) throw failure;

@@ -1,5 +1,7 @@
 import { addon, type RawShardStore } from '../../addon.js';
-import { explained, explainedAsync, invalidArgument } from '../../errors.js';
+import { explained, explainedAsync } from '../../errors.js';
+import { checkInteger } from '../crossing/options.js';
+import { checkText } from '../crossing/well-formed.js';
 
 /**
  * The rows of one shard in this process. Clients that are given the store in place of an address reach its rows without gRPC. It
@@ -25,9 +27,9 @@ export class ShardStore implements Disposable {
 
   /** Opens or creates the store in a folder, for shard number `shard` of `shards`; an existing store must be of that shard. */
   static async open(folder: string, shard: number, shards: number): Promise<ShardStore> {
-    if (!(Number.isInteger(shards) && shards >= 1 && Number.isInteger(shard) && shard >= 0 && shard < shards)) {
-      throw invalidArgument(`there is no shard ${shard} of ${shards}: the first is 0`);
-    }
+    checkText('the folder of a store', folder);
+    checkInteger('the number of shards', shards, 1, 2 ** 32 - 1);
+    checkInteger('the number of the shard', shard, 0, shards - 1);
     return explainedAsync(async () => new ShardStore(await addon.RawShardStore.open(folder, shard, shards), true));
   }
 

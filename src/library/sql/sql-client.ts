@@ -1,15 +1,17 @@
 import { BoundaryError, invalidArgument } from '../../errors.js';
-import { checkInteger, checkTimeout, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
-import { checkInt64, type Int64Mode } from '../engine/cell-readers.js';
+import { readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
+import type { Int64Mode } from '../engine/cell-readers.js';
 import { CellWriter } from '../engine/cell-writer.js';
-import { type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
+import { checkConnectTimeout, type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
 import { describeValue } from '../crossing/describe-value.js';
 import type { ParameterInput } from '../engine/parameters.js';
 import { Spare } from '../crossing/spare.js';
 import { SqlConnections } from './sql-connections.js';
 import { type ResultBytes, ResultShape, type SqlResult, SqlResults } from './sql-results.js';
 import { fromColumnSpecs } from '../engine/table-definition.js';
-import { type ServerOptions, withUrlOptions } from '../crossing/url-options.js';
+import { checkBoolean, checkTimeout, integerIn, type OptionChecks, oneOf, readOptions } from '../crossing/options.js';
+import { SERVER_OPTIONS, type ServerOptions, withUrlOptions } from '../crossing/url-options.js';
+import { checkText, LONE_SURROGATE } from '../crossing/well-formed.js';
 
 /** The most connections of a client. */
 const MOST_CONNECTIONS = 10_000;
@@ -70,6 +72,17 @@ export interface SqlClientOptions extends ConnectOptions, ServerOptions {
 /** A collation of the character set `utf8mb4`. */
 export type SqlCollation = 'utf8mb4_general_ci' | 'utf8mb4_bin' | 'utf8mb4_unicode_ci' | 'utf8mb4_0900_ai_ci';
 
+const CLIENT_OPTIONS: OptionChecks<SqlClientOptions> = {
+  ...SERVER_OPTIONS,
+  connections: integerIn(1, MOST_CONNECTIONS),
+  timeoutMs: checkTimeout,
+  connectTimeoutMs: checkConnectTimeout,
+  int64: oneOf('bigint', 'number'),
+  serverPublicKey: checkText,
+  allowPublicKeyRetrieval: checkBoolean,
+  collation: checkText,
+};
+
 /** One request of a `run` call. */
 export interface SqlRequest {
   /** The statement, with `?` for each parameter. */
@@ -104,22 +117,17 @@ export class SqlClient implements AsyncDisposable {
 
   /** Connects and logs in. */
   static async connect(url: string, options: SqlClientOptions = {}): Promise<SqlClient> {
-    const { connections = DEFAULT_CONNECTIONS, timeoutMs, connectTimeoutMs, int64 } = options;
-    const mayRetrieve = options.allowPublicKeyRetrieval;
-    if (mayRetrieve !== undefined && typeof mayRetrieve !== 'boolean') {
-      throw invalidArgument(`allowPublicKeyRetrieval must be true or false, not ${describeValue(mayRetrieve)}`);
-    }
+    const read = readOptions(options, CLIENT_OPTIONS);
+    const { connections = DEFAULT_CONNECTIONS, timeoutMs, connectTimeoutMs, int64 } = read;
+    const mayRetrieve = read.allowPublicKeyRetrieval;
     const server = withUrlOptions(url, {
-      tls: options.tls,
-      'tls-ca': options.tlsCa,
-      'server-public-key': options.serverPublicKey,
+      tls: read.tls,
+      'tls-ca': read.tlsCa,
+      'server-public-key': read.serverPublicKey,
       'allow-public-key-retrieval': mayRetrieve === undefined ? undefined : mayRetrieve ? 'on' : 'off',
-      'max-response-bytes': options.maxResponseBytes,
-      collation: options.collation,
+      'max-response-bytes': read.maxResponseBytes,
+      collation: read.collation,
     });
-    checkInteger('connections', connections, 1, MOST_CONNECTIONS);
-    if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
-    checkInt64(int64);
     const connectMs = connectTimeoutOf(connectTimeoutMs, timeoutMs);
     return new SqlClient(await SqlConnections.open(server, connections, connectMs), int64, timeoutMs);
   }
@@ -136,7 +144,7 @@ export class SqlClient implements AsyncDisposable {
 
   /** Runs one statement, sent as text. */
   async query(sql: string, options?: WorkOptions): Promise<SqlResult> {
-    checkText(sql);
+    checkName(sql);
     return this.#results(
       await this.#perform(options, (writer) => writeOne(writer, AS_TEXT, sql, ONE_OF_NONE)),
       first,
@@ -145,7 +153,7 @@ export class SqlClient implements AsyncDisposable {
 
   /** Runs one prepared statement, which is prepared once per connection. */
   async execute(sql: string, parameters = NO_PARAMETERS, options?: WorkOptions): Promise<SqlResult> {
-    checkText(sql);
+    checkName(sql);
     return this.#results(
       await this.#perform(options, (writer) => writeOne(writer, PREPARED, sql, [parameters])),
       first,
@@ -154,7 +162,7 @@ export class SqlClient implements AsyncDisposable {
 
   /** Prepares a statement on the server, to check that this is possible and to count its parameters. */
   async prepare(sql: string, options?: WorkOptions): Promise<SqlStatement> {
-    checkText(sql);
+    checkName(sql);
     const bytes = await this.#perform(options, (writer) => {
       writer.word(PREPARE);
       sqlBytes(writer, sql);
@@ -171,7 +179,7 @@ export class SqlClient implements AsyncDisposable {
     parameterLists: readonly (readonly ParameterInput[])[],
     options?: WorkOptions,
   ): Promise<SqlResults> {
-    checkText(sql);
+    checkName(sql);
     const lists = ownList('the lists of parameters', parameterLists);
     return this.#results(await this.#perform(options, (writer) => writeOne(writer, PREPARED, sql, lists)), first);
   }
@@ -192,7 +200,7 @@ export class SqlClient implements AsyncDisposable {
         throw invalidArgument(`request ${place} must be an object with a statement, not ${describeValue(request)}`);
       }
       const { sql, parameters } = request;
-      checkText(sql);
+      checkName(sql);
       const known = parameters === undefined ? texts : prepared;
       let index = known.get(sql);
       if (index === undefined) {
@@ -200,7 +208,7 @@ export class SqlClient implements AsyncDisposable {
         known.set(sql, index);
         statements.push({ sql, flags: parameters === undefined ? AS_TEXT : PREPARED, lists: [] });
       }
-      statements[index]!.lists.push(parameters ?? NO_PARAMETERS);
+      statements[index]!.lists.push(parameters === undefined ? NO_PARAMETERS : parameters);
       return index;
     });
     const bytes = await this.#perform(options, (writer) => writeAll(writer, statements, order));
@@ -217,9 +225,9 @@ export class SqlClient implements AsyncDisposable {
     rows: readonly (readonly ParameterInput[])[],
     options?: WorkOptions,
   ): Promise<number> {
-    checkText(table);
+    checkName(table);
     const names = ownList('the columns', columns);
-    names.forEach(checkText);
+    names.forEach(checkName);
     const lists = ownList('the rows', rows);
     return numberOf(await this.#perform(options, (writer) => writeRows(writer, table, names, lists)));
   }
@@ -359,7 +367,7 @@ function writeStatement(
 
 function sqlBytes(writer: CellWriter, sql: string): number {
   const bytes = writer.text(sql);
-  if (bytes === -1) throw invalidArgument('a statement or a name has a lone surrogate, which UTF-8 cannot hold');
+  if (bytes === -1) throw invalidArgument(`a statement or a name ${LONE_SURROGATE}`);
   return bytes;
 }
 
@@ -387,7 +395,7 @@ function writeLists(writer: CellWriter, lists: readonly ParameterList[], width: 
   }
 }
 
-function checkText(text: unknown): void {
+function checkName(text: unknown): void {
   if (typeof text !== 'string') throw invalidArgument('a statement, or the name of a table, must be a string');
 }
 

@@ -1,4 +1,5 @@
-import { BoundaryError, invalidArgument } from '../../errors.js';
+import { BoundaryError } from '../../errors.js';
+import { checkIndex } from '../crossing/check-index.js';
 import { errorOf } from '../crossing/result-frame.js';
 import type { Int64Mode } from '../engine/cell-readers.js';
 import { ColumnarChunk } from '../engine/columnar-chunk.js';
@@ -239,9 +240,7 @@ export class SqlResults implements Iterable<SqlResult> {
 
   #shapeOf(statement: number): ResultShape | undefined {
     this.#checkMemory();
-    if (!(Number.isInteger(statement) && statement >= 0 && statement < this.#statements)) {
-      throw invalidArgument(`there is no statement ${statement} of ${this.#statements}`);
-    }
+    checkIndex('statement', statement, this.#statements);
     return this.#shapes[statement];
   }
 
@@ -263,9 +262,7 @@ export class SqlResults implements Iterable<SqlResult> {
 
   #word(index: number): number {
     this.#checkMemory();
-    if (!(Number.isInteger(index) && index >= 0 && index < this.length)) {
-      throw invalidArgument(`there is no request ${index} of ${this.length}`);
-    }
+    checkIndex('request', index, this.length);
     return this.#head + HEAD_WORDS + STATEMENT_WORDS * this.#statements + REQUEST_WORDS * index;
   }
 }

@@ -4,14 +4,19 @@ import { pathToFileURL } from 'node:url';
 
 import { BoundaryError, invalidArgument } from '../../errors.js';
 import type { WebAbortSignal } from '../../platform-types.js';
-import {
-  checkInteger,
-  checkTimeout,
-  readWorkOptions,
-  requireOptions,
-  type WorkOptions,
-} from '../crossing/cancellation.js';
+import { WORK_OPTIONS, type WorkOptions } from '../crossing/cancellation.js';
 import { describeValue } from '../crossing/describe-value.js';
+import {
+  checkBoolean,
+  checkInteger,
+  checkLater,
+  checkOptionNames,
+  checkTimeout,
+  integerIn,
+  type OptionChecks,
+  orElse,
+  readOptions,
+} from '../crossing/options.js';
 import { attach, type Connection, engineOf } from '../engine/connection.js';
 import { PoolCall } from './pool-call.js';
 import { PoolThread } from './pool-thread.js';
@@ -40,6 +45,16 @@ export interface WorkersOptions {
    */
   readonly graceMs?: number | undefined;
 }
+
+const WORKERS_OPTIONS: OptionChecks<WorkersOptions> = {
+  module: checkLater,
+  count: integerIn(1, MOST_WORKERS),
+  connection: checkLater,
+  maxQueued: orElse(Infinity, integerIn(0, Number.MAX_SAFE_INTEGER)),
+  graceMs: checkTimeout,
+};
+
+const CLOSE_OPTIONS = { force: checkBoolean };
 
 /** What a function gets beside its argument. */
 export interface WorkerContext {
@@ -76,6 +91,8 @@ export interface CallOptions extends WorkOptions {
   /** The number of the thread that makes the call, from 0. Default: the first that is free. */
   readonly worker?: number | undefined;
 }
+
+const CALL_OPTIONS: OptionChecks<CallOptions> = { ...WORK_OPTIONS, transfer: checkLater, worker: checkLater };
 
 /** A call that waits for a thread; for the one of this number, if it has one. */
 interface Waiting {
@@ -137,8 +154,9 @@ export class WorkerPool<Module = AnyModule> implements AsyncDisposable {
     argument?: ArgumentOf<Module[Name]>,
     options: CallOptions = {},
   ): Promise<ResultOf<Module[Name]>> {
-    const limits = readWorkOptions(options);
-    const { transfer = [], worker } = options;
+    const limits = readOptions(options, CALL_OPTIONS);
+    const { transfer = [], worker } = limits;
+    if (typeof name !== 'string') throw invalidArgument(`the name of a function is needed, not ${describeValue(name)}`);
     if (worker !== undefined) checkInteger('worker', worker, 0, this.count - 1);
     if (!Array.isArray(transfer)) throw invalidArgument(`transfer must be an array, not ${describeValue(transfer)}`);
     if (this.#closing !== undefined) throw closed();
@@ -168,6 +186,10 @@ export class WorkerPool<Module = AnyModule> implements AsyncDisposable {
     argumentOf?: (index: number) => ArgumentOf<Module[Name]>,
     options: WorkOptions = {},
   ): Promise<ResultOf<Module[Name]>>[] {
+    checkOptionNames(options, WORK_OPTIONS);
+    if (argumentOf !== undefined && typeof argumentOf !== 'function') {
+      throw invalidArgument(`argumentOf must be a function, not ${describeValue(argumentOf)}`);
+    }
     // All arguments first: where one can't be made, no call is under way whose promise nobody has.
     const all = this.#threads.map((_, worker) => argumentOf?.(worker));
     return all.map((argument, worker) => this.run(name, argument, { ...options, worker }));
@@ -183,9 +205,10 @@ export class WorkerPool<Module = AnyModule> implements AsyncDisposable {
    * Rejects the calls that wait with `BB_CLOSED`, awaits those under way, and ends the threads; with `force` it terminates them, and
    * rejects the calls under way as well. Does nothing the second time.
    */
-  async close(options: { readonly force?: boolean } = {}): Promise<void> {
+  async close(options: { readonly force?: boolean | undefined } = {}): Promise<void> {
+    const { force } = readOptions(options, CLOSE_OPTIONS);
     this.#closing ??= this.#closeAll();
-    if (options.force === true) await Promise.all(this.#threads.map((thread) => thread.terminate(closed())));
+    if (force === true) await Promise.all(this.#threads.map((thread) => thread.terminate(closed())));
     await this.#closing;
   }
 
@@ -240,12 +263,9 @@ export class WorkerPool<Module = AnyModule> implements AsyncDisposable {
  * a thread ends while it starts.
  */
 export async function createWorkers<Module = AnyModule>(options: WorkersOptions): Promise<WorkerPool<Module>> {
-  requireOptions(options);
-  const { count = availableParallelism(), connection, maxQueued = Infinity, graceMs = 1000 } = options;
-  const module = moduleUrl(options.module);
-  checkInteger('count', count, 1, MOST_WORKERS);
-  if (maxQueued !== Infinity) checkInteger('maxQueued', maxQueued, 0, Number.MAX_SAFE_INTEGER);
-  checkTimeout('graceMs', graceMs);
+  const read = readOptions(options, WORKERS_OPTIONS);
+  const { count = availableParallelism(), connection, maxQueued = Infinity, graceMs = 1000 } = read;
+  const module = moduleUrl(read.module);
   if (connection !== undefined) engineOf(connection);
   const handle = connection?.share();
   const engine = handle === undefined ? undefined : attach(handle);

@@ -1,0 +1,371 @@
+/**
+ * Every function, constructor and method of the package is called with values that it does not expect: each call is refused by a
+ * `BoundaryError` with a code of its own, or gives a result. Nothing throws anything else, crashes or hangs.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import * as library from '../../src/index.js';
+import { type Entries, hostileTests, hostileValues, membersOf, none, problemOf, settle } from './hostile-values.js';
+
+/** The names of all functions that are called here, by which the last tests find those that are missing. */
+const called = new Set<string>();
+
+const { SqlType, TableDefinition, RowInserter, ArrowInserter, ShardRow } = library;
+const table = new TableDefinition('t', [
+  { name: 'i', type: SqlType.int() },
+  { name: 's', type: SqlType.text() },
+]);
+const names = { measurement: 'm', tags: { t: 'v' }, field: 'f' };
+const series = (): unknown[] => [names, Float64Array.of(1), BigInt64Array.of(1n)];
+const encoded = library.encodeColumns(names, Float64Array.of(1), BigInt64Array.of(1n));
+const json = new TextEncoder().encode('{"a":[1],"data":[[1]]}');
+const signal = (): AbortSignal => new AbortController().signal;
+
+describe('pure functions and codecs', () => {
+  const codec = <Made>(make: () => Made, use: (made: Made, ...args: never[]) => unknown) =>
+    ((...args: never[]) => use(make(), ...args)) as (...args: never[]) => unknown;
+  const type = SqlType as unknown as Record<string, () => unknown>;
+  const entries: Entries = {
+    dateFromDays: [() => [1], library.dateFromDays],
+    dateFromMicros: [() => [1n], library.dateFromMicros],
+    typed: [() => [SqlType.int(), 1], library.typed],
+    shardOf: [() => [1, 3], library.shardOf],
+    encodeColumns: [series, library.encodeColumns],
+    encodeLines: [series, library.encodeLines],
+    encodeRows: [series, library.encodeRows],
+    decodeColumns: [() => [encoded], library.decodeColumns],
+    parseLines: [() => ['m v=1 1', { precision: 'ns', now: 1 }], library.parseLines],
+    ...Object.fromEntries(
+      ['bool', 'smallInt', 'int', 'bigInt', 'real', 'double', 'text', 'bytes', 'date', 'timestamp'].map((name) => [
+        `SqlType.${name}`,
+        [none, () => type[name]!()] satisfies Entries[string],
+      ]),
+    ),
+    'SqlType.decimal': [() => [10, 2], SqlType.decimal],
+    'SqlType.toString': [none, () => SqlType.decimal(3, 1).toString()],
+    TableDefinition: [() => ['t', [{ name: 'a', type: SqlType.int(), nullable: true }]], construct('TableDefinition')],
+    'a column of TableDefinition': [
+      () => [{ name: 'a', type: SqlType.int(), nullable: true }],
+      (column: never) => new TableDefinition('t', [column]),
+    ],
+    LineEncoder: [() => [names], construct('LineEncoder')],
+    RowsEncoder: [() => [names], construct('RowsEncoder')],
+    ColumnsEncoder: [() => [names], construct('ColumnsEncoder')],
+    LineParser: [none, construct('LineParser')],
+    ColumnsDecoder: [none, construct('ColumnsDecoder')],
+    JsonPaths: [() => ['a.*'], construct('JsonPaths')],
+    'a path of JsonPaths': [() => [{ path: 'a.*', type: 'number' }], construct('JsonPaths')],
+    JsonRows: [() => ['data', '0'], construct('JsonRows')],
+    ...Object.fromEntries(
+      (['LineEncoder', 'RowsEncoder', 'ColumnsEncoder'] as const).flatMap((name) => {
+        const make = (): library.LineEncoder => new library[name](names) as library.LineEncoder;
+        return [
+          [
+            `${name}.encode`,
+            [() => series().slice(1), codec(make, (made, ...args) => made.encode(...(args as unknown as [never])))],
+          ],
+          [
+            `${name}.encodeInto`,
+            [
+              () => [new Uint8Array(500), ...series().slice(1)],
+              codec(make, (made, ...args) => made.encodeInto(...(args as unknown as [never, never]))),
+            ],
+          ],
+        ] as [string, Entries[string]][];
+      }),
+    ),
+    'ColumnsEncoder.mostBytes': [
+      () => [1],
+      codec(
+        () => new library.ColumnsEncoder(names),
+        (made, points) => made.mostBytes(points),
+      ),
+    ],
+    'ColumnsDecoder.decode': [
+      () => [encoded],
+      codec(
+        () => new library.ColumnsDecoder(),
+        (made, bytes) => made.decode(bytes),
+      ),
+    ],
+    'LineParser.parse': [
+      () => ['m v=1 1', { precision: 'ns', now: 1 }],
+      codec(
+        () => new library.LineParser(),
+        (made, body, options) => made.parse(body, options),
+      ),
+    ],
+    'JsonPaths.pick': [
+      () => [json],
+      codec(
+        () => new library.JsonPaths('a.*'),
+        (made, bytes) => made.pick(bytes),
+      ),
+    ],
+    'JsonRows.feed': [
+      () => [json],
+      codec(
+        () => new library.JsonRows('data', '0'),
+        (made, bytes) => made.feed(bytes),
+      ),
+    ],
+    'JsonRows.finish': [
+      none,
+      () => {
+        const rows = new library.JsonRows('data', '0');
+        rows.feed(json);
+        rows.finish();
+      },
+    ],
+    ShardRow: [() => [new Uint8Array(200)], construct('ShardRow')],
+    'ShardRow.of': [
+      () => [{ key: 1, quantity: 1, price: 1, updatedAt: 1, payload: new Uint8Array(3) }],
+      (values: never) => ShardRow.of(values),
+    ],
+    'ShardRow.set': [
+      () => [{ key: 1n, quantity: 1, price: 1, updatedAt: 1n, payload: new Uint8Array(3) }],
+      (values: never) => new ShardRow().set(values),
+    ],
+    'ShardRow.copy': [none, () => new ShardRow().copy()],
+    defineWorkload: [
+      () => [
+        {
+          family: 'f',
+          name: 'n',
+          rows: 1,
+          lanes: [{ lane: 'l', side: 'js', engine: 'e', variant: 'v' }],
+          open: () => ({}),
+        },
+      ],
+      library.defineWorkload as (...args: never[]) => unknown,
+    ],
+  };
+  hostileTests(Object.keys(entries), () => entries);
+  for (const name of Object.keys(entries)) called.add(name);
+
+  test('run and the reports refuse what is no object of options, and no run', async () => {
+    for (const value of hostileValues()) {
+      // Without an option that is wrong, it would measure everything.
+      const isEmpty = typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+      if (value !== undefined && !isEmpty)
+        expect(await problemOf(() => library.run(value as object), settle)).toBeUndefined();
+      for (const render of [library.renderRunMarkdown, library.renderRunTerminal]) {
+        expect(await problemOf(() => render(value as library.Run), settle)).toBeUndefined();
+      }
+      expect(await problemOf(() => library.run({ families: value as [], rows: -1 }), settle)).toBeUndefined();
+    }
+  });
+  for (const name of ['run', 'renderRunMarkdown', 'renderRunTerminal']) called.add(name);
+});
+
+/** The call that makes an object of an exported class. */
+function construct(name: keyof typeof library): (...args: never[]) => unknown {
+  const Class = library[name] as unknown as new (...args: never[]) => unknown;
+  return (...args) => new Class(...args);
+}
+
+describe('engines', () => {
+  let connection: library.Connection;
+  let memory: library.Connection;
+  let statement: library.PreparedStatement;
+  let pool: library.ConnectionPool;
+  let chunk: library.ColumnarChunk;
+  const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-'));
+  const sql = 'SELECT 1 AS i, $1::INT AS p';
+  const query = (): unknown[] => [
+    'SELECT $1::INT AS p',
+    { parameters: [1], int64: 'bigint', batchRows: 10, readAhead: true, timeoutMs: 10_000, signal: signal() },
+  ];
+  const run = (): unknown[] => [[1], { int64: 'number', batchRows: 10, timeoutMs: 10_000, signal: signal() }];
+
+  beforeAll(async () => {
+    connection = await library.connect('embedded:');
+    memory = await library.connect('memory:');
+    for (const each of [connection, memory]) await each.createTable(table);
+    statement = await connection.prepare(sql);
+    pool = library.createPool('memory:', { max: 4 });
+    for await (const read of connection.executeQueryColumnar("SELECT 1 AS i, 'x' AS s")) chunk = read;
+  });
+  afterAll(async () => {
+    await pool.close();
+    await statement.close();
+    await connection.close();
+    await memory.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const inserting = (use: (inserter: library.RowInserter, ...args: never[]) => unknown) =>
+    (async (...args: never[]) => {
+      await using inserter = new RowInserter(memory, table);
+      await use(inserter, ...args);
+    }) as (...args: never[]) => unknown;
+  const entries = (): Entries => ({
+    connect: [() => ['memory:'], library.connect],
+    attach: [() => [connection.share()], library.attach],
+    createPool: [
+      () => ['memory:', { max: 2, min: 0, acquireTimeoutMs: 1000, idleTimeoutMs: 1000, checkAfterMs: 10 }],
+      library.createPool,
+    ],
+    'Connection.createTable': [() => [table, { mode: 'replace' }], memory.createTable.bind(memory)],
+    'Connection.describeTable': [() => ['t'], connection.describeTable.bind(connection)],
+    'Connection.listTables': [none, connection.listTables.bind(connection)],
+    'Connection.dropTable': [() => ['none'], connection.dropTable.bind(connection)],
+    'Connection.execute': [
+      () => ['SELECT $1::INT', { parameters: [1], timeoutMs: 10_000, signal: signal() }],
+      connection.execute.bind(connection),
+    ],
+    'Connection.executeQuery': [query, connection.executeQuery.bind(connection)],
+    'Connection.executeQueryStream': [query, connection.executeQueryStream.bind(connection)],
+    'Connection.executeQueryColumnar': [query, connection.executeQueryColumnar.bind(connection)],
+    'Connection.executeQueryToArrow': [query, connection.executeQueryToArrow.bind(connection)],
+    'Connection.prepare': [() => [sql, { timeoutMs: 10_000, signal: signal() }], connection.prepare.bind(connection)],
+    'Connection.share': [none, connection.share.bind(connection)],
+    'Connection.close': [none, async () => (await library.connect('memory:')).close()],
+    'PreparedStatement.execute': [
+      () => [[1], { timeoutMs: 10_000, signal: signal() }],
+      statement.execute.bind(statement),
+    ],
+    'PreparedStatement.executeQuery': [run, statement.executeQuery.bind(statement)],
+    'PreparedStatement.executeQueryStream': [run, statement.executeQueryStream.bind(statement)],
+    'PreparedStatement.executeQueryColumnar': [run, statement.executeQueryColumnar.bind(statement)],
+    'PreparedStatement.executeQueryToArrow': [run, statement.executeQueryToArrow.bind(statement)],
+    'PreparedStatement.close': [none, async () => (await connection.prepare(sql)).close()],
+    'ConnectionPool.acquire': [() => [{ timeoutMs: 10_000, signal: signal() }], pool.acquire.bind(pool)],
+    'ConnectionPool.use': [
+      () => [() => 1, { timeoutMs: 10_000, signal: signal() }],
+      // An error of the caller's function is the caller's.
+      (work: never, options: never) => pool.use(typeof work === 'function' ? () => 1 : work, options),
+    ],
+    'ConnectionPool.close': [() => [{ force: true }], (options: never) => library.createPool('memory:').close(options)],
+    'PooledConnection.discard': [none, async () => (await pool.acquire()).discard()],
+    RowInserter: [() => [memory, table, { batchRows: 10 }], construct('RowInserter')],
+    ArrowInserter: [() => [memory, table], construct('ArrowInserter')],
+    'RowInserter.addRow': [() => [{ i: 1, s: 'x' }], inserting((inserter, row) => inserter.addRow(row))],
+    'RowInserter.addRow of an array': [() => [[1, 'x']], inserting((inserter, row) => inserter.addRow(row))],
+    'RowInserter.addRows': [() => [[[1, 'x']]], inserting((inserter, rows) => inserter.addRows(rows))],
+    'RowInserter.addColumns': [
+      () => [{ i: Int32Array.of(1), s: ['x'] }],
+      inserting((inserter, columns) => inserter.addColumns(columns)),
+    ],
+    'RowInserter.addColumns with validity': [
+      () => [{ values: Int32Array.of(1), validity: Uint8Array.of(1) }],
+      inserting((inserter, i: never) => inserter.addColumns({ i, s: ['x'] })),
+    ],
+    'RowInserter.addColumns with offsets': [
+      () => [{ values: Uint8Array.of(97), offsets: Int32Array.of(0, 1), validity: null }],
+      inserting((inserter, s: never) => inserter.addColumns({ i: [1], s })),
+    ],
+    'RowInserter.writer': [
+      () => [1, 'x'],
+      inserting((inserter, i, s) => {
+        const writer = inserter.writer<{ i: unknown; s: unknown }>();
+        writer.i = i;
+        writer.s = s;
+        writer.next();
+      }),
+    ],
+    'RowInserter.drain': [none, inserting((inserter) => inserter.drain())],
+    'RowInserter.execute': [none, inserting((inserter) => inserter.execute())],
+    'RowInserter.abort': [none, inserting((inserter) => inserter.abort())],
+    ...Object.fromEntries(
+      (['insert', 'drain', 'execute', 'abort'] as const).map((name) => [
+        `ArrowInserter.${name}`,
+        [
+          name === 'insert' ? () => [new Uint8Array(0)] : none,
+          async (bytes: never) => {
+            await using inserter = new ArrowInserter(memory, table);
+            await inserter[name](bytes);
+          },
+        ] satisfies Entries[string],
+      ]),
+    ),
+    ...Object.fromEntries(
+      (['column', 'validity', 'nullCount', 'values'] as const).map((name) => [
+        `ColumnarChunk.${name}`,
+        [() => ['i'], (column: never) => chunk[name](column)] satisfies Entries[string],
+      ]),
+    ),
+    'ColumnarChunk.offsets': [() => ['s'], (column: never) => chunk.offsets(column)],
+    'ColumnarChunk.row': [() => [0], (index: never) => chunk.row(index)],
+    'ColumnarChunk.rows': [none, () => [...chunk.rows()].length],
+    'ColumnarChunk.release': [none, () => {}],
+    'RowStream.columns': [none, () => connection.executeQueryStream('SELECT 1 AS i').columns()],
+    'RowStream.chunks': [none, () => connection.executeQueryStream('SELECT 1 AS i').chunks()],
+    'RowStream.cursor': [none, () => connection.executeQueryStream('SELECT 1 AS i').cursor()],
+    'ColumnarStream.columns': [none, () => connection.executeQueryColumnar('SELECT 1 AS i').columns()],
+    'ShardStore.inMemory': [none, library.ShardStore.inMemory],
+    'ShardStore.open': [() => [join(folder, 'shard'), 0, 1], library.ShardStore.open],
+    'ShardStore.close': [none, () => library.ShardStore.inMemory().close()],
+  });
+  const entryNames = [
+    'connect attach createPool RowInserter ArrowInserter',
+    'Connection.createTable Connection.describeTable Connection.listTables Connection.dropTable Connection.execute',
+    'Connection.executeQuery Connection.executeQueryStream Connection.executeQueryColumnar Connection.executeQueryToArrow',
+    'Connection.prepare Connection.share Connection.close PreparedStatement.execute PreparedStatement.executeQuery',
+    'PreparedStatement.executeQueryStream PreparedStatement.executeQueryColumnar PreparedStatement.executeQueryToArrow',
+    'PreparedStatement.close ConnectionPool.acquire ConnectionPool.use ConnectionPool.close PooledConnection.discard',
+    'RowInserter.addRow RowInserter.addRows RowInserter.addColumns RowInserter.writer RowInserter.drain',
+    'RowInserter.execute RowInserter.abort ArrowInserter.insert ArrowInserter.drain ArrowInserter.execute',
+    'ArrowInserter.abort ColumnarChunk.column ColumnarChunk.validity ColumnarChunk.nullCount ColumnarChunk.values',
+    'ColumnarChunk.offsets ColumnarChunk.row ColumnarChunk.rows ColumnarChunk.release',
+    'RowStream.columns RowStream.chunks RowStream.cursor ColumnarStream.columns',
+    'ShardStore.inMemory ShardStore.open ShardStore.close',
+  ].flatMap((line) => line.split(' '));
+  hostileTests(
+    [
+      ...entryNames,
+      'RowInserter.addRow of an array',
+      'RowInserter.addColumns with validity',
+      'RowInserter.addColumns with offsets',
+    ],
+    entries,
+  );
+  for (const name of entryNames) called.add(name);
+
+  test('no function of an engine is left out', () => {
+    const live = { Connection: connection, PreparedStatement: statement, ConnectionPool: pool, ColumnarChunk: chunk };
+    for (const [name, object] of Object.entries(live)) {
+      for (const member of membersOf(object)) expect([...called, 'ColumnarChunk.has']).toContain(`${name}.${member}`);
+    }
+  });
+});
+
+test('no export is left out', () => {
+  const elsewhere = [
+    'BoundaryError',
+    'HttpClient',
+    'KvClient',
+    'ShardClient',
+    'ShardStore',
+    'SqlClient',
+    'SqlType',
+    'createWorkers',
+  ];
+  for (const [name, value] of Object.entries(library)) {
+    if (typeof value === 'function') expect([...called, ...elsewhere]).toContain(name);
+  }
+  const classes = {
+    ...{
+      ArrowInserter,
+      RowInserter,
+      ShardRow,
+      SqlType,
+      TableDefinition,
+      JsonPaths: library.JsonPaths,
+      JsonRows: library.JsonRows,
+    },
+    ...{ LineEncoder: library.LineEncoder, LineParser: library.LineParser, RowsEncoder: library.RowsEncoder },
+    ...{
+      ColumnsEncoder: library.ColumnsEncoder,
+      ColumnsDecoder: library.ColumnsDecoder,
+      ShardStore: library.ShardStore,
+    },
+  };
+  for (const [name, Class] of Object.entries(classes)) {
+    const members = [...membersOf(Class), ...membersOf(Object.create(Class.prototype as object) as object)];
+    for (const member of members) expect([...called, 'SqlType.fromSpec']).toContain(`${name}.${member}`);
+  }
+});
