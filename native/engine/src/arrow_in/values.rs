@@ -131,6 +131,3 @@ impl Misfit {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

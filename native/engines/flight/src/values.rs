@@ -204,6 +204,16 @@ mod tests {
     }
 
     #[test]
+    fn a_result_loses_no_nanoseconds() {
+        let times: ArrayRef = Arc::new(TimestampNanosecondArray::from(vec![1_000, 1_001]));
+        let batch = RecordBatch::try_from_iter([("t", times)]).unwrap();
+        let ours = boundary_bench_engine::table::arrow_schema_of(&columns_of(&batch.schema()).unwrap());
+        assert_eq!(adapted(&batch.slice(0, 1), &ours, 0).unwrap().num_rows(), 1);
+        let error = adapted(&batch, &ours, 0).unwrap_err();
+        assert!(error.to_string().starts_with("row 1, column \"t\": 1970-01-01T00:00:00.000001001 "), "{error}");
+    }
+
+    #[test]
     fn columns_are_found_by_name_and_filled_with_nulls() {
         let table =
             Arc::new(Schema::new(vec![Field::new("x", DataType::Int32, false), Field::new("y", DataType::Utf8, true)]));
@@ -212,6 +222,10 @@ mod tests {
         assert_eq!((found.num_columns(), found.column(1).null_count()), (2, 1));
         let wide = RecordBatch::try_from_iter([("x", Arc::new(Int64Array::from(vec![1 << 40])) as ArrayRef)]).unwrap();
         assert!(by_name(&wide, &table, 0).is_err());
+        let fractions = RecordBatch::try_from_iter([("x", Arc::new(Float64Array::from(vec![1.0, 2.5])) as ArrayRef)]).unwrap();
+        let error = by_name(&fractions, &table, 10).unwrap_err();
+        assert_eq!(error.code(), "BB_INVALID_VALUE");
+        assert!(error.to_string().starts_with("row 11, column \"x\": 2.5 "), "{error}");
         let other = RecordBatch::try_from_iter([("z", Arc::new(Int64Array::from(vec![1])) as ArrayRef)]).unwrap();
         assert_eq!(by_name(&other, &table, 0).unwrap_err().code(), "BB_SCHEMA_MISMATCH");
     }
