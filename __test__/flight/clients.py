@@ -4,6 +4,8 @@ Takes the host and port of a server with an empty database, its user and its pas
 the first that does not ends it with an error.
 """
 
+import decimal
+import pathlib
 import sys
 import time
 
@@ -156,6 +158,42 @@ def pyarrow_reads_and_writes(client, options):
     refused(lambda: client.do_get(flight.Ticket(b"none"), options), "not a")
 
 
+def put(client, options, name, table):
+    target = command("CommandStatementIngest", field(1, field(1, 1) + field(2, 2)), field(2, name))
+    writer, reader = client.do_put(target, table.schema, options)
+    writer.write_table(table)
+    writer.done_writing()
+    result = reader.read()
+    writer.close()
+    return result.to_pybytes()
+
+
+def values_of_other_types_are_stored_exactly(client, options, cursor):
+    given = pa.ipc.open_stream((pathlib.Path(__file__).parent / "../fixtures/arrow/types.arrows").read_bytes()).read_all()
+    # The first ingestion makes the table, with the columns that hold the values; the others are compressed.
+    codecs = [None, "lz4", "zstd"]
+    for codec in codecs:
+        compressed = flight.FlightCallOptions(headers=HEADERS, write_options=pa.ipc.IpcWriteOptions(compression=codec))
+        assert put(client, compressed, b"typed", given) == field(1, 3)
+    cursor.execute("SELECT uint64, decimal256, string_view, nanos, berlin, words, runs, nothing FROM typed")
+    rows = cursor.fetchall()
+    assert len(rows) == 3 * len(codecs) and rows[:3] == rows[3:6] == rows[6:], rows
+    assert rows[2][0] == 2**64 - 1 and str(rows[2][1]) == "1234567890123456789012345678.2500", rows[2]
+    assert [str(value) for value in rows[0][2:]] == ["a", "2024-02-29 12:30:15.123456", "2024-02-29 12:30:15.123456", "x", "r", "None"], rows[0]
+    cursor.execute("CREATE TABLE narrow (i INTEGER, d DATE, t TIMESTAMP, p DECIMAL(5, 1))")
+    for values, problem in [
+        ({"i": [1, 2.5]}, 'row 1, column "i": 2.5'),
+        ({"i": pa.array([2**40])}, "BIGINT"),
+        ({"i": ["1"]}, 'column "i": Arrow values of type Utf8'),
+        ({"t": pa.array([1], pa.timestamp("ns"))}, "00.000000001"),
+        ({"d": pa.array([1], pa.timestamp("us"))}, "TIMESTAMP"),
+        ({"p": pa.array([decimal.Decimal("1.25")])}, "1.25"),
+    ]:
+        refused(lambda: put(client, options, b"narrow", pa.table(values)), problem)
+    cursor.execute("SELECT count(*) FROM narrow")
+    assert cursor.fetchone() == (0,)
+
+
 def deadlines_and_cancellations_end_queries(client, options):
     slow = query("SELECT count(*) FROM range(100000000) a, range(100000) b WHERE hash(a.range + b.range) = 1")
     info = client.get_flight_info(slow, options)
@@ -210,6 +248,8 @@ def main():
     HEADERS.append(client.authenticate_basic_token(USER, PASSWORD))
     options = flight.FlightCallOptions(headers=HEADERS)
     check("pyarrow_reads_and_writes", client, options)
+    with connect() as connection, connection.cursor() as cursor:
+        check("values_of_other_types_are_stored_exactly", client, options, cursor)
     check("deadlines_and_cancellations_end_queries", client, options)
 
 

@@ -48,6 +48,7 @@ describe('boundary-bench serve flight', () => {
         "large results stream",
         "wide rows come in messages that clients take",
         "pyarrow reads and writes",
+        "values of other types are stored exactly",
         "deadlines and cancellations end queries",
       ]
     `);

@@ -91,7 +91,7 @@ impl RawInserter {
             .map_err(js)
     }
 
-    /// Adds the batches in a part of an Arrow IPC stream: a slice of a batch, a whole one, or several. The bytes are copied.
+    /// Adds the batches in a part of an Arrow IPC stream or file: a slice of a batch, a whole one, or several. The bytes are copied.
     /// Returns false as `writeColumns` does; throws, adding none of these bytes, if they can't be read or do not fit the table.
     #[napi(catch_unwind, ts_args_type = "bytes: Uint8Array")]
     pub fn write_ipc(&self, env: Env, bytes: Unknown<'_>) -> napi::Result<bool> {

@@ -4,6 +4,7 @@
 //! engine trait, so an engine gets all lanes and a lane works on all engines.
 
 pub mod arriving;
+pub mod arrow_in;
 pub mod catalog;
 pub mod checksum;
 #[cfg(any(test, feature = "testing"))]

@@ -22,8 +22,9 @@ const MOST_MESSAGE: usize = 64 << 20;
 /// to 16 MiB.
 const MOST_MESSAGE_READ: usize = 64 << 10;
 
-/// The bound of readers of Arrow streams. A schema of many small fields takes the most memory for its bytes.
-pub(crate) const STREAM: Bound = Bound { times: 256, for_any: 256 << 10 };
+/// The bound of readers of Arrow streams. A schema of many small fields takes the most memory for its bytes. The buffers of any
+/// batch may be compressed, and say that they have 256 MiB in total; a million rows of nulls may have no buffers.
+pub(crate) const STREAM: Bound = Bound { times: 256, for_any: 1 << 30 };
 
 /// A column of each type that crosses to JavaScript; all but the first are nullable.
 static COLUMNS: LazyLock<Vec<Column>> = LazyLock::new(|| {

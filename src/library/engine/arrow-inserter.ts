@@ -7,8 +7,8 @@ import type { TableDefinition } from './table-definition.js';
 import { bytesOf } from '../crossing/typed-memory.js';
 
 /**
- * Adds Arrow IPC bytes to one table. Nothing is stored before `execute`. Its streams must have the table's columns; dictionaries
- * are unpacked, and timestamps of other units converted to microseconds.
+ * Adds Arrow IPC bytes to one table. Nothing is stored before `execute`. The streams and files must have the table's columns, by
+ * name and in its order. Values of another type are stored if their column holds them exactly.
  */
 export class ArrowInserter implements AsyncDisposable {
   readonly #channel: InsertChannel;
@@ -23,11 +23,11 @@ export class ArrowInserter implements AsyncDisposable {
   }
 
   /**
-   * Adds bytes of the Arrow IPC streaming format: a slice of a stream, a whole stream, or several streams one after the other.
+   * Adds bytes of Arrow's streaming or file format: a slice of a stream or file, a whole one, or several one after the other.
    * The bytes are copied. Returns false to ask that `drain` be awaited before more is added.
    *
-   * Bytes that can't be read (`BB_INVALID_IPC`) or do not fit the table (`BB_SCHEMA_MISMATCH`, `BB_INVALID_VALUE`) are not
-   * added; rows added before stay, and the next bytes must begin a stream.
+   * Bytes that can't be read (`BB_INVALID_IPC`, and `BB_UNSUPPORTED` for big-endian values) or do not fit the table
+   * (`BB_SCHEMA_MISMATCH`, `BB_INVALID_VALUE`) are not added; rows added before stay, and the next bytes must begin a stream or file.
    */
   insert(bytes: Uint8Array | ArrayBuffer): boolean {
     this.#channel.assertOpen();
@@ -63,5 +63,5 @@ function readable(bytes: unknown): Uint8Array {
   } catch (cause) {
     throw invalidArgument('the memory of the Arrow IPC bytes is detached', { cause });
   }
-  throw invalidArgument('insert takes the bytes of an Arrow IPC stream as a Uint8Array');
+  throw invalidArgument('insert takes the bytes of an Arrow IPC stream or file as a Uint8Array');
 }

@@ -4,6 +4,7 @@ use arrow_array::RecordBatch;
 use arrow_flight::sql::{Any, DoPutUpdateResult, ProstMessageExt};
 use arrow_flight::{Action, FlightDescriptor, FlightInfo, IpcMessage, PutResult, Result as Outcome};
 use arrow_schema::Schema;
+use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
 use bytes::Bytes;
 use prost::Message;
@@ -84,7 +85,8 @@ pub(crate) fn schema_of(bytes: Bytes) -> Result<Option<Schema>> {
     if bytes.is_empty() {
         return Ok(None);
     }
-    Schema::try_from(IpcMessage(bytes)).map(Some).map_err(|error| not_understood(&error))
+    // The decoder panics on types that Arrow does not have.
+    catch_panic(|| Schema::try_from(IpcMessage(bytes)).map(Some).map_err(|error| not_understood(&error)))
 }
 
 pub(crate) fn not_understood(error: &dyn std::fmt::Display) -> Error {

@@ -1,18 +1,13 @@
 //! `FlightData`, the message that carries Arrow's messages: read from the frames as they arrive, written without a copy of the
 //! arrays.
 
-use std::collections::HashMap;
-use std::fmt::Display;
-use std::sync::Arc;
-
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, RecordBatch};
 use arrow_buffer::Buffer;
 use arrow_flight::{FlightDescriptor, SchemaAsIpc};
-use arrow_ipc::reader::{RecordBatchDecoder, read_dictionary};
+use arrow_ipc::root_as_message;
 use arrow_ipc::writer::{IpcWriteOptions, StreamEncoder};
-use arrow_ipc::{MessageHeader, root_as_message};
-use arrow_schema::{Schema, SchemaRef};
-use boundary_bench_kernel::error::catch_panic;
+use arrow_schema::Schema;
+use boundary_bench_engine::arrow_in::{Decoded, MessageReader};
 use boundary_bench_kernel::{Error, Result};
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
@@ -33,9 +28,6 @@ const MAX_BODY: usize = 3 << 20;
 
 /// Parts of fewer bytes are joined with their neighbours, since each part is sent as a frame of its own.
 const SMALL_PART: usize = 4 << 10;
-
-/// Maximum number of rows of a batch whose body has less than a bit for each row.
-const MOST_ROWS_OF_NO_BYTES: usize = 1 << 20;
 
 /// The number of bytes before an encapsulated message of Arrow: a marker and the length of the message's header.
 const ENCAPSULATION: usize = 8;
@@ -96,74 +88,21 @@ async fn skip_other<B: Frames>(messages: &mut Messages<B>, tag: u64) -> std::res
     }
 }
 
-/// The content of a message.
-#[derive(Debug)]
-pub(crate) enum Decoded {
-    /// Neither a schema nor a batch.
-    Nothing,
-    Schema(SchemaRef),
-    Batch(RecordBatch),
-}
-
 /// Decodes the messages of one stream.
 #[derive(Debug, Default)]
-pub(crate) struct BatchReader {
-    schema: Option<SchemaRef>,
-    dictionaries: HashMap<i64, ArrayRef>,
-}
+pub(crate) struct BatchReader(MessageReader);
 
 impl BatchReader {
     /// Decodes a message; its arrays stay in the memory of the body.
     ///
     /// # Errors
-    /// [`Error::InvalidIpc`].
+    /// [`Error::InvalidIpc`], [`Error::Unsupported`] for big-endian values.
     pub(crate) fn read(&mut self, data: &Data) -> Result<Decoded> {
         if data.header.is_empty() {
             return Ok(Decoded::Nothing);
         }
-        // The decoder checks its input, but a panic on hostile bytes must not get further than this.
-        catch_panic(|| self.decode(data)).map_err(|error| match error {
-            Error::Internal(message) => Error::InvalidIpc(message),
-            other => other,
-        })
-    }
-
-    fn decode(&mut self, data: &Data) -> Result<Decoded> {
-        let invalid = |problem: &dyn Display| Error::InvalidIpc(problem.to_string());
-        let message = root_as_message(&data.header).map_err(|error| invalid(&error))?;
-        let version = message.version();
-        let schema = || self.schema.as_ref().ok_or_else(|| invalid(&"values before their schema"));
-        match message.header_type() {
-            MessageHeader::NONE => Ok(Decoded::Nothing),
-            MessageHeader::Schema => {
-                let schema = message.header_as_schema().ok_or_else(|| invalid(&"a schema without content"))?;
-                let schema = Arc::new(arrow_ipc::convert::fb_to_schema(schema));
-                self.schema = Some(Arc::clone(&schema));
-                self.dictionaries.clear();
-                Ok(Decoded::Schema(schema))
-            }
-            MessageHeader::DictionaryBatch => {
-                let batch = message.header_as_dictionary_batch();
-                let batch = batch.ok_or_else(|| invalid(&"a dictionary without content"))?;
-                let schema = Arc::clone(schema()?);
-                read_dictionary(&data.body, batch, &schema, &mut self.dictionaries, &version)
-                    .map_err(|error| invalid(&error))?;
-                Ok(Decoded::Nothing)
-            }
-            MessageHeader::RecordBatch => {
-                let batch = message.header_as_record_batch().ok_or_else(|| invalid(&"a batch without content"))?;
-                let schema = Arc::clone(schema()?);
-                let decoder = RecordBatchDecoder::try_new(&data.body, batch, schema, &self.dictionaries, &version);
-                let batch = decoder.and_then(RecordBatchDecoder::read_record_batch);
-                let batch = batch.map_err(|error| invalid(&error))?;
-                // Columns of nothing but nulls take no bytes here, but some bytes for each row once they are text or values.
-                if batch.num_rows() > MOST_ROWS_OF_NO_BYTES.max(data.body.len().saturating_mul(8)) {
-                    return Err(invalid(&format_args!("{} rows, which its bytes can't hold", batch.num_rows())));
-                }
-                Ok(Decoded::Batch(batch))
-            }
-            other => Err(invalid(&format_args!("a message of the unknown kind {other:?}"))),
-        }
+        let message = root_as_message(&data.header).map_err(|error| Error::InvalidIpc(error.to_string()))?;
+        self.0.read(message, &data.body)
     }
 }
 

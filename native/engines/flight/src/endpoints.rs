@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex};
 use arrow_array::RecordBatch;
 use arrow_flight::{FlightEndpoint, FlightInfo, Ticket};
 use arrow_schema::SchemaRef;
+use boundary_bench_engine::arrow_in::Decoded;
 use boundary_bench_kernel::{Error, Result, lock};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::JoinSet;
 
 use crate::channel::{Channel, Reply};
-use crate::data::{BatchReader, Decoded};
+use crate::data::BatchReader;
 use crate::engine_error;
 use crate::grpc::{MessageBody, Parts, framed};
 

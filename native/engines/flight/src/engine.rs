@@ -171,7 +171,7 @@ impl FlightEngine {
         if batch.num_rows() != 1 || batch.num_columns() != 1 || !batch.column(0).data_type().is_integer() {
             return Ok(0);
         }
-        let changed = converted(batch.column(0), &DataType::Int64)?;
+        let changed = converted(batch.column(0), "changed", &DataType::Int64)?;
         Ok(u64::try_from(changed.as_primitive::<Int64Type>().value(0)).unwrap_or(0))
     }
 
@@ -248,9 +248,9 @@ impl FlightEngine {
         let batches = runtime().block_on(fetch(&self.channel, &query_of(sql)))?;
         let mut names = Vec::new();
         for batch in batches {
-            let column = batch.column_by_name(column).ok_or_else(|| not_understood(&"its tables have no names"))?;
-            let column = converted(column, &DataType::Utf8)?;
-            let found = column.as_string::<i32>().iter().flatten();
+            let names_here = batch.column_by_name(column).ok_or_else(|| not_understood(&"its tables have no names"))?;
+            let names_here = converted(names_here, column, &DataType::Utf8)?;
+            let found = names_here.as_string::<i32>().iter().flatten();
             names.extend(found.filter(|found| name.is_none_or(|name| name == *found)).map(str::to_owned));
         }
         Ok(names)

@@ -8,13 +8,14 @@ use std::task::{Context, Poll, Waker};
 use arrow_array::RecordBatch;
 use arrow_flight::FlightDescriptor;
 use boundary_bench_engine::Value;
+use boundary_bench_engine::arrow_in::Decoded;
 use boundary_bench_engine::table::arrow_schema_of;
 use boundary_bench_kernel::{Error, Result};
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
 use tonic::Status;
 
-use crate::data::{BatchReader, BatchWriter, Data, Decoded, schema_message};
+use crate::data::{BatchReader, BatchWriter, Data, schema_message};
 use crate::grpc::Messages;
 use crate::values::{self, adapted, columns_of};
 
@@ -66,7 +67,7 @@ fn next(messages: &mut Messages<Frames>) -> std::result::Result<Option<Data>, St
 /// # Errors
 /// The errors of a query whose result holds the batch.
 pub fn in_our_types(batch: &RecordBatch) -> Result<RecordBatch> {
-    adapted(batch, &arrow_schema_of(&columns_of(&batch.schema())?))
+    adapted(batch, &arrow_schema_of(&columns_of(&batch.schema())?), 0)
 }
 
 /// A batch as sets of parameters, as the service reads it.

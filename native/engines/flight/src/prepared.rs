@@ -8,6 +8,7 @@ use arrow_flight::sql::{
     CommandPreparedStatementQuery, CommandPreparedStatementUpdate, DoPutPreparedStatementResult,
 };
 use arrow_schema::DataType;
+use boundary_bench_engine::arrow_in::sql_type_of;
 use boundary_bench_engine::table::{Column, SqlType};
 use boundary_bench_engine::{BatchStream, QueryOptions, Statement, Value, check_parameter_count, not_a_query};
 use boundary_bench_kernel::cancel::CancelToken;
@@ -19,7 +20,7 @@ use crate::channel::{Channel, Waiter};
 use crate::client::{not_understood, rows_changed, schema_of};
 use crate::grpc::Intent;
 use crate::stream::FlightStream;
-use crate::values::{columns_of, parameter_batch, sql_type};
+use crate::values::{columns_of, parameter_batch};
 use crate::{engine_error, runtime};
 
 /// A prepared statement and its handle. Dropping it closes the statement on the server.
@@ -41,7 +42,7 @@ impl PreparedStatement {
         let fields = schema_of(prepared.parameter_schema)?;
         let parameters = fields.iter().flat_map(arrow_schema::Schema::fields).map(|field| match field.data_type() {
             DataType::Null => None,
-            data_type => sql_type(data_type),
+            data_type => sql_type_of(data_type),
         });
         let columns = schema_of(prepared.dataset_schema)?.and_then(|schema| columns_of(&schema).ok());
         Ok(Self {

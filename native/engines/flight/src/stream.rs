@@ -32,6 +32,8 @@ pub(crate) struct FlightStream {
     schema: SchemaRef,
     batch_rows: usize,
     gathered: VecDeque<RecordBatch>,
+    /// The number of rows received, for errors.
+    received: u64,
 }
 
 impl FlightStream {
@@ -60,6 +62,7 @@ impl FlightStream {
             columns,
             batch_rows: options.batch_rows.max(1),
             gathered: VecDeque::new(),
+            received: 0,
         }))
     }
 
@@ -78,7 +81,8 @@ impl FlightStream {
             if batch.num_rows() > 0 {
                 rows += batch.num_rows();
                 bytes += batch.get_array_memory_size();
-                self.gathered.push_back(adapted(&batch, &self.schema)?);
+                self.gathered.push_back(adapted(&batch, &self.schema, self.received)?);
+                self.received += batch.num_rows() as u64;
             }
         }
         let mut parts = take_rows(&mut self.gathered, self.batch_rows);

@@ -11,6 +11,7 @@ use arrow_array::{
 use arrow_cast::display::FormatOptions;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use boundary_bench_engine::arrow_in::{convert, sql_type_of};
 use boundary_bench_engine::table::{Column, SqlType, unique_names};
 use boundary_bench_engine::{Value, unusable_parameter};
 use boundary_bench_kernel::{Error, Result};
@@ -20,31 +21,10 @@ use crate::engine_error;
 /// Options of casts in which a value that does not fit is an error, not a null.
 const EXACT: CastOptions<'static> = CastOptions { safe: false, format_options: FormatOptions::new() };
 
-/// Our type that holds all values of an Arrow type; `None` if there is none.
-pub(crate) fn sql_type(data_type: &DataType) -> Option<SqlType> {
-    Some(match data_type {
-        DataType::Int8 | DataType::UInt8 => SqlType::SmallInt,
-        DataType::UInt16 => SqlType::Int,
-        DataType::UInt32 => SqlType::BigInt,
-        DataType::UInt64 => SqlType::Decimal { precision: 20, scale: 0 },
-        DataType::Float16 => SqlType::Real,
-        DataType::Null | DataType::LargeUtf8 | DataType::Utf8View => SqlType::Text,
-        DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => SqlType::Bytes,
-        DataType::Date64 => SqlType::Date,
-        // The values of a type with a time zone are in UTC, and are returned in UTC.
-        DataType::Timestamp(..) => SqlType::Timestamp,
-        DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale) => {
-            SqlType::Decimal { precision: *precision, scale: u8::try_from(*scale).ok()? }
-        }
-        DataType::Dictionary(_, values) => sql_type(values)?,
-        other => SqlType::from_arrow(other)?,
-    })
-}
-
 /// Our columns for the fields of a schema, with unique names.
 pub(crate) fn columns_of(schema: &Schema) -> Result<Vec<Column>> {
     let names = unique_names(schema.fields().iter().map(|field| field.name().as_str()));
-    let columns = names.into_iter().zip(schema.fields()).map(|(name, field)| match sql_type(field.data_type()) {
+    let columns = names.into_iter().zip(schema.fields()).map(|(name, field)| match sql_type_of(field.data_type()) {
         Some(sql_type) => Ok(Column { name, sql_type, nullable: field.is_nullable() }),
         None => Err(Error::Unsupported(format!(
             "column \"{name}\" has the type {}, which has no counterpart here; CAST it in the query",
@@ -54,39 +34,28 @@ pub(crate) fn columns_of(schema: &Schema) -> Result<Vec<Column>> {
     columns.collect()
 }
 
-/// An array converted to the type `wanted`; the same array if it has that type already.
-pub(crate) fn converted(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
-    if array.data_type() == wanted {
-        return Ok(Arc::clone(array));
-    }
-    let untimed = match array.data_type() {
-        DataType::Timestamp(unit, Some(_)) => {
-            cast_with_options(array, &DataType::Timestamp(*unit, Some("UTC".into())), &EXACT)
-                .and_then(|array| cast_with_options(&array, &DataType::Int64, &EXACT))
-                .and_then(|array| cast_with_options(&array, &DataType::Timestamp(*unit, None), &EXACT))
-        }
-        _ => Ok(Arc::clone(array)),
-    };
-    untimed.and_then(|array| cast_with_options(&array, wanted, &EXACT)).map_err(engine_error)
+/// An array of this name, converted to the type `wanted`.
+pub(crate) fn converted(array: &ArrayRef, name: &str, wanted: &DataType) -> Result<ArrayRef> {
+    convert(array, &Field::new(name, wanted.clone(), true), 0)
 }
 
-/// The columns of a batch in the types of a schema, by their places.
-pub(crate) fn adapted(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+/// The columns of a batch in the types of a schema, by their places; `first_row` is the number of rows before the batch.
+pub(crate) fn adapted(batch: &RecordBatch, schema: &SchemaRef, first_row: u64) -> Result<RecordBatch> {
     let arrays = batch.columns().iter().zip(schema.fields());
-    let arrays = arrays.map(|(array, field)| converted(array, field.data_type())).collect::<Result<Vec<_>>>()?;
+    let arrays = arrays.map(|(array, field)| convert(array, field, first_row)).collect::<Result<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options).map_err(engine_error)
 }
 
 /// The columns of a batch in the types of a table's schema, matched by name in any order; a nullable column that the batch
-/// lacks is filled with nulls.
-pub(crate) fn by_name(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+/// lacks is filled with nulls. `first_row` is the number of rows before the batch.
+pub(crate) fn by_name(batch: &RecordBatch, schema: &SchemaRef, first_row: u64) -> Result<RecordBatch> {
     let given = batch.schema();
     if let Some(other) = given.fields().iter().find(|field| schema.field_with_name(field.name()).is_err()) {
         return Err(Error::SchemaMismatch(format!("the table has no column \"{}\"", other.name())));
     }
     let arrays = schema.fields().iter().map(|field| match batch.column_by_name(field.name()) {
-        Some(array) => converted(array, field.data_type()),
+        Some(array) => convert(array, field, first_row),
         None if field.is_nullable() => Ok(new_null_array(field.data_type(), batch.num_rows())),
         None => Err(Error::SchemaMismatch(format!("the column \"{}\" is missing, which can't be null", field.name()))),
     });
@@ -113,7 +82,7 @@ fn values(array: &ArrayRef, position: usize) -> Result<Vec<Value>> {
     if array.data_type() == &DataType::Null {
         return Ok(vec![Value::Null; array.len()]);
     }
-    let known = sql_type(array.data_type())
+    let known = sql_type_of(array.data_type())
         .ok_or_else(|| unusable_parameter(position, format!("values of type {} are not taken", array.data_type())))?;
     // The widest Arrow type of each kind, and the constructor of its values.
     let (wide, make): (DataType, MakeValue) = match known {
@@ -136,7 +105,7 @@ fn values(array: &ArrayRef, position: usize) -> Result<Vec<Value>> {
             Value::Timestamp(array.as_primitive::<TimestampMicrosecondType>().value(row))
         }),
     };
-    let array = converted(array, &wide).map_err(|error| unusable_parameter(position, error))?;
+    let array = converted(array, &position.to_string(), &wide).map_err(|error| unusable_parameter(position, error))?;
     Ok((0..array.len()).map(|row| if array.is_null(row) { Value::Null } else { make(array.as_ref(), row) }).collect())
 }
 
@@ -235,15 +204,29 @@ mod tests {
     }
 
     #[test]
+    fn a_result_loses_no_nanoseconds() {
+        let times: ArrayRef = Arc::new(TimestampNanosecondArray::from(vec![1_000, 1_001]));
+        let batch = RecordBatch::try_from_iter([("t", times)]).unwrap();
+        let ours = boundary_bench_engine::table::arrow_schema_of(&columns_of(&batch.schema()).unwrap());
+        assert_eq!(adapted(&batch.slice(0, 1), &ours, 0).unwrap().num_rows(), 1);
+        let error = adapted(&batch, &ours, 0).unwrap_err();
+        assert!(error.to_string().starts_with("row 1, column \"t\": 1970-01-01T00:00:00.000001001 "), "{error}");
+    }
+
+    #[test]
     fn columns_are_found_by_name_and_filled_with_nulls() {
         let table =
             Arc::new(Schema::new(vec![Field::new("x", DataType::Int32, false), Field::new("y", DataType::Utf8, true)]));
         let given = RecordBatch::try_from_iter([("x", Arc::new(Int64Array::from(vec![1])) as ArrayRef)]).unwrap();
-        let found = by_name(&given, &table).unwrap();
+        let found = by_name(&given, &table, 0).unwrap();
         assert_eq!((found.num_columns(), found.column(1).null_count()), (2, 1));
         let wide = RecordBatch::try_from_iter([("x", Arc::new(Int64Array::from(vec![1 << 40])) as ArrayRef)]).unwrap();
-        assert!(by_name(&wide, &table).is_err());
+        assert!(by_name(&wide, &table, 0).is_err());
+        let fractions = RecordBatch::try_from_iter([("x", Arc::new(Float64Array::from(vec![1.0, 2.5])) as ArrayRef)]).unwrap();
+        let error = by_name(&fractions, &table, 10).unwrap_err();
+        assert_eq!(error.code(), "BB_INVALID_VALUE");
+        assert!(error.to_string().starts_with("row 11, column \"x\": 2.5 "), "{error}");
         let other = RecordBatch::try_from_iter([("z", Arc::new(Int64Array::from(vec![1])) as ArrayRef)]).unwrap();
-        assert_eq!(by_name(&other, &table).unwrap_err().code(), "BB_SCHEMA_MISMATCH");
+        assert_eq!(by_name(&other, &table, 0).unwrap_err().code(), "BB_SCHEMA_MISMATCH");
     }
 }

@@ -2,15 +2,11 @@
 
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
-use arrow_ipc::reader::StreamDecoder;
-use arrow_schema::{ArrowError, SchemaRef};
-use boundary_bench_kernel::error::catch_panic;
+use arrow_schema::SchemaRef;
+use boundary_bench_engine::arrow_in::{Decoded, PieceReader};
 use boundary_bench_kernel::{Error, Result};
 
 use crate::engine_error;
-
-/// The end marker of a stream in Arrow's format.
-const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
 /// A source of the pieces of a stream. Dropping it ends the query.
 pub(crate) trait Pieces: Send {
@@ -22,11 +18,9 @@ pub(crate) trait Pieces: Send {
 pub(crate) struct ArrowStream<P> {
     /// The source of pieces; `None` once the stream has ended.
     pieces: Option<P>,
-    decoder: StreamDecoder,
+    reader: PieceReader,
     /// Bytes that are not decoded yet.
     data: Buffer,
-    /// A batch that was decoded together with the schema.
-    first: Option<RecordBatch>,
     schema: SchemaRef,
 }
 
@@ -35,21 +29,17 @@ impl<P: Pieces> ArrowStream<P> {
     pub(crate) fn start(pieces: P) -> Result<Self> {
         let mut stream = Self {
             pieces: Some(pieces),
-            decoder: StreamDecoder::new(),
+            reader: PieceReader::default(),
             data: Buffer::default(),
-            first: None,
             schema: SchemaRef::new(arrow_schema::Schema::empty()),
         };
-        loop {
-            if let Some(schema) = stream.decoder.schema() {
+        while let Some(decoded) = stream.next_decoded()? {
+            if let Decoded::Schema(schema) = decoded {
                 stream.schema = schema;
                 return Ok(stream);
             }
-            if stream.pieces.is_none() {
-                return Err(engine_error("the server sent a result without a schema"));
-            }
-            stream.first = stream.step()?;
         }
+        Err(engine_error("the server sent a result without a schema"))
     }
 
     /// The stream's own schema.
@@ -59,40 +49,38 @@ impl<P: Pieces> ArrowStream<P> {
 
     /// The next batch, possibly empty; `None` at the end.
     pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        if let Some(batch) = self.first.take() {
-            return Ok(Some(batch));
-        }
-        while self.pieces.is_some() || !self.data.is_empty() {
-            if let Some(batch) = self.step()? {
-                return Ok(Some(batch));
+        while let Some(decoded) = self.next_decoded()? {
+            match decoded {
+                Decoded::Batch(batch) => return Ok(Some(batch)),
+                Decoded::Nothing => {}
+                Decoded::Schema(_) => return Err(engine_error("the server sent a second schema")),
             }
         }
         Ok(None)
     }
 
-    fn step(&mut self) -> Result<Option<RecordBatch>> {
-        if self.data.is_empty()
-            && let Some(pieces) = &mut self.pieces
-        {
-            if let Some(data) = pieces.next_piece()? {
-                self.data = data;
-            } else {
-                self.pieces = None;
-                // The server leaves out the end marker. The decoder requires it after a schema that no batch follows.
-                decoded(|| {
-                    self.decoder.decode(&mut Buffer::from(END_OF_STREAM))?;
-                    self.decoder.finish()
-                })?;
+    fn next_decoded(&mut self) -> Result<Option<Decoded>> {
+        loop {
+            if let Some(decoded) = self.reader.next(&mut self.data).map_err(of_server)? {
+                return Ok(Some(decoded));
+            }
+            let Some(pieces) = &mut self.pieces else { return Ok(None) };
+            match pieces.next_piece()? {
+                Some(data) => self.data = data,
+                None => {
+                    // The server leaves out the end marker.
+                    self.pieces = None;
+                    self.reader.finish().map_err(of_server)?;
+                }
             }
         }
-        decoded(|| self.decoder.decode(&mut self.data))
     }
 }
 
-/// Runs the decoder. It checks its input, but a panic on bytes that are no Arrow stream must not get further than this.
-fn decoded<T>(decode: impl FnOnce() -> std::result::Result<T, ArrowError>) -> Result<T> {
-    catch_panic(|| decode().map_err(engine_error)).map_err(|error| match error {
-        Error::Internal(problem) => engine_error(problem),
+/// Names the server in an error about its bytes.
+fn of_server(error: Error) -> Error {
+    match error {
+        Error::InvalidIpc(problem) => engine_error(problem),
         other => other,
-    })
+    }
 }

@@ -5,15 +5,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Date64Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType,
-};
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_buffer::{NullBufferBuilder, ScalarBuffer};
-use arrow_schema::{DataType, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, SchemaRef};
 use arrow_select::concat::concat;
+use boundary_bench_engine::arrow_in::{convert, sql_type_of};
 use boundary_bench_engine::slab::SlabBuffer;
-use boundary_bench_engine::table::{Column, SqlType, arrow_schema_of, unique_names};
+use boundary_bench_engine::table::{Column, arrow_schema_of, unique_names};
 use boundary_bench_engine::{BatchStream, QueryOptions, take_rows};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
@@ -23,8 +22,6 @@ use crate::engine_error;
 
 /// The number of bytes at which a batch is no longer extended: the offsets of its texts must not overflow.
 const MAX_GATHERED_BYTES: usize = 256 << 20;
-
-const MILLISECONDS_A_DAY: i64 = 86_400_000;
 
 /// A source of batches, as the server sends them. Dropping it ends the query.
 pub(crate) trait Source: Send {
@@ -40,6 +37,8 @@ pub(crate) struct Batches<S> {
     schema: SchemaRef,
     batch_rows: usize,
     gathered: VecDeque<RecordBatch>,
+    /// The number of rows received, for errors.
+    received: u64,
     cancel: CancelToken,
 }
 
@@ -69,6 +68,7 @@ impl<S: Source> Batches<S> {
             columns,
             batch_rows: options.batch_rows.max(1),
             gathered: VecDeque::new(),
+            received: 0,
             cancel: options.cancel.clone(),
         })
     }
@@ -85,8 +85,11 @@ impl<S: Source> Batches<S> {
                 None => self.source = None,
                 Some(batch) if batch.num_rows() == 0 => {}
                 Some(batch) => {
-                    let arrays = batch.columns().iter().map(converted).collect();
-                    let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(engine_error)?;
+                    let columns = batch.columns().iter().zip(self.schema.fields());
+                    let arrays = columns.map(|(array, field)| convert(array, field, self.received));
+                    let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays.collect::<Result<_>>()?)
+                        .map_err(engine_error)?;
+                    self.received += batch.num_rows() as u64;
                     rows += batch.num_rows();
                     bytes += batch.get_array_memory_size();
                     self.gathered.push_back(batch);
@@ -129,12 +132,7 @@ impl<S: Source> BatchStream for Batches<S> {
 fn columns_of(sent: &SchemaRef) -> Result<Vec<Column>> {
     let names = unique_names(sent.fields().iter().map(|field| field.name().as_str()));
     let columns = names.into_iter().zip(sent.fields()).map(|(name, field)| {
-        let sql_type = match field.data_type() {
-            DataType::Date64 => Some(SqlType::Date),
-            DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => Some(SqlType::Timestamp),
-            data_type => SqlType::from_arrow(data_type),
-        };
-        match sql_type {
+        match sql_type_of(field.data_type()) {
             Some(sql_type) => Ok(Column { name, sql_type, nullable: true }),
             None => Err(Error::Unsupported(format!(
                 "column \"{name}\" has the type {}, which has no counterpart here; CAST it to TEXT in the query",
@@ -143,21 +141,6 @@ fn columns_of(sent: &SchemaRef) -> Result<Vec<Column>> {
         }
     });
     columns.collect()
-}
-
-/// An array, converted to the type of its column in [`columns_of`].
-fn converted(array: &ArrayRef) -> ArrayRef {
-    match array.data_type() {
-        // hyperd's dates are whole days.
-        DataType::Date64 => Arc::new(array.as_primitive::<Date64Type>().unary::<_, Date32Type>(
-            #[expect(clippy::cast_possible_truncation, reason = "the days of every Date64 in hyperd's range fit")]
-            |milliseconds| milliseconds.div_euclid(MILLISECONDS_A_DAY) as i32,
-        )),
-        DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => {
-            Arc::new(array.as_primitive::<TimestampMicrosecondType>().clone().with_timezone_opt::<Arc<str>>(None))
-        }
-        _ => Arc::clone(array),
-    }
 }
 
 /// The rows of all parts in one batch. Numbers go into recycled memory: memory that is allocated and freed for each batch

@@ -9,6 +9,7 @@ use arrow_flight::sql::{
     TableNotExistOption,
 };
 use arrow_schema::{Schema, SchemaRef};
+use boundary_bench_engine::arrow_in::Decoded;
 use boundary_bench_engine::lanes::statement::BoundStatement;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{CreateMode, Engine, Ingest, Value};
@@ -21,7 +22,7 @@ use tonic::Status;
 
 use super::query::no_transaction;
 use super::{Answered, Call, FlightService, command, not_offered, one, refused};
-use crate::data::{BatchReader, Data, Decoded};
+use crate::data::{BatchReader, Data};
 use crate::grpc::{Frames, Messages};
 use crate::status::of_error;
 use crate::values::{by_name, columns_of, rows};
@@ -158,14 +159,17 @@ async fn take(
 ) -> Result<u64> {
     let schema = table.to_arrow();
     let mut ingest: Box<dyn Ingest> = place.run(move || engine.ingest(&table)).await?;
+    let mut rows = 0;
     while let Some(step) = steps.recv().await
         && !cancel.is_cancelled()
     {
         match step {
             Step::Batch(batch) => {
                 let schema = Arc::clone(&schema);
+                let first_row = rows;
+                rows += batch.num_rows() as u64;
                 let write = move || {
-                    ingest.write(&by_name(&batch, &schema)?)?;
+                    ingest.write(&by_name(&batch, &schema, first_row)?)?;
                     Ok(ingest)
                 };
                 ingest = place.run(write).await?;

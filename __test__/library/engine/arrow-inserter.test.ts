@@ -1,0 +1,174 @@
+import { readFileSync } from 'node:fs';
+import { tableFromArrays, tableToIPC } from 'apache-arrow';
+import { describe, expect, test } from 'vitest';
+
+import { ArrowInserter, connect, type Connection, SqlType, TableDefinition } from '../../../src/index.js';
+
+/** A file of `__test__/fixtures/arrow`, which pyarrow, pandas or polars wrote; see `make.py` there. */
+const fixture = (name: string): Uint8Array => readFileSync(new URL(`../../fixtures/arrow/${name}`, import.meta.url));
+
+const LONG = 'a text that is longer than twelve bytes';
+const text = (value: string): Uint8Array => new TextEncoder().encode(value);
+const micros = (iso: string): bigint => BigInt(Date.parse(iso)) * 1000n;
+const days = (iso: string): number => Date.parse(iso) / 86_400_000;
+
+/** The columns of `types.arrows`: the type of ours that holds one, the first and the last value. The second is null. */
+const COLUMNS: [name: string, type: SqlType, first: unknown, last: unknown][] = [
+  ['int8', SqlType.smallInt(), -128, 127],
+  ['uint8', SqlType.smallInt(), 0, 255],
+  ['uint16', SqlType.int(), 0, 65_535],
+  ['uint32', SqlType.bigInt(), 0n, 4_294_967_295n],
+  ['uint64', SqlType.decimal(20, 0), '0', '18446744073709551615'],
+  ['float16', SqlType.real(), 1.5, 65_504],
+  ['decimal32', SqlType.decimal(7, 2), '-1.25', '99999.99'],
+  ['decimal64', SqlType.decimal(16, 3), '-1.125', '9999999999999.999'],
+  ['decimal256', SqlType.decimal(38, 4), '-1.5000', '1234567890123456789012345678.2500'],
+  ['large_string', SqlType.text(), 'a', LONG],
+  ['string_view', SqlType.text(), 'a', LONG],
+  ['large_binary', SqlType.bytes(), text('a'), text(LONG)],
+  ['binary_view', SqlType.bytes(), text('a'), text(LONG)],
+  ['fixed', SqlType.bytes(), text('abcd'), Uint8Array.of(255, 254, 0, 1)],
+  ['date64', SqlType.date(), days('2024-02-29'), days('9999-12-31')],
+  ['seconds', SqlType.timestamp(), micros('2024-02-29T12:30:15Z'), micros('0001-01-01T00:00:00Z')],
+  ['millis', SqlType.timestamp(), micros('2024-02-29T12:30:15.123Z'), micros('0001-01-01T00:00:00Z')],
+  ['nanos', SqlType.timestamp(), micros('2024-02-29T12:30:15Z') + 123_456n, -1n],
+  ['utc', SqlType.timestamp(), micros('2024-02-29T12:30:15Z') + 123_456n, micros('0001-01-01T00:00:00Z')],
+  ['berlin', SqlType.timestamp(), micros('2024-02-29T12:30:15Z') + 123_456n, micros('2024-07-01T00:00:00Z')],
+  ['nothing', SqlType.int(), null, null],
+  ['words', SqlType.text(), 'x', 'x'],
+  ['numbers', SqlType.smallInt(), 7, 7],
+  ['runs', SqlType.text(), 'r', null],
+];
+
+/** The columns of `file.arrow` and the compressed streams. */
+const ROWS: [name: string, type: SqlType][] = [
+  ['i', SqlType.int()],
+  ['s', SqlType.text()],
+  ['x', SqlType.double()],
+];
+
+async function inserted(
+  connection: Connection,
+  columns: readonly (readonly [string, SqlType, ...unknown[]])[],
+  ...given: Uint8Array[]
+): Promise<Record<string, unknown>[]> {
+  const definition = new TableDefinition(
+    't',
+    columns.map(([name, type]) => ({ name, type })),
+  );
+  await connection.createTable(definition, { mode: 'replace' });
+  await using inserter = new ArrowInserter(connection, definition);
+  for (const bytes of given) inserter.insert(bytes);
+  await inserter.execute();
+  return connection.executeQuery(`SELECT ${columns.map(([name]) => `"${name}"`).join(', ')} FROM t`);
+}
+
+const expectedRow = (index: number) => ({ i: index, s: `value ${index % 10}`, x: index % 7 === 0 ? index / 2 : null });
+
+describe.each(['memory:', 'embedded:', 'flight:'])('ArrowInserter into %s', (uri) => {
+  const use = async (work: (connection: Connection) => Promise<void>): Promise<void> => {
+    const connection = await connect(uri);
+    try {
+      await work(connection);
+    } finally {
+      await connection.close();
+    }
+  };
+
+  test('stores all types of other programs that a column holds exactly', () =>
+    use(async (connection) => {
+      const rows = await inserted(connection, COLUMNS, fixture('types.arrows'));
+      expect(rows).toHaveLength(3);
+      for (const [name, , first, last] of COLUMNS) {
+        const values = rows.map((row) => row[name]);
+        expect([name, ...values]).toEqual([name, first, name === 'runs' ? 'r' : null, last]);
+      }
+    }));
+
+  test('reads files, and buffers that are compressed', () =>
+    use(async (connection) => {
+      for (const name of ['file.arrow', 'lz4.arrows', 'zstd.arrows']) {
+        const rows = await inserted(connection, ROWS, fixture(name), fixture(name));
+        expect(rows).toHaveLength(2000);
+        expect(rows[7]).toEqual(expectedRow(7));
+        expect(rows[1999]).toEqual(expectedRow(999));
+      }
+    }));
+
+  test('reads files that come in slices', () =>
+    use(async (connection) => {
+      const bytes = fixture('file.arrow');
+      const slices = Array.from({ length: Math.ceil(bytes.length / 1000) }, (_, index) =>
+        bytes.subarray(index * 1000, (index + 1) * 1000),
+      );
+      expect(await inserted(connection, ROWS, ...slices)).toHaveLength(1000);
+    }));
+
+  test('reads what pandas, polars and Arrow for JavaScript write', () =>
+    use(async (connection) => {
+      const pandas: [string, SqlType][] = [
+        ['i', SqlType.int()],
+        ['s', SqlType.text()],
+        ['t', SqlType.timestamp()],
+      ];
+      expect(await inserted(connection, pandas, fixture('pandas.feather'))).toEqual([
+        { i: 1, s: 'a', t: micros('2024-01-01T00:00:00Z') },
+        { i: 2, s: null, t: null },
+        { i: null, s: 'c', t: micros('2024-01-02T00:00:00Z') },
+      ]);
+      const polars: [string, SqlType][] = [
+        ['i', SqlType.bigInt()],
+        ['s', SqlType.text()],
+        ['c', SqlType.text()],
+      ];
+      expect(await inserted(connection, polars, fixture('polars.arrow'))).toEqual([
+        { i: 1n, s: 'a', c: 'x' },
+        { i: 2n, s: null, c: 'y' },
+        { i: null, s: LONG, c: 'x' },
+      ]);
+      const table = tableFromArrays({ i: Uint8Array.of(1, 2), s: ['a', 'b'] });
+      for (const format of ['file', 'stream'] as const) {
+        expect(await inserted(connection, [ROWS[0]!, ROWS[1]!], tableToIPC(table, format))).toEqual([
+          { i: 1, s: 'a' },
+          { i: 2, s: 'b' },
+        ]);
+      }
+    }));
+
+  test('refuses big-endian values', () =>
+    use(async (connection) => {
+      const columns: [string, SqlType][] = [
+        ['i', SqlType.int()],
+        ['x', SqlType.double()],
+      ];
+      await expect(inserted(connection, columns, fixture('big-endian.arrows'))).rejects.toMatchObject({
+        code: 'BB_UNSUPPORTED',
+        message: expect.stringContaining('big-endian'),
+      });
+    }));
+
+  test('names what a column does not hold, and what to do', () =>
+    use(async (connection) => {
+      const narrow = COLUMNS.map(([name, type]): [string, SqlType] => [
+        name,
+        name === 'uint16' ? SqlType.smallInt() : type,
+      ]);
+      await expect(inserted(connection, narrow, fixture('types.arrows'))).rejects.toMatchObject({
+        code: 'BB_INVALID_VALUE',
+        message:
+          'row 2, column "uint16": 65535 of Arrow\'s type UInt16 is no value of SMALLINT; make the column INTEGER, or change the value',
+      });
+      const other = COLUMNS.map(([name, type]): [string, SqlType] => [
+        name,
+        name === 'large_string' ? SqlType.int() : type,
+      ]);
+      await expect(inserted(connection, other, fixture('types.arrows'))).rejects.toMatchObject({
+        code: 'BB_SCHEMA_MISMATCH',
+        message: expect.stringContaining("column \"large_string\": Arrow values of type LargeUtf8 can't be stored as INTEGER"),
+      });
+      await expect(inserted(connection, ROWS, text('PAR1 and so on'))).rejects.toMatchObject({
+        code: 'BB_INVALID_IPC',
+        message: expect.stringContaining('a Parquet file'),
+      });
+    }));
+});

@@ -1,0 +1,170 @@
+//! The messages of Arrow's IPC format (<https://arrow.apache.org/docs/format/Columnar.html#ipc-message-format>), whichever way
+//! they came.
+
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_buffer::Buffer;
+use arrow_ipc::reader::{RecordBatchDecoder, read_dictionary};
+use arrow_ipc::{Message, MessageHeader};
+use arrow_schema::{Schema, SchemaRef};
+use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::{Error, Result};
+
+/// Maximum number of rows of a batch whose values have less than a bit for each row: columns of nulls, and runs of one value.
+const MOST_ROWS_OF_NO_BYTES: usize = 1 << 20;
+
+/// The bytes to which any batch may be decompressed.
+const ANY_DECOMPRESSED: usize = 256 << 20;
+
+/// The ratio of compression above which the bytes of a larger batch are not believed; LZ4 has no higher one.
+const MOST_RATIO: usize = 256;
+
+/// The number of bytes before a compressed buffer, which say its decompressed length.
+const LENGTH_PREFIX: usize = 8;
+
+/// The length that says that a buffer of a compressed batch is not compressed.
+const NOT_COMPRESSED: i64 = -1;
+
+/// The content of a message.
+#[derive(Debug)]
+pub enum Decoded {
+    /// Neither a schema nor a batch.
+    Nothing,
+    /// The schema of the batches that follow.
+    Schema(SchemaRef),
+    /// A batch, all of whose arrays are valid in Arrow's format.
+    Batch(RecordBatch),
+}
+
+/// Decodes the messages of one stream.
+#[derive(Debug, Default)]
+pub struct MessageReader {
+    schema: Option<SchemaRef>,
+    dictionaries: HashMap<i64, ArrayRef>,
+}
+
+impl MessageReader {
+    /// Decodes a message. Its arrays stay in the memory of the body, unless that is compressed.
+    ///
+    /// # Errors
+    /// [`Error::InvalidIpc`] for a message that can't be read, [`Error::Unsupported`] for big-endian values.
+    pub fn read(&mut self, message: Message<'_>, body: &Buffer) -> Result<Decoded> {
+        readable(|| self.decode(message, body))
+    }
+
+    /// Whether the schema is known, without which no batch can be decoded.
+    #[must_use]
+    pub fn has_schema(&self) -> bool {
+        self.schema.is_some()
+    }
+
+    /// Sets the schema of the batches that follow, for a stream that does not begin with it.
+    pub fn set_schema(&mut self, schema: SchemaRef) {
+        self.schema = Some(schema);
+        self.dictionaries.clear();
+    }
+
+    fn decode(&mut self, message: Message<'_>, body: &Buffer) -> Result<Decoded> {
+        let version = message.version();
+        let schema = || self.schema.as_ref().ok_or_else(|| invalid(&"values before their schema"));
+        match message.header_type() {
+            MessageHeader::NONE => Ok(Decoded::Nothing),
+            MessageHeader::Schema => {
+                let schema = message.header_as_schema().ok_or_else(|| invalid(&"a schema without content"))?;
+                let schema = Arc::new(schema_of(schema)?);
+                self.set_schema(Arc::clone(&schema));
+                Ok(Decoded::Schema(schema))
+            }
+            MessageHeader::DictionaryBatch => {
+                let batch = message.header_as_dictionary_batch();
+                let batch = batch.ok_or_else(|| invalid(&"a dictionary without content"))?;
+                let schema = Arc::clone(schema()?);
+                if let Some(values) = batch.data() {
+                    check_size(values, body)?;
+                }
+                read_dictionary(body, batch, &schema, &mut self.dictionaries, &version)
+                    .map_err(|error| invalid(&error))?;
+                Ok(Decoded::Nothing)
+            }
+            MessageHeader::RecordBatch => {
+                let batch = message.header_as_record_batch().ok_or_else(|| invalid(&"a batch without content"))?;
+                let schema = Arc::clone(schema()?);
+                check_size(batch, body)?;
+                let decoder = RecordBatchDecoder::try_new(body, batch, schema, &self.dictionaries, &version);
+                let batch = decoder.and_then(RecordBatchDecoder::read_record_batch);
+                Ok(Decoded::Batch(batch.map_err(|error| invalid(&error))?))
+            }
+            other => Err(invalid(&format_args!("a message of the unknown kind {other:?}"))),
+        }
+    }
+}
+
+/// The schema of a message or of a file's footer.
+///
+/// # Errors
+/// [`Error::Unsupported`] for big-endian values, [`Error::InvalidIpc`] for types that Arrow does not have.
+pub fn schema_of(schema: arrow_ipc::Schema<'_>) -> Result<Schema> {
+    // The decoder does not look: it would take the bytes of each value in the wrong order.
+    if !schema.endianness().equals_to_target_endianness() {
+        return Err(Error::Unsupported(
+            "the Arrow data is big-endian, which is not read; have its writer convert the values to little-endian, as \
+             Arrow's libraries do on a little-endian machine"
+                .to_owned(),
+        ));
+    }
+    readable(|| Ok(arrow_ipc::convert::fb_to_schema(schema)))
+}
+
+/// Runs a decoder. It checks its input, but a panic on hostile bytes must not get further than this.
+fn readable<T>(decode: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_panic(decode).map_err(|error| match error {
+        Error::Internal(message) => Error::InvalidIpc(message),
+        other => other,
+    })
+}
+
+pub(super) fn invalid(problem: &dyn Display) -> Error {
+    Error::InvalidIpc(problem.to_string())
+}
+
+/// Checks the number of rows and of decompressed bytes that a batch announces, for which memory is taken before they are seen.
+fn check_size(batch: arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<()> {
+    let bytes = if batch.compression().is_some() { decompressed_size(batch, body)? } else { body.len() };
+    if bytes > ANY_DECOMPRESSED.max(body.len().saturating_mul(MOST_RATIO)) {
+        return Err(invalid(&format_args!(
+            "a compressed batch of {} bytes says that it has {bytes}; write smaller batches, or without compression",
+            body.len()
+        )));
+    }
+    // Columns of nothing but nulls take no bytes here, but some bytes for each row once they are text or values.
+    let most = MOST_ROWS_OF_NO_BYTES.max(bytes.saturating_mul(8));
+    if usize::try_from(batch.length()).is_ok_and(|rows| rows <= most) {
+        return Ok(());
+    }
+    Err(invalid(&format_args!("{} rows, which its bytes can't hold; write smaller batches", batch.length())))
+}
+
+/// The number of bytes to which the buffers of a batch say that they are decompressed.
+fn decompressed_size(batch: arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<usize> {
+    let mut total = 0_usize;
+    for buffer in batch.buffers().into_iter().flatten() {
+        let (start, length) = (usize::try_from(buffer.offset()), usize::try_from(buffer.length()));
+        let bytes = start.ok().zip(length.ok()).and_then(|(start, length)| body.get(start..start.checked_add(length)?));
+        let bytes = bytes.ok_or_else(|| invalid(&"a buffer is not within its message"))?;
+        let Some((prefix, rest)) = bytes.split_first_chunk::<LENGTH_PREFIX>() else {
+            if bytes.is_empty() {
+                continue;
+            }
+            return Err(invalid(&"a compressed buffer is cut short"));
+        };
+        let size = match i64::from_le_bytes(*prefix) {
+            NOT_COMPRESSED => Ok(rest.len()),
+            size => usize::try_from(size),
+        };
+        total = total.saturating_add(size.map_err(|_| invalid(&"a compressed buffer has a negative length"))?);
+    }
+    Ok(total)
+}

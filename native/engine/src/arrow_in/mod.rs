@@ -1,0 +1,12 @@
+//! Arrow data of other programs: its messages are decoded and checked here, and its values are converted to the types of a
+//! table.
+
+mod messages;
+mod numbers;
+mod pieces;
+mod texts;
+mod values;
+
+pub use messages::{Decoded, MessageReader, schema_of};
+pub use pieces::PieceReader;
+pub use values::{convert, sql_type_of};

@@ -1,0 +1,133 @@
+//! Conversions of arrays to the types of a table's columns: of values that the column holds exactly, and of no others.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, new_null_array};
+use arrow_cast::display::array_value_to_string;
+use arrow_schema::{DataType, Field, TimeUnit};
+use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::{Error, Result};
+
+use super::numbers::{check_digits, to_date, to_decimal, to_float, to_integer, to_timestamp};
+use super::texts::{expanded_dictionary, expanded_runs, to_bytes, to_text};
+use crate::table::{MAX_DECIMAL_PRECISION, SqlType};
+
+/// The reason why an array is not converted.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Misfit {
+    /// The wanted type has no counterpart of the values.
+    Type,
+    /// The wanted type has no counterpart of the value in this row.
+    Value(usize),
+    /// The values have more bytes than an array of the wanted type can have.
+    Size,
+}
+
+/// The type of ours that holds the values of an Arrow type; `None` if there is none. All values of the type fit, but for
+/// timestamps of nanoseconds and decimals of more than 38 digits.
+#[must_use]
+pub fn sql_type_of(data_type: &DataType) -> Option<SqlType> {
+    Some(match data_type {
+        DataType::Int8 | DataType::UInt8 => SqlType::SmallInt,
+        DataType::UInt16 => SqlType::Int,
+        DataType::UInt32 => SqlType::BigInt,
+        DataType::UInt64 => SqlType::Decimal { precision: 20, scale: 0 },
+        DataType::Float16 => SqlType::Real,
+        DataType::Null | DataType::LargeUtf8 | DataType::Utf8View => SqlType::Text,
+        DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => SqlType::Bytes,
+        DataType::Date64 => SqlType::Date,
+        // The values of a type with a time zone are in UTC, and stay in UTC.
+        DataType::Timestamp(..) => SqlType::Timestamp,
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale)
+        | DataType::Decimal256(precision, scale) => decimal_of(*precision, *scale)?,
+        DataType::Dictionary(_, values) => sql_type_of(values)?,
+        DataType::RunEndEncoded(_, values) => sql_type_of(values.data_type())?,
+        other => SqlType::from_arrow(other)?,
+    })
+}
+
+/// A negative scale stands for zeros before the point, which take digits here.
+fn decimal_of(precision: u8, scale: i8) -> Option<SqlType> {
+    let (whole, scale) = match u8::try_from(scale) {
+        Ok(scale) => (precision.max(scale), scale),
+        Err(_) => (precision.saturating_add(scale.unsigned_abs()), 0),
+    };
+    (scale <= MAX_DECIMAL_PRECISION).then_some(SqlType::Decimal { precision: whole.min(MAX_DECIMAL_PRECISION), scale })
+}
+
+/// Converts an array to the type of a column; an array that has the type is returned as it is. `first_row` is the number of
+/// rows before the array, for the errors.
+///
+/// # Errors
+/// [`Error::SchemaMismatch`] for a type whose values the column can't hold, [`Error::InvalidValue`] for the first value that it
+/// does not hold exactly, [`Error::TooLarge`] for more than 2 GiB of texts or bytes.
+pub fn convert(array: &ArrayRef, column: &Field, first_row: u64) -> Result<ArrayRef> {
+    let wanted = column.data_type();
+    if array.data_type() == wanted && !matches!(wanted, DataType::Decimal128(..)) {
+        return Ok(Arc::clone(array));
+    }
+    catch_panic(|| converted(array, wanted).map_err(|misfit| misfit.report(array, column, first_row)))
+}
+
+pub(super) fn converted(array: &ArrayRef, wanted: &DataType) -> std::result::Result<ArrayRef, Misfit> {
+    let given = array.data_type();
+    match (given, wanted) {
+        // An Arrow array may hold more digits than its type says.
+        (DataType::Decimal128(..), DataType::Decimal128(precision, _)) if given == wanted => {
+            check_digits(array.as_primitive(), *precision)?;
+            Ok(Arc::clone(array))
+        }
+        _ if given == wanted => Ok(Arc::clone(array)),
+        (DataType::Null, _) => Ok(new_null_array(wanted, array.len())),
+        (DataType::Dictionary(..), _) => expanded_dictionary(array, wanted),
+        (DataType::RunEndEncoded(..), _) => expanded_runs(array, wanted),
+        (_, DataType::Utf8) => to_text(array),
+        (_, DataType::Binary) => to_bytes(array),
+        (_, DataType::Int16 | DataType::Int32 | DataType::Int64) => to_integer(array, wanted),
+        (_, DataType::Float32 | DataType::Float64) => to_float(array, wanted),
+        (_, DataType::Decimal128(precision, scale)) => to_decimal(array, *precision, *scale),
+        (_, DataType::Date32) => to_date(array),
+        (_, DataType::Timestamp(TimeUnit::Microsecond, None)) => to_timestamp(array),
+        _ => Err(Misfit::Type),
+    }
+}
+
+impl Misfit {
+    /// The error for an array that was to be converted to the type of a column.
+    fn report(&self, array: &ArrayRef, column: &Field, first_row: u64) -> Error {
+        let (given, wanted) = (array.data_type(), column.data_type());
+        let sql_name = |data_type: &DataType| sql_type_of(data_type).map(SqlType::to_sql);
+        let name = sql_name(wanted).unwrap_or_else(|| wanted.to_string());
+        // The column that would hold the values, if it is another.
+        let other = sql_name(given).filter(|other| *other != name);
+        match self {
+            Self::Type => {
+                let other = other.map(|other| format!(", or make the column {other}")).unwrap_or_default();
+                Error::SchemaMismatch(format!(
+                    "column \"{}\": Arrow values of type {given} can't be stored as {name}; cast them to {wanted} before \
+                     they are sent{other}",
+                    column.name()
+                ))
+            }
+            Self::Value(row) => {
+                let value = array_value_to_string(array, *row).unwrap_or_else(|_| "the value".to_owned());
+                let remedy = match other {
+                    Some(other) => format!("make the column {other}, or change the value"),
+                    None => format!("round it to {wanted}, or change the value"),
+                };
+                Error::InvalidValue {
+                    row: first_row + *row as u64,
+                    column: column.name().clone(),
+                    problem: format!("{value} of Arrow's type {given} is no value of {name}; {remedy}"),
+                }
+            }
+            Self::Size => Error::TooLarge(format!(
+                "column \"{}\": a batch has more than 2 GiB of its values; send batches of fewer rows",
+                column.name()
+            )),
+        }
+    }
+}
