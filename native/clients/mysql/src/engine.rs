@@ -172,7 +172,7 @@ impl Engine for MysqlEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sql: MYSQL.sql, ordered: self.ordered, all_floats: false }
+        Capabilities { sql: MYSQL.sql, ordered: self.ordered, all_floats: false, some_columns: false }
     }
 
     /// Table definitions are not transactional in the server: a table to be replaced is missing for a moment, and stays

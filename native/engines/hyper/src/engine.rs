@@ -176,7 +176,7 @@ impl Engine for HyperEngine {
 
     fn capabilities(&self) -> Capabilities {
         // The server stores the batches of one insert in parallel.
-        Capabilities { sql: HYPER.sql, ordered: false, all_floats: true }
+        Capabilities { sql: HYPER.sql, ordered: false, all_floats: true, some_columns: false }
     }
 
     /// The server's commands on tables are not transactional: a table to be replaced is gone for a moment, and stays
