@@ -232,3 +232,51 @@ pub fn statements(script: &str, first_token: FirstToken) -> Vec<Statement<'_>> {
     statements.extend(Statement::of(&script[start..], words));
     statements
 }
+
+/// The statement that an `EXPLAIN ANALYZE` runs; `None` for every other statement.
+#[must_use]
+pub fn analyzed<'sql>(statement: &Statement<'sql>, first_token: FirstToken) -> Option<&'sql str> {
+    if statement.keyword != "EXPLAIN" {
+        return None;
+    }
+    let mut analyzes = false;
+    let mut in_options = false;
+    // The first word is EXPLAIN itself.
+    let parts = tokens(statement.text, first_token).filter(|(kind, _)| *kind != TokenKind::Space).skip(1);
+    for (_, place) in parts {
+        let part = &statement.text[place.clone()];
+        match part {
+            "(" if !in_options => in_options = true,
+            ")" if in_options => return analyzes.then(|| &statement.text[place.end..]),
+            _ if part.eq_ignore_ascii_case("ANALYZE") => {
+                analyzes = true;
+                if !in_options {
+                    return Some(&statement.text[place.end..]);
+                }
+            }
+            _ if !in_options => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_statement_that_is_analyzed_is_found() {
+        for (sql, expected) in [
+            ("EXPLAIN ANALYZE INSERT INTO t VALUES (1)", Some("INSERT INTO t VALUES (1)")),
+            ("explain (analyze, format json) SELECT 1", Some("SELECT 1")),
+            ("EXPLAIN (FORMAT json) SELECT 1", None),
+            ("EXPLAIN SELECT 1 AS analyze", None),
+            ("EXPLAIN /* x */ ANALYZE/**/SELECT 1", Some("/**/SELECT 1")),
+            ("SELECT 1", None),
+        ] {
+            let first = statements(sql, postgres_token).remove(0);
+            assert_eq!(analyzed(&first, postgres_token).map(str::trim), expected, "{sql}");
+        }
+    }
+}

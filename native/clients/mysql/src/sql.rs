@@ -103,6 +103,15 @@ impl Dialect for Mysql {
     }
 }
 
+/// Whether the statement changes rows and returns them, which `MariaDB` has.
+pub(crate) fn returns_changed_rows(statement: &Statement<'_>) -> bool {
+    let has_returning = || {
+        sql_text::tokens(statement.text, Mysql::first_token)
+            .any(|(kind, place)| kind == TokenKind::Word && statement.text[place].eq_ignore_ascii_case("RETURNING"))
+    };
+    matches!(statement.keyword.as_str(), "INSERT" | "REPLACE" | "DELETE") && has_returning()
+}
+
 /// A statement with its parameters rewritten to `?`; `order` has the number of each in the original, `$1` being 0.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Numbered {

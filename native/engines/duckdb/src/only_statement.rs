@@ -9,6 +9,7 @@ use super::statement::{Prepared, Statements};
 use super::stream::reads;
 use super::transaction::Transaction;
 use boundary_bench_engine::not_a_query;
+use boundary_bench_engine::sql_text::{analyzed, postgres_token};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
@@ -42,7 +43,7 @@ impl OnlyStatement {
         let facts = Facts {
             returns_changed_rows: sql::returns_changed_rows(statement),
             is_planned_anew: parsed.count() > 1 || sql::holds_catalog_entries(statement),
-            analyzed: sql::analyzed(statement).map(str::to_owned),
+            analyzed: analyzed(statement, postgres_token).map(str::to_owned),
         };
         Ok(Self { parsed, facts })
     }

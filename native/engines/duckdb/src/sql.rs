@@ -74,33 +74,6 @@ fn contains_ignore_case(text: &str, wanted: &str) -> bool {
     text.as_bytes().windows(wanted.len()).any(|part| part.eq_ignore_ascii_case(wanted.as_bytes()))
 }
 
-/// The statement that an `EXPLAIN ANALYZE` runs; `None` for every other statement.
-pub(super) fn analyzed<'sql>(statement: &Statement<'sql>) -> Option<&'sql str> {
-    if statement.keyword != "EXPLAIN" {
-        return None;
-    }
-    let mut analyzes = false;
-    let mut in_options = false;
-    // The first word is EXPLAIN itself.
-    let parts = tokens(statement.text, postgres_token).filter(|(kind, _)| *kind != TokenKind::Space).skip(1);
-    for (_, place) in parts {
-        let part = &statement.text[place.clone()];
-        match part {
-            "(" if !in_options => in_options = true,
-            ")" if in_options => return analyzes.then(|| &statement.text[place.end..]),
-            _ if part.eq_ignore_ascii_case("ANALYZE") => {
-                analyzes = true;
-                if !in_options {
-                    return Some(&statement.text[place.end..]);
-                }
-            }
-            _ if !in_options => return None,
-            _ => {}
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,20 +106,6 @@ mod tests {
         }
         for sql in ["SELECT 'SET x = 1'", "INSERT INTO t VALUES ('setseed')", "CREATE TABLE t (x int)", "SET threads = 1"] {
             assert!(!may_change_session(&first(sql), is_global), "{sql}");
-        }
-    }
-
-    #[test]
-    fn the_statement_that_is_analyzed_is_found() {
-        for (sql, expected) in [
-            ("EXPLAIN ANALYZE INSERT INTO t VALUES (1)", Some("INSERT INTO t VALUES (1)")),
-            ("explain (analyze, format json) SELECT 1", Some("SELECT 1")),
-            ("EXPLAIN (FORMAT json) SELECT 1", None),
-            ("EXPLAIN SELECT 1 AS analyze", None),
-            ("EXPLAIN /* x */ ANALYZE/**/SELECT 1", Some("/**/SELECT 1")),
-            ("SELECT 1", None),
-        ] {
-            assert_eq!(analyzed(&first(sql)).map(str::trim), expected, "{sql}");
         }
     }
 

@@ -230,7 +230,8 @@ impl Engine for HyperEngine {
     }
 
     /// Several statements are one transaction, so `BEGIN`, `COMMIT` and `ROLLBACK` are refused, and so are those that
-    /// the server can't undo, such as `CREATE TABLE`, unless they come alone. `SET` lasts for this call only.
+    /// the server can't undo, such as `CREATE TABLE`, unless they come alone. `SET` lasts for this call only, and is
+    /// refused alone.
     fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
         without_nul(sql)?;
         let statements = Hyperd::command(sql)?;

@@ -57,9 +57,11 @@ impl Dialect for Hyperd {
     }
 }
 
-/// Whether the statement only displays something, as text.
+/// Whether the statement only displays something, as text. An `EXPLAIN` that runs its statement must run one that only reads.
 pub(crate) fn is_display(statement: &Statement<'_>) -> bool {
+    let only_reads = |analyzed| Hyperd::statements(analyzed).first().is_none_or(Hyperd::is_query);
     matches!(statement.keyword.as_str(), "EXPLAIN" | "SHOW")
+        && sql_text::analyzed(statement, sql_text::postgres_token).is_none_or(only_reads)
 }
 
 #[cfg(test)]
@@ -112,6 +114,8 @@ mod tests {
         let first = |script| Hyperd::statements(script).remove(0);
         assert!(Hyperd::is_query(&first("/* x */ ( (select 1))")));
         assert!(is_display(&first("explain select 1")));
+        assert!(is_display(&first("explain (verbose, analyze) select 1")));
+        assert!(!is_display(&first("explain analyze insert into t values (1)")));
         assert!(Hyperd::is_transaction(&first("start transaction")));
         assert!(!Hyperd::is_transaction(&first("\"begin\"")));
         assert!(Hyperd::is_undoable(&first("insert into t values (1)")));
