@@ -263,7 +263,9 @@ impl Statement for PreparedStatement {
         let done = runtime().block_on(async {
             match connection.started(Some(id)).await? {
                 Started::Done(done) => Ok(done.affected_rows),
-                Started::Rows(_) => Ok(connection.count_rows().await?).map(|rows| if returns_changed { rows } else { 0 }),
+                Started::Rows(_) => {
+                    Ok(connection.count_rows().await?).map(|rows| if returns_changed { rows } else { 0 })
+                }
                 Started::WantsFile => connection.refuse_file().await.map(|done| done.affected_rows),
             }
         });

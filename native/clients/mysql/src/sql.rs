@@ -58,10 +58,11 @@ impl Dialect for Mysql {
     fn is_session_only(statement: &Statement<'_>) -> bool {
         let sets = || {
             let target = statement.text[statement.keyword.len()..].trim_start();
-            let lasts = ["@@global", "@@persist"].iter().any(|prefix| {
-                target.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
-            });
-            !lasts && !matches!(statement.second.as_str(), "GLOBAL" | "PERSIST" | "PERSIST_ONLY" | "PASSWORD" | "DEFAULT")
+            let lasts = ["@@global", "@@persist"]
+                .iter()
+                .any(|prefix| target.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix)));
+            !lasts
+                && !matches!(statement.second.as_str(), "GLOBAL" | "PERSIST" | "PERSIST_ONLY" | "PASSWORD" | "DEFAULT")
         };
         match statement.keyword.as_str() {
             "SET" => sets(),

@@ -7,9 +7,9 @@ use super::ffi::{Connection, c_string};
 use super::statement::Statements;
 use super::stream::EmbeddedStream;
 use super::vector::{Mapping, stored_mapping};
+use boundary_bench_engine::BatchStream;
 use boundary_bench_engine::sql_text::{identifier, literal, quoted_name};
 use boundary_bench_engine::table::{Column, TableDefinition};
-use boundary_bench_engine::BatchStream;
 use boundary_bench_kernel::{Error, Result};
 
 /// The condition on `duckdb_tables()` and its like for what a name without a schema may mean: the current schema, the other schemas
@@ -159,8 +159,7 @@ pub(super) fn is_global_setting(connection: &Connection, name: &str) -> Result<b
 
 /// The text of `expression` for each column of a table, from the whole catalog; none if there is no such table.
 fn columns_in_catalog(connection: &Connection, expression: &str, path: &TablePath) -> Result<Vec<String>> {
-    let sql =
-        format!("SELECT {expression} FROM duckdb_columns() WHERE {} ORDER BY column_index", path.condition());
+    let sql = format!("SELECT {expression} FROM duckdb_columns() WHERE {} ORDER BY column_index", path.condition());
     texts(connection, &sql)
 }
 
@@ -197,7 +196,11 @@ fn habits(connection: &Connection, path: &TablePath, name: &str) -> Result<Vec<H
             columns_in_catalog(connection, words, path)?
         }
     };
-    if found.is_empty() { Err(Error::TableNotFound(name.to_owned())) } else { Ok(found.iter().map(|words| Habits::parse(words)).collect()) }
+    if found.is_empty() {
+        Err(Error::TableNotFound(name.to_owned()))
+    } else {
+        Ok(found.iter().map(|words| Habits::parse(words)).collect())
+    }
 }
 
 /// The columns of a table, the types that they are stored in, and their habits.

@@ -177,7 +177,8 @@ fn append_fixed(
 
 const TOO_FAR: &str = "the timestamp does not fit 64 bits of microseconds";
 
-const TOO_FINE: &str = "the TIMESTAMP_NS is no whole number of microseconds; CAST it to VARCHAR in the query, or take epoch_ns() of it";
+const TOO_FINE: &str =
+    "the TIMESTAMP_NS is no whole number of microseconds; CAST it to VARCHAR in the query, or take epoch_ns() of it";
 
 /// Converts nanoseconds to microseconds if no digit is lost; the two values that mean infinity are kept.
 fn micros_of_nanos(value: i64) -> Option<i64> {

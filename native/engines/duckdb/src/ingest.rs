@@ -113,12 +113,14 @@ impl EmbeddedIngest {
     fn unconvertible(&self, batch: &RecordBatch, rows: Range<usize>) -> Option<Error> {
         let first_of = |index: usize| {
             let sql = format!("SELECT TRY_CAST($1 AS {}) IS NOT NULL", self.type_names[index]);
-            let statement = Statements::parse(&self.connection, &c_string(&sql, "the type").ok()?).ok()?.prepare(0).ok()?;
+            let statement =
+                Statements::parse(&self.connection, &c_string(&sql, "the type").ok()?).ok()?.prepare(0).ok()?;
             let texts = batch.column(index).as_string::<i32>();
             let converts = |row: usize| {
                 statement.bind(1, &Value::Text(texts.value(row).to_owned()))?;
                 let options = QueryOptions::default();
-                let mut stream = EmbeddedStream::run_reading(self.connection.clone(), &statement, true, None, &options)?;
+                let mut stream =
+                    EmbeddedStream::run_reading(self.connection.clone(), &statement, true, None, &options)?;
                 let found = stream.next_batch()?.is_some_and(|batch| batch.column(0).as_boolean().value(0));
                 // The result is read to its end, since dropping an unfinished one would interrupt the transaction.
                 stream.next_batch()?;
@@ -190,13 +192,7 @@ pub(super) enum SessionIngest {
     /// The table is one that all sessions see.
     Permanent(Box<EmbeddedIngest>),
     /// The table is the session's own.
-    Temporary {
-        session: Arc<Session>,
-        table: TableDefinition,
-        schema: SchemaRef,
-        batches: Vec<RecordBatch>,
-        rows: u64,
-    },
+    Temporary { session: Arc<Session>, table: TableDefinition, schema: SchemaRef, batches: Vec<RecordBatch>, rows: u64 },
 }
 
 impl SessionIngest {

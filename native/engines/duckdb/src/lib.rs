@@ -179,10 +179,12 @@ impl Engine for EmbeddedEngine {
         let call = self.call()?;
         let connection = call.connection();
         let path = TablePath::find(connection, &table.name)?;
-        connection.run(&c_string(&format!("{create} {} ({columns})", path.to_sql()), "the definition")?).map_err(|error| {
-            let exists = mode == CreateMode::Create && catalog::exists(connection, &path).unwrap_or(false);
-            if exists { Error::TableExists(table.name.clone()) } else { error }
-        })
+        connection.run(&c_string(&format!("{create} {} ({columns})", path.to_sql()), "the definition")?).map_err(
+            |error| {
+                let exists = mode == CreateMode::Create && catalog::exists(connection, &path).unwrap_or(false);
+                if exists { Error::TableExists(table.name.clone()) } else { error }
+            },
+        )
     }
 
     fn describe_table(&self, name: &str) -> Result<TableDefinition> {
@@ -202,7 +204,8 @@ impl Engine for EmbeddedEngine {
         let path = TablePath::find(call.connection(), name)?;
         let exists = catalog::exists(call.connection(), &path)?;
         if exists {
-            call.connection().run(&c_string(&format!("DROP TABLE IF EXISTS {}", path.to_sql()), "the table's name")?)?;
+            call.connection()
+                .run(&c_string(&format!("DROP TABLE IF EXISTS {}", path.to_sql()), "the table's name")?)?;
         }
         Ok(exists)
     }

@@ -28,6 +28,8 @@ pub(super) struct Facts {
 /// A statement, parsed but not planned.
 pub(super) struct OnlyStatement {
     parsed: Statements,
+    /// The index of the statement itself; those before it prepare for it.
+    main: u64,
     pub(super) facts: Facts,
 }
 
@@ -45,7 +47,16 @@ impl OnlyStatement {
             is_planned_anew: parsed.count() > 1 || sql::holds_catalog_entries(statement),
             analyzed: analyzed(statement, postgres_token).map(str::to_owned),
         };
-        Ok(Self { parsed, facts })
+        let mut main = parsed.count() - 1;
+        // DuckDB puts some statements between those of a transaction. A parsed statement is planned once only, so another is asked.
+        if main > 0
+            && Statements::parse(connection, &c_string(text, what)?)?
+                .prepare(main)
+                .is_ok_and(|last| is_transaction(&last))
+        {
+            main -= 1;
+        }
+        Ok(Self { parsed, main, facts })
     }
 
     /// The transaction in which the statement must be planned and run, if it needs one.
@@ -53,22 +64,16 @@ impl OnlyStatement {
         self.facts.is_planned_anew.then(|| Transaction::begin(connection)).transpose()
     }
 
-    /// Plans the statement, after those that DuckDB puts before it have run.
+    /// Plans the statement, after those that DuckDB puts before it have run. Must be called once only.
     pub(super) fn prepare(&self, cancel: &CancelToken) -> Result<Prepared> {
-        let last = self.parsed.count() - 1;
-        if last == 0 {
-            return self.parsed.prepare(0);
-        }
-        // DuckDB puts some statements between those of a transaction; there is one here already.
-        let ends_transaction = self.parsed.prepare(last).is_ok_and(|statement| is_transaction(&statement));
-        let main = if ends_transaction { last - 1 } else { last };
-        for index in 0..main {
+        for index in 0..self.main {
             let statement = self.parsed.prepare(index)?;
+            // There is a transaction already.
             if !is_transaction(&statement) {
                 run_command(&statement, cancel)?;
             }
         }
-        self.parsed.prepare(main)
+        self.parsed.prepare(self.main)
     }
 }
 

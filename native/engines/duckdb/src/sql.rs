@@ -29,7 +29,10 @@ pub(super) fn returns_changed_rows(statement: &Statement<'_>) -> bool {
 
 /// Whether the statement makes an object that ends with its session.
 fn creates_temporary(statement: &Statement<'_>) -> bool {
-    let mut words = words(statement.text).skip(1).map(str::to_ascii_uppercase).skip_while(|word| matches!(word.as_str(), "OR" | "REPLACE"));
+    let mut words = words(statement.text)
+        .skip(1)
+        .map(str::to_ascii_uppercase)
+        .skip_while(|word| matches!(word.as_str(), "OR" | "REPLACE"));
     statement.keyword == "CREATE" && words.next().is_some_and(|word| matches!(word.as_str(), "TEMP" | "TEMPORARY"))
 }
 
@@ -58,7 +61,8 @@ pub(super) fn is_session_only(statement: &Statement<'_>, is_global: impl FnOnce(
 /// so of more statements than do, and says nothing of a `PRAGMA`. `is_global` is that of [`is_session_only`].
 pub(super) fn may_change_session(statement: &Statement<'_>, is_global: impl FnOnce(&str) -> bool) -> bool {
     is_session_only(statement, is_global)
-        || (statement.keyword == "CREATE" && (has_word(statement.text, "TEMP") || has_word(statement.text, "TEMPORARY")))
+        || (statement.keyword == "CREATE"
+            && (has_word(statement.text, "TEMP") || has_word(statement.text, "TEMPORARY")))
         || (contains_ignore_case(statement.text, "setseed") && has_word(statement.text, "SETSEED"))
 }
 
@@ -98,20 +102,28 @@ mod tests {
             assert!(is_session_only(&first(sql), is_global), "{sql}");
             assert!(may_change_session(&first(sql), is_global), "{sql}");
         }
-        for sql in ["SET threads = 1", "SET GLOBAL x = 1", "CREATE TABLE temp (x int)", "SELECT 1", "ATTACH 'x' AS temp"] {
+        for sql in
+            ["SET threads = 1", "SET GLOBAL x = 1", "CREATE TABLE temp (x int)", "SELECT 1", "ATTACH 'x' AS temp"]
+        {
             assert!(!is_session_only(&first(sql), is_global), "{sql}");
         }
         for sql in ["CREATE TABLE temp.t (x int)", "SELECT setseed(0.5)"] {
             assert!(may_change_session(&first(sql), is_global), "{sql}");
         }
-        for sql in ["SELECT 'SET x = 1'", "INSERT INTO t VALUES ('setseed')", "CREATE TABLE t (x int)", "SET threads = 1"] {
+        for sql in
+            ["SELECT 'SET x = 1'", "INSERT INTO t VALUES ('setseed')", "CREATE TABLE t (x int)", "SET threads = 1"]
+        {
             assert!(!may_change_session(&first(sql), is_global), "{sql}");
         }
     }
 
     #[test]
     fn statements_that_hold_catalog_entries_are_told() {
-        for sql in ["SELECT * FROM Pragma_Table_Info('t')", "SELECT * FROM \"pragma_storage_info\"('t')", "PRAGMA table_info('t')"] {
+        for sql in [
+            "SELECT * FROM Pragma_Table_Info('t')",
+            "SELECT * FROM \"pragma_storage_info\"('t')",
+            "PRAGMA table_info('t')",
+        ] {
             assert!(holds_catalog_entries(&first(sql)), "{sql}");
         }
         assert!(!holds_catalog_entries(&first("SELECT * FROM t")));

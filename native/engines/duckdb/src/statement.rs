@@ -47,7 +47,7 @@ impl Statements {
         self.count
     }
 
-    /// Prepares the statement `index`, which must be less than the count.
+    /// Prepares the statement `index`, which must be less than the count. DuckDB takes the statement: a second call fails.
     pub(super) fn prepare(&self, index: u64) -> Result<Prepared> {
         let mut raw = ptr::null_mut();
         // SAFETY: connection and statements live; `raw` receives an object that we own, also after a failure.

@@ -180,7 +180,7 @@ impl EmbeddedStream {
             let Some(PartlyRead { chunk, mut rows }) = self.next_chunk()? else { break };
             if filled == 0 {
                 let ahead = self.expected_rows.max(rows.len()).min(self.batch_rows).min(MAX_ROWS_AHEAD);
-                builders = self.mappings.iter().map(|mapping| ColumnBuilder::new(mapping, ahead)).collect();
+                builders = self.mappings.iter().map(|mapping| ColumnBuilder::new(mapping.clone(), ahead)).collect();
             }
             let wanted = rows.start..rows.end.min(rows.start + (self.batch_rows - filled));
             let taken = builders

@@ -106,9 +106,8 @@ fn temporary_tables_work_in_every_lane_and_stay_in_their_session() {
 fn calls_of_a_session_run_while_its_results_are_read() {
     let engine = session();
     execute(&engine, "SET VARIABLE v = 3; CREATE TABLE t AS SELECT range::INTEGER AS x FROM range(1000000)");
-    let mut streams: Vec<_> = (0..3)
-        .map(|_| engine.query("SELECT x, getvariable('v') FROM t", &QueryOptions::default()).unwrap())
-        .collect();
+    let mut streams: Vec<_> =
+        (0..3).map(|_| engine.query("SELECT x, getvariable('v') FROM t", &QueryOptions::default()).unwrap()).collect();
     for (index, stream) in streams.iter_mut().enumerate() {
         assert!(stream.next_batch().unwrap().is_some(), "{index}");
         assert_eq!(value(&engine, "getvariable('v')").as_deref(), Some("3"));

@@ -62,7 +62,8 @@ fn types() -> Vec<(&'static str, SqlType, ArrayRef, &'static str, Option<ArrayRe
     let times = |values: [i64; 2]| {
         Arc::new(TimestampMicrosecondArray::from(vec![Some(values[0]), None, Some(values[1])])) as ArrayRef
     };
-    let texts = |values: [&str; 2]| Arc::new(StringArray::from(vec![Some(values[0]), None, Some(values[1])])) as ArrayRef;
+    let texts =
+        |values: [&str; 2]| Arc::new(StringArray::from(vec![Some(values[0]), None, Some(values[1])])) as ArrayRef;
     let decimal = |precision| SqlType::Decimal { precision, scale: 0 };
     let huge = 10_i128.pow(38) - 1;
     vec![
@@ -82,9 +83,21 @@ fn types() -> Vec<(&'static str, SqlType, ArrayRef, &'static str, Option<ArrayRe
             "4294967295",
             Some(Arc::new(Int64Array::from(vec![Some(0), None, Some(-1)]))),
         ),
-        ("UBIGINT", decimal(20), whole(20, [i128::from(u64::MAX), 0]), "18446744073709551615", Some(whole(20, [0, -1]))),
+        (
+            "UBIGINT",
+            decimal(20),
+            whole(20, [i128::from(u64::MAX), 0]),
+            "18446744073709551615",
+            Some(whole(20, [0, -1])),
+        ),
         ("HUGEINT", decimal(38), whole(38, [-huge, huge]), "-99999999999999999999999999999999999999", None),
-        ("UHUGEINT", decimal(38), whole(38, [huge, 0]), "99999999999999999999999999999999999999", Some(whole(38, [0, -1]))),
+        (
+            "UHUGEINT",
+            decimal(38),
+            whole(38, [huge, 0]),
+            "99999999999999999999999999999999999999",
+            Some(whole(38, [0, -1])),
+        ),
         ("TIMESTAMPTZ", SqlType::Timestamp, times([1_700_000_000_123_456, -1]), "2023-11-14 22:13:20.123456+00", None),
         (
             "TIMESTAMP_S",
@@ -141,7 +154,10 @@ fn every_type_with_a_counterpart_goes_in_and_comes_out_unchanged() {
         assert_eq!(batch.column(0), &array, "{name}");
         assert_eq!(text(&engine, "SELECT x::VARCHAR FROM t LIMIT 1"), first, "{name}");
         // What DuckDB itself writes is read back as the same.
-        assert_eq!(text(&engine, &format!("SELECT (x::VARCHAR::{name} IS NOT DISTINCT FROM x)::VARCHAR FROM t LIMIT 1")), "true");
+        assert_eq!(
+            text(&engine, &format!("SELECT (x::VARCHAR::{name} IS NOT DISTINCT FROM x)::VARCHAR FROM t LIMIT 1")),
+            "true"
+        );
         if let Some(wrong) = wrong {
             let error = insert(&engine, &table, vec![wrong]).unwrap_err();
             assert!(matches!(&error, Error::InvalidValue { row: 2, column, .. } if column == "x"), "{name}: {error}");
@@ -172,7 +188,8 @@ fn nanoseconds_that_microseconds_cannot_hold_are_refused_with_advice() {
     let error = query(&engine, "SELECT '2024-01-01 00:00:00.123456789'::TIMESTAMP_NS x").unwrap_err();
     assert_eq!(error.code(), "BB_INVALID_VALUE");
     assert!(error.to_string().contains("epoch_ns"), "{error}");
-    let batch = query(&engine, "SELECT '1970-01-01 00:00:00.000001'::TIMESTAMP_NS x, 'infinity'::TIMESTAMP_NS").unwrap();
+    let batch =
+        query(&engine, "SELECT '1970-01-01 00:00:00.000001'::TIMESTAMP_NS x, 'infinity'::TIMESTAMP_NS").unwrap();
     assert_eq!(batch.column(0).as_primitive::<TimestampMicrosecondType>().value(0), 1);
     assert_eq!(batch.column(1).as_primitive::<TimestampMicrosecondType>().value(0), i64::MAX);
 }
@@ -186,7 +203,10 @@ fn an_insert_goes_to_the_columns_that_it_names() {
          s STRUCT(x INTEGER), b VARCHAR)",
     );
     let described = engine.describe_table("t").unwrap();
-    assert_eq!(described.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>(), ["a", "l", "g", "d", "s", "b"]);
+    assert_eq!(
+        described.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>(),
+        ["a", "l", "g", "d", "s", "b"]
+    );
     let named = |columns| definition("t", columns);
     let one = |value| Arc::new(Int32Array::from(vec![value])) as ArrayRef;
     let word = |value| Arc::new(StringArray::from(vec![value])) as ArrayRef;
@@ -213,7 +233,8 @@ fn an_insert_goes_to_the_columns_that_it_names() {
 #[test]
 fn names_with_a_schema_or_a_database_work_for_every_call() {
     let engine = engine();
-    execute(&engine, "CREATE SCHEMA s; CREATE SCHEMA \"odd.name\"; ATTACH ':memory:' AS other; CREATE SCHEMA other.s2");
+    execute(&engine, "CREATE SCHEMA s; CREATE SCHEMA \"odd.name\"; ATTACH ':memory:' AS other");
+    execute(&engine, "CREATE SCHEMA other.s2");
     let one = || vec![Arc::new(Int32Array::from(vec![1])) as ArrayRef];
     for (name, sql) in [
         ("s.t", "s.t"),
