@@ -35,6 +35,8 @@ export declare class Engine {
   static attach(handle: string): Engine
   /** A handle for `attach` in other threads of this process, valid while the engine is open in any of them. */
   share(): string
+  /** Ends the session, so that the next user of this object begins a new one: its settings and temporary tables are gone. */
+  endSession(): void
   /** The engine's name. */
   get name(): string
   /** The version of the software that holds the rows. */

@@ -40,22 +40,36 @@ pub enum CreateMode {
     IfNotExists,
 }
 
-/// A place where rows live. Every call is a transaction of its own.
+/// A place where rows live, and a session there. Every call is a transaction of its own.
 #[napi]
 pub struct Engine {
-    engine: Mutex<Option<Arc<dyn CoreEngine>>>,
+    opened: Mutex<Option<Opened>>,
     /// The queries and commands of this object that are still running.
     in_flight: Arc<InFlight>,
 }
 
+/// An engine until it is closed.
+#[derive(Clone)]
+struct Opened {
+    /// The engine that other threads attach to.
+    shared: Arc<dyn CoreEngine>,
+    /// The same with a session of this object's own, if the engine has sessions.
+    session: Arc<dyn CoreEngine>,
+}
+
 impl Engine {
-    fn of(engine: Arc<dyn CoreEngine>) -> Self {
-        Self { engine: Mutex::new(Some(engine)), in_flight: Arc::default() }
+    fn of(shared: Arc<dyn CoreEngine>) -> Self {
+        let session = shared.session().unwrap_or_else(|| Arc::clone(&shared));
+        Self { opened: Mutex::new(Some(Opened { shared, session })), in_flight: Arc::default() }
+    }
+
+    fn opened(&self) -> napi::Result<Opened> {
+        let opened = lock(&self.opened);
+        opened.clone().ok_or(Error::Closed("the connection")).map_err(js)
     }
 
     pub(crate) fn get(&self) -> napi::Result<Arc<dyn CoreEngine>> {
-        let engine = lock(&self.engine);
-        engine.clone().ok_or(Error::Closed("the connection")).map_err(js)
+        self.opened().map(|opened| opened.session)
     }
 
     /// Runs blocking work on the engine, off the event loop.
@@ -81,7 +95,7 @@ impl Engine {
         blocking(move || boundary_bench_engines::open(&uri)).await.map(Self::of)
     }
 
-    /// The engine that another thread of this process shared, which this object keeps open. Throws `BB_CLOSED` if it was closed in
+    /// The engine that another thread of this process shared, which this object keeps open, with a session of its own. Throws `BB_CLOSED` if it was closed in
     /// all threads, and `BB_INVALID_ARGUMENT` for what is no handle of this process.
     #[napi(factory, catch_unwind)]
     pub fn attach(handle: String) -> napi::Result<Self> {
@@ -94,13 +108,19 @@ impl Engine {
     /// A handle for `attach` in other threads of this process, valid while the engine is open in any of them.
     #[napi(catch_unwind)]
     pub fn share(&self) -> napi::Result<String> {
-        let engine = self.get()?;
+        let engine = self.opened()?.shared;
         let mut shared = lock(&SHARED);
         shared.retain(|_, engine| engine.strong_count() > 0);
         let known = shared.iter().find(|(_, other)| std::ptr::addr_eq(other.as_ptr(), Arc::as_ptr(&engine)));
         let key = known.map_or_else(|| NEXT_HANDLE.fetch_add(1, Ordering::Relaxed), |(key, _)| *key);
         shared.insert(key, Arc::downgrade(&engine));
         Ok(key.to_string())
+    }
+
+    /// Ends the session, so that the next user of this object begins a new one: its settings and temporary tables are gone.
+    #[napi(catch_unwind)]
+    pub fn end_session(&self) -> napi::Result<()> {
+        self.get().map(|engine| engine.end_session())
     }
 
     /// The engine's name.
@@ -157,7 +177,7 @@ impl Engine {
         self.run(env, move |engine| engine.drop_table(&name))
     }
 
-    /// Runs commands that return no rows, in one transaction; resolves to the number of rows changed.
+    /// Runs commands in one transaction; resolves to the number of rows changed. Rows that they return are dropped.
     /// With parameters, `sql` must be one statement.
     #[napi(
         catch_unwind,
@@ -286,9 +306,9 @@ impl Engine {
     /// engine open until they end.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn close(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
-        let engine = lock(&self.engine).take();
+        let opened = lock(&self.opened).take();
         // Dropping the last reference closes the database, which may have much to write.
-        promise_of_end(env, move || drop(engine))
+        promise_of_end(env, move || drop(opened))
     }
 }
 

@@ -16,6 +16,15 @@ pub fn no_transaction() -> Error {
     )
 }
 
+/// The error for commands that change nothing but the state of a session, where each call has a session of its own.
+#[must_use]
+pub fn no_session(keyword: &str) -> Error {
+    Error::Unsupported(format!(
+        "{keyword} lasts for its session, and each call has one of its own here: it would be gone after this call; give it \
+         in one call with the statements that need it"
+    ))
+}
+
 /// The statements that create a table by names and columns as the server writes them: the one that drops the table to be
 /// replaced, and the one that creates the new one.
 #[must_use]
@@ -63,6 +72,9 @@ pub trait Dialect {
 
     /// Whether a transaction can undo the statement; changes of the tables themselves can't be undone.
     fn is_undoable(statement: &Statement<'_>) -> bool;
+
+    /// Whether the statement changes nothing but the state of its session, such as a setting, or a temporary table.
+    fn is_session_only(statement: &Statement<'_>) -> bool;
 
     /// Whether the statement leaves no changed setting, no lock and no temporary table in the session.
     fn keeps_session(statement: &Statement<'_>) -> bool;
@@ -135,8 +147,8 @@ pub trait Dialect {
     /// The statements of a command. Several are one transaction.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for parameters, [`Error::Unsupported`] for statements that begin or end a transaction, and for
-    /// one of several that can't be undone.
+    /// [`Error::InvalidArgument`] for parameters, [`Error::Unsupported`] for statements that begin or end a transaction, for one of
+    /// several that can't be undone, and if all of them change nothing but the state of the session.
     fn command(script: &str) -> Result<Vec<Statement<'_>>> {
         let statements = Self::statements(script);
         for statement in &statements {
@@ -144,6 +156,11 @@ pub trait Dialect {
         }
         if statements.iter().any(Self::is_transaction) {
             return Err(no_transaction());
+        }
+        if let Some(first) = statements.first()
+            && statements.iter().all(Self::is_session_only)
+        {
+            return Err(no_session(&first.keyword));
         }
         match statements.iter().find(|statement| !Self::is_undoable(statement)) {
             Some(statement) if statements.len() > 1 => Err(Error::Unsupported(format!(

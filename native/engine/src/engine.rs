@@ -76,7 +76,7 @@ pub fn canonical_file(path: &Path) -> std::result::Result<PathBuf, String> {
     if canonical.is_dir() { Err("it is a directory".to_owned()) } else { Ok(canonical) }
 }
 
-/// The error for a query whose statement would change something.
+/// The error for a query whose statement returns no rows.
 #[must_use]
 pub fn not_a_query() -> Error {
     Error::Unsupported("a query only reads; run statements that change something by execute".to_owned())
@@ -93,6 +93,9 @@ pub struct Capabilities {
     pub ordered: bool,
     /// Whether every floating-point value is kept exactly: NaN, the infinities, and the sign of zero.
     pub all_floats: bool,
+    /// Whether the definition that an insert is begun with may name some of the table's columns, in any order. The others get
+    /// their defaults.
+    pub some_columns: bool,
 }
 
 /// The description of an engine. The entry of its name in `bench/matrix.json` adds what is measured of it.
@@ -157,6 +160,16 @@ pub trait Engine: Any + Send + Sync {
         )))
     }
 
+    /// An engine over the same rows whose calls share a session of their own: what one call sets, later ones see, such as temporary
+    /// tables and settings. `None` where each call has a session of its own; the engine then refuses commands that change nothing but
+    /// that.
+    fn session(&self) -> Option<Arc<dyn Engine>> {
+        None
+    }
+
+    /// Ends the session of an engine that [`Engine::session`] made, so that the next call begins a new one. Work under way goes on.
+    fn end_session(&self) {}
+
     /// Creates a table.
     ///
     /// # Errors
@@ -181,20 +194,21 @@ pub trait Engine: Any + Send + Sync {
     /// [`Error::Engine`] where the engine fails.
     fn drop_table(&self, name: &str) -> Result<bool>;
 
-    /// Begins an insert into the table `table.name`, which must have the columns of `table`.
+    /// Begins an insert into the table `table.name`, which must have the columns of `table`, and no others unless the engine has
+    /// [`Capabilities::some_columns`].
     ///
     /// # Errors
     /// [`Error::TableNotFound`] for an unknown table, [`Error::SchemaMismatch`] for other columns.
     fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>>;
 
-    /// Runs one query; the batches are produced on demand, so a large result need not fit in memory. Columns that share
+    /// Runs one query, or one statement that changes rows and returns them (`RETURNING`) where the engine has such; the batches are produced on demand, so a large result need not fit in memory. Columns that share
     /// a name get a suffix (`_1`, `_2`, ...), so that names are unique.
     ///
     /// # Errors
     /// [`Error::Engine`] with the engine's own message, [`Error::Unsupported`], [`Error::Cancelled`].
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>>;
 
-    /// Runs commands that return no rows and commits them together; returns the number of rows changed.
+    /// Runs commands and commits them together; returns the number of rows changed. Rows that they return are counted and dropped.
     ///
     /// # Errors
     /// The errors of [`Engine::query`]; nothing is done then.

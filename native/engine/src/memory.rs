@@ -71,7 +71,7 @@ impl Engine for MemoryEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sql: MEMORY.sql, ordered: true, all_floats: true }
+        Capabilities { sql: MEMORY.sql, ordered: true, all_floats: true, some_columns: false }
     }
 
     fn takes_batches_at_once(&self) -> bool {

@@ -90,6 +90,55 @@ pub fn quoted(text: &str, quote: char, backslashes: bool) -> usize {
     text.len()
 }
 
+/// The first token of a text in the SQL of Postgres and its relatives, which DuckDB and hyperd are.
+#[must_use]
+pub fn postgres_token(text: &str) -> Token {
+    let first = text.chars().next().unwrap_or_default();
+    match first {
+        ';' => Token::new(TokenKind::Separator, 1),
+        '\'' => Token::new(TokenKind::Other, quoted(text, '\'', false)),
+        '"' => Token::new(TokenKind::Other, quoted(text, '"', false)),
+        'e' | 'E' if text[1..].starts_with('\'') => Token::new(TokenKind::Other, 1 + quoted(&text[1..], '\'', true)),
+        '-' if text.starts_with("--") => Token::new(TokenKind::Space, line(text)),
+        '/' if text.starts_with("/*") => Token::new(TokenKind::Space, nested_comment(text)),
+        '$' => Token::new(TokenKind::Other, dollar_quoted(text)),
+        _ if first.is_whitespace() => Token::new(TokenKind::Space, first.len_utf8()),
+        _ if is_word(first) => Token::new(TokenKind::Word, word(text)),
+        _ => Token::new(TokenKind::Other, first.len_utf8().max(1)),
+    }
+}
+
+/// The length of a comment, in which other comments may nest.
+fn nested_comment(text: &str) -> usize {
+    let (mut depth, mut position) = (0, 0);
+    while position < text.len() {
+        let rest = &text[position..];
+        if rest.starts_with("/*") {
+            depth += 1;
+            position += 2;
+        } else if rest.starts_with("*/") {
+            depth -= 1;
+            position += 2;
+            if depth == 0 {
+                return position;
+            }
+        } else {
+            position += rest.chars().next().map_or(1, char::len_utf8);
+        }
+    }
+    text.len()
+}
+
+/// The length of `$tag$ ... $tag$`, or of a lone dollar, as in `$1`.
+fn dollar_quoted(text: &str) -> usize {
+    let Some(tag_end) = text[1..].find(|c| !is_word(c)).map(|end| end + 1) else { return 1 };
+    if !text[tag_end..].starts_with('$') || text[1..].starts_with(|c: char| c.is_ascii_digit()) {
+        return 1;
+    }
+    let tag = &text[..=tag_end];
+    text[tag.len()..].find(tag).map_or(text.len(), |end| end + 2 * tag.len())
+}
+
 /// The name in the double quotes that `text` begins with, and what follows; `None` if it is not closed.
 #[must_use]
 pub fn quoted_name(text: &str) -> Option<(String, &str)> {
@@ -134,7 +183,7 @@ pub struct Placeholder<'a> {
 }
 
 /// The tokens of a text, each with its range.
-fn tokens(text: &str, first_token: FirstToken) -> impl Iterator<Item = (TokenKind, Range<usize>)> {
+pub fn tokens(text: &str, first_token: FirstToken) -> impl Iterator<Item = (TokenKind, Range<usize>)> {
     let mut position = 0;
     std::iter::from_fn(move || {
         let rest = text.get(position..).filter(|rest| !rest.is_empty())?;
@@ -171,6 +220,8 @@ pub fn statements(script: &str, first_token: FirstToken) -> Vec<Statement<'_>> {
                 statements.extend(Statement::of(&script[start..place.start], std::mem::take(&mut words)));
                 start = place.end;
             }
+            // Nobody asks for further words, of which a statement may have very many.
+            TokenKind::Word | TokenKind::Other if words.len() >= 2 => {}
             TokenKind::Word => words.push(script[place].to_uppercase()),
             // Parentheses around a query are skipped.
             TokenKind::Other if &script[place.clone()] == "(" => {}
@@ -180,4 +231,52 @@ pub fn statements(script: &str, first_token: FirstToken) -> Vec<Statement<'_>> {
     }
     statements.extend(Statement::of(&script[start..], words));
     statements
+}
+
+/// The statement that an `EXPLAIN ANALYZE` runs; `None` for every other statement.
+#[must_use]
+pub fn analyzed<'sql>(statement: &Statement<'sql>, first_token: FirstToken) -> Option<&'sql str> {
+    if statement.keyword != "EXPLAIN" {
+        return None;
+    }
+    let mut analyzes = false;
+    let mut in_options = false;
+    // The first word is EXPLAIN itself.
+    let parts = tokens(statement.text, first_token).filter(|(kind, _)| *kind != TokenKind::Space).skip(1);
+    for (_, place) in parts {
+        let part = &statement.text[place.clone()];
+        match part {
+            "(" if !in_options => in_options = true,
+            ")" if in_options => return analyzes.then(|| &statement.text[place.end..]),
+            _ if part.eq_ignore_ascii_case("ANALYZE") => {
+                analyzes = true;
+                if !in_options {
+                    return Some(&statement.text[place.end..]);
+                }
+            }
+            _ if !in_options => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_statement_that_is_analyzed_is_found() {
+        for (sql, expected) in [
+            ("EXPLAIN ANALYZE INSERT INTO t VALUES (1)", Some("INSERT INTO t VALUES (1)")),
+            ("explain (analyze, format json) SELECT 1", Some("SELECT 1")),
+            ("EXPLAIN (FORMAT json) SELECT 1", None),
+            ("EXPLAIN SELECT 1 AS analyze", None),
+            ("EXPLAIN /* x */ ANALYZE/**/SELECT 1", Some("/**/SELECT 1")),
+            ("SELECT 1", None),
+        ] {
+            let first = statements(sql, postgres_token).remove(0);
+            assert_eq!(analyzed(&first, postgres_token).map(str::trim), expected, "{sql}");
+        }
+    }
 }

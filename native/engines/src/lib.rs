@@ -27,7 +27,7 @@ pub fn of_uri(uri: &str) -> Result<&'static Descriptor> {
     })
 }
 
-/// Opens the engine that `uri` names: `memory:`, `embedded:` (DuckDB in memory), `embedded:/path/to/file.duckdb`, `hyper:`
+/// Opens the engine that `uri` names: `memory:`, `embedded:` (DuckDB in memory), `embedded::memory:name`, `embedded:/path/to/file.duckdb`, `hyper:`
 /// ([`boundary_bench_hyper::open`]), `mysql:` ([`boundary_bench_mysql::open`]), `flight:` ([`boundary_bench_flight::open`]) or `sail:`
 /// ([`boundary_bench_sail::open`]).
 /// Two opens of one file of DuckDB share one engine; two opens without a file are two engines.

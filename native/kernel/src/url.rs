@@ -101,6 +101,12 @@ impl UrlOptions<'_> {
         self.take(response_limit::OPTION).map_or(Ok(default), |value| response_limit::parse(&value))
     }
 
+    /// All options that are not yet taken, for a server that knows their names itself.
+    #[must_use]
+    pub fn take_all(self) -> Vec<(String, String)> {
+        self.0.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
     /// Checks that all options are taken.
     ///
     /// # Errors

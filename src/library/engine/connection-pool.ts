@@ -47,7 +47,7 @@ const CLOSE_OPTIONS = { force: checkBoolean };
 
 /**
  * A connection of a pool. `close`, or the end of its `await using` block, returns it to the pool, and ends work that still runs
- * on it.
+ * on it, and its session.
  */
 export class PooledConnection extends Connection {
   readonly #lease: Lease;
@@ -293,6 +293,8 @@ export class ConnectionPool implements AsyncDisposable {
       void this.#drop(raw);
       return;
     }
+    // The next user finds nothing that this one set.
+    raw.endSession();
     this.#idle.push({ raw, since: performance.now(), isTrusted });
     this.#watchIdle();
   }
@@ -328,8 +330,8 @@ export class ConnectionPool implements AsyncDisposable {
   }
 }
 
-/** Matches a URI of a scheme alone, such as `embedded:`: each time it is opened, it makes a new, empty engine. */
-const NAMES_NO_PLACE = /^[a-z]+:(\?.*)?$/;
+/** Matches a URI without a place, such as `embedded:`: each time it is opened, it makes a new, empty engine. */
+const NAMES_NO_PLACE = /^[a-z]+:(:memory:[^?]*|\/\/)?(\?.*)?$/;
 
 /**
  * Makes a pool of connections to one engine. If the URI names no place (`embedded:`, `memory:`), they share one engine, which

@@ -38,7 +38,8 @@ export let engineOf: (connection: Connection) => Engine;
 export let handlesOf: (connection: Connection) => OpenHandles;
 
 /**
- * A connection to an engine. Every call is a transaction of its own, and several calls may be under way at once. All errors are
+ * A connection to an engine. Every call is a transaction of its own, and several calls may be under way at once. On `embedded:` a
+ * connection is a session: settings, variables, `USE` and temporary tables of one call are there for the next. All errors are
  * `BoundaryError`s with a stable `code`; after `close` it is `BB_CLOSED`.
  */
 export class Connection implements AsyncDisposable {
@@ -74,7 +75,10 @@ export class Connection implements AsyncDisposable {
     await this.#call((engine) => engine.createTable(toTableSpec(definition), mode as RawCreateMode));
   }
 
-  /** The definition of a table; rejects with `BB_TABLE_NOT_FOUND` if there is none. */
+  /**
+   * The definition of a table; rejects with `BB_TABLE_NOT_FOUND` if there is none. The name may be that of a table in a schema or, on
+   * `embedded:`, in an attached database: `'s.t'`, `'db.s.t'`.
+   */
   async describeTable(name: string): Promise<TableDefinition> {
     checkText('the name of a table', name);
     const spec = await this.#call((engine) => engine.describeTable(name));
@@ -93,8 +97,8 @@ export class Connection implements AsyncDisposable {
   }
 
   /**
-   * Runs commands that return no rows, in one transaction; resolves to the number of rows changed. With parameters it takes one
-   * command only.
+   * Runs commands in one transaction; resolves to the number of rows changed. Rows that they return are dropped: `executeQuery` reads
+   * those of `RETURNING`. With parameters it takes one command only.
    */
   async execute(sql: string, options: CommandOptions = {}): Promise<number> {
     checkSql(sql);
@@ -105,7 +109,7 @@ export class Connection implements AsyncDisposable {
   }
 
   /**
-   * Runs a query; resolves to all its rows. Rejects with `BB_RESULT_TOO_LARGE` if the result does not fit into V8's heap: stream
+   * Runs a query, or on `embedded:` a command that returns the rows it changes (`RETURNING`); resolves to all its rows. Rejects with `BB_RESULT_TOO_LARGE` if the result does not fit into V8's heap: stream
    * it instead. The rows are plain objects of one hidden class.
    */
   async executeQuery<T extends object = Row>(sql: string, options: QueryOptions = {}): Promise<T[]> {
@@ -148,7 +152,7 @@ export class Connection implements AsyncDisposable {
     return statement;
   }
 
-  /** A handle by which worker threads of this process use the same engine: `attach(handle)`. */
+  /** A handle by which worker threads of this process use the same engine, each in a session of its own: `attach(handle)`. */
   share(): string {
     return explained(() => this.#open().share());
   }
@@ -195,8 +199,8 @@ export class Connection implements AsyncDisposable {
 }
 
 /**
- * Connects to an engine: `embedded:` (in memory), `embedded:/path/to/file.duckdb`, or `memory:`, which only ingests and scans
- * whole tables; or to a server: `hyper:...`, `mysql:...`, or any Arrow Flight SQL server, `flight://host:port` and
+ * Connects to an engine: `embedded:` (in memory), `embedded::memory:name` (shared by that name in this process),
+ * `embedded:/path/to/file.duckdb`, each with DuckDB's settings as `?name=value`, or `memory:`, which only ingests and scans whole tables; or to a server: `hyper:...`, `mysql:...`, or any Arrow Flight SQL server, `flight://host:port` and
  * `flight+tls://user:password@host:port`. `flight:` alone starts a private server.
  */
 export function connect(uri = 'embedded:'): Promise<Connection> {

@@ -241,6 +241,30 @@ impl Connection {
         }
     }
 
+    /// Runs a statement sent as text that returns the rows it changes, and counts them.
+    ///
+    /// # Errors
+    /// [`Failure`] of either kind.
+    pub async fn run_returning(&mut self, sql: &str) -> Answer<u64> {
+        self.send(command::QUERY, |target| target.extend_from_slice(sql.as_bytes()));
+        match self.started(None).await? {
+            Started::Done(done) => Ok(done.affected_rows),
+            Started::Rows(_) => self.count_rows().await,
+            Started::WantsFile => self.refuse_file().await.map(|done| done.affected_rows),
+        }
+    }
+
+    /// Skips the rows of an answer, and counts them.
+    pub(crate) async fn count_rows(&mut self) -> Answer<u64> {
+        let mut count = 0;
+        self.rows(|_| {
+            count += 1;
+            Ok(ControlFlow::Continue(()))
+        })
+        .await?;
+        Ok(count)
+    }
+
     /// Runs a statement sent as text, and returns its rows as texts.
     ///
     /// # Errors

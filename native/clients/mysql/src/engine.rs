@@ -19,7 +19,7 @@ use crate::ingest::MysqlIngest;
 use crate::pool::{Lease, Pool};
 use crate::prepared::{PreparedStatement, Running, start_query};
 use crate::server::{self, Server};
-use crate::sql::{Mysql, identifier};
+use crate::sql::{Mysql, identifier, returns_changed_rows};
 use crate::url::Url;
 use crate::{MYSQL, engine_error, runtime};
 
@@ -172,7 +172,7 @@ impl Engine for MysqlEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sql: MYSQL.sql, ordered: self.ordered, all_floats: false }
+        Capabilities { sql: MYSQL.sql, ordered: self.ordered, all_floats: false, some_columns: false }
     }
 
     /// Table definitions are not transactional in the server: a table to be replaced is missing for a moment, and stays
@@ -209,10 +209,11 @@ impl Engine for MysqlEngine {
         Ok(Box::new(MysqlIngest::begin(self.session()?, table)?))
     }
 
-    /// Takes one statement that reads: `SELECT`, `WITH`, `VALUES`, `TABLE`, and `SHOW`, `DESCRIBE` or `EXPLAIN`.
+    /// Takes one statement that reads: `SELECT`, `WITH`, `VALUES`, `TABLE`, and `SHOW`, `DESCRIBE` or `EXPLAIN`; or one that changes
+    /// rows and returns them.
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
         let statement = Mysql::query(sql)?;
-        if !Mysql::is_query(&statement) {
+        if !Mysql::is_query(&statement) && !returns_changed_rows(&statement) {
             return Err(not_a_query());
         }
         options.cancel.check()?;
@@ -220,7 +221,7 @@ impl Engine for MysqlEngine {
     }
 
     /// Several statements are one transaction, so `BEGIN`, `COMMIT` and `ROLLBACK` are refused, and so are statements
-    /// that the server can't undo, such as `CREATE TABLE`, unless they come alone. `SET` lasts for this call only.
+    /// that the server can't undo, such as `CREATE TABLE`, unless they come alone. `SET` lasts for this call only, and is refused alone.
     fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
         let statements = Mysql::command(sql)?;
         let together = statements.len() > 1;
@@ -233,7 +234,11 @@ impl Engine for MysqlEngine {
             }
             for statement in &statements {
                 cancel.check()?;
-                changed += session.connection.run(statement.text).await?.affected_rows;
+                changed += if returns_changed_rows(statement) {
+                    session.connection.run_returning(statement.text).await?
+                } else {
+                    session.connection.run(statement.text).await?.affected_rows
+                };
             }
             Ok(changed)
         });

@@ -20,7 +20,7 @@ use crate::codec::{Failure, command};
 use crate::connection::{Prepared, Started};
 use crate::pool::Lease;
 use crate::rows::{Form, RowBuilder, RowShape};
-use crate::sql::{Mysql, Numbered};
+use crate::sql::{Mysql, Numbered, returns_changed_rows};
 use crate::{engine_error, runtime};
 
 /// The error number for a kind of statement that the server can't prepare.
@@ -193,7 +193,10 @@ pub(crate) struct PreparedStatement {
     numbered: Numbered,
     /// The types of the parameters, which are open until there are values.
     parameters: Vec<Option<SqlType>>,
-    only_reads: bool,
+    /// Whether the statement is a query, or returns the rows that it changes.
+    returns_rows: bool,
+    /// Whether the rows that it returns are those that it changes.
+    returns_changed: bool,
 }
 
 impl PreparedStatement {
@@ -205,8 +208,10 @@ impl PreparedStatement {
                 "the statement has parameters written ?; write them $1, $2, ...".to_owned(),
             ));
         }
-        let only_reads = Mysql::is_query(statement) && !prepared.fields.is_empty();
-        Ok(Self { session, prepared, parameters: vec![None; numbered.count], numbered, only_reads })
+        let returns_changed = returns_changed_rows(statement);
+        let returns_rows = (Mysql::is_query(statement) || returns_changed) && !prepared.fields.is_empty();
+        let parameters = vec![None; numbered.count];
+        Ok(Self { session, prepared, parameters, numbered, returns_rows, returns_changed })
     }
 
     /// Sends the statement with these parameters.
@@ -235,7 +240,7 @@ impl Statement for PreparedStatement {
         options: &QueryOptions,
     ) -> Result<Box<dyn BatchStream + 'statement>> {
         check_parameter_count(parameters.len(), self.parameters.len())?;
-        if !self.only_reads {
+        if !self.returns_rows {
             return Err(not_a_query());
         }
         options.cancel.check()?;
@@ -254,13 +259,12 @@ impl Statement for PreparedStatement {
         let running = Running::new(&self.session, cancel);
         self.send(parameters)?;
         let connection = &mut self.session.connection;
-        let id = self.prepared.id;
+        let (id, returns_changed) = (self.prepared.id, self.returns_changed);
         let done = runtime().block_on(async {
             match connection.started(Some(id)).await? {
                 Started::Done(done) => Ok(done.affected_rows),
                 Started::Rows(_) => {
-                    connection.rows(|_| Ok(ControlFlow::Continue(()))).await?;
-                    Ok(0)
+                    Ok(connection.count_rows().await?).map(|rows| if returns_changed { rows } else { 0 })
                 }
                 Started::WantsFile => connection.refuse_file().await.map(|done| done.affected_rows),
             }

@@ -54,6 +54,24 @@ impl Dialect for Mysql {
             || matches!(statement.keyword.as_str(), "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "DO")
     }
 
+    /// A `SET` of a global variable lasts, and so does the change of a password.
+    fn is_session_only(statement: &Statement<'_>) -> bool {
+        let sets = || {
+            let target = statement.text[statement.keyword.len()..].trim_start();
+            let lasts = ["@@global", "@@persist"]
+                .iter()
+                .any(|prefix| target.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix)));
+            !lasts
+                && !matches!(statement.second.as_str(), "GLOBAL" | "PERSIST" | "PERSIST_ONLY" | "PASSWORD" | "DEFAULT")
+        };
+        match statement.keyword.as_str() {
+            "SET" => sets(),
+            "USE" | "LOCK" | "UNLOCK" | "PREPARE" | "DEALLOCATE" => true,
+            "CREATE" => statement.second == "TEMPORARY",
+            _ => false,
+        }
+    }
+
     fn keeps_session(statement: &Statement<'_>) -> bool {
         Self::is_undoable(statement)
             || (matches!(statement.keyword.as_str(), "CREATE" | "DROP" | "ALTER" | "TRUNCATE" | "RENAME" | "ANALYZE")
@@ -84,6 +102,15 @@ impl Dialect for Mysql {
             _ => Token::new(TokenKind::Other, first.len_utf8()),
         }
     }
+}
+
+/// Whether the statement changes rows and returns them, which `MariaDB` has.
+pub(crate) fn returns_changed_rows(statement: &Statement<'_>) -> bool {
+    let has_returning = || {
+        sql_text::tokens(statement.text, Mysql::first_token)
+            .any(|(kind, place)| kind == TokenKind::Word && statement.text[place].eq_ignore_ascii_case("RETURNING"))
+    };
+    matches!(statement.keyword.as_str(), "INSERT" | "REPLACE" | "DELETE") && has_returning()
 }
 
 /// A statement with its parameters rewritten to `?`; `order` has the number of each in the original, `$1` being 0.

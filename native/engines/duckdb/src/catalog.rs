@@ -3,17 +3,23 @@
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 
-use super::ffi::Connection;
+use super::ffi::{Connection, c_string};
+use super::statement::Statements;
 use super::stream::EmbeddedStream;
-use super::vector::Mapping;
-use boundary_bench_engine::sql_text::{identifier, literal};
+use super::vector::{Mapping, stored_mapping};
+use boundary_bench_engine::BatchStream;
+use boundary_bench_engine::sql_text::{identifier, literal, quoted_name};
 use boundary_bench_engine::table::{Column, TableDefinition};
-use boundary_bench_engine::{BatchStream, QueryOptions};
 use boundary_bench_kernel::{Error, Result};
+
+/// The condition on `duckdb_tables()` and its like for what a name without a schema may mean: the current schema, the other schemas
+/// of the search path, and temporary tables.
+const VISIBLE: &str = "((database_name = current_database() AND schema_name IN (SELECT unnest(current_schemas(false)))) OR \
+                       (database_name = current_database() AND schema_name = current_schema()) OR database_name = 'temp')";
 
 /// The values of the first column of a result, which must be texts.
 fn texts(connection: &Connection, sql: &str) -> Result<Vec<String>> {
-    let mut stream = EmbeddedStream::start(connection.clone(), sql, &QueryOptions::default())?;
+    let mut stream = EmbeddedStream::internal(connection, sql)?;
     let mut texts = Vec::new();
     while let Some(batch) = stream.next_batch()? {
         let column = batch.column(0).as_string::<i32>();
@@ -22,73 +28,279 @@ fn texts(connection: &Connection, sql: &str) -> Result<Vec<String>> {
     Ok(texts)
 }
 
-/// The names of all tables of the current schema, sorted.
+/// The place of a table: its name, and where it is not found by that alone, its schema and its database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TablePath {
+    pub(super) within: Option<(String, String)>,
+    pub(super) table: String,
+}
+
+impl TablePath {
+    /// The place that a name means. A name with dots is that of a table in a schema or in an attached database, where there is such a
+    /// schema or database; otherwise it is the name as it is.
+    pub(super) fn find(connection: &Connection, name: &str) -> Result<Self> {
+        let plain = Self { within: None, table: name.to_owned() };
+        let Some(parts) = parts(name).filter(|parts| (2..=3).contains(&parts.len())) else { return Ok(plain) };
+        if exists(connection, &plain)? {
+            return Ok(plain);
+        }
+        let (qualifiers, table) = parts.split_at(parts.len() - 1);
+        let condition = match qualifiers {
+            [database, schema] => format!(
+                "lower(database_name) = lower({}) AND lower(schema_name) = lower({})",
+                literal(database),
+                literal(schema)
+            ),
+            // DuckDB takes a schema of the current database first, then the default schema of an attached one.
+            _ => format!(
+                "(database_name = current_database() AND lower(schema_name) = lower({0})) OR \
+                 (lower(database_name) = lower({0}) AND schema_name IN ('main', 'public'))",
+                literal(&qualifiers[0])
+            ),
+        };
+        let sql = |column: &str| {
+            format!(
+                "SELECT {column} FROM duckdb_schemas() WHERE {condition} \
+                 ORDER BY database_name <> current_database(), schema_name LIMIT 1"
+            )
+        };
+        match (texts(connection, &sql("database_name"))?.pop(), texts(connection, &sql("schema_name"))?.pop()) {
+            (Some(database), Some(schema)) => Ok(Self { within: Some((database, schema)), table: table[0].clone() }),
+            _ => Ok(plain),
+        }
+    }
+
+    /// The place with its schema and database, as other sessions find it, and whether the table is a temporary one, which they don't.
+    pub(super) fn resolved(self, connection: &Connection) -> Result<(Self, bool)> {
+        if self.within.is_some() {
+            return Ok((self, false));
+        }
+        let sql = |column: &str| {
+            format!(
+                "SELECT {column} FROM duckdb_tables() WHERE {VISIBLE} AND lower(table_name) = lower({}) \
+                 ORDER BY database_name <> 'temp', schema_name <> current_schema() LIMIT 1",
+                literal(&self.table)
+            )
+        };
+        match (texts(connection, &sql("database_name"))?.pop(), texts(connection, &sql("schema_name"))?.pop()) {
+            (Some(database), Some(schema)) => {
+                let temporary = database == "temp";
+                Ok((Self { within: Some((database, schema)), table: self.table }, temporary))
+            }
+            _ => Ok((self, false)),
+        }
+    }
+
+    /// The place as SQL writes it.
+    pub(super) fn to_sql(&self) -> String {
+        let table = identifier(&self.table);
+        match &self.within {
+            Some((database, schema)) => format!("{}.{}.{table}", identifier(database), identifier(schema)),
+            None => table,
+        }
+    }
+
+    /// The condition on `duckdb_tables()` and its like for what this place may mean.
+    fn condition(&self) -> String {
+        let table = format!("lower(table_name) = lower({})", literal(&self.table));
+        match &self.within {
+            Some((database, schema)) => {
+                format!("database_name = {} AND schema_name = {} AND {table}", literal(database), literal(schema))
+            }
+            None => format!("{VISIBLE} AND {table}"),
+        }
+    }
+}
+
+/// The parts of a name between its dots, without their quotes; `None` for a name without a dot, and for what SQL could not read.
+fn parts(name: &str) -> Option<Vec<String>> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    loop {
+        let (part, after) = match quoted_name(rest) {
+            Some((part, after)) => (part, after),
+            None if rest.starts_with('"') => return None,
+            None => {
+                let (part, after) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+                (part.to_owned(), after)
+            }
+        };
+        if part.is_empty() {
+            return None;
+        }
+        parts.push(part);
+        match after.strip_prefix('.') {
+            Some(more) => rest = more,
+            None if after.is_empty() => return Some(parts),
+            None => return None,
+        }
+    }
+}
+
+/// The names of all tables of the current schema, and of the temporary tables, sorted.
 pub(super) fn table_names(connection: &Connection) -> Result<Vec<String>> {
     texts(
         connection,
-        "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() \
-         AND schema_name = current_schema() AND NOT internal ORDER BY table_name",
+        "SELECT DISTINCT table_name FROM duckdb_tables() WHERE ((database_name = current_database() \
+         AND schema_name = current_schema()) OR database_name = 'temp') AND NOT internal ORDER BY table_name",
     )
 }
 
-/// Whether a table or view of this name exists; names are compared without regard to case.
-pub(super) fn exists(connection: &Connection, name: &str) -> Result<bool> {
-    Ok(!columns_in_catalog(connection, "column_name", name)?.is_empty())
+/// Whether a table or view exists at this place; names are compared without regard to case.
+pub(super) fn exists(connection: &Connection, path: &TablePath) -> Result<bool> {
+    Ok(!columns_in_catalog(connection, "column_name", path)?.is_empty())
+}
+
+/// Whether the setting, in small letters, is the same in all sessions.
+pub(super) fn is_global_setting(connection: &Connection, name: &str) -> Result<bool> {
+    let sql = format!("SELECT scope FROM duckdb_settings() WHERE lower(name) = {}", literal(name));
+    Ok(texts(connection, &sql)?.iter().any(|scope| scope == "GLOBAL"))
 }
 
 /// The text of `expression` for each column of a table, from the whole catalog; none if there is no such table.
-fn columns_in_catalog(connection: &Connection, expression: &str, name: &str) -> Result<Vec<String>> {
-    let sql = format!(
-        "SELECT {expression} FROM duckdb_columns() WHERE database_name = current_database() \
-         AND schema_name = current_schema() AND lower(table_name) = lower({}) ORDER BY column_index",
-        literal(name)
-    );
+fn columns_in_catalog(connection: &Connection, expression: &str, path: &TablePath) -> Result<Vec<String>> {
+    let sql = format!("SELECT {expression} FROM duckdb_columns() WHERE {} ORDER BY column_index", path.condition());
     texts(connection, &sql)
 }
 
-/// The text `true` or `false` for each column of a table: whether it may be null.
-fn nullability(connection: &Connection, name: &str) -> Result<Vec<String>> {
-    // The function for a single table is tried first: the whole catalog takes a millisecond, which would show in a
-    // small insert.
-    let sql = format!("SELECT (NOT \"notnull\")::VARCHAR FROM pragma_table_info({})", literal(&identifier(name)));
-    if let Ok(flags) = texts(connection, &sql) {
-        return Ok(flags);
-    }
-    // The table does not exist, or its name has quotes, which that function can't read.
-    let flags = columns_in_catalog(connection, "is_nullable::VARCHAR", name)?;
-    if flags.is_empty() { Err(Error::TableNotFound(name.to_owned())) } else { Ok(flags) }
+/// Whether a column may be null, whether a row that leaves it out gets a value, and its type as SQL writes it.
+#[derive(Debug, Clone)]
+struct Habits {
+    nullable: bool,
+    has_default: bool,
+    type_name: String,
 }
 
-/// The columns of a table, and the types that they are stored in.
-fn stored_columns(connection: &Connection, name: &str) -> Result<Vec<(Column, Mapping)>> {
-    let nullability = nullability(connection, name)?;
-    let sql = format!("SELECT * FROM {} LIMIT 0", identifier(name));
-    let mut stream = EmbeddedStream::start(connection.clone(), &sql, &QueryOptions::default())?;
-    // The query is read to its end, since dropping an unfinished one would interrupt the caller's transaction.
-    stream.next_batch()?;
-    let columns = stream.columns().iter().zip(stream.mappings()).zip(nullability);
+impl Habits {
+    /// Reads the words that the queries of [`habits`] select.
+    fn parse(words: &str) -> Self {
+        let mut words = words.splitn(3, ' ');
+        let mut next = || words.next().unwrap_or_default();
+        Self { nullable: next() == "true", has_default: next() == "true", type_name: next().to_owned() }
+    }
+}
+
+/// The habits of each column of a table.
+fn habits(connection: &Connection, path: &TablePath, name: &str) -> Result<Vec<Habits>> {
+    // The function for a single table is tried first: the whole catalog takes a millisecond, which would show in a
+    // small insert.
+    let sql = format!(
+        "SELECT (NOT \"notnull\")::VARCHAR || ' ' || (dflt_value IS NOT NULL)::VARCHAR || ' ' || \"type\" FROM pragma_table_info({})",
+        literal(&path.to_sql())
+    );
+    let found = match texts(connection, &sql) {
+        Ok(found) => found,
+        // The table does not exist, or its name has quotes, which that function can't read.
+        Err(_) => {
+            let words = "is_nullable::VARCHAR || ' ' || (column_default IS NOT NULL)::VARCHAR || ' ' || data_type";
+            columns_in_catalog(connection, words, path)?
+        }
+    };
+    if found.is_empty() {
+        Err(Error::TableNotFound(name.to_owned()))
+    } else {
+        Ok(found.iter().map(|words| Habits::parse(words)).collect())
+    }
+}
+
+/// The columns of a table, the types that they are stored in, and their habits.
+fn stored_columns(connection: &Connection, path: &TablePath, name: &str) -> Result<Vec<(Column, Mapping, Habits)>> {
+    let habits = habits(connection, path, name)?;
+    let sql = format!("SELECT * FROM {}", path.to_sql());
+    let statement = Statements::parse(connection, &c_string(&sql, "the table's name")?)?.prepare(0)?;
+    let columns = statement.columns().into_iter().zip(habits);
     Ok(columns
-        .map(|((column, mapping), nullable)| (Column { nullable: nullable == "true", ..column.clone() }, *mapping))
+        .map(|((name, logical), habits)| {
+            let mapping = stored_mapping(&logical);
+            (Column { name, sql_type: mapping.sql_type, nullable: habits.nullable }, mapping, habits)
+        })
         .collect())
 }
 
-/// The definition of a table.
+/// The definition of a table, under the name that was given for it.
 pub(super) fn describe(connection: &Connection, name: &str) -> Result<TableDefinition> {
-    let columns = stored_columns(connection, name)?.into_iter().map(|(column, _)| column).collect();
+    let path = TablePath::find(connection, name)?;
+    let columns = stored_columns(connection, &path, name)?.into_iter().map(|(column, ..)| column).collect();
     Ok(TableDefinition { name: name.to_owned(), columns })
 }
 
-/// Checks that the table exists with exactly these columns.
-pub(super) fn check_columns(connection: &Connection, table: &TableDefinition) -> Result<()> {
-    let (columns, mappings): (Vec<_>, Vec<_>) = stored_columns(connection, &table.name)?.into_iter().unzip();
-    TableDefinition { name: table.name.clone(), columns }.check_columns(table, Column::to_sql)?;
-    match table.columns.iter().zip(mappings).find(|(_, mapping)| !mapping.exact) {
-        None => Ok(()),
-        Some((column, _)) => Err(Error::Unsupported(format!(
-            "column \"{}\" of table \"{}\" has a type that can be read but not inserted to; declare it {}",
-            column.name,
-            table.name,
-            column.sql_type.to_sql()
-        ))),
+/// The columns that an insert goes to.
+pub(super) struct InsertColumns {
+    /// The form of each column of the definition, in its order.
+    pub(super) mappings: Vec<Mapping>,
+    /// The type of each as SQL writes it.
+    pub(super) type_names: Vec<String>,
+    /// Whether they are all columns of the table, in the table's order.
+    pub(super) are_all: bool,
+}
+
+/// Checks that the table has the columns of the definition, and that it can do without the others.
+pub(super) fn insert_columns(
+    connection: &Connection,
+    path: &TablePath,
+    table: &TableDefinition,
+) -> Result<InsertColumns> {
+    let stored = stored_columns(connection, path, &table.name)?;
+    let mut mappings = Vec::with_capacity(table.columns.len());
+    let mut type_names = Vec::with_capacity(table.columns.len());
+    let mut places = Vec::with_capacity(table.columns.len());
+    let mut found = Vec::with_capacity(table.columns.len());
+    for given in &table.columns {
+        let Some(place) = stored.iter().position(|(column, ..)| column.name == given.name) else {
+            return Err(Error::SchemaMismatch(format!(
+                "table \"{}\" has no column \"{}\"; its columns are {}",
+                table.name,
+                given.name,
+                stored.iter().map(|(column, ..)| column.to_sql()).collect::<Vec<_>>().join(", ")
+            )));
+        };
+        let (column, mapping, habits) = &stored[place];
+        found.push(column.clone());
+        type_names.push(habits.type_name.clone());
+        mappings.push(mapping.clone());
+        places.push(place);
+    }
+    TableDefinition { name: table.name.clone(), columns: found }.check_columns(table, Column::to_sql)?;
+    let left_out = stored.iter().enumerate().filter(|(place, _)| !places.contains(place));
+    for (_, (column, _, habits)) in left_out {
+        if !habits.nullable && !habits.has_default {
+            return Err(Error::SchemaMismatch(format!(
+                "the definition given leaves out the column {} of table \"{}\", which has no default",
+                column.to_sql(),
+                table.name
+            )));
+        }
+    }
+    for (place, given) in places.iter().zip(&table.columns) {
+        if stored[*place].2.has_default && is_generated(connection, path, &given.name) {
+            return Err(Error::SchemaMismatch(format!(
+                "the column \"{}\" of table \"{}\" is generated from others; leave it out of the definition given",
+                given.name, table.name
+            )));
+        }
+    }
+    Ok(InsertColumns { mappings, type_names, are_all: places.iter().copied().eq(0..stored.len()) })
+}
+
+/// Whether DuckDB computes the column, which its catalog does not tell.
+fn is_generated(connection: &Connection, path: &TablePath, column: &str) -> bool {
+    let sql = format!("INSERT INTO {} ({}) VALUES (NULL)", path.to_sql(), identifier(column));
+    let prepared = c_string(&sql, "the column's name").and_then(|sql| Statements::parse(connection, &sql)?.prepare(0));
+    matches!(prepared, Err(Error::Engine { message, .. }) if message.contains("generated column"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_name_lie_between_its_dots() {
+        let found = |name| parts(name).map(|parts| parts.join("|"));
+        assert_eq!(found("t").as_deref(), Some("t"));
+        assert_eq!(found("a.b.c").as_deref(), Some("a|b|c"));
+        assert_eq!(found("\"a.b\".\"c\"\"d\"").as_deref(), Some("a.b|c\"d"));
+        for name in ["", ".", "a.", ".a", "a..b", "\"a", "\"a\"b", "\"a.b"] {
+            assert_eq!(found(name), None, "{name}");
+        }
     }
 }

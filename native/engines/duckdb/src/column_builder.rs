@@ -10,6 +10,7 @@ use arrow_buffer::{
 };
 
 use super::engine_error;
+use super::text::{self, IntervalValue};
 use super::vector::{Layout, Mapping, StringValue, Vector};
 use boundary_bench_engine::slab::SlabBuffer;
 use boundary_bench_engine::table::{SqlType, fixed_array};
@@ -20,6 +21,9 @@ const MAX_DATA_BYTES: usize = 64 << 20;
 
 /// The first value that is no valid `DECIMAL(38, 0)`.
 const DECIMAL_38_END: i128 = 10_i128.pow(38);
+
+/// The bytes of the longest text of a value that DuckDB does not keep as text: that of an `INTERVAL`. Texts of an `ENUM` may be longer.
+const LONGEST_TEXT_FORM: usize = 96;
 
 /// A value that does not fit its column's type: its row in the vector, and the problem.
 pub(super) type Misfit = (usize, &'static str);
@@ -55,6 +59,11 @@ impl ColumnBuilder {
     /// The number of `rows` that can be appended to the batch; `empty` says that the batch has no rows yet.
     pub(super) fn rows_that_fit(&self, vector: Vector<'_>, rows: Range<usize>, empty: bool) -> usize {
         let Store::Bytes { data, .. } = &self.store else { return rows.len() };
+        if self.mapping.is_text_form() {
+            let longest = self.mapping.dictionary.iter().flat_map(|values| values.iter().map(String::len)).max();
+            let room = MAX_DATA_BYTES.saturating_sub(data.len()) / longest.unwrap_or(0).max(LONGEST_TEXT_FORM);
+            return rows.len().min(if empty { room.max(1) } else { room });
+        }
         // SAFETY: this store is for columns of strings.
         let values = unsafe { vector.values::<StringValue>() };
         let validity = vector.validity();
@@ -87,8 +96,11 @@ impl ColumnBuilder {
                 bits.append_buffer(&BooleanBuffer::collect_bool(values.len(), |row| values[row] != 0));
                 Ok(())
             }
+            Store::Bytes { offsets, data } if self.mapping.is_text_form() => {
+                append_text_forms(offsets, data, &self.mapping, vector, rows)
+            }
             Store::Bytes { offsets, data } => append_strings(offsets, data, vector, rows),
-            Store::Fixed(buffer) => append_fixed(buffer, self.mapping, vector, rows),
+            Store::Fixed(buffer) => append_fixed(buffer, &self.mapping, vector, rows),
         }
     }
 
@@ -114,7 +126,7 @@ impl ColumnBuilder {
 
 fn append_fixed(
     buffer: &mut SlabBuffer,
-    mapping: Mapping,
+    mapping: &Mapping,
     vector: Vector<'_>,
     rows: Range<usize>,
 ) -> std::result::Result<(), Misfit> {
@@ -139,15 +151,39 @@ fn append_fixed(
                 let fits = |value: i128| (-DECIMAL_38_END < value && value < DECIMAL_38_END).then_some(value);
                 return convert(buffer, vector, rows, fits, "the HUGEINT has more than 38 digits");
             }
+            Layout::UHugeInt => {
+                let fits = |value: u128| i128::try_from(value).ok().filter(|value| *value < DECIMAL_38_END);
+                return convert(buffer, vector, rows, fits, "the UHUGEINT has more than 38 digits");
+            }
+            Layout::Nanos => return convert(buffer, vector, rows, micros_of_nanos, TOO_FINE),
             Layout::Seconds => return convert(buffer, vector, rows, |value| micros(value, 1_000_000), TOO_FAR),
             Layout::Millis => return convert(buffer, vector, rows, |value| micros(value, 1_000), TOO_FAR),
-            Layout::Bool | Layout::Strings => {}
+            // Columns of these have another store.
+            Layout::Bool
+            | Layout::Strings
+            | Layout::Uuid
+            | Layout::Time
+            | Layout::TimeNanos
+            | Layout::TimeZoned
+            | Layout::Interval
+            | Layout::Enum8
+            | Layout::Enum16
+            | Layout::Enum32
+            | Layout::Converted => {}
         }
     }
     Ok(())
 }
 
 const TOO_FAR: &str = "the timestamp does not fit 64 bits of microseconds";
+
+const TOO_FINE: &str =
+    "the TIMESTAMP_NS is no whole number of microseconds; CAST it to VARCHAR in the query, or take epoch_ns() of it";
+
+/// Converts nanoseconds to microseconds if no digit is lost; the two values that mean infinity are kept.
+fn micros_of_nanos(value: i64) -> Option<i64> {
+    if value == i64::MAX || value == -i64::MAX { Some(value) } else { (value % 1000 == 0).then_some(value / 1000) }
+}
 
 /// Converts to microseconds; the two values that mean infinity are kept.
 fn micros(value: i64, factor: i64) -> Option<i64> {
@@ -164,21 +200,78 @@ fn widen<S: Copy, T: ArrowNativeType>(buffer: &mut SlabBuffer, values: &[S], con
 ///
 /// # Safety
 /// The conditions of [`Vector::values`].
-unsafe fn convert<T: ArrowNativeType>(
+unsafe fn convert<S: Copy, T: ArrowNativeType>(
     buffer: &mut SlabBuffer,
     vector: Vector<'_>,
     rows: Range<usize>,
-    convert: impl Fn(T) -> Option<T>,
+    convert: impl Fn(S) -> Option<T>,
     problem: &'static str,
 ) -> std::result::Result<(), Misfit> {
     // SAFETY: the caller's promise.
-    let values = unsafe { vector.values::<T>() };
+    let values = unsafe { vector.values::<S>() };
     let validity = vector.validity();
     for row in rows {
         let valid = validity.is_none_or(|bits| bits.is_valid(row));
         buffer.push(if valid { convert(values[row]).ok_or((row, problem))? } else { T::default() });
     }
     Ok(())
+}
+
+/// Appends the texts of values that DuckDB keeps in another form.
+fn append_text_forms(
+    offsets: &mut Vec<i32>,
+    data: &mut Vec<u8>,
+    mapping: &Mapping,
+    vector: Vector<'_>,
+    rows: Range<usize>,
+) -> std::result::Result<(), Misfit> {
+    let dictionary = mapping.dictionary.as_deref().unwrap_or_default();
+    let word = |data: &mut Vec<u8>, position: usize| {
+        if let Some(word) = dictionary.get(position) {
+            data.extend_from_slice(word.as_bytes());
+        }
+    };
+    // SAFETY: each layout names the form of its vector's values; all are integers, or structures of them.
+    unsafe {
+        match mapping.layout {
+            Layout::Uuid => append_texts(offsets, data, vector, rows, text::uuid),
+            Layout::Time => append_texts(offsets, data, vector, rows, text::time),
+            Layout::TimeNanos => append_texts(offsets, data, vector, rows, text::time_nanos),
+            Layout::TimeZoned => append_texts(offsets, data, vector, rows, text::time_zoned),
+            Layout::Interval => append_texts::<IntervalValue>(offsets, data, vector, rows, text::interval),
+            Layout::Enum8 => append_texts(offsets, data, vector, rows, |data, at: u8| word(data, at.into())),
+            Layout::Enum16 => append_texts(offsets, data, vector, rows, |data, at: u16| word(data, at.into())),
+            _ => append_texts(offsets, data, vector, rows, |data, at: u32| word(data, at as usize)),
+        }
+    }
+}
+
+/// Appends the text of each value, by `put`.
+///
+/// # Safety
+/// The conditions of [`Vector::values`].
+unsafe fn append_texts<T: Copy>(
+    offsets: &mut Vec<i32>,
+    data: &mut Vec<u8>,
+    vector: Vector<'_>,
+    rows: Range<usize>,
+    put: impl Fn(&mut Vec<u8>, T),
+) -> std::result::Result<(), Misfit> {
+    // SAFETY: the caller's promise.
+    let values = unsafe { vector.values::<T>() };
+    let validity = vector.validity();
+    for row in rows {
+        if validity.is_none_or(|bits| bits.is_valid(row)) {
+            put(data, values[row]);
+        }
+        offsets.push(end_of(data, row)?);
+    }
+    Ok(())
+}
+
+/// The offset of the end of a value.
+fn end_of(data: &[u8], row: usize) -> std::result::Result<i32, Misfit> {
+    i32::try_from(data.len()).map_err(|_| (row, "the value is longer than 2 GiB"))
 }
 
 fn append_strings(
@@ -195,7 +288,7 @@ fn append_strings(
             // SAFETY: not null, and the vector lives.
             data.extend_from_slice(unsafe { values[row].bytes() });
         }
-        offsets.push(i32::try_from(data.len()).map_err(|_| (row, "the value is longer than 2 GiB"))?);
+        offsets.push(end_of(data, row)?);
     }
     Ok(())
 }

@@ -47,7 +47,7 @@ fn instance_cache() -> &'static InstanceCache {
 struct Config(duckdb::duckdb_config);
 
 impl Config {
-    fn new(settings: &[(&CStr, &CStr)]) -> Result<Self> {
+    fn new(settings: &[(CString, CString)]) -> Result<Self> {
         let mut raw = ptr::null_mut();
         // SAFETY: `raw` receives the new object, which `Config` owns from here on.
         let created = unsafe { duckdb::duckdb_create_config(&raw mut raw) };
@@ -58,7 +58,11 @@ impl Config {
         for (name, value) in settings {
             // SAFETY: the configuration lives, and both strings end with NUL.
             if unsafe { duckdb::duckdb_set_config(config.0, name.as_ptr(), value.as_ptr()) } != duckdb::DuckDBSuccess {
-                return Err(engine_error(format!("unknown setting {}", name.to_string_lossy())));
+                return Err(Error::InvalidArgument(format!(
+                    "DuckDB has no setting {} with the value {}",
+                    name.to_string_lossy(),
+                    value.to_string_lossy()
+                )));
             }
         }
         Ok(config)
@@ -81,8 +85,9 @@ unsafe impl Send for Database {}
 unsafe impl Sync for Database {}
 
 impl Database {
-    /// Opens the file at `path`, an absolute path; an empty path opens a new database in memory.
-    pub(super) fn open(path: &CStr, settings: &[(&CStr, &CStr)]) -> Result<Self> {
+    /// Opens the file at `path`, an absolute path, or a database in memory: a new one for an empty path, and for `:memory:name` the one
+    /// of that name in this process.
+    pub(super) fn open(path: &CStr, settings: &[(CString, CString)]) -> Result<Self> {
         let config = Config::new(settings)?;
         let mut raw = ptr::null_mut();
         let mut problem = ptr::null_mut();
@@ -151,6 +156,11 @@ pub(super) struct Connection(Arc<RawConnection>);
 impl Connection {
     pub(super) fn raw(&self) -> duckdb::duckdb_connection {
         self.0.raw
+    }
+
+    /// Whether both are the same connection.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Stops the statement that runs on this connection, if there is one.
@@ -226,11 +236,14 @@ pub(super) struct Appender {
 unsafe impl Send for Appender {}
 
 impl Appender {
-    pub(super) fn new(connection: &Connection, table: &CStr) -> Result<Self> {
+    /// An appender to all columns of a table, which is found in `within`, a database and a schema, or by its name alone.
+    pub(super) fn new(connection: &Connection, within: Option<(&CStr, &CStr)>, table: &CStr) -> Result<Self> {
         let mut raw = ptr::null_mut();
-        // SAFETY: connection and name live; `raw` receives an object that we own, also after a failure.
+        let (database, schema) =
+            within.map_or((ptr::null(), ptr::null()), |(database, schema)| (database.as_ptr(), schema.as_ptr()));
+        // SAFETY: connection and names live; `raw` receives an object that we own, also after a failure.
         let state = unsafe {
-            duckdb::duckdb_appender_create_ext(connection.raw(), ptr::null(), ptr::null(), table.as_ptr(), &raw mut raw)
+            duckdb::duckdb_appender_create_ext(connection.raw(), database, schema, table.as_ptr(), &raw mut raw)
         };
         let appender = Self { raw, _connection: connection.clone() };
         appender.check(state)?;
@@ -249,6 +262,12 @@ impl Appender {
             message
         };
         Err(engine_error(message))
+    }
+
+    /// Adds a column to those that are appended, where these are not all columns of the table in its order.
+    pub(super) fn add_column(&mut self, name: &CStr) -> Result<()> {
+        // SAFETY: the appender and the name live.
+        self.check(unsafe { duckdb::duckdb_appender_add_column(self.raw, name.as_ptr()) })
     }
 
     /// Appends a copy of the chunk's rows.

@@ -1,14 +1,22 @@
 //! An insert in progress: Arrow batches through DuckDB's appender, in one transaction.
 
-use arrow_array::RecordBatch;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
 use arrow_schema::SchemaRef;
 
-use super::catalog;
+use super::catalog::{self, InsertColumns, TablePath};
 use super::ffi::{Appender, Connection, DataChunk, LogicalType, c_string};
-use super::vector::{VECTOR_ROWS, logical_type};
+use super::session::Session;
+use super::statement::Statements;
+use super::stream::EmbeddedStream;
+use super::vector::{Mapping, VECTOR_ROWS};
 use super::vector_writer::fill;
 use boundary_bench_engine::table::{Column, TableDefinition};
-use boundary_bench_engine::{Ingest, check_batch};
+use boundary_bench_engine::{BatchStream, Ingest, QueryOptions, Value, check_batch};
+use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
 /// The bytes of texts at which the appender is flushed: it buffers some 200,000 rows, which takes too much memory if
@@ -21,6 +29,8 @@ pub(super) struct EmbeddedIngest {
     appender: Option<Appender>,
     chunk: DataChunk,
     columns: Vec<Column>,
+    mappings: Vec<Mapping>,
+    type_names: Vec<String>,
     schema: SchemaRef,
     rows: u64,
     held_back_bytes: usize,
@@ -28,18 +38,40 @@ pub(super) struct EmbeddedIngest {
 }
 
 impl EmbeddedIngest {
-    /// Begins an insert into `table`, which must exist with the same columns.
+    /// Begins an insert into `table`, which must exist with its columns.
     pub(super) fn begin(connection: Connection, table: &TableDefinition) -> Result<Self> {
         table.validate()?;
-        let name = c_string(&table.name, "the table's name")?;
         connection.run(c"BEGIN TRANSACTION")?;
-        catalog::check_columns(&connection, table)?;
-        let appender = Appender::new(&connection, &name)?;
-        let types: Vec<LogicalType> = table.columns.iter().map(|column| logical_type(column.sql_type)).collect();
+        let begun =
+            TablePath::find(&connection, &table.name).and_then(|path| Self::begin_at(connection.clone(), path, table));
+        // The connection may be that of a session, which goes on.
+        begun.inspect_err(|_| drop(connection.run(c"ROLLBACK")))
+    }
+
+    /// Does as [`EmbeddedIngest::begin`], for a table whose place is known, in the transaction that has begun.
+    fn begin_at(connection: Connection, path: TablePath, table: &TableDefinition) -> Result<Self> {
+        let InsertColumns { mappings, type_names, are_all } = catalog::insert_columns(&connection, &path, table)?;
+        let name = c_string(&path.table, "the table's name")?;
+        let within = match &path.within {
+            Some((database, schema)) => {
+                Some((c_string(database, "the database's name")?, c_string(schema, "the schema's name")?))
+            }
+            None => None,
+        };
+        let within = within.as_ref().map(|(database, schema)| (database.as_c_str(), schema.as_c_str()));
+        let mut appender = Appender::new(&connection, within, &name)?;
+        if !are_all {
+            for column in &table.columns {
+                appender.add_column(&c_string(&column.name, "the column's name")?)?;
+            }
+        }
+        let types: Vec<LogicalType> = mappings.iter().map(Mapping::appended_type).collect();
         Ok(Self {
             appender: Some(appender),
             chunk: DataChunk::new(&types),
             columns: table.columns.clone(),
+            mappings,
+            type_names,
             schema: table.to_arrow(),
             rows: 0,
             held_back_bytes: 0,
@@ -57,14 +89,16 @@ impl EmbeddedIngest {
                 // SAFETY: the chunk was made for these columns and just reset; `check_batch` proved the array's type;
                 // and the batch lives until the chunk was appended, which copies it.
                 let filled =
-                    unsafe { fill(self.chunk.vector(index), column.sql_type, batch.column(index), start..end) };
+                    unsafe { fill(self.chunk.vector(index), &self.mappings[index], batch.column(index), start..end) };
                 self.held_back_bytes += filled.map_err(|(row, problem)| Error::InvalidValue {
                     row: self.rows + row as u64,
                     column: column.name.clone(),
                     problem: problem.to_owned(),
                 })?;
             }
-            appender.append(&self.chunk)?;
+            if let Err(error) = appender.append(&self.chunk) {
+                return Err(self.unconvertible(batch, start..end).unwrap_or(error));
+            }
             start = end;
             if self.held_back_bytes > MAX_HELD_BACK_BYTES {
                 appender.flush()?;
@@ -73,6 +107,38 @@ impl EmbeddedIngest {
         }
         self.rows += batch.num_rows() as u64;
         Ok(())
+    }
+
+    /// The error for the first text of these rows that DuckDB can't convert to the type of its column, if there is one.
+    fn unconvertible(&self, batch: &RecordBatch, rows: Range<usize>) -> Option<Error> {
+        let first_of = |index: usize| {
+            let sql = format!("SELECT TRY_CAST($1 AS {}) IS NOT NULL", self.type_names[index]);
+            let statement =
+                Statements::parse(&self.connection, &c_string(&sql, "the type").ok()?).ok()?.prepare(0).ok()?;
+            let texts = batch.column(index).as_string::<i32>();
+            let converts = |row: usize| {
+                statement.bind(1, &Value::Text(texts.value(row).to_owned()))?;
+                let options = QueryOptions::default();
+                let mut stream =
+                    EmbeddedStream::run_reading(self.connection.clone(), &statement, true, None, &options)?;
+                let found = stream.next_batch()?.is_some_and(|batch| batch.column(0).as_boolean().value(0));
+                // The result is read to its end, since dropping an unfinished one would interrupt the transaction.
+                stream.next_batch()?;
+                Ok::<_, Error>(found)
+            };
+            rows.clone().find(|row| texts.is_valid(*row) && matches!(converts(*row), Ok(false)))
+        };
+        let converted = (0..self.columns.len()).filter(|index| self.mappings[*index].is_text_form());
+        let (row, index) = converted.filter_map(|index| Some((first_of(index)?, index))).min()?;
+        Some(Error::InvalidValue {
+            row: self.rows + row as u64,
+            column: self.columns[index].name.clone(),
+            problem: format!(
+                "\"{}\" can't be converted to {}",
+                batch.column(index).as_string::<i32>().value(row),
+                self.type_names[index]
+            ),
+        })
     }
 
     /// Discards all rows. The appender is destroyed first: after the end of the transaction that would write its
@@ -117,5 +183,74 @@ impl Drop for EmbeddedIngest {
     fn drop(&mut self) {
         // A failure can't be reported here, and closing the connection rolls back, too.
         let _ = self.roll_back();
+    }
+}
+
+/// An insert into a table as a session sees it. Its rows go through a connection of their own, so that other calls of the session need
+/// not wait for the end of the insert. Those of a temporary table, which no other connection sees, are kept until then.
+pub(super) enum SessionIngest {
+    /// The table is one that all sessions see.
+    Permanent(Box<EmbeddedIngest>),
+    /// The table is the session's own.
+    Temporary { session: Arc<Session>, table: TableDefinition, schema: SchemaRef, batches: Vec<RecordBatch>, rows: u64 },
+}
+
+impl SessionIngest {
+    /// Begins an insert; `connection` is the session's, on which its caller has the turn.
+    pub(super) fn begin(
+        session: &Arc<Session>,
+        connection: &Connection,
+        own: Connection,
+        table: &TableDefinition,
+    ) -> Result<Self> {
+        table.validate()?;
+        let (path, is_temporary) = TablePath::find(connection, &table.name)?.resolved(connection)?;
+        if is_temporary {
+            catalog::insert_columns(connection, &path, table)?;
+            return Ok(Self::Temporary {
+                session: Arc::clone(session),
+                table: table.clone(),
+                schema: table.to_arrow(),
+                batches: Vec::new(),
+                rows: 0,
+            });
+        }
+        own.run(c"BEGIN TRANSACTION")?;
+        Ok(Self::Permanent(Box::new(EmbeddedIngest::begin_at(own, path, table)?)))
+    }
+}
+
+impl Ingest for SessionIngest {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        match self {
+            Self::Permanent(ingest) => ingest.write(batch),
+            Self::Temporary { schema, batches, rows, .. } => {
+                check_batch(schema, batch, *rows)?;
+                *rows += batch.num_rows() as u64;
+                batches.push(batch.clone());
+                Ok(())
+            }
+        }
+    }
+
+    fn commit(self: Box<Self>) -> Result<u64> {
+        match *self {
+            Self::Permanent(ingest) => ingest.commit(),
+            Self::Temporary { session, table, batches, .. } => {
+                let turn = session.turn(&CancelToken::default())?;
+                let mut ingest = Box::new(EmbeddedIngest::begin(turn.connection().clone(), &table)?);
+                for batch in batches {
+                    ingest.write(&batch)?;
+                }
+                ingest.commit()
+            }
+        }
+    }
+
+    fn abort(self: Box<Self>) -> Result<()> {
+        match *self {
+            Self::Permanent(ingest) => ingest.abort(),
+            Self::Temporary { .. } => Ok(()),
+        }
     }
 }

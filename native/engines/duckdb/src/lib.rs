@@ -2,35 +2,48 @@
 //!
 //! Each call has its own connection and thus its own transaction; queries and inserts run in parallel. A connection
 //! costs little, so connections are not pooled: all state that a call leaves behind ends with its connection.
+//!
+//! An engine made by [`Engine::session`] does so until a call changes the state of a session, such as a temporary table. From then on,
+//! its calls take turns on one connection, which keeps that state.
 
 mod catalog;
 mod column_builder;
 mod ffi;
 mod ingest;
+mod only_statement;
+mod place;
 mod prepared;
+mod session;
+mod sql;
 mod statement;
 mod stream;
+mod text;
+mod transaction;
 mod vector;
 mod vector_writer;
 
-use std::ffi::CStr;
+use std::ffi::CString;
 use std::fmt::Display;
-use std::path::Path;
 use std::sync::Arc;
 
 use libduckdb_sys as duckdb;
 
+use self::catalog::TablePath;
 use self::ffi::{Database, c_string};
-use self::ingest::EmbeddedIngest;
-use self::prepared::EmbeddedStatement;
+use self::ingest::{EmbeddedIngest, SessionIngest};
+use self::only_statement::{changes_rows, is_transaction};
+use self::place::Place;
+use self::prepared::{Call, Connections, EmbeddedStatement};
+use self::session::Session;
 use self::statement::{Prepared, Statements};
 use self::stream::EmbeddedStream;
-use boundary_bench_engine::dialect::no_transaction;
-use boundary_bench_engine::sql_text::identifier;
+use self::transaction::Transaction;
+use self::vector::Vector;
+use boundary_bench_engine::dialect::{no_session, no_transaction};
+use boundary_bench_engine::sql_text;
 use boundary_bench_engine::table::{Column, TableDefinition};
 use boundary_bench_engine::{
-    BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, Statement, canonical_file,
-    check_parameter_count,
+    BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, Statement, check_parameter_count,
 };
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
@@ -41,13 +54,13 @@ pub static EMBEDDED: Descriptor = Descriptor {
     schemes: &["embedded"],
     sql: true,
     transports: &[],
-    open: |uri| EmbeddedEngine::open(uri.split_once(':').map_or("", |(_, path)| path)),
+    open: |uri| EmbeddedEngine::open_at(Place::of_uri(uri)?),
 };
 
 /// The settings that differ from DuckDB's defaults.
-const SETTINGS: [(&CStr, &CStr); 1] = [
+const SETTINGS: [(&str, &str); 1] = [
     // No query may cause a download.
-    (c"autoinstall_known_extensions", c"false"),
+    ("autoinstall_known_extensions", "false"),
 ];
 
 fn engine_error(message: impl Display) -> Error {
@@ -63,20 +76,30 @@ fn interruptible<T>(cancel: &CancelToken, work: impl FnOnce() -> Result<T>) -> R
 /// The engine over DuckDB, in memory or in a file. ACID; all methods may run at once.
 pub struct EmbeddedEngine {
     database: Arc<Database>,
+    session: Option<Arc<Session>>,
 }
 
 impl EmbeddedEngine {
-    /// Opens the database file `path`, which is created if it does not exist; "" opens a new database in memory.
-    /// Opening a file that is open in this process gives the same database. It is closed with the last engine, query or
-    /// insert.
+    /// Opens the database file `path`, which is created if it does not exist; "" and ":memory:" open a new database in memory, and
+    /// ":memory:name" the one of that name in this process. Opening a file that is open in this process gives the same database. It is
+    /// closed with the last engine, query or insert.
     ///
     /// # Errors
-    /// [`Error::Engine`] when the file can't be opened or is no database, [`Error::InvalidArgument`] for a NUL in
-    /// the path.
+    /// [`Error::Engine`] when the file can't be opened or is no database, [`Error::InvalidArgument`] for a NUL in the path, and for a
+    /// path that is none of a file.
     pub fn open(path: &str) -> Result<Arc<dyn Engine>> {
-        let path = if path.is_empty() { String::new() } else { absolute(path)? };
-        let database = Arc::new(Database::open(&c_string(&path, "the path")?, &SETTINGS)?);
-        Ok(Arc::new(Self { database }))
+        Self::open_at(Place::of_path(path)?)
+    }
+
+    fn open_at(place: Place) -> Result<Arc<dyn Engine>> {
+        let given = place.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let settings: Vec<(CString, CString)> = SETTINGS
+            .into_iter()
+            .chain(given)
+            .map(|(name, value)| Ok((c_string(name, "the setting")?, c_string(value, "the setting")?)))
+            .collect::<Result<_>>()?;
+        let database = Arc::new(Database::open(&c_string(&place.path, "the path")?, &settings)?);
+        Ok(Arc::new(Self { database, session: None }))
     }
 
     /// The handle of the database, for another binding of the same library. It is valid while this engine lives.
@@ -85,17 +108,40 @@ impl EmbeddedEngine {
         self.database.raw()
     }
 
-    /// Runs a table definition command in a transaction of its own.
-    fn command(&self, sql: &str) -> Result<()> {
-        self.database.connect()?.run(&c_string(sql, "the definition")?)
+    fn connections(&self) -> Connections {
+        Connections { database: Arc::clone(&self.database), session: self.session.clone() }
     }
-}
 
-/// The canonical path of a database's file as a text.
-fn absolute(path: &str) -> Result<String> {
-    let canonical = canonical_file(Path::new(path))
-        .and_then(|canonical| canonical.into_os_string().into_string().map_err(|_| "the path is not UTF-8".to_owned()));
-    canonical.map_err(|problem| engine_error(format!("can't open \"{path}\": {problem}")))
+    /// The connection for a call that leaves the state of a session as it is.
+    fn call(&self) -> Result<Call> {
+        self.connections().call(false, &CancelToken::default())
+    }
+
+    /// Whether one of the statements may change the state of a session, which an engine without a session does not ask.
+    fn begins_session(&self, statements: &[sql_text::Statement<'_>]) -> bool {
+        let changes = |statement: &sql_text::Statement<'_>| {
+            let changed = sql::may_change_session(statement, |setting| self.is_global(setting));
+            changed || (statement.keyword == "PRAGMA" && self.pragma_changes(statement.text))
+        };
+        self.session.is_some() && statements.iter().any(changes)
+    }
+
+    fn is_global(&self, setting: &str) -> bool {
+        let found = self.database.connect().and_then(|connection| catalog::is_global_setting(&connection, setting));
+        found.unwrap_or(false)
+    }
+
+    /// Whether a `PRAGMA` changes a setting. One that reads is a query to DuckDB.
+    fn pragma_changes(&self, text: &str) -> bool {
+        let kind = || {
+            let connection = self.database.connect()?;
+            Ok::<_, Error>(Statements::parse(&connection, &c_string(text, "the command")?)?.prepare(0)?.kind())
+        };
+        kind().is_ok_and(|kind| {
+            kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_PRAGMA
+                || kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SET
+        })
+    }
 }
 
 impl Engine for EmbeddedEngine {
@@ -108,7 +154,18 @@ impl Engine for EmbeddedEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sql: EMBEDDED.sql, ordered: true, all_floats: true }
+        Capabilities { sql: EMBEDDED.sql, ordered: true, all_floats: true, some_columns: true }
+    }
+
+    fn session(&self) -> Option<Arc<dyn Engine>> {
+        let session = Session::new(Arc::clone(&self.database));
+        Some(Arc::new(Self { database: Arc::clone(&self.database), session: Some(session) }))
+    }
+
+    fn end_session(&self) {
+        if let Some(session) = &self.session {
+            session.end();
+        }
     }
 
     fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {
@@ -119,100 +176,132 @@ impl Engine for EmbeddedEngine {
             CreateMode::IfNotExists => "CREATE TABLE IF NOT EXISTS",
         };
         let columns = table.columns.iter().map(Column::to_sql).collect::<Vec<_>>().join(", ");
-        self.command(&format!("{create} {} ({columns})", identifier(&table.name))).map_err(|error| {
-            let exists = mode == CreateMode::Create
-                && self
-                    .database
-                    .connect()
-                    .and_then(|connection| catalog::exists(&connection, &table.name))
-                    .unwrap_or(false);
-            if exists { Error::TableExists(table.name.clone()) } else { error }
-        })
+        let call = self.call()?;
+        let connection = call.connection();
+        let path = TablePath::find(connection, &table.name)?;
+        connection.run(&c_string(&format!("{create} {} ({columns})", path.to_sql()), "the definition")?).map_err(
+            |error| {
+                let exists = mode == CreateMode::Create && catalog::exists(connection, &path).unwrap_or(false);
+                if exists { Error::TableExists(table.name.clone()) } else { error }
+            },
+        )
     }
 
     fn describe_table(&self, name: &str) -> Result<TableDefinition> {
-        let connection = self.database.connect()?;
+        let call = self.call()?;
         // DuckDB reads a table's entry when the query runs which it found when it prepared it. The transaction keeps that entry; without
         // one, another connection that replaces the table between the two frees it.
-        connection.run(c"BEGIN TRANSACTION")?;
-        catalog::describe(&connection, name)
+        let _transaction = Transaction::begin(call.connection())?;
+        catalog::describe(call.connection(), name)
     }
 
     fn list_tables(&self) -> Result<Vec<String>> {
-        catalog::table_names(&self.database.connect()?)
+        catalog::table_names(self.call()?.connection())
     }
 
     fn drop_table(&self, name: &str) -> Result<bool> {
-        let exists = catalog::exists(&self.database.connect()?, name)?;
+        let call = self.call()?;
+        let path = TablePath::find(call.connection(), name)?;
+        let exists = catalog::exists(call.connection(), &path)?;
         if exists {
-            self.command(&format!("DROP TABLE IF EXISTS {}", identifier(name)))?;
+            call.connection()
+                .run(&c_string(&format!("DROP TABLE IF EXISTS {}", path.to_sql()), "the table's name")?)?;
         }
         Ok(exists)
     }
 
     fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>> {
-        Ok(Box::new(EmbeddedIngest::begin(self.database.connect()?, table)?))
+        let own = self.database.connect()?;
+        match (self.call()?, &self.session) {
+            (Call::InSession(turn), Some(session)) => {
+                Ok(Box::new(SessionIngest::begin(session, turn.connection(), own, table)?))
+            }
+            _ => Ok(Box::new(EmbeddedIngest::begin(own, table)?)),
+        }
     }
 
-    /// Takes one statement that reads: `SELECT`, `EXPLAIN`, `PRAGMA` or `CALL`. Its snapshot lives as long as the
-    /// stream.
+    /// Takes one statement that returns rows: `SELECT`, `EXPLAIN`, `PRAGMA`, `CALL`, or one that changes rows and returns them. The
+    /// snapshot of a query lives as long as the stream.
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
-        Ok(Box::new(EmbeddedStream::start(self.database.connect()?, sql, options)?))
+        let begins_session = self.session.is_some() && self.begins_session(&sql::statements(sql));
+        let call = self.connections().call(begins_session, &options.cancel)?;
+        let stream = EmbeddedStream::start(call.connection().clone(), sql, options)?;
+        Ok(call.rows(stream))
     }
 
     /// Several statements are one transaction, so `BEGIN`, `COMMIT` and `ROLLBACK` are refused. A single statement runs
-    /// outside of a transaction where DuckDB requires that (`CHECKPOINT`). `SET SESSION` lasts for this call only.
+    /// outside of a transaction where DuckDB requires that (`CHECKPOINT`).
     fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
-        let connection = self.database.connect()?;
+        let written = sql::statements(sql);
+        if written.iter().any(sql::is_transaction) {
+            return Err(no_transaction());
+        }
+        if let (None, Some(first)) = (&self.session, written.first())
+            && written.iter().all(|statement| sql::is_session_only(statement, |setting| self.is_global(setting)))
+        {
+            return Err(no_session(&first.keyword));
+        }
+        let call = self.connections().call(self.begins_session(&written), cancel)?;
+        let connection = call.connection();
         let interrupted = connection.clone();
         let guard = cancel.on_cancel(move || interrupted.interrupt());
-        let statements = Statements::parse(&connection, &c_string(sql, "the command")?)?;
-        let together = statements.count() > 1;
-        if together {
-            connection.run(c"BEGIN TRANSACTION")?;
-        }
-        // After an error the transaction ends with the connection, which rolls it back.
+        let statements = Statements::parse(connection, &c_string(sql, "the command")?)?;
+        let transaction = (statements.count() > 1).then(|| Transaction::begin(connection)).transpose()?;
         let mut changed = 0;
         for index in 0..statements.count() {
             changed += interruptible(cancel, || {
                 let statement = statements.prepare(index)?;
+                // DuckDB puts the statements that it makes of one between those of a transaction; there is one here already.
+                if is_transaction(&statement) {
+                    return Ok(0);
+                }
                 check_parameter_count(0, statement.parameter_count())?;
                 run_command(&statement, cancel)
             })?;
         }
         // From here on the work is either published as a whole or not at all, which an interrupt must not disturb.
         drop(guard);
-        if together {
-            connection.run(c"COMMIT")?;
-        }
+        transaction.map_or(Ok(()), Transaction::commit)?;
         Ok(changed)
     }
 
     fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Statement>> {
         cancel.check()?;
-        Ok(Box::new(EmbeddedStatement::prepare(self.database.connect()?, sql)?))
+        let begins_session = self.session.is_some() && self.begins_session(&sql::statements(sql));
+        Ok(Box::new(EmbeddedStatement::prepare(self.connections(), sql, begins_session, cancel)?))
     }
 
     /// A database that had a fatal error refuses every statement from then on.
     fn check(&self) -> Result<()> {
-        self.command("SELECT 1")
+        self.database.connect()?.run(c"SELECT 1")
     }
 }
 
-/// Runs a statement to its end, and discards the rows that it returns.
+/// Runs a statement to its end, and returns the number of rows that it changed or, for `CREATE TABLE ... AS`, stored. Rows that the
+/// statement returns are discarded.
 fn run_command(statement: &Prepared, cancel: &CancelToken) -> Result<u64> {
     let kind = statement.kind();
-    if kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_TRANSACTION {
+    if is_transaction(statement) {
         return Err(no_transaction());
     }
-    let reads = kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT;
-    let pending = statement.start(reads)?;
+    let streams = kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT;
+    let pending = statement.start(streams)?;
     // A cancellation before the start has interrupted nothing.
     cancel.check()?;
     let mut result = pending.finish()?;
-    if reads {
-        while result.fetch()?.is_some() {}
-        return Ok(0);
+    let returns_changed = changes_rows(statement) && result.returns_rows();
+    if returns_changed || streams {
+        let mut rows = 0;
+        while let Some(chunk) = result.fetch()? {
+            rows += chunk.rows() as u64;
+        }
+        return Ok(if returns_changed { rows } else { 0 });
+    }
+    if kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_CREATE {
+        let Some(chunk) = result.fetch()? else { return Ok(0) };
+        // SAFETY: the only column of such a result is a BIGINT, the number of rows.
+        let counts = unsafe { Vector::of(&chunk, 0).values::<i64>() };
+        return Ok(counts.first().map_or(0, |count| count.unsigned_abs()));
     }
     Ok(result.rows_changed())
 }

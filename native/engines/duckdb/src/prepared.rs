@@ -1,30 +1,89 @@
-//! A prepared statement on a connection of its own.
+//! A prepared statement, on a connection of its own or on that of a session.
 
-use super::ffi::Connection;
-use super::interruptible;
-use super::run_command;
-use super::statement::Prepared;
-use super::stream::{EmbeddedStream, check_reads, the_only_statement};
+use std::sync::Arc;
+
+use super::ffi::{Connection, Database, c_string};
+use super::only_statement::{Facts, OnlyStatement};
+use super::session::{Session, Turn};
+use super::statement::{Pending, Prepared, Statements};
+use super::stream::{EmbeddedStream, described, reads};
+use super::transaction::Transaction;
 use super::vector::mapping;
-use boundary_bench_engine::table::{Column, SqlType, unique_names};
+use super::{interruptible, run_command};
+use boundary_bench_engine::table::{Column, SqlType};
 use boundary_bench_engine::{BatchStream, QueryOptions, Statement, Value, check_parameter_count, unusable_parameter};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
-/// A prepared statement with its connection. DuckDB plans it anew by itself when a table was changed or a value has
-/// another type.
+/// The connections that a statement may run on.
+pub(super) struct Connections {
+    pub(super) database: Arc<Database>,
+    pub(super) session: Option<Arc<Session>>,
+}
+
+/// A connection for one call.
+pub(super) enum Call {
+    /// A connection of the call's own.
+    Own(Connection),
+    /// The turn on the connection of the session.
+    InSession(Turn),
+}
+
+impl Call {
+    pub(super) fn connection(&self) -> &Connection {
+        match self {
+            Self::Own(connection) => connection,
+            Self::InSession(turn) => turn.connection(),
+        }
+    }
+
+    /// The rows of a query that the call has started.
+    pub(super) fn rows(self, stream: EmbeddedStream) -> Box<dyn BatchStream> {
+        match self {
+            Self::InSession(turn) if !stream.has_ended() => Box::new(turn.lend(stream)),
+            _ => Box::new(stream),
+        }
+    }
+}
+
+impl Connections {
+    /// The connection for a call: that of the session where there is one already, or the call begins it.
+    pub(super) fn call(&self, begins_session: bool, cancel: &CancelToken) -> Result<Call> {
+        match &self.session {
+            Some(session) if begins_session || session.exists() => session.turn(cancel).map(Call::InSession),
+            _ => self.database.connect().map(Call::Own),
+        }
+    }
+}
+
+/// A prepared statement with its connection. DuckDB plans it anew by itself when a table was changed or a value has another type.
 pub(super) struct EmbeddedStatement {
-    // The statement comes first, so that it is dropped before the connection.
-    statement: Prepared,
+    // The plan comes first, so that it is dropped before its connection.
+    planned: Option<Prepared>,
+    connection: Connection,
+    /// Whether the connection is that of a session.
+    is_in_session: bool,
+    connections: Connections,
+    sql: String,
+    facts: Facts,
     parameters: Vec<Option<SqlType>>,
     columns: Option<Vec<Column>>,
-    connection: Connection,
 }
 
 impl EmbeddedStatement {
     /// Prepares the only statement of `sql`.
-    pub(super) fn prepare(connection: Connection, sql: &str) -> Result<Self> {
-        let statement = the_only_statement(&connection, sql, "a prepared statement")?;
+    pub(super) fn prepare(
+        connections: Connections,
+        sql: &str,
+        begins_session: bool,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        let call = connections.call(begins_session, cancel)?;
+        let connection = call.connection().clone();
+        let only = OnlyStatement::parse(&connection, sql, "a prepared statement")?;
+        // Nothing is to be left of what is done to plan the statement.
+        let _transaction = only.transaction(&connection)?;
+        let statement = only.prepare(cancel)?;
         let parameters = (1..=statement.parameter_count())
             .map(|position| match statement.parameter_name(position) {
                 Some(name) if name == position.to_string() => {
@@ -37,30 +96,77 @@ impl EmbeddedStatement {
                 None => Err(unusable_parameter(position, "the statement leaves out this number")),
             })
             .collect::<Result<_>>()?;
-        let columns = columns(&statement);
-        Ok(Self { statement, parameters, columns, connection })
+        let columns = columns(&only.facts, &statement);
+        Ok(Self {
+            planned: (!only.facts.is_planned_anew).then_some(statement),
+            connection,
+            is_in_session: matches!(call, Call::InSession(_)),
+            connections,
+            sql: sql.to_owned(),
+            facts: only.facts,
+            parameters,
+            columns,
+        })
+    }
+
+    /// Takes the turn of the session, if it exists, and moves the statement to the connection of that.
+    fn call(&mut self, cancel: &CancelToken) -> Result<Call> {
+        let call = match self.connections.session.as_ref().filter(|session| session.exists()) {
+            Some(session) => Call::InSession(session.turn(cancel)?),
+            None if self.is_in_session => Call::Own(self.connections.database.connect()?),
+            None => return Ok(Call::Own(self.connection.clone())),
+        };
+        if !self.connection.is(call.connection()) {
+            self.planned = None;
+            self.connection = call.connection().clone();
+        }
+        self.is_in_session = matches!(call, Call::InSession(_));
+        Ok(call)
     }
 
     /// Binds all parameters and runs `work`. If that fails, the error names the first parameter that does not fit the
     /// statement's type, if there is one.
-    fn with<T>(&self, parameters: &[Value], work: impl FnOnce() -> Result<T>) -> Result<T> {
-        check_parameter_count(parameters.len(), self.parameters.len())?;
-        for (index, value) in parameters.iter().enumerate() {
-            self.statement.bind(index + 1, value)?;
-        }
-        work().map_err(|error| match error {
+    fn with<T>(
+        &mut self,
+        parameters: &[Value],
+        cancel: &CancelToken,
+        work: impl FnOnce(&Facts, &Prepared, Option<Transaction>) -> Result<T>,
+    ) -> Result<T> {
+        let (mut transaction, anew) = (None, if self.planned.is_some() { None } else { Some(self.parse()?) });
+        let statement = match &anew {
+            None => self.planned.as_ref(),
+            Some(only) => {
+                transaction = only.transaction(&self.connection)?;
+                Some(&*self.planned.insert(only.prepare(cancel)?))
+            }
+        };
+        let result = statement.map_or(Err(Error::Closed("the statement")), |statement| {
+            for (index, value) in parameters.iter().enumerate() {
+                statement.bind(index + 1, value)?;
+            }
+            work(&self.facts, statement, transaction)
+        });
+        let result = result.map_err(|error| match error {
             Error::Engine { .. } => self.misfit(parameters).unwrap_or(error),
             _ => error,
-        })
+        });
+        if self.facts.is_planned_anew {
+            self.planned = None;
+        }
+        result
+    }
+
+    fn parse(&self) -> Result<OnlyStatement> {
+        OnlyStatement::parse(&self.connection, &self.sql, "a prepared statement")
     }
 
     /// The error for the first parameter that DuckDB can't convert to its type in the statement.
     fn misfit(&self, parameters: &[Value]) -> Option<Error> {
         parameters.iter().zip(&self.parameters).enumerate().find_map(|(index, (value, expected))| {
-            let sql = format!("SELECT CAST($1 AS {})", (*expected)?.to_sql());
-            let cast = the_only_statement(&self.connection, &sql, "the conversion").ok()?;
+            let sql = c_string(&format!("SELECT CAST($1 AS {})", (*expected)?.to_sql()), "the conversion").ok()?;
+            let cast = Statements::parse(&self.connection, &sql).ok()?.prepare(0).ok()?;
             cast.bind(1, value).ok()?;
-            match cast.start(false).and_then(super::statement::Pending::finish) {
+            match cast.start(false).and_then(Pending::finish) {
                 Err(Error::Engine { message, .. }) => Some(unusable_parameter(index + 1, message)),
                 _ => None,
             }
@@ -68,19 +174,14 @@ impl EmbeddedStatement {
     }
 }
 
-/// The columns of a statement's rows, none for a command; `None` where a column's type depends on parameters, or has no
+/// The columns of a statement's rows, none for a command; `None` where a column's type depends on parameters or rows, or has no
 /// counterpart here.
-fn columns(statement: &Prepared) -> Option<Vec<Column>> {
-    if check_reads(statement).is_err() {
+fn columns(facts: &Facts, statement: &Prepared) -> Option<Vec<Column>> {
+    if !reads(statement) && !facts.returns_changed_rows {
         return Some(Vec::new());
     }
-    let described = statement.columns();
-    let names = unique_names(described.iter().map(|(name, _)| name.as_str()));
-    let columns = names
-        .into_iter()
-        .zip(&described)
-        .map(|(name, (_, logical))| Some(Column { name, sql_type: mapping(logical)?.sql_type, nullable: true }));
-    columns.collect::<Option<Vec<_>>>().filter(|columns| !columns.is_empty())
+    let (columns, _) = described(statement.columns()).ok()?;
+    (!columns.is_empty() && !facts.is_planned_anew).then_some(columns)
 }
 
 impl Statement for EmbeddedStatement {
@@ -97,14 +198,26 @@ impl Statement for EmbeddedStatement {
         parameters: &[Value],
         options: &QueryOptions,
     ) -> Result<Box<dyn BatchStream + 'statement>> {
-        let stream =
-            self.with(parameters, || EmbeddedStream::run(self.connection.clone(), &self.statement, options))?;
-        Ok(Box::new(stream))
+        check_parameter_count(parameters.len(), self.parameters.len())?;
+        let call = self.call(&options.cancel)?;
+        let connection = self.connection.clone();
+        let stream = self.with(parameters, &options.cancel, |facts, statement, transaction| {
+            EmbeddedStream::run(connection, facts, statement, transaction, options)
+        })?;
+        Ok(call.rows(stream))
     }
 
     fn execute(&mut self, parameters: &[Value], cancel: &CancelToken) -> Result<u64> {
+        check_parameter_count(parameters.len(), self.parameters.len())?;
+        let _call = self.call(cancel)?;
         let interrupted = self.connection.clone();
-        let _guard = cancel.on_cancel(move || interrupted.interrupt());
-        self.with(parameters, || interruptible(cancel, || run_command(&self.statement, cancel)))
+        let guard = cancel.on_cancel(move || interrupted.interrupt());
+        self.with(parameters, cancel, |_, statement, transaction| {
+            let changed = interruptible(cancel, || run_command(statement, cancel))?;
+            // From here on the work is either published as a whole or not at all, which an interrupt must not disturb.
+            drop(guard);
+            transaction.map_or(Ok(()), Transaction::commit)?;
+            Ok(changed)
+        })
     }
 }

@@ -47,7 +47,7 @@ impl Statements {
         self.count
     }
 
-    /// Prepares the statement `index`, which must be less than the count.
+    /// Prepares the statement `index`, which must be less than the count. DuckDB takes the statement: a second call fails.
     pub(super) fn prepare(&self, index: u64) -> Result<Prepared> {
         let mut raw = ptr::null_mut();
         // SAFETY: connection and statements live; `raw` receives an object that we own, also after a failure.
@@ -242,20 +242,24 @@ impl QueryResult {
         engine_error(self.error_text().unwrap_or_else(|| "the statement failed".to_owned()))
     }
 
-    pub(super) fn column_count(&mut self) -> u64 {
-        // SAFETY: the result lives.
-        unsafe { duckdb::duckdb_column_count(&raw mut self.raw) }
+    /// The name and type of each column.
+    pub(super) fn columns(&mut self) -> Vec<(String, LogicalType)> {
+        // SAFETY: the result lives and owns the names; the types are ours.
+        unsafe {
+            (0..duckdb::duckdb_column_count(&raw mut self.raw))
+                .map(|index| {
+                    let name = borrowed_text(duckdb::duckdb_column_name(&raw mut self.raw, index), "");
+                    (name, LogicalType(duckdb::duckdb_column_logical_type(&raw mut self.raw, index)))
+                })
+                .collect()
+        }
     }
 
-    /// The name and type of the column `index`, which must be less than the count.
-    pub(super) fn column(&mut self, index: u64) -> (String, LogicalType) {
-        // SAFETY: the result lives and owns the name; the type is ours.
-        unsafe {
-            (
-                borrowed_text(duckdb::duckdb_column_name(&raw mut self.raw, index), ""),
-                LogicalType(duckdb::duckdb_column_logical_type(&raw mut self.raw, index)),
-            )
-        }
+    /// Whether the statement returned rows, and not only their number.
+    pub(super) fn returns_rows(&self) -> bool {
+        // SAFETY: the result lives; the structure is passed by value, as the C API wants it.
+        let returned = unsafe { duckdb::duckdb_result_return_type(self.raw) };
+        returned == duckdb::duckdb_result_type_DUCKDB_RESULT_TYPE_QUERY_RESULT
     }
 
     pub(super) fn rows_changed(&mut self) -> u64 {

@@ -1,5 +1,6 @@
 //! A running query as a stream of Arrow batches.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
@@ -7,8 +8,10 @@ use arrow_schema::SchemaRef;
 use libduckdb_sys as duckdb;
 
 use super::column_builder::{ColumnBuilder, Misfit};
-use super::ffi::{Connection, DataChunk, c_string};
+use super::ffi::{Connection, DataChunk, LogicalType, c_string};
+use super::only_statement::{Facts, OnlyStatement, changes_rows};
 use super::statement::{Prepared, QueryResult, Statements};
+use super::transaction::Transaction;
 use super::vector::{Mapping, Vector, mapping, type_name};
 use super::{engine_error, interruptible};
 use boundary_bench_engine::table::{Column, arrow_schema_of, unique_names};
@@ -22,9 +25,15 @@ const MAX_ROWS_AHEAD: usize = 1 << 20;
 
 /// The rows of a query, fetched on demand. The query and its snapshot end with the stream, drained or not.
 pub(super) struct EmbeddedStream {
-    // The result comes first, so that it is dropped before the connection.
+    // The result comes first, so that it is dropped before the transaction and the connection.
     running: Option<QueryResult>,
+    /// The transaction that the query runs in, unless it is one of its own.
+    transaction: Option<Transaction>,
     chunk: Option<PartlyRead>,
+    /// Batches that were read ahead of the reader.
+    gathered: VecDeque<RecordBatch>,
+    /// The error behind the gathered batches.
+    failed: Option<Error>,
     columns: Vec<Column>,
     mappings: Vec<Mapping>,
     schema: SchemaRef,
@@ -33,7 +42,8 @@ pub(super) struct EmbeddedStream {
     expected_rows: usize,
     rows_before: u64,
     cancel: CancelToken,
-    _guard: CancelGuard,
+    /// The hook that interrupts the query, while it runs: later, another statement may run on the connection.
+    guard: Option<CancelGuard>,
     connection: Connection,
 }
 
@@ -44,29 +54,71 @@ struct PartlyRead {
 }
 
 impl EmbeddedStream {
-    /// Starts the only statement of `sql`, which must return rows and change nothing.
+    /// Starts the only statement of `sql`, which must return rows.
     pub(super) fn start(connection: Connection, sql: &str, options: &QueryOptions) -> Result<Self> {
-        let statement = the_only_statement(&connection, sql, "a query")?;
+        let only = OnlyStatement::parse(&connection, sql, "a query")?;
+        let transaction = only.transaction(&connection)?;
+        let statement = only.prepare(&options.cancel)?;
         check_parameter_count(0, statement.parameter_count())?;
-        Self::run(connection, &statement, options)
+        Self::run(connection, &only.facts, &statement, transaction, options)
     }
 
     /// Starts a prepared statement with its bound parameters, as [`EmbeddedStream::start`] does.
-    pub(super) fn run(connection: Connection, statement: &Prepared, options: &QueryOptions) -> Result<Self> {
-        check_reads(statement)?;
+    pub(super) fn run(
+        connection: Connection,
+        facts: &Facts,
+        statement: &Prepared,
+        transaction: Option<Transaction>,
+        options: &QueryOptions,
+    ) -> Result<Self> {
+        if reads(statement) {
+            facts.check_only_reads(&connection)?;
+            return Self::run_reading(connection, statement, true, transaction, options);
+        }
+        let returns = changes_rows(statement) && facts.returns_changed_rows;
+        if !returns && statement.kind() != duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_EXECUTE {
+            return Err(not_a_query());
+        }
+        // Rows that are changed are read before the change is published, so that no change is published whose rows can't be read.
+        let transaction = transaction.map_or_else(|| Transaction::begin(&connection), Ok)?;
+        let mut stream = Self::run_reading(connection, statement, false, Some(transaction), options)?;
+        while stream.gather_batch() {}
+        stream.failed.take().map_or(Ok(stream), Err)
+    }
+
+    /// Starts a query of the engine's own, whose text is right.
+    pub(super) fn internal(connection: &Connection, sql: &str) -> Result<Self> {
+        let statement = Statements::parse(connection, &c_string(sql, "a query")?)?.prepare(0)?;
+        Self::run_reading(connection.clone(), &statement, true, None, &QueryOptions::default())
+    }
+
+    /// Starts a statement that returns rows, whose result is either `streaming` or made before the first row is read.
+    pub(super) fn run_reading(
+        connection: Connection,
+        statement: &Prepared,
+        streaming: bool,
+        transaction: Option<Transaction>,
+        options: &QueryOptions,
+    ) -> Result<Self> {
         let cancel = options.cancel.clone();
         let interrupted = connection.clone();
         let guard = cancel.on_cancel(move || interrupted.interrupt());
         let mut result = interruptible(&cancel, || {
-            let pending = statement.start(true)?;
+            let pending = statement.start(streaming)?;
             // A cancellation before the start has interrupted nothing.
             cancel.check()?;
             pending.finish()
         })?;
-        let (columns, mappings) = result_columns(&mut result)?;
+        if !streaming && !result.returns_rows() {
+            return Err(not_a_query());
+        }
+        let (columns, mappings) = described(result.columns())?;
         Ok(Self {
             running: Some(result),
+            transaction,
             chunk: None,
+            gathered: VecDeque::new(),
+            failed: None,
             schema: arrow_schema_of(&columns),
             batch_rows: options.rows_per_batch(&columns),
             columns,
@@ -74,14 +126,30 @@ impl EmbeddedStream {
             expected_rows: 0,
             rows_before: 0,
             cancel,
-            _guard: guard,
+            guard: Some(guard),
             connection,
         })
     }
 
-    /// The type and layout of each column.
-    pub(super) fn mappings(&self) -> &[Mapping] {
-        &self.mappings
+    /// Whether the query has ended, so that its connection is not needed any more.
+    pub(super) fn has_ended(&self) -> bool {
+        self.running.is_none() && self.chunk.is_none()
+    }
+
+    /// Reads a batch ahead of the reader; false at the end.
+    pub(super) fn gather_batch(&mut self) -> bool {
+        match self.fill_batch() {
+            Ok(Some(batch)) => {
+                self.gathered.push_back(batch);
+                true
+            }
+            Ok(None) => false,
+            Err(error) => {
+                self.end();
+                self.failed = Some(error);
+                false
+            }
+        }
     }
 
     /// The next rows to read; `None` at the end of the result.
@@ -94,7 +162,11 @@ impl EmbeddedStream {
                 // DuckDB may return an empty chunk in the middle of a result.
                 Some(chunk) if chunk.rows() == 0 => {}
                 Some(chunk) => return Ok(Some(PartlyRead { rows: 0..chunk.rows(), chunk })),
-                None => self.running = None,
+                None => {
+                    self.running = None;
+                    self.guard = None;
+                    self.transaction.take().map_or(Ok(()), Transaction::commit)?;
+                }
             }
         }
         Ok(None)
@@ -108,7 +180,7 @@ impl EmbeddedStream {
             let Some(PartlyRead { chunk, mut rows }) = self.next_chunk()? else { break };
             if filled == 0 {
                 let ahead = self.expected_rows.max(rows.len()).min(self.batch_rows).min(MAX_ROWS_AHEAD);
-                builders = self.mappings.iter().map(|mapping| ColumnBuilder::new(*mapping, ahead)).collect();
+                builders = self.mappings.iter().map(|mapping| ColumnBuilder::new(mapping.clone(), ahead)).collect();
             }
             let wanted = rows.start..rows.end.min(rows.start + (self.batch_rows - filled));
             let taken = builders
@@ -157,6 +229,8 @@ impl EmbeddedStream {
             self.connection.interrupt();
             drop(result);
         }
+        self.guard = None;
+        self.transaction = None;
     }
 }
 
@@ -170,6 +244,12 @@ impl BatchStream for EmbeddedStream {
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        if let Some(batch) = self.gathered.pop_front() {
+            return Ok(Some(batch));
+        }
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         let batch = self.fill_batch();
         if batch.is_err() {
             self.end();
@@ -184,31 +264,19 @@ impl Drop for EmbeddedStream {
     }
 }
 
-/// Prepares the statement of a text that must hold exactly one; `what` names it in the error.
-pub(super) fn the_only_statement(connection: &Connection, sql: &str, what: &str) -> Result<Prepared> {
-    let statements = Statements::parse(connection, &c_string(sql, what)?)?;
-    if statements.count() != 1 {
-        return Err(Error::InvalidArgument(format!(
-            "{what} is exactly one statement, here are {}",
-            statements.count()
-        )));
-    }
-    statements.prepare(0)
-}
-
-pub(super) fn check_reads(statement: &Prepared) -> Result<()> {
-    match statement.kind() {
+/// Whether the statement returns rows and changes nothing, but for what an `EXPLAIN ANALYZE` runs.
+pub(super) fn reads(statement: &Prepared) -> bool {
+    matches!(
+        statement.kind(),
         duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT
-        | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_EXPLAIN
-        | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_PRAGMA
-        | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_CALL => Ok(()),
-        _ => Err(not_a_query()),
-    }
+            | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_EXPLAIN
+            | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_PRAGMA
+            | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_CALL
+    )
 }
 
 /// The columns of a result, with unique names, and their types and layouts.
-fn result_columns(result: &mut QueryResult) -> Result<(Vec<Column>, Vec<Mapping>)> {
-    let described: Vec<_> = (0..result.column_count()).map(|index| result.column(index)).collect();
+pub(super) fn described(described: Vec<(String, LogicalType)>) -> Result<(Vec<Column>, Vec<Mapping>)> {
     let names = unique_names(described.iter().map(|(name, _)| name.as_str()));
     let mut columns = Vec::with_capacity(described.len());
     let mut mappings = Vec::with_capacity(described.len());

@@ -1,10 +1,11 @@
 //! The memory layout of DuckDB's columns: the mapping of their types to ours, and safe views of vectors.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use libduckdb_sys as duckdb;
 
-use super::ffi::{DataChunk, LogicalType};
+use super::ffi::{DataChunk, LogicalType, borrowed_text};
 use boundary_bench_engine::table::SqlType;
 
 /// The number of rows of a vector, fixed when libduckdb is built.
@@ -24,6 +25,8 @@ pub(super) enum Layout {
     UInt64,
     /// 128-bit integers, which may have more than 38 digits.
     HugeInt,
+    /// Unsigned 128-bit integers.
+    UHugeInt,
     Decimal16,
     Decimal32,
     Decimal64,
@@ -31,102 +34,160 @@ pub(super) enum Layout {
     Seconds,
     /// Milliseconds since 1970-01-01.
     Millis,
+    /// Nanoseconds since 1970-01-01.
+    Nanos,
     /// [`StringValue`]s.
     Strings,
+    /// 128-bit integers whose highest bit is flipped.
+    Uuid,
+    /// Microseconds since midnight.
+    Time,
+    /// Nanoseconds since midnight.
+    TimeNanos,
+    /// Microseconds since midnight and an offset, packed in 64 bits.
+    TimeZoned,
+    /// [`IntervalValue`](super::text::IntervalValue)s.
+    Interval,
+    /// Positions in the dictionary of the type, of 8 bits.
+    Enum8,
+    /// Positions of 16 bits.
+    Enum16,
+    /// Positions of 32 bits.
+    Enum32,
+    /// Values that are inserted as text, which DuckDB converts, and not read.
+    Converted,
 }
 
 /// The mapping of a DuckDB column to one of our types.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Mapping {
     pub(super) sql_type: SqlType,
     pub(super) layout: Layout,
-    /// Whether the column has the very type that [`SqlType::to_sql`] creates.
-    pub(super) exact: bool,
+    /// DuckDB's number of the column's type.
+    id: duckdb::duckdb_type,
+    /// The values of an `ENUM`.
+    pub(super) dictionary: Option<Arc<[String]>>,
+}
+
+impl Mapping {
+    /// Whether values of the column cross as texts, though DuckDB keeps them in another form.
+    pub(super) fn is_text_form(&self) -> bool {
+        self.sql_type == SqlType::Text && self.layout != Layout::Strings
+    }
+
+    /// The type of the vectors that are appended to the column: its own, or `VARCHAR`, which DuckDB converts.
+    pub(super) fn appended_type(&self) -> LogicalType {
+        let id = match self.sql_type {
+            SqlType::Decimal { precision, scale } if self.id == duckdb::DUCKDB_TYPE_DUCKDB_TYPE_DECIMAL => {
+                // SAFETY: takes numbers only; they are those of a column's type.
+                return LogicalType(unsafe { duckdb::duckdb_create_decimal_type(precision, scale) });
+            }
+            SqlType::Text => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR,
+            _ => self.id,
+        };
+        // SAFETY: takes a number only.
+        LogicalType(unsafe { duckdb::duckdb_create_logical_type(id) })
+    }
+}
+
+fn type_id(logical: &LogicalType) -> duckdb::duckdb_type {
+    // SAFETY: the type lives.
+    unsafe { duckdb::duckdb_get_type_id(logical.0) }
+}
+
+/// The mapping of a column to insert to: a type without counterpart takes texts, which DuckDB converts.
+pub(super) fn stored_mapping(logical: &LogicalType) -> Mapping {
+    mapping(logical).unwrap_or_else(|| Mapping {
+        sql_type: SqlType::Text,
+        layout: Layout::Converted,
+        id: type_id(logical),
+        dictionary: None,
+    })
 }
 
 /// The mapping of a DuckDB type; `None` if it has no counterpart.
 pub(super) fn mapping(logical: &LogicalType) -> Option<Mapping> {
-    // SAFETY: the type lives.
-    let id = unsafe { duckdb::duckdb_get_type_id(logical.0) };
-    let exact = |sql_type, layout| Some(Mapping { sql_type, layout, exact: true });
-    let widened = |sql_type, layout| Some(Mapping { sql_type, layout, exact: false });
+    let id = type_id(logical);
     let whole = |precision| SqlType::Decimal { precision, scale: 0 };
-    match id {
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BOOLEAN => exact(SqlType::Bool, Layout::Bool),
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_SMALLINT => exact(SqlType::SmallInt, Layout::Same),
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_INTEGER => exact(SqlType::Int, Layout::Same),
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BIGINT => exact(SqlType::BigInt, Layout::Same),
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_FLOAT => exact(SqlType::Real, Layout::Same),
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_DOUBLE => exact(SqlType::Double, Layout::Same),
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR => exact(SqlType::Text, Layout::Strings),
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BLOB => exact(SqlType::Bytes, Layout::Strings),
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_DATE => exact(SqlType::Date, Layout::Same),
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP => exact(SqlType::Timestamp, Layout::Same),
+    let (sql_type, layout) = match id {
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BOOLEAN => (SqlType::Bool, Layout::Bool),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_SMALLINT => (SqlType::SmallInt, Layout::Same),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_INTEGER => (SqlType::Int, Layout::Same),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BIGINT => (SqlType::BigInt, Layout::Same),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_FLOAT => (SqlType::Real, Layout::Same),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_DOUBLE => (SqlType::Double, Layout::Same),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR => (SqlType::Text, Layout::Strings),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BLOB => (SqlType::Bytes, Layout::Strings),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_DATE => (SqlType::Date, Layout::Same),
         duckdb::DUCKDB_TYPE_DUCKDB_TYPE_DECIMAL => {
             // SAFETY: the type lives and is a decimal.
             let (precision, scale) =
                 unsafe { (duckdb::duckdb_decimal_width(logical.0), duckdb::duckdb_decimal_scale(logical.0)) };
-            exact(SqlType::Decimal { precision, scale }, decimal_layout(precision))
+            (SqlType::Decimal { precision, scale }, decimal_layout(precision))
         }
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TINYINT => widened(SqlType::SmallInt, Layout::Int8),
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_UTINYINT => widened(SqlType::SmallInt, Layout::UInt8),
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_USMALLINT => widened(SqlType::Int, Layout::UInt16),
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_UINTEGER => widened(SqlType::BigInt, Layout::UInt32),
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_UBIGINT => widened(whole(20), Layout::UInt64),
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_HUGEINT => widened(whole(38), Layout::HugeInt),
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_S => widened(SqlType::Timestamp, Layout::Seconds),
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_MS => widened(SqlType::Timestamp, Layout::Millis),
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_TZ => widened(SqlType::Timestamp, Layout::Same),
-        _ => None,
-    }
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TINYINT => (SqlType::SmallInt, Layout::Int8),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_UTINYINT => (SqlType::SmallInt, Layout::UInt8),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_USMALLINT => (SqlType::Int, Layout::UInt16),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_UINTEGER => (SqlType::BigInt, Layout::UInt32),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_UBIGINT => (whole(20), Layout::UInt64),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_HUGEINT => (whole(38), Layout::HugeInt),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_UHUGEINT => (whole(38), Layout::UHugeInt),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_S => (SqlType::Timestamp, Layout::Seconds),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_MS => (SqlType::Timestamp, Layout::Millis),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_NS => (SqlType::Timestamp, Layout::Nanos),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP | duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_TZ => {
+            (SqlType::Timestamp, Layout::Same)
+        }
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_UUID => (SqlType::Text, Layout::Uuid),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIME => (SqlType::Text, Layout::Time),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIME_NS => (SqlType::Text, Layout::TimeNanos),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIME_TZ => (SqlType::Text, Layout::TimeZoned),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_INTERVAL => (SqlType::Text, Layout::Interval),
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_ENUM => {
+            let (layout, dictionary) = enumeration(logical);
+            return Some(Mapping { sql_type: SqlType::Text, layout, id, dictionary: Some(dictionary) });
+        }
+        _ => return None,
+    };
+    Some(Mapping { sql_type, layout, id, dictionary: None })
+}
+
+/// The form and the values of an `ENUM`.
+fn enumeration(logical: &LogicalType) -> (Layout, Arc<[String]>) {
+    // SAFETY: the type lives and is an enum; each value was allocated for us, and is freed once, after it was copied.
+    let (internal, values) = unsafe {
+        let size = duckdb::duckdb_enum_dictionary_size(logical.0);
+        let value = |index: u32| {
+            let raw = duckdb::duckdb_enum_dictionary_value(logical.0, index.into());
+            let copy = borrowed_text(raw, "");
+            duckdb::duckdb_free(raw.cast());
+            copy
+        };
+        (duckdb::duckdb_enum_internal_type(logical.0), (0..size).map(value).collect())
+    };
+    let layout = match internal {
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_UTINYINT => Layout::Enum8,
+        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_USMALLINT => Layout::Enum16,
+        _ => Layout::Enum32,
+    };
+    (layout, values)
 }
 
 /// The name of a type that [`mapping`] does not know.
 pub(super) fn type_name(logical: &LogicalType) -> &'static str {
-    // SAFETY: the type lives.
-    match unsafe { duckdb::duckdb_get_type_id(logical.0) } {
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIME => "TIME",
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIME_TZ => "TIME WITH TIME ZONE",
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIME_NS => "TIME_NS",
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_INTERVAL => "INTERVAL",
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_NS => "TIMESTAMP_NS",
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_ENUM => "ENUM",
+    match type_id(logical) {
         duckdb::DUCKDB_TYPE_DUCKDB_TYPE_LIST => "LIST",
         duckdb::DUCKDB_TYPE_DUCKDB_TYPE_STRUCT => "STRUCT",
         duckdb::DUCKDB_TYPE_DUCKDB_TYPE_MAP => "MAP",
         duckdb::DUCKDB_TYPE_DUCKDB_TYPE_ARRAY => "ARRAY",
         duckdb::DUCKDB_TYPE_DUCKDB_TYPE_UNION => "UNION",
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_UUID => "UUID",
         duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BIT => "BIT",
-        duckdb::DUCKDB_TYPE_DUCKDB_TYPE_UHUGEINT => "UHUGEINT",
         duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BIGNUM => "BIGNUM",
         duckdb::DUCKDB_TYPE_DUCKDB_TYPE_GEOMETRY => "GEOMETRY",
         duckdb::DUCKDB_TYPE_DUCKDB_TYPE_VARIANT => "VARIANT",
         duckdb::DUCKDB_TYPE_DUCKDB_TYPE_SQLNULL => "NULL",
         _ => "of DuckDB's own",
     }
-}
-
-/// The DuckDB type for one of our types.
-pub(super) fn logical_type(sql_type: SqlType) -> LogicalType {
-    let id = match sql_type {
-        SqlType::Bool => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BOOLEAN,
-        SqlType::SmallInt => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_SMALLINT,
-        SqlType::Int => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_INTEGER,
-        SqlType::BigInt => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BIGINT,
-        SqlType::Real => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_FLOAT,
-        SqlType::Double => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_DOUBLE,
-        SqlType::Decimal { precision, scale } => {
-            // SAFETY: takes numbers only; precision and scale were checked with the table.
-            return LogicalType(unsafe { duckdb::duckdb_create_decimal_type(precision, scale) });
-        }
-        SqlType::Text => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR,
-        SqlType::Bytes => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BLOB,
-        SqlType::Date => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_DATE,
-        SqlType::Timestamp => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP,
-    };
-    // SAFETY: takes a number only.
-    LogicalType(unsafe { duckdb::duckdb_create_logical_type(id) })
 }
 
 /// The layout of a decimal, which DuckDB keeps in the smallest integer that holds its digits.

@@ -1,5 +1,6 @@
 //! Writes rows of an Arrow array into a vector of a DuckDB chunk.
 
+use std::ffi::c_void;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
@@ -12,19 +13,19 @@ use arrow_buffer::NullBuffer;
 use libduckdb_sys as duckdb;
 
 use super::column_builder::Misfit;
-use super::vector::{Layout, StringValue, VECTOR_ROWS, decimal_layout};
+use super::vector::{Layout, Mapping, StringValue, VECTOR_ROWS, decimal_layout};
 use boundary_bench_engine::table::SqlType;
 
-/// Fills `vector`, whose type is `sql_type`, with `rows` of `array`, which has the Arrow type of that. Long strings are
-/// not copied: the array must live for as long as the vector is read. Returns the number of bytes of text that the
+/// Fills `vector`, a column of which is appended as `mapping` says, with `rows` of `array`, which has the Arrow type of the mapping. Long
+/// strings are not copied: the array must live for as long as the vector is read. Returns the number of bytes of text that the
 /// vector refers to.
 ///
 /// # Safety
-/// `vector` belongs to a live chunk, has the type `sql_type`, and was reset since it was last filled. `rows` are at
+/// `vector` belongs to a live chunk, has the type [`Mapping::appended_type`], and was reset since it was last filled. `rows` are at
 /// most [`VECTOR_ROWS`] rows of the array.
 pub(super) unsafe fn fill(
     vector: duckdb::duckdb_vector,
-    sql_type: SqlType,
+    mapping: &Mapping,
     array: &ArrayRef,
     rows: Range<usize>,
 ) -> Result<usize, Misfit> {
@@ -39,7 +40,8 @@ pub(super) unsafe fn fill(
     let is_valid = |row: usize| nulls.is_none_or(|nulls| nulls.is_valid(row));
     // SAFETY: each arm writes at most `rows.len()` values of the vector's own type.
     unsafe {
-        match sql_type {
+        match mapping.sql_type {
+            _ if is_narrowed(mapping.layout) => fill_narrowed(data, mapping.layout, array, rows, is_valid)?,
             SqlType::Bool => {
                 let bits = array.as_boolean().values().slice(rows.start, rows.len());
                 for (index, bit) in bits.iter().enumerate() {
@@ -74,6 +76,83 @@ pub(super) unsafe fn fill(
         }
     }
     Ok(0)
+}
+
+/// Whether values of the layout are narrower than the Arrow values that they come from, so that some may not fit.
+fn is_narrowed(layout: Layout) -> bool {
+    matches!(
+        layout,
+        Layout::Int8
+            | Layout::UInt8
+            | Layout::UInt16
+            | Layout::UInt32
+            | Layout::UInt64
+            | Layout::HugeInt
+            | Layout::UHugeInt
+            | Layout::Seconds
+            | Layout::Millis
+            | Layout::Nanos
+    )
+}
+
+/// # Safety
+/// The conditions of [`fill`]; `data` is the memory of the vector, whose layout [`is_narrowed`].
+unsafe fn fill_narrowed(
+    data: *mut c_void,
+    layout: Layout,
+    array: &ArrayRef,
+    rows: Range<usize>,
+    is_valid: impl Fn(usize) -> bool,
+) -> Result<(), Misfit> {
+    let out = "the integer does not fit the type of the column";
+    let coarse = "the timestamp does not fit the unit of the column without losing digits";
+    // SAFETY: each arm writes `rows.len()` values of the vector's own type.
+    unsafe {
+        match layout {
+            Layout::Int8 => put::<Int16Type, i8>(data, array, rows, is_valid, |v| v.try_into().ok(), out),
+            Layout::UInt8 => put::<Int16Type, u8>(data, array, rows, is_valid, |v| v.try_into().ok(), out),
+            Layout::UInt16 => put::<Int32Type, u16>(data, array, rows, is_valid, |v| v.try_into().ok(), out),
+            Layout::UInt32 => put::<Int64Type, u32>(data, array, rows, is_valid, |v| v.try_into().ok(), out),
+            Layout::UInt64 => put::<Decimal128Type, u64>(data, array, rows, is_valid, |v| v.try_into().ok(), out),
+            Layout::HugeInt => put::<Decimal128Type, i128>(data, array, rows, is_valid, Some, out),
+            Layout::UHugeInt => put::<Decimal128Type, u128>(data, array, rows, is_valid, |v| v.try_into().ok(), out),
+            Layout::Seconds | Layout::Millis => {
+                let unit = if layout == Layout::Seconds { 1_000_000 } else { 1000 };
+                let fits = |micros: i64| (micros % unit == 0).then_some(micros / unit);
+                put::<TimestampMicrosecondType, i64>(data, array, rows, is_valid, kept_infinity(fits), coarse)
+            }
+            _ => {
+                let fits = |micros: i64| micros.checked_mul(1000);
+                put::<TimestampMicrosecondType, i64>(data, array, rows, is_valid, kept_infinity(fits), coarse)
+            }
+        }
+    }
+}
+
+/// A conversion of timestamps that keeps the two values which mean infinity.
+fn kept_infinity(convert: impl Fn(i64) -> Option<i64>) -> impl Fn(i64) -> Option<i64> {
+    move |value| if value == i64::MAX || value == -i64::MAX { Some(value) } else { convert(value) }
+}
+
+/// Writes converted values; what is behind a null is written as zero.
+///
+/// # Safety
+/// `data` has room for `rows` values of `T`.
+unsafe fn put<S: ArrowPrimitiveType, T: Default>(
+    data: *mut c_void,
+    array: &ArrayRef,
+    rows: Range<usize>,
+    is_valid: impl Fn(usize) -> bool,
+    convert: impl Fn(S::Native) -> Option<T>,
+    problem: &'static str,
+) -> Result<(), Misfit> {
+    let values = array.as_primitive::<S>().values();
+    for (index, row) in rows.enumerate() {
+        let value = if is_valid(row) { convert(values[row]).ok_or((row, problem))? } else { T::default() };
+        // SAFETY: the caller's promise.
+        unsafe { data.cast::<T>().add(index).write(value) };
+    }
+    Ok(())
 }
 
 /// # Safety

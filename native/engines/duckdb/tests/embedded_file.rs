@@ -77,6 +77,36 @@ fn two_opens_in_memory_are_two_databases() {
 }
 
 #[test]
+fn names_in_memory_make_no_files_and_are_shared_in_this_process() {
+    let first = EmbeddedEngine::open(":memory:").unwrap();
+    first.create_table(&table(), CreateMode::Create).unwrap();
+    assert!(EmbeddedEngine::open(":memory:").unwrap().list_tables().unwrap().is_empty());
+    let named = EmbeddedEngine::open(":memory:shared").unwrap();
+    named.create_table(&table(), CreateMode::Create).unwrap();
+    assert_eq!(EmbeddedEngine::open(":memory:shared").unwrap().list_tables().unwrap(), ["t"]);
+    assert!(EmbeddedEngine::open(":memory:other").unwrap().list_tables().unwrap().is_empty());
+    for name in [":memory:", ":memory:shared", ":memory:other"] {
+        assert!(!Path::new(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_uri_gives_settings() {
+    let folder = Folder::new("settings");
+    let file = path(&folder.file("rows.duckdb"));
+    let open = |uri: &str| (boundary_bench_duckdb::EMBEDDED.open)(uri);
+    open(&format!("embedded:{file}")).unwrap().create_table(&table(), CreateMode::Create).unwrap();
+    let read_only = open(&format!("embedded:{file}?access_mode=read_only")).unwrap();
+    assert_eq!(read_only.list_tables().unwrap(), ["t"]);
+    let error = read_only.execute("INSERT INTO t VALUES (1)", &CancelToken::default()).unwrap_err();
+    assert!(error.to_string().contains("read-only"), "{error}");
+    for uri in ["embedded:?nonsense=1", "embedded:?threads=many"] {
+        let error = open(uri).err().unwrap();
+        assert!(["nonsense", "threads"].iter().any(|name| error.to_string().contains(name)), "{error}");
+    }
+}
+
+#[test]
 fn an_insert_and_a_query_keep_their_database_open() {
     let folder = Folder::new("open");
     let engine = EmbeddedEngine::open(&path(&folder.file("rows.duckdb"))).unwrap();

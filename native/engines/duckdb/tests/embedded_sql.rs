@@ -286,17 +286,6 @@ fn an_insert_that_breaks_a_constraint_publishes_nothing() {
 }
 
 #[test]
-fn a_column_that_is_read_widened_takes_no_inserts() {
-    let engine = engine();
-    execute(&engine, "CREATE TABLE t (x TINYINT)").unwrap();
-    let table = engine.describe_table("t").unwrap();
-    assert_eq!(table, one_column(SqlType::SmallInt, true));
-    let error = engine.ingest(&table).err().unwrap();
-    assert_eq!(error.code(), "BB_UNSUPPORTED");
-    assert!(error.to_string().contains("declare it SMALLINT"), "{error}");
-}
-
-#[test]
 fn texts_of_a_mebibyte_go_in_and_come_out() {
     let engine = engine();
     execute(&engine, "CREATE TABLE t (x VARCHAR)").unwrap();

@@ -328,7 +328,7 @@ impl Engine for FlightEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sql: self.descriptor.sql, ordered: self.ordered, all_floats: true }
+        Capabilities { sql: self.descriptor.sql, ordered: self.ordered, all_floats: true, some_columns: false }
     }
 
     fn address(&self) -> Option<String> {

@@ -176,7 +176,7 @@ impl Engine for HyperEngine {
 
     fn capabilities(&self) -> Capabilities {
         // The server stores the batches of one insert in parallel.
-        Capabilities { sql: HYPER.sql, ordered: false, all_floats: true }
+        Capabilities { sql: HYPER.sql, ordered: false, all_floats: true, some_columns: false }
     }
 
     /// The server's commands on tables are not transactional: a table to be replaced is gone for a moment, and stays
@@ -230,7 +230,8 @@ impl Engine for HyperEngine {
     }
 
     /// Several statements are one transaction, so `BEGIN`, `COMMIT` and `ROLLBACK` are refused, and so are those that
-    /// the server can't undo, such as `CREATE TABLE`, unless they come alone. `SET` lasts for this call only.
+    /// the server can't undo, such as `CREATE TABLE`, unless they come alone. `SET` lasts for this call only, and is
+    /// refused alone.
     fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
         without_nul(sql)?;
         let statements = Hyperd::command(sql)?;

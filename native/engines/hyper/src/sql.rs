@@ -1,7 +1,7 @@
 //! The SQL of hyperd, which takes one statement at a time.
 
 use boundary_bench_engine::dialect::Dialect;
-use boundary_bench_engine::sql_text::{self, Statement, Token, TokenKind, is_word, line, quoted, word};
+use boundary_bench_engine::sql_text::{self, Statement, Token};
 use boundary_bench_engine::table::SqlType;
 
 /// The SQL of hyperd.
@@ -40,6 +40,11 @@ impl Dialect for Hyperd {
         Self::is_query(statement) || matches!(statement.keyword.as_str(), "INSERT" | "UPDATE" | "DELETE" | "COPY")
     }
 
+    fn is_session_only(statement: &Statement<'_>) -> bool {
+        matches!(statement.keyword.as_str(), "SET" | "RESET" | "ATTACH" | "DETACH")
+            || (statement.keyword == "CREATE" && matches!(statement.second.as_str(), "TEMP" | "TEMPORARY" | "LOCAL"))
+    }
+
     fn keeps_session(statement: &Statement<'_>) -> bool {
         let temporary = matches!(statement.second.as_str(), "TEMP" | "TEMPORARY" | "LOCAL" | "GLOBAL");
         Self::is_undoable(statement)
@@ -48,59 +53,15 @@ impl Dialect for Hyperd {
     }
 
     fn first_token(text: &str) -> Token {
-        let mut chars = text.chars();
-        let first = chars.next().unwrap_or_default();
-        match first {
-            ';' => Token::new(TokenKind::Separator, 1),
-            '\'' => Token::new(TokenKind::Other, quoted(text, '\'', false)),
-            '"' => Token::new(TokenKind::Other, quoted(text, '"', false)),
-            'e' | 'E' if text[1..].starts_with('\'') => {
-                Token::new(TokenKind::Other, 1 + quoted(&text[1..], '\'', true))
-            }
-            '-' if text.starts_with("--") => Token::new(TokenKind::Space, line(text)),
-            '/' if text.starts_with("/*") => Token::new(TokenKind::Space, comment(text)),
-            '$' => Token::new(TokenKind::Other, dollar_quoted(text)),
-            _ if first.is_whitespace() => Token::new(TokenKind::Space, first.len_utf8()),
-            _ if is_word(first) => Token::new(TokenKind::Word, word(text)),
-            _ => Token::new(TokenKind::Other, first.len_utf8()),
-        }
+        sql_text::postgres_token(text)
     }
 }
 
-/// Whether the statement only displays something, as text.
+/// Whether the statement only displays something, as text. An `EXPLAIN` that runs its statement must run one that only reads.
 pub(crate) fn is_display(statement: &Statement<'_>) -> bool {
+    let only_reads = |analyzed| Hyperd::statements(analyzed).first().is_none_or(Hyperd::is_query);
     matches!(statement.keyword.as_str(), "EXPLAIN" | "SHOW")
-}
-
-/// The length of a comment, in which other comments may nest.
-fn comment(text: &str) -> usize {
-    let (mut depth, mut position) = (0, 0);
-    while position < text.len() {
-        let rest = &text[position..];
-        if rest.starts_with("/*") {
-            depth += 1;
-            position += 2;
-        } else if rest.starts_with("*/") {
-            depth -= 1;
-            position += 2;
-            if depth == 0 {
-                return position;
-            }
-        } else {
-            position += rest.chars().next().map_or(1, char::len_utf8);
-        }
-    }
-    text.len()
-}
-
-/// The length of `$tag$ ... $tag$`, or of a lone dollar, as in `$1`.
-fn dollar_quoted(text: &str) -> usize {
-    let Some(tag_end) = text[1..].find(|c| !is_word(c)).map(|end| end + 1) else { return 1 };
-    if !text[tag_end..].starts_with('$') || text[1..].starts_with(|c: char| c.is_ascii_digit()) {
-        return 1;
-    }
-    let tag = &text[..=tag_end];
-    text[tag.len()..].find(tag).map_or(text.len(), |end| end + 2 * tag.len())
+        && sql_text::analyzed(statement, sql_text::postgres_token).is_none_or(only_reads)
 }
 
 #[cfg(test)]
@@ -153,6 +114,8 @@ mod tests {
         let first = |script| Hyperd::statements(script).remove(0);
         assert!(Hyperd::is_query(&first("/* x */ ( (select 1))")));
         assert!(is_display(&first("explain select 1")));
+        assert!(is_display(&first("explain (verbose, analyze) select 1")));
+        assert!(!is_display(&first("explain analyze insert into t values (1)")));
         assert!(Hyperd::is_transaction(&first("start transaction")));
         assert!(!Hyperd::is_transaction(&first("\"begin\"")));
         assert!(Hyperd::is_undoable(&first("insert into t values (1)")));

@@ -180,8 +180,11 @@ fn statements_given_together_are_one_transaction() {
     assert_eq!(execute(&engine, "CREATE TABLE\0").unwrap_err().code(), "BB_INVALID_ARGUMENT");
     // No data follows this statement; the server must not wait for any.
     assert_eq!(execute(&engine, "COPY t FROM STDIN").unwrap_err().code(), "BB_ENGINE");
-    // A temporary table belongs to one session, and that session is not reused.
-    execute(&engine, "CREATE TEMPORARY TABLE passing (x INT)").unwrap();
+    // A temporary table belongs to one session, which is that of one call.
+    for sql in ["CREATE TEMPORARY TABLE passing (x INT)", "SET lc_time = 'de'", "SET a = 1; SET b = 2"] {
+        let error = execute(&engine, sql).unwrap_err();
+        assert_eq!(error.code(), "BB_UNSUPPORTED", "{sql}: {error}");
+    }
     assert_eq!(refused(&engine, "SELECT * FROM passing").code(), "BB_ENGINE");
     assert_eq!(engine.list_tables().unwrap(), ["t"]);
 }

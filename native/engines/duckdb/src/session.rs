@@ -1,0 +1,204 @@
+//! A session: a connection that calls share, so that what one of them sets is there for the next. Calls take turns on it. A result that
+//! is being read does not hold up the next call: its rest is read into memory then.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use super::ffi::{Connection, Database};
+use super::stream::EmbeddedStream;
+use boundary_bench_engine::BatchStream;
+use boundary_bench_engine::table::Column;
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::{Error, Result, lock};
+
+/// The time after which a call that waits for its turn looks whether it was cancelled.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// A session, whose connection is made by the first call that needs it.
+pub(super) struct Session {
+    database: Arc<Database>,
+    exists: AtomicBool,
+    state: Mutex<State>,
+    freed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    connection: Option<Connection>,
+    /// Whether a call has the turn.
+    is_taken: bool,
+    /// The result that is being read from the connection.
+    open: Weak<OpenResult>,
+}
+
+impl Session {
+    pub(super) fn new(database: Arc<Database>) -> Arc<Self> {
+        Arc::new(Self { database, exists: AtomicBool::new(false), state: Mutex::default(), freed: Condvar::new() })
+    }
+
+    /// Whether a call has needed the session, so that all calls use it from then on.
+    pub(super) fn exists(&self) -> bool {
+        self.exists.load(Ordering::Acquire)
+    }
+
+    /// Forgets the connection, which ends with the calls that use it.
+    pub(super) fn end(&self) {
+        let mut state = lock(&self.state);
+        self.exists.store(false, Ordering::Release);
+        let connection = state.connection.take();
+        state.open = Weak::new();
+        drop(state);
+        drop(connection);
+    }
+
+    /// Waits for the turn of the caller, until when the result of an earlier call is read to its end.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`], and those of a new connection.
+    pub(super) fn turn(self: &Arc<Self>, cancel: &CancelToken) -> Result<Turn> {
+        let mut state = lock(&self.state);
+        while state.is_taken {
+            cancel.check()?;
+            state = self.freed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        cancel.check()?;
+        let connection = match &state.connection {
+            Some(connection) => connection.clone(),
+            None => state.connection.insert(self.database.connect()?).clone(),
+        };
+        self.exists.store(true, Ordering::Release);
+        state.is_taken = true;
+        let open = std::mem::take(&mut state.open).upgrade();
+        drop(state);
+        let turn = Turn { session: Arc::clone(self), connection };
+        if let Some(open) = open
+            && let Err(error) = open.settle(cancel)
+        {
+            lock(&self.state).open = Arc::downgrade(&open);
+            return Err(error);
+        }
+        Ok(turn)
+    }
+}
+
+/// The right to use the connection of a session alone, which ends with the drop.
+pub(super) struct Turn {
+    session: Arc<Session>,
+    connection: Connection,
+}
+
+impl Turn {
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Ends the turn, while the result of its query may still be read from the connection.
+    pub(super) fn lend(self, stream: EmbeddedStream) -> SessionStream {
+        let (columns, schema) = (stream.columns().to_vec(), stream.schema());
+        let result = Arc::new(OpenResult {
+            stream: Mutex::new(Some(stream)),
+            is_settled: AtomicBool::new(false),
+            is_left: AtomicBool::new(false),
+            is_gathered: AtomicBool::new(false),
+        });
+        lock(&self.session.state).open = Arc::downgrade(&result);
+        SessionStream { columns, schema, result }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        lock(&self.session.state).is_taken = false;
+        self.session.freed.notify_all();
+    }
+}
+
+/// A result on the connection of a session.
+struct OpenResult {
+    /// The result; `None` once nobody reads it.
+    stream: Mutex<Option<EmbeddedStream>>,
+    /// Whether the connection is not needed any more.
+    is_settled: AtomicBool,
+    /// Whether nobody reads the result.
+    is_left: AtomicBool,
+    /// Whether a thread gathers the rest of the result.
+    is_gathered: AtomicBool,
+}
+
+impl OpenResult {
+    /// Waits until the connection is not needed any more. The rest of the result is gathered by a thread of its own, so that the wait
+    /// can be cancelled.
+    fn settle(self: &Arc<Self>, cancel: &CancelToken) -> Result<()> {
+        if let Ok(stream) = self.stream.try_lock()
+            && stream.as_ref().is_none_or(EmbeddedStream::has_ended)
+        {
+            return Ok(());
+        }
+        if !self.is_gathered.swap(true, Ordering::AcqRel) {
+            let theirs = Arc::clone(self);
+            let gathering = std::thread::Builder::new().name("bb-gather".to_owned()).spawn(move || {
+                // An error is told to the reader of the result.
+                let _ = catch_panic(|| {
+                    theirs.gather();
+                    Ok(())
+                });
+                theirs.is_settled.store(true, Ordering::Release);
+            });
+            gathering.map_err(|error| Error::Internal(format!("no thread for the rest of a result: {error}")))?;
+        }
+        while !self.is_settled.load(Ordering::Acquire) {
+            cancel.check()?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Reads batch after batch, between which the reader gets its own.
+    fn gather(&self) {
+        loop {
+            let mut stream = lock(&self.stream);
+            if self.is_left.load(Ordering::Acquire) {
+                *stream = None;
+            }
+            if !stream.as_mut().is_some_and(EmbeddedStream::gather_batch) {
+                return;
+            }
+        }
+    }
+}
+
+/// The rows of a query of a session.
+pub(super) struct SessionStream {
+    columns: Vec<Column>,
+    schema: SchemaRef,
+    result: Arc<OpenResult>,
+}
+
+impl BatchStream for SessionStream {
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.schema)
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        lock(&self.result.stream).as_mut().map_or(Ok(None), BatchStream::next_batch)
+    }
+}
+
+impl Drop for SessionStream {
+    fn drop(&mut self) {
+        self.result.is_left.store(true, Ordering::Release);
+        // A thread that gathers the rest has the lock, and sees that it is not wanted.
+        if let Ok(mut stream) = self.result.stream.try_lock() {
+            *stream = None;
+        }
+    }
+}

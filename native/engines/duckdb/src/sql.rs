@@ -1,0 +1,131 @@
+//! What the engine must know of a statement before DuckDB has planned it. DuckDB's C API does not tell it, so it is read from the
+//! statement's words.
+
+use boundary_bench_engine::sql_text::{self, Statement, TokenKind, postgres_token, tokens};
+
+/// The statements of a text, as it is written: DuckDB makes several of some, such as of a `PIVOT`.
+pub(super) fn statements(sql: &str) -> Vec<Statement<'_>> {
+    sql_text::statements(sql, postgres_token)
+}
+
+/// The words of a statement, without what is quoted.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    tokens(text, postgres_token).filter(|(kind, _)| *kind == TokenKind::Word).map(|(_, place)| &text[place])
+}
+
+fn has_word(text: &str, wanted: &str) -> bool {
+    words(text).any(|word| word.eq_ignore_ascii_case(wanted))
+}
+
+/// Whether the statement begins or ends a transaction.
+pub(super) fn is_transaction(statement: &Statement<'_>) -> bool {
+    matches!(statement.keyword.as_str(), "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "ABORT")
+}
+
+/// Whether the statement may return the rows that it changes.
+pub(super) fn returns_changed_rows(statement: &Statement<'_>) -> bool {
+    statement.keyword != "SELECT" && has_word(statement.text, "RETURNING")
+}
+
+/// Whether the statement makes an object that ends with its session.
+fn creates_temporary(statement: &Statement<'_>) -> bool {
+    let mut words = words(statement.text)
+        .skip(1)
+        .map(str::to_ascii_uppercase)
+        .skip_while(|word| matches!(word.as_str(), "OR" | "REPLACE"));
+    statement.keyword == "CREATE" && words.next().is_some_and(|word| matches!(word.as_str(), "TEMP" | "TEMPORARY"))
+}
+
+/// The setting that the statement changes for its session, in small letters, unless it says that it changes it for all; "" for what
+/// is no setting of DuckDB, such as a variable.
+fn setting_of(statement: &Statement<'_>) -> Option<String> {
+    let mut words = words(statement.text).skip(1).map(str::to_ascii_lowercase);
+    let first = words.next().unwrap_or_default();
+    match (statement.keyword.as_str(), first.as_str()) {
+        ("SET" | "RESET", "global") => None,
+        ("SET" | "RESET", "session" | "local" | "variable") | ("USE", _) => Some(String::new()),
+        ("SET" | "RESET", _) => Some(first),
+        _ => None,
+    }
+}
+
+/// Whether the statement changes nothing but the state of its session; `is_global` tells settings that are the same in all sessions.
+pub(super) fn is_session_only(statement: &Statement<'_>, is_global: impl FnOnce(&str) -> bool) -> bool {
+    match setting_of(statement) {
+        Some(setting) => setting.is_empty() || !is_global(&setting),
+        None => creates_temporary(statement) || matches!(statement.keyword.as_str(), "PREPARE" | "DEALLOCATE"),
+    }
+}
+
+/// Whether the statement may change the state of its session, such as a setting, a temporary table, or the seed of `random()`. It may say
+/// so of more statements than do, and says nothing of a `PRAGMA`. `is_global` is that of [`is_session_only`].
+pub(super) fn may_change_session(statement: &Statement<'_>, is_global: impl FnOnce(&str) -> bool) -> bool {
+    is_session_only(statement, is_global)
+        || (statement.keyword == "CREATE"
+            && (has_word(statement.text, "TEMP") || has_word(statement.text, "TEMPORARY")))
+        || (contains_ignore_case(statement.text, "setseed") && has_word(statement.text, "SETSEED"))
+}
+
+/// Whether a plan of the statement may hold pointers into the catalog that DuckDB does not check before it runs the plan: those of
+/// functions that describe a table. A view or a macro hides them from this function.
+pub(super) fn holds_catalog_entries(statement: &Statement<'_>) -> bool {
+    matches!(statement.keyword.as_str(), "DESCRIBE" | "DESC" | "SHOW" | "SUMMARIZE")
+        || (statement.keyword == "PRAGMA" && contains_ignore_case(statement.text, "_info"))
+        || contains_ignore_case(statement.text, "pragma_")
+}
+
+fn contains_ignore_case(text: &str, wanted: &str) -> bool {
+    text.as_bytes().windows(wanted.len()).any(|part| part.eq_ignore_ascii_case(wanted.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first(sql: &str) -> Statement<'_> {
+        statements(sql).remove(0)
+    }
+
+    #[test]
+    fn what_changes_a_session_is_told_by_its_words() {
+        let is_global = |setting: &str| setting == "threads";
+        for sql in [
+            "SET VARIABLE x = 1",
+            "set schema = 's'",
+            "USE s",
+            "RESET search_path",
+            "SET SESSION threads = 1",
+            "/* x */ create or replace temp table t (x int)",
+            "CREATE TEMPORARY VIEW v AS SELECT 1",
+            "PREPARE p AS SELECT 1",
+        ] {
+            assert!(is_session_only(&first(sql), is_global), "{sql}");
+            assert!(may_change_session(&first(sql), is_global), "{sql}");
+        }
+        for sql in
+            ["SET threads = 1", "SET GLOBAL x = 1", "CREATE TABLE temp (x int)", "SELECT 1", "ATTACH 'x' AS temp"]
+        {
+            assert!(!is_session_only(&first(sql), is_global), "{sql}");
+        }
+        for sql in ["CREATE TABLE temp.t (x int)", "SELECT setseed(0.5)"] {
+            assert!(may_change_session(&first(sql), is_global), "{sql}");
+        }
+        for sql in
+            ["SELECT 'SET x = 1'", "INSERT INTO t VALUES ('setseed')", "CREATE TABLE t (x int)", "SET threads = 1"]
+        {
+            assert!(!may_change_session(&first(sql), is_global), "{sql}");
+        }
+    }
+
+    #[test]
+    fn statements_that_hold_catalog_entries_are_told() {
+        for sql in [
+            "SELECT * FROM Pragma_Table_Info('t')",
+            "SELECT * FROM \"pragma_storage_info\"('t')",
+            "PRAGMA table_info('t')",
+        ] {
+            assert!(holds_catalog_entries(&first(sql)), "{sql}");
+        }
+        assert!(!holds_catalog_entries(&first("SELECT * FROM t")));
+    }
+}

@@ -1,0 +1,212 @@
+//! Sessions: what a call leaves behind for the next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch};
+use boundary_bench_duckdb::EmbeddedEngine;
+use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
+use boundary_bench_engine::{BatchStream, CreateMode, Engine, QueryOptions};
+use boundary_bench_kernel::Result;
+use boundary_bench_kernel::cancel::CancelToken;
+
+fn session() -> Arc<dyn Engine> {
+    EmbeddedEngine::open("").unwrap().session().unwrap()
+}
+
+fn execute(engine: &Arc<dyn Engine>, sql: &str) -> u64 {
+    engine.execute(sql, &CancelToken::default()).unwrap_or_else(|error| panic!("{sql}: {error}"))
+}
+
+fn collect(stream: &mut dyn BatchStream) -> Result<Vec<RecordBatch>> {
+    std::iter::from_fn(|| stream.next_batch().transpose()).collect()
+}
+
+fn query(engine: &Arc<dyn Engine>, sql: &str) -> Result<Vec<RecordBatch>> {
+    collect(engine.query(sql, &QueryOptions::default())?.as_mut())
+}
+
+/// The only value of a query, as a text.
+fn value(engine: &Arc<dyn Engine>, sql: &str) -> Option<String> {
+    let batches = query(engine, &format!("SELECT ({sql})::VARCHAR")).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let column = batches[0].column(0).as_string::<i32>();
+    column.is_valid(0).then(|| column.value(0).to_owned())
+}
+
+fn table(name: &str) -> TableDefinition {
+    let columns = vec![Column { name: "x".to_owned(), sql_type: SqlType::Int, nullable: true }];
+    TableDefinition { name: name.to_owned(), columns }
+}
+
+fn insert(engine: &Arc<dyn Engine>, name: &str, rows: std::ops::Range<i32>) -> u64 {
+    let mut ingest = engine.ingest(&table(name)).unwrap();
+    let array: ArrayRef = Arc::new(Int32Array::from_iter_values(rows));
+    ingest.write(&RecordBatch::try_new(table(name).to_arrow(), vec![array]).unwrap()).unwrap();
+    ingest.commit().unwrap()
+}
+
+#[test]
+fn what_one_call_sets_is_there_for_the_next() {
+    let engine = session();
+    let mut prepared = engine.prepare("SELECT getvariable('v')::INTEGER", &CancelToken::default()).unwrap();
+    execute(&engine, "SET VARIABLE v = 5");
+    assert_eq!(value(&engine, "getvariable('v')").as_deref(), Some("5"));
+    let batches = collect(prepared.query(&[], &QueryOptions::default()).unwrap().as_mut()).unwrap();
+    assert_eq!(batches[0].column(0).as_primitive::<Int32Type>().value(0), 5);
+    execute(&engine, "CREATE SCHEMA s; CREATE TABLE s.t (x INTEGER); USE s");
+    assert_eq!(engine.list_tables().unwrap(), ["t"]);
+    assert_eq!(insert(&engine, "t", 0..3), 3);
+    assert_eq!(value(&engine, "SELECT count(*) FROM t").as_deref(), Some("3"));
+    execute(&engine, "ATTACH ':memory:' AS other; USE other");
+    engine.create_table(&table("there"), CreateMode::Create).unwrap();
+    assert_eq!(insert(&engine, "there", 0..4), 4);
+    assert_eq!(value(&engine, "SELECT count(*) FROM other.main.there").as_deref(), Some("4"));
+    execute(&engine, "USE memory; SET search_path = 's'");
+    assert_eq!(value(&engine, "SELECT count(*) FROM t").as_deref(), Some("3"));
+    execute(&engine, "SET default_null_order = 'nulls_first'; SET SESSION enable_progress_bar = false");
+    execute(&engine, "PREPARE p AS SELECT 42::INTEGER AS x");
+    assert_eq!(query(&engine, "EXECUTE p").unwrap()[0].column(0).as_primitive::<Int32Type>().value(0), 42);
+    let seeded = || {
+        query(&engine, "SELECT setseed(0.5)").unwrap();
+        value(&engine, "random()").unwrap()
+    };
+    assert_eq!(seeded(), seeded());
+}
+
+#[test]
+fn temporary_tables_work_in_every_lane_and_stay_in_their_session() {
+    let engine = session();
+    execute(&engine, "CREATE TEMP TABLE t (x INTEGER)");
+    assert_eq!(engine.list_tables().unwrap(), ["t"]);
+    assert_eq!(engine.describe_table("t").unwrap(), table("t"));
+    assert_eq!(insert(&engine, "t", 0..1000), 1000);
+    execute(&engine, "INSERT INTO t VALUES (1000)");
+    assert_eq!(value(&engine, "SELECT sum(x) FROM t").as_deref(), Some("500500"));
+    // An insert that is not ended holds nothing up.
+    let mut ingest = engine.ingest(&table("t")).unwrap();
+    let batch = RecordBatch::try_new(table("t").to_arrow(), vec![Arc::new(Int32Array::from(vec![7]))]).unwrap();
+    ingest.write(&batch).unwrap();
+    assert_eq!(value(&engine, "SELECT count(*) FROM t").as_deref(), Some("1001"));
+    ingest.abort().unwrap();
+    let other = engine.session().unwrap();
+    assert!(other.list_tables().unwrap().is_empty());
+    assert_eq!(other.describe_table("t").unwrap_err().code(), "BB_TABLE_NOT_FOUND");
+    execute(&other, "CREATE TABLE t (y VARCHAR)");
+    assert_eq!(value(&engine, "SELECT count(*) FROM t").as_deref(), Some("1001"));
+    assert!(engine.drop_table("t").unwrap());
+    assert_eq!(value(&engine, "SELECT count(*) FROM t").as_deref(), Some("0"));
+    execute(&engine, "CREATE TEMP TABLE gone (x INTEGER)");
+    engine.end_session();
+    assert_eq!(engine.list_tables().unwrap(), ["t"]);
+}
+
+#[test]
+fn calls_of_a_session_run_while_its_results_are_read() {
+    let engine = session();
+    execute(&engine, "SET VARIABLE v = 3; CREATE TABLE t AS SELECT range::INTEGER AS x FROM range(1000000)");
+    let mut streams: Vec<_> =
+        (0..3).map(|_| engine.query("SELECT x, getvariable('v') FROM t", &QueryOptions::default()).unwrap()).collect();
+    for (index, stream) in streams.iter_mut().enumerate() {
+        assert!(stream.next_batch().unwrap().is_some(), "{index}");
+        assert_eq!(value(&engine, "getvariable('v')").as_deref(), Some("3"));
+    }
+    execute(&engine, "INSERT INTO t VALUES (-1)");
+    for stream in &mut streams {
+        let rest: i64 = collect(stream.as_mut())
+            .unwrap()
+            .iter()
+            .flat_map(|batch| batch.column(0).as_primitive::<Int32Type>().values().to_vec())
+            .map(i64::from)
+            .sum();
+        // The first batch has been read before.
+        assert_eq!(rest, 999_999 * 500_000 - 65_535 * 32_768);
+    }
+    let unread = engine.query("SELECT x FROM t", &QueryOptions::default()).unwrap();
+    drop(unread);
+    std::thread::scope(|threads| {
+        for _ in 0..8 {
+            threads.spawn(|| {
+                for _ in 0..10 {
+                    let batches = query(&engine, "SELECT count(*) FROM t").unwrap();
+                    assert_eq!(batches[0].column(0).as_primitive::<Int64Type>().value(0), 1_000_001);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_call_that_waits_for_its_turn_can_be_cancelled() {
+    let engine = session();
+    execute(&engine, "SET VARIABLE v = 1");
+    let endless = "SELECT count(*) FROM range(100000000000) a WHERE hash(range) = 42";
+    let running = QueryOptions::default();
+    std::thread::scope(|threads| {
+        let first = threads.spawn(|| engine.query(endless, &running).and_then(|mut stream| collect(stream.as_mut())));
+        std::thread::sleep(Duration::from_millis(100));
+        let waiting = CancelToken::default();
+        let second = threads.spawn({
+            let waiting = waiting.clone();
+            let engine = &engine;
+            move || engine.execute("CREATE TABLE never (x INTEGER)", &waiting)
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        waiting.cancel();
+        assert_eq!(second.join().unwrap().unwrap_err().code(), "BB_ABORTED");
+        running.cancel.cancel();
+        assert_eq!(first.join().unwrap().unwrap_err().code(), "BB_ABORTED");
+    });
+    assert!(engine.list_tables().unwrap().is_empty());
+    assert_eq!(value(&engine, "getvariable('v')").as_deref(), Some("1"));
+}
+
+#[test]
+fn an_error_leaves_no_transaction_in_the_session() {
+    let engine = session();
+    execute(&engine, "CREATE TEMP TABLE t (x INTEGER UNIQUE)");
+    for sql in [
+        "INSERT INTO t VALUES (1); SELEKT",
+        "INSERT INTO t VALUES (1); INSERT INTO nowhere VALUES (1)",
+        "INSERT INTO t VALUES (1), (1)",
+        "CREATE TABLE u AS SELECT error('no'); SELECT 1",
+    ] {
+        assert_eq!(engine.execute(sql, &CancelToken::default()).unwrap_err().code(), "BB_ENGINE", "{sql}");
+        assert_eq!(value(&engine, "SELECT count(*) FROM t").as_deref(), Some("0"));
+    }
+    for sql in ["INSERT INTO t VALUES (1) RETURNING error('no')", "INSERT INTO t VALUES (1)", "PIVOT nowhere ON x"] {
+        assert!(query(&engine, sql).is_err(), "{sql}");
+        assert_eq!(value(&engine, "SELECT count(*) FROM t").as_deref(), Some("0"));
+    }
+    assert_eq!(engine.describe_table("nowhere").unwrap_err().code(), "BB_TABLE_NOT_FOUND");
+    assert_eq!(engine.ingest(&table("nowhere")).err().unwrap().code(), "BB_TABLE_NOT_FOUND");
+    assert_eq!(engine.execute("BEGIN", &CancelToken::default()).unwrap_err().code(), "BB_UNSUPPORTED");
+    assert_eq!(insert(&engine, "t", 0..2), 2);
+    let mut failing = engine.ingest(&table("t")).unwrap();
+    let batch = RecordBatch::try_new(table("t").to_arrow(), vec![Arc::new(Int32Array::from(vec![5, 1]))]).unwrap();
+    failing.write(&batch).unwrap();
+    assert_eq!(failing.commit().unwrap_err().code(), "BB_ENGINE");
+    assert_eq!(execute(&engine, "INSERT INTO t VALUES (9); DELETE FROM t WHERE x < 9"), 3);
+}
+
+#[test]
+fn an_engine_without_a_session_refuses_what_would_be_gone() {
+    let engine = EmbeddedEngine::open("").unwrap();
+    for sql in [
+        "CREATE TEMP TABLE t (x INTEGER)",
+        "CREATE OR REPLACE TEMPORARY VIEW v AS SELECT 1",
+        "SET VARIABLE v = 1",
+        "SET schema = 'main'",
+        "USE memory",
+        "PREPARE p AS SELECT 1",
+        "SET VARIABLE v = 1; SET VARIABLE w = 2",
+    ] {
+        let error = engine.execute(sql, &CancelToken::default()).unwrap_err();
+        assert_eq!(error.code(), "BB_UNSUPPORTED", "{sql}: {error}");
+    }
+    execute(&engine, "SET threads = 2");
+    assert_eq!(value(&engine, "current_setting('threads')").as_deref(), Some("2"));
+    execute(&engine, "CREATE TEMP TABLE t AS SELECT 1 AS x; CREATE TABLE kept AS SELECT * FROM t");
+    assert_eq!(engine.list_tables().unwrap(), ["kept"]);
+}
