@@ -2,14 +2,14 @@ import { BoundaryError, invalidArgument } from '../../errors.js';
 import { checkInteger, checkTimeout, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
 import { checkInt64, type Int64Mode } from '../engine/cell-readers.js';
 import { CellWriter } from '../engine/cell-writer.js';
-import { type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
+import { connectTimeoutOf } from '../crossing/connecting.js';
 import { describeValue } from '../crossing/describe-value.js';
 import type { ParameterInput } from '../engine/parameters.js';
 import { Spare } from '../crossing/spare.js';
 import { SqlConnections } from './sql-connections.js';
 import { type ResultBytes, ResultShape, type SqlResult, SqlResults } from './sql-results.js';
 import { fromColumnSpecs } from '../engine/table-definition.js';
-import { type ServerOptions, withUrlOptions } from '../crossing/url-options.js';
+import { serverOf, type SqlClientOptions } from './sql-options.js';
 
 /** The most connections of a client. */
 const MOST_CONNECTIONS = 10_000;
@@ -44,31 +44,6 @@ interface StatementLists {
   readonly flags: number;
   readonly lists: ParameterList[];
 }
-
-/** The connections of a `SqlClient`, its time-out, and the form of its values. */
-export interface SqlClientOptions extends ConnectOptions, ServerOptions {
-  /** The most open connections; they are opened on demand. Default: 10. */
-  readonly connections?: number | undefined;
-  /** The time-out in milliseconds of each call without its own. Default: none, as in mysql2: a call then may take any time. */
-  readonly timeoutMs?: number | undefined;
-  /** The type of 64-bit integers, as for queries. Default: `bigint`. */
-  readonly int64?: Int64Mode | undefined;
-  /**
-   * The PEM file of the server's RSA key, with which the password is encrypted if the server asks for it over a connection
-   * without TLS.
-   */
-  readonly serverPublicKey?: string | undefined;
-  /**
-   * Allows fetching that key from the server if there is no verified TLS: anyone who impersonates the server then learns the
-   * password. Without this option and without a key such a login fails with the code `BB_INSECURE`.
-   */
-  readonly allowPublicKeyRetrieval?: boolean | undefined;
-  /** The collation told at the login. Default: `utf8mb4_general_ci`, which every server knows. */
-  readonly collation?: SqlCollation | undefined;
-}
-
-/** A collation of the character set `utf8mb4`. */
-export type SqlCollation = 'utf8mb4_general_ci' | 'utf8mb4_bin' | 'utf8mb4_unicode_ci' | 'utf8mb4_0900_ai_ci';
 
 /** One request of a `run` call. */
 export interface SqlRequest {
@@ -105,18 +80,7 @@ export class SqlClient implements AsyncDisposable {
   /** Connects and logs in. */
   static async connect(url: string, options: SqlClientOptions = {}): Promise<SqlClient> {
     const { connections = DEFAULT_CONNECTIONS, timeoutMs, connectTimeoutMs, int64 } = options;
-    const mayRetrieve = options.allowPublicKeyRetrieval;
-    if (mayRetrieve !== undefined && typeof mayRetrieve !== 'boolean') {
-      throw invalidArgument(`allowPublicKeyRetrieval must be true or false, not ${describeValue(mayRetrieve)}`);
-    }
-    const server = withUrlOptions(url, {
-      tls: options.tls,
-      'tls-ca': options.tlsCa,
-      'server-public-key': options.serverPublicKey,
-      'allow-public-key-retrieval': mayRetrieve === undefined ? undefined : mayRetrieve ? 'on' : 'off',
-      'max-response-bytes': options.maxResponseBytes,
-      collation: options.collation,
-    });
+    const server = serverOf(url, options);
     checkInteger('connections', connections, 1, MOST_CONNECTIONS);
     if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
     checkInt64(int64);
@@ -143,7 +107,7 @@ export class SqlClient implements AsyncDisposable {
     ).at(0);
   }
 
-  /** Runs one prepared statement, which is prepared once per connection. */
+  /** Runs one prepared statement, which is prepared once per connection, and again if the server has forgotten it. */
   async execute(sql: string, parameters = NO_PARAMETERS, options?: WorkOptions): Promise<SqlResult> {
     checkText(sql);
     return this.#results(
@@ -164,7 +128,7 @@ export class SqlClient implements AsyncDisposable {
 
   /**
    * Runs one prepared statement once per list of parameters, over one connection, all requests sent ahead of their responses. A
-   * request that fails does not stop the others: the results have the `errors`.
+   * request that fails does not stop the others: the results have the `errors`, and `SqlResults.rows` throws.
    */
   async queryMany(
     sql: string,

@@ -61,8 +61,8 @@ impl Request for Execute {
             .execute(&self.sql, &self.parameters, |row| {
                 if rows.values.is_empty() {
                     rows.names = row.fields().iter().map(|field| field.name.clone()).collect();
-                    fields = Some(row.fields().as_ptr());
-                } else if fields != Some(row.fields().as_ptr()) {
+                    fields = Some(row.fields().as_ptr().addr());
+                } else if fields != Some(row.fields().as_ptr().addr()) {
                     problem.get_or_insert_with(several_results);
                 }
                 if let Err(found) = row.visit(|_, cell| rows.values.push(value_of(cell))) {
