@@ -76,11 +76,10 @@ export type { ShardScan } from './library/shards/shard-scan.js';
 export { ShardStore } from './library/shards/shard-store.js';
 export {
   SqlClient,
-  type SqlClientOptions,
-  type SqlCollation,
   type SqlRequest,
   type SqlStatement,
 } from './library/sql/sql-client.js';
+export type { SqlClientOptions, SqlCollation } from './library/sql/sql-options.js';
 export type { SqlRequestError, SqlResult, SqlResults } from './library/sql/sql-results.js';
 export { SqlType, type ColumnKind } from './library/engine/sql-type.js';
 export { type Column, type ColumnOptions, TableDefinition } from './library/engine/table-definition.js';

@@ -1,6 +1,7 @@
 /** Clients of the MySQL protocol with which the addon's is compared. */
 import { readFileSync } from 'node:fs';
 
+import { BoundaryError } from '../errors.js';
 import { urlParts } from './url-parts.js';
 
 /** A row: its values by the names of their columns, or in the order of the columns. */
@@ -88,6 +89,47 @@ export function connectionOptions(url: string) {
     ...(database === undefined ? {} : { database }),
     ...(tls === 'off' ? {} : { ssl: { rejectUnauthorized: tls === 'verify', ...ca } }),
   };
+}
+
+/** The settings of a session that must be UTF-8; the connection is `utf8mb4` by the collation of the URL. */
+const CHARSETS =
+  'SELECT @@character_set_client AS a, @@character_set_connection AS b, @@character_set_results AS c, @@collation_connection AS d';
+
+/**
+ * Makes sure that a session takes and sends UTF-8 with the collation of the URL, as the addon's client does: a server that does not know
+ * the collation of the login silently takes another character set. `query` runs a statement; a server of a partial dialect may refuse it.
+ * If the session can't be used, `end` closes it.
+ */
+export async function settleCharset(
+  url: string,
+  query: (sql: string) => Promise<SqlAnswer>,
+  end: () => Promise<void>,
+): Promise<void> {
+  try {
+    await setCharset(parseSqlUrl(url).collation, query);
+  } catch (thrown) {
+    await end();
+    throw thrown;
+  }
+}
+
+async function setCharset(collation: string, query: (sql: string) => Promise<SqlAnswer>): Promise<void> {
+  const asked = async (): Promise<(string | undefined)[]> => {
+    const { rows: [row = {}] = [] } = await query(CHARSETS).catch((): SqlAnswer => ({ affectedRows: 0 }));
+    return Object.values(row).map((value) => (value ? String(value).toLowerCase() : undefined));
+  };
+  const isUtf8 = (names: readonly (string | undefined)[], utf8: RegExp): boolean =>
+    names.slice(0, 3).every((name) => name === undefined || utf8.test(name));
+  const names = await asked();
+  if (isUtf8(names, /^utf8mb4$/) && (names[3] ?? collation) === collation) return;
+  try {
+    await query(`SET NAMES utf8mb4 COLLATE ${collation}`);
+  } catch (cause) {
+    if (isUtf8(names, /^utf8(mb[34])?$/) && collation === DEFAULT_COLLATION) return;
+    throw new BoundaryError('BB_UNSUPPORTED', `the server does not take the collation ${collation}`, { cause });
+  }
+  if (isUtf8(await asked(), /^utf8(mb[34])?$/)) return;
+  throw new BoundaryError('BB_UNSUPPORTED', 'the server has another character set than utf8mb4');
 }
 
 /** The response in the form of both clients: rows, or the number of rows affected. */

@@ -9,6 +9,7 @@ import {
   answerOf,
   connectionOptions,
   parseSqlUrl,
+  settleCharset,
   type SqlAnswer,
   type JsSqlClient,
   type JsSqlConnection,
@@ -30,6 +31,11 @@ export const mariadb: JsSqlClient = {
       insertIdAsNumber: true,
       decimalAsNumber: true,
     });
+    await settleCharset(
+      url,
+      async (sql) => answerOf(await connection.query(sql)),
+      () => connection.end(),
+    );
     return new MariadbConnection(connection, setting === 'text');
   },
 };

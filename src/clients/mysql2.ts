@@ -10,6 +10,7 @@ import {
   answerOf,
   connectionOptions,
   parseSqlUrl,
+  settleCharset,
   type SqlAnswer,
   type JsSqlClient,
   type JsSqlConnection,
@@ -48,6 +49,11 @@ export const mysql2: JsSqlClient = {
       charset: parseSqlUrl(url).collation.toUpperCase(),
       rowsAsArray: setting === 'arrays',
     });
+    await settleCharset(
+      url,
+      async (sql) => answerOf((await connection.query(sql))[0]),
+      () => connection.end(),
+    );
     return new Mysql2Connection(connection, setting === 'text', typesIntegers);
   },
 };

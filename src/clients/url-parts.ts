@@ -1,3 +1,5 @@
+import { invalidArgument } from '../errors.js';
+
 /** The parts of a server's URL. */
 export interface UrlParts {
   readonly scheme: string;
@@ -15,11 +17,16 @@ export interface UrlParts {
 
 /**
  * Splits the URL of a server as `native/kernel/src/url.rs` does, for clients that do not understand all of it: the class `URL`
- * refuses a login without a host. The addon's client has already accepted the URL, so it is valid.
+ * refuses a login without a host. The addon's client has already accepted the URL, so it is valid. Throws for an `@` behind the host,
+ * where a part of a password could be taken for a host.
  */
 export function urlParts(text: string): UrlParts {
   const [, scheme = '', authority = '', path = '', query = ''] =
     /^([^:]*):\/\/([^/?]*)([^?]*)\??(.*)$/s.exec(text) ?? [];
+  const isAmbiguous = authority.includes('@') || (authority !== '' && !/^https?$/.test(scheme));
+  if (isAmbiguous && path.includes('@')) {
+    throw invalidArgument('an @ stands behind the host of the URL; write / and @ as %2F and %40 in a user, a password and a path');
+  }
   const address = /^(?:([^:]*)(?::(.*))?@)?(\[[^\]]*\]|[^:@]*)(?::(\d+))?$/s.exec(authority) ?? [];
   const [, user, password, host = '', port] = address;
   const decoded = (part: string | undefined): string | undefined =>

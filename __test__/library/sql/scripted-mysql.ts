@@ -53,12 +53,13 @@ export function greeting(capabilities: number, plugin = 'mysql_native_password')
 
 /**
  * Starts a server, which takes up TLS where its greeting offers it, and whose packets a test determines: `first` as the greeting, `admit` for the login, `answer` for the statements
- * except those of the client's own.
+ * except the client's own question for settings, which gets `settings`.
  */
 export async function startScriptedMysql(
   first: Buffer,
   answer: (sql: string, socket: Socket) => void,
   admit: (sequence: number) => Buffer = okPacket,
+  settings: Buffer = oneText('67108864'),
 ): Promise<{ readonly url: string; close(): void }> {
   const server = createServer((plain) => {
     let socket = plain;
@@ -83,7 +84,7 @@ export async function startScriptedMysql(
         const sql = bytes.toString('latin1', 5, end);
         bytes = bytes.subarray(end);
         if (!isIn) socket.write(admit(sequence + 1));
-        else if (sql.includes('max_allowed_packet')) socket.write(oneText('67108864'));
+        else if (sql.includes('max_allowed_packet')) socket.write(settings);
         else answer(sql, socket);
         isIn = true;
       }

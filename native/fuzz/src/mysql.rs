@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use boundary_bench_mysql::{CellLists, Field, Form, RowBuilder, RowShape, Url, fuzzing};
+use boundary_bench_mysql::{CellLists, Field, Form, RowBuilder, RowShape, Url, ValueForms, fuzzing};
 
 use crate::arrow::check_arrays;
 use crate::input::{Input, cut};
@@ -66,12 +66,13 @@ pub(crate) fn rows(bytes: &[u8]) {
         .map(|_| {
             let [type_id, charset, flags, decimals, length @ ..] = input.array::<8>();
             let (charset, flags) = (if charset % 2 == 0 { 63 } else { 45 }, u16::from(flags));
-            Field { name: "c".to_owned(), type_id, charset, length: u32::from_le_bytes(length), flags, decimals }
+            Field { name: "c".to_owned(), type_id, charset, length: u32::from_le_bytes(length), flags, decimals, of_table: head & 2 == 0 }
         })
         .collect();
-    let Ok(shape) = RowShape::new(&fields, form) else { return };
+    let Ok(shape) = RowShape::new(&fields, form, ValueForms::default()) else { return };
+    let make = if input.byte() & 1 == 0 { RowBuilder::new } else { RowBuilder::flexible };
     let batch = ROWS.check(bytes.len(), || {
-        let mut builder = RowBuilder::new(&shape, 0);
+        let mut builder = make(&shape, 0);
         let mut pushed = 0;
         while !input.is_empty() {
             // A row that is refused still counts as a row, with unspecified values.

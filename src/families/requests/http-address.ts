@@ -22,6 +22,12 @@ export function httpAddress(serverUrl: string): HttpAddress {
 }
 
 export function serverUrlOf(serverUrl: string): URL {
-  if (URL.canParse(serverUrl)) return new URL(serverUrl);
+  if (URL.canParse(serverUrl)) {
+    const url = new URL(serverUrl);
+    if ((url.username !== '' || url.password !== '') && url.pathname.includes('@')) {
+      throw invalidArgument('an @ stands behind the host of the URL; write / and @ of a key as %2F and %40');
+    }
+    return url;
+  }
   throw invalidArgument('the URL of the server is none: it looks like http://host:4406');
 }

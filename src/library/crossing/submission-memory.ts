@@ -15,14 +15,18 @@ const MOST_BYTES = 2 ** 31 - 4;
  * the half-written one.
  */
 export abstract class SubmissionMemory {
-  protected words = new Uint32Array(FIRST_BYTES / 4);
-  protected memory: NodeBuffer = Buffer.from(this.words.buffer);
+  protected words: Uint32Array<ArrayBuffer>;
+  protected memory: NodeBuffer;
   #length = 0;
   readonly #what: string;
+  readonly #firstBytes: number;
 
-  /** `what` names the submission in the error for one that is too big. */
-  protected constructor(what: string) {
+  /** `what` names the submission in the error for one that is too big. `firstBytes` is the size of the first memory. */
+  protected constructor(what: string, firstBytes = FIRST_BYTES) {
     this.#what = what;
+    this.#firstBytes = firstBytes;
+    this.words = new Uint32Array(Math.ceil(firstBytes / 4));
+    this.memory = Buffer.from(this.words.buffer);
   }
 
   /** The memory, whose first `length` bytes are the submission. */
@@ -37,7 +41,7 @@ export abstract class SubmissionMemory {
   /** Removes all requests. */
   clear(): void {
     this.#length = 0;
-    if (this.memory.length > KEPT_BYTES) this.#allocate(FIRST_BYTES);
+    if (this.memory.length > KEPT_BYTES) this.#allocate(this.#firstBytes);
   }
 
   /** Marks the bytes up to `end` as submitted. */
@@ -46,6 +50,7 @@ export abstract class SubmissionMemory {
     this.#length = (end + 3) & ~3;
   }
 
+  /** Makes room for `bytes` bytes from `at` on. It may replace `words` and `memory`, so both are read after it. */
   protected reserve(at: number, bytes: number): void {
     const needed = at + bytes;
     if (needed <= this.memory.length) return;

@@ -33,9 +33,17 @@ const MOST_BYTES = 2 ** 31 - 1;
 
 /** A buffer that grows as values are appended to it. */
 export class CellWriter {
-  #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
-  #view = new DataView(this.#bytes.buffer);
+  readonly #firstBytes: number;
+  #bytes: Buffer;
+  #view: DataView;
   #length = 0;
+
+  /** `firstBytes` is the size of the first buffer, which a test makes so small that every value meets its end. */
+  constructor(firstBytes = FIRST_BYTES) {
+    this.#firstBytes = firstBytes;
+    this.#bytes = Buffer.allocUnsafeSlow(firstBytes);
+    this.#view = new DataView(this.#bytes.buffer);
+  }
 
   /** The memory, whose first `length` bytes are written. */
   get bytes(): Uint8Array {
@@ -49,14 +57,14 @@ export class CellWriter {
   /** Removes everything written. */
   clear(): void {
     this.#length = 0;
-    if (this.#bytes.length > KEPT_BYTES) this.#allocate(FIRST_BYTES);
+    if (this.#bytes.length > KEPT_BYTES) this.#allocate(this.#firstBytes);
   }
 
   /** Appends a 32-bit word. */
   word(value: number): void {
-    const at = this.#reserve(4);
-    this.#view.setUint32(at, value, true);
-    this.#length = at + 4;
+    this.#reserve(4);
+    this.#view.setUint32(this.#length, value, true);
+    this.#length += 4;
   }
 
   /** Overwrites the 32-bit word at `at`. */
@@ -69,7 +77,8 @@ export class CellWriter {
    */
   text(text: string): number {
     // UTF-8 takes at most three bytes per UTF-16 unit of a string.
-    const at = this.#reserve(text.length * 3);
+    this.#reserve(text.length * 3);
+    const at = this.#length;
     const end = this.#put(at, text);
     if (end === -1) return -1;
     this.#length = end;
@@ -88,8 +97,9 @@ export class CellWriter {
   #value(value: ParameterInput): boolean {
     switch (typeof value) {
       case 'number': {
-        const at = this.#reserve(9);
+        this.#reserve(9);
         const bytes = this.#bytes;
+        const at = this.#length;
         if (Number.isSafeInteger(value) && !Object.is(value, -0)) {
           bytes[at] = INT;
           this.#view.setInt32(at + 1, value | 0, true);
@@ -105,8 +115,7 @@ export class CellWriter {
       case 'string':
         return this.#sizedText(TEXT, value);
       case 'boolean':
-        this.#bytes[this.#reserve(1)] = value ? TRUE : FALSE;
-        this.#length += 1;
+        this.#kind(value ? TRUE : FALSE);
         return true;
       case 'bigint':
         if (BigInt.asIntN(64, value) !== value) return false;
@@ -114,21 +123,28 @@ export class CellWriter {
         return true;
       default:
         if (value !== null) return false;
-        this.#bytes[this.#reserve(1)] = NULL;
-        this.#length += 1;
+        this.#kind(NULL);
         return true;
     }
   }
 
+  /** Appends a kind whose value takes no bytes. */
+  #kind(kind: number): void {
+    this.#reserve(1);
+    this.#bytes[this.#length] = kind;
+    this.#length += 1;
+  }
+
   #int64(kind: number, value: bigint): void {
-    const at = this.#reserve(9);
-    this.#bytes[at] = kind;
-    this.#view.setBigInt64(at + 1, value, true);
-    this.#length = at + 9;
+    this.#reserve(9);
+    this.#bytes[this.#length] = kind;
+    this.#view.setBigInt64(this.#length + 1, value, true);
+    this.#length += 9;
   }
 
   #sizedText(kind: number, text: string): boolean {
-    const at = this.#reserve(5 + text.length * 3);
+    this.#reserve(5 + text.length * 3);
+    const at = this.#length;
     const end = this.#put(at + 5, text);
     if (end === -1) return false;
     this.#bytes[at] = kind;
@@ -159,7 +175,8 @@ export class CellWriter {
     if (types.isUint8Array(value)) {
       const length = byteLengthOf(value);
       if (length === 0 && isGone(value)) throw invalid(index, 'the memory of the Uint8Array is detached');
-      const at = this.#reserve(5 + length);
+      this.#reserve(5 + length);
+      const at = this.#length;
       this.#bytes[at] = BYTES;
       this.#view.setUint32(at + 1, length, true);
       this.#bytes.set(value, at + 5);
@@ -172,10 +189,10 @@ export class CellWriter {
     if (typeof raw !== 'object' || raw === null) {
       // A typed double may be any number, also an unsafe integer.
       if (typeof raw === 'number') {
-        const at = this.#reserve(9);
-        this.#bytes[at] = DOUBLE;
-        this.#view.setFloat64(at + 1, raw, true);
-        this.#length = at + 9;
+        this.#reserve(9);
+        this.#bytes[this.#length] = DOUBLE;
+        this.#view.setFloat64(this.#length + 1, raw, true);
+        this.#length += 9;
       } else if (!this.#value(raw as ParameterInput)) {
         throw invalid(index, `${describeValue(value)} is not a value of SQL`);
       }
@@ -185,17 +202,20 @@ export class CellWriter {
     if (kind === 'timestamp') {
       this.#int64(TIMESTAMP, inner as bigint);
     } else if (kind === 'date') {
-      const at = this.#reserve(5);
-      this.#bytes[at] = DATE;
-      this.#view.setInt32(at + 1, inner as number, true);
-      this.#length = at + 5;
+      this.#reserve(5);
+      this.#bytes[this.#length] = DATE;
+      this.#view.setInt32(this.#length + 1, inner as number, true);
+      this.#length += 5;
     } else {
       this.#sizedText(DECIMAL, inner as string);
     }
   }
 
-  /** Makes room for `bytes` more bytes; returns the offset at which they begin. */
-  #reserve(bytes: number): number {
+  /**
+   * Makes room for `bytes` more bytes behind the first `#length`. It may replace the buffer and its view, so both are read after it.
+   * It returns nothing, so that no expression can read the buffer, call this, and write to the old buffer.
+   */
+  #reserve(bytes: number): void {
     const needed = this.#length + bytes;
     if (needed > this.#bytes.length) {
       if (needed > MOST_BYTES) throw invalidArgument('more than 2 GiB at once; give less');
@@ -203,7 +223,6 @@ export class CellWriter {
       this.#allocate(Math.min(Math.max(needed, old.length * 2), MOST_BYTES));
       old.copy(this.#bytes, 0, 0, this.#length);
     }
-    return this.#length;
   }
 
   #allocate(bytes: number): void {

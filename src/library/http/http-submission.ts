@@ -56,8 +56,8 @@ export const REQUEST_WORDS = 4;
 
 /** Writer of groups of requests to the addon, laid out as `native/clients/http/src/submission.rs` describes. */
 export class HttpSubmissionWriter extends SubmissionMemory {
-  constructor() {
-    super('requests');
+  constructor(firstBytes?: number) {
+    super('requests', firstBytes);
   }
 
   /** Adds a group of requests. Adds nothing if the group is too big. */

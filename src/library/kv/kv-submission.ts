@@ -37,8 +37,8 @@ const MANY = 8;
 
 /** Writer of requests to the addon, laid out as `native/clients/redis/src/submission.rs` describes. */
 export class SubmissionWriter extends SubmissionMemory {
-  constructor() {
-    super('a request');
+  constructor(firstBytes?: number) {
+    super('a request', firstBytes);
   }
 
   /**

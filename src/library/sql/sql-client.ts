@@ -1,22 +1,17 @@
 import { BoundaryError, invalidArgument } from '../../errors.js';
 import { readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
+import { connectTimeoutOf } from '../crossing/connecting.js';
 import type { Int64Mode } from '../engine/cell-readers.js';
 import { CellWriter } from '../engine/cell-writer.js';
-import { checkConnectTimeout, type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
 import { describeValue } from '../crossing/describe-value.js';
 import type { ParameterInput } from '../engine/parameters.js';
 import { Spare } from '../crossing/spare.js';
 import { SqlConnections } from './sql-connections.js';
 import { type ResultBytes, ResultShape, type SqlResult, SqlResults } from './sql-results.js';
 import { fromColumnSpecs } from '../engine/table-definition.js';
-import { checkBoolean, checkTimeout, integerIn, type OptionChecks, oneOf, readOptions } from '../crossing/options.js';
-import { SERVER_OPTIONS, type ServerOptions, withUrlOptions } from '../crossing/url-options.js';
+import { readOptions } from '../crossing/options.js';
 import { checkText, LONE_SURROGATE } from '../crossing/well-formed.js';
-
-/** The most connections of a client. */
-const MOST_CONNECTIONS = 10_000;
-
-const DEFAULT_CONNECTIONS = 10;
+import { CLIENT_OPTIONS, serverOf, type SqlClientOptions } from './sql-options.js';
 
 /** The most result shapes that a client keeps, as many as the addon; statements that differ each time make many shapes. */
 const MOST_SHAPES = 4096;
@@ -46,42 +41,6 @@ interface StatementLists {
   readonly flags: number;
   readonly lists: ParameterList[];
 }
-
-/** The connections of a `SqlClient`, its time-out, and the form of its values. */
-export interface SqlClientOptions extends ConnectOptions, ServerOptions {
-  /** The most open connections; they are opened on demand. Default: 10. */
-  readonly connections?: number | undefined;
-  /** The time-out in milliseconds of each call without its own. Default: none, as in mysql2: a call then may take any time. */
-  readonly timeoutMs?: number | undefined;
-  /** The type of 64-bit integers, as for queries. Default: `bigint`. */
-  readonly int64?: Int64Mode | undefined;
-  /**
-   * The PEM file of the server's RSA key, with which the password is encrypted if the server asks for it over a connection
-   * without TLS.
-   */
-  readonly serverPublicKey?: string | undefined;
-  /**
-   * Allows fetching that key from the server if there is no verified TLS: anyone who impersonates the server then learns the
-   * password. Without this option and without a key such a login fails with the code `BB_INSECURE`.
-   */
-  readonly allowPublicKeyRetrieval?: boolean | undefined;
-  /** The collation told at the login. Default: `utf8mb4_general_ci`, which every server knows. */
-  readonly collation?: SqlCollation | undefined;
-}
-
-/** A collation of the character set `utf8mb4`. */
-export type SqlCollation = 'utf8mb4_general_ci' | 'utf8mb4_bin' | 'utf8mb4_unicode_ci' | 'utf8mb4_0900_ai_ci';
-
-const CLIENT_OPTIONS: OptionChecks<SqlClientOptions> = {
-  ...SERVER_OPTIONS,
-  connections: integerIn(1, MOST_CONNECTIONS),
-  timeoutMs: checkTimeout,
-  connectTimeoutMs: checkConnectTimeout,
-  int64: oneOf('bigint', 'number'),
-  serverPublicKey: checkText,
-  allowPublicKeyRetrieval: checkBoolean,
-  collation: checkText,
-};
 
 /** One request of a `run` call. */
 export interface SqlRequest {
@@ -118,16 +77,8 @@ export class SqlClient implements AsyncDisposable {
   /** Connects and logs in. */
   static async connect(url: string, options: SqlClientOptions = {}): Promise<SqlClient> {
     const read = readOptions(options, CLIENT_OPTIONS);
-    const { connections = DEFAULT_CONNECTIONS, timeoutMs, connectTimeoutMs, int64 } = read;
-    const mayRetrieve = read.allowPublicKeyRetrieval;
-    const server = withUrlOptions(url, {
-      tls: read.tls,
-      'tls-ca': read.tlsCa,
-      'server-public-key': read.serverPublicKey,
-      'allow-public-key-retrieval': mayRetrieve === undefined ? undefined : mayRetrieve ? 'on' : 'off',
-      'max-response-bytes': read.maxResponseBytes,
-      collation: read.collation,
-    });
+    const { connections = 10, timeoutMs, connectTimeoutMs, int64 } = read;
+    const server = serverOf(url, read);
     const connectMs = connectTimeoutOf(connectTimeoutMs, timeoutMs);
     return new SqlClient(await SqlConnections.open(server, connections, connectMs), int64, timeoutMs);
   }
@@ -151,7 +102,7 @@ export class SqlClient implements AsyncDisposable {
     ).at(0);
   }
 
-  /** Runs one prepared statement, which is prepared once per connection. */
+  /** Runs one prepared statement, which is prepared once per connection, and again if the server has forgotten it. */
   async execute(sql: string, parameters = NO_PARAMETERS, options?: WorkOptions): Promise<SqlResult> {
     checkName(sql);
     return this.#results(
@@ -172,7 +123,7 @@ export class SqlClient implements AsyncDisposable {
 
   /**
    * Runs one prepared statement once per list of parameters, over one connection, all requests sent ahead of their responses. A
-   * request that fails does not stop the others: the results have the `errors`.
+   * request that fails does not stop the others: the results have the `errors`, and `SqlResults.rows` throws.
    */
   async queryMany(
     sql: string,

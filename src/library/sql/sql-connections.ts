@@ -22,6 +22,13 @@ class Call {
     this.#reject = reject;
   }
 
+  /** Keeps a copy of the bytes to send, while the call waits for a connection. */
+  keep(bytes: Uint8Array, length: number): this {
+    // A Buffer's own `slice` is a view of memory that the next call overwrites.
+    this.submission ??= Uint8Array.prototype.slice.call(bytes, 0, length);
+    return this;
+  }
+
   /** Calls `giveUp` when the signal is aborted or the time-out passes. */
   limit(limits: WorkOptions, giveUp: (error: BoundaryError) => void): void {
     this.#release = watchLimits(limits, giveUp);
@@ -59,10 +66,18 @@ class Loop {
     return { number, version: connection.version };
   }
 
+  /** Begins a call on an idle connection. If it throws, nothing was sent, and the call is not the connection's. */
   submit(number: number, call: Call, bytes: Uint8Array, length: number): void {
     call.connection = number;
     this.#calls[number] = call;
-    const frame = this.#loop.submit(number, bytes, length);
+    let frame: ArrayBuffer | undefined;
+    try {
+      frame = this.#loop.submit(number, bytes, length);
+    } catch (thrown) {
+      call.connection = undefined;
+      this.#calls[number] = undefined;
+      throw thrown;
+    }
     if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
   }
 
@@ -159,12 +174,10 @@ export class SqlConnections {
       if (options !== undefined) call.limit(options, (error) => this.#giveUp(call, error));
       const number = this.#idle.pop();
       if (number !== undefined) {
-        this.#send(number, call, bytes, length);
+        if (!this.#send(number, call, bytes, length)) this.free(number);
         return;
       }
-      // A Buffer's own `slice` is a view of memory that the next call overwrites.
-      call.submission = Uint8Array.prototype.slice.call(bytes, 0, length);
-      this.#waiting.push(call);
+      this.#waiting.push(call.keep(bytes, length));
       this.#openForWaiting();
     });
   }
@@ -179,11 +192,16 @@ export class SqlConnections {
     for (const call of calls) call?.reject(new BoundaryError('BB_CLOSED', 'the client was closed'));
   }
 
-  /** Gives a connection that has finished its call the next one. */
+  /** Gives a connection without a call the next one that can be sent: a call that is refused leaves it to the call behind. */
   free(number: number): void {
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#idle.push(number);
-    else this.#send(number, next, next.submission!, next.submission!.length);
+    while (this.#connections.has(number)) {
+      const next = this.#waiting.shift();
+      if (next === undefined) {
+        this.#idle.push(number);
+        return;
+      }
+      if (this.#send(number, next, next.submission!, next.submission!.length)) return;
+    }
   }
 
   /** Removes a lost connection. */
@@ -192,13 +210,25 @@ export class SqlConnections {
     this.#openForWaiting();
   }
 
-  #send(number: number, call: Call, bytes: Uint8Array, length: number): void {
+  /** Sends a call; returns false if it was not sent, and the connection, if it is still one, has none. */
+  #send(number: number, call: Call, bytes: Uint8Array, length: number): boolean {
     try {
       this.#loop.submit(number, call, bytes, length);
+      return true;
     } catch (thrown) {
-      // A submission that throws has sent nothing.
-      this.#idle.push(number);
-      call.reject(toBoundaryError(thrown));
+      const error = toBoundaryError(thrown);
+      if (error.code === 'BB_INVALID_ARGUMENT') {
+        call.reject(error);
+        return false;
+      }
+      // The fault is the connection's, which can take no call any more; another one may.
+      this.#loop.remove(number);
+      if (error.code === 'BB_CLOSED') this.#waiting.unshift(call.keep(bytes, length));
+      else call.reject(error);
+      this.gone(number);
+      const other = this.#idle.pop();
+      if (other !== undefined) this.free(other);
+      return false;
     }
   }
 

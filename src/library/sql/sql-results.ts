@@ -5,14 +5,14 @@ import type { Int64Mode } from '../engine/cell-readers.js';
 import { ColumnarChunk } from '../engine/columnar-chunk.js';
 import { fewRowsReader, type ReadFewRows } from '../engine/few-rows.js';
 import { Frame, type FrameMemory } from '../engine/frame.js';
-import { rowCursor, type RowCursor } from '../engine/row-cursor.js';
+import { type CursorRow, rowCursor, type RowCursor } from '../engine/row-cursor.js';
 import { type Row, RowReader } from '../engine/row-reader.js';
 import type { Column } from '../engine/table-definition.js';
 
-/** Header words of the results, of each statement and of each request; `native/clients/mysql/src/submission.rs` describes them. */
-export const HEAD_WORDS = 2;
-export const STATEMENT_WORDS = 2;
-export const REQUEST_WORDS = 8;
+/** Header words of the results, of each part and of each result; `native/clients/mysql/src/submission.rs` describes them. */
+export const HEAD_WORDS = 4;
+export const PART_WORDS = 4;
+export const RESULT_WORDS = 10;
 
 /** The most rows that are read without views of their columns: making these takes longer. */
 const FEW_ROWS = 16;
@@ -57,7 +57,12 @@ export interface SqlRequestError {
   readonly error: BoundaryError;
 }
 
-/** The results of the requests of one call, in order. Rows are decoded when they are read. */
+/**
+ * The results of the requests of one call, in order. Rows are decoded when they are read.
+ *
+ * A request that failed has its error, and the others have their results. `rows`, `cursor` and `chunk`, which read all rows of a
+ * statement, throw the error of its first request that failed: they never return a part of the rows.
+ */
 export class SqlResults implements Iterable<SqlResult> {
   /** The number of requests. */
   readonly length: number;
@@ -67,7 +72,7 @@ export class SqlResults implements Iterable<SqlResult> {
   readonly #head: number;
   readonly #statements: number;
   readonly #int64: Int64Mode;
-  /** The shape of each statement's rows; undefined if the statement returned no rows. */
+  /** The shape of each part's rows; undefined if the part has no rows. The first parts are those of the statements. */
   readonly #shapes: readonly (ResultShape | undefined)[];
   readonly #statementOf: (index: number) => number;
   readonly #frames: (Frame | undefined)[] = [];
@@ -81,18 +86,18 @@ export class SqlResults implements Iterable<SqlResult> {
   ) {
     const { words } = bytes.memory;
     const head = bytes.start >> 2;
-    const statements = words[head]!;
+    const parts = words[head + 1]!;
     this.#bytes = bytes;
     this.#words = words;
     this.#head = head;
-    this.#statements = statements;
-    this.length = words[head + 1]!;
+    this.#statements = words[head]!;
+    this.length = words[head + 2]!;
     this.#int64 = int64;
     this.#statementOf = statementOf;
     // Looked up at once, since the addon drops old shapes.
     const shapes: (ResultShape | undefined)[] = [];
-    for (let statement = 0; statement < statements; statement += 1) {
-      const shape = words[head + HEAD_WORDS + STATEMENT_WORDS * statement]!;
+    for (let part = 0; part < parts; part += 1) {
+      const shape = words[head + HEAD_WORDS + PART_WORDS * part]!;
       shapes.push(shape === 0 ? undefined : shapeOf(shape));
     }
     this.#shapes = shapes;
@@ -107,18 +112,22 @@ export class SqlResults implements Iterable<SqlResult> {
 
   /** The error of request `index`; undefined if it did not fail. */
   error(index: number): BoundaryError | undefined {
+    this.#checkMemory();
+    if (!(Number.isInteger(index) && index >= 0 && index < this.length)) {
+      throw invalidArgument(`there is no request ${index} of ${this.length}`);
+    }
     const word = this.#word(index);
-    const from = this.#words[word + 6]!;
+    const from = this.#words[word + 8]!;
     if (from === 0) return undefined;
     const { memory, start } = this.#bytes;
-    return errorOf(memory.bytes.toString('utf8', start + from, start + this.#words[word + 7]!));
+    return errorOf(memory.bytes.toString('utf8', start + from, start + this.#words[word + 9]!));
   }
 
   /** The requests that failed. */
   get errors(): SqlRequestError[] {
     const errors: SqlRequestError[] = [];
     for (let index = 0; index < this.length; index += 1) {
-      if (this.#words[this.#word(index) + 6] !== 0) errors.push({ index, error: this.error(index)! });
+      if (this.#words[this.#word(index) + 8] !== 0) errors.push({ index, error: this.error(index)! });
     }
     return errors;
   }
@@ -126,7 +135,7 @@ export class SqlResults implements Iterable<SqlResult> {
   /** Throws the error of the first request that failed, if there is one. */
   throwIfFailed(): void {
     for (let index = 0; index < this.length; index += 1) {
-      if (this.#words[this.#word(index) + 6] !== 0) throw this.error(index)!;
+      if (this.#words[this.#word(index) + 8] !== 0) throw this.error(index)!;
     }
   }
 
@@ -138,11 +147,20 @@ export class SqlResults implements Iterable<SqlResult> {
   }
 
   /**
-   * The rows of all requests of a statement (default: the first) as columns; undefined if it returned none. Releasing the chunk
-   * frees the memory of all these results.
+   * The rows of all requests of a statement (default: the first) as columns; undefined if it returned none. Throws
+   * `BB_SCHEMA_MISMATCH` if its requests returned columns of different types. Releasing the chunk frees the memory of all these
+   * results.
    */
   chunk(statement = 0): ColumnarChunk | undefined {
-    const shape = this.#shapeOf(statement);
+    if (this.#isSplit(statement)) {
+      const types = [...this.#resultsOf(statement)].map((result) => this.columnsOf(result).map(typeOf).join(', '));
+      throw new BoundaryError(
+        'BB_SCHEMA_MISMATCH',
+        `the requests of the statement returned different columns: ${[...new Set(types)].join('; ')}`,
+        { hint: 'Read them by rows() or at(index), or CAST the columns in the statement' },
+      );
+    }
+    const shape = this.#shapes[statement];
     if (shape === undefined) return undefined;
     const { memory, start, end, isAlone } = this.#bytes;
     const frame = isAlone
@@ -151,19 +169,25 @@ export class SqlResults implements Iterable<SqlResult> {
     return new ColumnarChunk(frame, this.#int64, 0);
   }
 
-  /** The rows of all requests of a statement (default: the first) as objects. */
+  /**
+   * The rows of all requests of a statement (default: the first) as objects. If requests returned columns of different types, each row
+   * has the types of its own request.
+   */
   rows(statement = 0): Row[] {
-    const shape = this.#shapeOf(statement);
-    if (shape === undefined) return [];
-    const frame = this.#bytes.start + this.#frameStart(statement);
-    return this.#read(statement, shape, 0, this.#words[frame >> 2]!);
+    if (this.#isSplit(statement)) {
+      const rows: Row[] = [];
+      for (const result of this.#resultsOf(statement)) for (const row of this.rowsOf(result)) rows.push(row);
+      return rows;
+    }
+    const shape = this.#shapes[statement];
+    return shape === undefined ? [] : this.#read(statement, shape, 0, this.#rowsOfPart(statement));
   }
 
-  /** Like `rows`, by one object that moves; see `CursorRow`. */
+  /** Like `rows`, by one object that moves; see `CursorRow`. For columns of different types there are several objects. */
   cursor<T extends object = Row>(statement = 0): RowCursor<T> {
-    const shape = this.#shapeOf(statement);
-    const frame = this.#bytes.start + this.#frameStart(statement);
-    return this.#cursor<T>(statement, shape, 0, shape === undefined ? 0 : this.#words[frame >> 2]!);
+    if (this.#isSplit(statement)) return this.#cursors<T>(statement);
+    const shape = this.#shapes[statement];
+    return this.#cursor<T>(statement, shape, 0, shape === undefined ? 0 : this.#rowsOfPart(statement));
   }
 
   *[Symbol.iterator](): IterableIterator<SqlResult> {
@@ -171,77 +195,97 @@ export class SqlResults implements Iterable<SqlResult> {
   }
 
   /** @internal */
-  affectedRowsOf(index: number): number {
-    const word = this.#word(index);
-    return this.#words[word + 2]! + this.#words[word + 3]! * TWO_TO_32;
+  affectedRowsOf(result: number): number {
+    const word = this.#word(result);
+    return this.#words[word + 4]! + this.#words[word + 5]! * TWO_TO_32;
   }
 
   /** @internal */
-  lastInsertIdOf(index: number): number | bigint {
-    const word = this.#word(index);
-    const high = this.#words[word + 5]!;
-    const low = this.#words[word + 4]!;
+  lastInsertIdOf(result: number): number | bigint {
+    const word = this.#word(result);
+    const high = this.#words[word + 7]!;
+    const low = this.#words[word + 6]!;
     return high < 1 << 21 ? high * TWO_TO_32 + low : (BigInt(high) << 32n) | BigInt(low);
   }
 
   /** @internal */
-  rowCountOf(index: number): number {
-    return this.#words[this.#word(index) + 1]!;
+  rowCountOf(result: number): number {
+    return this.#words[this.#word(result) + 2]!;
   }
 
   /** @internal */
-  rowsOf(index: number): Row[] {
-    const statement = this.#statementOf(index);
-    const shape = this.#shapeOf(statement);
+  rowsOf(result: number): Row[] {
+    const word = this.#word(result);
+    const part = this.#words[word]! - 1;
+    const shape = this.#shapes[part];
     if (shape === undefined) return [];
-    const word = this.#word(index);
-    const first = this.#words[word]!;
-    return this.#read(statement, shape, first, first + this.#words[word + 1]!);
+    const first = this.#words[word + 1]!;
+    return this.#read(part, shape, first, first + this.#words[word + 2]!);
   }
 
   /** @internal */
-  cursorOf<T extends object>(index: number): RowCursor<T> {
-    const statement = this.#statementOf(index);
-    const word = this.#word(index);
-    const first = this.#words[word]!;
-    return this.#cursor<T>(statement, this.#shapeOf(statement), first, first + this.#words[word + 1]!);
+  cursorOf<T extends object>(result: number): RowCursor<T> {
+    const word = this.#word(result);
+    const part = this.#words[word]! - 1;
+    const first = this.#words[word + 1]!;
+    return this.#cursor<T>(part, this.#shapes[part], first, first + this.#words[word + 2]!);
   }
 
   /** @internal */
-  columnsOf(index: number): readonly Column[] {
-    return this.#shapeOf(this.#statementOf(index))?.columns ?? [];
+  columnsOf(result: number): readonly Column[] {
+    return this.#shapes[this.#words[this.#word(result)]! - 1]?.columns ?? [];
   }
 
-  #read(statement: number, shape: ResultShape, start: number, end: number): Row[] {
+  /** @internal The result of the same request that follows a result; 0 if there is none. */
+  nextOf(result: number): number {
+    return this.#words[this.#word(result) + 3]!;
+  }
+
+  /** All results of the requests of a statement. */
+  *#resultsOf(statement: number): Generator<number> {
+    for (let index = 0; index < this.length; index += 1) {
+      if (this.#statementOf(index) !== statement) continue;
+      let result = index;
+      do {
+        yield result;
+        result = this.nextOf(result);
+      } while (result !== 0);
+    }
+  }
+
+  *#cursors<T extends object>(statement: number): Generator<CursorRow<T>, undefined> {
+    for (const result of this.#resultsOf(statement)) yield* this.cursorOf<T>(result);
+  }
+
+  #read(part: number, shape: ResultShape, start: number, end: number): Row[] {
     const { reader, readFew } = shape;
     if (end - start <= FEW_ROWS && readFew !== undefined) {
       const { memory, start: first } = this.#bytes;
-      return readFew(memory, first + this.#frameStart(statement), start, end);
+      return readFew(memory, first + this.#frameStart(part), start, end);
     }
     try {
-      return reader.read(this.#frame(statement, shape), start, end);
+      return reader.read(this.#frame(part, shape), start, end);
     } finally {
       // The reader outlives these results, and must not keep their memory.
       reader.restart();
     }
   }
 
-  #cursor<T extends object>(
-    statement: number,
-    shape: ResultShape | undefined,
-    start: number,
-    end: number,
-  ): RowCursor<T> {
+  #cursor<T extends object>(part: number, shape: ResultShape | undefined, start: number, end: number): RowCursor<T> {
     if (shape === undefined) return rowCursor<T>([], this.#int64, { views: [], start: 0, end: 0, firstRow: 0 });
-    const frame = this.#frame(statement, shape);
+    const frame = this.#frame(part, shape);
     const views = shape.columns.map((_, index) => frame.column(index));
     return rowCursor<T>(shape.columns, this.#int64, { views, start, end, firstRow: 0 });
   }
 
-  #shapeOf(statement: number): ResultShape | undefined {
+  /** Whether the rows of a statement are in several parts. Throws the error of a request of the statement that failed. */
+  #isSplit(statement: number): boolean {
     this.#checkMemory();
     checkIndex('statement', statement, this.#statements);
-    return this.#shapes[statement];
+    const word = this.#head + HEAD_WORDS + PART_WORDS * statement;
+    const failed = this.#words[word + 2]!;
+    if (failed !== 0) throw this.error(failed - 1)!;
+    return this.#words[word + 3] !== 0;
   }
 
   /** Throws `BB_CLOSED` if the memory of the results was released, or transferred. */
@@ -249,25 +293,34 @@ export class SqlResults implements Iterable<SqlResult> {
     if (this.#words.length === 0) throw new BoundaryError('BB_CLOSED', 'the results were released');
   }
 
-  /** The byte offset in the results at which the frame of a statement begins. */
-  #frameStart(statement: number): number {
-    return this.#words[this.#head + HEAD_WORDS + STATEMENT_WORDS * statement + 1]!;
+  /** The byte offset in the results at which the frame of a part begins. */
+  #frameStart(part: number): number {
+    return this.#words[this.#head + HEAD_WORDS + PART_WORDS * part + 1]!;
   }
 
-  #frame(statement: number, shape: ResultShape): Frame {
+  /** The number of rows of a part, the first word of its frame. */
+  #rowsOfPart(part: number): number {
+    return this.#words[(this.#bytes.start + this.#frameStart(part)) >> 2]!;
+  }
+
+  #frame(part: number, shape: ResultShape): Frame {
     const { memory, start } = this.#bytes;
-    this.#frames[statement] ??= new Frame(memory.buffer, shape.columns, start + this.#frameStart(statement));
-    return this.#frames[statement];
+    this.#frames[part] ??= new Frame(memory.buffer, shape.columns, start + this.#frameStart(part));
+    return this.#frames[part];
   }
 
-  #word(index: number): number {
+  /** The index of the first word of a result. */
+  #word(result: number): number {
     this.#checkMemory();
-    checkIndex('request', index, this.length);
-    return this.#head + HEAD_WORDS + STATEMENT_WORDS * this.#statements + REQUEST_WORDS * index;
+    return this.#head + HEAD_WORDS + PART_WORDS * this.#shapes.length + RESULT_WORDS * result;
   }
 }
 
-/** The result of one request. */
+function typeOf({ name, type }: Column): string {
+  return `${name} ${type.toString()}`;
+}
+
+/** The result of one request, or one of the results of a procedure. */
 export class SqlResult {
   readonly #results: SqlResults;
   readonly #index: number;
@@ -276,6 +329,15 @@ export class SqlResult {
   constructor(results: SqlResults, index: number) {
     this.#results = results;
     this.#index = index;
+  }
+
+  /** The results with rows that follow this one: a procedure (`CALL`) returns one for each of its queries. */
+  get further(): SqlResult[] {
+    const further: SqlResult[] = [];
+    for (let next = this.#results.nextOf(this.#index); next !== 0; next = this.#results.nextOf(next)) {
+      further.push(new SqlResult(this.#results, next));
+    }
+    return further;
   }
 
   /** The number of rows changed; for an update, the number of rows found. */

@@ -1,7 +1,7 @@
 //! Calls of the MySQL wire.
 
 use boundary_bench_engine::{Value, decimal};
-use boundary_bench_kernel::Result;
+use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::{Cell, SqlSession};
 use napi::bindgen_prelude::{AsyncBlock, AsyncTask, BigInt, Buffer, Null, Object, ToNapiValue, TypeName};
 use napi::{Env, ValueType, sys};
@@ -56,10 +56,14 @@ impl Request for Execute {
 
     async fn send(self, session: &mut SqlSession) -> Result<SqlAnswer> {
         let (mut rows, mut problem) = (Rows::default(), None);
+        let mut fields = None;
         let done = session
             .execute(&self.sql, &self.parameters, |row| {
                 if rows.values.is_empty() {
                     rows.names = row.fields().iter().map(|field| field.name.clone()).collect();
+                    fields = Some(row.fields().as_ptr().addr());
+                } else if fields != Some(row.fields().as_ptr().addr()) {
+                    problem.get_or_insert_with(several_results);
                 }
                 if let Err(found) = row.visit(|_, cell| rows.values.push(value_of(cell))) {
                     problem.get_or_insert(found);
@@ -71,6 +75,11 @@ impl Request for Execute {
             Some(problem) => Err(problem),
         }
     }
+}
+
+/// The error for a procedure that returns several results.
+fn several_results() -> Error {
+    Error::Unsupported("the statement was run, and returned several results, of which this call returns one".to_owned())
 }
 
 /// A value of a row, which no longer borrows the packet. A decimal is kept as its text.

@@ -12,6 +12,7 @@ use crate::codec::{Answer, Done, Failure, Field, command};
 use crate::connection::{CELL_BYTES, Prepared, Started};
 use crate::pool::Session;
 use crate::rows::{Form, RowBuilder, RowShape};
+use crate::sql::may_run_again;
 
 /// The unsent bytes from which on no further requests are encoded.
 const AHEAD_BYTES: usize = 256 << 10;
@@ -40,13 +41,17 @@ pub struct Batch {
     pub order: Vec<u32>,
 }
 
-/// The outcome of one request.
+/// One result of a request. A request has several where it calls a procedure.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
-    /// The index of its first row among the rows of its statement.
+    /// The part that has its rows, an index into the parts of [`Results`]; `None` if it returned no rows.
+    pub part: Option<usize>,
+    /// The index of its first row in the part.
     pub first_row: usize,
     /// The number of rows that it returned.
     pub rows: usize,
+    /// The index of the request's next result in the further results.
+    pub next: Option<usize>,
     /// The number of rows that it changed; for an update, the rows that it matched.
     pub affected_rows: u64,
     /// The first key that the server generated.
@@ -56,15 +61,26 @@ pub struct Outcome {
 }
 
 /// The results of a batch.
+///
+/// The rows of a statement whose results have different columns are in several parts. The first parts are those in `rows`, by the
+/// statements' indexes; those in `more` follow.
 #[derive(Debug, Default)]
 pub struct Results {
     /// The rows of each statement, in the order of its requests; `None` where it returned none.
     pub rows: Vec<Option<StatementRows>>,
+    /// The further parts of the statements' rows.
+    pub more: Vec<StatementRows>,
+    /// The statements with several parts.
+    pub split: Vec<bool>,
     /// The outcome of each request.
     pub requests: Vec<Outcome>,
+    /// The further results of the requests.
+    pub further: Vec<Outcome>,
+    /// The first request of each statement that failed.
+    pub failed: Vec<Option<usize>>,
 }
 
-/// The rows of all requests of one statement.
+/// The rows of all requests of one statement, or a part of them.
 #[derive(Debug)]
 pub struct StatementRows {
     /// The columns of the rows.
@@ -102,17 +118,40 @@ struct Run<'a> {
     max_packet: usize,
     statements: Vec<StatementState>,
     outcomes: Vec<Outcome>,
+    /// The further results of the requests.
+    further: Vec<Outcome>,
     /// The bytes of all rows received so far.
     gathered: usize,
+    again: Again,
+}
+
+/// The requests that are sent again, because the server had forgotten their statements.
+#[derive(Default)]
+struct Again {
+    /// The first of them. All requests behind it that were sent have met the same, so that the order stays.
+    first: Option<usize>,
+    /// Whether a request behind one of them was run: none of them can be sent again in its place.
+    is_late: bool,
 }
 
 /// The state of a statement of a batch.
 #[derive(Default)]
 struct StatementState {
     prepared: Option<Prepared>,
+    /// Whether the statement was prepared a second time.
+    is_again: bool,
     /// The error for which the statement can't be run.
     error: Option<Error>,
-    rows: Option<RowBuilder>,
+    /// The rows so far: results with columns that can't be joined are in parts of their own.
+    parts: Vec<RowBuilder>,
+}
+
+/// The end of a request.
+enum Answered {
+    /// The server has run the request, or refused it for its own sake.
+    Done,
+    /// The server no longer has the statement.
+    Forgotten(Failure),
 }
 
 impl<'a> Run<'a> {
@@ -123,7 +162,9 @@ impl<'a> Run<'a> {
             max_packet,
             statements: batch.statements.iter().map(|_| StatementState::default()).collect(),
             outcomes: vec![Outcome::default(); batch.order.len()],
+            further: Vec::new(),
             gathered: 0,
+            again: Again::default(),
         }
     }
 
@@ -133,62 +174,143 @@ impl<'a> Run<'a> {
             session.connection.condemn();
             return Err(lost);
         }
-        let rows = self.statements.into_iter().map(|state| {
-            let Some(mut rows) = state.rows else { return Ok(None) };
-            Ok(Some(StatementRows { shape: Arc::clone(rows.shape()), batch: rows.finish()? }))
-        });
-        Ok(Results { rows: rows.collect::<Result<_>>()?, requests: self.outcomes })
+        let mut results = Results { requests: self.outcomes, further: self.further, ..Results::default() };
+        // The place of each statement's second part among all parts; the first one's is the statement's.
+        let mut seconds = Vec::with_capacity(self.statements.len());
+        for state in self.statements {
+            seconds.push(self.batch.statements.len() + results.more.len());
+            results.split.push(state.parts.len() > 1);
+            let mut parts = state.parts.into_iter().map(|mut rows| {
+                // The shape is that of the finished batch.
+                let batch = rows.finish()?;
+                Ok(StatementRows { shape: Arc::clone(rows.shape()), batch })
+            });
+            results.rows.push(parts.next().transpose()?);
+            results.more.extend(parts.collect::<Result<Vec<_>>>()?);
+        }
+        results.failed.resize(seconds.len(), None);
+        for (request, statement) in self.batch.order.iter().enumerate() {
+            let statement = *statement as usize;
+            let outcome = &mut results.requests[request];
+            if outcome.error.is_some() {
+                results.failed[statement].get_or_insert(request);
+            }
+            let place = |part: usize| if part == 0 { statement } else { seconds[statement] + part - 1 };
+            outcome.part = outcome.part.map(place);
+            let mut next = outcome.next;
+            while let Some(index) = next {
+                let outcome = &mut results.further[index];
+                outcome.part = outcome.part.map(place);
+                next = outcome.next;
+            }
+        }
+        Ok(results)
     }
 
     async fn run(&mut self, session: &mut Session) -> Result<()> {
         session.make_room(self.batch.statements.len());
-        for (state, statement) in self.statements.iter_mut().zip(&self.batch.statements) {
-            if statement.is_text {
-                if statement.lists.width() > 0 {
-                    state.error = Some(Error::InvalidArgument("a statement sent as text has no parameters".to_owned()));
-                }
-                continue;
-            }
-            match session.prepared(&statement.sql).await {
-                Ok(prepared) => {
-                    if usize::from(prepared.parameters) == statement.lists.width() {
-                        state.prepared = Some(prepared);
-                    } else {
-                        state.error = Some(Error::InvalidArgument(format!(
-                            "the statement takes {} parameters, not {}",
-                            prepared.parameters,
-                            statement.lists.width()
-                        )));
-                    }
-                }
-                Err(Failure::Refused(error)) => state.error = Some(Failure::Refused(error).into()),
-                Err(Failure::Lost(error)) => return Err(error),
-            }
+        for index in 0..self.statements.len() {
+            self.prepare(session, index).await?;
         }
         let mut in_flight = VecDeque::new();
         let mut next = 0;
-        while next < self.outcomes.len() || !in_flight.is_empty() {
-            while next < self.outcomes.len() && session.connection.unsent() < AHEAD_BYTES {
+        while next < self.outcomes.len() || !in_flight.is_empty() || self.again.first.is_some() {
+            while next < self.outcomes.len()
+                && self.again.first.is_none()
+                && session.connection.unsent() < AHEAD_BYTES
+            {
                 match self.send(session, next) {
                     Ok(()) => in_flight.push_back(next),
                     Err(error) => self.outcomes[next].error = Some(error),
                 }
                 next += 1;
             }
-            if let Some(request) = in_flight.pop_front() {
-                match self.receive(session, request).await {
-                    Ok(()) => {}
-                    Err(Failure::Refused(error)) => {
-                        self.outcomes[request].error = Some(Failure::Refused(error).into());
-                    }
-                    Err(Failure::Lost(error)) => {
-                        for lost in std::iter::once(request).chain(in_flight.drain(..)).chain(next..self.outcomes.len())
-                        {
-                            self.outcomes[lost].error.get_or_insert_with(|| error.clone());
-                        }
-                        next = self.outcomes.len();
-                    }
+            let Some(request) = in_flight.pop_front() else {
+                if let Some(first) = self.again.first.take() {
+                    self.begin_again(session, first..next).await?;
+                    next = first;
                 }
+                continue;
+            };
+            let ended = match self.receive(session, request).await {
+                Ok(Answered::Done) => {
+                    self.end_again();
+                    continue;
+                }
+                Ok(Answered::Forgotten(failure)) => {
+                    self.note_again(session, request);
+                    failure
+                }
+                Err(failure) => {
+                    self.end_again();
+                    failure
+                }
+            };
+            match ended {
+                Failure::Refused(_) => self.outcomes[request].error = Some(ended.into()),
+                Failure::Lost(error) => {
+                    let unanswered = std::iter::once(request).chain(in_flight.drain(..)).chain(next..self.outcomes.len());
+                    for lost in unanswered {
+                        self.outcomes[lost].error.get_or_insert_with(|| error.clone());
+                    }
+                    next = self.outcomes.len();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Prepares a statement; if that is refused, the statement has the error.
+    async fn prepare(&mut self, session: &mut Session, index: usize) -> Result<()> {
+        let (state, statement) = (&mut self.statements[index], &self.batch.statements[index]);
+        let width = statement.lists.width();
+        if statement.is_text {
+            if width > 0 {
+                state.error = Some(Error::InvalidArgument("a statement sent as text has no parameters".to_owned()));
+            }
+            return Ok(());
+        }
+        match session.prepared(&statement.sql).await {
+            Ok(prepared) if usize::from(prepared.parameters) == width => state.prepared = Some(prepared),
+            Ok(Prepared { parameters, .. }) => {
+                state.error = Some(Error::InvalidArgument(format!(
+                    "the statement takes {parameters} parameters, not {width}"
+                )));
+            }
+            Err(Failure::Refused(error)) => state.error = Some(Failure::Refused(error).into()),
+            Err(Failure::Lost(error)) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Notes that the server has forgotten the statement of a request, which can be sent again if nothing behind it was run.
+    fn note_again(&mut self, session: &mut Session, request: usize) {
+        let index = self.batch.order[request] as usize;
+        let sql = &self.batch.statements[index].sql;
+        session.forget(sql);
+        if self.again.is_late || self.statements[index].is_again || !may_run_again(sql) {
+            self.end_again();
+        } else {
+            self.again.first.get_or_insert(request);
+        }
+    }
+
+    /// Notes that a request was run, or can't be sent again: those in front of it would come too late.
+    fn end_again(&mut self) {
+        if self.again.first.take().is_some() {
+            self.again.is_late = true;
+        }
+    }
+
+    /// Prepares the statements of these requests again, which are then sent again.
+    async fn begin_again(&mut self, session: &mut Session, requests: std::ops::Range<usize>) -> Result<()> {
+        for request in requests {
+            self.outcomes[request] = Outcome::default();
+            let index = self.batch.order[request] as usize;
+            let state = &mut self.statements[index];
+            if state.prepared.is_some() && session.known(&self.batch.statements[index].sql).is_none() {
+                (state.prepared, state.is_again) = (None, true);
+                self.prepare(session, index).await?;
             }
         }
         Ok(())
@@ -227,69 +349,106 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    async fn receive(&mut self, session: &mut Session, request: usize) -> Answer<()> {
+    /// Reads all results of a request.
+    async fn receive(&mut self, session: &mut Session, request: usize) -> Answer<Answered> {
         let index = self.batch.order[request] as usize;
-        let (state, statement) = (&mut self.statements[index], &self.batch.statements[index].sql);
-        let outcome = &mut self.outcomes[request];
-        let connection = &mut session.connection;
-        let prepared = state.prepared.as_ref().map(|prepared| prepared.id);
-        let done = match connection.started(prepared).await? {
-            Started::Done(done) => done,
-            Started::WantsFile => connection.refuse_file().await?,
-            Started::Rows(fields) => {
-                let mut problem = state.expect(session, statement, &fields).err();
-                let connection = &mut session.connection;
-                let rows = state.rows.as_mut().filter(|_| problem.is_none());
-                outcome.first_row = rows.as_ref().map_or(0, |rows| rows.rows());
-                let mut rows = rows;
-                let (gathered, most) = (&mut self.gathered, connection.most_bytes());
-                let done = connection
-                    .rows(|row| {
-                        *gathered += row.len().max(fields.len() * CELL_BYTES);
-                        if *gathered > most {
-                            return Err(response_limit::exceeded("the result", most));
-                        }
-                        // The rows behind one that can't be read are skipped.
-                        if problem.is_none()
-                            && let Some(rows) = &mut rows
-                        {
-                            problem = rows.push(row).err();
-                        }
-                        Ok(ControlFlow::Continue(()))
-                    })
-                    .await?;
-                match problem {
-                    Some(problem) => outcome.error = Some(problem),
-                    None => outcome.rows = rows.map_or(0, |rows| rows.rows()) - outcome.first_row,
-                }
-                done.unwrap_or_default()
-            }
+        let prepared = self.statements[index].prepared.as_ref().map(|prepared| prepared.id);
+        let mut started = match session.connection.started(prepared).await {
+            Err(failure) if prepared.is_some() && failure.is_forgotten() => return Ok(Answered::Forgotten(failure)),
+            started => started?,
         };
-        let Done { affected_rows, last_insert_id, .. } = done;
-        (outcome.affected_rows, outcome.last_insert_id) = (affected_rows, last_insert_id);
-        Ok(())
+        let mut placed = 0;
+        loop {
+            let done = match started {
+                Started::Done(done) => done,
+                Started::WantsFile => session.connection.refuse_file().await?,
+                Started::Rows(fields) => {
+                    let (outcome, done) = self.receive_rows(session, index, &fields).await?;
+                    self.place(request, placed, outcome);
+                    placed += 1;
+                    done
+                }
+            };
+            let Done { affected_rows, last_insert_id, has_more, .. } = done;
+            let outcome = &mut self.outcomes[request];
+            (outcome.affected_rows, outcome.last_insert_id) = (affected_rows, last_insert_id);
+            if !has_more {
+                return Ok(Answered::Done);
+            }
+            started = session.connection.started(None).await?;
+        }
+    }
+
+    /// Adds a result with rows to the `placed` ones that a request has.
+    fn place(&mut self, request: usize, placed: usize, outcome: Outcome) {
+        let Outcome { part, first_row, rows, error, .. } = outcome;
+        let next = Some(self.further.len());
+        let first = &mut self.outcomes[request];
+        if let Some(error) = error {
+            first.error.get_or_insert(error);
+        }
+        match (placed, self.further.last_mut()) {
+            (0, _) => {
+                (first.part, first.first_row, first.rows) = (part, first_row, rows);
+                return;
+            }
+            (2.., Some(before)) => before.next = next,
+            _ => first.next = next,
+        }
+        self.further.push(Outcome { part, first_row, rows, ..Outcome::default() });
+    }
+
+    /// Reads the rows of one result.
+    async fn receive_rows(
+        &mut self,
+        session: &mut Session,
+        index: usize,
+        fields: &Arc<[Field]>,
+    ) -> Answer<(Outcome, Done)> {
+        let (state, statement) = (&mut self.statements[index], &self.batch.statements[index].sql);
+        let (mut part, mut problem) = match state.part(session, statement, fields) {
+            Ok(part) => (Some(part), None),
+            Err(problem) => (None, Some(problem)),
+        };
+        let mut rows = part.map(|part| &mut state.parts[part]);
+        let first_row = rows.as_ref().map_or(0, |rows| rows.rows());
+        let connection = &mut session.connection;
+        let (gathered, most) = (&mut self.gathered, connection.most_bytes());
+        let done = connection
+            .rows(|row| {
+                *gathered += row.len().max(fields.len() * CELL_BYTES);
+                if *gathered > most {
+                    return Err(response_limit::exceeded("the result", most));
+                }
+                // The rows behind one that can't be read are skipped.
+                if problem.is_none()
+                    && let Some(rows) = &mut rows
+                {
+                    problem = rows.push(row).err();
+                }
+                Ok(ControlFlow::Continue(()))
+            })
+            .await?;
+        let rows = rows.map_or(0, |rows| rows.rows()) - first_row;
+        if problem.is_some() {
+            part = None;
+        }
+        Ok((Outcome { part, first_row, rows, error: problem, ..Outcome::default() }, done.unwrap_or_default()))
     }
 }
 
 impl StatementState {
-    /// Prepares for rows with these columns, which must be those of the statement's other requests.
-    fn expect(&mut self, session: &mut Session, sql: &str, fields: &Arc<[Field]>) -> Result<()> {
+    /// The part for rows with these columns.
+    fn part(&mut self, session: &mut Session, sql: &str, fields: &Arc<[Field]>) -> Result<usize> {
         let form = if self.prepared.is_some() { Form::Binary } else { Form::Text };
-        match &self.rows {
-            Some(rows) if rows.shape().fits(fields, form) => {}
-            Some(_) => {
-                return Err(Error::SchemaMismatch(
-                    "the result has other columns than those of the same statement before".to_owned(),
-                ));
-            }
-            None => {
-                let shape = match form {
-                    Form::Binary => session.shape(sql, fields)?,
-                    Form::Text => session.text_shape(fields)?,
-                };
-                self.rows = Some(RowBuilder::new(&shape, SMALL_RESULT));
-            }
+        if let Some(part) = self.parts.iter_mut().position(|rows| rows.takes(fields, form)) {
+            return Ok(part);
         }
-        Ok(())
+        let shape = match form {
+            Form::Binary => session.shape(sql, fields)?,
+            Form::Text => session.text_shape(fields)?,
+        };
+        self.parts.push(RowBuilder::flexible(&shape, SMALL_RESULT));
+        Ok(self.parts.len() - 1)
     }
 }

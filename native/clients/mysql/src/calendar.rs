@@ -1,5 +1,7 @@
 //! Dates of the proleptic Gregorian calendar as days since 1970-01-01.
 
+use std::fmt;
+
 use chrono::{Datelike, NaiveDate};
 
 /// The microseconds of a day.
@@ -14,6 +16,13 @@ pub(crate) struct Date {
     pub(crate) year: u16,
     pub(crate) month: u8,
     pub(crate) day: u8,
+}
+
+impl fmt::Display for Date {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { year, month, day } = self;
+        write!(formatter, "{year:04}-{month:02}-{day:02}")
+    }
 }
 
 impl Date {

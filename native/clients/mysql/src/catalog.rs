@@ -1,7 +1,7 @@
 //! The queries on the server's catalog, and the types in their rows.
 
 use boundary_bench_engine::catalog::{self, Row};
-use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
+use boundary_bench_engine::table::{Column, MAX_DECIMAL_PRECISION, SqlType, TableDefinition};
 use boundary_bench_kernel::{Error, Result};
 
 use crate::sql;
@@ -56,12 +56,18 @@ fn sql_type(text: &str) -> Option<SqlType> {
         "double" => SqlType::Double,
         "decimal" => {
             let (precision, scale) = digits()?.split_once(',')?;
-            SqlType::Decimal { precision: precision.parse::<u8>().ok()?.min(38), scale: scale.parse().ok()? }
+            match precision.parse().ok()? {
+                precision if precision <= MAX_DECIMAL_PRECISION => {
+                    SqlType::Decimal { precision, scale: scale.parse().ok()? }
+                }
+                _ => SqlType::Text,
+            }
         }
-        "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum" | "set" | "json" | "time" => {
-            SqlType::Text
-        }
-        "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => SqlType::Bytes,
+        "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum" | "set" | "json" | "time" | "uuid"
+        | "inet4" | "inet6" => SqlType::Text,
+        "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" | "vector" => SqlType::Bytes,
+        "geometry" | "point" | "linestring" | "polygon" | "multipoint" | "multilinestring" | "multipolygon"
+        | "geometrycollection" | "geomcollection" => SqlType::Bytes,
         "date" => SqlType::Date,
         "datetime" | "timestamp" => SqlType::Timestamp,
         _ => return None,
@@ -82,12 +88,15 @@ mod tests {
             ("int(10) unsigned zerofill", SqlType::BigInt),
             ("bigint unsigned", SqlType::Decimal { precision: 20, scale: 0 }),
             ("decimal(10,2)", SqlType::Decimal { precision: 10, scale: 2 }),
+            ("decimal(65,30)", SqlType::Text),
+            ("geometry", SqlType::Bytes),
+            ("uuid", SqlType::Text),
             ("enum('unsigned','a(1)')", SqlType::Text),
             ("varbinary(8)", SqlType::Bytes),
             ("timestamp(6)", SqlType::Timestamp),
         ] {
             assert_eq!(sql_type(text), Some(expected), "{text}");
         }
-        assert_eq!(sql_type("geometry"), None);
+        assert_eq!(sql_type("row"), None);
     }
 }

@@ -57,6 +57,7 @@ pub(crate) mod type_id {
     pub const YEAR: u8 = 13;
     pub const VARCHAR: u8 = 15;
     pub const BIT: u8 = 16;
+    pub const VECTOR: u8 = 242;
     pub const JSON: u8 = 245;
     pub const NEWDECIMAL: u8 = 246;
     pub const ENUM: u8 = 247;
@@ -75,6 +76,12 @@ pub(crate) const BINARY_CHARSET: u16 = 63;
 
 /// The flag of columns without negative numbers.
 const UNSIGNED: u16 = 32;
+
+/// The errors of a server that no longer has a prepared statement: its number is unknown (1243), or it must be prepared again (1615).
+const FORGOTTEN: [u16; 2] = [1243, 1615];
+
+/// The error of a server that keeps as many prepared statements as it may, those of all sessions together.
+const TOO_MANY_STATEMENTS: u16 = 1461;
 
 /// Status flags of answers: a transaction is open; another result follows this one.
 const IN_TRANSACTION: u16 = 1;
@@ -237,6 +244,16 @@ impl Failure {
             Self::Lost(_) => None,
         }
     }
+
+    /// Whether the server no longer has the prepared statement that was to run.
+    pub(crate) fn is_forgotten(&self) -> bool {
+        self.code().is_some_and(|code| FORGOTTEN.contains(&code))
+    }
+
+    /// Whether the server can't prepare a statement before another one is closed.
+    pub(crate) fn has_too_many(&self) -> bool {
+        self.code() == Some(TOO_MANY_STATEMENTS)
+    }
 }
 
 impl From<Failure> for Error {
@@ -308,14 +325,17 @@ pub struct Field {
     pub flags: u16,
     /// The number of digits behind the decimal point.
     pub decimals: u8,
+    /// Whether it is a column of a table, and not an expression.
+    pub of_table: bool,
 }
 
 impl Field {
     pub(crate) fn parse(packet: &[u8]) -> Option<Self> {
         let mut bytes = Bytes(packet);
-        for _catalog_schema_table_original in 0..4 {
+        for _catalog_schema_table in 0..3 {
             bytes.text()?;
         }
+        let of_table = !bytes.text()?.is_empty();
         let name = String::from_utf8_lossy(bytes.text()?).into_owned();
         bytes.text()?;
         bytes.length()?;
@@ -326,11 +346,27 @@ impl Field {
             type_id: bytes.u8()?,
             flags: bytes.u16()?,
             decimals: bytes.u8()?,
+            of_table,
         })
     }
 
     pub(crate) fn is_unsigned(&self) -> bool {
         self.flags & UNSIGNED != 0
+    }
+
+    /// Whether the values are bytes and no texts. Numbers, dates and JSON have the character set of bytes too.
+    pub(crate) fn has_bytes(&self) -> bool {
+        match self.type_id {
+            type_id::BIT | type_id::GEOMETRY | type_id::VECTOR => true,
+            type_id::VARCHAR
+            | type_id::VAR_STRING
+            | type_id::STRING
+            | type_id::TINY_BLOB
+            | type_id::MEDIUM_BLOB
+            | type_id::LONG_BLOB
+            | type_id::BLOB => self.charset == BINARY_CHARSET,
+            _ => false,
+        }
     }
 }
 

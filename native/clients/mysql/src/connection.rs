@@ -14,7 +14,7 @@ use crate::codec::{Answer, Done, Failure, Field, ServerError, capability, comman
 use crate::engine_error;
 use crate::login::{Server, log_in};
 use crate::transport::{Exchange, Transport, too_large};
-use crate::url::Url;
+use crate::url::{Url, ValueForms};
 
 /// The least bytes that a value of a row counts for where rows are gathered in memory.
 pub(crate) const CELL_BYTES: usize = 8;
@@ -24,6 +24,7 @@ pub(crate) const CELL_BYTES: usize = 8;
 pub struct Connection {
     transport: Transport,
     server: Server,
+    forms: ValueForms,
     /// The columns of prepared statements as the server sent them last, by the statements' numbers. The server sends columns
     /// again only where they change, as those of `SELECT ?` do with the type of the value.
     known: HashMap<u32, Arc<[Field]>>,
@@ -35,15 +36,27 @@ pub struct Connection {
     is_lost: bool,
 }
 
-/// The beginning of the answer to a command.
+/// The beginning of a result. A procedure answers with several results: the outcome of each tells whether another one follows, which
+/// must then be read.
 #[derive(Debug, Clone)]
 pub enum Started {
-    /// The whole answer, without rows.
+    /// The whole result, without rows.
     Done(Done),
     /// Rows with these columns follow.
     Rows(Arc<[Field]>),
     /// The server asks for the file of `LOAD DATA LOCAL INFILE`.
     WantsFile,
+}
+
+/// The end of an answer whose rows were skipped.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ended {
+    /// The outcome of the last result.
+    pub done: Done,
+    /// The number of results with rows.
+    pub results: usize,
+    /// The number of their rows.
+    pub rows: u64,
 }
 
 /// A statement that the server has prepared, for this connection alone.
@@ -118,6 +131,7 @@ impl Connection {
         Ok(Self {
             transport,
             server,
+            forms: url.forms,
             known: HashMap::new(),
             described: Description::default(),
             outstanding: 0,
@@ -141,6 +155,11 @@ impl Connection {
     /// The most bytes of a packet, and of rows that are gathered.
     pub(crate) fn most_bytes(&self) -> usize {
         self.transport.most_bytes()
+    }
+
+    /// The forms in which results return values.
+    pub(crate) fn forms(&self) -> ValueForms {
+        self.forms
     }
 
     /// Whether the server can run a statement for many rows by one packet.
@@ -232,37 +251,34 @@ impl Connection {
     ///
     /// # Errors
     /// [`Failure`] of either kind.
-    pub async fn run(&mut self, sql: &str) -> Answer<Done> {
+    pub async fn run(&mut self, sql: &str) -> Answer<Ended> {
         self.send(command::QUERY, |target| target.extend_from_slice(sql.as_bytes()));
-        match self.started(None).await? {
-            Started::Done(done) => Ok(done),
-            Started::Rows(_) => self.skip_rows().await,
-            Started::WantsFile => self.refuse_file().await,
-        }
+        let started = self.started(None).await?;
+        self.skip(started).await
     }
 
-    /// Runs a statement sent as text that returns the rows it changes, and counts them.
-    ///
-    /// # Errors
-    /// [`Failure`] of either kind.
-    pub async fn run_returning(&mut self, sql: &str) -> Answer<u64> {
-        self.send(command::QUERY, |target| target.extend_from_slice(sql.as_bytes()));
-        match self.started(None).await? {
-            Started::Done(done) => Ok(done.affected_rows),
-            Started::Rows(_) => self.count_rows().await,
-            Started::WantsFile => self.refuse_file().await.map(|done| done.affected_rows),
+    /// Skips the rest of an answer from a result on whose beginning was read.
+    pub(crate) async fn skip(&mut self, mut started: Started) -> Answer<Ended> {
+        let mut ended = Ended::default();
+        loop {
+            ended.done = match started {
+                Started::Done(done) => done,
+                Started::WantsFile => self.refuse_file().await?,
+                Started::Rows(_) => {
+                    ended.results += 1;
+                    let rows = &mut ended.rows;
+                    let skipped = self.rows(|_| {
+                        *rows += 1;
+                        Ok(ControlFlow::Continue(()))
+                    });
+                    skipped.await?.unwrap_or_default()
+                }
+            };
+            if !ended.done.has_more {
+                return Ok(ended);
+            }
+            started = self.started(None).await?;
         }
-    }
-
-    /// Skips the rows of an answer, and counts them.
-    pub(crate) async fn count_rows(&mut self) -> Answer<u64> {
-        let mut count = 0;
-        self.rows(|_| {
-            count += 1;
-            Ok(ControlFlow::Continue(()))
-        })
-        .await?;
-        Ok(count)
     }
 
     /// Runs a statement sent as text, and returns its rows as texts.
@@ -272,9 +288,8 @@ impl Connection {
     pub async fn texts(&mut self, sql: &str) -> Answer<Vec<Vec<Option<String>>>> {
         self.send(command::QUERY, |target| target.extend_from_slice(sql.as_bytes()));
         let fields = match self.started(None).await? {
-            Started::Done(_) => return Ok(Vec::new()),
             Started::Rows(fields) => fields,
-            Started::WantsFile => return self.refuse_file().await.map(|_| Vec::new()),
+            started => return self.skip(started).await.map(|_| Vec::new()),
         };
         let (mut rows, mut gathered, most) = (Vec::new(), 0, self.most_bytes());
         self.rows(|packet| {
@@ -291,6 +306,10 @@ impl Connection {
             Ok(ControlFlow::Continue(()))
         })
         .await?;
+        if !self.is_idle() {
+            let started = self.started(None).await?;
+            self.skip(started).await?;
+        }
         Ok(rows)
     }
 
@@ -317,18 +336,14 @@ impl Connection {
         Ok(Prepared { id, parameters, fields })
     }
 
-    /// Reads the beginning of the next answer; for an answer without rows, all of it. `prepared` is the number of the
-    /// statement, if it is a prepared one.
+    /// Reads the beginning of the next result; for a result without rows, all of it. `prepared` is the number of the statement, if it is
+    /// a prepared one whose first result this is.
     pub(crate) async fn started(&mut self, prepared: Option<u32>) -> Answer<Started> {
         let packet = self.first_packet().await?;
         let packet = self.transport.bytes(packet);
         match packet.first() {
             Some(0x00) => {
                 let Some(done) = Done::parse(packet) else { return Err(self.lost(garbled("answer"))) };
-                if done.has_more {
-                    // More results follow, of a procedure; the last one has its outcome.
-                    return self.skip_results().await.map(Started::Done);
-                }
                 self.done(done);
                 Ok(Started::Done(done))
             }
@@ -359,7 +374,7 @@ impl Connection {
         }
     }
 
-    /// Reads rows to their end, or until `row` breaks off; the result is `None` then.
+    /// Reads the rows of a result to their end, or until `row` breaks off; the outcome is `None` then.
     pub(crate) async fn rows(&mut self, mut row: impl FnMut(&[u8]) -> Result<ControlFlow<()>>) -> Answer<Option<Done>> {
         loop {
             while let Some(range) = self.transport.try_packet() {
@@ -391,56 +406,16 @@ impl Connection {
     async fn rows_done(&mut self, packet: Vec<u8>) -> Answer<Done> {
         let done = if self.can(capability::DEPRECATE_EOF) { Done::parse(&packet) } else { Done::parse_eof(&packet) };
         let Some(done) = done else { return Err(self.lost(garbled("end of rows"))) };
-        if done.has_more {
-            return self.skip_results().await;
-        }
         self.done(done);
         Ok(done)
     }
 
-    /// Counts an answer as read to its end.
+    /// Counts an answer as read to its end, unless another result follows.
     fn done(&mut self, done: Done) {
-        self.outstanding -= 1;
-        self.in_transaction = done.in_transaction;
-    }
-
-    async fn skip_rows(&mut self) -> Answer<Done> {
-        let done = self.rows(|_| Ok(ControlFlow::Continue(()))).await?;
-        Ok(done.unwrap_or_default())
-    }
-
-    /// Skips the further results of an answer, and returns the outcome of the last one.
-    async fn skip_results(&mut self) -> Answer<Done> {
-        loop {
-            let packet = self.first_packet().await?;
-            let packet = self.transport.bytes(packet);
-            let done = if packet.first() == Some(&0) {
-                Done::parse(packet)
-            } else {
-                let count = crate::codec::Bytes(packet).length().and_then(|count| usize::try_from(count).ok());
-                let Some(count) = count else { return Err(self.lost(garbled("result"))) };
-                self.fields(count).await?;
-                let end = loop {
-                    let packet = self.next_packet().await?;
-                    let packet = self.transport.bytes(packet);
-                    match packet.first() {
-                        Some(0xff) => {
-                            let error = ServerError::parse(packet);
-                            self.outstanding -= 1;
-                            return Err(Failure::Refused(error));
-                        }
-                        Some(0xfe) if packet.len() < 0xff_ffff && self.is_end(packet) => break packet,
-                        _ => {}
-                    }
-                };
-                if self.can(capability::DEPRECATE_EOF) { Done::parse(end) } else { Done::parse_eof(end) }
-            };
-            let Some(done) = done else { return Err(self.lost(garbled("result"))) };
-            if !done.has_more {
-                self.done(done);
-                return Ok(done);
-            }
+        if !done.has_more {
+            self.outstanding -= 1;
         }
+        self.in_transaction = done.in_transaction;
     }
 
     /// Answers the server's request for a file with an empty one, since none was offered.

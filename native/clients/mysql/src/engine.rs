@@ -17,7 +17,7 @@ use crate::catalog;
 use crate::codec::{Answer, Failure};
 use crate::ingest::MysqlIngest;
 use crate::pool::{Lease, Pool};
-use crate::prepared::{PreparedStatement, Running, start_query};
+use crate::prepared::{PreparedStatement, Running, changed_rows, start_query};
 use crate::server::{self, Server};
 use crate::sql::{Mysql, identifier, returns_changed_rows};
 use crate::url::Url;
@@ -234,11 +234,8 @@ impl Engine for MysqlEngine {
             }
             for statement in &statements {
                 cancel.check()?;
-                changed += if returns_changed_rows(statement) {
-                    session.connection.run_returning(statement.text).await?
-                } else {
-                    session.connection.run(statement.text).await?.affected_rows
-                };
+                let ended = session.connection.run(statement.text).await?;
+                changed += changed_rows(statement.text, ended)?;
             }
             Ok(changed)
         });

@@ -9,7 +9,7 @@ use crate::codec::Failure;
 use crate::connection::{Connection, Started};
 use crate::rows::{Form, RowBuilder, RowShape};
 use crate::transport::Transport;
-use crate::url::Url;
+use crate::url::{Url, ValueForms};
 
 /// Logs in over a socket, sends commands and reads answers until the connection is lost; returns the outcome of every
 /// step.
@@ -48,6 +48,13 @@ pub async fn talk(socket: UnixStream, url: &Url) -> Vec<String> {
             Ok(Started::WantsFile) => break,
             _ => {}
         }
+        if heard.last().is_some_and(|last| last.contains("has_more: true")) {
+            let started = connection.started(None).await;
+            note(&mut heard, &started);
+            let Ok(started) = started else { continue };
+            let ended = connection.skip(started).await;
+            note(&mut heard, &ended);
+        }
     }
     heard
 }
@@ -57,7 +64,7 @@ async fn rows_of(
     connection: &mut Connection,
     fields: &std::sync::Arc<[crate::Field]>,
 ) -> std::result::Result<String, Failure> {
-    let mut builder = RowShape::new(fields, Form::Binary).ok().map(|shape| RowBuilder::new(&shape, 0));
+    let mut builder = RowShape::new(fields, Form::Binary, ValueForms::default()).ok().map(|shape| RowBuilder::new(&shape, 0));
     let done = connection
         .rows(|packet| {
             if let Some(builder) = &mut builder {

@@ -144,8 +144,26 @@ pub(crate) async fn insert(session: &mut Session, target: &Target<'_>, rows: &dy
         ranges.push(start..end);
         start = end;
     }
+    match insert_ranges(session, target, rows, &ranges, types).await {
+        // Nothing was inserted.
+        Err(failure) if failure.is_forgotten() && session.connection.is_idle() => {
+            session.close_statements(|_| true);
+            insert_ranges(session, target, rows, &ranges, types).await
+        }
+        inserted => inserted,
+    }
+}
+
+/// Inserts the rows of all ranges or none of them, each range by a packet.
+async fn insert_ranges(
+    session: &mut Session,
+    target: &Target<'_>,
+    rows: &dyn Rows,
+    ranges: &[Range<usize>],
+    types: Option<&[u8]>,
+) -> Answer<u64> {
     if ranges.len() == 1 {
-        return send_all(session, target, rows, &ranges, types).await;
+        return send_all(session, target, rows, ranges, types).await;
     }
     // A transaction of the caller's goes on after a rollback to the savepoint.
     let (begin, commit, undo) = if session.connection.in_transaction() {
@@ -154,7 +172,7 @@ pub(crate) async fn insert(session: &mut Session, target: &Target<'_>, rows: &dy
         ("BEGIN", "COMMIT", "ROLLBACK")
     };
     session.connection.run(begin).await?;
-    match send_all(session, target, rows, &ranges, types).await {
+    match send_all(session, target, rows, ranges, types).await {
         Ok(inserted) => session.connection.run(commit).await.map(|_| inserted),
         Err(Failure::Lost(error)) => Err(Failure::Lost(error)),
         Err(failure) => {
@@ -222,7 +240,7 @@ async fn send_all(
 /// Reads the answer to one packet; the first refusal is kept.
 async fn answer(session: &mut Session, inserted: &mut u64, failure: &mut Option<Failure>) -> Answer<()> {
     match session.connection.started(None).await {
-        Ok(Started::Done(done)) => *inserted += done.affected_rows,
+        Ok(Started::Done(done)) if !done.has_more => *inserted += done.affected_rows,
         Ok(_) => {
             session.connection.condemn();
             return Err(garbled("answer to an insert").into());

@@ -9,6 +9,7 @@ mod catalog;
 mod cells;
 mod codec;
 mod connection;
+mod decoder;
 mod driven;
 mod engine;
 #[doc(hidden)]
@@ -16,14 +17,17 @@ mod engine;
 pub mod fuzzing;
 mod ingest;
 mod insert;
+mod kind;
 mod login;
 mod pool;
 mod prepared;
 mod rows;
 pub mod server;
 mod session;
+mod settings;
 mod sql;
 mod submission;
+mod temporal;
 #[doc(hidden)]
 pub mod testing;
 mod transport;
@@ -38,14 +42,14 @@ pub(crate) use boundary_bench_kernel::runtime::runtime;
 pub use batch::{Batch, Outcome, Results, StatementLists};
 pub use cells::{Cell, CellLists};
 pub use codec::{Done, Failure, Field, ServerError};
-pub use connection::{Connection, Prepared, Started};
+pub use connection::{Connection, Ended, Prepared, Started};
 pub use driven::DrivenSession;
 pub use engine::{MysqlEngine, open};
 pub use insert::Rows;
 pub use rows::{Form, RowBuilder, RowShape};
 pub use session::{RowView, SqlSession};
 pub use submission::{Shapes, Submission, layout};
-pub use url::{Collation, Url};
+pub use url::{Collation, Url, ValueForms};
 
 const NAME: &str = "mysql";
 

@@ -16,6 +16,7 @@ use crate::codec::{Answer, Failure, Field};
 use crate::connection::{Connection, Prepared, no_answer};
 use crate::rows::{Form, RowShape};
 use crate::runtime;
+use crate::settings;
 use crate::transport::Exchange;
 use crate::url::Url;
 
@@ -46,13 +47,17 @@ pub(crate) struct Pool {
 pub(crate) struct Session {
     pub(crate) connection: Connection,
     statements: HashMap<Arc<str>, Known>,
+    /// The number of the submission that runs.
+    turn: u64,
     /// The shape of the rows of the last statement sent as text.
     text_shape: Option<Arc<RowShape>>,
 }
 
 /// A statement that is prepared on a session.
-struct Known {
+pub(crate) struct Known {
     prepared: Prepared,
+    /// The number of the last submission that has used the statement.
+    turn: u64,
     /// The shape of the statement's rows, set at its first result.
     shape: Option<Arc<RowShape>>,
 }
@@ -96,21 +101,12 @@ impl Pool {
     async fn open(&self) -> Answer<Session> {
         let open = async {
             let mut connection = Connection::open(&self.url).await?;
+            let max_packet = settings::settle(&mut connection, &self.url).await?;
+            self.max_packet.get_or_init(|| max_packet.unwrap_or(USUAL_PACKET));
             for sql in &self.setup {
                 connection.run(sql).await?;
             }
-            if self.max_packet.get().is_none() {
-                // A server of a partial dialect may not know the variable.
-                let rows = match connection.texts("SELECT @@max_allowed_packet").await {
-                    Err(lost @ Failure::Lost(_)) => return Err(lost),
-                    Err(Failure::Refused(_)) => Vec::new(),
-                    Ok(rows) => rows,
-                };
-                let text = rows.into_iter().flatten().next().flatten();
-                let size = text.and_then(|text| text.parse().ok()).unwrap_or(USUAL_PACKET);
-                let _ = self.max_packet.set(size);
-            }
-            Ok(Session { connection, statements: HashMap::new(), text_shape: None })
+            Ok(Session { connection, statements: HashMap::new(), turn: 0, text_shape: None })
         };
         within(Some(CONNECT_TIMEOUT), open, |time| no_answer(&self.url, time)).await
     }
@@ -179,7 +175,10 @@ impl Session {
     pub(crate) fn text_shape(&mut self, fields: &Arc<[Field]>) -> Result<Arc<RowShape>> {
         match &self.text_shape {
             Some(shape) if shape.fits(fields, Form::Text) => Ok(Arc::clone(shape)),
-            _ => Ok(Arc::clone(self.text_shape.insert(RowShape::new(fields, Form::Text)?))),
+            _ => {
+                let shape = RowShape::new(fields, Form::Text, self.connection.forms())?;
+                Ok(Arc::clone(self.text_shape.insert(shape)))
+            }
         }
     }
 
@@ -191,7 +190,7 @@ impl Session {
         {
             return Ok(Arc::clone(shape));
         }
-        let shape = RowShape::new(fields, Form::Binary)?;
+        let shape = RowShape::new(fields, Form::Binary, self.connection.forms())?;
         if let Some(known) = known {
             known.shape = Some(Arc::clone(&shape));
         }
@@ -200,21 +199,44 @@ impl Session {
 
     /// The statement of this text, prepared now if it was not before. It stays prepared until room is made for others.
     pub(crate) async fn prepared(&mut self, sql: &str) -> Answer<Prepared> {
-        if let Some(known) = self.statements.get(sql) {
+        let turn = self.turn;
+        if let Some(known) = self.statements.get_mut(sql) {
+            known.turn = turn;
             return Ok(known.prepared.clone());
         }
-        let prepared = self.connection.prepare(sql).await?;
-        self.statements.insert(sql.into(), Known { prepared: prepared.clone(), shape: None });
+        let prepared = match self.connection.prepare(sql).await {
+            Err(failure) if failure.has_too_many() && self.close_statements(|known| known.turn != turn) => {
+                self.connection.prepare(sql).await?
+            }
+            prepared => prepared?,
+        };
+        self.statements.insert(sql.into(), Known { prepared: prepared.clone(), turn, shape: None });
         Ok(prepared)
     }
 
-    /// Closes all prepared statements if this many more would exceed the limit.
+    /// Begins a submission: closes all prepared statements if this many more would exceed the limit.
     pub(crate) fn make_room(&mut self, statements: usize) {
+        self.turn += 1;
         if self.statements.len() + statements > MAX_STATEMENTS {
-            for (_, old) in self.statements.drain() {
-                self.connection.send_close(old.prepared.id);
-            }
+            self.close_statements(|_| true);
         }
+    }
+
+    /// Forgets a statement that the server no longer has, so that it is prepared again at its next use.
+    pub(crate) fn forget(&mut self, sql: &str) {
+        if let Some(old) = self.statements.remove(sql) {
+            // A server that has it after all need not keep it.
+            self.connection.send_close(old.prepared.id);
+        }
+    }
+
+    /// Closes some of the prepared statements; returns whether there are any.
+    pub(crate) fn close_statements(&mut self, is_closed: impl Fn(&Known) -> bool) -> bool {
+        let closed: Vec<_> = self.statements.extract_if(|_, known| is_closed(known)).collect();
+        for (_, old) in &closed {
+            self.connection.send_close(old.prepared.id);
+        }
+        !closed.is_empty()
     }
 }
 

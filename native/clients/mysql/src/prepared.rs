@@ -17,10 +17,10 @@ use boundary_bench_kernel::{Error, Result};
 
 use crate::cells::{Values, put_parameters};
 use crate::codec::{Failure, command};
-use crate::connection::{Prepared, Started};
+use crate::connection::{Ended, Prepared, Started};
 use crate::pool::Lease;
 use crate::rows::{Form, RowBuilder, RowShape};
-use crate::sql::{Mysql, Numbered, returns_changed_rows};
+use crate::sql::{Mysql, Numbered, may_run_again, returns_changed_rows};
 use crate::{engine_error, runtime};
 
 /// The error number for a kind of statement that the server can't prepare.
@@ -72,17 +72,24 @@ impl Drop for Running {
 pub(crate) fn start_query(mut session: Lease, text: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
     let running = Running::new(&session, &options.cancel);
     let started = runtime().block_on(async {
-        match session.prepared(text).await {
-            Ok(prepared) if prepared.fields.is_empty() => Err(not_a_query().into()),
-            Ok(prepared) => {
-                session.connection.send_execute(prepared.id, |_| {});
-                Ok((session.connection.started(Some(prepared.id)).await?, Form::Binary))
+        let mut is_again = false;
+        loop {
+            let prepared = match session.prepared(text).await {
+                Ok(prepared) if prepared.fields.is_empty() => return Err(not_a_query().into()),
+                Err(failure) if failure.code() == Some(NOT_PREPARABLE) => {
+                    session.connection.send(command::QUERY, |target| target.extend_from_slice(text.as_bytes()));
+                    return Ok((session.connection.started(None).await?, Form::Text));
+                }
+                prepared => prepared?,
+            };
+            session.connection.send_execute(prepared.id, |_| {});
+            match session.connection.started(Some(prepared.id)).await {
+                Err(failure) if failure.is_forgotten() && !is_again => {
+                    session.forget(text);
+                    is_again = true;
+                }
+                started => return Ok((started?, Form::Binary)),
             }
-            Err(failure) if failure.code() == Some(NOT_PREPARABLE) => {
-                session.connection.send(command::QUERY, |target| target.extend_from_slice(text.as_bytes()));
-                Ok((session.connection.started(None).await?, Form::Text))
-            }
-            Err(failure) => Err(failure),
         }
     });
     match started {
@@ -101,6 +108,27 @@ fn failed(mut session: impl BorrowMut<Lease>, running: Running, failure: Failure
     failure.into()
 }
 
+/// The error for results that the caller of a statement would not get.
+pub(crate) fn unreturned() -> Error {
+    Error::Unsupported(
+        "the statement was run, and returned results that this call does not return; SqlClient returns all results of a procedure"
+            .to_owned(),
+    )
+}
+
+/// The number of rows that a statement has changed, whose rows are not returned: those of `RETURNING` are the rows changed.
+///
+/// # Errors
+/// [`unreturned`] for a procedure that returns rows.
+pub(crate) fn changed_rows(text: &str, ended: Ended) -> Result<u64> {
+    let statements = Mysql::statements(text);
+    match statements.first() {
+        Some(statement) if ended.results > 0 && !Mysql::is_undoable(statement) => Err(unreturned()),
+        Some(statement) if ended.results > 0 && !Mysql::is_query(statement) => Ok(ended.rows),
+        _ => Ok(ended.done.affected_rows),
+    }
+}
+
 /// The rows of a query that runs.
 struct QueryRows<S: BorrowMut<Lease>> {
     session: S,
@@ -114,7 +142,10 @@ struct QueryRows<S: BorrowMut<Lease>> {
 impl<S: BorrowMut<Lease>> QueryRows<S> {
     fn new(mut session: S, running: Running, started: &Started, form: Form, options: &QueryOptions) -> Result<Self> {
         let rows = match started {
-            Started::Rows(fields) => RowShape::new(fields, form).map(|shape| RowBuilder::new(&shape, DEFAULT_CAPACITY)),
+            Started::Rows(fields) => {
+                let forms = session.borrow_mut().connection.forms();
+                RowShape::new(fields, form, forms).map(|shape| RowBuilder::new(&shape, DEFAULT_CAPACITY))
+            }
             _ => Err(engine_error("the server sent no rows")),
         };
         // Nobody reads the rows that follow.
@@ -143,6 +174,9 @@ impl<S: BorrowMut<Lease>> QueryRows<S> {
                 ControlFlow::Continue(())
             })
         }))?;
+        if ended.is_some_and(|done| done.has_more) {
+            return Err(unreturned());
+        }
         if ended.is_some()
             && let Some(running) = self.running.take()
             && running.end(&self.cancel)
@@ -195,8 +229,6 @@ pub(crate) struct PreparedStatement {
     parameters: Vec<Option<SqlType>>,
     /// Whether the statement is a query, or returns the rows that it changes.
     returns_rows: bool,
-    /// Whether the rows that it returns are those that it changes.
-    returns_changed: bool,
 }
 
 impl PreparedStatement {
@@ -208,13 +240,30 @@ impl PreparedStatement {
                 "the statement has parameters written ?; write them $1, $2, ...".to_owned(),
             ));
         }
-        let returns_changed = returns_changed_rows(statement);
-        let returns_rows = (Mysql::is_query(statement) || returns_changed) && !prepared.fields.is_empty();
+        let returns_rows =
+            (Mysql::is_query(statement) || returns_changed_rows(statement)) && !prepared.fields.is_empty();
         let parameters = vec![None; numbered.count];
-        Ok(Self { session, prepared, parameters, numbered, returns_rows, returns_changed })
+        Ok(Self { session, prepared, parameters, numbered, returns_rows })
     }
 
-    /// Sends the statement with these parameters.
+    /// Sends the statement with these parameters, and reads the beginning of its first result. A statement that the server has forgotten
+    /// is prepared again, once.
+    fn start(&mut self, parameters: &[Value]) -> Result<std::result::Result<Started, Failure>> {
+        let mut is_again = false;
+        loop {
+            self.send(parameters)?;
+            let started = runtime().block_on(self.session.connection.started(Some(self.prepared.id)));
+            match started {
+                Err(failure) if failure.is_forgotten() && !is_again && may_run_again(&self.numbered.text) => {
+                    self.session.forget(&self.numbered.text);
+                    self.prepared = runtime().block_on(self.session.prepared(&self.numbered.text))?;
+                    is_again = true;
+                }
+                started => return Ok(started),
+            }
+        }
+    }
+
     fn send(&mut self, parameters: &[Value]) -> Result<()> {
         check_parameter_count(parameters.len(), self.parameters.len())?;
         if !self.session.connection.is_idle() {
@@ -245,9 +294,7 @@ impl Statement for PreparedStatement {
         }
         options.cancel.check()?;
         let running = Running::new(&self.session, &options.cancel);
-        self.send(parameters)?;
-        let started = runtime().block_on(self.session.connection.started(Some(self.prepared.id)));
-        match started {
+        match self.start(parameters)? {
             Ok(started) => Ok(Box::new(QueryRows::new(&mut self.session, running, &started, Form::Binary, options)?)),
             Err(failure) => Err(failed(&mut self.session, running, failure, &options.cancel)),
         }
@@ -257,17 +304,9 @@ impl Statement for PreparedStatement {
         check_parameter_count(parameters.len(), self.parameters.len())?;
         cancel.check()?;
         let running = Running::new(&self.session, cancel);
-        self.send(parameters)?;
-        let connection = &mut self.session.connection;
-        let (id, returns_changed) = (self.prepared.id, self.returns_changed);
-        let done = runtime().block_on(async {
-            match connection.started(Some(id)).await? {
-                Started::Done(done) => Ok(done.affected_rows),
-                Started::Rows(_) => {
-                    Ok(connection.count_rows().await?).map(|rows| if returns_changed { rows } else { 0 })
-                }
-                Started::WantsFile => connection.refuse_file().await.map(|done| done.affected_rows),
-            }
+        let done = self.start(parameters)?.and_then(|started| {
+            let ended = runtime().block_on(self.session.connection.skip(started))?;
+            changed_rows(&self.numbered.text, ended).map_err(Failure::Lost)
         });
         match done {
             Ok(changed) => {

@@ -8,13 +8,13 @@ use boundary_bench_kernel::Result;
 
 use crate::calendar;
 use crate::cells::{Cell, Values, put_parameters};
-use crate::codec::{Answer, BINARY_CHARSET, Bytes, Done, Field, command, garbled, type_id};
+use crate::codec::{Answer, Bytes, Done, Field, command, garbled, type_id};
 use crate::connection::{Connection, Prepared, Started};
 use crate::insert::{self, Rows, Target};
 use crate::pool::Lease;
 use crate::pool::Pool;
-use crate::rows::{binary_date, binary_time};
 use crate::sql;
+use crate::temporal::{binary_date, binary_time, date_time_text};
 use crate::url::Url;
 
 /// A connection with one caller.
@@ -67,13 +67,27 @@ impl SqlSession {
         if self.lease.known(sql).is_none() {
             self.lease.make_room(1);
         }
-        let prepared = self.lease.prepared(sql).await?;
-        let count = usize::from(prepared.parameters);
-        check_parameter_count(parameters.len(), count)?;
         let (values, mut encoded) = (Values::new(parameters), Vec::new());
-        put_parameters(&mut encoded, count, (0..count).map(|index| values.cell(index)))?;
-        self.connection().send_execute(prepared.id, |target| target.extend_from_slice(&encoded));
-        self.answer(Some(&prepared), row).await
+        let mut is_again = false;
+        let (prepared, started) = loop {
+            let prepared = self.lease.prepared(sql).await?;
+            let count = usize::from(prepared.parameters);
+            check_parameter_count(parameters.len(), count)?;
+            encoded.clear();
+            put_parameters(&mut encoded, count, (0..count).map(|index| values.cell(index)))?;
+            self.connection().send_execute(prepared.id, |target| target.extend_from_slice(&encoded));
+            match self.connection().started(Some(prepared.id)).await {
+                Err(failure) if failure.is_forgotten() => {
+                    self.lease.forget(sql);
+                    if is_again || !sql::may_run_again(sql) {
+                        return Err(failure);
+                    }
+                    is_again = true;
+                }
+                started => break (prepared, started?),
+            }
+        };
+        self.results(Some(&prepared), started, row).await
     }
 
     /// Appends a statement, sent as text, to the output.
@@ -98,25 +112,43 @@ impl SqlSession {
         put.inspect_err(|_| self.connection().condemn())
     }
 
-    /// Reads the answer to the oldest queued request, whose prepared statement is given if it has one.
+    /// Reads the answer to the oldest queued request, whose prepared statement is given if it has one, and calls `row` with each row of
+    /// all its results. Returns the outcome of the last result.
     ///
     /// # Errors
     /// [`crate::Failure`] of either kind.
-    pub async fn answer(&mut self, prepared: Option<&Prepared>, mut row: impl FnMut(RowView<'_>)) -> Answer<Done> {
+    pub async fn answer(&mut self, prepared: Option<&Prepared>, row: impl FnMut(RowView<'_>)) -> Answer<Done> {
+        let started = self.connection().started(prepared.map(|prepared| prepared.id)).await?;
+        self.results(prepared, started, row).await
+    }
+
+    /// Reads an answer from the beginning of its first result on.
+    async fn results(
+        &mut self,
+        prepared: Option<&Prepared>,
+        mut started: Started,
+        mut row: impl FnMut(RowView<'_>),
+    ) -> Answer<Done> {
         let connection = self.connection();
-        match connection.started(prepared.map(|prepared| prepared.id)).await? {
-            Started::Done(done) => Ok(done),
-            Started::WantsFile => connection.refuse_file().await,
-            Started::Rows(fields) => {
-                let is_binary = prepared.is_some();
-                let done = connection
-                    .rows(|packet| {
-                        row(RowView { fields: &fields, packet, is_binary });
-                        Ok(ControlFlow::Continue(()))
-                    })
-                    .await?;
-                Ok(done.unwrap_or_default())
+        loop {
+            let done = match started {
+                Started::Done(done) => done,
+                Started::WantsFile => connection.refuse_file().await?,
+                Started::Rows(fields) => {
+                    let is_binary = prepared.is_some();
+                    let done = connection
+                        .rows(|packet| {
+                            row(RowView { fields: &fields, packet, is_binary });
+                            Ok(ControlFlow::Continue(()))
+                        })
+                        .await?;
+                    done.unwrap_or_default()
+                }
+            };
+            if !done.has_more {
+                return Ok(done);
             }
+            started = connection.started(None).await?;
         }
     }
 
@@ -163,9 +195,12 @@ impl RowView<'_> {
                 value(index, Cell::Null);
                 continue;
             };
-            let Ok(text) = std::str::from_utf8(text) else {
-                value(index, Cell::Bytes(text));
-                continue;
+            let text = match std::str::from_utf8(text) {
+                Ok(text) if !field.has_bytes() => text,
+                _ => {
+                    value(index, Cell::Bytes(text));
+                    continue;
+                }
             };
             match field.type_id {
                 type_id::TINY | type_id::SHORT | type_id::YEAR | type_id::INT24 | type_id::LONG | type_id::LONGLONG => {
@@ -208,10 +243,12 @@ impl RowView<'_> {
                 type_id::DOUBLE => value(index, Cell::Double(f64::from_bits(bytes.u64()?))),
                 type_id::DATE | type_id::DATETIME | type_id::TIMESTAMP => {
                     let (date, clock) = binary_date(&mut bytes)?;
-                    match (field.type_id, calendar::join(date, clock)) {
-                        (_, None) => value(index, Cell::Text("0000-00-00")),
-                        (type_id::DATE, Some(_)) => value(index, Cell::Date(date.days()?)),
-                        (_, Some(microseconds)) => value(index, Cell::Timestamp(microseconds)),
+                    let is_date = field.type_id == type_id::DATE;
+                    match calendar::join(date, clock) {
+                        None if is_date => value(index, Cell::Text(&date.to_string())),
+                        None => value(index, Cell::Text(&date_time_text(date, clock, field.decimals))),
+                        Some(_) if is_date => value(index, Cell::Date(date.days()?)),
+                        Some(microseconds) => value(index, Cell::Timestamp(microseconds)),
                     }
                 }
                 type_id::TIME => value(index, Cell::Text(&binary_time(&mut bytes, field.decimals)?)),
@@ -221,7 +258,7 @@ impl RowView<'_> {
                 _ => {
                     let text = bytes.text()?;
                     match std::str::from_utf8(text) {
-                        Ok(text) if field.charset != BINARY_CHARSET => value(index, Cell::Text(text)),
+                        Ok(text) if !field.has_bytes() => value(index, Cell::Text(text)),
                         _ => value(index, Cell::Bytes(text)),
                     }
                 }

@@ -15,6 +15,11 @@ pub(crate) fn literal(text: &str) -> String {
     sql_text::literal(&text.replace('\\', "\\\\"))
 }
 
+/// Whether a statement may be run again after the server has refused it: a procedure may have done a part of its work.
+pub(crate) fn may_run_again(sql: &str) -> bool {
+    Mysql::statements(sql).first().is_some_and(Mysql::is_undoable)
+}
+
 /// The SQL of the server.
 pub(crate) struct Mysql;
 

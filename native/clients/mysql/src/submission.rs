@@ -13,11 +13,17 @@
 //!   column's name, those of the lists; then all of these. The result is the number of rows, a word.
 //!
 //! Results cross in a frame ([`boundary_bench_kernel::frame`]), whose ids are the numbers of connections, and which JavaScript
-//! reads from a multiple of 8 bytes: words, then sections that begin at multiples of 8. The words: the number of statements and of requests; for
-//! each statement the number of its shape, 0 where it returned no rows, and the start of its frame
-//! ([`boundary_bench_engine::frame`]); for each request its first row and the number of its rows, the rows that it changed and
-//! the first generated key, both of 64 bits, and the start, 0 without an error, and end of its error. The last sections are
-//! the errors: `[BB_CODE] text`.
+//! reads from a multiple of 8 bytes: words, then sections that begin at multiples of 8. The words:
+//!
+//! - the numbers of statements, of parts, of requests and of results;
+//! - for each part, of which the first are the statements', the number of its shape, 0 where it has no rows, and the start of its frame
+//!   ([`boundary_bench_engine::frame`]); in those of statements then the first request that failed, from 1, and 1 if the statement has
+//!   further parts: results with other columns than those before are in parts of their own;
+//! - for each result, of which the first are the requests', its part, from 1, 0 where it has no rows, its first row and the number of its
+//!   rows, the request's next result, 0 for none, the rows that it changed and the first generated key, both of 64 bits, and the start,
+//!   0 without an error, and end of its error.
+//!
+//! The last sections are the errors: `[BB_CODE] text`.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -42,10 +48,10 @@ const INSERT: u32 = 3;
 /// The flag of a statement that is sent as text.
 const AS_TEXT: u32 = 1;
 
-/// The number of words before those of the first statement in the results, for each statement, and for each request.
-const HEAD_WORDS: usize = 2;
-const STATEMENT_WORDS: usize = 2;
-const REQUEST_WORDS: usize = 8;
+/// The number of words before those of the first part in the results, for each part, and for each result.
+const HEAD_WORDS: usize = 4;
+const PART_WORDS: usize = 4;
+const RESULT_WORDS: usize = 10;
 
 /// The limit of the results in bytes: offsets are 32-bit words, which JavaScript takes as signed in places.
 const MOST_BYTES: usize = 1 << 31;
@@ -60,8 +66,8 @@ pub fn layout() -> Vec<(&'static str, u32)> {
         ("INSERT", INSERT),
         ("AS_TEXT", AS_TEXT),
         ("HEAD_WORDS", word(HEAD_WORDS)),
-        ("STATEMENT_WORDS", word(STATEMENT_WORDS)),
-        ("REQUEST_WORDS", word(REQUEST_WORDS)),
+        ("PART_WORDS", word(PART_WORDS)),
+        ("RESULT_WORDS", word(RESULT_WORDS)),
     ]
 }
 
@@ -263,28 +269,34 @@ impl Shapes {
 /// [`Error::Unsupported`] for results of 2 GiB and more.
 fn write_results(results: &Results, shapes: &Shapes, target: &mut Vec<u8>) -> Result<()> {
     let first = target.len();
-    let words = HEAD_WORDS + STATEMENT_WORDS * results.rows.len() + REQUEST_WORDS * results.requests.len();
-    target.resize(first + words * 4, 0);
-    put(&mut target[first..], 0, &[results.rows.len(), results.requests.len()])?;
-    for (index, rows) in results.rows.iter().enumerate() {
+    let Results { rows, more, split, requests, further, failed } = results;
+    let (parts, count) = (rows.len() + more.len(), requests.len() + further.len());
+    target.resize(first + (HEAD_WORDS + PART_WORDS * parts + RESULT_WORDS * count) * 4, 0);
+    put(&mut target[first..], 0, &[rows.len(), parts, requests.len(), count])?;
+    for (index, rows) in rows.iter().map(Option::as_ref).chain(more.iter().map(Some)).enumerate() {
+        let (mut shape, mut start) = (0, 0);
         if let Some(rows) = rows {
-            let start = frame::encode_into(&rows.batch, target)? - first;
-            let number = usize::try_from(shapes.number(&rows.shape)).unwrap_or(usize::MAX);
-            put(&mut target[first..], HEAD_WORDS + STATEMENT_WORDS * index, &[number, start])?;
+            start = frame::encode_into(&rows.batch, target)? - first;
+            shape = usize::try_from(shapes.number(&rows.shape)).unwrap_or(usize::MAX);
         }
+        let failed = failed.get(index).copied().flatten().map_or(0, |request| request + 1);
+        let is_split = split.get(index).is_some_and(|is_split| *is_split);
+        put(&mut target[first..], HEAD_WORDS + PART_WORDS * index, &[shape, start, failed, usize::from(is_split)])?;
     }
-    for (index, request) in results.requests.iter().enumerate() {
-        let word = HEAD_WORDS + STATEMENT_WORDS * results.rows.len() + REQUEST_WORDS * index;
-        let error = request.error.as_ref().map(|error| {
+    for (index, result) in requests.iter().chain(further).enumerate() {
+        let word = HEAD_WORDS + PART_WORDS * parts + RESULT_WORDS * index;
+        let error = result.error.as_ref().map(|error| {
             let start = target.len();
             target.extend_from_slice(error.coded().as_bytes());
             [start - first, target.len() - first]
         });
         let bytes = &mut target[first..];
-        put(bytes, word, &[request.first_row, request.rows])?;
-        bytes[(word + 2) * 4..][..8].copy_from_slice(&request.affected_rows.to_le_bytes());
-        bytes[(word + 4) * 4..][..8].copy_from_slice(&request.last_insert_id.to_le_bytes());
-        put(bytes, word + 6, &error.unwrap_or_default())?;
+        let part = result.part.map_or(0, |part| part + 1);
+        let next = result.next.map_or(0, |next| requests.len() + next);
+        put(bytes, word, &[part, result.first_row, result.rows, next])?;
+        bytes[(word + 4) * 4..][..8].copy_from_slice(&result.affected_rows.to_le_bytes());
+        bytes[(word + 6) * 4..][..8].copy_from_slice(&result.last_insert_id.to_le_bytes());
+        put(bytes, word + 8, &error.unwrap_or_default())?;
     }
     let length = target.len() - first;
     if length >= MOST_BYTES {
@@ -311,6 +323,7 @@ mod tests {
     use super::*;
     use crate::codec::{BINARY_CHARSET, Field, type_id};
     use crate::rows::Form;
+    use crate::url::ValueForms;
 
     fn words(words: &[u32]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
@@ -344,8 +357,9 @@ mod tests {
                 length: 11,
                 flags: 0,
                 decimals: 0,
+                of_table: false,
             };
-            RowShape::new(&[field].into(), Form::Text).unwrap()
+            RowShape::new(&[field].into(), Form::Text, ValueForms::default()).unwrap()
         };
         let name_of = |number: u32| shapes.get(number).map(|shape| shape.columns()[0].name.clone());
         let numbers: Vec<_> = (0..MOST_SHAPES + 3).map(|name| shapes.number(&shape(name))).collect();

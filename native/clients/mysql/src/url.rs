@@ -2,7 +2,8 @@
 //!
 //! Options: `socket`; those of TLS ([`Trust::of_words`]); `server-public-key=/file.pem`, a key to encrypt the password with for a server
 //! that asks for it over a connection that others may read, and `allow-public-key-retrieval=on`, to ask the server for that key;
-//! `max-response-bytes`; `extensions=off`; `collation`, the name of a [`Collation`].
+//! `max-response-bytes`; `extensions=off`; `collation`, the name of a [`Collation`]; those of [`ValueForms`]: `date-strings=on`,
+//! `decimal-numbers=on`, `big-number-strings=on`, `tiny-int-1-is-bit=off`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -38,6 +39,11 @@ pub enum Collation {
 impl Collation {
     const ALL: [Self; 4] = [Self::General, Self::Binary, Self::Unicode, Self::Unicode9];
 
+    /// The names of all collations.
+    pub(crate) fn names() -> [&'static str; 4] {
+        Self::ALL.map(Self::name)
+    }
+
     /// The name of the collation in SQL.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -61,6 +67,26 @@ impl Collation {
 
     fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|collation| collation.name() == name)
+    }
+}
+
+/// The forms in which results return the values of types that have several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "options that do not depend on each other")]
+pub struct ValueForms {
+    /// Whether `DATE`, `DATETIME` and `TIMESTAMP` are returned as the texts that the server writes, `0000-00-00` among them.
+    pub date_strings: bool,
+    /// Whether `DECIMAL` is returned as the nearest double.
+    pub decimal_numbers: bool,
+    /// Whether `BIGINT` is returned as text.
+    pub big_number_strings: bool,
+    /// Whether `TINYINT(1)` is returned as a boolean, and not as a number.
+    pub booleans: bool,
+}
+
+impl Default for ValueForms {
+    fn default() -> Self {
+        Self { date_strings: false, decimal_numbers: false, big_number_strings: false, booleans: true }
     }
 }
 
@@ -92,6 +118,8 @@ pub struct Url {
     pub extensions: bool,
     /// The collation that the client tells the server at its login.
     pub collation: Collation,
+    /// The forms in which results return values.
+    pub forms: ValueForms,
 }
 
 impl fmt::Display for Url {
@@ -146,6 +174,17 @@ impl Url {
         if self.collation != Collation::default() {
             options.push(format!("collation={}", self.collation.name()));
         }
+        let ValueForms { date_strings, decimal_numbers, big_number_strings, booleans } = self.forms;
+        for (is_set, option) in [
+            (date_strings, "date-strings=on"),
+            (decimal_numbers, "decimal-numbers=on"),
+            (big_number_strings, "big-number-strings=on"),
+            (!booleans, "tiny-int-1-is-bit=off"),
+        ] {
+            if is_set {
+                options.push(option.to_owned());
+            }
+        }
         if options.is_empty() { text } else { text + "?" + &options.join("&") }
     }
 }
@@ -176,6 +215,12 @@ impl FromStr for Url {
         let allow_public_key_retrieval =
             is_on("allow-public-key-retrieval", "allow-public-key-retrieval is on or off", false)?;
         let extensions = is_on("extensions", "extensions is on or off", true)?;
+        let forms = ValueForms {
+            date_strings: is_on("date-strings", "date-strings is on or off", false)?,
+            decimal_numbers: is_on("decimal-numbers", "decimal-numbers is on or off", false)?,
+            big_number_strings: is_on("big-number-strings", "big-number-strings is on or off", false)?,
+            booleans: is_on("tiny-int-1-is-bit", "tiny-int-1-is-bit is on or off", true)?,
+        };
         let collation = match options.take("collation") {
             None => Collation::default(),
             Some(name) => Collation::named(&name).ok_or_else(|| {
@@ -199,6 +244,7 @@ impl FromStr for Url {
             most_bytes: options.take_response_limit(MOST_BYTES).map_err(invalid)?,
             extensions,
             collation,
+            forms,
         };
         options.end().map_err(invalid)?;
         if url.socket.is_some() && url.tls.is_some() {
@@ -245,6 +291,9 @@ mod tests {
             "mysql://u:secret@h/?server-public-key=",
             "mysql://u:secret@h/?max-response-bytes=-1",
             "mysql://u:secret@h/?collation=latin1_swedish_ci",
+            "mysql://u:secret@h/?date-strings=yes",
+            "mysql://u:p@secret/secret@h/d",
+            "mysql://u:1234/secret@h/d",
             "mysql://u:secret@h/?socket=x",
             "mysql://u:secret%FF@h/",
             "mysql://u:secret%+1@h/",
@@ -266,6 +315,7 @@ mod tests {
             tls in prop_oneof![Just(Trust::System), Just(Trust::Anyone), Just(Trust::Authorities("/a&b".into()))],
             most_bytes in 1_usize..,
             collation in prop::sample::select(Collation::ALL.as_slice()),
+            [date_strings, decimal_numbers, big_number_strings, booleans] in any::<[bool; 4]>(),
         ) {
             let url = Url {
                 user,
@@ -280,6 +330,7 @@ mod tests {
                 most_bytes,
                 extensions: false,
                 collation,
+                forms: ValueForms { date_strings, decimal_numbers, big_number_strings, booleans },
             };
             prop_assert_eq!(url.secret_text().parse::<Url>().unwrap(), url.clone());
             let url = Url { tls: None, socket: Some("/a b".into()), ..url };

@@ -8,13 +8,13 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use boundary_bench_engine::Value;
+use boundary_bench_engine::{Engine, QueryOptions, Value};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::testing::certificate;
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result, needs};
 use boundary_bench_mysql::server::{Server, executable, start, start_with};
-use boundary_bench_mysql::{Batch, Cell, CellLists, SqlSession, StatementLists, Url, testing};
+use boundary_bench_mysql::{Batch, Cell, CellLists, MysqlEngine, Results, SqlSession, StatementLists, Url, testing};
 
 use common::Client;
 use lists::lists_of;
@@ -350,21 +350,30 @@ fn values_of_all_types_come_alike_from_text_and_from_prepared_statements() {
 }
 
 #[test]
-fn what_a_column_can_not_hold_is_an_error_that_says_what_to_do() {
+fn a_value_that_its_type_does_not_have_comes_as_the_server_writes_it_and_the_engine_says_what_to_do() {
     needs!("mysql", executable(None));
     on_runtime(async {
-        let (client, _) = client_of(&SERVER).await;
-        client.text("CREATE TABLE t (flag TINYINT(1), day DATE)").await.unwrap();
+        let (client, url) = client_of(&SERVER).await;
+        client.text("CREATE TABLE t (flag TINYINT(1), day DATE, wide DECIMAL(65, 30))").await.unwrap();
         client.text("SET sql_mode = ''").await.unwrap();
-        client.text("INSERT INTO t VALUES (5, '0000-00-00')").await.unwrap();
-        for (sql, part) in [("SELECT flag FROM t", "CAST it to SIGNED"), ("SELECT day FROM t", "CAST it to CHAR")] {
-            let from_text = client.text(sql).await.unwrap_err();
-            let prepared = client.run(&batch_of(sql, no_values())).await.unwrap();
-            for error in [from_text, prepared.requests[0].error.clone().unwrap()] {
-                assert!(error.to_string().contains(part), "{error}");
-            }
+        client.text("INSERT INTO t VALUES (5, '0000-00-00', 1e34), (1, '2024-02-29', 0)").await.unwrap();
+        let from_text = client.text("SELECT * FROM t").await.unwrap();
+        let prepared = client.run(&batch_of("SELECT * FROM t", no_values())).await.unwrap();
+        let shown = |results: &Results| format!("{:?}", results.rows[0].as_ref().unwrap().batch);
+        assert_eq!(shown(&from_text), shown(&prepared));
+        for value in ["5", "\"0000-00-00\"", "\"2024-02-29\"", "\"1000000000000000000000000000"] {
+            assert!(shown(&prepared).contains(value), "{value}: {}", shown(&prepared));
         }
-        assert_eq!(number(&client, "SELECT CAST(flag AS SIGNED) FROM t").await, "5");
+        let uri = url.secret_text();
+        let refused = tokio::task::spawn_blocking(move || {
+            let engine = MysqlEngine::open(&uri).unwrap();
+            ["flag", "day"].map(|column| {
+                let mut rows = engine.query(&format!("SELECT {column} FROM t"), &QueryOptions::default()).unwrap();
+                rows.next_batch().unwrap_err().to_string()
+            })
+        });
+        let [flag, day] = refused.await.unwrap();
+        assert!(flag.contains("CAST it to SIGNED") && day.contains("date-strings=on"), "{flag}, {day}");
     });
 }
 
@@ -405,15 +414,14 @@ fn columns_that_depend_on_the_values_are_read_as_they_are() {
                 assert!(shown.contains(&expected), "{expected}: {shown}");
             }
         }
-        // All requests of a statement in a batch must return the same columns; those that don't have an error.
-        let mixed = lists_of::<&[Value]>(&[&[Value::Int(1)], &[Value::Text("a".to_owned())], &[Value::Int(2)]]);
+        // Results with other columns are in a part of their own.
+        let text = [Value::Text("a".to_owned())];
+        let mixed = lists_of::<&[Value]>(&[&[Value::Int(1)], &text, &[Value::Null], &[Value::Int(2)]]);
         let results = client.run(&batch_of("SELECT ? AS v", mixed)).await.unwrap();
-        let codes: Vec<_> = results
-            .requests
-            .iter()
-            .map(|request| request.error.as_ref().map(boundary_bench_kernel::Error::code))
-            .collect();
-        assert_eq!(codes, [None, Some("BB_SCHEMA_MISMATCH"), None]);
+        let places: Vec<_> =
+            results.requests.iter().map(|request| (request.part, request.first_row, request.rows)).collect();
+        assert_eq!(places, [(Some(0), 0, 1), (Some(1), 0, 1), (Some(0), 1, 1), (Some(0), 2, 1)]);
+        assert_eq!((results.split.as_slice(), results.more.len(), results.failed.as_slice()), (&[true][..], 1, &[None][..]));
     });
 }
 
@@ -424,7 +432,13 @@ fn procedures_and_files_are_answered_to_their_end() {
         let (client, _) = client_of(&SERVER).await;
         client.text("CREATE PROCEDURE p() BEGIN SELECT 1; SELECT 2, 3; END").await.unwrap();
         for _ in 0..2 {
-            assert_eq!(client.text("CALL p()").await.unwrap().requests[0].rows, 1);
+            let prepared = client.run(&batch_of("CALL p()", no_values())).await.unwrap();
+            for results in [client.text("CALL p()").await.unwrap(), prepared] {
+                let [first] = results.requests.as_slice() else { panic!() };
+                let next = &results.further[first.next.unwrap()];
+                assert_eq!((first.rows, next.rows, next.next), (1, 1, None));
+                assert_eq!(results.more[next.part.unwrap() - 1].shape.columns().len(), 2);
+            }
             assert_eq!(number(&client, "SELECT 5").await, "5");
         }
         client.text("CREATE TABLE t (a INT)").await.unwrap();

@@ -90,6 +90,22 @@ async fn read<P: Protocol>(
     read.await.map_err(|error| ours(&error))
 }
 
+/// Checks that the session is UTF-8, as the other clients do: a server may take another character set than it was told. One of a partial
+/// dialect may not know the variables.
+async fn check_charsets(connection: &mut Conn) -> Result<()> {
+    let asked = "SELECT @@character_set_client, @@character_set_connection, @@character_set_results";
+    let names = match connection.query_first::<Row, _>(asked).await {
+        Ok(row) => row.map(Row::unwrap_raw).unwrap_or_default(),
+        Err(mysql_async::Error::Server(_)) => return Ok(()),
+        Err(error) => return Err(ours(&error)),
+    };
+    let is_utf8 = |value: &Value| !matches!(value, Value::Bytes(name) if !name.is_empty() && !name.starts_with(b"utf8"));
+    if names.iter().flatten().all(is_utf8) {
+        return Ok(());
+    }
+    connection.query_drop("SET NAMES utf8mb4").await.map_err(|error| ours(&error))
+}
+
 impl Session for MysqlAsync {
     const SENDS_AHEAD: bool = false;
 
@@ -111,7 +127,8 @@ impl Session for MysqlAsync {
             .user(Some(url.user.clone()))
             .pass(url.password.clone())
             .db_name(url.database.clone());
-        let connection = Conn::new(options).await.map_err(|error| ours(&error))?;
+        let mut connection = Conn::new(options).await.map_err(|error| ours(&error))?;
+        check_charsets(&mut connection).await?;
         Ok(Self { connection, queued: None })
     }
 

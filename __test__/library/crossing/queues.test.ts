@@ -1,0 +1,115 @@
+/** A call that is refused leaves its place to the call behind it, in every queue of calls. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { createPool, createWorkers, HttpClient, KvClient, ShardClient, ShardStore, SqlClient } from '../../../src/index.js';
+import { startRawServer } from '../http/http-server.js';
+import { startScriptedRedis } from '../kv/scripted-redis.js';
+import { startMysql } from '../../mysql-server.js';
+import { lacks } from '../../needs.js';
+
+/** What became of each call, in their order; a call that is never settled makes the test time out. */
+async function outcomes(calls: readonly Promise<unknown>[]): Promise<unknown[]> {
+  const settled = await Promise.allSettled(calls);
+  return settled.map((call) => (call.status === 'rejected' ? (call.reason as { code?: string }).code : 'answered'));
+}
+
+describe.skipIf(lacks('mysql'))('the queue of a SqlClient', () => {
+  let server: Awaited<ReturnType<typeof startMysql>>;
+  beforeAll(async () => void (server = await startMysql()), 60_000);
+  afterAll(() => server?.stop());
+
+  test('goes on behind calls that are refused when their turn comes', async () => {
+    await using client = await SqlClient.connect(server.url, { connections: 1 });
+    // More lists than one call takes, which is found when the call is sent.
+    const tooMany = new Array<readonly []>((1 << 24) + 1).fill([]);
+    const calls = [
+      client.query('SELECT SLEEP(0.2)'),
+      client.queryMany('SELECT 1', tooMany),
+      client.queryMany('SELECT 1', tooMany),
+      client.query('SELECT 1'),
+      client.ping(),
+    ];
+    expect(await outcomes(calls)).toEqual([
+      'answered',
+      'BB_INVALID_ARGUMENT',
+      'BB_INVALID_ARGUMENT',
+      'answered',
+      'answered',
+    ]);
+    // The same on an idle connection.
+    expect(await outcomes([client.queryMany('SELECT 1', tooMany), client.ping()])).toEqual([
+      'BB_INVALID_ARGUMENT',
+      'answered',
+    ]);
+  }, 60_000);
+
+  test('goes on by another connection behind a call whose connection was lost', async () => {
+    await using admin = await SqlClient.connect(server.url, { connections: 1 });
+    await using client = await SqlClient.connect(server.url, { connections: 1 });
+    const [row] = (await client.query('SELECT CONNECTION_ID() AS id')).rows();
+    const calls = [client.query('SELECT SLEEP(20)'), client.query('SELECT 1'), client.execute('SELECT ?', [1])];
+    await admin.query(`KILL ${String(row!['id'])}`);
+    expect((await outcomes(calls)).slice(1)).toEqual(['answered', 'answered']);
+  });
+});
+
+test('the queue of a KvClient goes on behind calls that are refused', async () => {
+  const server = await startScriptedRedis(([name], socket) => {
+    socket.write(name === 'GET' ? '+value\r\n' : '-ERR no such command\r\n');
+  });
+  await using client = await KvClient.connect(server.url);
+  const unusable = Symbol('no key') as unknown as string;
+  const calls = [client.getText('a'), client.getText(unusable), client.set('b', 'c'), client.getText('d')];
+  expect(await outcomes(calls)).toEqual(['answered', 'BB_INVALID_ARGUMENT', 'BB_ENGINE', 'answered']);
+  server.close();
+});
+
+test('the queue of a HttpClient goes on behind requests that are refused', async () => {
+  await using server = await startRawServer(({ answer }) => answer('ok'));
+  const client = new HttpClient(server.url, { connections: 1 });
+  const calls = [
+    client.request({ path: '/first' }),
+    client.request({ path: '/no path' }),
+    client.request({ path: '/', headers: { 'content-length': '7' }, body: 'x' }),
+    client.request({ path: '/last' }),
+  ];
+  const [first, second, , last] = await outcomes(calls);
+  expect([first, second, last]).toEqual(['answered', 'BB_INVALID_ARGUMENT', 'answered']);
+  await client.close();
+});
+
+test('the calls of a ShardClient go on behind one that is refused', async () => {
+  await using client = await ShardClient.connect([ShardStore.inMemory()]);
+  const calls = [client.populate(10), client.populate(-1), client.populate(5, { replace: true }), client.describe()];
+  expect((await outcomes(calls)).slice(2)).toEqual(['answered', 'answered']);
+});
+
+test('a pool of connections goes on behind a caller whose connection could not be opened', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-'));
+  const place = join(folder, 'later');
+  try {
+    await using pool = createPool(`embedded:${join(place, 'rows.duckdb')}`, { max: 1 });
+    const failing = [pool.acquire(), pool.acquire(), pool.acquire()];
+    const codes = await outcomes(failing);
+    expect(codes.every((code) => code !== 'answered' && code !== 'BB_TIMEOUT')).toBe(true);
+    expect([pool.size, pool.waiting]).toEqual([0, 0]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test('a pool of workers goes on behind a call whose argument can not be sent', async () => {
+  await using pool = await createWorkers({
+    module: new URL('../workers/functions.mjs', import.meta.url),
+    count: 1,
+  });
+  const unsendable = { left: () => {}, right: 1 };
+  const calls = [{ left: 1, right: 2 }, unsendable, unsendable, { left: 3, right: 4 }].map((argument) =>
+    pool.run('add', argument),
+  );
+  expect(await outcomes(calls)).toEqual(['answered', 'BB_NOT_CLONEABLE', 'BB_NOT_CLONEABLE', 'answered']);
+});
