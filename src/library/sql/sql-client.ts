@@ -10,7 +10,7 @@ import { SqlConnections } from './sql-connections.js';
 import { type ResultBytes, ResultShape, type SqlResult, SqlResults } from './sql-results.js';
 import { fromColumnSpecs } from '../engine/table-definition.js';
 import { readOptions } from '../crossing/options.js';
-import { checkText, LONE_SURROGATE } from '../crossing/well-formed.js';
+import { LONE_SURROGATE } from '../crossing/well-formed.js';
 import { CLIENT_OPTIONS, serverOf, type SqlClientOptions } from './sql-options.js';
 
 /** The most result shapes that a client keeps, as many as the addon; statements that differ each time make many shapes. */

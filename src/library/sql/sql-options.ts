@@ -65,7 +65,7 @@ export const CLIENT_OPTIONS: OptionChecks<SqlClientOptions> = {
 };
 
 /** The URL of a client's server with the client's options, which were checked. */
-export function serverOf(url: unknown, options: SqlClientOptions): string {
+export function serverOf(url: string, options: SqlClientOptions): string {
   return withUrlOptions(url, {
     tls: options.tls,
     'tls-ca': options.tlsCa,

@@ -113,9 +113,7 @@ export class SqlResults implements Iterable<SqlResult> {
   /** The error of request `index`; undefined if it did not fail. */
   error(index: number): BoundaryError | undefined {
     this.#checkMemory();
-    if (!(Number.isInteger(index) && index >= 0 && index < this.length)) {
-      throw invalidArgument(`there is no request ${index} of ${this.length}`);
-    }
+    checkIndex('request', index, this.length);
     const word = this.#word(index);
     const from = this.#words[word + 8]!;
     if (from === 0) return undefined;
