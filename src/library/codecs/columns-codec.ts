@@ -86,18 +86,21 @@ export class ColumnsDecoder {
       this.#lastCode = Number.NaN;
       code = this.#decode(bytes);
     }
-    if (code === this.#lastCode && this.#last !== undefined) return this.#last;
+    const length = code >>> 2;
+    // A batch without points fits into memory that a caller has transferred away, of which there are no views.
+    if (code === this.#lastCode && this.#last !== undefined && length > 0) return this.#last;
     if ((code & NEW_NAMES) !== 0) this.#names = namesOf(this.#raw.head);
     // The same views describe the next batch with the same number of points.
-    this.#last = this.#describe(code >>> 2, (code & HAS_TIMESTAMPS) !== 0);
+    this.#last = this.#describe(length, (code & HAS_TIMESTAMPS) !== 0);
     this.#lastCode = code & ~NEW_NAMES;
     return this.#last;
   }
 
   #describe(length: number, hasTimestamps: boolean): DecodedColumns {
-    const values = this.#values.subarray(0, length);
+    const values = length === 0 ? new Float64Array(0) : this.#values.subarray(0, length);
     if (!hasTimestamps) return { ...this.#names, length, values };
-    return { ...this.#names, length, values, timestamps: this.#timestamps.subarray(0, length) };
+    const timestamps = length === 0 ? new BigInt64Array(0) : this.#timestamps.subarray(0, length);
+    return { ...this.#names, length, values, timestamps };
   }
 
   #decode(bytes: Uint8Array): number {

@@ -190,18 +190,15 @@ interface PointArrays {
 const NEW_NAMES = 2;
 
 /**
- * Parses bodies of lines, which end with a line feed, or with a carriage return and a line feed. The names of bodies with the same
- * series and fields cross once.
+ * Parses bodies of lines, which end with a line feed, or with a carriage return and a line feed. A tag or a field that a line has
+ * twice is refused. The names of bodies with the same series and fields cross once.
  */
 export class LineParser {
   readonly #raw: RawLineParser = new addon.RawLineParser();
   #head: LineHead = { series: [], tables: [] };
   #valuesPerPoint = 1;
 
-  /**
-   * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT`, which names the line and the column of the mistake. A tag or a field
-   * that a line has twice is one.
-   */
+  /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT`, which names the line and the column of the mistake. */
   parse(body: Uint8Array | string, options: ParseOptions = {}): ParsedLines {
     const { precision = 'ns', now = Date.now() } = readOptions(options, PARSE_OPTIONS);
     if (typeof body === 'string') checkText('the lines', body);

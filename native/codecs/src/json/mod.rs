@@ -183,6 +183,7 @@ mod tests {
             ("{\n\"a\":[1]}", "line 2, column 5"),
             (r#"{"a":{}}"#, "column 6"),
             ("{} x", "column 3"),
+            ("\u{feff}{}", "a byte order mark (EF BB BF) is no part of JSON, at line 1"),
             (r#"{"a":"\ud800"}"#, "a text is not readable"),
             (r#"{"a" "b"}"#, "no colon"),
             (r#"{"a":01}"#, "a number begins with 0"),

@@ -181,6 +181,7 @@ mod tests {
         for (json, said) in [
             ("", "ends early"),
             ("[]", "no object"),
+            ("\u{feff}{\"data\":[]}", "a byte order mark"),
             ("{}", "not there"),
             (r#"{"data":{}}"#, "none"),
             (r#"{"data":[{"n":1},]}"#, "no value"),

@@ -59,6 +59,14 @@ impl<'json> Scanner<'json> {
         Ok(byte)
     }
 
+    /// The problem of what was read last, which is none of what should be there.
+    #[cold]
+    fn wrong(&self, problem: &'static str) -> Problem {
+        let is_mark =
+            self.bytes.get(self.at.saturating_sub(1)..).is_some_and(|bytes| bytes.starts_with(b"\xef\xbb\xbf"));
+        Problem::Wrong(if is_mark { "a byte order mark (EF BB BF) is no part of JSON" } else { problem })
+    }
+
     /// Whether only white space is left.
     pub(super) fn is_at_end(&mut self) -> bool {
         self.space();
@@ -67,7 +75,7 @@ impl<'json> Scanner<'json> {
 
     /// Reads the next byte and checks that it is the expected one.
     pub(super) fn expect(&mut self, expected: u8, problem: &'static str) -> Scanned<()> {
-        if self.next()? == expected { Ok(()) } else { Err(Problem::Wrong(problem)) }
+        if self.next()? == expected { Ok(()) } else { Err(self.wrong(problem)) }
     }
 
     /// Reads an entry's name, whose opening quote was read, and the colon behind it.
@@ -110,7 +118,7 @@ impl<'json> Scanner<'json> {
                 column.into_iter().for_each(|column| columns[column].push_null());
                 Ok(())
             }
-            _ => Err(Problem::Wrong("no value begins so")),
+            _ => Err(self.wrong("no value begins so")),
         }
     }
 
