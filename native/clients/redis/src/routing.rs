@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(shown_name(command("client list").command(0)), "CLIENT LIST");
     }
 
-    fn items<'a>(reply: Reply<'a>) -> Items<'a> {
+    fn items(reply: Reply<'_>) -> Items<'_> {
         let Reply::Array(items) = reply else { panic!("no array: {reply:?}") };
         items
     }
