@@ -1,5 +1,43 @@
+import { constants } from 'node:buffer';
+
+import { BoundaryError, invalidArgument } from '../../errors.js';
+import { describeValue } from './describe-value.js';
+
+/** The problem of a text that is not well-formed, for the end of an error message. */
+export const LONE_SURROGATE = 'has a lone surrogate, which UTF-8 cannot hold';
+
 /** Whether a text is well-formed Unicode: without lone surrogates, which UTF-8 can't hold. */
 export function isWellFormed(text: string): boolean {
   // The method exists in every supported version of Node, but only in later libraries of TypeScript than ours.
   return (text as string & { isWellFormed(): boolean }).isWellFormed();
+}
+
+/**
+ * Throws `BB_INVALID_ARGUMENT` for what is no string, and for a string with a lone surrogate: the addon would get U+FFFD in its place,
+ * and two texts would become one. `name` names the text in the error, which does not quote it, since it may hold a password.
+ */
+export function checkText(name: string, text: unknown): asserts text is string {
+  if (typeof text !== 'string') throw invalidArgument(`${name} must be a string, not ${describeValue(text)}`);
+  if (!isWellFormed(text)) throw invalidArgument(`${name} ${LONE_SURROGATE}`);
+}
+
+/** The most bytes that are decoded together to be cut into texts: V8 has no string of much more, and the cuts keep all of it alive. */
+export const MOST_DECODED_TOGETHER = 1 << 26;
+
+/** A `Buffer`, as far as its text is needed. */
+interface Decodable {
+  toString(encoding: 'utf8' | 'latin1', start: number, end: number): string;
+}
+
+/** The text of bytes. Throws `BB_TOO_LARGE` if V8 has no string that is so long. */
+export function decodeText(bytes: Decodable, encoding: 'utf8' | 'latin1', start: number, end: number): string {
+  try {
+    return bytes.toString(encoding, start, end);
+  } catch (cause) {
+    throw new BoundaryError(
+      'BB_TOO_LARGE',
+      `a text of ${end - start} bytes is longer than the longest string, of ${constants.MAX_STRING_LENGTH} characters`,
+      { hint: 'Read it as bytes', cause },
+    );
+  }
 }

@@ -3,10 +3,10 @@ import { types } from 'node:util';
 import { BoundaryError, invalidArgument } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { SubmissionMemory } from '../crossing/submission-memory.js';
+import { isWellFormed, LONE_SURROGATE } from '../crossing/well-formed.js';
 import { byteLengthOf, bytesOf, isGone } from '../crossing/typed-memory.js';
-import { isWellFormed } from '../crossing/well-formed.js';
 
-/** A key or a value: text is sent as UTF-8, bytes unchanged. A text with a lone surrogate is refused, since UTF-8 has none. */
+/** A key or a value: text is sent as UTF-8, and must have no lone surrogate; bytes are sent unchanged. */
 export type KvData = string | Uint8Array;
 
 /** Kinds of requests, by their numbers in a submission. */
@@ -43,7 +43,7 @@ export class SubmissionWriter extends SubmissionMemory {
 
   /**
    * Adds a request: its arguments and, for a pipeline, the number of arguments per command. The arrays must be our own. Adds
-   * nothing if an argument is neither a well-formed string nor bytes.
+   * nothing if an argument is neither bytes nor a string without lone surrogates.
    */
   add(
     connection: number,
@@ -100,13 +100,16 @@ export class SubmissionWriter extends SubmissionMemory {
       // UTF-8 takes at most three bytes per UTF-16 unit of a string.
       this.reserve(at, length * 3);
       const bytes = this.memory;
-      if (length > SHORT_TEXT) return this.#writeText(at, data);
-      for (let index = 0; index < length; index += 1) {
-        const code = data.charCodeAt(index);
-        if (code > 127) return this.#writeText(at, data);
-        bytes[at + index] = code;
+      if (length <= SHORT_TEXT) {
+        let index = 0;
+        for (; index < length; index += 1) {
+          const code = data.charCodeAt(index);
+          if (code > 127) break;
+          bytes[at + index] = code;
+        }
+        if (index === length) return at + length;
       }
-      return at + length;
+      return isWellFormed(data) ? at + bytes.write(data, at, 'utf8') : -1;
     }
     if (!types.isUint8Array(data)) return -1;
     const length = byteLengthOf(data);
@@ -114,13 +117,6 @@ export class SubmissionWriter extends SubmissionMemory {
     this.reserve(at, length);
     this.memory.set(data, at);
     return at + length;
-  }
-
-  /** Writes a string for which there is room; returns its end, or -1 if it is not well-formed. */
-  #writeText(at: number, text: string): number {
-    const written = this.memory.write(text, at, 'utf8');
-    // A text has as many bytes as characters exactly if it is all ASCII.
-    return written === text.length || isWellFormed(text) ? at + written : -1;
   }
 }
 
@@ -140,10 +136,9 @@ function unusable(kind: RequestKind, index: number, value: unknown): BoundaryErr
           : index === 0
             ? 'the key'
             : 'the value';
+  if (typeof value === 'string') return invalidArgument(`${what} ${LONE_SURROGATE}`);
   const problem = types.isUint8Array(value)
     ? 'is a Uint8Array whose memory is detached'
-    : typeof value === 'string'
-      ? `has a lone surrogate, which UTF-8 can't hold: ${describeValue(value)}`
-      : `must be a string or a Uint8Array, not ${describeValue(value)}`;
+    : `must be a string or a Uint8Array, not ${describeValue(value)}`;
   return invalidArgument(`${what} ${problem}`);
 }

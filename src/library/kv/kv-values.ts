@@ -1,14 +1,13 @@
 import { BoundaryError, invalidArgument } from '../../errors.js';
 import type { NodeBuffer } from '../../platform-types.js';
+import { checkIndex } from '../crossing/check-index.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { ASCII, errorOf, RESULT_WORDS, ResultFrame } from '../crossing/result-frame.js';
+import { decodeText, MOST_DECODED_TOGETHER } from '../crossing/well-formed.js';
 import { KvCursor } from './kv-cursor.js';
 
 /** The status of an answered result whose server is not, or not now, the one to ask. */
 export const OUTDATED = 3;
-
-/** The most bytes that are decoded together: fewer than a string has room for. */
-const MOST_TOGETHER = 1 << 28;
 
 /** Kinds of entries, by their numbers in a frame. Those from `ERROR` on are no values. */
 export const NIL = 0;
@@ -48,7 +47,7 @@ export function textOf(frame: KvFrame, word: number): string | null {
   const start = (word + RESULT_WORDS + 2) * 4;
   const end = start + words[word + 3]!;
   if (kind >= ERROR) throw noValue(kind, frame, start, end);
-  if ((words[word + 4]! & ASCII) !== 0) return bytes.toString('latin1', start, end);
+  if ((words[word + 4]! & ASCII) !== 0) return decodeText(bytes, 'latin1', start, end);
   const text = decoded(bytes, start, end);
   if (text === undefined) throw notText('the value', 'get');
   return text;
@@ -72,7 +71,7 @@ function noValue(kind: number, { bytes }: KvFrame, start: number, end: number): 
 
 /** The text of bytes in UTF-8; undefined if they are not valid. */
 function decoded(bytes: NodeBuffer, start: number, end: number): string | undefined {
-  const text = bytes.toString('utf8', start, end);
+  const text = decodeText(bytes, 'utf8', start, end);
   // A replacement character stands for invalid bytes, or is in the text itself.
   if (text.includes('\uFFFD') && !Buffer.from(text).equals(bytes.subarray(start, end))) return undefined;
   return text;
@@ -122,7 +121,7 @@ export class KvValues implements Iterable<string | null> {
     this.#kinds = (this.#ends + this.length) * 4;
     this.#start = this.#kinds + ((this.length + 3) & ~3);
     this.data = new Uint8Array(bytes.buffer, this.#start, words[word + 3]!);
-    this.#isAscii = (words[word + 4]! & ASCII) !== 0 && this.data.length <= MOST_TOGETHER;
+    this.#isAscii = (words[word + 4]! & ASCII) !== 0 && this.data.length <= MOST_DECODED_TOGETHER;
   }
 
   /** The start of value `index` in `data`. */
@@ -212,8 +211,7 @@ export class KvValues implements Iterable<string | null> {
   }
 
   #check(index: number): void {
-    if (index >>> 0 === index && index < this.length) return;
-    throw invalidArgument(`there is no value ${String(index)} among ${this.length}`);
+    checkIndex('value', index, this.length);
   }
 }
 
