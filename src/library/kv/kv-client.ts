@@ -37,8 +37,8 @@ const CLIENT_OPTIONS: OptionChecks<KvClientOptions> = {
  * Several calls may be under way at once; the calls of one turn of the event loop cross into Rust together, and share the writes
  * to their connections. All errors are `BoundaryError`s. When a connection is lost, its calls under way are rejected with
  * `BB_CONNECTION`: they may have been executed or not, and are never retried; the next call reconnects. A call that is aborted
- * or times out is rejected, and its connection closed once no other call waits for it. So is a connection whose server says that it is
- * a replica or loads its data (`READONLY`, `MASTERDOWN`, `LOADING`): the call has the server's error, the next one connects anew.
+ * or times out is rejected, and its connection closed once no other call waits for it. If the server says that it is a replica or loads
+ * its data (`READONLY`, `MASTERDOWN`, `LOADING`), the call has the server's error, and the next one connects anew.
  */
 export class KvClient implements AsyncDisposable {
   readonly #url: string;
@@ -232,10 +232,16 @@ export class KvClient implements AsyncDisposable {
       .then((opened) => {
         this.#retire(link);
         this.#links[place] = opened;
+        opened.onOutdated = () => this.#renew(opened);
         return opened;
       })
       .finally(() => (this.#opening[place] = undefined));
     return this.#opening[place];
+  }
+
+  /** Replaces all connections: the URL led them to the server of this one, and may lead to another by now. */
+  #renew(outdated: KvLink): void {
+    if (this.#links.includes(outdated)) for (const link of this.#links) link?.retire();
   }
 
   /** Keeps a link whose place another one takes for as long as it has calls under way, since `close` ends these too. */

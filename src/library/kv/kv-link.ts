@@ -37,8 +37,7 @@ export class KvCall {
       const status = frame.words[word + 1];
       if (status !== ANSWERED) {
         if (status !== OUTDATED) throw frame.failure(word);
-        // The name in the URL may stand for another server by now.
-        this.#link.retire();
+        this.#link.onOutdated();
       }
       const value = this.#read(frame, word);
       this.#end();
@@ -116,6 +115,8 @@ const calls = new Calls();
 export abstract class KvLink {
   #callsUnderWay = 0;
   #isRetired = false;
+  /** Called when the server says that it is not, or not now, the one to ask. */
+  onOutdated: () => void = () => this.retire();
 
   /** Whether the link takes no more calls. */
   get isOver(): boolean {

@@ -100,13 +100,16 @@ export class SubmissionWriter extends SubmissionMemory {
       // UTF-8 takes at most three bytes per UTF-16 unit of a string.
       this.reserve(at, length * 3);
       const bytes = this.memory;
-      if (length > SHORT_TEXT) return this.#writeText(at, data);
-      for (let index = 0; index < length; index += 1) {
-        const code = data.charCodeAt(index);
-        if (code > 127) return this.#writeText(at, data);
-        bytes[at + index] = code;
+      if (length <= SHORT_TEXT) {
+        let index = 0;
+        for (; index < length; index += 1) {
+          const code = data.charCodeAt(index);
+          if (code > 127) break;
+          bytes[at + index] = code;
+        }
+        if (index === length) return at + length;
       }
-      return at + length;
+      return isWellFormed(data) ? at + bytes.write(data, at, 'utf8') : -1;
     }
     if (!types.isUint8Array(data)) return -1;
     const length = byteLengthOf(data);
@@ -114,13 +117,6 @@ export class SubmissionWriter extends SubmissionMemory {
     this.reserve(at, length);
     this.memory.set(data, at);
     return at + length;
-  }
-
-  /** Writes a string for which there is room; returns its end, or -1 if it is not well-formed. */
-  #writeText(at: number, text: string): number {
-    const written = this.memory.write(text, at, 'utf8');
-    // A text has as many bytes as characters exactly if it is all ASCII.
-    return written === text.length || isWellFormed(text) ? at + written : -1;
   }
 }
 

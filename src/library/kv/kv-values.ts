@@ -226,7 +226,7 @@ export class KvReplies extends KvValues {
    *
    * @example
    * const replies = await kv.pipeline().command('HMGET', 'hash', 'a', 'b').execute();
-   * const [a, b] = replies.value(0, 'bytes');
+   * const fields = replies.value(0, 'bytes'); // [Uint8Array, null]
    */
   value(index: number, form: KvForm = 'text'): KvReply {
     checkForm(form);

@@ -129,12 +129,13 @@ impl Cluster {
         }
     }
 
-    /// The master that a command goes to; a command of all masters has no such node.
-    fn node_of(&self, step: &Step) -> u16 {
+    /// The master that a command goes to, which for a command of any master is not the lost one.
+    fn node_of(&self, step: &Step, lost: Option<u16>) -> u16 {
         match step.target {
             Target::Slot(slot) => self.slots[usize::from(slot)],
             Target::One | Target::All(_) | Target::Refused => {
-                self.slots.iter().copied().find(|node| *node != NOWHERE).unwrap_or(NOWHERE)
+                let usable = |node: &u16| *node != NOWHERE && Some(*node) != lost;
+                self.slots.iter().copied().find(usable).unwrap_or(NOWHERE)
             }
         }
     }
@@ -181,7 +182,7 @@ impl Cluster {
                     errands.extend(masters.iter().map(|node| Errand { command, node: *node, asking: false }));
                     asked.extend(masters.iter().map(|node| (command, *node)));
                 }
-                _ => errands.push(Errand { command, node: self.node_of(step), asking: false }),
+                _ => errands.push(Errand { command, node: self.node_of(step, None), asking: false }),
             }
         }
         for round in 1.. {
@@ -200,7 +201,7 @@ impl Cluster {
                 for errand in next.anew {
                     let node = match plan.steps[errand.command].target {
                         Target::All(_) => self.successor(errand, &mut asked),
-                        _ => self.node_of(&plan.steps[errand.command]),
+                        _ => self.node_of(&plan.steps[errand.command], None),
                     };
                     next.errands.push(Errand { node, asking: false, ..errand });
                 }
@@ -275,7 +276,7 @@ impl Cluster {
         let place = self.nodes[usize::from(came.node)].place.clone();
         for errand in unanswered {
             let step = &plan.steps[errand.command];
-            let node = self.node_of(step);
+            let node = self.node_of(step, Some(came.node));
             let is_lost = self.nodes.get(usize::from(node)).is_none_or(|node| node.place == place);
             if is_lost || matches!(step.target, Target::All(_)) {
                 answers.error(errand.command, error);

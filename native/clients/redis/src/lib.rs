@@ -5,6 +5,7 @@ mod cluster;
 mod connection;
 mod gather;
 mod groups;
+mod keys;
 mod plan;
 mod private_cluster;
 mod remote;

@@ -1,6 +1,7 @@
 //! The routes of commands in a cluster: where a command has its keys, and which servers execute a command without keys.
 
 use crate::gather::Combine;
+use crate::keys::{ALL, ALL_BUT_LAST, FIRST, Keys, PAIRS, SECOND, TWO, number};
 use crate::resp::arguments_of;
 use crate::slots::{SLOTS, slot_of};
 
@@ -25,29 +26,6 @@ enum Rule {
     SlotNumber(usize),
     Fixed(Target),
 }
-
-/// The positions of a command's keys among its arguments; its name is argument 0.
-#[derive(Clone, Copy)]
-enum Keys {
-    /// From the first to the last position, every `step`th argument. A negative last position counts from the end.
-    Range { first: usize, last: isize, step: usize },
-    /// As many keys as argument `count` says, behind it, every `step`th argument; argument 1 as well if there is a target.
-    Counted { count: usize, step: usize, has_target: bool },
-    /// The first half of the arguments behind the word STREAMS, which stands at `from` or later.
-    Streams { from: usize },
-    /// Argument 3, or the arguments behind the word KEYS if argument 3 is empty.
-    Migrated,
-    /// Argument 1, and the arguments behind the words STORE and STOREDIST, which stand at `from` or later.
-    Stored { from: usize },
-}
-
-/// The keys of a command that has one, as its first argument. Most commands are of this kind, unknown ones are taken for it.
-const FIRST: Keys = Keys::Range { first: 1, last: 1, step: 1 };
-const ALL: Keys = Keys::Range { first: 1, last: -1, step: 1 };
-const ALL_BUT_LAST: Keys = Keys::Range { first: 1, last: -2, step: 1 };
-const TWO: Keys = Keys::Range { first: 1, last: 2, step: 1 };
-const PAIRS: Keys = Keys::Range { first: 1, last: -1, step: 2 };
-const SECOND: Keys = Keys::Range { first: 2, last: 2, step: 1 };
 
 /// The most bytes of a name that the rules know.
 const LONGEST_NAME: usize = 24;
@@ -237,52 +215,6 @@ pub(crate) fn shown_name(command: &[u8]) -> String {
     String::from_utf8_lossy(&[name, sub.unwrap_or_default()].concat()).into_owned()
 }
 
-impl Keys {
-    /// The keys among a command's arguments, its name included.
-    fn among<'a>(self, arguments: &[&'a [u8]]) -> Vec<&'a [u8]> {
-        let from = |start: usize| arguments.get(start..).unwrap_or_default();
-        let is = |argument: &[u8], word: &str| argument.eq_ignore_ascii_case(word.as_bytes());
-        match self {
-            Self::Range { first, last, step } => {
-                let end =
-                    if last < 0 { arguments.len().saturating_add_signed(last + 1) } else { last.unsigned_abs() + 1 };
-                arguments
-                    .get(first..end.min(arguments.len()))
-                    .unwrap_or_default()
-                    .iter()
-                    .step_by(step)
-                    .copied()
-                    .collect()
-            }
-            Self::Counted { count, step, has_target } => {
-                let keys: usize = arguments.get(count).and_then(|text| number(text)).unwrap_or_default();
-                let target = from(1).first().filter(|_| has_target);
-                target.into_iter().chain(from(count + 1).iter().step_by(step).take(keys)).copied().collect()
-            }
-            Self::Streams { from: start } => {
-                let behind = from(start).iter().position(|argument| is(argument, "STREAMS"));
-                let streams = behind.map_or(Default::default(), |at| from(start + at + 1));
-                streams[..streams.len().div_ceil(2)].to_vec()
-            }
-            Self::Migrated => match arguments.get(3) {
-                Some(key) if !key.is_empty() => vec![key],
-                _ => {
-                    let behind = from(4).iter().position(|argument| is(argument, "KEYS"));
-                    behind.map_or(Default::default(), |at| from(4 + at + 1)).to_vec()
-                }
-            },
-            Self::Stored { from: start } => {
-                let words = from(start).windows(2).filter(|pair| is(pair[0], "STORE") || is(pair[0], "STOREDIST"));
-                from(1).first().copied().into_iter().chain(words.map(|pair| pair[1])).collect()
-            }
-        }
-    }
-}
-
-fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
-    std::str::from_utf8(digits).ok()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use boundary_bench_kernel::cancel::CancelToken;
@@ -376,7 +308,7 @@ mod tests {
         assert_eq!(shown_name(command("client list").command(0)), "CLIENT LIST");
     }
 
-    fn items<'a>(reply: Reply<'a>) -> Items<'a> {
+    fn items(reply: Reply<'_>) -> Items<'_> {
         let Reply::Array(items) = reply else { panic!("no array: {reply:?}") };
         items
     }

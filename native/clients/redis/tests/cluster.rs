@@ -237,6 +237,22 @@ async fn a_lost_master_is_an_error_for_its_keys_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_command_of_any_master_does_not_need_the_first_one() {
+    needs!("redis", executable(None));
+    let cluster = Cluster::start().await;
+    let mut client = cluster.client().await;
+    assert_eq!(pipeline(&mut client, &["PING"]).await, ["PONG"]);
+    cluster.servers.masters()[0].stop();
+    // The first command may have been executed; the next ones find no server there.
+    assert!(pipeline(&mut client, &["PING"]).await[0].starts_with("[BB_CONNECTION]"));
+    for _ in 0..2 {
+        let answers = pipeline(&mut client, &["PING", "MULTI", "PING", "EXEC", "EVAL return(1) 0"]).await;
+        assert_eq!(answers, ["PONG", "OK", "QUEUED", "[PONG]", "1"]);
+    }
+    assert!(pipeline(&mut client, &["DBSIZE"]).await[0].starts_with("[BB_ENGINE]"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_single_server_is_no_cluster() {
     needs!("redis", executable(None));
     let server = boundary_bench_redis::Server::start(None, &CancelToken::default()).unwrap();
