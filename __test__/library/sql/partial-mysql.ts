@@ -86,6 +86,9 @@ export async function startPartialMysql(url: string, options: PartialOptions = {
   const server = createServer((client) => {
     const behind = connect(Number(port), hostname);
     sockets.add(client);
+    // Packets of an answer are written one by one.
+    client.setNoDelay();
+    behind.setNoDelay();
     client.on('error', () => behind.destroy());
     behind.on('error', () => client.destroy());
     client.on('close', () => {

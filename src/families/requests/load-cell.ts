@@ -79,7 +79,8 @@ export async function openRequestCell<R extends Requester>(
   try {
     while (requesters.length < connections) requesters.push(await openRequester(requesters.length));
   } catch (thrown) {
-    await close();
+    // The first error is the more useful one.
+    await close().catch(() => {});
     throw thrown;
   }
   return openLoadCell({

@@ -40,7 +40,7 @@ export async function openSqlServer(
     const dialect = await probe(url, `${target.newPrefix()}_dialect`);
     return { ...target, url, dialect, adaptations: adaptationsOf(dialect) };
   } catch (thrown) {
-    await target.close();
+    await target.close().catch(() => {});
     throw thrown;
   }
 }
@@ -69,6 +69,7 @@ async function probe(url: string, table: string): Promise<SqlDialect> {
     }
   };
   await run(`CREATE TABLE ${table} (id INT NOT NULL, k INT NOT NULL, PRIMARY KEY (id))`);
+  let dialect: SqlDialect;
   try {
     await client.query(`CREATE INDEX ${table}_k ON ${table} (k)`).catch((thrown: unknown) => {
       // A server that has no further indexes lacks a few cells.
@@ -79,12 +80,19 @@ async function probe(url: string, table: string): Promise<SqlDialect> {
     await run(`SELECT id, k FROM ${table}`);
     // MySQL converts the parameter, here a text, to the type of the column.
     const found = await client.execute(`SELECT id FROM ${table} WHERE id = ?`, ['1']);
-    const emptying = await emptyingOf(client, table);
     await run(`DELETE FROM ${table} WHERE id = 1`);
-    return { emptying, typesIntegers: found.rowCount === 0, sharesTransaction: await sharesTransaction(client, url) };
-  } finally {
-    await run(`DROP TABLE ${table}`);
+    dialect = {
+      emptying: await emptyingOf(client, table),
+      typesIntegers: found.rowCount === 0,
+      sharesTransaction: await sharesTransaction(client, url),
+    };
+  } catch (thrown) {
+    // The first error is the more useful one.
+    await client.query(`DROP TABLE ${table}`).catch(() => {});
+    throw thrown;
   }
+  await run(`DROP TABLE ${table}`);
+  return dialect;
 }
 
 /** The error of a statement that every run needs, with what to do about it. */
@@ -136,8 +144,10 @@ export function whyUnserved(
     if (compares) return 'the crate mysql_async sends integers as BIGINT alone, by which the server finds no INT';
   }
   if (!isShared) return undefined;
-  const isParted = (cell.processes ?? 1) > 1 || (cell.side !== 'rust' && setting === 'all-cores');
-  if ((transaction !== undefined && cell.threads > 1) || (table !== undefined && isParted)) {
+  const isAlone = cell.threads === 1 && (cell.processes ?? 1) === 1;
+  // Several worker threads or processes would each fill a table in a transaction.
+  const isParted = cell.processes !== undefined || (cell.side !== 'rust' && setting === 'all-cores');
+  if (!isAlone && (transaction !== undefined || (table !== undefined && isParted))) {
     return 'the server has one transaction for all connections, so that no two can begin theirs: measure it with --threads 1';
   }
   return undefined;

@@ -32,7 +32,8 @@ export class SqlTable {
       await table.#make();
       return table;
     } catch (thrown) {
-      await table.close();
+      // The first error is the more useful one.
+      await table.close().catch(() => {});
       throw thrown;
     }
   }
