@@ -24,6 +24,9 @@ const encoded = library.encodeColumns(names, Float64Array.of(1), BigInt64Array.o
 const json = new TextEncoder().encode('{"a":[1],"data":[[1]]}');
 const signal = (): AbortSignal => new AbortController().signal;
 
+const { LineEncoder, RowsEncoder, ColumnsEncoder } = library;
+const ENCODERS = { LineEncoder, RowsEncoder, ColumnsEncoder };
+
 describe('pure functions and codecs', () => {
   const codec = <Made>(make: () => Made, use: (made: Made, ...args: never[]) => unknown) =>
     ((...args: never[]) => use(make(), ...args)) as (...args: never[]) => unknown;
@@ -60,8 +63,8 @@ describe('pure functions and codecs', () => {
     'a path of JsonPaths': [() => [{ path: 'a.*', type: 'number' }], construct('JsonPaths')],
     JsonRows: [() => ['data', '0'], construct('JsonRows')],
     ...Object.fromEntries(
-      (['LineEncoder', 'RowsEncoder', 'ColumnsEncoder'] as const).flatMap((name) => {
-        const make = (): library.LineEncoder => new library[name](names) as library.LineEncoder;
+      (Object.keys(ENCODERS) as (keyof typeof ENCODERS)[]).flatMap((name) => {
+        const make = (): library.LineEncoder => new ENCODERS[name](names) as library.LineEncoder;
         return [
           [
             `${name}.encode`,
@@ -147,15 +150,36 @@ describe('pure functions and codecs', () => {
   for (const name of Object.keys(entries)) called.add(name);
 
   test('run and the reports refuse what is no object of options, and no run', async () => {
+    const problems: unknown[] = [];
+    const look = async (call: () => unknown): Promise<void> => void problems.push(await problemOf(call, settle));
     for (const value of hostileValues()) {
       // Without an option that is wrong, it would measure everything.
       const isEmpty = typeof value === 'object' && value !== null && Object.keys(value).length === 0;
-      if (value !== undefined && !isEmpty)
-        expect(await problemOf(() => library.run(value as object), settle)).toBeUndefined();
-      for (const render of [library.renderRunMarkdown, library.renderRunTerminal]) {
-        expect(await problemOf(() => render(value as library.Run), settle)).toBeUndefined();
-      }
-      expect(await problemOf(() => library.run({ families: value as [], rows: -1 }), settle)).toBeUndefined();
+      if (value !== undefined && !isEmpty) await look(() => library.run(value as object));
+      await look(() => library.run({ families: value as [], rows: -1 }));
+      await look(() => library.renderRunMarkdown(value as library.Run));
+      await look(() => library.renderRunTerminal(value as library.Run));
+    }
+    expect(problems.filter((problem) => problem !== undefined)).toEqual([]);
+  });
+
+  test.each([
+    'families',
+    'directory',
+    'resume',
+    'signal',
+    'onEvent',
+    'collectGarbage',
+    'fallbacks',
+    'filters',
+    'engines',
+    'apiKeys',
+  ])('run refuses a wrong value of %s', async (name) => {
+    for (const value of [null, 5, 'a\ud800', Symbol('odd'), new Map(), [5]]) {
+      await expect(library.run({ rows: -1, [name]: value })).rejects.toMatchObject({
+        code: 'BB_INVALID_ARGUMENT',
+        message: expect.stringContaining(name) as string,
+      });
     }
   });
   for (const name of ['run', 'renderRunMarkdown', 'renderRunTerminal']) called.add(name);
@@ -163,7 +187,7 @@ describe('pure functions and codecs', () => {
 
 /** The call that makes an object of an exported class. */
 function construct(name: keyof typeof library): (...args: never[]) => unknown {
-  const Class = library[name] as unknown as new (...args: never[]) => unknown;
+  const Class = (library as unknown as Record<string, new (...args: never[]) => unknown>)[name]!;
   return (...args) => new Class(...args);
 }
 
@@ -334,38 +358,17 @@ describe('engines', () => {
 });
 
 test('no export is left out', () => {
-  const elsewhere = [
-    'BoundaryError',
-    'HttpClient',
-    'KvClient',
-    'ShardClient',
-    'ShardStore',
-    'SqlClient',
-    'SqlType',
-    'createWorkers',
-  ];
-  for (const [name, value] of Object.entries(library)) {
-    if (typeof value === 'function') expect([...called, ...elsewhere]).toContain(name);
-  }
-  const classes = {
-    ...{
-      ArrowInserter,
-      RowInserter,
-      ShardRow,
-      SqlType,
-      TableDefinition,
-      JsonPaths: library.JsonPaths,
-      JsonRows: library.JsonRows,
-    },
-    ...{ LineEncoder: library.LineEncoder, LineParser: library.LineParser, RowsEncoder: library.RowsEncoder },
-    ...{
-      ColumnsEncoder: library.ColumnsEncoder,
-      ColumnsDecoder: library.ColumnsDecoder,
-      ShardStore: library.ShardStore,
-    },
-  };
-  for (const [name, Class] of Object.entries(classes)) {
+  const elsewhere = 'BoundaryError HttpClient KvClient ShardClient ShardStore SqlClient SqlType createWorkers'.split(
+    ' ',
+  );
+  const functions = Object.entries(library).filter(([, value]) => typeof value === 'function');
+  const known = new Set([...called, ...elsewhere]);
+  expect(functions.filter(([name]) => !known.has(name))).toEqual([]);
+  const { JsonPaths, JsonRows, LineParser, ColumnsDecoder, ShardStore } = library;
+  const classes = { ArrowInserter, RowInserter, ShardRow, SqlType, TableDefinition, JsonPaths, JsonRows, LineParser };
+  const all = Object.entries({ ...classes, ...ENCODERS, ColumnsDecoder, ShardStore }).flatMap(([name, Class]) => {
     const members = [...membersOf(Class), ...membersOf(Object.create(Class.prototype as object) as object)];
-    for (const member of members) expect([...called, 'SqlType.fromSpec']).toContain(`${name}.${member}`);
-  }
+    return members.map((member) => `${name}.${member}`);
+  });
+  expect(all.filter((name) => name !== 'SqlType.fromSpec' && !called.has(name))).toEqual([]);
 });

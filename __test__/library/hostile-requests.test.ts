@@ -88,8 +88,12 @@ describe('HttpClient', () => {
     entries,
   );
   test('none is left out', async () => {
-    expectAll({ HttpClient, HttpResponses: await client.requestMany([{ path: '/' }]) }, Object.keys(entries()));
-    expectAll({ HttpClient: client, HttpStream: await client.stream({ path: '/' }) }, Object.keys(entries()));
+    expect(
+      missingFrom({ HttpClient, HttpResponses: await client.requestMany([{ path: '/' }]) }, Object.keys(entries())),
+    ).toEqual([]);
+    expect(
+      missingFrom({ HttpClient: client, HttpStream: await client.stream({ path: '/' }) }, Object.keys(entries())),
+    ).toEqual([]);
   });
 });
 
@@ -158,8 +162,8 @@ describe.skipIf(lacks('redis'))('KvClient', () => {
   ];
   hostileTests(entryNames, entries);
   test('none is left out', () => {
-    expectAll({ KvClient, KvPipeline: client.pipeline() }, entryNames);
-    expectAll({ KvClient: client }, entryNames);
+    expect(missingFrom({ KvClient, KvPipeline: client.pipeline() }, entryNames)).toEqual([]);
+    expect(missingFrom({ KvClient: client }, entryNames)).toEqual([]);
   });
 });
 
@@ -185,8 +189,14 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
       () => [
         server.url,
         {
-          ...{ connections: 1, timeoutMs: 5000, connectTimeoutMs: 500, tls: 'off', maxResponseBytes: 100_000 },
-          ...{ int64: 'number', allowPublicKeyRetrieval: false, collation: 'utf8mb4_bin' },
+          connections: 1,
+          timeoutMs: 5000,
+          connectTimeoutMs: 500,
+          tls: 'off',
+          maxResponseBytes: 100_000,
+          int64: 'number',
+          allowPublicKeyRetrieval: false,
+          collation: 'utf8mb4_bin',
         },
       ],
       SqlClient.connect,
@@ -249,8 +259,8 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
   ];
   hostileTests(entryNames, entries);
   test('none is left out', async () => {
-    expectAll({ SqlClient, SqlStatement: await client.prepare('SELECT 1 AS n') }, entryNames);
-    expectAll({ SqlClient: client, SqlResult: await client.query('SELECT 1 AS n') }, entryNames);
+    expect(missingFrom({ SqlClient, SqlStatement: await client.prepare('SELECT 1 AS n') }, entryNames)).toEqual([]);
+    expect(missingFrom({ SqlClient: client, SqlResult: await client.query('SELECT 1 AS n') }, entryNames)).toEqual([]);
   });
 });
 
@@ -316,8 +326,8 @@ describe('ShardClient', () => {
   ];
   hostileTests(entryNames, entries);
   test('none is left out', async () => {
-    expectAll({ ShardClient, ShardRows: await client.multiGet(Float64Array.of(1)) }, entryNames);
-    expectAll({ ShardClient: client }, entryNames);
+    expect(missingFrom({ ShardClient, ShardRows: await client.multiGet(Float64Array.of(1)) }, entryNames)).toEqual([]);
+    expect(missingFrom({ ShardClient: client }, entryNames)).toEqual([]);
   });
 });
 
@@ -350,20 +360,19 @@ describe('worker threads', () => {
   });
   const entryNames = ['createWorkers', ...['run', 'runOnEach', 'drain', 'close'].map((name) => `WorkerPool.${name}`)];
   hostileTests(entryNames, entries);
-  test('none is left out', () => expectAll({ WorkerPool: workers }, entryNames));
+  test('none is left out', () => {
+    expect(missingFrom({ WorkerPool: workers }, entryNames)).toEqual([]);
+  });
 });
 
-/** Expects that each function of these objects, of which each has the name of its class, is called above. */
-function expectAll(objects: Record<string, object>, entryNames: readonly string[]): void {
-  for (const [name, object] of Object.entries(objects)) {
-    for (const member of membersOf(object)) {
-      if (!INTERNAL.has(member)) expect(entryNames).toContain(`${name}.${member}`);
-    }
-  }
+/** The functions of these objects, of which each has the name of its class, that are not called above. */
+function missingFrom(objects: Record<string, object>, entryNames: readonly string[]): string[] {
+  const all = Object.entries(objects).flatMap(([name, object]) => membersOf(object).map((member) => [name, member]));
+  const named = all.filter(([, member]) => !INTERNAL.has(member!)).map((names) => names.join('.'));
+  return named.filter((name) => !entryNames.includes(name));
 }
 
 /** Functions that are no part of the API. */
-const INTERNAL = new Set([
-  ...['step', 'open', 'failure', 'kind', 'textAt'],
-  ...['affectedRowsOf', 'lastInsertIdOf', 'rowCountOf', 'rowsOf', 'cursorOf', 'columnsOf'],
-]);
+const INTERNAL = new Set(
+  'step open failure kind textAt affectedRowsOf lastInsertIdOf rowCountOf rowsOf cursorOf columnsOf'.split(' '),
+);

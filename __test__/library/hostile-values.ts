@@ -25,6 +25,7 @@ export function hostileValues(): unknown[] {
     'a\0b',
     Symbol('odd'),
     () => 'x',
+    // oxlint-disable-next-line no-extraneous-class -- its being a class is what matters
     class {},
     {},
     { x: 1 },

@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
 import { formatDecimal, parseDecimal } from '../../../src/library/engine/decimal-text.js';
+import { SqlType, typed } from '../../../src/index.js';
 import { Misfit } from '../../../src/library/engine/column-stage.js';
+import { toRaw } from '../../../src/library/engine/parameters.js';
 
 test('what is formatted is parsed back, of any length', () => {
   const most = 10n ** 38n - 1n;
@@ -54,4 +56,16 @@ test.each([
   [-(10n ** 37n), 38, `-0.1${'0'.repeat(37)}`],
 ] as const)('%s with a scale of %s is %s', (units, scale, text) => {
   expect(formatDecimal(units, scale)).toBe(text);
+});
+
+test('numbers of any length are refused at once', () => {
+  const huge = 1n << 20_000_000n;
+  const texts = ['1'.repeat(200_000_000), `0.${'0'.repeat(200_000_000)}1`];
+  const start = performance.now();
+  for (const long of [...texts, huge, -huge]) {
+    expect(toRaw(typed(SqlType.decimal(38, 2), long))).toBeInstanceOf(Misfit);
+    expect(toRaw(typed(SqlType.bigInt(), long))).toBeInstanceOf(Misfit);
+  }
+  // Writing the digits alone would take longer.
+  expect(performance.now() - start).toBeLessThan(1000);
 });

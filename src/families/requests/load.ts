@@ -2,6 +2,7 @@
  * The load of many small requests. A *thread* is one connection with one request in flight. Thread `t` of `T` sends the requests
  * `t`, `t + T`, `t + 2T`, ..., as in `native/kernel`.
  */
+import { setMaxListeners } from 'node:events';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 
 import { ABORTED, BoundaryError, invalidArgument } from '../../errors.js';
@@ -79,6 +80,8 @@ class Stop {
   #onAbort: () => void = () => {};
 
   constructor(signal: AbortSignal) {
+    // Each thread that sleeps listens to it.
+    setMaxListeners(0, this.#ended.signal);
     this.#signal = signal;
     this.requested = new Promise((_, reject) => {
       this.#onAbort = () => {

@@ -4,6 +4,9 @@ import { Misfit } from './column-stage.js';
 /** Powers of ten that a `number` holds exactly. */
 const NUMBER_POWERS = Array.from({ length: 16 }, (_, exponent) => 10 ** exponent);
 
+/** The longest text that is looked at: no decimal of 38 digits needs as many characters. */
+const LONGEST_TEXT = 1000;
+
 const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,6}))?$/;
 
 /**
@@ -11,6 +14,7 @@ const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,6}))?$/;
  * digits than the scale or the precision allows is a problem; nothing is rounded.
  */
 export function parseDecimal(text: string, precision: number, scale: number): number | bigint | Misfit {
+  if (text.length > LONGEST_TEXT) return new Misfit(`has more than ${LONGEST_TEXT} characters`);
   const match = DECIMAL.exec(text);
   const whole = match?.[2] ?? '';
   const fraction = match?.[3] ?? '';

@@ -158,6 +158,9 @@ export class DecimalStage extends FixedStage {
     if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint') {
       return `${describeValue(value)} is not a string, a bigint or a number`;
     }
+    if (typeof value === 'bigint' && BigInt.asIntN(128, value) !== value) {
+      return `${describeValue(value)} has more digits than DECIMAL(${this.#precision}, ${this.#scale})`;
+    }
     const units = parseDecimal(String(value), this.#precision, this.#scale);
     if (units instanceof Misfit) return `${describeValue(value)} ${units.problem}`;
     if (typeof units === 'number') {

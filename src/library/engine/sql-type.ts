@@ -56,7 +56,7 @@ export class SqlType {
   /** Digits behind a decimal's point, 0 to `precision`; undefined for other types. */
   readonly scale: number | undefined;
 
-  // Tells a type from an object that looks like one.
+  // oxlint-disable-next-line no-unused-private-class-members -- tells a type from an object that looks like one
   readonly #isMade = true;
 
   static {

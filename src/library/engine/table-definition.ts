@@ -28,7 +28,7 @@ export let checkDefinition: (definition: unknown) => void;
 
 /** The name and columns of a table. Immutable, and checked when it is made. */
 export class TableDefinition {
-  // Tells a definition from an object that looks like one and was not checked.
+  // oxlint-disable-next-line no-unused-private-class-members -- tells a definition from an object that looks like one
   readonly #isChecked = true;
   readonly name: string;
   readonly columns: readonly Column[];

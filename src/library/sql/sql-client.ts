@@ -10,7 +10,7 @@ import { SqlConnections } from './sql-connections.js';
 import { type ResultBytes, ResultShape, type SqlResult, SqlResults } from './sql-results.js';
 import { fromColumnSpecs } from '../engine/table-definition.js';
 import { readOptions } from '../crossing/options.js';
-import { LONE_SURROGATE } from '../crossing/well-formed.js';
+import { checkText } from '../crossing/well-formed.js';
 import { CLIENT_OPTIONS, serverOf, type SqlClientOptions } from './sql-options.js';
 
 /** The most result shapes that a client keeps, as many as the addon; statements that differ each time make many shapes. */
@@ -95,7 +95,7 @@ export class SqlClient implements AsyncDisposable {
 
   /** Runs one statement, sent as text. */
   async query(sql: string, options?: WorkOptions): Promise<SqlResult> {
-    checkName(sql);
+    checkText('a statement', sql);
     return this.#results(
       await this.#perform(options, (writer) => writeOne(writer, AS_TEXT, sql, ONE_OF_NONE)),
       first,
@@ -104,7 +104,7 @@ export class SqlClient implements AsyncDisposable {
 
   /** Runs one prepared statement, which is prepared once per connection, and again if the server has forgotten it. */
   async execute(sql: string, parameters = NO_PARAMETERS, options?: WorkOptions): Promise<SqlResult> {
-    checkName(sql);
+    checkText('a statement', sql);
     return this.#results(
       await this.#perform(options, (writer) => writeOne(writer, PREPARED, sql, [parameters])),
       first,
@@ -113,10 +113,10 @@ export class SqlClient implements AsyncDisposable {
 
   /** Prepares a statement on the server, to check that this is possible and to count its parameters. */
   async prepare(sql: string, options?: WorkOptions): Promise<SqlStatement> {
-    checkName(sql);
+    checkText('a statement', sql);
     const bytes = await this.#perform(options, (writer) => {
       writer.word(PREPARE);
-      sqlBytes(writer, sql);
+      writer.text(sql);
     });
     return new SqlStatement(this, sql, numberOf(bytes));
   }
@@ -130,7 +130,7 @@ export class SqlClient implements AsyncDisposable {
     parameterLists: readonly (readonly ParameterInput[])[],
     options?: WorkOptions,
   ): Promise<SqlResults> {
-    checkName(sql);
+    checkText('a statement', sql);
     const lists = ownList('the lists of parameters', parameterLists);
     return this.#results(await this.#perform(options, (writer) => writeOne(writer, PREPARED, sql, lists)), first);
   }
@@ -151,7 +151,7 @@ export class SqlClient implements AsyncDisposable {
         throw invalidArgument(`request ${place} must be an object with a statement, not ${describeValue(request)}`);
       }
       const { sql, parameters } = request;
-      checkName(sql);
+      checkText('a statement', sql);
       const known = parameters === undefined ? texts : prepared;
       let index = known.get(sql);
       if (index === undefined) {
@@ -176,9 +176,9 @@ export class SqlClient implements AsyncDisposable {
     rows: readonly (readonly ParameterInput[])[],
     options?: WorkOptions,
   ): Promise<number> {
-    checkName(table);
+    checkText('the name of a table', table);
     const names = ownList('the columns', columns);
-    names.forEach(checkName);
+    for (const name of names) checkText('the name of a column', name);
     const lists = ownList('the rows', rows);
     return numberOf(await this.#perform(options, (writer) => writeRows(writer, table, names, lists)));
   }
@@ -287,8 +287,8 @@ function writeRows(
   writer.word(rows.length);
   const sizes = writer.length;
   for (let index = 0; index < columns.length + 2; index += 1) writer.word(0);
-  writer.setWord(sizes, sqlBytes(writer, table));
-  for (const [index, column] of columns.entries()) writer.setWord(sizes + 4 * (index + 1), sqlBytes(writer, column));
+  writer.setWord(sizes, writer.text(table));
+  for (const [index, column] of columns.entries()) writer.setWord(sizes + 4 * (index + 1), writer.text(column));
   const start = writer.length;
   writeLists(writer, rows, columns.length, 'row');
   writer.setWord(sizes + 4 * (columns.length + 1), writer.length - start);
@@ -310,16 +310,10 @@ function writeStatement(
   width: number,
   lists: readonly ParameterList[],
 ): void {
-  writer.setWord(head + 12, sqlBytes(writer, sql));
+  writer.setWord(head + 12, writer.text(sql));
   const start = writer.length;
   writeLists(writer, lists, width, 'list');
   writer.setWord(head + 16, writer.length - start);
-}
-
-function sqlBytes(writer: CellWriter, sql: string): number {
-  const bytes = writer.text(sql);
-  if (bytes === -1) throw invalidArgument(`a statement or a name ${LONE_SURROGATE}`);
-  return bytes;
 }
 
 /** The number of values in each list, taken from the first one. */
@@ -344,10 +338,6 @@ function writeLists(writer: CellWriter, lists: readonly ParameterList[], width: 
       throw new BoundaryError(error.code, `${what} ${index}, ${error.message}`);
     }
   }
-}
-
-function checkName(text: unknown): void {
-  if (typeof text !== 'string') throw invalidArgument('a statement, or the name of a table, must be a string');
 }
 
 /** A copy of the caller's array, which getters of the caller can't change. */

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 
 import { builtModule, inheritedFlags } from '../../../built-module.js';
 import { BoundaryError, receivedError, type SentError } from '../../../errors.js';
+import { onAbort } from '../../../library/crossing/abort-listeners.js';
 import type * as Part from './part.js';
 
 /** A call of one of the part's functions, which takes one argument. */
@@ -56,7 +57,7 @@ export class PartProcess {
   ): Promise<Awaited<ReturnType<(typeof Part)[Name]>>> {
     signal?.throwIfAborted();
     const abort = (): void => void this.#child.send({ type: 'abort' } satisfies PartMessage, () => {});
-    signal?.addEventListener('abort', abort, { once: true });
+    const ignoreSignal = signal && onAbort(signal, abort);
     try {
       const reply = await new Promise((resolve, reject) => {
         if (this.#lost !== undefined) return reject(this.#lost);
@@ -65,7 +66,7 @@ export class PartProcess {
       });
       return reply as Awaited<ReturnType<(typeof Part)[Name]>>;
     } finally {
-      signal?.removeEventListener('abort', abort);
+      ignoreSignal?.();
     }
   }
 
