@@ -17,11 +17,8 @@ fn fixture(name: &str) -> Vec<u8> {
 }
 
 fn reader(columns: &[(&str, SqlType)]) -> IpcReader {
-    let columns = columns.iter().map(|(name, sql_type)| Column {
-        name: (*name).to_owned(),
-        sql_type: *sql_type,
-        nullable: true,
-    });
+    let columns =
+        columns.iter().map(|(name, sql_type)| Column { name: (*name).to_owned(), sql_type: *sql_type, nullable: true });
     IpcReader::new(arrow_schema_of(&columns.collect::<Vec<_>>()))
 }
 
@@ -185,7 +182,8 @@ fn a_compressed_buffer_that_announces_too_much_takes_no_memory() {
 
 #[test]
 fn rows_that_take_no_bytes_are_counted() {
-    let nulls = |rows| RecordBatch::try_from_iter_with_nullable([("i", Arc::new(NullArray::new(rows)) as ArrayRef, true)]);
+    let nulls =
+        |rows| RecordBatch::try_from_iter_with_nullable([("i", Arc::new(NullArray::new(rows)) as ArrayRef, true)]);
     let stream = |rows| {
         let batch = nulls(rows).unwrap();
         let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();

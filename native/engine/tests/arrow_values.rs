@@ -5,10 +5,10 @@ use std::sync::Arc;
 use arrow_array::builder::{FixedSizeBinaryBuilder, StringRunBuilder};
 use arrow_array::types::{Int32Type, UInt8Type};
 use arrow_array::{
-    Array, ArrayRef, BinaryViewArray, Date32Array, Date64Array, Decimal128Array, Decimal256Array, Float32Array, Float64Array,
-    Int8Array, Int16Array, Int64Array, LargeBinaryArray, LargeStringArray, NullArray, StringArray, StringViewArray,
-    Time64MicrosecondArray, TimestampMicrosecondArray, TimestampNanosecondArray, TimestampSecondArray, UInt16Array,
-    UInt32Array, UInt64Array,
+    Array, ArrayRef, BinaryViewArray, Date32Array, Date64Array, Decimal128Array, Decimal256Array, Float32Array,
+    Float64Array, Int8Array, Int16Array, Int64Array, LargeBinaryArray, LargeStringArray, NullArray, StringArray,
+    StringViewArray, Time64MicrosecondArray, TimestampMicrosecondArray, TimestampNanosecondArray, TimestampSecondArray,
+    UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow_buffer::i256;
 use arrow_cast::display::array_value_to_string;
@@ -32,7 +32,9 @@ fn stored(array: impl Array + 'static, sql_type: SqlType) -> std::result::Result
     let converted = convert(&array, &column(sql_type), 10).map_err(|error| format!("[{}] {error}", error.code()))?;
     assert_eq!((converted.len(), converted.data_type()), (array.len(), &sql_type.to_arrow()));
     converted.to_data().validate_full().unwrap();
-    let text = |row: usize| if converted.is_null(row) { "-".to_owned() } else { array_value_to_string(&converted, row).unwrap() };
+    let text = |row: usize| {
+        if converted.is_null(row) { "-".to_owned() } else { array_value_to_string(&converted, row).unwrap() }
+    };
     Ok((0..converted.len()).map(text).collect())
 }
 
@@ -62,8 +64,16 @@ fn numbers_are_stored_if_the_column_holds_them_exactly() {
     check(Float64Array::from(vec![Some(1.0), None, Some(-0.0)]), SqlType::Int, &["1", "-", "0"]);
     check(Float32Array::from(vec![0.1]), SqlType::Double, &["0.10000000149011612"]);
     check(Float64Array::from(vec![0.5, f64::NAN, f64::INFINITY]), SqlType::Real, &["0.5", "NaN", "inf"]);
-    check(Decimal256Array::from(vec![i256::from_i128(1_250)]).with_data_type(DataType::Decimal256(50, 3)), decimal(5, 2), &["1.25"]);
-    check(Decimal128Array::from(vec![300, -500]).with_data_type(DataType::Decimal128(5, 2)), SqlType::SmallInt, &["3", "-5"]);
+    check(
+        Decimal256Array::from(vec![i256::from_i128(1_250)]).with_data_type(DataType::Decimal256(50, 3)),
+        decimal(5, 2),
+        &["1.25"],
+    );
+    check(
+        Decimal128Array::from(vec![300, -500]).with_data_type(DataType::Decimal128(5, 2)),
+        SqlType::SmallInt,
+        &["3", "-5"],
+    );
     check(Decimal128Array::from(vec![3]).with_data_type(DataType::Decimal128(5, -2)), SqlType::Int, &["300"]);
     let long = i256::from_string(&format!("123{}", "0".repeat(60))).unwrap();
     check(Decimal256Array::from(vec![long]).with_data_type(DataType::Decimal256(76, 60)), decimal(3, 0), &["123"]);
@@ -88,27 +98,22 @@ fn a_number_that_the_column_does_not_hold_is_named_with_a_remedy() {
         (Arc::new(Float64Array::from(vec![9_223_372_036_854_775_808.0])), SqlType::BigInt, "9.223372036854776e18"),
         (Arc::new(Float64Array::from(vec![0.1])), SqlType::Real, "0.1"),
         (Arc::new(Float64Array::from(vec![1e300])), SqlType::Real, "1e300"),
-        (
-            Arc::new(Decimal128Array::from(vec![125]).with_data_type(DataType::Decimal128(5, 2))),
-            decimal(5, 1),
-            "1.25",
-        ),
-        (
-            Arc::new(Decimal128Array::from(vec![125]).with_data_type(DataType::Decimal128(5, 2))),
-            SqlType::Int,
-            "1.25",
-        ),
-        // More digits than the type says, as hostile data has them.
-        (
-            Arc::new(Decimal128Array::from(vec![12_345]).with_data_type(DataType::Decimal128(4, 2))),
-            decimal(4, 2),
-            "123.45",
-        ),
+        (Arc::new(Decimal128Array::from(vec![125]).with_data_type(DataType::Decimal128(5, 2))), decimal(5, 1), "1.25"),
+        (Arc::new(Decimal128Array::from(vec![125]).with_data_type(DataType::Decimal128(5, 2))), SqlType::Int, "1.25"),
     ] {
         let error = convert(&array, &column(sql_type), 0).unwrap_err();
         assert_eq!(error.code(), "BB_INVALID_VALUE", "{error}");
         assert!(error.to_string().starts_with(&format!("row 0, column \"c\": {value} of Arrow's type")), "{error}");
     }
+}
+
+#[test]
+fn a_decimal_of_more_digits_than_its_type_says_is_refused() {
+    refused(
+        Decimal128Array::from(vec![1, 12_345]).with_data_type(DataType::Decimal128(4, 2)),
+        decimal(4, 2),
+        "[BB_INVALID_VALUE] row 11, column \"c\": has more digits than DECIMAL(4, 2)",
+    );
 }
 
 #[test]
@@ -197,7 +202,10 @@ fn a_few_values_for_many_rows_take_no_more_memory_than_an_array_can_have() {
     let array: ArrayRef = Arc::new(arrow_array::DictionaryArray::<UInt8Type>::new(keys, long));
     let error = convert(&array, &column(SqlType::Text), 0).unwrap_err();
     assert_eq!(error.code(), "BB_TOO_LARGE");
-    assert_eq!(error.to_string(), "column \"c\": a batch has more than 2 GiB of its values; send batches of fewer rows");
+    assert_eq!(
+        error.to_string(),
+        "column \"c\": a batch has more than 2 GiB of its values; send batches of fewer rows"
+    );
 }
 
 #[test]

@@ -189,7 +189,10 @@ fn ipc_bytes_of_another_table_are_refused_and_the_reader_goes_on() {
     let good = stream("c", true, vec![1, 2].into());
     assert_eq!(reader.push(&good).unwrap()[0].num_rows(), 2);
     let error = reader.push(&stream("d", false, vec![1].into())).unwrap_err();
-    assert_eq!(error.to_string(), "the table has column \"c\" of type Int32 where the batch has \"d\" of type Int32");
+    assert_eq!(
+        error.to_string(),
+        "the table has column \"c\" where the stream has \"d\"; send the columns in the table's order"
+    );
     let error = reader.push(&stream("c", true, vec![Some(1), None].into())).unwrap_err();
     assert_eq!(error.to_string(), "row 3, column \"c\": null in a NOT NULL column");
     assert!(matches!(reader.push(b"no stream at all, by any reading"), Err(Error::InvalidIpc(_))));

@@ -80,9 +80,7 @@ pub(super) fn to_float(array: &ArrayRef, wanted: &DataType) -> Converted<ArrayRe
     let wide: ArrayRef = match given {
         DataType::Float16 => return widened(array, wanted),
         float if float.is_floating() => widened(array, &DataType::Float64)?,
-        DataType::UInt64 => Arc::new(exact::<UInt64Type, Float64Type>(array, |value| {
-            float_of(value.into())
-        })?),
+        DataType::UInt64 => Arc::new(exact::<UInt64Type, Float64Type>(array, |value| float_of(value.into()))?),
         integer if integer.is_integer() => {
             let integers = widened(array, &DataType::Int64)?;
             Arc::new(exact::<Int64Type, Float64Type>(&integers, |value| float_of(value.into()))?)
@@ -126,7 +124,9 @@ fn rescaled(array: &ArrayRef, precision: u8, scale: i8) -> Converted<Decimal128A
         DataType::Decimal64(_, given) => {
             exact::<Decimal64Type, Decimal128Type>(array, |value| units(*given).of(value.into()))
         }
-        DataType::Decimal128(_, given) => exact::<Decimal128Type, Decimal128Type>(array, |value| units(*given).of(value)),
+        DataType::Decimal128(_, given) => {
+            exact::<Decimal128Type, Decimal128Type>(array, |value| units(*given).of(value))
+        }
         DataType::Decimal256(_, given) => {
             exact::<Decimal256Type, Decimal128Type>(array, |value| units(*given).of_long(value))
         }
@@ -150,11 +150,8 @@ impl Rescale {
             return Some(0);
         }
         let factor = 10_i128.checked_pow(u32::from(self.by.unsigned_abs()))?;
-        let value = if self.by >= 0 {
-            value.checked_mul(factor)?
-        } else {
-            (value % factor == 0).then(|| value / factor)?
-        };
+        let value =
+            if self.by >= 0 { value.checked_mul(factor)? } else { (value % factor == 0).then(|| value / factor)? };
         has_digits(value, self.precision).then_some(value)
     }
 
@@ -195,10 +192,11 @@ pub(super) fn to_date(array: &ArrayRef) -> Converted<ArrayRef> {
         DataType::Date64 => {
             Arc::new(exact::<Date64Type, Date32Type>(array, |value| whole_days(value, MILLISECONDS_A_DAY))?)
         }
-        DataType::Timestamp(_, None) => Arc::new(exact::<TimestampMicrosecondType, Date32Type>(
-            &to_timestamp(array)?,
-            |value| whole_days(value, MICROSECONDS_A_DAY),
-        )?),
+        DataType::Timestamp(_, None) => {
+            Arc::new(exact::<TimestampMicrosecondType, Date32Type>(&to_timestamp(array)?, |value| {
+                whole_days(value, MICROSECONDS_A_DAY)
+            })?)
+        }
         _ => return Err(Misfit::Type),
     })
 }
@@ -213,7 +211,9 @@ pub(super) fn to_timestamp(array: &ArrayRef) -> Converted<ArrayRef> {
         DataType::Timestamp(TimeUnit::Millisecond, _) => {
             exact::<TimestampMillisecondType, Micros>(array, |value| value.checked_mul(1000))
         }
-        DataType::Timestamp(TimeUnit::Microsecond, _) => Ok(array.as_primitive::<Micros>().clone().with_timezone_opt::<Arc<str>>(None)),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            Ok(array.as_primitive::<Micros>().clone().with_timezone_opt::<Arc<str>>(None))
+        }
         DataType::Timestamp(TimeUnit::Nanosecond, _) => {
             exact::<TimestampNanosecondType, Micros>(array, |value| (value % 1000 == 0).then_some(value / 1000))
         }

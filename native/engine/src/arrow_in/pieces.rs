@@ -31,7 +31,10 @@ const OTHER_FORMATS: [(&[u8], &str); 4] = [
     (b"PAR1", "a Parquet file; convert it to an Arrow stream or file"),
     (b"FEA1", "a file of Feather's version 1; write version 2, which is an Arrow file"),
     (&[0x1f, 0x8b], "compressed by gzip as a whole; decompress it first, or compress the buffers of its batches"),
-    (&[0x28, 0xb5, 0x2f, 0xfd], "compressed by ZSTD as a whole; decompress it first, or compress the buffers of its batches"),
+    (
+        &[0x28, 0xb5, 0x2f, 0xfd],
+        "compressed by ZSTD as a whole; decompress it first, or compress the buffers of its batches",
+    ),
 ];
 
 /// A reader of streams and files. Where the bytes of a message lie in one piece, its arrays stay in the memory of that piece.

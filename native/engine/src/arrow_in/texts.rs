@@ -42,7 +42,9 @@ fn with_short_offsets(array: &ArrayRef, wanted: &DataType) -> Converted {
     cast_with_options(array, wanted, &options).map_err(|_| Misfit::Size)
 }
 
-fn copied<'a, T: ByteArrayType<Offset = i32>>(values: impl ExactSizeIterator<Item = Option<&'a T::Native>> + Clone) -> Converted
+fn copied<'a, T: ByteArrayType<Offset = i32>>(
+    values: impl ExactSizeIterator<Item = Option<&'a T::Native>> + Clone,
+) -> Converted
 where
     T::Native: 'a,
 {
@@ -106,7 +108,7 @@ fn expanded<I: Iterator<Item = usize>>(
         DataType::Utf8 => values.as_string::<i32>().offsets(),
         _ => values.as_binary::<i32>().offsets(),
     };
-    let length = |place: usize| (offsets[place + 1] - offsets[place]) as usize;
+    let length = |place: usize| usize::try_from(offsets[place + 1] - offsets[place]).unwrap_or(0);
     let longest = (0..values.len()).map(length).max().unwrap_or(0);
     if longest.saturating_mul(indices.len()) > MOST_BYTES && places().map(length).sum::<usize>() > MOST_BYTES {
         return Err(Misfit::Size);

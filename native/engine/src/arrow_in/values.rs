@@ -112,6 +112,12 @@ impl Misfit {
                     column.name()
                 ))
             }
+            // Arrow's texts of such values leave digits out.
+            Self::Value(row) if given == wanted => Error::InvalidValue {
+                row: first_row + *row as u64,
+                column: column.name().clone(),
+                problem: format!("has more digits than {name}"),
+            },
             Self::Value(row) => {
                 let value = array_value_to_string(array, *row).unwrap_or_else(|_| "the value".to_owned());
                 let remedy = match other {

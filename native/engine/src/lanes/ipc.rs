@@ -128,6 +128,7 @@ impl IpcReader {
             .map_err(|error| Error::InvalidIpc(error.to_string()))?;
         check_batch(&self.schema, &batch, self.rows)?;
         let (_, columns, _) = batch.into_parts();
-        RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(|error| Error::SchemaMismatch(error.to_string()))
+        RecordBatch::try_new(Arc::clone(&self.schema), columns)
+            .map_err(|error| Error::SchemaMismatch(error.to_string()))
     }
 }

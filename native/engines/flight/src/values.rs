@@ -222,7 +222,8 @@ mod tests {
         assert_eq!((found.num_columns(), found.column(1).null_count()), (2, 1));
         let wide = RecordBatch::try_from_iter([("x", Arc::new(Int64Array::from(vec![1 << 40])) as ArrayRef)]).unwrap();
         assert!(by_name(&wide, &table, 0).is_err());
-        let fractions = RecordBatch::try_from_iter([("x", Arc::new(Float64Array::from(vec![1.0, 2.5])) as ArrayRef)]).unwrap();
+        let fractions =
+            RecordBatch::try_from_iter([("x", Arc::new(Float64Array::from(vec![1.0, 2.5])) as ArrayRef)]).unwrap();
         let error = by_name(&fractions, &table, 10).unwrap_err();
         assert_eq!(error.code(), "BB_INVALID_VALUE");
         assert!(error.to_string().starts_with("row 11, column \"x\": 2.5 "), "{error}");

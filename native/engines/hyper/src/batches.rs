@@ -131,14 +131,12 @@ impl<S: Source> BatchStream for Batches<S> {
 /// The columns of a result, in our types and with unique names.
 fn columns_of(sent: &SchemaRef) -> Result<Vec<Column>> {
     let names = unique_names(sent.fields().iter().map(|field| field.name().as_str()));
-    let columns = names.into_iter().zip(sent.fields()).map(|(name, field)| {
-        match sql_type_of(field.data_type()) {
-            Some(sql_type) => Ok(Column { name, sql_type, nullable: true }),
-            None => Err(Error::Unsupported(format!(
-                "column \"{name}\" has the type {}, which has no counterpart here; CAST it to TEXT in the query",
-                field.data_type()
-            ))),
-        }
+    let columns = names.into_iter().zip(sent.fields()).map(|(name, field)| match sql_type_of(field.data_type()) {
+        Some(sql_type) => Ok(Column { name, sql_type, nullable: true }),
+        None => Err(Error::Unsupported(format!(
+            "column \"{name}\" has the type {}, which has no counterpart here; CAST it to TEXT in the query",
+            field.data_type()
+        ))),
     });
     columns.collect()
 }

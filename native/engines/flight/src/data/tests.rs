@@ -155,7 +155,8 @@ fn a_body_longer_than_what_is_believed_at_once_arrives_whole() {
 
 #[test]
 fn big_endian_values_are_refused_and_not_swapped() {
-    let bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../__test__/fixtures/arrow/big-endian.arrows"));
+    let bytes =
+        std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../__test__/fixtures/arrow/big-endian.arrows"));
     let bytes = bytes.unwrap();
     let length = u32::from_le_bytes(*bytes[4..].first_chunk().unwrap()) as usize;
     let data = Data { header: Bytes::copy_from_slice(&bytes[8..][..length]), ..Data::default() };
