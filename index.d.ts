@@ -21,7 +21,7 @@ export declare class Cancel {
   cancel(): void
 }
 
-/** A place where rows live. Every call is a transaction of its own. */
+/** A place where rows live, and a session there. Every call is a transaction of its own. */
 export declare class Engine {
   /**
    * Opens the engine of a URI: `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...`,
@@ -29,7 +29,7 @@ export declare class Engine {
    */
   static open(uri: string): Promise<Engine>
   /**
-   * The engine that another thread of this process shared, which this object keeps open. Throws `BB_CLOSED` if it was closed in
+   * The engine that another thread of this process shared, which this object keeps open, with a session of its own. Throws `BB_CLOSED` if it was closed in
    * all threads, and `BB_INVALID_ARGUMENT` for what is no handle of this process.
    */
   static attach(handle: string): Engine
@@ -54,7 +54,7 @@ export declare class Engine {
   /** Drops a table; resolves to false if there was none. */
   dropTable(name: string): Promise<boolean>
   /**
-   * Runs commands that return no rows, in one transaction; resolves to the number of rows changed.
+   * Runs commands in one transaction; resolves to the number of rows changed. Rows that they return are dropped.
    * With parameters, `sql` must be one statement.
    */
   execute(sql: string, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null): Promise<number>

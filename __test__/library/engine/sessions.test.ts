@@ -36,7 +36,9 @@ test('a connection keeps what its calls set, also while several run', async () =
     if (count++ % 50_000 === 0) expect(await valueOf(connection, `${a} + getvariable('v')`)).toBe(a + 5);
   }
   expect(count).toBe(300_000);
-  const values = await Promise.all(Array.from({ length: 20 }, (_, i) => valueOf(connection, `getvariable('v') + ${i}`)));
+  const values = await Promise.all(
+    Array.from({ length: 20 }, (_, i) => valueOf(connection, `getvariable('v') + ${i}`)),
+  );
   expect(values).toEqual(Array.from({ length: 20 }, (_, i) => i + 5));
   await connection.execute('CREATE SCHEMA s; USE s; CREATE TABLE here (a INTEGER)');
   expect(await connection.listTables()).toEqual(['here', 't']);
@@ -63,7 +65,9 @@ test('rows of RETURNING are counted by execute and read by every query', async (
   await connection.execute('CREATE TABLE t (a INTEGER)');
   expect(await connection.execute('INSERT INTO t SELECT range FROM range(3) RETURNING a')).toBe(3);
   expect(await connection.executeQuery('UPDATE t SET a = a + 1 WHERE a = 2 RETURNING a')).toEqual([{ a: 3 }]);
-  expect(await connection.executeQuery('DELETE FROM t WHERE a = $1 RETURNING a', { parameters: [3] })).toEqual([{ a: 3 }]);
+  expect(await connection.executeQuery('DELETE FROM t WHERE a = $1 RETURNING a', { parameters: [3] })).toEqual([
+    { a: 3 },
+  ]);
   const streamed = connection.executeQueryStream<{ a: number }>('INSERT INTO t VALUES (7), (8) RETURNING a');
   const found: number[] = [];
   for await (const { a } of streamed) found.push(a);
@@ -107,7 +111,7 @@ test('names in memory make no file', async () => {
 test('columns of types of their own are written and read, in schemas and attached databases too', async () => {
   await connection.execute("ATTACH ':memory:' AS other; CREATE SCHEMA other.s");
   await connection.execute(`CREATE TABLE other.s.t (u UUID, e ENUM('a', 'b'), n UBIGINT, tz TIMESTAMPTZ, tiny TINYINT,
-    l INTEGER[], twice INTEGER GENERATED ALWAYS AS (tiny * 2))`);
+    l INTEGER[], twice INTEGER GENERATED ALWAYS AS (tiny::INTEGER * 2))`);
   const described = await connection.describeTable('other.s.t');
   expect(described.columns.map(({ name }) => name)).toEqual(['u', 'e', 'n', 'tz', 'tiny', 'l', 'twice']);
   const named = new TableDefinition(
@@ -128,7 +132,10 @@ test('columns of types of their own are written and read, in schemas and attache
     twice: -256,
   });
   expect(dateFromMicros(row!['tz'] as bigint)).toEqual(moment);
-  const tooLarge = new RowInserter(connection, new TableDefinition('other.s.t', [{ name: 'tiny', type: SqlType.smallInt() }]));
+  const tooLarge = new RowInserter(
+    connection,
+    new TableDefinition('other.s.t', [{ name: 'tiny', type: SqlType.smallInt() }]),
+  );
   tooLarge.addRow([300]);
   await expect(tooLarge.execute()).rejects.toMatchObject({ code: 'BB_INVALID_VALUE' });
 });

@@ -38,7 +38,7 @@ export class PreparedStatement implements OpenHandle, AsyncDisposable {
     owner.add(this);
   }
 
-  /** Runs the statement as a command, in a transaction of its own; resolves to the number of rows changed. */
+  /** Like `Connection.execute`: resolves to the number of rows changed. */
   async execute(parameters: readonly ParameterInput[] = [], options: WorkOptions = {}): Promise<number> {
     const limits = readWorkOptions(options);
     const values = toRawParameters(parameters);

@@ -151,10 +151,12 @@ pub(super) fn exists(connection: &Connection, path: &TablePath) -> Result<bool> 
     Ok(!columns_in_catalog(connection, "column_name", path)?.is_empty())
 }
 
-/// Whether the setting, in small letters, is the same in all sessions.
+/// Whether the setting is the same in all sessions. DuckDB's tables of settings do not tell it, but its refusal to reset it for this session,
+/// which nothing else uses.
 pub(super) fn is_global_setting(connection: &Connection, name: &str) -> Result<bool> {
-    let sql = format!("SELECT scope FROM duckdb_settings() WHERE lower(name) = {}", literal(name));
-    Ok(texts(connection, &sql)?.iter().any(|scope| scope == "GLOBAL"))
+    let sql = c_string(&format!("RESET SESSION {}", identifier(name)), "the setting")?;
+    let refused = |message: &str| ["locally", "globally"].iter().any(|word| message.contains(word));
+    Ok(matches!(connection.run(&sql), Err(Error::Engine { message, .. }) if refused(&message)))
 }
 
 /// The text of `expression` for each column of a table, from the whole catalog; none if there is no such table.

@@ -27,13 +27,15 @@ pub(super) fn returns_changed_rows(statement: &Statement<'_>) -> bool {
     statement.keyword != "SELECT" && has_word(statement.text, "RETURNING")
 }
 
-/// Whether the statement makes an object that ends with its session.
+/// Whether the statement makes an object that ends with its session. A secret is that of the database.
 fn creates_temporary(statement: &Statement<'_>) -> bool {
     let mut words = words(statement.text)
         .skip(1)
         .map(str::to_ascii_uppercase)
         .skip_while(|word| matches!(word.as_str(), "OR" | "REPLACE"));
-    statement.keyword == "CREATE" && words.next().is_some_and(|word| matches!(word.as_str(), "TEMP" | "TEMPORARY"))
+    statement.keyword == "CREATE"
+        && words.next().is_some_and(|word| matches!(word.as_str(), "TEMP" | "TEMPORARY"))
+        && words.next().is_none_or(|word| word != "SECRET")
 }
 
 /// The setting that the statement changes for its session, in small letters, unless it says that it changes it for all; "" for what
@@ -102,9 +104,13 @@ mod tests {
             assert!(is_session_only(&first(sql), is_global), "{sql}");
             assert!(may_change_session(&first(sql), is_global), "{sql}");
         }
-        for sql in
-            ["SET threads = 1", "SET GLOBAL x = 1", "CREATE TABLE temp (x int)", "SELECT 1", "ATTACH 'x' AS temp"]
-        {
+        for sql in [
+            "SET threads = 1",
+            "SET GLOBAL x = 1",
+            "CREATE TABLE temp (x int)",
+            "CREATE TEMPORARY SECRET s (TYPE s3)",
+            "ATTACH 'x' AS temp",
+        ] {
             assert!(!is_session_only(&first(sql), is_global), "{sql}");
         }
         for sql in ["CREATE TABLE temp.t (x int)", "SELECT setseed(0.5)"] {

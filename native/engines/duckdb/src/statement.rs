@@ -146,6 +146,10 @@ impl Prepared {
                     duckdb::duckdb_bind_blob(self.raw, index, bytes.as_ptr().cast(), bytes.len() as u64)
                 }
                 Value::Date(days) => duckdb::duckdb_bind_date(self.raw, index, duckdb::duckdb_date { days: *days }),
+                // A TIMESTAMP would be taken for the local time of the session's time zone.
+                Value::Timestamp(micros) if self.is_zoned(index) => {
+                    duckdb::duckdb_bind_timestamp_tz(self.raw, index, duckdb::duckdb_timestamp { micros: *micros })
+                }
                 Value::Timestamp(micros) => {
                     duckdb::duckdb_bind_timestamp(self.raw, index, duckdb::duckdb_timestamp { micros: *micros })
                 }
@@ -157,6 +161,13 @@ impl Prepared {
         // SAFETY: the object lives and owns the message.
         let problem = unsafe { duckdb::duckdb_prepare_error(self.raw) };
         Err(unusable_parameter(position, borrowed_text(problem, "the value can't be used")))
+    }
+
+    /// Whether the statement takes a `TIMESTAMPTZ` for the parameter.
+    fn is_zoned(&self, index: u64) -> bool {
+        // SAFETY: the statement lives.
+        let taken = unsafe { duckdb::duckdb_param_type(self.raw, index) };
+        taken == duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_TZ
     }
 
     /// Starts the statement. An interrupt takes effect from here on; an earlier one is lost.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch};
+use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch, TimestampMicrosecondArray};
 use boundary_bench_duckdb::EmbeddedEngine;
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
-use boundary_bench_engine::{BatchStream, CreateMode, Engine, QueryOptions};
+use boundary_bench_engine::{BatchStream, CreateMode, Engine, QueryOptions, Value};
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::cancel::CancelToken;
 
@@ -73,6 +73,37 @@ fn what_one_call_sets_is_there_for_the_next() {
         value(&engine, "random()").unwrap()
     };
     assert_eq!(seeded(), seeded());
+}
+
+#[test]
+fn every_setting_stays_and_times_do_not_depend_on_the_time_zone() {
+    let engine = session();
+    execute(&engine, "SET threads = 1");
+    for (name, value_set) in
+        [("TimeZone", "Asia/Tokyo"), ("Calendar", "japanese"), ("errors_as_json", "true"), ("integer_division", "true")]
+    {
+        execute(&engine, &format!("SET {name} = '{value_set}'"));
+        assert_eq!(value(&engine, &format!("current_setting('{name}')")).as_deref(), Some(value_set));
+    }
+    execute(&engine, "RESET errors_as_json; CREATE TABLE t (x TIMESTAMPTZ)");
+    let micros = 1_700_000_000_123_456;
+    let mut prepared = engine.prepare("INSERT INTO t VALUES ($1)", &CancelToken::default()).unwrap();
+    prepared.execute(&[Value::Timestamp(micros)], &CancelToken::default()).unwrap();
+    let table = engine.describe_table("t").unwrap();
+    let mut ingest = engine.ingest(&table).unwrap();
+    let array: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![micros]));
+    ingest.write(&RecordBatch::try_new(table.to_arrow(), vec![array]).unwrap()).unwrap();
+    ingest.commit().unwrap();
+    let batches = query(&engine, "FROM t").unwrap();
+    let found: Vec<_> = batches
+        .iter()
+        .flat_map(|batch| batch.column(0).as_primitive::<TimestampMicrosecondType>().values().to_vec())
+        .collect();
+    assert_eq!(found, [micros, micros]);
+    let mut select = engine.prepare("SELECT count(*) FROM t WHERE x = $1", &CancelToken::default()).unwrap();
+    let batches =
+        collect(select.query(&[Value::Timestamp(micros)], &QueryOptions::default()).unwrap().as_mut()).unwrap();
+    assert_eq!(batches[0].column(0).as_primitive::<Int64Type>().value(0), 2);
 }
 
 #[test]
