@@ -74,11 +74,7 @@ export { ShardRow, type ShardValues } from './library/shards/shard-row.js';
 export type { ShardFailure, ShardRows } from './library/shards/shard-rows.js';
 export type { ShardScan } from './library/shards/shard-scan.js';
 export { ShardStore } from './library/shards/shard-store.js';
-export {
-  SqlClient,
-  type SqlRequest,
-  type SqlStatement,
-} from './library/sql/sql-client.js';
+export { SqlClient, type SqlRequest, type SqlStatement } from './library/sql/sql-client.js';
 export type { SqlClientOptions, SqlCollation } from './library/sql/sql-options.js';
 export type { SqlRequestError, SqlResult, SqlResults } from './library/sql/sql-results.js';
 export { SqlType, type ColumnKind } from './library/engine/sql-type.js';

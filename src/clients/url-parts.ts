@@ -25,7 +25,9 @@ export function urlParts(text: string): UrlParts {
     /^([^:]*):\/\/([^/?]*)([^?]*)\??(.*)$/s.exec(text) ?? [];
   const isAmbiguous = authority.includes('@') || (authority !== '' && !/^https?$/.test(scheme));
   if (isAmbiguous && path.includes('@')) {
-    throw invalidArgument('an @ stands behind the host of the URL; write / and @ as %2F and %40 in a user, a password and a path');
+    throw invalidArgument(
+      'an @ stands behind the host of the URL; write / and @ as %2F and %40 in a user, a password and a path',
+    );
   }
   const address = /^(?:([^:]*)(?::(.*))?@)?(\[[^\]]*\]|[^:@]*)(?::(\d+))?$/s.exec(authority) ?? [];
   const [, user, password, host = '', port] = address;

@@ -51,10 +51,7 @@ const encoded: fc.Arbitrary<Encoded> = fc.oneof(
     .map<Encoded>((days) => [typed(SqlType.date(), days), fixed(8, 4, (bytes) => bytes.writeInt32LE(days))]),
   fc
     .date({ noInvalidDate: true })
-    .map<Encoded>((date) => [
-      date,
-      fixed(9, 8, (bytes) => bytes.writeBigInt64LE(BigInt(date.getTime()) * 1000n)),
-    ]),
+    .map<Encoded>((date) => [date, fixed(9, 8, (bytes) => bytes.writeBigInt64LE(BigInt(date.getTime()) * 1000n))]),
 );
 
 const firstBytes = fc.integer({ min: 1, max: 64 });

@@ -84,7 +84,13 @@ describe.skipIf(lacks('mysql'))('answers of a server', () => {
     const run = await client.run(lists.map((parameters) => ({ sql, parameters })));
     expect(run.rows()).toEqual(expected);
     const values = [[1], [null], ['a'], [2n ** 40n], [2]]; // prettier-ignore
-    expect((await client.queryMany('SELECT ? AS v', values)).rows().map(({ v }) => v)).toEqual([1, null, 'a', 2n ** 40n, 2]);
+    expect((await client.queryMany('SELECT ? AS v', values)).rows().map(({ v }) => v)).toEqual([
+      1,
+      null,
+      'a',
+      2n ** 40n,
+      2,
+    ]);
     // Columns that one type holds are one column.
     using nulls = (await client.queryMany('SELECT ? AS v', [[null], [7], [null]])).chunk()!;
     expect(Array.from(nulls.rows(), (row) => row['v'])).toEqual([null, 7, null]);
@@ -102,7 +108,8 @@ describe.skipIf(lacks('mysql'))('answers of a server', () => {
     await client.query('CREATE TABLE failing (id INT PRIMARY KEY)');
     const results = await client.executeBatch('INSERT INTO failing VALUES (?) RETURNING id', [[1], [1], [2]]);
     expect(results.errors.map(({ index }) => index)).toEqual([1]);
-    for (const read of [() => results.rows(), () => results.cursor(), () => results.chunk()]) expect(read).toThrow('1062');
+    for (const read of [() => results.rows(), () => results.cursor(), () => results.chunk()])
+      expect(read).toThrow('1062');
     expect(results.at(2).rows()).toEqual([{ id: 2 }]);
   });
 
@@ -164,9 +171,17 @@ describe.skipIf(lacks('mysql'))('answers of a server', () => {
     expect((await client.query(usual)).rows()).toEqual([{ b: true, z: 19_782, s: 1_709_168_523_400_000n }]);
     const options = { dateStrings: true, decimalNumbers: true, bigNumberStrings: true, tinyInt1isBit: false };
     await using like = await SqlClient.connect(url, { ...options, connections: 1 });
-    const sql = 'SELECT b, z, s, CAST(1.25 AS DECIMAL(9,2)) AS n, COUNT(*) AS c, 18446744073709551615 AS u FROM odd WHERE b = 1';
+    const sql =
+      'SELECT b, z, s, CAST(1.25 AS DECIMAL(9,2)) AS n, COUNT(*) AS c, 18446744073709551615 AS u FROM odd WHERE b = 1';
     const [row] = (await like.query(sql)).rows();
-    expect(row).toEqual({ b: 1, z: '2024-02-29', s: '2024-02-29 01:02:03.400', n: 1.25, c: '1', u: '18446744073709551615' });
+    expect(row).toEqual({
+      b: 1,
+      z: '2024-02-29',
+      s: '2024-02-29 01:02:03.400',
+      n: 1.25,
+      c: '1',
+      u: '18446744073709551615',
+    });
     expect((await like.execute(sql)).rows()).toEqual([row]);
     await expect(SqlClient.connect(url, { dateStrings: 'yes' as unknown as boolean })).rejects.toMatchObject({
       code: 'BB_INVALID_ARGUMENT',
@@ -184,14 +199,27 @@ describe.skipIf(lacks('mysql'))('answers of a server', () => {
   });
 
   test('values of less common types come back', async () => {
-    const sql = "SELECT b'101' AS bit, 0xffffffffffffffff + 0 AS u, ST_GeomFromText('POINT(1 2)') AS g, CAST('{}' AS CHAR) AS j";
+    const sql =
+      "SELECT b'101' AS bit, 0xffffffffffffffff + 0 AS u, ST_GeomFromText('POINT(1 2)') AS g, CAST('{}' AS CHAR) AS j";
     for (const [row] of [(await client.query(sql)).rows(), (await client.execute(sql)).rows()]) {
       expect(row).toMatchObject({ u: '18446744073709551615', j: '{}' });
       expect((row!['g'] as Uint8Array).length).toBe(25);
     }
-    await client.query("CREATE TABLE rare (y YEAR, t TIME(1), e ENUM('a','b'), s SET('a','b'), j JSON, b BIT(9), u UUID)");
-    await client.query("INSERT INTO rare VALUES (2024, '-01:02:03.4', 'b', 'a,b', '[1]', 257, '123e4567-e89b-12d3-a456-426655440000')");
-    const expected = { y: 2024, t: '-01:02:03.4', e: 'b', s: 'a,b', j: '[1]', b: 257n, u: '123e4567-e89b-12d3-a456-426655440000' };
+    await client.query(
+      "CREATE TABLE rare (y YEAR, t TIME(1), e ENUM('a','b'), s SET('a','b'), j JSON, b BIT(9), u UUID)",
+    );
+    await client.query(
+      "INSERT INTO rare VALUES (2024, '-01:02:03.4', 'b', 'a,b', '[1]', 257, '123e4567-e89b-12d3-a456-426655440000')",
+    );
+    const expected = {
+      y: 2024,
+      t: '-01:02:03.4',
+      e: 'b',
+      s: 'a,b',
+      j: '[1]',
+      b: 257n,
+      u: '123e4567-e89b-12d3-a456-426655440000',
+    };
     expect((await client.query('SELECT * FROM rare')).rows()).toEqual([expected]);
     expect((await client.execute('SELECT * FROM rare')).rows()).toEqual([expected]);
   });
@@ -266,7 +294,8 @@ describe.skipIf(lacks('mysql'))('answers of a server', () => {
     const [row] = (await client.query("SHOW STATUS LIKE 'Prepared_stmt_count'")).rows();
     await client.query(`SET GLOBAL max_prepared_stmt_count = ${Number(row!['Value']) + 2}`);
     try {
-      for (let n = 0; n < 6; n += 1) expect((await one.execute(`SELECT ? + ${n} AS n`, [1])).rows()).toEqual([{ n: 1 + n }]);
+      for (let n = 0; n < 6; n += 1)
+        expect((await one.execute(`SELECT ? + ${n} AS n`, [1])).rows()).toEqual([{ n: 1 + n }]);
     } finally {
       await client.query('SET GLOBAL max_prepared_stmt_count = 16382');
     }
@@ -275,7 +304,10 @@ describe.skipIf(lacks('mysql'))('answers of a server', () => {
 
 test('a statement that the server forgets again and again is an error, and no more than prepared twice', async () => {
   const heard: string[] = [];
-  const unknown = Buffer.concat([Buffer.from([0xff, 0xdb, 0x04]), Buffer.from('#HY000Unknown prepared statement handler')]);
+  const unknown = Buffer.concat([
+    Buffer.from([0xff, 0xdb, 0x04]),
+    Buffer.from('#HY000Unknown prepared statement handler'),
+  ]);
   const scripted = await startScriptedMysql(greeting(PLAIN), (said, socket) => {
     const isPrepare = said.startsWith('SELECT');
     heard.push(isPrepare ? 'prepare' : said.length > 4 ? 'execute' : 'close');
@@ -290,12 +322,17 @@ test('a statement that the server forgets again and again is an error, and no mo
 });
 
 test('a decimal of more digits than its column is said to have keeps them', async () => {
-  const column = [['def', '', '', '', 'x', ''].map((text) => Buffer.concat([Buffer.from([text.length]), Buffer.from(text)]))]
+  const column = [
+    ['def', '', '', '', 'x', ''].map((text) => Buffer.concat([Buffer.from([text.length]), Buffer.from(text)])),
+  ]
     .flat()
     .concat(Buffer.from([12, 63, 0, 10, 0, 0, 0, 246, 0, 0, 0, 0, 0]));
   const texts = ['7', '12.34', '-1'].map((text, at) => packet(3 + at, [text.length, ...Buffer.from(text)]));
   const answer = [packet(1, [1]), packet(2, Buffer.concat(column)), ...texts, packet(6, [0xfe, 0, 0, 2, 0, 0, 0])];
-  const scripted = await startScriptedMysql(greeting(PLAIN), (_sql, socket) => void socket.write(Buffer.concat(answer)));
+  const scripted = await startScriptedMysql(
+    greeting(PLAIN),
+    (_sql, socket) => void socket.write(Buffer.concat(answer)),
+  );
   const client = await SqlClient.connect(scripted.url, { connections: 1 });
   expect((await client.query('SELECT x')).rows()).toEqual([{ x: '7' }, { x: '12.34' }, { x: '-1' }]);
   await client.close();
@@ -307,9 +344,20 @@ test('a session whose server tells another character set is told again, and refu
   const row = ['67108864', 'latin1', 'latin1', 'latin1', 'latin1_swedish_ci'];
   const sized = (text: string): Buffer => Buffer.concat([Buffer.from([text.length]), Buffer.from(text)]);
   const columns = row.map((_, at) =>
-    packet(2 + at, Buffer.concat([...['def', '', '', '', 'x', ''].map(sized), Buffer.from([12, 45, 0, 255, 0, 0, 0, 253, 0, 0, 0, 0, 0])])),
+    packet(
+      2 + at,
+      Buffer.concat([
+        ...['def', '', '', '', 'x', ''].map(sized),
+        Buffer.from([12, 45, 0, 255, 0, 0, 0, 253, 0, 0, 0, 0, 0]),
+      ]),
+    ),
   );
-  const settings = [packet(1, [row.length]), ...columns, packet(7, Buffer.concat(row.map(sized))), packet(8, [0xfe, 0, 0, 2, 0, 0, 0])];
+  const settings = [
+    packet(1, [row.length]),
+    ...columns,
+    packet(7, Buffer.concat(row.map(sized))),
+    packet(8, [0xfe, 0, 0, 2, 0, 0, 0]),
+  ];
   const scripted = await startScriptedMysql(
     greeting(PLAIN),
     (sql, socket) => {

@@ -66,7 +66,15 @@ pub(crate) fn rows(bytes: &[u8]) {
         .map(|_| {
             let [type_id, charset, flags, decimals, length @ ..] = input.array::<8>();
             let (charset, flags) = (if charset % 2 == 0 { 63 } else { 45 }, u16::from(flags));
-            Field { name: "c".to_owned(), type_id, charset, length: u32::from_le_bytes(length), flags, decimals, of_table: head & 2 == 0 }
+            Field {
+                name: "c".to_owned(),
+                type_id,
+                charset,
+                length: u32::from_le_bytes(length),
+                flags,
+                decimals,
+                of_table: head & 2 == 0,
+            }
         })
         .collect();
     let Ok(shape) = RowShape::new(&fields, form, ValueForms::default()) else { return };

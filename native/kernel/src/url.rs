@@ -55,7 +55,16 @@ impl<'text> UrlParts<'text> {
             return Ok(Self { scheme, authority: None, path: rest, options });
         };
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        Ok(Self { scheme, authority: Some(Authority::parse(authority)?), path, options })
+        let authority = Authority::parse(authority)?;
+        // A password with a slash or a question mark would be taken for a host and a path or options, which are shown and looked up.
+        let may_be_login =
+            authority.user.is_some() || (!authority.host.is_empty() && !matches!(scheme, "http" | "https"));
+        if (may_be_login && path.contains('@')) || options.has_login() {
+            return Err(
+                "an @ stands behind the host; write / ? # @ as %2F %3F %23 %40 in a user, a password and a path",
+            );
+        }
+        Ok(Self { scheme, authority: Some(authority), path, options })
     }
 }
 
@@ -79,6 +88,11 @@ impl<'text> Authority<'text> {
 }
 
 impl UrlOptions<'_> {
+    /// Whether a name holds an `@`, which no option has: the rest of a password with a question mark.
+    fn has_login(&self) -> bool {
+        self.0.iter().any(|(name, _)| name.contains('@'))
+    }
+
     /// Takes the value of an option, the last one where it is given several times.
     pub fn take(&mut self, name: &str) -> Option<String> {
         self.0.extract_if(.., |(given, _)| *given == name).last().map(|(_, value)| value)
@@ -150,13 +164,15 @@ mod tests {
             ("a://:1/", (None, None, "", Some(1), "/")),
             ("a://u@/p", (Some("u"), None, "", None, "/p")),
             ("a://u:@h", (Some("u"), Some(""), "h", None, "")),
-            ("a://:a@b@[::]//p@q", (Some(""), Some("a@b"), "::", None, "//p@q")),
+            ("http://h/@p", (None, None, "h", None, "/@p")),
+            ("a:///p@q", (None, None, "", None, "/p@q")),
+            ("a://:a@b@[::]//p%40q?x=@", (Some(""), Some("a@b"), "::", None, "//p%40q")),
         ] {
             let url = UrlParts::parse(text).unwrap();
             let Authority { user, password, host, port } = url.authority.unwrap();
             assert_eq!((user.as_deref(), password.as_deref(), host, port, url.path), expected, "{text}");
         }
-        for (text, path) in [("a:", ""), ("a:/b c", "/b c")] {
+        for (text, path) in [("a:", ""), ("a:/b c", "/b c"), ("a:/b@c", "/b@c")] {
             let url = UrlParts::parse(text).unwrap();
             assert_eq!((url.authority.is_none(), url.path), (true, path));
         }
@@ -176,6 +192,11 @@ mod tests {
             "a:?x=%4",
             "a://%zz@h",
             "a://:%FF@h",
+            "a://u:p@ss/geheim@h/d",
+            "a://u:12/geheim@h/d",
+            "a://u@h//@",
+            "http://u@h/@",
+            "a://u:12?x@h=1",
         ] {
             assert!(UrlParts::parse(text).is_err(), "{text}");
         }

@@ -215,9 +215,7 @@ impl<'a> Run<'a> {
         let mut in_flight = VecDeque::new();
         let mut next = 0;
         while next < self.outcomes.len() || !in_flight.is_empty() || self.again.first.is_some() {
-            while next < self.outcomes.len()
-                && self.again.first.is_none()
-                && session.connection.unsent() < AHEAD_BYTES
+            while next < self.outcomes.len() && self.again.first.is_none() && session.connection.unsent() < AHEAD_BYTES
             {
                 match self.send(session, next) {
                     Ok(()) => in_flight.push_back(next),
@@ -249,7 +247,8 @@ impl<'a> Run<'a> {
             match ended {
                 Failure::Refused(_) => self.outcomes[request].error = Some(ended.into()),
                 Failure::Lost(error) => {
-                    let unanswered = std::iter::once(request).chain(in_flight.drain(..)).chain(next..self.outcomes.len());
+                    let unanswered =
+                        std::iter::once(request).chain(in_flight.drain(..)).chain(next..self.outcomes.len());
                     for lost in unanswered {
                         self.outcomes[lost].error.get_or_insert_with(|| error.clone());
                     }
@@ -273,9 +272,8 @@ impl<'a> Run<'a> {
         match session.prepared(&statement.sql).await {
             Ok(prepared) if usize::from(prepared.parameters) == width => state.prepared = Some(prepared),
             Ok(Prepared { parameters, .. }) => {
-                state.error = Some(Error::InvalidArgument(format!(
-                    "the statement takes {parameters} parameters, not {width}"
-                )));
+                state.error =
+                    Some(Error::InvalidArgument(format!("the statement takes {parameters} parameters, not {width}")));
             }
             Err(Failure::Refused(error)) => state.error = Some(Failure::Refused(error).into()),
             Err(Failure::Lost(error)) => return Err(error),

@@ -63,8 +63,8 @@ fn sql_type(text: &str) -> Option<SqlType> {
                 _ => SqlType::Text,
             }
         }
-        "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum" | "set" | "json" | "time" | "uuid"
-        | "inet4" | "inet6" => SqlType::Text,
+        "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum" | "set" | "json" | "time"
+        | "uuid" | "inet4" | "inet6" => SqlType::Text,
         "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" | "vector" => SqlType::Bytes,
         "geometry" | "point" | "linestring" | "polygon" | "multipoint" | "multilinestring" | "multipolygon"
         | "geometrycollection" | "geomcollection" => SqlType::Bytes,

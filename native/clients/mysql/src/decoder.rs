@@ -103,7 +103,8 @@ fn unfit(text: impl Display, problem: &'static str) -> Problem {
 
 const NOT_A_TRUTH: &str = "a number other than 0 and 1 in a TINYINT(1), which is a BOOLEAN; CAST it to SIGNED, or set \
                            tiny-int-1-is-bit=off in the URL";
-const ZERO_DATE: &str = "a date without a month or a day, as 0000-00-00; CAST it to CHAR, or set date-strings=on in the URL";
+const ZERO_DATE: &str =
+    "a date without a month or a day, as 0000-00-00; CAST it to CHAR, or set date-strings=on in the URL";
 const LONG_DECIMAL: &str = "a decimal of more digits than its column is said to have, or than 38; CAST it to CHAR, or set \
                             decimal-numbers=on in the URL";
 const OTHER_NUMBER: &str = "a number that its column's type does not have; CAST it to CHAR";
@@ -248,11 +249,15 @@ impl Decoder {
                 let scale = *scale;
                 Self::Text(texts_of(&builder.finish(), |value| decimal::format(value, scale)))
             }
-            Self::UInt64(builder) | Self::Bit64(builder) => Self::Text(texts_of(&builder.finish(), |value| value.to_string())),
+            Self::UInt64(builder) | Self::Bit64(builder) => {
+                Self::Text(texts_of(&builder.finish(), |value| value.to_string()))
+            }
             Self::Int8(builder) | Self::UInt8(builder) | Self::Int16(builder) => {
                 Self::Text(texts_of(&builder.finish(), |value| value.to_string()))
             }
-            Self::UInt16(builder) | Self::Int32(builder) => Self::Text(texts_of(&builder.finish(), |value| value.to_string())),
+            Self::UInt16(builder) | Self::Int32(builder) => {
+                Self::Text(texts_of(&builder.finish(), |value| value.to_string()))
+            }
             Self::UInt32(builder) | Self::Int64(builder) | Self::Bit(builder) => {
                 Self::Text(texts_of(&builder.finish(), |value| value.to_string()))
             }
@@ -262,7 +267,10 @@ impl Decoder {
             }
             Self::BitBool(builder) => {
                 let mut texts = StringBuilder::new();
-                builder.finish().iter().for_each(|value| texts.append_option(value.map(|bit| u8::from(bit).to_string())));
+                builder
+                    .finish()
+                    .iter()
+                    .for_each(|value| texts.append_option(value.map(|bit| u8::from(bit).to_string())));
                 Self::Text(texts)
             }
             Self::Null(builder)
@@ -287,7 +295,9 @@ impl Decoder {
             Self::UInt32(builder) => builder.append_value(bytes.u32().ok_or_else(garbled)?.into()),
             Self::Int64(builder) => builder.append_value(bytes.u64().ok_or_else(garbled)?.cast_signed()),
             Self::UInt64(builder) => builder.append_value(bytes.u64().ok_or_else(garbled)?.into()),
-            Self::Int64Text(builder) => builder.append_value(bytes.u64().ok_or_else(garbled)?.cast_signed().to_string()),
+            Self::Int64Text(builder) => {
+                builder.append_value(bytes.u64().ok_or_else(garbled)?.cast_signed().to_string())
+            }
             Self::UInt64Text(builder) => builder.append_value(bytes.u64().ok_or_else(garbled)?.to_string()),
             Self::Float(builder) => builder.append_value(f32::from_bits(bytes.u32().ok_or_else(garbled)?)),
             Self::Double(builder) => builder.append_value(f64::from_bits(bytes.u64().ok_or_else(garbled)?)),

@@ -64,7 +64,8 @@ async fn rows_of(
     connection: &mut Connection,
     fields: &std::sync::Arc<[crate::Field]>,
 ) -> std::result::Result<String, Failure> {
-    let mut builder = RowShape::new(fields, Form::Binary, ValueForms::default()).ok().map(|shape| RowBuilder::new(&shape, 0));
+    let mut builder =
+        RowShape::new(fields, Form::Binary, ValueForms::default()).ok().map(|shape| RowBuilder::new(&shape, 0));
     let done = connection
         .rows(|packet| {
             if let Some(builder) = &mut builder {

@@ -56,7 +56,14 @@ impl RowShape {
         let columns = names.into_iter().zip(&kinds);
         let columns = columns.map(|(name, kind)| Column { name, sql_type: kind.sql_type(), nullable: true });
         let columns: Vec<_> = columns.collect();
-        Ok(Arc::new(Self { fields: Arc::clone(fields), form, forms, schema: arrow_schema_of(&columns), columns, kinds }))
+        Ok(Arc::new(Self {
+            fields: Arc::clone(fields),
+            form,
+            forms,
+            schema: arrow_schema_of(&columns),
+            columns,
+            kinds,
+        }))
     }
 
     /// Whether results with these columns are decoded alike.
@@ -211,7 +218,7 @@ impl RowBuilder {
             if nulls[bit / 8] >> (bit % 8) & 1 == 1 {
                 decoder.push_null();
             } else if let Err(problem) = decoder.push_binary(&mut bytes) {
-                settle(self.is_flexible, decoder, problem).map_err(|problem| (index, problem))?;
+                place_unfit(self.is_flexible, decoder, problem).map_err(|problem| (index, problem))?;
             }
         }
         Ok(())
@@ -224,7 +231,7 @@ impl RowBuilder {
                 Some(None) => decoder.push_null(),
                 Some(Some(text)) => {
                     if let Err(problem) = decoder.push_text(text) {
-                        settle(self.is_flexible, decoder, problem).map_err(|problem| (index, problem))?;
+                        place_unfit(self.is_flexible, decoder, problem).map_err(|problem| (index, problem))?;
                     }
                 }
                 None => return Err((index, Problem::Garbled)),
@@ -257,7 +264,11 @@ impl RowBuilder {
         self.earlier += self.rows as u64;
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
         (self.rows, self.bytes) = (0, 0);
-        let has_changed = self.decoders.iter().zip(&self.shape.columns).any(|(decoder, column)| decoder.sql_type() != column.sql_type);
+        let has_changed = self
+            .decoders
+            .iter()
+            .zip(&self.shape.columns)
+            .any(|(decoder, column)| decoder.sql_type() != column.sql_type);
         if self.is_flexible && has_changed {
             self.shape = Arc::new(self.shape.with_types(self.decoders.iter().map(Decoder::sql_type)));
         }
@@ -268,7 +279,7 @@ impl RowBuilder {
 
 /// Handles a value that a decoder could not take: a flexible column takes it as another type.
 #[cold]
-fn settle(is_flexible: bool, decoder: &mut Decoder, problem: Problem) -> std::result::Result<(), Problem> {
+fn place_unfit(is_flexible: bool, decoder: &mut Decoder, problem: Problem) -> std::result::Result<(), Problem> {
     if is_flexible { decoder.push_unfit(problem) } else { Err(problem) }
 }
 

@@ -16,7 +16,8 @@ struct Settings {
 }
 
 const MAX_PACKET: &str = "@@max_allowed_packet";
-const CHARSETS: &str = "@@character_set_client, @@character_set_connection, @@character_set_results, @@collation_connection";
+const CHARSETS: &str =
+    "@@character_set_client, @@character_set_connection, @@character_set_results, @@collation_connection";
 
 impl Settings {
     /// Asks the server. One of a partial dialect may know only some of the variables.
@@ -90,7 +91,10 @@ pub(crate) async fn settle(connection: &mut Connection, url: &Url) -> Answer<Opt
     if now.has_utf8() {
         return Ok(now.max_packet.or(settings.max_packet));
     }
-    Err(unsupported(url, &format!("has the character sets {:?} instead of utf8mb4", now.charsets.map(Option::unwrap_or_default))))
+    Err(unsupported(
+        url,
+        &format!("has the character sets {:?} instead of utf8mb4", now.charsets.map(Option::unwrap_or_default)),
+    ))
 }
 
 fn unsupported(url: &Url, problem: &str) -> Failure {

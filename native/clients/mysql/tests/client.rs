@@ -421,7 +421,10 @@ fn columns_that_depend_on_the_values_are_read_as_they_are() {
         let places: Vec<_> =
             results.requests.iter().map(|request| (request.part, request.first_row, request.rows)).collect();
         assert_eq!(places, [(Some(0), 0, 1), (Some(1), 0, 1), (Some(0), 1, 1), (Some(0), 2, 1)]);
-        assert_eq!((results.split.as_slice(), results.more.len(), results.failed.as_slice()), (&[true][..], 1, &[None][..]));
+        assert_eq!(
+            (results.split.as_slice(), results.more.len(), results.failed.as_slice()),
+            (&[true][..], 1, &[None][..])
+        );
     });
 }
 

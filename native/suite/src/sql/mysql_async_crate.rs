@@ -99,7 +99,8 @@ async fn check_charsets(connection: &mut Conn) -> Result<()> {
         Err(mysql_async::Error::Server(_)) => return Ok(()),
         Err(error) => return Err(ours(&error)),
     };
-    let is_utf8 = |value: &Value| !matches!(value, Value::Bytes(name) if !name.is_empty() && !name.starts_with(b"utf8"));
+    let is_utf8 =
+        |value: &Value| !matches!(value, Value::Bytes(name) if !name.is_empty() && !name.starts_with(b"utf8"));
     if names.iter().flatten().all(is_utf8) {
         return Ok(());
     }
