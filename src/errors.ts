@@ -1,3 +1,6 @@
+/** The message of an error that has none. */
+const WITHOUT_MESSAGE = 'an error without a message';
+
 /** An error of this package. `code` is stable across releases and starts with `BB_`; the message is for people. */
 export class BoundaryError extends Error {
   override readonly name = 'BoundaryError';
@@ -6,9 +9,12 @@ export class BoundaryError extends Error {
   readonly hint?: string;
 
   constructor(code: string, message: string, options: { hint?: string | undefined; cause?: unknown } = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    // An error that is made of something else must not be another error.
+    const { hint, cause } = (options as typeof options | null) ?? {};
+    const text = typeof message === 'string' ? message : WITHOUT_MESSAGE;
+    super(text, cause === undefined ? undefined : { cause });
     this.code = code;
-    if (options.hint !== undefined) this.hint = options.hint;
+    if (hint !== undefined) this.hint = hint;
   }
 }
 
@@ -116,7 +122,7 @@ function fieldsOf(thrown: unknown): ErrorFields {
     return {
       name: stringOrNothing(name),
       code: stringOrNothing(code),
-      message: stringOrNothing(message) || stringOrNothing(name) || 'an error without a message',
+      message: stringOrNothing(message) || stringOrNothing(name) || WITHOUT_MESSAGE,
       hint: stringOrNothing(hint),
     };
   } catch {

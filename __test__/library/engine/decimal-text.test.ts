@@ -58,14 +58,12 @@ test.each([
   expect(formatDecimal(units, scale)).toBe(text);
 });
 
-test('numbers of any length are refused at once', () => {
+test('numbers of any length are refused, and their digits are not written', () => {
   const huge = 1n << 20_000_000n;
-  const texts = ['1'.repeat(200_000_000), `0.${'0'.repeat(200_000_000)}1`];
-  const start = performance.now();
-  for (const long of [...texts, huge, -huge]) {
-    expect(toRaw(typed(SqlType.decimal(38, 2), long))).toBeInstanceOf(Misfit);
-    expect(toRaw(typed(SqlType.bigInt(), long))).toBeInstanceOf(Misfit);
+  for (const long of ['1'.repeat(20_000_000), `0.${'0'.repeat(20_000_000)}1`, huge, -huge]) {
+    for (const type of [SqlType.decimal(38, 2), SqlType.bigInt()]) {
+      const { problem } = toRaw(typed(type, long)) as Misfit;
+      expect(problem.length).toBeLessThan(150);
+    }
   }
-  // Writing the digits alone would take longer.
-  expect(performance.now() - start).toBeLessThan(1000);
 });

@@ -9,7 +9,16 @@ class AbortListeners {
   readonly #listeners = new Set<() => void>();
   readonly #tell = (): void => {
     ofSignals.delete(this.#signal);
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#listeners) {
+      try {
+        listener();
+      } catch (thrown) {
+        // As an `AbortSignal` does with its own listeners: the others are told as well.
+        process.nextTick(() => {
+          throw thrown;
+        });
+      }
+    }
   };
 
   constructor(signal: WebAbortSignal) {
@@ -30,7 +39,7 @@ class AbortListeners {
 
 const ofSignals = new WeakMap<WebAbortSignal, AbortListeners>();
 
-/** Calls `listener` when the signal is aborted; returns the function that stops it. The listener must not throw. */
+/** Calls `listener` when the signal is aborted; returns the function that stops it. */
 export function onAbort(signal: WebAbortSignal, listener: () => void): () => void {
   let listeners = ofSignals.get(signal);
   if (listeners === undefined) {

@@ -25,7 +25,7 @@ export const SERVER_OPTIONS: OptionChecks<ServerOptions> = {
 };
 
 /** The URL with `options` appended; the last value of an option wins. Names are the URL's; undefined values are left out. */
-export function withUrlOptions(url: string, options: Readonly<Record<string, unknown>>): string {
+export function withUrlOptions(url: unknown, options: Readonly<Record<string, unknown>>): string {
   checkText('the URL', url);
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   if (given.length === 0) return url;
