@@ -1,7 +1,6 @@
 //! A client of one shard behind gRPC.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
