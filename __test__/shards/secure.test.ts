@@ -74,9 +74,9 @@ describe('shards that ask for a key', () => {
   });
 });
 
-describe('shards behind TLS', () => {
+describe.each(['loopback', 'authority'])('shards behind TLS, with the certificate %s', (name) => {
   const file = (name: string): string => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url));
-  const [cert, key] = [file('loopback.pem'), file('loopback.key')];
+  const [cert, key] = [file(`${name}.pem`), file(`${name}.key`)];
   let servers: ShardServers;
   beforeAll(async () => {
     servers = await ShardServers.start(2, { words: ['--tls-cert', cert, '--tls-key', key] });
