@@ -239,7 +239,7 @@ async fn of_a_connection_that_the_server_ends_only_what_it_did_not_process_is_se
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_wait_in_vain_for_no_lost_connection_when_they_never_left() {
+async fn requests_that_never_left_are_sent_over_another_connection() {
     let (url, connections) = raw(1, |mut stream, connection| {
         if connection == 0 {
             next_request(&mut stream).unwrap();
@@ -292,14 +292,34 @@ async fn a_server_of_http1_is_named() {
     let url = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            let _ = stream.read(&mut [0; 100]);
             let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
+            // What stays unread would reset the connection, and discard the answer.
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+            let _ = stream.read_to_end(&mut Vec::new());
         }
     });
     let mut client = client(&url, HttpOptions::default());
     for error in [client.connect().await.unwrap_err(), get(&mut client).await.unwrap_err()] {
         assert_eq!(error.code(), "BB_UNSUPPORTED");
         assert!(error.to_string().contains("answered \"HTTP/1.1 400 Bad Request\""), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_ends_the_connection_without_a_word_fails_all_that_wait() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 100]);
+        }
+    });
+    let mut client = client(&url, HttpOptions::default());
+    let mut errors = vec![client.connect().await.unwrap_err()];
+    errors.extend(burst(&mut client, 20).await.into_iter().map(std::result::Result::unwrap_err));
+    for error in errors {
+        assert_eq!(error.code(), "BB_CONNECTION");
+        assert!(error.to_string().contains("before it spoke HTTP/2"), "{error}");
     }
 }
 

@@ -96,7 +96,7 @@ impl Connection {
         self.seen.greeted().await;
         match self.seen.other_protocol() {
             Some(line) => Err(answered_otherwise(place, &line)),
-            None if self.seen.is_over() => Err(lost(&place.url, &std::io::ErrorKind::UnexpectedEof.into())),
+            None if !self.seen.has_greeted() => Err(lost(&place.url, &ungreeted(&"without a word"))),
             None => Ok(()),
         }
     }
@@ -168,7 +168,7 @@ impl Connection {
 
     fn failure(&self, place: &Place, stream: u32, error: &h2::Error) -> Failure {
         let is_refused = error.is_reset() && error.is_remote() && error.reason() == Some(Reason::REFUSED_STREAM);
-        if self.seen.other_protocol().is_none() && (is_refused || self.seen.is_unprocessed(stream)) {
+        if self.seen.has_greeted() && (is_refused || self.seen.is_unprocessed(stream)) {
             return Failure::Unprocessed(cause(error));
         }
         Failure::Failed(failed(place, &self.seen, error))
@@ -184,6 +184,12 @@ fn answered_otherwise(place: &Place, line: &str) -> Error {
     no_http2(place, &format!("answered \"{line}\""))
 }
 
+/// The error of a connection that ended before the server spoke.
+fn ungreeted(how: &dyn std::fmt::Display) -> std::io::Error {
+    let text = format!("the server ended it before it spoke HTTP/2 ({how})");
+    std::io::Error::new(std::io::ErrorKind::ConnectionAborted, text)
+}
+
 /// The error of a request that may have been executed.
 fn failed(place: &Place, seen: &Seen, error: &h2::Error) -> Error {
     if let Some(line) = seen.other_protocol() {
@@ -194,6 +200,7 @@ fn failed(place: &Place, seen: &Seen, error: &h2::Error) -> Error {
         return lost(&place.url, &std::io::Error::new(std::io::ErrorKind::TimedOut, silent));
     }
     match (error.get_io(), seen.goaway()) {
+        (Some(error), None) if !seen.has_greeted() => lost(&place.url, &ungreeted(error)),
         (Some(_), Some(reason)) => {
             let how = format!("the server closed it after GOAWAY with {:?}", Reason::from(reason));
             lost(&place.url, &std::io::Error::new(std::io::ErrorKind::ConnectionAborted, how))
