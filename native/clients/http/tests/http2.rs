@@ -251,7 +251,7 @@ async fn requests_that_never_left_are_sent_over_another_connection() {
     client.connect().await.unwrap();
     let answers = burst(&mut client, 5).await;
     assert_eq!(answers.iter().filter(|answer| answer.is_err()).count(), 1, "{answers:?}");
-    assert_eq!(answers.iter().flat_map(|answer| answer.as_ref().err()).next().unwrap().code(), "BB_CONNECTION");
+    assert_eq!(answers.iter().find_map(|answer| answer.as_ref().err()).unwrap().code(), "BB_CONNECTION");
     assert_eq!(connections.load(Ordering::SeqCst), 2);
 }
 
@@ -365,5 +365,35 @@ async fn calls_that_wait_for_a_connection_share_the_outcome_of_the_attempt() {
     for answer in answers {
         let error = answer.unwrap_err();
         assert!(error.code() == "BB_ENGINE" && error.to_string().contains("does the server run"), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_before_the_end_of_the_request_is_whole_and_a_cut_one_is_not() {
+    // `content-length: 6`, as a literal without an index.
+    let told = [&[0x88, 0x0f, 0x0d, 1], b"6".as_slice()].concat();
+    for (head, body, reason, expected) in [
+        (vec![0x88], "enough", 0_u32, Ok("enough")),
+        (told.clone(), "enough", 0, Ok("enough")),
+        (told, "enou", 0, Err("NO_ERROR")),
+        (vec![0x88], "enou", 8, Err("CANCEL")),
+    ] {
+        let (url, _) = raw(100, move |mut stream, _| {
+            let number = next_request(&mut stream).unwrap();
+            let answer = [
+                frame(HEADERS, 4, number, &head),
+                frame(0, 0, number, body.as_bytes()),
+                frame(RST_STREAM, 0, number, &reason.to_be_bytes()),
+            ];
+            stream.write_all(&answer.concat()).unwrap();
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        let mut client = client(&url, HttpOptions::default());
+        let posted = vec![b'x'; 1 << 20];
+        let answered = client.call(&Request::post("/", &posted), |response| Ok(response.body.to_vec())).await;
+        match expected {
+            Ok(text) => assert_eq!(answered.unwrap(), text.as_bytes()),
+            Err(reason) => assert!(answered.unwrap_err().to_string().contains(reason), "{reason}"),
+        }
     }
 }
