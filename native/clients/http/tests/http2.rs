@@ -239,7 +239,7 @@ async fn of_a_connection_that_the_server_ends_only_what_it_did_not_process_is_se
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_wait_in_vain_for_no_lost_connection_when_they_never_left() {
+async fn requests_that_never_left_are_sent_over_another_connection() {
     let (url, connections) = raw(1, |mut stream, connection| {
         if connection == 0 {
             next_request(&mut stream).unwrap();
@@ -251,7 +251,7 @@ async fn requests_wait_in_vain_for_no_lost_connection_when_they_never_left() {
     client.connect().await.unwrap();
     let answers = burst(&mut client, 5).await;
     assert_eq!(answers.iter().filter(|answer| answer.is_err()).count(), 1, "{answers:?}");
-    assert_eq!(answers.iter().flat_map(|answer| answer.as_ref().err()).next().unwrap().code(), "BB_CONNECTION");
+    assert_eq!(answers.iter().find_map(|answer| answer.as_ref().err()).unwrap().code(), "BB_CONNECTION");
     assert_eq!(connections.load(Ordering::SeqCst), 2);
 }
 
@@ -292,14 +292,34 @@ async fn a_server_of_http1_is_named() {
     let url = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            let _ = stream.read(&mut [0; 100]);
             let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
+            // What stays unread would reset the connection, and discard the answer.
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+            let _ = stream.read_to_end(&mut Vec::new());
         }
     });
     let mut client = client(&url, HttpOptions::default());
     for error in [client.connect().await.unwrap_err(), get(&mut client).await.unwrap_err()] {
         assert_eq!(error.code(), "BB_UNSUPPORTED");
         assert!(error.to_string().contains("answered \"HTTP/1.1 400 Bad Request\""), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_ends_the_connection_without_a_word_fails_all_that_wait() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 100]);
+        }
+    });
+    let mut client = client(&url, HttpOptions::default());
+    let mut errors = vec![client.connect().await.unwrap_err()];
+    errors.extend(burst(&mut client, 20).await.into_iter().map(std::result::Result::unwrap_err));
+    for error in errors {
+        assert_eq!(error.code(), "BB_CONNECTION");
+        assert!(error.to_string().contains("before it spoke HTTP/2"), "{error}");
     }
 }
 
@@ -345,5 +365,35 @@ async fn calls_that_wait_for_a_connection_share_the_outcome_of_the_attempt() {
     for answer in answers {
         let error = answer.unwrap_err();
         assert!(error.code() == "BB_ENGINE" && error.to_string().contains("does the server run"), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_before_the_end_of_the_request_is_whole_and_a_cut_one_is_not() {
+    // `content-length: 6`, as a literal without an index.
+    let told = [&[0x88, 0x0f, 0x0d, 1], b"6".as_slice()].concat();
+    for (head, body, reason, expected) in [
+        (vec![0x88], "enough", 0_u32, Ok("enough")),
+        (told.clone(), "enough", 0, Ok("enough")),
+        (told, "enou", 0, Err("NO_ERROR")),
+        (vec![0x88], "enou", 8, Err("CANCEL")),
+    ] {
+        let (url, _) = raw(100, move |mut stream, _| {
+            let number = next_request(&mut stream).unwrap();
+            let answer = [
+                frame(HEADERS, 4, number, &head),
+                frame(0, 0, number, body.as_bytes()),
+                frame(RST_STREAM, 0, number, &reason.to_be_bytes()),
+            ];
+            stream.write_all(&answer.concat()).unwrap();
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        let mut client = client(&url, HttpOptions::default());
+        let posted = vec![b'x'; 1 << 20];
+        let answered = client.call(&Request::post("/", &posted), |response| Ok(response.body.to_vec())).await;
+        match expected {
+            Ok(text) => assert_eq!(answered.unwrap(), text.as_bytes()),
+            Err(reason) => assert!(answered.unwrap_err().to_string().contains(reason), "{reason}"),
+        }
     }
 }

@@ -9,6 +9,7 @@ use boundary_bench_kernel::{Error, Result, response_limit};
 use bytes::{Bytes, BytesMut};
 use h2::client::{self, ResponseFuture, SendRequest};
 use h2::{Ping, PingPong, Reason, RecvStream};
+use hyper::header::CONTENT_LENGTH;
 use tokio::sync::Notify;
 
 use super::OwnedResponse;
@@ -96,7 +97,7 @@ impl Connection {
         self.seen.greeted().await;
         match self.seen.other_protocol() {
             Some(line) => Err(answered_otherwise(place, &line)),
-            None if self.seen.is_over() => Err(lost(&place.url, &std::io::ErrorKind::UnexpectedEof.into())),
+            None if !self.seen.has_greeted() => Err(lost(&place.url, &ungreeted(&"without a word"))),
             None => Ok(()),
         }
     }
@@ -118,7 +119,8 @@ impl Connection {
                 head.extend_from_slice(part);
             }
         }
-        let body = self.body(place, body).await.map_err(Failure::Failed)?;
+        let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        let body = self.body(place, body, length).await.map_err(Failure::Failed)?;
         Ok(OwnedResponse { status: parts.status.as_u16(), head, body })
     }
 
@@ -145,11 +147,22 @@ impl Connection {
         Ok((response, sending))
     }
 
-    async fn body(&self, place: &Place, mut body: RecvStream) -> Result<Bytes> {
+    /// Reads a body, whose length the head may have told.
+    async fn body(&self, place: &Place, mut body: RecvStream, length: Option<usize>) -> Result<Bytes> {
         let most_bytes = place.options.most_bytes;
         let (mut first, mut all) = (Bytes::new(), BytesMut::new());
         while let Some(piece) = body.data().await {
-            let piece = piece.map_err(|error| failed(place, &self.seen, &error))?;
+            let piece = match piece {
+                Ok(piece) => piece,
+                // So a server ends a whole response to a request of which it wants no more.
+                Err(error)
+                    if is_reset(&error, Reason::NO_ERROR)
+                        && length.is_none_or(|length| length == first.len() + all.len()) =>
+                {
+                    break;
+                }
+                Err(error) => return Err(failed(place, &self.seen, &error)),
+            };
             if first.len() + all.len() + piece.len() > most_bytes {
                 return Err(response_limit::exceeded("the body of a response", most_bytes));
             }
@@ -167,12 +180,17 @@ impl Connection {
     }
 
     fn failure(&self, place: &Place, stream: u32, error: &h2::Error) -> Failure {
-        let is_refused = error.is_reset() && error.is_remote() && error.reason() == Some(Reason::REFUSED_STREAM);
-        if self.seen.other_protocol().is_none() && (is_refused || self.seen.is_unprocessed(stream)) {
+        let is_refused = is_reset(error, Reason::REFUSED_STREAM);
+        if self.seen.has_greeted() && (is_refused || self.seen.is_unprocessed(stream)) {
             return Failure::Unprocessed(cause(error));
         }
         Failure::Failed(failed(place, &self.seen, error))
     }
+}
+
+/// Whether the server has reset the stream for this reason.
+fn is_reset(error: &h2::Error, reason: Reason) -> bool {
+    error.is_reset() && error.is_remote() && error.reason() == Some(reason)
 }
 
 /// The error of a server that was not found to speak HTTP/2.
@@ -182,6 +200,12 @@ fn no_http2(place: &Place, problem: &str) -> Error {
 
 fn answered_otherwise(place: &Place, line: &str) -> Error {
     no_http2(place, &format!("answered \"{line}\""))
+}
+
+/// The error of a connection that ended before the server spoke.
+fn ungreeted(how: &dyn std::fmt::Display) -> std::io::Error {
+    let text = format!("the server ended it before it spoke HTTP/2 ({how})");
+    std::io::Error::new(std::io::ErrorKind::ConnectionAborted, text)
 }
 
 /// The error of a request that may have been executed.
@@ -194,6 +218,7 @@ fn failed(place: &Place, seen: &Seen, error: &h2::Error) -> Error {
         return lost(&place.url, &std::io::Error::new(std::io::ErrorKind::TimedOut, silent));
     }
     match (error.get_io(), seen.goaway()) {
+        (Some(error), None) if !seen.has_greeted() => lost(&place.url, &ungreeted(error)),
         (Some(_), Some(reason)) => {
             let how = format!("the server closed it after GOAWAY with {:?}", Reason::from(reason));
             lost(&place.url, &std::io::Error::new(std::io::ErrorKind::ConnectionAborted, how))

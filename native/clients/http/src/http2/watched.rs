@@ -75,11 +75,16 @@ impl Seen {
     pub(super) async fn greeted(&self) {
         loop {
             let changed = self.changed.notified();
-            if self.has_settings.load(Ordering::Acquire) || self.has_ended.load(Ordering::Acquire) {
+            if self.has_greeted() || self.has_ended.load(Ordering::Acquire) {
                 return;
             }
             changed.await;
         }
+    }
+
+    /// Whether the server has begun to speak HTTP/2.
+    pub(super) fn has_greeted(&self) -> bool {
+        self.has_settings.load(Ordering::Acquire)
     }
 
     /// Marks the connection as ended.
@@ -112,7 +117,7 @@ impl Seen {
 
     fn received(&self, bytes: &[u8], frames: &mut Frames) {
         self.has_heard.store(true, Ordering::Release);
-        if !self.has_settings.load(Ordering::Acquire) {
+        if !self.has_greeted() {
             let mut first = lock(&self.first);
             let room = SHOWN.saturating_sub(first.len()).min(bytes.len());
             first.extend_from_slice(&bytes[..room]);
