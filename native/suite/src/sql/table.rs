@@ -79,8 +79,10 @@ impl Shared {
     async fn read_all(&self, session: &mut SqlSession, reader: &mut impl Reader) -> Result<String> {
         let columns = self.plan.table.as_ref().map(|(_, entry)| entry.columns.join(", ")).unwrap_or_default();
         let sql = format!("SELECT {columns} FROM {}", self.table);
-        session.queue_text(&sql);
-        ours::read(session, None, reader).await?;
+        // Some servers write doubles as text wrongly.
+        let prepared = session.prepare(&sql).await?;
+        session.queue(&prepared, std::iter::empty())?;
+        ours::read(session, Some(&prepared), reader).await?;
         Ok(sql)
     }
 
