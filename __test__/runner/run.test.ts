@@ -338,7 +338,10 @@ describe('a named server that ends', () => {
       [SIDEWAYS]: 'skipped',
     });
     const reason = `the server of arrays has not been usable since ${TYPED_BACK} failed: connect ECONNREFUSED 127.0.0.1:${port}`;
-    expect(finished.records.slice(2, 4)).toMatchObject(Array(2).fill({ reason, serverEnded: true }));
+    expect(finished.records.slice(2, 4)).toMatchObject([
+      { reason, serverEnded: true },
+      { reason, serverEnded: true },
+    ]);
     expect(finished.records[4]).not.toHaveProperty('serverEnded');
     const warnings = events.filter(({ type }) => type === 'warning');
     expect(warnings).toEqual([expect.objectContaining({ message: expect.stringContaining('is skipped') })]);

@@ -89,7 +89,9 @@ export class SqlTable {
   async sums(affected: number, signal: AbortSignal): Promise<SqlSums> {
     const sums = new SqlSums();
     sums.affected = affected;
-    const chunk = (await this.#client.run([{ sql: this.#all }], { signal })).chunk();
+    const results = await this.#client.queryMany(this.#all, [[]], { signal });
+    results.throwIfFailed();
+    const chunk = results.chunk();
     if (chunk === undefined) return sums;
     if (this.#plan.workload.table === 'users') addUserColumns(chunk, sums);
     else addSbtestColumns(chunk, sums);
@@ -104,14 +106,14 @@ export class SqlTable {
 
   async #checkRows(expected: readonly TableRow[], signal?: AbortSignal): Promise<void> {
     const { columns } = this.#plan.table!;
-    const rows = (await this.#client.query(this.#all, { signal })).rows();
+    const rows = (await this.#client.execute(this.#all, [], { signal })).rows();
     checkTable(
       rows.map((row) => columns.map((column) => row[column])),
       expected,
     );
   }
 
-  /** The query for all rows. */
+  /** The query for all rows. It is prepared, since some servers write doubles as text wrongly. */
   get #all(): string {
     return `SELECT ${this.#plan.table!.columns.join(', ')} FROM ${this.name}`;
   }

@@ -10,6 +10,7 @@ mod ours;
 mod plan;
 mod reader;
 mod session;
+mod table;
 
 use std::sync::{Arc, Mutex};
 
@@ -19,12 +20,13 @@ use boundary_bench_kernel::load::{Load, Requester, run_load};
 use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_mysql::{Failure, SqlSession, Url};
 
-use self::data::{Sbtest, Sums, TableRow, TableRows, User};
+use self::data::{Sums, TableRow, User};
 pub(crate) use self::mysql_async_crate::MysqlAsync;
 pub(crate) use self::ours::Ours;
-use self::plan::{Contents, Kind, Part, Plan, Step, TableName, Transaction, Turn, family};
-use self::reader::{AnswerReader, Reader, RowsCheck, TableSums};
+use self::plan::{Kind, Part, Plan, Step, Transaction, Turn, family};
+use self::reader::{AnswerReader, RowsCheck};
 use self::session::Session;
+use self::table::run;
 use crate::requests::{RequestCell, RequestLane, RequestSpec};
 use crate::sample::CellSample;
 
@@ -104,9 +106,12 @@ pub(crate) fn open<S: Session>(spec: &RequestSpec, cancel: &CancelToken) -> Resu
         let before = plan.before().sums();
         let shared = Arc::new(Shared { spec: spec.clone(), url, plan, table_name, table, users, before, emptying });
         let mut session = SqlSession::open(&shared.url).await?;
-        shared.make_table(&mut session).await?;
-        cancel.check()?;
-        let requesters = shared.connect::<S>().await;
+        let connect = async {
+            shared.make_table(&mut session).await?;
+            cancel.check()?;
+            shared.connect::<S>().await
+        };
+        let requesters = connect.await;
         if requesters.is_err() {
             // The error that led here says more than one of dropping the table.
             let _ = shared.drop_table(&mut session).await;
@@ -115,12 +120,6 @@ pub(crate) fn open<S: Session>(spec: &RequestSpec, cancel: &CancelToken) -> Resu
     })?;
     let shared = Arc::clone(&requesters[0].shared);
     Ok(Box::new(SqlCell { shared, expected, requesters: Mutex::new(Some(requesters)), ahead: Mutex::default() }))
-}
-
-/// Runs a statement whose answer does not matter.
-async fn run(session: &mut SqlSession, sql: &str) -> std::result::Result<(), Failure> {
-    session.queue_text(sql);
-    session.answer(None, |_| {}).await.map(drop)
 }
 
 /// The error for a statement that the server does not support.
@@ -132,44 +131,6 @@ fn unsupported(failure: Failure) -> Error {
 }
 
 impl Shared {
-    async fn make_table(&self, session: &mut SqlSession) -> Result<()> {
-        let Some((_, entry)) = &self.plan.table else { return Ok(()) };
-        let table = &self.table;
-        self.drop_table(session).await?;
-        run(session, &format!("CREATE TABLE {table} ({})", entry.definition)).await.map_err(unsupported)?;
-        for (name, column) in &entry.indexes {
-            run(session, &format!("CREATE INDEX {name} ON {table} ({column})")).await.map_err(unsupported)?;
-        }
-        if !self.plan.starts_empty {
-            self.fill(session).await?;
-        }
-        // Rows of an earlier table may be there.
-        if self.check_rows(session, &self.plan.before()).await.is_err() {
-            self.refill(session).await?;
-            self.check_rows(session, &self.plan.before()).await?;
-        }
-        Ok(())
-    }
-
-    async fn drop_table(&self, session: &mut SqlSession) -> Result<()> {
-        Ok(run(session, &format!("DROP TABLE IF EXISTS {}", self.table)).await?)
-    }
-
-    async fn fill(&self, session: &mut SqlSession) -> Result<()> {
-        let Some((name, entry)) = &self.plan.table else { return Ok(()) };
-        match name {
-            TableName::Users => {
-                let rows: Vec<User> = (1..=entry.rows).map(User::of).collect();
-                session.insert_rows(&self.table_name, &entry.columns, &TableRows(&rows)).await?;
-            }
-            TableName::Sbtest => {
-                let rows: Vec<Sbtest> = (1..=entry.rows).map(|id| Sbtest::of(id, entry.rows)).collect();
-                session.insert_rows(&self.table_name, &entry.columns, &TableRows(&rows)).await?;
-            }
-        }
-        Ok(())
-    }
-
     /// Connects all threads and prepares their statements.
     async fn connect<S: Session>(self: &Arc<Self>) -> Result<Vec<SqlRequester<S, Sums>>> {
         let mut requesters = Vec::new();
@@ -202,48 +163,6 @@ impl Shared {
         let row = format!("({})", vec!["?"; columns.len()].join(","));
         let rows = vec![row; usize::try_from(rows).unwrap_or_default()].join(",");
         format!("INSERT INTO {} ({}) VALUES {rows}", self.table, columns.join(", "))
-    }
-
-    async fn refill(&self, session: &mut SqlSession) -> Result<()> {
-        run(session, &format!("{} {}", self.emptying, self.table)).await?;
-        if self.plan.starts_empty { Ok(()) } else { self.fill(session).await }
-    }
-
-    /// Restores the table of a writer to its state before a sample, and checks it by its sums.
-    async fn reset(&self, session: &mut SqlSession) -> Result<()> {
-        self.refill(session).await?;
-        let found = self.contents(session, 0).await?;
-        if found == self.before {
-            return Ok(());
-        }
-        let (table, before) = (&self.table, &self.before);
-        Err(Error::WrongRows(format!("{table} is not as it was filled: {found:?} instead of {before:?}")))
-    }
-
-    /// Reads all rows of the table.
-    async fn read_all(&self, session: &mut SqlSession, reader: &mut impl Reader) -> Result<String> {
-        let columns = self.plan.table.as_ref().map(|(_, entry)| entry.columns.join(", ")).unwrap_or_default();
-        let sql = format!("SELECT {columns} FROM {}", self.table);
-        session.queue_text(&sql);
-        ours::read(session, None, reader).await?;
-        Ok(sql)
-    }
-
-    /// Checks each row of the table.
-    async fn check_rows(&self, session: &mut SqlSession, expected: &Contents) -> Result<()> {
-        let mut check = RowsCheck::default();
-        let sql = self.read_all(session, &mut check).await?;
-        check.compare(expected.rows(), || sql.clone())
-    }
-
-    /// The sums of the table's contents. They are made here, since few aggregates are known to every server.
-    async fn contents(&self, session: &mut SqlSession, affected: i128) -> Result<Sums> {
-        let mut sums = TableSums::new(match &self.plan.table {
-            Some((TableName::Sbtest, entry)) => entry.columns.iter().position(|column| column == "c"),
-            _ => None,
-        });
-        self.read_all(session, &mut sums).await?;
-        Ok(Sums { affected, ..sums.sums })
     }
 }
 
