@@ -68,12 +68,17 @@ impl Drop for Running {
     }
 }
 
-/// Starts a query.
-pub(crate) fn start_query(mut session: Lease, text: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
+/// Starts a query. The server does not tell before a run that a statement which changes rows returns them; the caller does.
+pub(crate) fn start_query(
+    mut session: Lease,
+    text: &str,
+    returns_changed: bool,
+    options: &QueryOptions,
+) -> Result<Box<dyn BatchStream>> {
     let running = Running::new(&session, &options.cancel);
     let started = runtime().block_on(async {
         match session.prepared(text).await {
-            Ok(prepared) if prepared.fields.is_empty() => Err(not_a_query().into()),
+            Ok(prepared) if prepared.fields.is_empty() && !returns_changed => Err(not_a_query().into()),
             Ok(prepared) => {
                 session.connection.send_execute(prepared.id, |_| {});
                 Ok((session.connection.started(Some(prepared.id)).await?, Form::Binary))
@@ -209,7 +214,7 @@ impl PreparedStatement {
             ));
         }
         let returns_changed = returns_changed_rows(statement);
-        let returns_rows = (Mysql::is_query(statement) || returns_changed) && !prepared.fields.is_empty();
+        let returns_rows = returns_changed || (Mysql::is_query(statement) && !prepared.fields.is_empty());
         let parameters = vec![None; numbered.count];
         Ok(Self { session, prepared, parameters, numbered, returns_rows, returns_changed })
     }
