@@ -102,7 +102,7 @@ export class Connection implements AsyncDisposable {
   }
 
   /**
-   * Runs a query, or on `embedded:` a command that returns the rows it changes (`RETURNING`); resolves to all its rows. Rejects with `BB_RESULT_TOO_LARGE` if the result does not fit into V8's heap: stream
+   * Runs a query, or a command that returns the rows it changes (`RETURNING`, where the engine has it); resolves to all its rows. Rejects with `BB_RESULT_TOO_LARGE` if the result does not fit into V8's heap: stream
    * it instead. The rows are plain objects of one hidden class.
    */
   async executeQuery<T extends object = Row>(sql: string, options: QueryOptions = {}): Promise<T[]> {
