@@ -73,7 +73,8 @@ pub trait Dialect {
     /// Whether a transaction can undo the statement; changes of the tables themselves can't be undone.
     fn is_undoable(statement: &Statement<'_>) -> bool;
 
-    /// Whether the statement changes nothing but the state of its session, such as a setting, or a temporary table.
+    /// Whether the statement changes nothing but the state of its session, such as a setting, or a temporary table, and ends no
+    /// transaction.
     fn is_session_only(statement: &Statement<'_>) -> bool;
 
     /// Whether the statement leaves no changed setting, no lock and no temporary table in the session.
@@ -162,7 +163,8 @@ pub trait Dialect {
         {
             return Err(no_session(&first.keyword));
         }
-        match statements.iter().find(|statement| !Self::is_undoable(statement)) {
+        // The state of the session ends with the call, so a transaction need not undo it.
+        match statements.iter().find(|statement| !Self::is_undoable(statement) && !Self::is_session_only(statement)) {
             Some(statement) if statements.len() > 1 => Err(Error::Unsupported(format!(
                 "{} can't undo {}, so it can't be one of several statements; run it alone",
                 Self::SERVER,

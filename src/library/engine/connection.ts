@@ -109,8 +109,9 @@ export class Connection implements AsyncDisposable {
   }
 
   /**
-   * Runs a query, or on `embedded:` a command that returns the rows it changes (`RETURNING`); resolves to all its rows. Rejects with `BB_RESULT_TOO_LARGE` if the result does not fit into V8's heap: stream
-   * it instead. The rows are plain objects of one hidden class.
+   * Runs a query, or a command that returns the rows it changes (`RETURNING`, where the engine has it); resolves to all its rows.
+   * Rejects with `BB_RESULT_TOO_LARGE` if the result does not fit into V8's heap: stream it instead. The rows are plain objects of
+   * one hidden class.
    */
   async executeQuery<T extends object = Row>(sql: string, options: QueryOptions = {}): Promise<T[]> {
     return (await collectRows(this.#query(sql, options))) as object[] as T[];
@@ -200,7 +201,8 @@ export class Connection implements AsyncDisposable {
 
 /**
  * Connects to an engine: `embedded:` (in memory), `embedded::memory:name` (shared by that name in this process),
- * `embedded:/path/to/file.duckdb`, each with DuckDB's settings as `?name=value`, or `memory:`, which only ingests and scans whole tables; or to a server: `hyper:...`, `mysql:...`, or any Arrow Flight SQL server, `flight://host:port` and
+ * `embedded:/path/to/file.duckdb`, each with DuckDB's settings as `?name=value`, or `memory:`, which only ingests and scans whole
+ * tables; or to a server: `hyper:...`, `mysql:...`, or any Arrow Flight SQL server, `flight://host:port` and
  * `flight+tls://user:password@host:port`. `flight:` alone starts a private server.
  */
 export function connect(uri = 'embedded:'): Promise<Connection> {

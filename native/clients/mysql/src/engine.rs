@@ -213,11 +213,12 @@ impl Engine for MysqlEngine {
     /// rows and returns them.
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
         let statement = Mysql::query(sql)?;
-        if !Mysql::is_query(&statement) && !returns_changed_rows(&statement) {
+        let returns_changed = returns_changed_rows(&statement);
+        if !Mysql::is_query(&statement) && !returns_changed {
             return Err(not_a_query());
         }
         options.cancel.check()?;
-        start_query(self.session()?, statement.text, options)
+        start_query(self.session()?, statement.text, returns_changed, options)
     }
 
     /// Several statements are one transaction, so `BEGIN`, `COMMIT` and `ROLLBACK` are refused, and so are statements

@@ -68,14 +68,19 @@ impl Drop for Running {
     }
 }
 
-/// Starts a query.
-pub(crate) fn start_query(mut session: Lease, text: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
+/// Starts a query. The server does not tell before a run that a statement which changes rows returns them; the caller does.
+pub(crate) fn start_query(
+    mut session: Lease,
+    text: &str,
+    returns_changed: bool,
+    options: &QueryOptions,
+) -> Result<Box<dyn BatchStream>> {
     let running = Running::new(&session, &options.cancel);
     let started = runtime().block_on(async {
         let mut is_again = false;
         loop {
             let prepared = match session.prepared(text).await {
-                Ok(prepared) if prepared.fields.is_empty() => return Err(not_a_query().into()),
+                Ok(prepared) if prepared.fields.is_empty() && !returns_changed => return Err(not_a_query().into()),
                 Err(failure) if failure.code() == Some(NOT_PREPARABLE) => {
                     session.connection.send(command::QUERY, |target| target.extend_from_slice(text.as_bytes()));
                     return Ok((session.connection.started(None).await?, Form::Text));
@@ -241,7 +246,7 @@ impl PreparedStatement {
             ));
         }
         let returns_rows =
-            (Mysql::is_query(statement) || returns_changed_rows(statement)) && !prepared.fields.is_empty();
+            returns_changed_rows(statement) || (Mysql::is_query(statement) && !prepared.fields.is_empty());
         let parameters = vec![None; numbered.count];
         Ok(Self { session, prepared, parameters, numbered, returns_rows })
     }

@@ -51,7 +51,10 @@ impl Dialect for Mysql {
 
     fn is_transaction(statement: &Statement<'_>) -> bool {
         matches!(statement.keyword.as_str(), "BEGIN" | "COMMIT" | "ROLLBACK" | "SAVEPOINT" | "RELEASE" | "XA")
-            || (statement.keyword == "START" && statement.second == "TRANSACTION")
+            || matches!(
+                (statement.keyword.as_str(), statement.second.as_str()),
+                ("START", "TRANSACTION") | ("SET", "AUTOCOMMIT")
+            )
     }
 
     fn is_undoable(statement: &Statement<'_>) -> bool {
@@ -71,7 +74,7 @@ impl Dialect for Mysql {
         };
         match statement.keyword.as_str() {
             "SET" => sets(),
-            "USE" | "LOCK" | "UNLOCK" | "PREPARE" | "DEALLOCATE" => true,
+            "USE" | "PREPARE" | "DEALLOCATE" => true,
             "CREATE" => statement.second == "TEMPORARY",
             _ => false,
         }

@@ -1,6 +1,6 @@
 //! Statements that return the rows they change, and commands that change nothing but a session.
 
-use boundary_bench_engine::{BatchStream, Engine, QueryOptions, Value};
+use boundary_bench_engine::{BatchStream, QueryOptions, Value};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::needs;
 use boundary_bench_mysql::server::executable;

@@ -159,6 +159,18 @@ pub(super) fn is_global_setting(connection: &Connection, name: &str) -> Result<b
     Ok(matches!(connection.run(&sql), Err(Error::Engine { message, .. }) if refused(&message)))
 }
 
+/// Whether a view or a macro of the databases has a function in its text that describes a table.
+pub(super) fn hides_catalog_functions(connection: &Connection) -> Result<bool> {
+    let hides = |text: &str| format!(r"regexp_matches({text}, 'pragma_|\b(describe|summarize|show)\b', 'i')");
+    let sql = format!(
+        "(SELECT view_name FROM duckdb_views() WHERE NOT internal AND {} LIMIT 1) UNION ALL \
+         (SELECT function_name FROM duckdb_functions() WHERE NOT internal AND {} LIMIT 1)",
+        hides("sql"),
+        hides("macro_definition")
+    );
+    Ok(!texts(connection, &sql)?.is_empty())
+}
+
 /// The text of `expression` for each column of a table, from the whole catalog; none if there is no such table.
 fn columns_in_catalog(connection: &Connection, expression: &str, path: &TablePath) -> Result<Vec<String>> {
     let sql = format!("SELECT {expression} FROM duckdb_columns() WHERE {} ORDER BY column_index", path.condition());

@@ -9,6 +9,7 @@
 mod catalog;
 mod column_builder;
 mod ffi;
+mod hidden;
 mod ingest;
 mod only_statement;
 mod place;
@@ -30,6 +31,7 @@ use libduckdb_sys as duckdb;
 
 use self::catalog::TablePath;
 use self::ffi::{Database, c_string};
+use self::hidden::{Hidden, note};
 use self::ingest::{EmbeddedIngest, SessionIngest};
 use self::only_statement::{changes_rows, is_transaction};
 use self::place::Place;
@@ -77,6 +79,7 @@ fn interruptible<T>(cancel: &CancelToken, work: impl FnOnce() -> Result<T>) -> R
 pub struct EmbeddedEngine {
     database: Arc<Database>,
     session: Option<Arc<Session>>,
+    hidden: Arc<Hidden>,
 }
 
 impl EmbeddedEngine {
@@ -99,7 +102,8 @@ impl EmbeddedEngine {
             .map(|(name, value)| Ok((c_string(name, "the setting")?, c_string(value, "the setting")?)))
             .collect::<Result<_>>()?;
         let database = Arc::new(Database::open(&c_string(&place.path, "the path")?, &settings)?);
-        Ok(Arc::new(Self { database, session: None }))
+        let hidden = Arc::new(if place.path.is_empty() { Hidden::none() } else { Hidden::default() });
+        Ok(Arc::new(Self { database, session: None, hidden }))
     }
 
     /// The handle of the database, for another binding of the same library. It is valid while this engine lives.
@@ -109,7 +113,11 @@ impl EmbeddedEngine {
     }
 
     fn connections(&self) -> Connections {
-        Connections { database: Arc::clone(&self.database), session: self.session.clone() }
+        Connections {
+            database: Arc::clone(&self.database),
+            session: self.session.clone(),
+            hidden: Arc::clone(&self.hidden),
+        }
     }
 
     /// The connection for a call that leaves the state of a session as it is.
@@ -159,7 +167,11 @@ impl Engine for EmbeddedEngine {
 
     fn session(&self) -> Option<Arc<dyn Engine>> {
         let session = Session::new(Arc::clone(&self.database));
-        Some(Arc::new(Self { database: Arc::clone(&self.database), session: Some(session) }))
+        Some(Arc::new(Self {
+            database: Arc::clone(&self.database),
+            session: Some(session),
+            hidden: Arc::clone(&self.hidden),
+        }))
     }
 
     fn end_session(&self) {
@@ -225,7 +237,7 @@ impl Engine for EmbeddedEngine {
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
         let begins_session = self.session.is_some() && self.begins_session(&sql::statements(sql));
         let call = self.connections().call(begins_session, &options.cancel)?;
-        let stream = EmbeddedStream::start(call.connection().clone(), sql, options)?;
+        let stream = EmbeddedStream::start(call.connection().clone(), sql, &self.hidden, options)?;
         Ok(call.rows(stream))
     }
 
@@ -262,6 +274,7 @@ impl Engine for EmbeddedEngine {
         // From here on the work is either published as a whole or not at all, which an interrupt must not disturb.
         drop(guard);
         transaction.map_or(Ok(()), Transaction::commit)?;
+        written.iter().filter_map(sql::hides_catalog_entries).for_each(note);
         Ok(changed)
     }
 

@@ -7,7 +7,6 @@ use super::run_command;
 use super::sql;
 use super::statement::{Prepared, Statements};
 use super::stream::reads;
-use super::transaction::Transaction;
 use boundary_bench_engine::not_a_query;
 use boundary_bench_engine::sql_text::{analyzed, postgres_token};
 use boundary_bench_kernel::cancel::CancelToken;
@@ -21,6 +20,8 @@ pub(super) struct Facts {
     /// Whether the statement must be planned anew for each run, in the transaction of the run: its plan depends on rows, or holds pointers
     /// into the catalog that are not valid any more when another transaction has dropped a table.
     pub(super) is_planned_anew: bool,
+    /// Whether the statement may hide functions that describe a table in a view or a macro, and whether in a temporary one.
+    pub(super) hides_catalog_entries: Option<bool>,
     /// The statement that an `EXPLAIN ANALYZE` runs.
     analyzed: Option<String>,
 }
@@ -45,6 +46,7 @@ impl OnlyStatement {
         let facts = Facts {
             returns_changed_rows: sql::returns_changed_rows(statement),
             is_planned_anew: parsed.count() > 1 || sql::holds_catalog_entries(statement),
+            hides_catalog_entries: sql::hides_catalog_entries(statement),
             analyzed: analyzed(statement, postgres_token).map(str::to_owned),
         };
         let mut main = parsed.count() - 1;
@@ -57,11 +59,6 @@ impl OnlyStatement {
             main -= 1;
         }
         Ok(Self { parsed, main, facts })
-    }
-
-    /// The transaction in which the statement must be planned and run, if it needs one.
-    pub(super) fn transaction(&self, connection: &Connection) -> Result<Option<Transaction>> {
-        self.facts.is_planned_anew.then(|| Transaction::begin(connection)).transpose()
     }
 
     /// Plans the statement, after those that DuckDB puts before it have run. Must be called once only.

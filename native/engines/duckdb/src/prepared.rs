@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::ffi::{Connection, Database, c_string};
+use super::hidden::{Hidden, note};
 use super::only_statement::{Facts, OnlyStatement};
 use super::session::{Session, Turn};
 use super::statement::{Pending, Prepared, Statements};
 use super::stream::{EmbeddedStream, described, reads};
 use super::transaction::Transaction;
-use super::vector::mapping;
+use super::vector::{Mapping, mapping};
 use super::{interruptible, run_command};
 use boundary_bench_engine::table::{Column, SqlType};
 use boundary_bench_engine::{BatchStream, QueryOptions, Statement, Value, check_parameter_count, unusable_parameter};
@@ -19,6 +20,7 @@ use boundary_bench_kernel::{Error, Result};
 pub(super) struct Connections {
     pub(super) database: Arc<Database>,
     pub(super) session: Option<Arc<Session>>,
+    pub(super) hidden: Arc<Hidden>,
 }
 
 /// A connection for one call.
@@ -67,6 +69,8 @@ pub(super) struct EmbeddedStatement {
     sql: String,
     facts: Facts,
     parameters: Vec<Option<SqlType>>,
+    /// The types of the parameters as DuckDB names them.
+    type_names: Vec<Option<String>>,
     columns: Option<Vec<Column>>,
 }
 
@@ -82,13 +86,14 @@ impl EmbeddedStatement {
         let connection = call.connection().clone();
         let only = OnlyStatement::parse(&connection, sql, "a prepared statement")?;
         // Nothing is to be left of what is done to plan the statement.
-        let _transaction = only.transaction(&connection)?;
+        let is_planned_anew = only.facts.is_planned_anew || connections.hidden.exists(&connection);
+        let _transaction = is_planned_anew.then(|| Transaction::begin(&connection)).transpose()?;
         let statement = only.prepare(cancel)?;
-        let parameters = (1..=statement.parameter_count())
+        let known: Vec<Option<Mapping>> = (1..=statement.parameter_count())
             .map(|position| match statement.parameter_name(position) {
                 Some(name) if name == position.to_string() => {
                     let known = statement.parameter_type(position);
-                    Ok(known.and_then(|logical| mapping(&logical)).map(|mapping| mapping.sql_type))
+                    Ok(known.and_then(|logical| mapping(&logical)))
                 }
                 Some(name) => Err(Error::InvalidArgument(format!(
                     "the parameter ${name} has a name; parameters are matched by position: $1, $2, ..."
@@ -98,13 +103,14 @@ impl EmbeddedStatement {
             .collect::<Result<_>>()?;
         let columns = columns(&only.facts, &statement);
         Ok(Self {
-            planned: (!only.facts.is_planned_anew).then_some(statement),
+            planned: (!is_planned_anew).then_some(statement),
             connection,
             is_in_session: matches!(call, Call::InSession(_)),
             connections,
             sql: sql.to_owned(),
             facts: only.facts,
-            parameters,
+            parameters: known.iter().map(|known| Some(known.as_ref()?.sql_type)).collect(),
+            type_names: known.iter().map(|known| known.as_ref().map(Mapping::type_name)).collect(),
             columns,
         })
     }
@@ -132,11 +138,15 @@ impl EmbeddedStatement {
         cancel: &CancelToken,
         work: impl FnOnce(&Facts, &Prepared, Option<Transaction>) -> Result<T>,
     ) -> Result<T> {
+        let is_planned_anew = self.facts.is_planned_anew || self.connections.hidden.exists(&self.connection);
+        if is_planned_anew {
+            self.planned = None;
+        }
         let (mut transaction, anew) = (None, if self.planned.is_some() { None } else { Some(self.parse()?) });
         let statement = match &anew {
             None => self.planned.as_ref(),
             Some(only) => {
-                transaction = only.transaction(&self.connection)?;
+                transaction = is_planned_anew.then(|| Transaction::begin(&self.connection)).transpose()?;
                 Some(&*self.planned.insert(only.prepare(cancel)?))
             }
         };
@@ -150,7 +160,7 @@ impl EmbeddedStatement {
             Error::Engine { .. } => self.misfit(parameters).unwrap_or(error),
             _ => error,
         });
-        if self.facts.is_planned_anew {
+        if is_planned_anew {
             self.planned = None;
         }
         result
@@ -162,8 +172,8 @@ impl EmbeddedStatement {
 
     /// The error for the first parameter that DuckDB can't convert to its type in the statement.
     fn misfit(&self, parameters: &[Value]) -> Option<Error> {
-        parameters.iter().zip(&self.parameters).enumerate().find_map(|(index, (value, expected))| {
-            let sql = c_string(&format!("SELECT CAST($1 AS {})", (*expected)?.to_sql()), "the conversion").ok()?;
+        parameters.iter().zip(&self.type_names).enumerate().find_map(|(index, (value, expected))| {
+            let sql = c_string(&format!("SELECT CAST($1 AS {})", expected.as_ref()?), "the conversion").ok()?;
             let cast = Statements::parse(&self.connection, &sql).ok()?.prepare(0).ok()?;
             cast.bind(1, value).ok()?;
             match cast.start(false).and_then(Pending::finish) {
@@ -212,11 +222,14 @@ impl Statement for EmbeddedStatement {
         let _call = self.call(cancel)?;
         let interrupted = self.connection.clone();
         let guard = cancel.on_cancel(move || interrupted.interrupt());
-        self.with(parameters, cancel, |_, statement, transaction| {
+        self.with(parameters, cancel, |facts, statement, transaction| {
             let changed = interruptible(cancel, || run_command(statement, cancel))?;
             // From here on the work is either published as a whole or not at all, which an interrupt must not disturb.
             drop(guard);
             transaction.map_or(Ok(()), Transaction::commit)?;
+            if let Some(is_temporary) = facts.hides_catalog_entries {
+                note(is_temporary);
+            }
             Ok(changed)
         })
     }

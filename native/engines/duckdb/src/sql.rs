@@ -69,11 +69,23 @@ pub(super) fn may_change_session(statement: &Statement<'_>, is_global: impl FnOn
 }
 
 /// Whether a plan of the statement may hold pointers into the catalog that DuckDB does not check before it runs the plan: those of
-/// functions that describe a table. A view or a macro hides them from this function.
+/// functions that describe a table. It may say so of more statements than do. A view or a macro hides them from this function.
 pub(super) fn holds_catalog_entries(statement: &Statement<'_>) -> bool {
     matches!(statement.keyword.as_str(), "DESCRIBE" | "DESC" | "SHOW" | "SUMMARIZE")
         || (statement.keyword == "PRAGMA" && contains_ignore_case(statement.text, "_info"))
-        || contains_ignore_case(statement.text, "pragma_")
+        || ["pragma_", "describe", "summarize"].iter().any(|name| contains_ignore_case(statement.text, name))
+}
+
+/// Whether the statement may make a view or a macro that hides such a function, and whether that may be a temporary one.
+pub(super) fn hides_catalog_entries(statement: &Statement<'_>) -> Option<bool> {
+    match statement.keyword.as_str() {
+        "CREATE" | "ALTER" if holds_catalog_entries(statement) => {
+            Some(has_word(statement.text, "TEMP") || has_word(statement.text, "TEMPORARY"))
+        }
+        "ATTACH" | "IMPORT" => Some(false),
+        "COPY" if statement.second == "FROM" => Some(false),
+        _ => None,
+    }
 }
 
 fn contains_ignore_case(text: &str, wanted: &str) -> bool {

@@ -9,6 +9,7 @@ use libduckdb_sys as duckdb;
 
 use super::column_builder::{ColumnBuilder, Misfit};
 use super::ffi::{Connection, DataChunk, LogicalType, c_string};
+use super::hidden::Hidden;
 use super::only_statement::{Facts, OnlyStatement, changes_rows};
 use super::statement::{Prepared, QueryResult, Statements};
 use super::transaction::Transaction;
@@ -55,9 +56,10 @@ struct PartlyRead {
 
 impl EmbeddedStream {
     /// Starts the only statement of `sql`, which must return rows.
-    pub(super) fn start(connection: Connection, sql: &str, options: &QueryOptions) -> Result<Self> {
+    pub(super) fn start(connection: Connection, sql: &str, hidden: &Hidden, options: &QueryOptions) -> Result<Self> {
         let only = OnlyStatement::parse(&connection, sql, "a query")?;
-        let transaction = only.transaction(&connection)?;
+        let is_held = only.facts.is_planned_anew || hidden.exists(&connection);
+        let transaction = is_held.then(|| Transaction::begin(&connection)).transpose()?;
         let statement = only.prepare(&options.cancel)?;
         check_parameter_count(0, statement.parameter_count())?;
         Self::run(connection, &only.facts, &statement, transaction, options)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use libduckdb_sys as duckdb;
 
 use super::ffi::{DataChunk, LogicalType, borrowed_text};
+use boundary_bench_engine::sql_text::literal;
 use boundary_bench_engine::table::SqlType;
 
 /// The number of rows of a vector, fixed when libduckdb is built.
@@ -73,6 +74,34 @@ impl Mapping {
     /// Whether values of the column cross as texts, though DuckDB keeps them in another form.
     pub(super) fn is_text_form(&self) -> bool {
         self.sql_type == SqlType::Text && self.layout != Layout::Strings
+    }
+
+    /// The type as SQL writes it.
+    pub(super) fn type_name(&self) -> String {
+        let name = match self.id {
+            duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TINYINT => "TINYINT",
+            duckdb::DUCKDB_TYPE_DUCKDB_TYPE_UTINYINT => "UTINYINT",
+            duckdb::DUCKDB_TYPE_DUCKDB_TYPE_USMALLINT => "USMALLINT",
+            duckdb::DUCKDB_TYPE_DUCKDB_TYPE_UINTEGER => "UINTEGER",
+            duckdb::DUCKDB_TYPE_DUCKDB_TYPE_UBIGINT => "UBIGINT",
+            duckdb::DUCKDB_TYPE_DUCKDB_TYPE_HUGEINT => "HUGEINT",
+            duckdb::DUCKDB_TYPE_DUCKDB_TYPE_UHUGEINT => "UHUGEINT",
+            duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_S => "TIMESTAMP_S",
+            duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_MS => "TIMESTAMP_MS",
+            duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_NS => "TIMESTAMP_NS",
+            duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_TZ => "TIMESTAMPTZ",
+            duckdb::DUCKDB_TYPE_DUCKDB_TYPE_UUID => "UUID",
+            duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIME => "TIME",
+            duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIME_NS => "TIME_NS",
+            duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIME_TZ => "TIMETZ",
+            duckdb::DUCKDB_TYPE_DUCKDB_TYPE_INTERVAL => "INTERVAL",
+            duckdb::DUCKDB_TYPE_DUCKDB_TYPE_ENUM => {
+                let words = self.dictionary.iter().flat_map(|words| words.iter().map(|word| literal(word)));
+                return format!("ENUM({})", words.collect::<Vec<_>>().join(", "));
+            }
+            _ => return self.sql_type.to_sql(),
+        };
+        name.to_owned()
     }
 
     /// The type of the vectors that are appended to the column: its own, or `VARCHAR`, which DuckDB converts.

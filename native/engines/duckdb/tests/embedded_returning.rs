@@ -181,6 +181,32 @@ fn a_prepared_statement_over_the_catalog_survives_the_end_of_its_table() {
 }
 
 #[test]
+fn views_and_macros_over_the_catalog_follow_it_too() {
+    let engine = engine();
+    for (create, sql) in [
+        ("CREATE VIEW described AS SELECT name FROM pragma_table_info('t')", "SELECT name FROM described"),
+        ("CREATE MACRO columns_of_t() AS TABLE SELECT name FROM pragma_table_info('t')", "FROM columns_of_t()"),
+    ] {
+        execute(&engine, "CREATE OR REPLACE TABLE t (a INTEGER)");
+        let mut before = engine.prepare("SELECT a FROM t", &CancelToken::default()).unwrap();
+        execute(&engine, create);
+        let mut statement = engine.prepare(sql, &CancelToken::default()).unwrap();
+        execute(&engine, "CREATE OR REPLACE TABLE t (b VARCHAR, a INTEGER)");
+        for _ in 0..2 {
+            let mut stream = statement.query(&[], &QueryOptions::default()).unwrap();
+            assert_eq!(collect(stream.as_mut()).unwrap()[0].num_rows(), 2, "{sql}");
+        }
+        assert_eq!(collect(before.query(&[], &QueryOptions::default()).unwrap().as_mut()).unwrap().len(), 0);
+        execute(&engine, "DROP TABLE t");
+        for index in 0..200 {
+            execute(&engine, &format!("CREATE OR REPLACE TABLE other_{index} (b VARCHAR, c DOUBLE)"));
+        }
+        let ran = statement.query(&[], &QueryOptions::default()).and_then(|mut stream| collect(stream.as_mut()));
+        assert_eq!(ran.expect_err(sql).code(), "BB_ENGINE");
+    }
+}
+
+#[test]
 fn a_prepared_catalog_query_runs_while_others_replace_its_table() {
     let engine = engine();
     std::thread::scope(|threads| {

@@ -10,7 +10,7 @@ use arrow_array::{
 };
 use boundary_bench_duckdb::EmbeddedEngine;
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
-use boundary_bench_engine::{CreateMode, Engine, QueryOptions};
+use boundary_bench_engine::{CreateMode, Engine, QueryOptions, Value};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
@@ -192,6 +192,25 @@ fn nanoseconds_that_microseconds_cannot_hold_are_refused_with_advice() {
         query(&engine, "SELECT '1970-01-01 00:00:00.000001'::TIMESTAMP_NS x, 'infinity'::TIMESTAMP_NS").unwrap();
     assert_eq!(batch.column(0).as_primitive::<TimestampMicrosecondType>().value(0), 1);
     assert_eq!(batch.column(1).as_primitive::<TimestampMicrosecondType>().value(0), i64::MAX);
+}
+
+#[test]
+fn a_parameter_that_does_not_fit_a_type_of_duckdbs_own_is_named() {
+    let engine = engine();
+    execute(&engine, "CREATE TABLE t (u UUID, n TINYINT, e ENUM('a', 'it''s'))");
+    let mut insert = engine.prepare("INSERT INTO t VALUES ($1, $2, $3)", &CancelToken::default()).unwrap();
+    assert_eq!(insert.parameters(), [Some(SqlType::Text), Some(SqlType::SmallInt), Some(SqlType::Text)]);
+    let word = |text: &str| Value::Text(text.to_owned());
+    for (values, named) in [
+        ([word("no uuid"), Value::Null, Value::Null], "parameter 1: "),
+        ([Value::Null, Value::Int(128), Value::Null], "parameter 2: "),
+        ([Value::Null, Value::Null, word("b")], "parameter 3: "),
+    ] {
+        let error = insert.execute(&values, &CancelToken::default()).unwrap_err();
+        assert!(error.code() == "BB_INVALID_ARGUMENT" && error.to_string().starts_with(named), "{error}");
+    }
+    let fits = [word("123e4567-e89b-12d3-a456-426614174000"), Value::Int(-128), word("it's")];
+    assert_eq!(insert.execute(&fits, &CancelToken::default()).unwrap(), 1);
 }
 
 #[test]
