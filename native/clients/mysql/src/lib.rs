@@ -32,6 +32,7 @@ mod temporal;
 #[doc(hidden)]
 pub mod testing;
 mod transport;
+mod unfit;
 mod url;
 
 use std::fmt::Display;
