@@ -15,8 +15,11 @@ const EXECUTE = 0x17;
 /** A proxy in front of a server that can make the server forget a prepared statement. */
 async function startForgetful(url: string): Promise<{ readonly url: string; forget(): void; close(): void }> {
   const { hostname, port } = new URL(url);
-  let isForgetful = false;
+  /** The newest statement of each connection, and the newest of those that the server has forgotten. */
+  const sessions: { newest: number; forgotten: number }[] = [];
   const server = createServer((client) => {
+    const session = { newest: 0, forgotten: 0 };
+    sessions.push(session);
     const behind = connect(Number(port), hostname);
     client.on('error', () => behind.destroy()).on('close', () => behind.destroy());
     behind.on('error', () => client.destroy()).on('close', () => client.destroy());
@@ -26,21 +29,21 @@ async function startForgetful(url: string): Promise<{ readonly url: string; forg
       const bytes = Buffer.from(data);
       for (let at = 0; at + 9 <= bytes.length; at += 4 + bytes.readUIntLE(at, 3)) {
         if (bytes[at + 3] !== 0 || bytes[at + 4] !== EXECUTE) continue;
-        // The numbers of statements that were there before are unknown to the server.
-        if (isForgetful && bytes.readUInt32LE(at + 5) <= known) bytes.writeUInt32LE(0xffff, at + 5);
-        else newest = Math.max(newest, bytes.readUInt32LE(at + 5));
+        const number = bytes.readUInt32LE(at + 5);
+        session.newest = Math.max(session.newest, number);
+        // A number that the server has not given.
+        if (number <= session.forgotten) bytes.writeUInt32LE(0xffff, at + 5);
       }
       behind.write(bytes);
     });
   });
-  let [newest, known] = [0, 0];
   await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
   const own = new URL(url);
   own.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     url: own.href,
     forget: () => {
-      [isForgetful, known] = [true, newest];
+      for (const session of sessions) session.forgotten = session.newest;
     },
     close: () => void server.close(),
   };
@@ -286,6 +289,24 @@ describe.skipIf(lacks('mysql'))('answers of a server', () => {
     const late = await one.run(mixed);
     expect([late.error(0)?.message, late.at(1).rows()]).toEqual([expect.stringContaining('1243'), [{ n: 13 }]]);
     expect((await one.run(mixed)).at(1).rows()).toEqual([{ n: 14 }]);
+    proxy.close();
+  });
+
+  test('a statement of the engine that the server has forgotten is prepared again', async () => {
+    const proxy = await startForgetful(url);
+    await using engine = await connectEngine(proxy.url);
+    const statement = await engine.prepare('SELECT $1 + 1 AS n');
+    const query = 'SELECT 7 AS seven';
+    const run = async (n: number): Promise<unknown[]> => [
+      await statement.executeQuery([n], { int64: 'number' }),
+      await engine.executeQuery(query),
+    ];
+    const expected = (n: number): unknown[] => [[{ n: n + 1 }], [{ seven: 7 }]];
+    expect(await run(1)).toEqual(expected(1));
+    proxy.forget();
+    expect(await run(2)).toEqual(expected(2));
+    expect(await run(3)).toEqual(expected(3));
+    await statement.close();
     proxy.close();
   });
 

@@ -93,7 +93,7 @@ export class SqlClient implements AsyncDisposable {
     await this.#perform(options, (writer) => writer.word(PING));
   }
 
-  /** Runs one statement, sent as text. */
+  /** Runs one statement, sent as text. The result of a `CALL` is its first one; `further` has the others. */
   async query(sql: string, options?: WorkOptions): Promise<SqlResult> {
     checkText('a statement', sql);
     return this.#results(

@@ -25,7 +25,10 @@ export interface SqlClientOptions extends ConnectOptions, ServerOptions {
    * password. Without this option and without a key such a login fails with the code `BB_INSECURE`.
    */
   readonly allowPublicKeyRetrieval?: boolean | undefined;
-  /** The collation told at the login. Default: `utf8mb4_general_ci`, which every server knows. */
+  /**
+   * The collation of the sessions. Default: `utf8mb4_general_ci`, which every server knows. A server that does not take it is refused with
+   * `BB_UNSUPPORTED`.
+   */
   readonly collation?: SqlCollation | undefined;
   /**
    * Whether `DATE`, `DATETIME` and `TIMESTAMP` are strings as the server writes them, as in mysql2. Default: false: days and

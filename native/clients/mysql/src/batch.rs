@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use boundary_bench_kernel::{Error, Result, response_limit};
 
 use crate::cells::{CellLists, put_parameters};
 use crate::codec::{Answer, Done, Failure, Field, command};
 use crate::connection::{CELL_BYTES, Prepared, Started};
+use crate::outcome::{Outcome, Results};
 use crate::pool::Session;
-use crate::rows::{Form, RowBuilder, RowShape};
+use crate::rows::{Form, RowBuilder};
 use crate::sql::may_run_again;
 
 /// The unsent bytes from which on no further requests are encoded.
@@ -39,54 +39,6 @@ pub struct Batch {
     pub statements: Vec<StatementLists>,
     /// The index of the statement of each request, which takes that statement's next list.
     pub order: Vec<u32>,
-}
-
-/// One result of a request. A request has several where it calls a procedure.
-#[derive(Debug, Clone, Default)]
-pub struct Outcome {
-    /// The part that has its rows, an index into the parts of [`Results`]; `None` if it returned no rows.
-    pub part: Option<usize>,
-    /// The index of its first row in the part.
-    pub first_row: usize,
-    /// The number of rows that it returned.
-    pub rows: usize,
-    /// The index of the request's next result in the further results.
-    pub next: Option<usize>,
-    /// The number of rows that it changed; for an update, the rows that it matched.
-    pub affected_rows: u64,
-    /// The first key that the server generated.
-    pub last_insert_id: u64,
-    /// The error, if the request failed.
-    pub error: Option<Error>,
-}
-
-/// The results of a batch.
-///
-/// The rows of a statement whose results have different columns are in several parts. The first parts are those in `rows`, by the
-/// statements' indexes; those in `more` follow.
-#[derive(Debug, Default)]
-pub struct Results {
-    /// The rows of each statement, in the order of its requests; `None` where it returned none.
-    pub rows: Vec<Option<StatementRows>>,
-    /// The further parts of the statements' rows.
-    pub more: Vec<StatementRows>,
-    /// The statements with several parts.
-    pub split: Vec<bool>,
-    /// The outcome of each request.
-    pub requests: Vec<Outcome>,
-    /// The further results of the requests.
-    pub further: Vec<Outcome>,
-    /// The first request of each statement that failed.
-    pub failed: Vec<Option<usize>>,
-}
-
-/// The rows of all requests of one statement, or a part of them.
-#[derive(Debug)]
-pub struct StatementRows {
-    /// The columns of the rows.
-    pub shape: Arc<RowShape>,
-    /// The rows as an Arrow batch.
-    pub batch: RecordBatch,
 }
 
 impl Batch {
@@ -174,37 +126,8 @@ impl<'a> Run<'a> {
             session.connection.condemn();
             return Err(lost);
         }
-        let mut results = Results { requests: self.outcomes, further: self.further, ..Results::default() };
-        // The place of each statement's second part among all parts; the first one's is the statement's.
-        let mut seconds = Vec::with_capacity(self.statements.len());
-        for state in self.statements {
-            seconds.push(self.batch.statements.len() + results.more.len());
-            results.split.push(state.parts.len() > 1);
-            let mut parts = state.parts.into_iter().map(|mut rows| {
-                // The shape is that of the finished batch.
-                let batch = rows.finish()?;
-                Ok(StatementRows { shape: Arc::clone(rows.shape()), batch })
-            });
-            results.rows.push(parts.next().transpose()?);
-            results.more.extend(parts.collect::<Result<Vec<_>>>()?);
-        }
-        results.failed.resize(seconds.len(), None);
-        for (request, statement) in self.batch.order.iter().enumerate() {
-            let statement = *statement as usize;
-            let outcome = &mut results.requests[request];
-            if outcome.error.is_some() {
-                results.failed[statement].get_or_insert(request);
-            }
-            let place = |part: usize| if part == 0 { statement } else { seconds[statement] + part - 1 };
-            outcome.part = outcome.part.map(place);
-            let mut next = outcome.next;
-            while let Some(index) = next {
-                let outcome = &mut results.further[index];
-                outcome.part = outcome.part.map(place);
-                next = outcome.next;
-            }
-        }
-        Ok(results)
+        let parts = self.statements.into_iter().map(|state| state.parts);
+        Results::of(parts.collect(), &self.batch.order, self.outcomes, self.further)
     }
 
     async fn run(&mut self, session: &mut Session) -> Result<()> {

@@ -65,9 +65,9 @@ fn sql_type(text: &str) -> Option<SqlType> {
         }
         "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum" | "set" | "json" | "time"
         | "uuid" | "inet4" | "inet6" => SqlType::Text,
-        "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" | "vector" => SqlType::Bytes,
-        "geometry" | "point" | "linestring" | "polygon" | "multipoint" | "multilinestring" | "multipolygon"
-        | "geometrycollection" | "geomcollection" => SqlType::Bytes,
+        "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" | "vector" | "geometry" | "point"
+        | "linestring" | "polygon" | "multipoint" | "multilinestring" | "multipolygon" | "geometrycollection"
+        | "geomcollection" => SqlType::Bytes,
         "date" => SqlType::Date,
         "datetime" | "timestamp" => SqlType::Timestamp,
         _ => return None,

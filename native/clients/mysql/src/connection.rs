@@ -385,7 +385,8 @@ impl Connection {
                         return Err(Failure::Refused(ServerError::parse(packet)));
                     }
                     Some(0xfe) if packet.len() < 0xff_ffff && self.is_end(packet) => {
-                        return self.rows_done(packet.to_vec()).await.map(Some);
+                        let packet = packet.to_vec();
+                        return self.rows_done(&packet).map(Some);
                     }
                     _ => match row(packet) {
                         Ok(ControlFlow::Continue(())) => {}
@@ -403,8 +404,8 @@ impl Connection {
         self.can(capability::DEPRECATE_EOF) || packet.len() < 9
     }
 
-    async fn rows_done(&mut self, packet: Vec<u8>) -> Answer<Done> {
-        let done = if self.can(capability::DEPRECATE_EOF) { Done::parse(&packet) } else { Done::parse_eof(&packet) };
+    fn rows_done(&mut self, packet: &[u8]) -> Answer<Done> {
+        let done = if self.can(capability::DEPRECATE_EOF) { Done::parse(packet) } else { Done::parse_eof(packet) };
         let Some(done) = done else { return Err(self.lost(garbled("end of rows"))) };
         self.done(done);
         Ok(done)

@@ -1,6 +1,5 @@
 //! Decoders of a result's columns: one for each type in the protocol, which fills an Arrow column.
 
-use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use crate::calendar::{self, Date};
 use crate::codec::Bytes;
 use crate::kind::Kind;
 use crate::temporal::{binary_date, binary_time, date_time_text, text_date};
+use crate::unfit::{LONG_DECIMAL, NOT_A_TRUTH, OTHER_DATE, OTHER_NUMBER, Problem, Taken, ZERO_DATE, garbled, unfit};
 
 /// The decoder of a column, with its values so far.
 pub(crate) enum Decoder {
@@ -71,44 +71,6 @@ macro_rules! on_builder {
         }
     };
 }
-
-/// The reason for which a value could not be decoded.
-pub(crate) enum Problem {
-    /// The bytes are no value of the column's type in the protocol.
-    Garbled,
-    /// The value has no counterpart here.
-    Value(&'static str),
-    /// The column's engine type has no such value, but another type has.
-    Unfit(Box<Unfit>),
-}
-
-/// A value that its column's engine type does not have.
-pub(crate) struct Unfit {
-    /// The value as the server writes it.
-    text: String,
-    /// The problem of the value, with what to do.
-    pub(crate) problem: &'static str,
-}
-
-type Taken<T> = Result<T, Problem>;
-
-fn garbled() -> Problem {
-    Problem::Garbled
-}
-
-#[cold]
-fn unfit(text: impl Display, problem: &'static str) -> Problem {
-    Problem::Unfit(Box::new(Unfit { text: text.to_string(), problem }))
-}
-
-const NOT_A_TRUTH: &str = "a number other than 0 and 1 in a TINYINT(1), which is a BOOLEAN; CAST it to SIGNED, or set \
-                           tiny-int-1-is-bit=off in the URL";
-const ZERO_DATE: &str =
-    "a date without a month or a day, as 0000-00-00; CAST it to CHAR, or set date-strings=on in the URL";
-const LONG_DECIMAL: &str = "a decimal of more digits than its column is said to have, or than 38; CAST it to CHAR, or set \
-                            decimal-numbers=on in the URL";
-const OTHER_NUMBER: &str = "a number that its column's type does not have; CAST it to CHAR";
-const OTHER_DATE: &str = "a date that is not understood; CAST it to CHAR";
 
 impl Decoder {
     /// A decoder of a kind, with room for `capacity` values.
@@ -296,7 +258,8 @@ impl Decoder {
             Self::Int64(builder) => builder.append_value(bytes.u64().ok_or_else(garbled)?.cast_signed()),
             Self::UInt64(builder) => builder.append_value(bytes.u64().ok_or_else(garbled)?.into()),
             Self::Int64Text(builder) => {
-                builder.append_value(bytes.u64().ok_or_else(garbled)?.cast_signed().to_string())
+                let number = bytes.u64().ok_or_else(garbled)?.cast_signed();
+                builder.append_value(number.to_string());
             }
             Self::UInt64Text(builder) => builder.append_value(bytes.u64().ok_or_else(garbled)?.to_string()),
             Self::Float(builder) => builder.append_value(f32::from_bits(bytes.u32().ok_or_else(garbled)?)),

@@ -19,6 +19,7 @@ mod ingest;
 mod insert;
 mod kind;
 mod login;
+mod outcome;
 mod pool;
 mod prepared;
 mod rows;
@@ -31,6 +32,7 @@ mod temporal;
 #[doc(hidden)]
 pub mod testing;
 mod transport;
+mod unfit;
 mod url;
 
 use std::fmt::Display;
@@ -39,13 +41,14 @@ use boundary_bench_engine::Descriptor;
 use boundary_bench_kernel::Error;
 pub(crate) use boundary_bench_kernel::runtime::runtime;
 
-pub use batch::{Batch, Outcome, Results, StatementLists};
+pub use batch::{Batch, StatementLists};
 pub use cells::{Cell, CellLists};
 pub use codec::{Done, Failure, Field, ServerError};
 pub use connection::{Connection, Ended, Prepared, Started};
 pub use driven::DrivenSession;
 pub use engine::{MysqlEngine, open};
 pub use insert::Rows;
+pub use outcome::{Outcome, Results, StatementRows};
 pub use rows::{Form, RowBuilder, RowShape};
 pub use session::{RowView, SqlSession};
 pub use submission::{Shapes, Submission, layout};

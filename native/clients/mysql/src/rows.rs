@@ -8,9 +8,10 @@ use boundary_bench_engine::table::{Column, SqlType, arrow_schema_of, unique_name
 use boundary_bench_kernel::{Error, Result};
 
 use crate::codec::{Bytes, Field, garbled};
-use crate::decoder::{Decoder, Problem};
+use crate::decoder::Decoder;
 use crate::engine_error;
 use crate::kind::Kind;
+use crate::unfit::Problem;
 use crate::url::ValueForms;
 
 /// The most bytes of rows in a batch: the offsets of texts have 31 bits, and a time is longer as text than on the wire.

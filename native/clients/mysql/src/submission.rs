@@ -32,10 +32,11 @@ use boundary_bench_engine::frame;
 use boundary_bench_kernel::frame::word;
 use boundary_bench_kernel::{Error, Result, lock};
 
-use crate::batch::{Batch, Results, StatementLists, run_batch};
+use crate::batch::{Batch, StatementLists, run_batch};
 use crate::cells::CellLists;
 use crate::codec::Bytes;
 use crate::insert::insert_lists;
+use crate::outcome::Results;
 use crate::pool::Session;
 use crate::rows::RowShape;
 

@@ -2,9 +2,10 @@
 
 use boundary_bench_kernel::Result;
 
-use crate::batch::{Batch, Results, run_batch};
+use crate::batch::{Batch, run_batch};
 use crate::cells::CellLists;
 use crate::insert::insert_lists;
+use crate::outcome::Results;
 use crate::session::SqlSession;
 
 /// Runs the requests of a batch.
