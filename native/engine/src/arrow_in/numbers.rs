@@ -13,10 +13,8 @@ use arrow_buffer::i256;
 use arrow_cast::cast;
 use arrow_schema::{DataType, TimeUnit};
 
-use super::values::Misfit;
+use super::misfit::{Converted, Misfit};
 use crate::table::MAX_DECIMAL_PRECISION;
-
-type Converted<T> = std::result::Result<T, Misfit>;
 
 const MICROSECONDS_A_DAY: i64 = 86_400_000_000;
 const MILLISECONDS_A_DAY: i64 = 86_400_000;

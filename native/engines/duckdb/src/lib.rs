@@ -33,7 +33,6 @@ use self::catalog::TablePath;
 use self::ffi::{Database, c_string};
 use self::hidden::{Hidden, note};
 use self::ingest::{EmbeddedIngest, SessionIngest};
-use self::only_statement::{changes_rows, is_transaction};
 use self::place::Place;
 use self::prepared::{Call, Connections, EmbeddedStatement};
 use self::session::Session;
@@ -237,7 +236,12 @@ impl Engine for EmbeddedEngine {
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
         let begins_session = self.session.is_some() && self.begins_session(&sql::statements(sql));
         let call = self.connections().call(begins_session, &options.cancel)?;
-        let stream = EmbeddedStream::start(call.connection().clone(), sql, &self.hidden, options)?;
+        let stream = EmbeddedStream::start(
+            call.connection().clone(),
+            sql,
+            |connection| self.hidden.exists(connection),
+            options,
+        )?;
         Ok(call.rows(stream))
     }
 
@@ -264,7 +268,7 @@ impl Engine for EmbeddedEngine {
             changed += interruptible(cancel, || {
                 let statement = statements.prepare(index)?;
                 // DuckDB puts the statements that it makes of one between those of a transaction; there is one here already.
-                if is_transaction(&statement) {
+                if statement.is_transaction() {
                     return Ok(0);
                 }
                 check_parameter_count(0, statement.parameter_count())?;
@@ -294,7 +298,7 @@ impl Engine for EmbeddedEngine {
 /// statement returns are discarded.
 fn run_command(statement: &Prepared, cancel: &CancelToken) -> Result<u64> {
     let kind = statement.kind();
-    if is_transaction(statement) {
+    if statement.is_transaction() {
         return Err(no_transaction());
     }
     let streams = kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT;
@@ -302,7 +306,7 @@ fn run_command(statement: &Prepared, cancel: &CancelToken) -> Result<u64> {
     // A cancellation before the start has interrupted nothing.
     cancel.check()?;
     let mut result = pending.finish()?;
-    let returns_changed = changes_rows(statement) && result.returns_rows();
+    let returns_changed = statement.changes_rows() && result.returns_rows();
     if returns_changed || streams {
         let mut rows = 0;
         while let Some(chunk) = result.fetch()? {

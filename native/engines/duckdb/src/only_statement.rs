@@ -1,12 +1,9 @@
 //! The only statement of a text, of which DuckDB may make several: of a `PIVOT` those that make a type of its columns, and the query.
 
-use libduckdb_sys as duckdb;
-
 use super::ffi::{Connection, c_string};
 use super::run_command;
 use super::sql;
 use super::statement::{Prepared, Statements};
-use super::stream::reads;
 use boundary_bench_engine::not_a_query;
 use boundary_bench_engine::sql_text::{analyzed, postgres_token};
 use boundary_bench_kernel::cancel::CancelToken;
@@ -54,7 +51,7 @@ impl OnlyStatement {
         if main > 0
             && Statements::parse(connection, &c_string(text, what)?)?
                 .prepare(main)
-                .is_ok_and(|last| is_transaction(&last))
+                .is_ok_and(|last| last.is_transaction())
         {
             main -= 1;
         }
@@ -66,7 +63,7 @@ impl OnlyStatement {
         for index in 0..self.main {
             let statement = self.parsed.prepare(index)?;
             // There is a transaction already.
-            if !is_transaction(&statement) {
+            if !statement.is_transaction() {
                 run_command(&statement, cancel)?;
             }
         }
@@ -80,21 +77,6 @@ impl Facts {
         let Some(analyzed) = &self.analyzed else { return Ok(()) };
         let statements = Statements::parse(connection, &c_string(analyzed, "a query")?)?;
         // The last of several is the query: the others make the type of a PIVOT.
-        if statements.count() > 1 || reads(&statements.prepare(0)?) { Ok(()) } else { Err(not_a_query()) }
+        if statements.count() > 1 || statements.prepare(0)?.reads() { Ok(()) } else { Err(not_a_query()) }
     }
-}
-
-pub(super) fn is_transaction(statement: &Prepared) -> bool {
-    statement.kind() == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_TRANSACTION
-}
-
-/// Whether the statement changes rows, which it may return.
-pub(super) fn changes_rows(statement: &Prepared) -> bool {
-    matches!(
-        statement.kind(),
-        duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_INSERT
-            | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_UPDATE
-            | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_DELETE
-            | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_MERGE_INTO
-    )
 }

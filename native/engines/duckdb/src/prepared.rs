@@ -7,7 +7,7 @@ use super::hidden::{Hidden, note};
 use super::only_statement::{Facts, OnlyStatement};
 use super::session::{Session, Turn};
 use super::statement::{Pending, Prepared, Statements};
-use super::stream::{EmbeddedStream, described, reads};
+use super::stream::{EmbeddedStream, described};
 use super::transaction::Transaction;
 use super::vector::{Mapping, mapping};
 use super::{interruptible, run_command};
@@ -187,7 +187,7 @@ impl EmbeddedStatement {
 /// The columns of a statement's rows, none for a command; `None` where a column's type depends on parameters or rows, or has no
 /// counterpart here.
 fn columns(facts: &Facts, statement: &Prepared) -> Option<Vec<Column>> {
-    if !reads(statement) && !facts.returns_changed_rows {
+    if !statement.reads() && !facts.returns_changed_rows {
         return Some(Vec::new());
     }
     let (columns, _) = described(statement.columns()).ok()?;

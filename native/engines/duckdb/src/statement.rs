@@ -85,6 +85,32 @@ impl Prepared {
         unsafe { duckdb::duckdb_prepared_statement_type(self.raw) }
     }
 
+    /// Whether the statement returns rows and changes nothing, but for what an `EXPLAIN ANALYZE` runs.
+    pub(super) fn reads(&self) -> bool {
+        matches!(
+            self.kind(),
+            duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT
+                | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_EXPLAIN
+                | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_PRAGMA
+                | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_CALL
+        )
+    }
+
+    /// Whether the statement changes rows, which it may return.
+    pub(super) fn changes_rows(&self) -> bool {
+        matches!(
+            self.kind(),
+            duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_INSERT
+                | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_UPDATE
+                | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_DELETE
+                | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_MERGE_INTO
+        )
+    }
+
+    pub(super) fn is_transaction(&self) -> bool {
+        self.kind() == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_TRANSACTION
+    }
+
     /// The number of parameters, or the highest parameter number where numbers are left out.
     pub(super) fn parameter_count(&self) -> usize {
         // SAFETY: the statement lives. There are fewer parameters than bytes in its text.

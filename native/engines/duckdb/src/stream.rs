@@ -9,8 +9,7 @@ use libduckdb_sys as duckdb;
 
 use super::column_builder::{ColumnBuilder, Misfit};
 use super::ffi::{Connection, DataChunk, LogicalType, c_string};
-use super::hidden::Hidden;
-use super::only_statement::{Facts, OnlyStatement, changes_rows};
+use super::only_statement::{Facts, OnlyStatement};
 use super::statement::{Prepared, QueryResult, Statements};
 use super::transaction::Transaction;
 use super::vector::{Mapping, Vector, mapping, type_name};
@@ -55,10 +54,16 @@ struct PartlyRead {
 }
 
 impl EmbeddedStream {
-    /// Starts the only statement of `sql`, which must return rows.
-    pub(super) fn start(connection: Connection, sql: &str, hidden: &Hidden, options: &QueryOptions) -> Result<Self> {
+    /// Starts the only statement of `sql`, which must return rows. `must_hold` says whether any statement must be planned in the transaction
+    /// in which it runs.
+    pub(super) fn start(
+        connection: Connection,
+        sql: &str,
+        must_hold: impl FnOnce(&Connection) -> bool,
+        options: &QueryOptions,
+    ) -> Result<Self> {
         let only = OnlyStatement::parse(&connection, sql, "a query")?;
-        let is_held = only.facts.is_planned_anew || hidden.exists(&connection);
+        let is_held = only.facts.is_planned_anew || must_hold(&connection);
         let transaction = is_held.then(|| Transaction::begin(&connection)).transpose()?;
         let statement = only.prepare(&options.cancel)?;
         check_parameter_count(0, statement.parameter_count())?;
@@ -73,11 +78,11 @@ impl EmbeddedStream {
         transaction: Option<Transaction>,
         options: &QueryOptions,
     ) -> Result<Self> {
-        if reads(statement) {
+        if statement.reads() {
             facts.check_only_reads(&connection)?;
             return Self::run_reading(connection, statement, true, transaction, options);
         }
-        let returns = changes_rows(statement) && facts.returns_changed_rows;
+        let returns = statement.changes_rows() && facts.returns_changed_rows;
         if !returns && statement.kind() != duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_EXECUTE {
             return Err(not_a_query());
         }
@@ -264,17 +269,6 @@ impl Drop for EmbeddedStream {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-/// Whether the statement returns rows and changes nothing, but for what an `EXPLAIN ANALYZE` runs.
-pub(super) fn reads(statement: &Prepared) -> bool {
-    matches!(
-        statement.kind(),
-        duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT
-            | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_EXPLAIN
-            | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_PRAGMA
-            | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_CALL
-    )
 }
 
 /// The columns of a result, with unique names, and their types and layouts.
