@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::columns::{ARRAY_HEADER, FLOAT, INT64, names_of, put, put_array, read_tags, twice};
-use super::reader::{Integer, Reader, WIDE, fail, push_array, push_map, push_text};
+use super::columns::{ARRAY_HEADER, FLOAT, INT64, names_of, put, put_array, read_tags};
+use super::reader::{Integer, Reader, WIDE, fail, push_array, push_map, push_text, twice};
 use crate::line::check_columns;
 use crate::points::{FieldKind, FieldList, FieldValue, Points, SeriesKey, ShapeIndex, place_of};
 use crate::{Error, ReadOptions, Result};
