@@ -16,14 +16,14 @@ async fn shake_hands(served: &str, trust: &Trust, name: &str) -> Result<(), Stri
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let acceptor = certificate(served).acceptor(&[]).unwrap();
-    let server = tokio::spawn(async move {
+    let accepting = tokio::spawn(async move {
         let socket = listener.accept().await.unwrap().0;
         acceptor.accept(socket).await.is_ok()
     });
     let stream = Stream::connect(&Tokio, "127.0.0.1", port).await.unwrap();
     let shaken = stream.encrypt(&trust.connector(None).unwrap(), server_name(name).unwrap()).await;
     let shaken = shaken.map(drop).map_err(|error| error.to_string());
-    server.await.unwrap();
+    accepting.await.unwrap();
     shaken
 }
 

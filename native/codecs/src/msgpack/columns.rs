@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::reader::{Reader, WIDE, fail, push_array, push_map, push_text};
+use super::reader::{Reader, WIDE, fail, push_array, push_map, push_text, twice};
 use crate::line::check_columns;
 use crate::points::{FieldKind, Points, SeriesKey, Shape, check_tags};
 use crate::{Error, Precision, Result};
@@ -177,12 +177,6 @@ pub fn decode_columns_into<'a>(
         return fail(at, format!("there are {len} values and {timestamps} timestamps; there must be as many of both"));
     }
     Ok(ColumnsHead { measurement, field, len, has_timestamps: timestamps.is_some(), tags: tags.unwrap_or_default() })
-}
-
-/// The error for a key that a map has twice. Which of the two values counts would be a guess.
-#[cold]
-pub(super) fn twice<T>(at: usize, key: &str) -> Result<T> {
-    fail(at, format!("the key {key} is there twice"))
 }
 
 pub(super) fn read_tags<'a>(reader: &mut Reader<'a>) -> Result<Vec<(&'a str, &'a str)>> {

@@ -13,6 +13,12 @@ pub(super) fn fail<T>(at: usize, problem: impl Into<String>) -> Result<T> {
     Err(Error::Parse { format: "MessagePack", place: format!("byte {at}"), problem: problem.into() })
 }
 
+/// The error for a key that a map has twice. Which of the two values counts would be a guess.
+#[cold]
+pub(super) fn twice<T>(at: usize, key: &str) -> Result<T> {
+    fail(at, format!("the key {key} is there twice"))
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::columns::{ARRAY_HEADER, FLOAT, INT64, names_of, put, put_array, read_tags, twice};
-use super::reader::{Integer, Reader, WIDE, fail, push_array, push_map, push_text};
+use super::columns::{ARRAY_HEADER, FLOAT, INT64, names_of, put, put_array, read_tags};
+use super::reader::{Integer, Reader, WIDE, fail, push_array, push_map, push_text, twice};
 use crate::line::check_columns;
 use crate::points::{FieldKind, FieldList, FieldValue, Points, SeriesKey, ShapeIndex, place_of};
 use crate::{Error, ReadOptions, Result};
@@ -82,13 +82,13 @@ impl<'a> Decoder<'a> {
             }
         };
         let (tags_at, tags, tag_bytes) = tags.unwrap_or_default();
-        let series = match self.series_of.get(&(measurement, tag_bytes)) {
-            Some(series) => *series,
-            None => {
-                let series = self.find_series(measurement, tags, tags_at)?;
-                self.series_of.insert((measurement, tag_bytes), series);
-                series
-            }
+        let known = self.series_of.get(&(measurement, tag_bytes)).copied();
+        let series = if let Some(series) = known {
+            series
+        } else {
+            let series = self.find_series(measurement, tags, tags_at)?;
+            self.series_of.insert((measurement, tag_bytes), series);
+            series
         };
         let shape = self.points.intern_shape(series as usize, &mut self.fields, &mut self.shapes);
         self.points.series_of.push(series);
