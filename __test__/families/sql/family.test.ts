@@ -225,7 +225,7 @@ describe.skipIf(lacks('mysql'))('the family sql', () => {
       await opened.close();
     }
     await family.close();
-  }, 120_000);
+  }, 300_000);
 
   test('a row that is missing is seen, a sample can be aborted, and what the server can not do is said', async () => {
     const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 50, threads: [1], batch: [1] };
