@@ -2,9 +2,7 @@
 //! table.
 
 mod messages;
-mod numbers;
 mod pieces;
-mod texts;
 mod values;
 
 pub use messages::{Decoded, MessageReader, schema_of};

@@ -9,13 +9,17 @@ use arrow_schema::{DataType, Field, TimeUnit};
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
 
-use super::numbers::{check_digits, to_date, to_decimal, to_float, to_integer, to_timestamp};
-use super::texts::{expanded_dictionary, expanded_runs, to_bytes, to_text};
 use crate::table::{MAX_DECIMAL_PRECISION, SqlType};
 
+mod numbers;
+mod texts;
+
+use numbers::{check_digits, to_date, to_decimal, to_float, to_integer, to_timestamp};
+use texts::{expanded_dictionary, expanded_runs, to_bytes, to_text};
+
 /// The reason why an array is not converted.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Misfit {
+#[derive(Debug)]
+enum Misfit {
     /// The wanted type has no counterpart of the values.
     Type,
     /// The wanted type has no counterpart of the value in this row.
@@ -72,7 +76,7 @@ pub fn convert(array: &ArrayRef, column: &Field, first_row: u64) -> Result<Array
     catch_panic(|| converted(array, wanted).map_err(|misfit| misfit.report(array, column, first_row)))
 }
 
-pub(super) fn converted(array: &ArrayRef, wanted: &DataType) -> std::result::Result<ArrayRef, Misfit> {
+fn converted(array: &ArrayRef, wanted: &DataType) -> std::result::Result<ArrayRef, Misfit> {
     let given = array.data_type();
     match (given, wanted) {
         // An Arrow array may hold more digits than its type says.

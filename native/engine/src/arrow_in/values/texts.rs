@@ -6,11 +6,12 @@ use arrow_array::builder::GenericByteBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{BinaryType, ByteArrayType, Utf8Type};
 use arrow_array::{Array, ArrayRef, UInt32Array, downcast_run_array, new_null_array};
+use arrow_buffer::ArrowNativeType;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::DataType;
 use arrow_select::take::take;
 
-use super::values::{Misfit, converted};
+use super::{Misfit, converted};
 
 type Converted = std::result::Result<ArrayRef, Misfit>;
 
@@ -81,7 +82,7 @@ pub(super) fn expanded_runs(array: &ArrayRef, wanted: &DataType) -> Converted {
         array => {
             let mut indices = Vec::with_capacity(array.len());
             for (run, end) in (0_u32..).zip(array.run_ends().sliced_values()) {
-                let end = usize::try_from(i64::from(end)).unwrap_or(0).min(array.len());
+                let end = end.as_usize().min(array.len());
                 indices.resize(end, run);
             }
             (array.values_slice(), UInt32Array::from(indices))
