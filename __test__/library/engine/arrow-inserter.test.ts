@@ -164,7 +164,9 @@ describe.each(['memory:', 'embedded:', 'flight:'])('ArrowInserter into %s', (uri
       ]);
       await expect(inserted(connection, other, fixture('types.arrows'))).rejects.toMatchObject({
         code: 'BB_SCHEMA_MISMATCH',
-        message: expect.stringContaining("column \"large_string\": Arrow values of type LargeUtf8 can't be stored as INTEGER"),
+        message: expect.stringContaining(
+          'column "large_string": Arrow values of type LargeUtf8 can\'t be stored as INTEGER',
+        ),
       });
       await expect(inserted(connection, ROWS, text('PAR1 and so on'))).rejects.toMatchObject({
         code: 'BB_INVALID_IPC',
