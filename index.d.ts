@@ -436,7 +436,7 @@ export declare class RawInserter {
    */
   writeColumns(rows: number, parts: Array<Uint8Array | null>): boolean
   /**
-   * Adds the batches in a part of an Arrow IPC stream: a slice of a batch, a whole one, or several. The bytes are copied.
+   * Adds the batches in a part of an Arrow IPC stream or file: a slice of a batch, a whole one, or several. The bytes are copied.
    * Returns false as `writeColumns` does; throws, adding none of these bytes, if they can't be read or do not fit the table.
    */
   writeIpc(bytes: Uint8Array): boolean
