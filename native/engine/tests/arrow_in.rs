@@ -136,6 +136,34 @@ fn a_file_that_has_its_schema_in_the_footer_alone_is_read() {
 }
 
 #[test]
+fn a_file_that_does_not_begin_with_a_message_is_read_by_its_footer() {
+    // polars writes files so.
+    let bytes = fixture("polars.arrow");
+    assert_ne!(bytes[8..12], [0xff; 4]);
+    let columns = [("i", SqlType::BigInt), ("s", SqlType::Text), ("c", SqlType::Text)];
+    let twice = [&bytes[..], &bytes].concat();
+    for piece in [1, 13, twice.len()] {
+        let batches = read(&columns, &twice, piece).unwrap();
+        let texts = batches.iter().flat_map(|batch| batch.column(1).as_string::<i32>().iter());
+        let long = Some("a text that is longer than twelve bytes");
+        assert_eq!(texts.collect::<Vec<_>>(), [Some("a"), None, long, Some("a"), None, long]);
+        let words = batches.iter().flat_map(|batch| batch.column(2).as_string::<i32>().iter().flatten());
+        assert_eq!(words.collect::<String>(), "xyxxyx");
+    }
+    for end in 1..bytes.len() {
+        assert_eq!(read(&columns, &bytes[..end], 100_000).unwrap_err().code(), "BB_INVALID_IPC", "{end}");
+    }
+    // A file is the value of another one.
+    let inner =
+        RecordBatch::try_from_iter([("b", Arc::new(arrow_array::BinaryArray::from(vec![&bytes[..]])) as ArrayRef)]);
+    let whole = written_file(&inner.unwrap(), 8);
+    // The schema is not framed, as polars writes it.
+    let unframed = [&whole[..8], &[4; 8], &whole[16..]].concat();
+    let read = read(&[("b", SqlType::Bytes)], &unframed, 1000).unwrap();
+    assert_eq!(read[0].column(0).as_binary::<i32>().value(0), bytes);
+}
+
+#[test]
 fn files_of_other_formats_are_named() {
     for (bytes, name) in [
         (b"PAR1 and more".as_slice(), "a Parquet file"),

@@ -2,14 +2,9 @@
 //! table.
 
 mod messages;
-mod misfit;
-mod numbers;
 mod pieces;
-mod texts;
-mod types;
 mod values;
 
 pub use messages::{Decoded, MessageReader, schema_of};
 pub use pieces::PieceReader;
-pub use types::sql_type_of;
-pub use values::convert;
+pub use values::{convert, sql_type_of};

@@ -2,6 +2,7 @@
 //! as they arrive: in pieces that may be cut anywhere, several one after another.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_buffer::{Buffer, MutableBuffer};
@@ -23,8 +24,8 @@ const TRAILER: usize = 4 + MAGIC.len();
 /// Maximum length of a file's footer.
 const MOST_FOOTER: usize = 64 << 20;
 
-/// The most bytes among which the end of a footer is looked for at once.
-const FOOTER_STEP: usize = 16 << 10;
+/// The most bytes among which the end of a file is looked for at once.
+const END_STEP: usize = 16 << 10;
 
 /// Other formats by their first bytes, for the message that refuses them.
 const OTHER_FORMATS: [(&[u8], &str); 4] = [
@@ -66,6 +67,8 @@ enum State {
     Padding,
     /// The footer of a file.
     Footer,
+    /// The rest of a file that does not begin with a message, as those that polars writes: its footer tells where the messages are.
+    Rest,
     /// Nothing, until the messages of a file that begins without its schema are decoded.
     Waiting,
 }
@@ -73,9 +76,11 @@ enum State {
 /// A file under way.
 #[derive(Debug, Default)]
 struct File {
+    /// The number of bytes before the first message.
+    before: usize,
     /// The number of batches so far.
     batches: usize,
-    /// The messages of a file that has its schema in the footer alone, as those that Arrow's JavaScript library writes.
+    /// The messages of a file that has its schema in the footer alone, as those that Arrow's JavaScript library and polars write.
     waiting: VecDeque<(MessageBuffer, Buffer)>,
 }
 
@@ -118,11 +123,13 @@ impl PieceReader {
                     if *rest != MAGIC[CONTINUATION.len()..] {
                         return Err(invalid(&"bytes that begin no message"));
                     }
-                    self.file = Some(File::default());
+                    self.file = Some(File { before: MAGIC.len(), ..File::default() });
                     self.state = State::Padding;
                 }
                 State::Padding => {
-                    input.advance(input.iter().position(|byte| *byte != 0).unwrap_or(input.len()));
+                    let zeros = input.iter().position(|byte| *byte != 0).unwrap_or(input.len());
+                    input.advance(zeros);
+                    self.file.iter_mut().for_each(|file| file.before += zeros);
                     if input.is_empty() {
                         return Ok(None);
                     }
@@ -133,6 +140,10 @@ impl PieceReader {
                     if let Some(schema) = self.close(length)? {
                         return Ok(Some(Decoded::Schema(schema)));
                     }
+                }
+                State::Rest => {
+                    let Some(schema) = self.rest(input)? else { return Ok(None) };
+                    return Ok(Some(Decoded::Schema(schema)));
                 }
                 State::Waiting => match self.file.as_mut().and_then(|file| file.waiting.pop_front()) {
                     Some((message, body)) => return self.messages.read(message.as_ref(), &body).map(Some),
@@ -179,6 +190,9 @@ impl PieceReader {
             self.end();
         } else if at_start && MAGIC.starts_with(prefix) {
             self.state = State::Magic;
+        } else if self.file.as_ref().is_some_and(|file| file.waiting.is_empty()) && !self.messages.has_schema() {
+            self.part.extend_from_slice(prefix);
+            self.state = State::Rest;
         } else {
             // Any four bytes could be the length of a message in the format's first version, whose bytes would then be awaited.
             let other = OTHER_FORMATS.iter().find(|(bytes, _)| at_start && prefix.starts_with(bytes));
@@ -208,7 +222,7 @@ impl PieceReader {
     fn footer(&mut self, input: &mut Buffer) -> Result<Option<usize>> {
         while !input.is_empty() {
             let seen = self.part.len();
-            self.part.extend_from_slice(&input[..input.len().min(FOOTER_STEP)]);
+            self.part.extend_from_slice(&input[..input.len().min(END_STEP)]);
             let from = seen.saturating_sub(TRAILER - 1);
             let end = self.part[from..].windows(TRAILER).enumerate().find_map(|(index, trailer)| {
                 let (length, magic) = trailer.split_first_chunk::<4>()?;
@@ -223,6 +237,39 @@ impl PieceReader {
             if self.part.len() > MOST_FOOTER {
                 return Err(invalid(&"an Arrow file without the end of its footer"));
             }
+        }
+        Ok(None)
+    }
+
+    /// Gathers the rest of a file; its schema once its end has come, when its messages are known.
+    fn rest(&mut self, input: &mut Buffer) -> Result<Option<SchemaRef>> {
+        while !input.is_empty() {
+            let seen = self.part.len();
+            self.part.extend_from_slice(&input[..input.len().min(END_STEP)]);
+            let from = seen.saturating_sub(MAGIC.len() - 1);
+            let ends = self.part[from..].windows(MAGIC.len()).enumerate().filter(|(_, window)| **window == MAGIC);
+            let before = self.file.as_ref().map_or(0, |file| file.before);
+            let end =
+                ends.map(|(index, _)| from + index).find_map(|magic| Some((magic, listed(&self.part, before, magic)?)));
+            let Some((magic, (footer, blocks))) = end else {
+                input.advance(self.part.len() - seen);
+                continue;
+            };
+            input.advance(magic + MAGIC.len() - seen);
+            let part: Buffer = std::mem::take(&mut self.part).into();
+            let footer = arrow_ipc::root_as_footer(&part[footer]).map_err(|error| invalid(&error))?;
+            let schema = footer.schema().ok_or_else(|| invalid(&"the footer of the Arrow file has no schema"))?;
+            let schema = Arc::new(schema_of(schema)?);
+            self.messages.set_schema(Arc::clone(&schema));
+            let slice = |range: Range<usize>| part.slice_with_length(range.start, range.len());
+            let messages = blocks.into_iter().map(|Block { header, body }| {
+                let message = MessageBuffer::try_new(slice(header)).map_err(|error| invalid(&error))?;
+                Ok((message, slice(body)))
+            });
+            let waiting = messages.collect::<Result<_>>()?;
+            self.file = Some(File { waiting, ..File::default() });
+            self.state = State::Waiting;
+            return Ok(Some(schema));
         }
         Ok(None)
     }
@@ -247,4 +294,32 @@ impl PieceReader {
         self.messages.set_schema(Arc::clone(&schema));
         Ok(Some(schema))
     }
+}
+
+/// A message of a file: where its parts are.
+struct Block {
+    header: Range<usize>,
+    body: Range<usize>,
+}
+
+/// The place of a file's footer and the messages that it lists, dictionaries first, if the file ends with the magic bytes at
+/// `magic`; `None` if these bytes are values. `bytes` are those of the file from its byte `before` on.
+fn listed(bytes: &[u8], before: usize, magic: usize) -> Option<(Range<usize>, Vec<Block>)> {
+    let end = magic.checked_sub(4)?;
+    let length = usize::try_from(u32::from_le_bytes(*bytes[end..].first_chunk()?)).ok()?;
+    let footer = end.checked_sub(length)?..end;
+    let listed = arrow_ipc::root_as_footer(&bytes[footer.clone()]).ok()?;
+    let blocks = listed.dictionaries().into_iter().flatten().chain(listed.recordBatches().into_iter().flatten());
+    let blocks = blocks.map(|block| {
+        let start = usize::try_from(block.offset()).ok()?.checked_sub(before)?;
+        let body = start.checked_add(usize::try_from(block.metaDataLength()).ok()?)?;
+        let end = body.checked_add(usize::try_from(block.bodyLength()).ok()?)?;
+        let rest = bytes.get(start..body)?.strip_prefix(&CONTINUATION)?;
+        let length = usize::try_from(u32::from_le_bytes(*rest.first_chunk()?)).ok()?;
+        let header = start + CONTINUATION.len() + 4;
+        (header + length <= body && end <= footer.start)
+            .then_some(Block { header: header..header + length, body: body..end })
+    });
+    let blocks = blocks.collect::<Option<_>>()?;
+    Some((footer, blocks))
 }

@@ -3,15 +3,64 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, UInt32Array, downcast_run_array, new_null_array};
+use arrow_array::{Array, ArrayRef, new_null_array};
+use arrow_cast::display::array_value_to_string;
 use arrow_schema::{DataType, Field, TimeUnit};
-use arrow_select::take::take;
-use boundary_bench_kernel::Result;
 use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::{Error, Result};
 
-use super::misfit::{Converted, Misfit};
-use super::numbers::{check_digits, to_date, to_decimal, to_float, to_integer, to_timestamp};
-use super::texts::{MOST_BYTES, to_bytes, to_text};
+use crate::table::{MAX_DECIMAL_PRECISION, SqlType};
+
+mod numbers;
+mod texts;
+
+use numbers::{check_digits, to_date, to_decimal, to_float, to_integer, to_timestamp};
+use texts::{expanded_dictionary, expanded_runs, to_bytes, to_text};
+
+/// The reason why an array is not converted.
+#[derive(Debug)]
+enum Misfit {
+    /// The wanted type has no counterpart of the values.
+    Type,
+    /// The wanted type has no counterpart of the value in this row.
+    Value(usize),
+    /// The values have more bytes than an array of the wanted type can have.
+    Size,
+}
+
+/// The type of ours that holds the values of an Arrow type; `None` if there is none. All values of the type fit, but for
+/// timestamps of nanoseconds and decimals of more than 38 digits.
+#[must_use]
+pub fn sql_type_of(data_type: &DataType) -> Option<SqlType> {
+    Some(match data_type {
+        DataType::Int8 | DataType::UInt8 => SqlType::SmallInt,
+        DataType::UInt16 => SqlType::Int,
+        DataType::UInt32 => SqlType::BigInt,
+        DataType::UInt64 => SqlType::Decimal { precision: 20, scale: 0 },
+        DataType::Float16 => SqlType::Real,
+        DataType::Null | DataType::LargeUtf8 | DataType::Utf8View => SqlType::Text,
+        DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => SqlType::Bytes,
+        DataType::Date64 => SqlType::Date,
+        // The values of a type with a time zone are in UTC, and stay in UTC.
+        DataType::Timestamp(..) => SqlType::Timestamp,
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale)
+        | DataType::Decimal256(precision, scale) => decimal_of(*precision, *scale)?,
+        DataType::Dictionary(_, values) => sql_type_of(values)?,
+        DataType::RunEndEncoded(_, values) => sql_type_of(values.data_type())?,
+        other => SqlType::from_arrow(other)?,
+    })
+}
+
+/// A negative scale stands for zeros before the point, which take digits here.
+fn decimal_of(precision: u8, scale: i8) -> Option<SqlType> {
+    let (whole, scale) = match u8::try_from(scale) {
+        Ok(scale) => (precision.max(scale), scale),
+        Err(_) => (precision.saturating_add(scale.unsigned_abs()), 0),
+    };
+    (scale <= MAX_DECIMAL_PRECISION).then_some(SqlType::Decimal { precision: whole.min(MAX_DECIMAL_PRECISION), scale })
+}
 
 /// Converts an array to the type of a column; an array that has the type is returned as it is. `first_row` is the number of
 /// rows before the array, for the errors.
@@ -27,7 +76,7 @@ pub fn convert(array: &ArrayRef, column: &Field, first_row: u64) -> Result<Array
     catch_panic(|| converted(array, wanted).map_err(|misfit| misfit.report(array, column, first_row)))
 }
 
-fn converted(array: &ArrayRef, wanted: &DataType) -> Converted {
+fn converted(array: &ArrayRef, wanted: &DataType) -> std::result::Result<ArrayRef, Misfit> {
     let given = array.data_type();
     match (given, wanted) {
         // An Arrow array may hold more digits than its type says.
@@ -50,57 +99,45 @@ fn converted(array: &ArrayRef, wanted: &DataType) -> Converted {
     }
 }
 
-/// Converts a dictionary's values, and repeats each for its rows.
-fn expanded_dictionary(array: &ArrayRef, wanted: &DataType) -> Converted {
-    let Some(dictionary) = array.as_any_dictionary_opt() else { return Err(Misfit::Type) };
-    if dictionary.values().is_empty() {
-        // No key is valid.
-        return Ok(new_null_array(wanted, array.len()));
-    }
-    let places = || {
-        let keys = dictionary.keys();
-        dictionary.normalized_keys().into_iter().enumerate().filter(|(row, _)| keys.is_valid(*row)).map(|(_, key)| key)
-    };
-    expanded(dictionary.values(), dictionary.keys(), places, wanted)
-}
-
-/// Converts the values of runs, and repeats each for its rows.
-fn expanded_runs(array: &ArrayRef, wanted: &DataType) -> Converted {
-    let (values, indices) = downcast_run_array!(
-        array => {
-            let mut indices = Vec::with_capacity(array.len());
-            for (run, end) in (0_u32..).zip(array.run_ends().sliced_values()) {
-                let end = usize::try_from(i64::from(end)).unwrap_or(0).min(array.len());
-                indices.resize(end, run);
+impl Misfit {
+    /// The error for an array that was to be converted to the type of a column.
+    fn report(&self, array: &ArrayRef, column: &Field, first_row: u64) -> Error {
+        let (given, wanted) = (array.data_type(), column.data_type());
+        let sql_name = |data_type: &DataType| sql_type_of(data_type).map(SqlType::to_sql);
+        let name = sql_name(wanted).unwrap_or_else(|| wanted.to_string());
+        // The column that would hold the values, if it is another.
+        let other = sql_name(given).filter(|other| *other != name);
+        match self {
+            Self::Type => {
+                let other = other.map(|other| format!(", or make the column {other}")).unwrap_or_default();
+                Error::SchemaMismatch(format!(
+                    "column \"{}\": Arrow values of type {given} can't be stored as {name}; cast them to {wanted} before \
+                     they are sent{other}",
+                    column.name()
+                ))
             }
-            (array.values_slice(), UInt32Array::from(indices))
-        },
-        _ => return Err(Misfit::Type),
-    );
-    expanded(&values, &indices, || indices.values().iter().map(|run| *run as usize), wanted)
-}
-
-/// The values at these indices; `places` are the indices of the rows that are not null.
-fn expanded<I: Iterator<Item = usize>>(
-    values: &ArrayRef,
-    indices: &dyn Array,
-    places: impl Fn() -> I,
-    wanted: &DataType,
-) -> Converted {
-    let taken = |values: &ArrayRef| take(values, indices, None).map_err(|_| Misfit::Type);
-    if !matches!(wanted, DataType::Utf8 | DataType::Binary) {
-        return converted(&taken(values)?, wanted);
+            // Arrow's texts of such values leave digits out.
+            Self::Value(row) if given == wanted => Error::InvalidValue {
+                row: first_row + *row as u64,
+                column: column.name().clone(),
+                problem: format!("has more digits than {name}"),
+            },
+            Self::Value(row) => {
+                let value = array_value_to_string(array, *row).unwrap_or_else(|_| "the value".to_owned());
+                let remedy = match other {
+                    Some(other) => format!("make the column {other}, or change the value"),
+                    None => format!("round it to {wanted}, or change the value"),
+                };
+                Error::InvalidValue {
+                    row: first_row + *row as u64,
+                    column: column.name().clone(),
+                    problem: format!("{value} of Arrow's type {given} is no value of {name}; {remedy}"),
+                }
+            }
+            Self::Size => Error::TooLarge(format!(
+                "column \"{}\": a batch has more than 2 GiB of its values; send batches of fewer rows",
+                column.name()
+            )),
+        }
     }
-    // Few values may stand for more rows than memory could hold.
-    let values = converted(values, wanted)?;
-    let offsets = match wanted {
-        DataType::Utf8 => values.as_string::<i32>().offsets(),
-        _ => values.as_binary::<i32>().offsets(),
-    };
-    let length = |place: usize| usize::try_from(offsets[place + 1] - offsets[place]).unwrap_or(0);
-    let longest = (0..values.len()).map(length).max().unwrap_or(0);
-    if longest.saturating_mul(indices.len()) > MOST_BYTES && places().map(length).sum::<usize>() > MOST_BYTES {
-        return Err(Misfit::Size);
-    }
-    taken(&values)
 }

@@ -65,13 +65,12 @@ impl<P: Pieces> ArrowStream<P> {
                 return Ok(Some(decoded));
             }
             let Some(pieces) = &mut self.pieces else { return Ok(None) };
-            match pieces.next_piece()? {
-                Some(data) => self.data = data,
-                None => {
-                    // The server leaves out the end marker.
-                    self.pieces = None;
-                    self.reader.finish().map_err(of_server)?;
-                }
+            if let Some(data) = pieces.next_piece()? {
+                self.data = data;
+            } else {
+                // The server leaves out the end marker.
+                self.pieces = None;
+                self.reader.finish().map_err(of_server)?;
             }
         }
     }

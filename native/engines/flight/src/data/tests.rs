@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use arrow_array::{Int64Array, StringArray};
 use arrow_schema::{DataType, Field};
 use boundary_bench_engine::arriving::BELIEVED;

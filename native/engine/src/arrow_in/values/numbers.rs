@@ -13,8 +13,10 @@ use arrow_buffer::i256;
 use arrow_cast::cast;
 use arrow_schema::{DataType, TimeUnit};
 
-use super::misfit::{Converted, Misfit};
+use super::Misfit;
 use crate::table::MAX_DECIMAL_PRECISION;
+
+type Converted<T> = std::result::Result<T, Misfit>;
 
 const MICROSECONDS_A_DAY: i64 = 86_400_000_000;
 const MILLISECONDS_A_DAY: i64 = 86_400_000;
@@ -67,7 +69,7 @@ fn integers(array: &ArrayRef) -> Converted<ArrayRef> {
 
 /// A floating-point number as an integer; `None` if it is none, or none of 64 bits.
 fn whole(value: f64) -> Option<i64> {
-    let fits = (-ABOVE_INTEGERS..ABOVE_INTEGERS).contains(&value) && value.trunc() == value;
+    let fits = (-ABOVE_INTEGERS..ABOVE_INTEGERS).contains(&value) && value.fract() == 0.0;
     #[expect(clippy::cast_possible_truncation, reason = "the value is an integer of this range")]
     fits.then_some(value as i64)
 }
