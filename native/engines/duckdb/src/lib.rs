@@ -134,6 +134,16 @@ impl EmbeddedEngine {
         self.session.is_some() && statements.iter().any(changes)
     }
 
+    /// Checks that the effect of the statements is not gone after the call, which it is without a session where they change nothing else.
+    fn check_session(&self, statements: &[sql_text::Statement<'_>]) -> Result<()> {
+        let is_gone =
+            |statement: &sql_text::Statement<'_>| sql::is_session_only(statement, |setting| self.is_global(setting));
+        match (&self.session, statements.first()) {
+            (None, Some(first)) if statements.iter().all(is_gone) => Err(no_session(&first.keyword)),
+            _ => Ok(()),
+        }
+    }
+
     fn is_global(&self, setting: &str) -> bool {
         let found = self.database.connect().and_then(|connection| catalog::is_global_setting(&connection, setting));
         found.unwrap_or(false)
@@ -248,11 +258,7 @@ impl Engine for EmbeddedEngine {
         if written.iter().any(sql::is_transaction) {
             return Err(no_transaction());
         }
-        if let (None, Some(first)) = (&self.session, written.first())
-            && written.iter().all(|statement| sql::is_session_only(statement, |setting| self.is_global(setting)))
-        {
-            return Err(no_session(&first.keyword));
-        }
+        self.check_session(&written)?;
         let call = self.connections().call(self.begins_session(&written), cancel)?;
         let connection = call.connection();
         let interrupted = connection.clone();
@@ -280,7 +286,9 @@ impl Engine for EmbeddedEngine {
 
     fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Statement>> {
         cancel.check()?;
-        let begins_session = self.session.is_some() && self.begins_session(&sql::statements(sql));
+        let written = sql::statements(sql);
+        self.check_session(&written)?;
+        let begins_session = self.begins_session(&written);
         Ok(Box::new(EmbeddedStatement::prepare(self.connections(), sql, begins_session, cancel)?))
     }
 
