@@ -56,7 +56,7 @@ pub static EMBEDDED: Descriptor = Descriptor {
     schemes: &["embedded"],
     sql: true,
     transports: &[],
-    open: |uri| EmbeddedEngine::open_at(Place::of_uri(uri)?),
+    open: |uri| EmbeddedEngine::open_at(&Place::of_uri(uri)?),
 };
 
 /// The settings that differ from DuckDB's defaults.
@@ -91,10 +91,10 @@ impl EmbeddedEngine {
     /// [`Error::Engine`] when the file can't be opened or is no database, [`Error::InvalidArgument`] for a NUL in the path, and for a
     /// path that is none of a file.
     pub fn open(path: &str) -> Result<Arc<dyn Engine>> {
-        Self::open_at(Place::of_path(path)?)
+        Self::open_at(&Place::of_path(path)?)
     }
 
-    fn open_at(place: Place) -> Result<Arc<dyn Engine>> {
+    fn open_at(place: &Place) -> Result<Arc<dyn Engine>> {
         let given = place.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let settings: Vec<(CString, CString)> = SETTINGS
             .into_iter()
@@ -238,7 +238,7 @@ impl Engine for EmbeddedEngine {
             (Call::InSession(turn), Some(session)) => {
                 Ok(Box::new(SessionIngest::begin(session, turn.connection(), own, table)?))
             }
-            _ => Ok(Box::new(EmbeddedIngest::begin(own, table)?)),
+            _ => Ok(Box::new(EmbeddedIngest::begin(&own, table)?)),
         }
     }
 
