@@ -19,8 +19,9 @@ pub fn no_transaction() -> Error {
 /// The error for commands that change nothing but the state of a session, where each call has a session of its own.
 #[must_use]
 pub fn no_session(keyword: &str) -> Error {
+    let what = if keyword == "CREATE" { "a temporary table or the like" } else { keyword };
     Error::Unsupported(format!(
-        "{keyword} lasts for its session, and each call has one of its own here: it would be gone after this call; give it \
+        "{what} lasts for its session, and each call has one of its own here: it would be gone after this call; give it \
          in one call with the statements that need it"
     ))
 }

@@ -85,6 +85,7 @@ pub fn not_a_query() -> Error {
 /// The capabilities of an engine beyond ingesting and scanning whole tables. Differences between engines are expressed
 /// by these flags, never by an engine's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each flag is independent of the others")]
 pub struct Capabilities {
     /// Whether the engine runs SQL: filters, aggregations, commands. Without it only `SELECT <columns> FROM <table>`
     /// works.

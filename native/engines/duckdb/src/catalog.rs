@@ -202,14 +202,11 @@ fn habits(connection: &Connection, path: &TablePath, name: &str) -> Result<Vec<H
         "SELECT (NOT \"notnull\")::VARCHAR || ' ' || (dflt_value IS NOT NULL)::VARCHAR || ' ' || \"type\" FROM pragma_table_info({})",
         literal(&path.to_sql())
     );
-    let found = match texts(connection, &sql) {
-        Ok(found) => found,
+    let found = texts(connection, &sql).or_else(|_| {
         // The table does not exist, or its name has quotes, which that function can't read.
-        Err(_) => {
-            let words = "is_nullable::VARCHAR || ' ' || (column_default IS NOT NULL)::VARCHAR || ' ' || data_type";
-            columns_in_catalog(connection, words, path)?
-        }
-    };
+        let words = "is_nullable::VARCHAR || ' ' || (column_default IS NOT NULL)::VARCHAR || ' ' || data_type";
+        columns_in_catalog(connection, words, path)
+    })?;
     if found.is_empty() {
         Err(Error::TableNotFound(name.to_owned()))
     } else {

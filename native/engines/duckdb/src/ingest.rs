@@ -39,18 +39,18 @@ pub(super) struct EmbeddedIngest {
 
 impl EmbeddedIngest {
     /// Begins an insert into `table`, which must exist with its columns.
-    pub(super) fn begin(connection: Connection, table: &TableDefinition) -> Result<Self> {
+    pub(super) fn begin(connection: &Connection, table: &TableDefinition) -> Result<Self> {
         table.validate()?;
         connection.run(c"BEGIN TRANSACTION")?;
         let begun =
-            TablePath::find(&connection, &table.name).and_then(|path| Self::begin_at(connection.clone(), path, table));
+            TablePath::find(connection, &table.name).and_then(|path| Self::begin_at(connection.clone(), &path, table));
         // The connection may be that of a session, which goes on.
         begun.inspect_err(|_| drop(connection.run(c"ROLLBACK")))
     }
 
     /// Does as [`EmbeddedIngest::begin`], for a table whose place is known, in the transaction that has begun.
-    fn begin_at(connection: Connection, path: TablePath, table: &TableDefinition) -> Result<Self> {
-        let InsertColumns { mappings, type_names, are_all } = catalog::insert_columns(&connection, &path, table)?;
+    fn begin_at(connection: Connection, path: &TablePath, table: &TableDefinition) -> Result<Self> {
+        let InsertColumns { mappings, type_names, are_all } = catalog::insert_columns(&connection, path, table)?;
         let name = c_string(&path.table, "the table's name")?;
         let within = match &path.within {
             Some((database, schema)) => {
@@ -216,7 +216,7 @@ impl SessionIngest {
             });
         }
         own.run(c"BEGIN TRANSACTION")?;
-        Ok(Self::Permanent(Box::new(EmbeddedIngest::begin_at(own, path, table)?)))
+        Ok(Self::Permanent(Box::new(EmbeddedIngest::begin_at(own, &path, table)?)))
     }
 }
 
@@ -238,7 +238,7 @@ impl Ingest for SessionIngest {
             Self::Permanent(ingest) => ingest.commit(),
             Self::Temporary { session, table, batches, .. } => {
                 let turn = session.turn(&CancelToken::default())?;
-                let mut ingest = Box::new(EmbeddedIngest::begin(turn.connection().clone(), &table)?);
+                let mut ingest = Box::new(EmbeddedIngest::begin(turn.connection(), &table)?);
                 for batch in batches {
                     ingest.write(&batch)?;
                 }

@@ -55,7 +55,7 @@ pub static EMBEDDED: Descriptor = Descriptor {
     schemes: &["embedded"],
     sql: true,
     transports: &[],
-    open: |uri| EmbeddedEngine::open_at(Place::of_uri(uri)?),
+    open: |uri| EmbeddedEngine::open_at(&Place::of_uri(uri)?),
 };
 
 /// The settings that differ from DuckDB's defaults.
@@ -90,10 +90,10 @@ impl EmbeddedEngine {
     /// [`Error::Engine`] when the file can't be opened or is no database, [`Error::InvalidArgument`] for a NUL in the path, and for a
     /// path that is none of a file.
     pub fn open(path: &str) -> Result<Arc<dyn Engine>> {
-        Self::open_at(Place::of_path(path)?)
+        Self::open_at(&Place::of_path(path)?)
     }
 
-    fn open_at(place: Place) -> Result<Arc<dyn Engine>> {
+    fn open_at(place: &Place) -> Result<Arc<dyn Engine>> {
         let given = place.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let settings: Vec<(CString, CString)> = SETTINGS
             .into_iter()
@@ -131,6 +131,16 @@ impl EmbeddedEngine {
             changed || (statement.keyword == "PRAGMA" && self.pragma_changes(statement.text))
         };
         self.session.is_some() && statements.iter().any(changes)
+    }
+
+    /// Checks that the effect of the statements is not gone after the call, which it is without a session where they change nothing else.
+    fn check_session(&self, statements: &[sql_text::Statement<'_>]) -> Result<()> {
+        let is_gone =
+            |statement: &sql_text::Statement<'_>| sql::is_session_only(statement, |setting| self.is_global(setting));
+        match (&self.session, statements.first()) {
+            (None, Some(first)) if statements.iter().all(is_gone) => Err(no_session(&first.keyword)),
+            _ => Ok(()),
+        }
     }
 
     fn is_global(&self, setting: &str) -> bool {
@@ -227,7 +237,7 @@ impl Engine for EmbeddedEngine {
             (Call::InSession(turn), Some(session)) => {
                 Ok(Box::new(SessionIngest::begin(session, turn.connection(), own, table)?))
             }
-            _ => Ok(Box::new(EmbeddedIngest::begin(own, table)?)),
+            _ => Ok(Box::new(EmbeddedIngest::begin(&own, table)?)),
         }
     }
 
@@ -252,11 +262,7 @@ impl Engine for EmbeddedEngine {
         if written.iter().any(sql::is_transaction) {
             return Err(no_transaction());
         }
-        if let (None, Some(first)) = (&self.session, written.first())
-            && written.iter().all(|statement| sql::is_session_only(statement, |setting| self.is_global(setting)))
-        {
-            return Err(no_session(&first.keyword));
-        }
+        self.check_session(&written)?;
         let call = self.connections().call(self.begins_session(&written), cancel)?;
         let connection = call.connection();
         let interrupted = connection.clone();
@@ -284,7 +290,9 @@ impl Engine for EmbeddedEngine {
 
     fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Statement>> {
         cancel.check()?;
-        let begins_session = self.session.is_some() && self.begins_session(&sql::statements(sql));
+        let written = sql::statements(sql);
+        self.check_session(&written)?;
+        let begins_session = self.begins_session(&written);
         Ok(Box::new(EmbeddedStatement::prepare(self.connections(), sql, begins_session, cancel)?))
     }
 

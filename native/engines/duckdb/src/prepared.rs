@@ -190,7 +190,7 @@ fn columns(facts: &Facts, statement: &Prepared) -> Option<Vec<Column>> {
     if !statement.reads() && !facts.returns_changed_rows {
         return Some(Vec::new());
     }
-    let (columns, _) = described(statement.columns()).ok()?;
+    let (columns, _) = described(&statement.columns()).ok()?;
     (!columns.is_empty() && !facts.is_planned_anew).then_some(columns)
 }
 

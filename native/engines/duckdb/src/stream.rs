@@ -119,7 +119,7 @@ impl EmbeddedStream {
         if !streaming && !result.returns_rows() {
             return Err(not_a_query());
         }
-        let (columns, mappings) = described(result.columns())?;
+        let (columns, mappings) = described(&result.columns())?;
         Ok(Self {
             running: Some(result),
             transaction,
@@ -272,11 +272,11 @@ impl Drop for EmbeddedStream {
 }
 
 /// The columns of a result, with unique names, and their types and layouts.
-pub(super) fn described(described: Vec<(String, LogicalType)>) -> Result<(Vec<Column>, Vec<Mapping>)> {
+pub(super) fn described(described: &[(String, LogicalType)]) -> Result<(Vec<Column>, Vec<Mapping>)> {
     let names = unique_names(described.iter().map(|(name, _)| name.as_str()));
     let mut columns = Vec::with_capacity(described.len());
     let mut mappings = Vec::with_capacity(described.len());
-    for (name, (_, logical)) in names.into_iter().zip(&described) {
+    for (name, (_, logical)) in names.into_iter().zip(described) {
         let Some(mapping) = mapping(logical) else {
             return Err(Error::Unsupported(format!(
                 "column \"{name}\" has the type {}, which has no counterpart here; CAST it to VARCHAR in the query",

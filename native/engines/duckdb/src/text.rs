@@ -71,10 +71,10 @@ pub(super) fn time_zoned(out: &mut Vec<u8>, bits: u64) {
     let offset = LARGEST_OFFSET - (bits & ((1 << OFFSET_BITS) - 1)) as i64;
     let seconds = offset.unsigned_abs();
     put!(out, "{}{:02}", if offset < 0 { '-' } else { '+' }, seconds / 3600);
-    if seconds % 3600 > 0 {
+    if !seconds.is_multiple_of(3600) {
         put!(out, ":{:02}", seconds / 60 % 60);
     }
-    if seconds % 60 > 0 {
+    if !seconds.is_multiple_of(60) {
         put!(out, ":{:02}", seconds % 60);
     }
 }

@@ -235,6 +235,7 @@ fn an_engine_without_a_session_refuses_what_would_be_gone() {
     ] {
         let error = engine.execute(sql, &CancelToken::default()).unwrap_err();
         assert_eq!(error.code(), "BB_UNSUPPORTED", "{sql}: {error}");
+        assert!(engine.prepare(sql, &CancelToken::default()).is_err(), "{sql}");
     }
     execute(&engine, "SET threads = 2");
     assert_eq!(value(&engine, "current_setting('threads')").as_deref(), Some("2"));
