@@ -213,7 +213,7 @@ fn a_prepared_catalog_query_runs_while_others_replace_its_table() {
         let replacing = threads.spawn(|| {
             (0..300).for_each(|_| {
                 execute(&engine, "CREATE OR REPLACE TABLE t (a INTEGER)");
-            })
+            });
         });
         for _ in 0..2 {
             threads.spawn(|| {
