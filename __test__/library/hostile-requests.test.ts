@@ -55,17 +55,28 @@ describe('HttpClient', () => {
     'HttpClient.stream': [() => [request(), work()], client.stream.bind(client)],
     'HttpClient.close': [none, () => new HttpClient(server.url).close()],
     'HttpResponse.text': [none, async () => (await client.request({ path: '/' })).text()],
+    'HttpResponse.headerValues': [
+      () => ['a'],
+      async (name: never) => (await client.request({ path: '/' })).headerValues(name),
+    ],
+    'HttpResponse.getSetCookie': [none, async () => (await client.request({ path: '/' })).getSetCookie()],
     'HttpResponse.json': [none, async () => (await client.request({ path: '/' })).json()],
     'HttpResponses.response': [() => [0], many((responses, index) => responses.response(index))],
     'HttpResponses.status': [() => [0], many((responses, index) => responses.status(index))],
     'HttpResponses.error': [() => [0], many((responses, index) => responses.error(index))],
     'HttpStream.text': [none, streamed((stream) => stream.text())],
     'HttpStream.close': [none, streamed((stream) => stream.close())],
+    'HttpStream.headerValues': [() => ['a'], named((stream, name) => stream.headerValues(name))],
+    'HttpStream.getSetCookie': [none, streamed((stream) => stream.getSetCookie())],
   });
   const many =
     (use: (responses: Awaited<ReturnType<HttpClient['requestMany']>>, index: never) => unknown) =>
     async (index: never): Promise<unknown> =>
       use(await client.requestMany([{ path: '/' }]), index);
+  const named =
+    (use: (stream: HttpStream, name: never) => unknown) =>
+    async (name: never): Promise<unknown> =>
+      use(await client.stream({ path: '/' }), name);
   const streamed = (use: (stream: HttpStream) => unknown) => async (): Promise<unknown> =>
     use(await client.stream({ path: '/' }));
   hostileTests(
@@ -79,11 +90,15 @@ describe('HttpClient', () => {
       'HttpClient.close',
       'HttpResponse.text',
       'HttpResponse.json',
+      'HttpResponse.headerValues',
+      'HttpResponse.getSetCookie',
       'HttpResponses.response',
       'HttpResponses.status',
       'HttpResponses.error',
       'HttpStream.text',
       'HttpStream.close',
+      'HttpStream.headerValues',
+      'HttpStream.getSetCookie',
     ],
     entries,
   );
@@ -92,7 +107,14 @@ describe('HttpClient', () => {
       missingFrom({ HttpClient, HttpResponses: await client.requestMany([{ path: '/' }]) }, Object.keys(entries())),
     ).toEqual([]);
     expect(
-      missingFrom({ HttpClient: client, HttpStream: await client.stream({ path: '/' }) }, Object.keys(entries())),
+      missingFrom(
+        {
+          HttpClient: client,
+          HttpResponse: await client.request({ path: '/' }),
+          HttpStream: await client.stream({ path: '/' }),
+        },
+        Object.keys(entries()),
+      ),
     ).toEqual([]);
   });
 });

@@ -179,6 +179,12 @@ export function sampleRun(): Run {
       'BB_CHECKSUM_MISMATCH',
       'expected 10 | got 9\nrows',
     ),
-    skipped({ ...aggregation, side: 'rust', lane: 'row', variant: 'RowWriter', engine: 'memory' }, 'memory has no SQL'),
+    {
+      ...skipped(
+        { ...aggregation, side: 'rust', lane: 'row', variant: 'RowWriter', engine: 'memory' },
+        'memory has no SQL',
+      ),
+      serverEnded: false,
+    },
   ]);
 }

@@ -202,8 +202,9 @@ pub trait Engine: Any + Send + Sync {
     /// [`Error::TableNotFound`] for an unknown table, [`Error::SchemaMismatch`] for other columns.
     fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>>;
 
-    /// Runs one query, or one statement that changes rows and returns them (`RETURNING`) where the engine has such; the batches are produced on demand, so a large result need not fit in memory. Columns that share
-    /// a name get a suffix (`_1`, `_2`, ...), so that names are unique.
+    /// Runs one query, or one statement that changes rows and returns them (`RETURNING`) if the engine has such statements. The batches are
+    /// produced on demand, so a large result need not fit in memory. Columns that share a name get a suffix (`_1`, `_2`, ...), so that names
+    /// are unique.
     ///
     /// # Errors
     /// [`Error::Engine`] with the engine's own message, [`Error::Unsupported`], [`Error::Cancelled`].

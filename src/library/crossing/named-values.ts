@@ -18,7 +18,8 @@ export function isPlainObject(value: unknown): value is Readonly<Record<string, 
  */
 export function namedValues(what: string, given: unknown): (readonly [unknown, unknown])[] {
   if (isPlainObject(given)) return Object.entries(given);
-  if (typeof given !== 'object' || given === null || !(Symbol.iterator in given)) {
+  // The numbers of a typed array are no pairs, and one whose memory is detached has no iterator.
+  if (typeof given !== 'object' || given === null || !(Symbol.iterator in given) || ArrayBuffer.isView(given)) {
     throw invalidArgument(
       `${what} must be a plain object, a Map or another iterable of names and values, not ${shown(given)}`,
     );
