@@ -95,8 +95,8 @@ impl Engine {
         blocking(move || boundary_bench_engines::open(&uri)).await.map(Self::of)
     }
 
-    /// The engine that another thread of this process shared, which this object keeps open, with a session of its own. Throws `BB_CLOSED` if it was closed in
-    /// all threads, and `BB_INVALID_ARGUMENT` for what is no handle of this process.
+    /// The engine that another thread of this process shared, which this object keeps open, with a session of its own. Throws `BB_CLOSED`
+    /// if it was closed in all threads, and `BB_INVALID_ARGUMENT` for what is no handle of this process.
     #[napi(factory, catch_unwind)]
     pub fn attach(handle: String) -> napi::Result<Self> {
         let shared = lock(&SHARED);

@@ -156,9 +156,6 @@ function readRequest(request: HttpRequest | undefined, index: number): ReadHttpR
 
 /** The header lines as they are sent. The addon checks the characters; this only checks that no line break is among them. */
 export function headerLines(headers: HttpHeaders): string {
-  if (typeof headers !== 'object' || headers === null) {
-    throw invalidArgument(`headers must be an object, not ${describeValue(headers)}`);
-  }
   let lines = '';
   if (isPlainObject(headers)) {
     for (const name of Object.keys(headers)) lines += headerLine(name, headers[name]);

@@ -168,10 +168,11 @@ export class SqlConnections {
   /** Runs a submission on a connection that runs nothing else in the meantime. */
   perform({ bytes, length }: CellWriter, options?: WorkOptions): Promise<ResultBytes> {
     return new Promise((resolve, reject) => {
-      if (this.#isClosed) throw closed();
       if (options?.signal?.aborted) throw abortedBy(options.signal);
       const call = new Call(resolve, reject);
       if (options !== undefined) call.limit(options, (error) => this.#giveUp(call, error));
+      // Checked behind the reads of the caller's signal, whose getters may close the client.
+      if (this.#isClosed) return call.reject(closed());
       const number = this.#idle.pop();
       if (number !== undefined) {
         if (!this.#send(number, call, bytes, length)) this.free(number);
@@ -223,7 +224,7 @@ export class SqlConnections {
       }
       // The fault is the connection's, which can take no call any more; another one may.
       this.#loop.remove(number);
-      if (error.code === 'BB_CLOSED') this.#waiting.unshift(call.keep(bytes, length));
+      if (error.code === 'BB_CLOSED' && !this.#isClosed) this.#waiting.unshift(call.keep(bytes, length));
       else call.reject(error);
       this.gone(number);
       const other = this.#idle.pop();
