@@ -362,8 +362,8 @@ pub(crate) fn status_of(head: &hyper::http::response::Parts) -> Option<Status> {
         Some(_) => None,
         None => {
             let content_type = head.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-            foreign_answer(head.status.as_u16(), content_type)
-                .map(|(code, text)| Status::new(Code::from_i32(code), text))
+            // Whatever its status, such a server is none of Flight: it is not one that lacks a method.
+            foreign_answer(head.status.as_u16(), content_type).map(|(_, text)| Status::unavailable(text))
         }
     }
 }
