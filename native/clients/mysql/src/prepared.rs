@@ -248,7 +248,7 @@ impl PreparedStatement {
         let returns_rows =
             returns_changed_rows(statement) || (Mysql::is_query(statement) && !prepared.fields.is_empty());
         let parameters = vec![None; numbered.count];
-        Ok(Self { session, prepared, parameters, numbered, returns_rows })
+        Ok(Self { session, prepared, numbered, parameters, returns_rows })
     }
 
     /// Sends the statement with these parameters, and reads the beginning of its first result. A statement that the server has forgotten
