@@ -212,3 +212,20 @@ fn an_open_stream_does_not_hold_up_the_next_caller_of_its_statement() {
         .unwrap();
     assert_eq!(outer, (200_000, 10));
 }
+
+#[test]
+fn statements_over_sequences_survive_their_end() {
+    let engine = EmbeddedEngine::open("").unwrap().session().unwrap();
+    let cancel = CancelToken::default();
+    for (make, sql, end) in [
+        ("CREATE SEQUENCE s", "SELECT nextval('s')", "DROP SEQUENCE s"),
+        ("CREATE SEQUENCE s; SELECT nextval('s')", "SELECT currval('s')", "DROP SEQUENCE s"),
+        ("ATTACH ':memory:' AS other; CREATE SEQUENCE other.s", "SELECT nextval('other.s')", "DETACH other"),
+    ] {
+        engine.execute(make, &cancel).unwrap();
+        let mut statement = engine.prepare(sql, &cancel).unwrap();
+        engine.execute(end, &cancel).unwrap();
+        let error = statement.query(&[], &QueryOptions::default()).err().unwrap();
+        assert_eq!(error.code(), "BB_ENGINE", "{sql}");
+    }
+}
