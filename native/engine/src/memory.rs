@@ -302,6 +302,19 @@ impl Iterator for Words<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::SqlType;
+
+    #[test]
+    fn repeated_names_of_a_scan_get_a_suffix() {
+        let engine = MemoryEngine::new();
+        let columns = ["i", "s"].map(|name| Column { name: name.to_owned(), sql_type: SqlType::Int, nullable: true });
+        let table = TableDefinition { name: "t".to_owned(), columns: columns.to_vec() };
+        engine.create_table(&table, CreateMode::Create).unwrap();
+        let stream = engine.query("SELECT i, s, i FROM t", &QueryOptions::default()).unwrap();
+        let names: Vec<_> = stream.columns().iter().map(|column| column.name.clone()).collect();
+        assert_eq!(names, ["i", "s", "i_1"]);
+        assert_eq!(stream.schema().field(2).name(), "i_1");
+    }
 
     #[test]
     fn scans_are_parsed_and_all_else_is_refused_with_a_hint() {

@@ -30,7 +30,7 @@ use std::sync::{Arc, Weak};
 use libduckdb_sys as duckdb;
 
 use self::catalog::TablePath;
-use self::ffi::{Database, c_string};
+use self::ffi::{Connection, Database, c_string};
 use self::hidden::{Hidden, note};
 use self::ingest::{EmbeddedIngest, SessionIngest};
 use self::place::Place;
@@ -134,6 +134,19 @@ impl EmbeddedEngine {
             changed || (statement.keyword == "PRAGMA" && self.pragma_changes(statement.text))
         };
         self.session.is_some() && statements.iter().any(changes)
+    }
+
+    /// Checks that no statement keeps a plan in SQL which could not be run safely once its tables are dropped.
+    fn check_kept_plans(&self, statements: &[sql_text::Statement<'_>], connection: &Connection) -> Result<()> {
+        let keeps = |statement| sql::keeps_catalog_entries(statement, || self.hidden.exists(connection));
+        if !statements.iter().any(keeps) {
+            return Ok(());
+        }
+        Err(Error::Unsupported(
+            "PREPARE and EXECUTE of a statement that looks into the catalog, by itself or by a view or macro; use the connection's \
+             method prepare, which plans it again for each run"
+                .to_owned(),
+        ))
     }
 
     /// Notes that plans of the session may depend on what a call has changed.
@@ -265,8 +278,10 @@ impl Engine for EmbeddedEngine {
     /// Takes one statement that returns rows: `SELECT`, `EXPLAIN`, `PRAGMA`, `CALL`, or one that changes rows and returns them. The
     /// snapshot of a query lives as long as the stream.
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
-        let begins_session = self.session.is_some() && self.begins_session(&sql::statements(sql));
+        let written = sql::statements(sql);
+        let begins_session = self.begins_session(&written);
         let call = self.connections().call(begins_session, &options.cancel)?;
+        self.check_kept_plans(&written, call.connection())?;
         self.note_change(begins_session);
         let stream = EmbeddedStream::start(
             call.connection().clone(),
@@ -287,6 +302,7 @@ impl Engine for EmbeddedEngine {
         self.check_session(&written)?;
         let begins_session = self.begins_session(&written);
         let call = self.connections().call(begins_session, cancel)?;
+        self.check_kept_plans(&written, call.connection())?;
         // A failure need not undo what a command has set.
         self.note_change(begins_session || written.iter().any(sql::may_change_plans));
         let connection = call.connection();
@@ -318,7 +334,8 @@ impl Engine for EmbeddedEngine {
         let written = sql::statements(sql);
         self.check_session(&written)?;
         let begins_session = self.begins_session(&written);
-        Ok(Box::new(EmbeddedStatement::prepare(self.connections(), sql, begins_session, cancel)?))
+        let check = |connection: &Connection| self.check_kept_plans(&written, connection);
+        Ok(Box::new(EmbeddedStatement::prepare(self.connections(), sql, begins_session, check, cancel)?))
     }
 
     /// A database that had a fatal error refuses every statement from then on.

@@ -100,15 +100,17 @@ pub(super) struct EmbeddedStatement {
 }
 
 impl EmbeddedStatement {
-    /// Prepares the only statement of `sql`.
+    /// Prepares the only statement of `sql`, which `check` may refuse for the connection.
     pub(super) fn prepare(
         connections: Connections,
         sql: &str,
         begins_session: bool,
+        check: impl FnOnce(&Connection) -> Result<()>,
         cancel: &CancelToken,
     ) -> Result<Self> {
         let call = connections.call(begins_session, cancel)?;
         let connection = call.connection().clone();
+        check(&connection)?;
         let only = OnlyStatement::parse(&connection, sql, "a prepared statement")?;
         // Nothing is to be left of what is done to plan the statement.
         let is_planned_anew = only.facts.is_planned_anew || connections.hidden.exists(&connection);

@@ -77,7 +77,7 @@ pub(super) fn may_change_plans(statement: &Statement<'_>) -> bool {
 }
 
 /// Whether a plan of the statement may hold pointers into the catalog that DuckDB does not check before it runs the plan: those of
-/// functions that describe a table. It may say so of more statements than do. A view or a macro hides them from this function.
+/// functions that describe a table, or use a sequence or a database. It may say so of more statements than do. A view or a macro hides them from this function.
 pub(super) fn holds_catalog_entries(statement: &Statement<'_>) -> bool {
     matches!(statement.keyword.as_str(), "DESCRIBE" | "DESC" | "SHOW" | "SUMMARIZE")
         || (statement.keyword == "PRAGMA" && contains_ignore_case(statement.text, "_info"))
@@ -86,10 +86,23 @@ pub(super) fn holds_catalog_entries(statement: &Statement<'_>) -> bool {
             .any(|name| contains_ignore_case(statement.text, name))
 }
 
+/// Whether the statement keeps a plan that [`holds_catalog_entries`], or runs one, where views and macros hide what does if `are_hidden`.
+pub(super) fn keeps_catalog_entries(statement: &Statement<'_>, are_hidden: impl FnOnce() -> bool) -> bool {
+    match statement.keyword.as_str() {
+        "PREPARE" => holds_catalog_entries(statement) || are_hidden(),
+        "EXECUTE" => are_hidden(),
+        _ => false,
+    }
+}
+
 /// Whether the statement may make a view or a macro that hides such a function, and whether that may be a temporary one.
 pub(super) fn hides_catalog_entries(statement: &Statement<'_>) -> Option<bool> {
     match statement.keyword.as_str() {
-        "CREATE" | "ALTER" if holds_catalog_entries(statement) => {
+        // The default of a column is no view.
+        "CREATE" | "ALTER"
+            if ["VIEW", "MACRO", "FUNCTION"].iter().any(|word| has_word(statement.text, word))
+                && holds_catalog_entries(statement) =>
+        {
             Some(has_word(statement.text, "TEMP") || has_word(statement.text, "TEMPORARY"))
         }
         "ATTACH" | "IMPORT" => Some(false),

@@ -229,3 +229,24 @@ fn statements_over_sequences_survive_their_end() {
         assert_eq!(error.code(), "BB_ENGINE", "{sql}");
     }
 }
+
+#[test]
+fn sql_prepares_no_plan_that_points_into_the_catalog() {
+    let engine = EmbeddedEngine::open("").unwrap().session().unwrap();
+    let cancel = CancelToken::default();
+    let refused = |sql: &str| {
+        let error = engine.execute(sql, &cancel).unwrap_err();
+        assert_eq!(error.code(), "BB_UNSUPPORTED", "{sql}: {error}");
+        let error = engine.query(sql, &QueryOptions::default()).err().unwrap();
+        assert_eq!(error.code(), "BB_UNSUPPORTED", "{sql}: {error}");
+    };
+    engine.execute("CREATE TABLE t (x INTEGER); CREATE SEQUENCE s; PREPARE safe AS SELECT 1 AS x", &cancel).unwrap();
+    refused("PREPARE p AS SELECT * FROM pragma_table_info('t')");
+    refused("PREPARE p AS SELECT currval('s')");
+    assert!(engine.query("EXECUTE safe", &QueryOptions::default()).is_ok());
+    engine.execute("CREATE VIEW v AS SELECT * FROM pragma_table_info('t')", &cancel).unwrap();
+    refused("PREPARE p AS SELECT * FROM v");
+    refused("EXECUTE safe");
+    assert!(engine.prepare("EXECUTE safe", &cancel).is_err());
+    engine.execute("DROP VIEW v", &cancel).unwrap();
+}
