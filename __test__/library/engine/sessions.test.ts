@@ -46,6 +46,22 @@ test('a connection keeps what its calls set, also while several run', async () =
   expect(await connection.dropTable('here')).toBe(true);
 });
 
+test('calls that run at once take effect in their order', async () => {
+  for (let round = 0; round < 10; round++) {
+    const calls = Array.from({ length: 10 }, (_, i) => connection.execute(`SET VARIABLE v = ${i}`));
+    const seen = valueOf(connection, "getvariable('v')");
+    const later = connection.execute('SET VARIABLE v = 10');
+    const bound = connection.executeQuery("SELECT getvariable('v') + $1::INTEGER AS x", { parameters: [0] });
+    const last = connection.execute('SET VARIABLE v = 11');
+    await Promise.all([...calls, later, last]);
+    expect([await seen, await bound]).toEqual([9, [{ x: 10 }]]);
+    expect(await valueOf(connection, "getvariable('v')")).toBe(11);
+  }
+  const many = Array.from({ length: 1000 }, (_, i) => connection.execute(`SET VARIABLE v = ${i}`));
+  await Promise.all(many);
+  expect(await valueOf(connection, "getvariable('v')")).toBe(999);
+});
+
 test('a session is that of its connection alone', async () => {
   await connection.execute("SET VARIABLE v = 'mine'; CREATE TEMP TABLE t (a INTEGER)");
   await using other = attach(connection.share());

@@ -72,17 +72,19 @@ impl Engine {
         self.opened().map(|opened| opened.session)
     }
 
+    /// The engine for one call, which takes its place among the calls of the session now.
+    fn in_turn(&self) -> napi::Result<Arc<dyn CoreEngine>> {
+        self.get().map(|engine| engine.in_turn().unwrap_or(engine))
+    }
+
     /// Runs blocking work on the engine, off the event loop.
     fn run<T: ToNapiValue + Send + 'static>(
         &self,
         env: Env,
         work: impl FnOnce(&Arc<dyn CoreEngine>) -> Result<T> + Send + 'static,
     ) -> napi::Result<AsyncBlock<T>> {
-        let engine = self.get();
-        promise(env, async move {
-            let engine = engine?;
-            blocking(move || work(&engine)).await
-        })
+        let done = self.in_turn().map(|engine| blocking(move || work(&engine)));
+        promise(env, async move { done?.await })
     }
 }
 
@@ -190,23 +192,26 @@ impl Engine {
         cancel: Option<&Cancel>,
         parameters: Option<Parameters>,
     ) -> napi::Result<AsyncBlock<f64>> {
-        let (engine, token) = (self.get(), Cancel::token_of(cancel));
-        self.in_flight.promise(env, token.clone(), async move {
-            let command = bind(engine?, sql, parameters);
-            blocking(move || command.execute(&token)).await.map(|rows| rows as f64)
-        })
+        let token = Cancel::token_of(cancel);
+        let theirs = token.clone();
+        let done = self.in_turn().map(|engine| {
+            let command = bind(engine, sql, parameters);
+            blocking(move || command.execute(&theirs))
+        });
+        self.in_flight.promise(env, token, async move { done?.await.map(|rows| rows as f64) })
     }
 
     /// Prepares one statement, whose parameters are `$1`, `$2`, ...
     #[napi(catch_unwind)]
     pub fn prepare(&self, env: Env, sql: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<Statement>> {
-        let (engine, token) = (self.get(), Cancel::token_of(cancel));
+        let token = Cancel::token_of(cancel);
+        let theirs = token.clone();
+        let prepared = self.get().map(|engine| {
+            let first = engine.in_turn();
+            blocking(move || PreparedStatement::prepare_first(engine, first, &sql, &theirs))
+        });
         let in_flight = Arc::clone(&self.in_flight);
-        self.in_flight.promise(env, token.clone(), async move {
-            let engine = engine?;
-            let statement = blocking(move || PreparedStatement::prepare(engine, &sql, &token)).await?;
-            Ok(Statement::of(statement, in_flight))
-        })
+        self.in_flight.promise(env, token, async move { Ok(Statement::of(prepared?.await?, in_flight)) })
     }
 
     /// Rejects if the engine can never answer again, for example because its server has ended.
@@ -240,7 +245,7 @@ impl Engine {
         cancel: Option<&Cancel>,
         parameters: Option<Parameters>,
     ) -> napi::Result<AsyncBlock<FrameReader>> {
-        let (engine, options) = (self.get(), query_options(batch_rows, cancel)?);
+        let (engine, options) = (self.in_turn(), query_options(batch_rows, cancel)?);
         self.in_flight.promise(env, options.cancel.clone(), async move {
             FrameReader::start(bind(engine?, sql, parameters), options).await
         })
@@ -258,10 +263,10 @@ impl Engine {
         batch_rows: Option<f64>,
         cancel: Option<&Cancel>,
     ) -> napi::Result<AsyncBlock<FrameReader>> {
-        let (engine, options) = (self.get(), query_options(batch_rows, cancel)?);
-        self.in_flight.promise(env, options.cancel.clone(), async move {
-            FrameReader::start_on_demand(engine?, sql, options).await
-        })
+        let options = query_options(batch_rows, cancel)?;
+        let token = options.cancel.clone();
+        let started = self.in_turn().map(|engine| FrameReader::start_on_demand(engine, sql, options));
+        self.in_flight.promise(env, token, async move { started?.await })
     }
 
     /// Runs a query in the naive lane; else like `query`.
@@ -273,7 +278,7 @@ impl Engine {
         batch_rows: Option<f64>,
         cancel: Option<&Cancel>,
     ) -> napi::Result<AsyncBlock<NaiveReader>> {
-        let (engine, options) = (self.get(), query_options(batch_rows, cancel)?);
+        let (engine, options) = (self.in_turn(), query_options(batch_rows, cancel)?);
         self.in_flight.promise(
             env,
             options.cancel.clone(),
@@ -295,11 +300,13 @@ impl Engine {
         cancel: Option<&Cancel>,
         parameters: Option<Parameters>,
     ) -> napi::Result<AsyncBlock<Handover<GrowingBytes>>> {
-        let (engine, options) = (self.get(), query_options(batch_rows, cancel)?);
-        self.in_flight.promise(env, options.cancel.clone(), async move {
-            let query = bind(engine?, sql, parameters);
-            blocking(move || query.query(&options, ipc::write_stream)).await.map(Handover)
-        })
+        let options = query_options(batch_rows, cancel)?;
+        let token = options.cancel.clone();
+        let result = self.in_turn().map(|engine| {
+            let query = bind(engine, sql, parameters);
+            blocking(move || query.query(&options, ipc::write_stream))
+        });
+        self.in_flight.promise(env, token, async move { result?.await.map(Handover) })
     }
 
     /// Releases the engine; resolves when that is done, and does nothing the second time. Inserts and queries under way keep the

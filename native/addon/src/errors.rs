@@ -20,11 +20,17 @@ pub fn invalid(message: impl Into<String>) -> napi::Error {
     js(Error::InvalidArgument(message.into()))
 }
 
-/// Runs blocking work off the event loop; a panic becomes an error.
-pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> napi::Result<T> {
-    match spawn_blocking(move || catch_panic(work)).await {
-        Ok(result) => result.map_err(js),
-        Err(error) => Err(js(Error::Internal(error.to_string()))),
+/// Runs blocking work off the event loop; a panic becomes an error. The work is queued at once, so that works begin in the order of the
+/// calls of this function.
+pub fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> impl Future<Output = napi::Result<T>> + Send + 'static {
+    let work = spawn_blocking(move || catch_panic(work));
+    async move {
+        match work.await {
+            Ok(result) => result.map_err(js),
+            Err(error) => Err(js(Error::Internal(error.to_string()))),
+        }
     }
 }
 

@@ -72,10 +72,17 @@ impl FrameReader {
     }
 
     /// Starts a query of which the thread that asks for a frame makes it.
-    pub async fn start_on_demand(engine: Arc<dyn Engine>, sql: String, options: QueryOptions) -> napi::Result<Self> {
-        let (stream, options) = blocking(move || Ok((engine.query(&sql, &options)?, options))).await?;
-        let reader = QueryReader::on_demand(stream, options, |batch| frame::encode(&batch));
-        Ok(Self { reader: Arc::new(reader) })
+    pub fn start_on_demand(
+        engine: Arc<dyn Engine>,
+        sql: String,
+        options: QueryOptions,
+    ) -> impl Future<Output = napi::Result<Self>> + Send + 'static {
+        let started = blocking(move || Ok((engine.query(&sql, &options)?, options)));
+        async move {
+            let (stream, options) = started.await?;
+            let reader = QueryReader::on_demand(stream, options, |batch| frame::encode(&batch));
+            Ok(Self { reader: Arc::new(reader) })
+        }
     }
 }
 

@@ -168,6 +168,13 @@ pub trait Engine: Any + Send + Sync {
         None
     }
 
+    /// The same engine for one call, whose place in the order of the session's calls is taken now, wherever it will run. The call is one of
+    /// [`Engine::query`], [`Engine::execute`], or [`Engine::prepare`] with the first run of the statement. Later calls wait until it has
+    /// begun or is dropped. `None` where calls have no order.
+    fn in_turn(&self) -> Option<Arc<dyn Engine>> {
+        None
+    }
+
     /// Ends the session of an engine that [`Engine::session`] made, so that the next call begins a new one. Work under way goes on.
     fn end_session(&self) {}
 

@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::sql_text::{is_word, quoted_name};
-use crate::table::{Column, TableDefinition, arrow_schema_of};
+use crate::table::{Column, TableDefinition, arrow_schema_of, unique_names};
 use crate::{BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, check_batch};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
@@ -134,7 +134,10 @@ impl Engine for MemoryEngine {
                 names.iter().map(position_of).collect::<Result<Vec<_>>>()?
             }
         };
-        let columns: Vec<Column> = projection.iter().map(|index| table.definition.columns[*index].clone()).collect();
+        let selected = projection.iter().map(|index| &table.definition.columns[*index]);
+        let names = unique_names(selected.clone().map(|column| column.name.as_str()));
+        let columns: Vec<Column> =
+            selected.zip(names).map(|(column, name)| Column { name, ..column.clone() }).collect();
         let batches = table.batches.read().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
         let batch_rows = options.rows_per_batch(&columns);
         Ok(Box::new(MemoryScan {
@@ -299,6 +302,19 @@ impl Iterator for Words<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::SqlType;
+
+    #[test]
+    fn repeated_names_of_a_scan_get_a_suffix() {
+        let engine = MemoryEngine::new();
+        let columns = ["i", "s"].map(|name| Column { name: name.to_owned(), sql_type: SqlType::Int, nullable: true });
+        let table = TableDefinition { name: "t".to_owned(), columns: columns.to_vec() };
+        engine.create_table(&table, CreateMode::Create).unwrap();
+        let stream = engine.query("SELECT i, s, i FROM t", &QueryOptions::default()).unwrap();
+        let names: Vec<_> = stream.columns().iter().map(|column| column.name.clone()).collect();
+        assert_eq!(names, ["i", "s", "i_1"]);
+        assert_eq!(stream.schema().field(2).name(), "i_1");
+    }
 
     #[test]
     fn scans_are_parsed_and_all_else_is_refused_with_a_hint() {

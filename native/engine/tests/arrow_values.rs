@@ -145,7 +145,14 @@ fn dates_and_times_keep_their_instant() {
     ] {
         let error = convert(&array, &column(sql_type), 0).unwrap_err();
         assert_eq!(error.code(), "BB_INVALID_VALUE", "{array:?}: {error}");
+        assert!(!error.to_string().contains("ERROR"), "{error}");
     }
+    refused(
+        Date32Array::from(vec![i32::MAX]),
+        SqlType::Timestamp,
+        "[BB_INVALID_VALUE] row 10, column \"c\": 2147483647 of Arrow's type Date32 is no value of TIMESTAMP; make the column \
+         DATE, or change the value",
+    );
     refused(
         TimestampNanosecondArray::from(vec![1]),
         SqlType::Timestamp,

@@ -121,7 +121,10 @@ pub fn schema_of(schema: arrow_ipc::Schema<'_>) -> Result<Schema> {
 /// Runs a decoder. It checks its input, but a panic on hostile bytes must not get further than this.
 fn readable<T>(decode: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_panic(decode).map_err(|error| match error {
-        Error::Internal(message) => Error::InvalidIpc(message),
+        // The place in a decoder's source says nothing of the input.
+        Error::Internal(message) => {
+            Error::InvalidIpc(message.rsplit_once(" (at ").map_or(message.as_str(), |(problem, _)| problem).to_owned())
+        }
         other => other,
     })
 }
@@ -167,4 +170,15 @@ fn decompressed_size(batch: arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result
         total = total.saturating_add(size.map_err(|_| invalid(&"a compressed buffer has a negative length"))?);
     }
     Ok(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_failure_of_a_decoder_does_not_tell_its_place() {
+        let error = readable::<()>(|| panic!("Unexpected bitWidth of 128")).unwrap_err();
+        assert!(error.to_string().ends_with("Unexpected bitWidth of 128"), "{error}");
+    }
 }

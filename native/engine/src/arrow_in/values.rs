@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, new_null_array};
-use arrow_cast::display::array_value_to_string;
+use arrow_cast::cast;
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, Field, TimeUnit};
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
@@ -99,6 +100,14 @@ fn converted(array: &ArrayRef, wanted: &DataType) -> std::result::Result<ArrayRe
     }
 }
 
+/// The text of a value; of a date or a time that has none, the number in the array.
+fn text_of(array: &ArrayRef, row: usize) -> String {
+    let options = FormatOptions::new().with_display_error(false);
+    let text = |array: &ArrayRef, row| ArrayFormatter::try_new(array, &options)?.value(row).try_to_string();
+    let number = |_| text(&cast(&array.slice(row, 1), &DataType::Int64)?, 0);
+    text(array, row).or_else(number).unwrap_or_else(|_| "the value".to_owned())
+}
+
 impl Misfit {
     /// The error for an array that was to be converted to the type of a column.
     fn report(&self, array: &ArrayRef, column: &Field, first_row: u64) -> Error {
@@ -123,7 +132,7 @@ impl Misfit {
                 problem: format!("has more digits than {name}"),
             },
             Self::Value(row) => {
-                let value = array_value_to_string(array, *row).unwrap_or_else(|_| "the value".to_owned());
+                let value = text_of(array, *row);
                 let remedy = match other {
                     Some(other) => format!("make the column {other}, or change the value"),
                     None => format!("round it to {wanted}, or change the value"),

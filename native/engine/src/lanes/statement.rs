@@ -30,7 +30,21 @@ impl PreparedStatement {
     /// # Errors
     /// The errors of [`Engine::prepare`].
     pub fn prepare(engine: Arc<dyn Engine>, sql: &str, cancel: &CancelToken) -> Result<Self> {
-        let first = engine.prepare(sql, cancel)?;
+        Self::prepare_first(engine, None, sql, cancel)
+    }
+
+    /// Prepares a statement, the first time by `first`, which is what [`Engine::in_turn`] of the engine returned.
+    ///
+    /// # Errors
+    /// The errors of [`Engine::prepare`].
+    pub fn prepare_first(
+        engine: Arc<dyn Engine>,
+        first: Option<Arc<dyn Engine>>,
+        sql: &str,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        let in_turn = first.unwrap_or_else(|| Arc::clone(&engine));
+        let first = in_turn.prepare(sql, cancel)?;
         Ok(Self {
             parameters: first.parameters().to_vec(),
             columns: first.columns().map(<[Column]>::to_vec),

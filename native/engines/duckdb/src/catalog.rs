@@ -72,8 +72,9 @@ impl TablePath {
 
     /// The place with its schema and database, as other sessions find it, and whether the table is a temporary one, which they don't.
     pub(super) fn resolved(self, connection: &Connection) -> Result<(Self, bool)> {
-        if self.within.is_some() {
-            return Ok((self, false));
+        if let Some((database, _)) = &self.within {
+            let is_temporary = database == "temp";
+            return Ok((self, is_temporary));
         }
         let sql = |column: &str| {
             format!(
@@ -161,7 +162,11 @@ pub(super) fn is_global_setting(connection: &Connection, name: &str) -> Result<b
 
 /// Whether a view or a macro of the databases has a function in its text that describes a table.
 pub(super) fn hides_catalog_functions(connection: &Connection) -> Result<bool> {
-    let hides = |text: &str| format!(r"regexp_matches({text}, 'pragma_|\b(describe|summarize|show)\b', 'i')");
+    let hides = |text: &str| {
+        format!(
+            r"regexp_matches({text}, 'pragma_|\b(describe|summarize|show|currval|nextval|force_checkpoint|checkpoint)\b', 'i')"
+        )
+    };
     let sql = format!(
         "(SELECT view_name FROM duckdb_views() WHERE NOT internal AND {} LIMIT 1) UNION ALL \
          (SELECT function_name FROM duckdb_functions() WHERE NOT internal AND {} LIMIT 1)",

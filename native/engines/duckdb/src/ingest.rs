@@ -18,6 +18,7 @@ use boundary_bench_engine::table::{Column, TableDefinition};
 use boundary_bench_engine::{BatchStream, Ingest, QueryOptions, Value, check_batch};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
+use serde::de::IgnoredAny;
 
 /// The bytes of texts at which the appender is flushed: it buffers some 200,000 rows, which takes too much memory if
 /// their texts are long.
@@ -80,6 +81,7 @@ impl EmbeddedIngest {
     }
 
     fn append(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.check_json(batch)?;
         let appender = self.appender.as_mut().ok_or(Error::Closed("the insert"))?;
         let mut start = 0;
         while start < batch.num_rows() {
@@ -109,28 +111,55 @@ impl EmbeddedIngest {
         Ok(())
     }
 
-    /// The error for the first text of these rows that DuckDB can't convert to the type of its column, if there is one.
-    fn unconvertible(&self, batch: &RecordBatch, rows: Range<usize>) -> Option<Error> {
-        let first_of = |index: usize| {
-            let sql = format!("SELECT TRY_CAST($1 AS {}) IS NOT NULL", self.type_names[index]);
-            let statement =
-                Statements::parse(&self.connection, &c_string(&sql, "the type").ok()?).ok()?.prepare(0).ok()?;
+    /// Checks the texts for columns of the type `JSON`, which DuckDB stores as they are.
+    fn check_json(&self, batch: &RecordBatch) -> Result<()> {
+        for index in (0..self.columns.len()).filter(|index| self.type_names[*index] == "JSON") {
             let texts = batch.column(index).as_string::<i32>();
-            let converts = |row: usize| {
-                statement.bind(1, &Value::Text(texts.value(row).to_owned()))?;
-                let options = QueryOptions::default();
-                let mut stream =
-                    EmbeddedStream::run_reading(self.connection.clone(), &statement, true, None, &options)?;
-                let found = stream.next_batch()?.is_some_and(|batch| batch.column(0).as_boolean().value(0));
-                // The result is read to its end, since dropping an unfinished one would interrupt the transaction.
-                stream.next_batch()?;
-                Ok::<_, Error>(found)
-            };
-            rows.clone().find(|row| texts.is_valid(*row) && matches!(converts(*row), Ok(false)))
+            // DuckDB takes more than the standard does, and no halves of surrogate pairs.
+            let doubtful = (0..texts.len()).filter(|row| {
+                let text = texts.value(*row);
+                texts.is_valid(*row)
+                    && (serde_json::from_str::<IgnoredAny>(text).is_err()
+                        || text.contains("\\ud")
+                        || text.contains("\\uD"))
+            });
+            if let Some(row) = self.first_unconvertible(batch, index, doubtful) {
+                return Err(self.no_value(batch, row, index));
+            }
+        }
+        Ok(())
+    }
+
+    /// The first of these rows whose text DuckDB can't convert to the type of its column.
+    fn first_unconvertible(
+        &self,
+        batch: &RecordBatch,
+        index: usize,
+        mut rows: impl Iterator<Item = usize>,
+    ) -> Option<usize> {
+        let mut row = rows.next()?;
+        let sql = format!("SELECT TRY_CAST($1 AS {}) IS NOT NULL", self.type_names[index]);
+        let statement = Statements::parse(&self.connection, &c_string(&sql, "the type").ok()?).ok()?.prepare(0).ok()?;
+        let texts = batch.column(index).as_string::<i32>();
+        let converts = |row: usize| {
+            statement.bind(1, &Value::Text(texts.value(row).to_owned()))?;
+            let options = QueryOptions::default();
+            let mut stream = EmbeddedStream::run_reading(self.connection.clone(), &statement, true, None, &options)?;
+            let found = stream.next_batch()?.is_some_and(|batch| batch.column(0).as_boolean().value(0));
+            // The result is read to its end, since dropping an unfinished one would interrupt the transaction.
+            stream.next_batch()?;
+            Ok::<_, Error>(found)
         };
-        let converted = (0..self.columns.len()).filter(|index| self.mappings[*index].is_text_form());
-        let (row, index) = converted.filter_map(|index| Some((first_of(index)?, index))).min()?;
-        Some(Error::InvalidValue {
+        loop {
+            if matches!(converts(row), Ok(false)) {
+                return Some(row);
+            }
+            row = rows.next()?;
+        }
+    }
+
+    fn no_value(&self, batch: &RecordBatch, row: usize, index: usize) -> Error {
+        Error::InvalidValue {
             row: self.rows + row as u64,
             column: self.columns[index].name.clone(),
             problem: format!(
@@ -138,7 +167,18 @@ impl EmbeddedIngest {
                 batch.column(index).as_string::<i32>().value(row),
                 self.type_names[index]
             ),
-        })
+        }
+    }
+
+    /// The error for the first text of these rows that DuckDB can't convert to the type of its column, if there is one.
+    fn unconvertible(&self, batch: &RecordBatch, rows: Range<usize>) -> Option<Error> {
+        let first_of = |index: usize| {
+            let texts = batch.column(index);
+            self.first_unconvertible(batch, index, rows.clone().filter(|row| texts.is_valid(*row)))
+        };
+        let converted = (0..self.columns.len()).filter(|index| self.mappings[*index].is_text_form());
+        let (row, index) = converted.filter_map(|index| Some((first_of(index)?, index))).min()?;
+        Some(self.no_value(batch, row, index))
     }
 
     /// Discards all rows. The appender is destroyed first: after the end of the transaction that would write its

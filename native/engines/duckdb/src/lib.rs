@@ -25,16 +25,16 @@ mod vector_writer;
 
 use std::ffi::CString;
 use std::fmt::Display;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use libduckdb_sys as duckdb;
 
 use self::catalog::TablePath;
-use self::ffi::{Database, c_string};
+use self::ffi::{Connection, Database, c_string};
 use self::hidden::{Hidden, note};
 use self::ingest::{EmbeddedIngest, SessionIngest};
 use self::place::Place;
-use self::prepared::{Call, Connections, EmbeddedStatement};
+use self::prepared::{Call, CallPlace, Connections, EmbeddedStatement};
 use self::session::Session;
 use self::statement::{Prepared, Statements};
 use self::stream::EmbeddedStream;
@@ -79,6 +79,8 @@ pub struct EmbeddedEngine {
     database: Arc<Database>,
     session: Option<Arc<Session>>,
     hidden: Arc<Hidden>,
+    /// The place of the only call of an engine that [`Engine::in_turn`] made.
+    place: Option<Arc<CallPlace>>,
 }
 
 impl EmbeddedEngine {
@@ -102,7 +104,7 @@ impl EmbeddedEngine {
             .collect::<Result<_>>()?;
         let database = Arc::new(Database::open(&c_string(&place.path, "the path")?, &settings)?);
         let hidden = Arc::new(if place.path.is_empty() { Hidden::none() } else { Hidden::default() });
-        Ok(Arc::new(Self { database, session: None, hidden }))
+        Ok(Arc::new(Self { database, session: None, hidden, place: None }))
     }
 
     /// The handle of the database, for another binding of the same library. It is valid while this engine lives.
@@ -116,6 +118,7 @@ impl EmbeddedEngine {
             database: Arc::clone(&self.database),
             session: self.session.clone(),
             hidden: Arc::clone(&self.hidden),
+            place: self.place.as_ref().map_or_else(Weak::new, Arc::downgrade),
         }
     }
 
@@ -127,10 +130,30 @@ impl EmbeddedEngine {
     /// Whether one of the statements may change the state of a session, which an engine without a session does not ask.
     fn begins_session(&self, statements: &[sql_text::Statement<'_>]) -> bool {
         let changes = |statement: &sql_text::Statement<'_>| {
-            let changed = sql::may_change_session(statement, |setting| self.is_global(setting));
+            let changed = sql::may_change_session(statement, &|setting: &str| self.is_global(setting));
             changed || (statement.keyword == "PRAGMA" && self.pragma_changes(statement.text))
         };
         self.session.is_some() && statements.iter().any(changes)
+    }
+
+    /// Checks that no statement keeps a plan in SQL which could not be run safely once its tables are dropped.
+    fn check_kept_plans(&self, statements: &[sql_text::Statement<'_>], connection: &Connection) -> Result<()> {
+        let keeps = |statement| sql::keeps_catalog_entries(statement, || self.hidden.exists(connection));
+        if !statements.iter().any(keeps) {
+            return Ok(());
+        }
+        Err(Error::Unsupported(
+            "PREPARE and EXECUTE of a statement that looks into the catalog, by itself or by a view or macro; use the connection's \
+             method prepare, which plans it again for each run"
+                .to_owned(),
+        ))
+    }
+
+    /// Notes that plans of the session may depend on what a call has changed.
+    fn note_change(&self, has_changed: bool) {
+        if let Some(session) = self.session.as_ref().filter(|_| has_changed) {
+            session.note_change();
+        }
     }
 
     /// Checks that the effect of the statements is not gone after the call, which it is without a session where they change nothing else.
@@ -180,6 +203,17 @@ impl Engine for EmbeddedEngine {
             database: Arc::clone(&self.database),
             session: Some(session),
             hidden: Arc::clone(&self.hidden),
+            place: None,
+        }))
+    }
+
+    fn in_turn(&self) -> Option<Arc<dyn Engine>> {
+        let ticket = self.session.as_ref()?.ticket();
+        Some(Arc::new(Self {
+            database: Arc::clone(&self.database),
+            session: self.session.clone(),
+            hidden: Arc::clone(&self.hidden),
+            place: Some(Arc::new(CallPlace::new(Some(ticket)))),
         }))
     }
 
@@ -244,8 +278,11 @@ impl Engine for EmbeddedEngine {
     /// Takes one statement that returns rows: `SELECT`, `EXPLAIN`, `PRAGMA`, `CALL`, or one that changes rows and returns them. The
     /// snapshot of a query lives as long as the stream.
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
-        let begins_session = self.session.is_some() && self.begins_session(&sql::statements(sql));
+        let written = sql::statements(sql);
+        let begins_session = self.begins_session(&written);
         let call = self.connections().call(begins_session, &options.cancel)?;
+        self.check_kept_plans(&written, call.connection())?;
+        self.note_change(begins_session);
         let stream = EmbeddedStream::start(
             call.connection().clone(),
             sql,
@@ -263,7 +300,11 @@ impl Engine for EmbeddedEngine {
             return Err(no_transaction());
         }
         self.check_session(&written)?;
-        let call = self.connections().call(self.begins_session(&written), cancel)?;
+        let begins_session = self.begins_session(&written);
+        let call = self.connections().call(begins_session, cancel)?;
+        self.check_kept_plans(&written, call.connection())?;
+        // A failure need not undo what a command has set.
+        self.note_change(begins_session || written.iter().any(sql::may_change_plans));
         let connection = call.connection();
         let interrupted = connection.clone();
         let guard = cancel.on_cancel(move || interrupted.interrupt());
@@ -293,7 +334,8 @@ impl Engine for EmbeddedEngine {
         let written = sql::statements(sql);
         self.check_session(&written)?;
         let begins_session = self.begins_session(&written);
-        Ok(Box::new(EmbeddedStatement::prepare(self.connections(), sql, begins_session, cancel)?))
+        let check = |connection: &Connection| self.check_kept_plans(&written, connection);
+        Ok(Box::new(EmbeddedStatement::prepare(self.connections(), sql, begins_session, check, cancel)?))
     }
 
     /// A database that had a fatal error refuses every statement from then on.

@@ -1,11 +1,11 @@
 //! A prepared statement, on a connection of its own or on that of a session.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 
 use super::ffi::{Connection, Database, c_string};
 use super::hidden::{Hidden, note};
 use super::only_statement::{Facts, OnlyStatement};
-use super::session::{Session, Turn};
+use super::session::{Session, Ticket, Turn};
 use super::statement::{Pending, Prepared, Statements};
 use super::stream::{EmbeddedStream, described};
 use super::transaction::Transaction;
@@ -14,14 +14,19 @@ use super::{interruptible, run_command};
 use boundary_bench_engine::table::{Column, SqlType};
 use boundary_bench_engine::{BatchStream, QueryOptions, Statement, Value, check_parameter_count, unusable_parameter};
 use boundary_bench_kernel::cancel::CancelToken;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 
 /// The connections that a statement may run on.
 pub(super) struct Connections {
     pub(super) database: Arc<Database>,
     pub(super) session: Option<Arc<Session>>,
     pub(super) hidden: Arc<Hidden>,
+    /// The place of the call in the order of the session's calls, if it was taken when the call was made.
+    pub(super) place: Weak<CallPlace>,
 }
+
+/// The place of a call in the order of the calls of a session, until the call begins.
+pub(super) type CallPlace = Mutex<Option<Ticket>>;
 
 /// A connection for one call.
 pub(super) enum Call {
@@ -51,9 +56,25 @@ impl Call {
 impl Connections {
     /// The connection for a call: that of the session where there is one already, or the call begins it.
     pub(super) fn call(&self, begins_session: bool, cancel: &CancelToken) -> Result<Call> {
-        match &self.session {
-            Some(session) if begins_session || session.exists() => session.turn(cancel).map(Call::InSession),
-            _ => self.database.connect().map(Call::Own),
+        match self.turn(begins_session, cancel)? {
+            Some(turn) => Ok(Call::InSession(turn)),
+            None => self.database.connect().map(Call::Own),
+        }
+    }
+
+    /// The turn of a call that begins the session, or finds one.
+    fn turn(&self, begins_session: bool, cancel: &CancelToken) -> Result<Option<Turn>> {
+        let Some(session) = &self.session else { return Ok(None) };
+        let taken = self.place.upgrade().and_then(|place| lock(&place).take());
+        let ticket = taken.unwrap_or_else(|| session.ticket());
+        if begins_session || ticket.finds_session(cancel)? { ticket.turn(cancel).map(Some) } else { Ok(None) }
+    }
+
+    /// Ends a call that another one belongs to, which keeps its place if that was taken when the call was made.
+    fn end(&self, call: Call) {
+        if let (Call::InSession(turn), Some(place)) = (call, self.place.upgrade()) {
+            let kept = turn.keep_place();
+            *lock(&place) = kept;
         }
     }
 }
@@ -65,6 +86,10 @@ pub(super) struct EmbeddedStatement {
     connection: Connection,
     /// Whether the connection is that of a session.
     is_in_session: bool,
+    /// The number of changes of the session when the statement was planned.
+    changes: u64,
+    /// Whether the statement may change what the plans of the session depend on.
+    changes_session: bool,
     connections: Connections,
     sql: String,
     facts: Facts,
@@ -75,19 +100,21 @@ pub(super) struct EmbeddedStatement {
 }
 
 impl EmbeddedStatement {
-    /// Prepares the only statement of `sql`.
+    /// Prepares the only statement of `sql`, which `check` may refuse for the connection.
     pub(super) fn prepare(
         connections: Connections,
         sql: &str,
         begins_session: bool,
+        check: impl FnOnce(&Connection) -> Result<()>,
         cancel: &CancelToken,
     ) -> Result<Self> {
         let call = connections.call(begins_session, cancel)?;
         let connection = call.connection().clone();
+        check(&connection)?;
         let only = OnlyStatement::parse(&connection, sql, "a prepared statement")?;
         // Nothing is to be left of what is done to plan the statement.
         let is_planned_anew = only.facts.is_planned_anew || connections.hidden.exists(&connection);
-        let _transaction = is_planned_anew.then(|| Transaction::begin(&connection)).transpose()?;
+        let transaction = is_planned_anew.then(|| Transaction::begin(&connection)).transpose()?;
         let statement = only.prepare(cancel)?;
         let known: Vec<Option<Mapping>> = (1..=statement.parameter_count())
             .map(|position| match statement.parameter_name(position) {
@@ -102,10 +129,17 @@ impl EmbeddedStatement {
             })
             .collect::<Result<_>>()?;
         let columns = columns(&only.facts, &statement);
+        let planned = (!is_planned_anew).then_some(statement);
+        let changes = connections.session.as_ref().map_or(0, |session| session.changes());
+        let is_in_session = matches!(call, Call::InSession(_));
+        drop(transaction);
+        connections.end(call);
         Ok(Self {
-            planned: (!is_planned_anew).then_some(statement),
+            planned,
             connection,
-            is_in_session: matches!(call, Call::InSession(_)),
+            is_in_session,
+            changes,
+            changes_session: begins_session,
             connections,
             sql: sql.to_owned(),
             facts: only.facts,
@@ -117,14 +151,20 @@ impl EmbeddedStatement {
 
     /// Takes the turn of the session, if it exists, and moves the statement to the connection of that.
     fn call(&mut self, cancel: &CancelToken) -> Result<Call> {
-        let call = match self.connections.session.as_ref().filter(|session| session.exists()) {
-            Some(session) => Call::InSession(session.turn(cancel)?),
+        let call = match self.connections.turn(false, cancel)? {
+            Some(turn) => Call::InSession(turn),
             None if self.is_in_session => Call::Own(self.connections.database.connect()?),
             None => return Ok(Call::Own(self.connection.clone())),
         };
         if !self.connection.is(call.connection()) {
             self.planned = None;
             self.connection = call.connection().clone();
+        }
+        // DuckDB looks for changes of the catalog, but not for those of settings, variables, and what a name means.
+        let changes = self.connections.session.as_ref().map_or(0, |session| session.changes());
+        if self.changes != changes {
+            self.planned = None;
+            self.changes = changes;
         }
         self.is_in_session = matches!(call, Call::InSession(_));
         Ok(call)
@@ -162,6 +202,11 @@ impl EmbeddedStatement {
         });
         if is_planned_anew {
             self.planned = None;
+        }
+        if self.changes_session
+            && let Some(session) = &self.connections.session
+        {
+            session.note_change();
         }
         result
     }

@@ -1,8 +1,9 @@
 //! A session: a connection that calls share, so that what one of them sets is there for the next. Calls take turns on it. A result that
-//! is being read does not hold up the next call: its rest is read into memory then.
+//! is being read does not hold up the next call: its rest is read into memory then. The turns come in the order of the tickets.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
@@ -23,6 +24,8 @@ const PATIENCE: Duration = Duration::from_millis(5);
 pub(super) struct Session {
     database: Arc<Database>,
     exists: AtomicBool,
+    /// The number of calls that may have changed what a plan depends on, such as a setting.
+    changes: AtomicU64,
     state: Mutex<State>,
     freed: Condvar,
 }
@@ -32,13 +35,23 @@ struct State {
     connection: Option<Connection>,
     /// Whether a call has the turn.
     is_taken: bool,
+    /// The number of the next ticket.
+    next_ticket: u64,
+    /// The tickets of the calls that have not ended their turn, and do not go without one.
+    tickets: BTreeSet<u64>,
     /// The result that is being read from the connection.
     open: Weak<OpenResult>,
 }
 
 impl Session {
     pub(super) fn new(database: Arc<Database>) -> Arc<Self> {
-        Arc::new(Self { database, exists: AtomicBool::new(false), state: Mutex::default(), freed: Condvar::new() })
+        Arc::new(Self {
+            database,
+            exists: AtomicBool::new(false),
+            changes: AtomicU64::new(0),
+            state: Mutex::default(),
+            freed: Condvar::new(),
+        })
     }
 
     /// Whether a call has needed the session, so that all calls use it from then on.
@@ -56,38 +69,98 @@ impl Session {
         drop(connection);
     }
 
+    /// The number of calls until now that may have changed what a plan depends on.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Notes that a call may have changed what a plan depends on.
+    pub(super) fn note_change(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A place in the order of the calls, behind all that have one already.
+    pub(super) fn ticket(self: &Arc<Self>) -> Ticket {
+        let mut state = lock(&self.state);
+        let number = state.next_ticket;
+        state.next_ticket += 1;
+        state.tickets.insert(number);
+        Ticket { session: Arc::clone(self), number }
+    }
+
+    /// Waits for the turn of the caller, behind all calls that have a ticket.
+    ///
+    /// # Errors
+    /// Those of [`Ticket::turn`].
+    pub(super) fn turn(self: &Arc<Self>, cancel: &CancelToken) -> Result<Turn> {
+        self.ticket().turn(cancel)
+    }
+}
+
+/// A place in the order of a session's calls, which is given up with the drop.
+pub(super) struct Ticket {
+    session: Arc<Session>,
+    number: u64,
+}
+
+impl Ticket {
+    /// Waits until no earlier call can still begin something.
+    fn wait(&self, until_free: bool, cancel: &CancelToken) -> Result<MutexGuard<'_, State>> {
+        let mut state = lock(&self.session.state);
+        while (until_free && state.is_taken) || state.tickets.first() != Some(&self.number) {
+            cancel.check()?;
+            state = self.session.freed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        cancel.check()?;
+        Ok(state)
+    }
+
+    /// Whether an earlier call has begun the session.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
+    pub(super) fn finds_session(&self, cancel: &CancelToken) -> Result<bool> {
+        // Where there is a session, earlier calls need not be waited for twice.
+        Ok(self.session.exists() || self.wait(false, cancel).map(|_| self.session.exists())?)
+    }
+
     /// Waits for the turn of the caller, until when the result of an earlier call is read to its end.
     ///
     /// # Errors
     /// [`Error::Cancelled`], and those of a new connection.
-    pub(super) fn turn(self: &Arc<Self>, cancel: &CancelToken) -> Result<Turn> {
-        let mut state = lock(&self.state);
-        while state.is_taken {
-            cancel.check()?;
-            state = self.freed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        cancel.check()?;
+    pub(super) fn turn(self, cancel: &CancelToken) -> Result<Turn> {
+        let session = Arc::clone(&self.session);
+        let mut state = self.wait(true, cancel)?;
         let connection = match &state.connection {
             Some(connection) => connection.clone(),
-            None => state.connection.insert(self.database.connect()?).clone(),
+            None => state.connection.insert(session.database.connect()?).clone(),
         };
-        self.exists.store(true, Ordering::Release);
+        session.exists.store(true, Ordering::Release);
         state.is_taken = true;
         let open = std::mem::take(&mut state.open).upgrade();
         drop(state);
-        let turn = Turn { session: Arc::clone(self), connection };
+        let turn = Turn { ticket: Some(self), session, connection };
         if let Some(open) = open
             && let Err(error) = open.settle(cancel)
         {
-            lock(&self.state).open = Arc::downgrade(&open);
+            lock(&turn.session.state).open = Arc::downgrade(&open);
             return Err(error);
         }
         Ok(turn)
     }
 }
 
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        lock(&self.session.state).tickets.remove(&self.number);
+        self.session.freed.notify_all();
+    }
+}
+
 /// The right to use the connection of a session alone, which ends with the drop.
 pub(super) struct Turn {
+    // Dropped after the turn has ended.
+    ticket: Option<Ticket>,
     session: Arc<Session>,
     connection: Connection,
 }
@@ -95,6 +168,11 @@ pub(super) struct Turn {
 impl Turn {
     pub(super) fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// Ends the turn, and keeps the caller's place before all later calls.
+    pub(super) fn keep_place(mut self) -> Option<Ticket> {
+        self.ticket.take()
     }
 
     /// Ends the turn, while the result of its query may still be read from the connection.

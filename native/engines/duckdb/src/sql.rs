@@ -61,25 +61,48 @@ pub(super) fn is_session_only(statement: &Statement<'_>, is_global: impl FnOnce(
 
 /// Whether the statement may change the state of its session, such as a setting, a temporary table, or the seed of `random()`. It may say
 /// so of more statements than do, and says nothing of a `PRAGMA`. `is_global` is that of [`is_session_only`].
-pub(super) fn may_change_session(statement: &Statement<'_>, is_global: impl FnOnce(&str) -> bool) -> bool {
+pub(super) fn may_change_session(statement: &Statement<'_>, is_global: &dyn Fn(&str) -> bool) -> bool {
+    if let Some(analyzed) = sql_text::analyzed(statement, postgres_token) {
+        return statements(analyzed).iter().any(|statement| may_change_session(statement, is_global));
+    }
     is_session_only(statement, is_global)
         || (statement.keyword == "CREATE"
             && (has_word(statement.text, "TEMP") || has_word(statement.text, "TEMPORARY")))
         || (contains_ignore_case(statement.text, "setseed") && has_word(statement.text, "SETSEED"))
 }
 
+/// Whether the statement may change what plans depend on for all sessions.
+pub(super) fn may_change_plans(statement: &Statement<'_>) -> bool {
+    matches!(statement.keyword.as_str(), "SET" | "RESET" | "CREATE" | "DROP" | "ALTER" | "ATTACH" | "DETACH" | "LOAD")
+}
+
 /// Whether a plan of the statement may hold pointers into the catalog that DuckDB does not check before it runs the plan: those of
-/// functions that describe a table. It may say so of more statements than do. A view or a macro hides them from this function.
+/// functions that describe a table, or use a sequence or a database. It may say so of more statements than do. A view or a macro hides them from this function.
 pub(super) fn holds_catalog_entries(statement: &Statement<'_>) -> bool {
     matches!(statement.keyword.as_str(), "DESCRIBE" | "DESC" | "SHOW" | "SUMMARIZE")
         || (statement.keyword == "PRAGMA" && contains_ignore_case(statement.text, "_info"))
-        || ["pragma_", "describe", "summarize"].iter().any(|name| contains_ignore_case(statement.text, name))
+        || ["pragma_", "describe", "summarize", "currval", "nextval", "checkpoint"]
+            .iter()
+            .any(|name| contains_ignore_case(statement.text, name))
+}
+
+/// Whether the statement keeps a plan that [`holds_catalog_entries`], or runs one, where views and macros hide what does if `are_hidden`.
+pub(super) fn keeps_catalog_entries(statement: &Statement<'_>, are_hidden: impl FnOnce() -> bool) -> bool {
+    match statement.keyword.as_str() {
+        "PREPARE" => holds_catalog_entries(statement) || are_hidden(),
+        "EXECUTE" => are_hidden(),
+        _ => false,
+    }
 }
 
 /// Whether the statement may make a view or a macro that hides such a function, and whether that may be a temporary one.
 pub(super) fn hides_catalog_entries(statement: &Statement<'_>) -> Option<bool> {
     match statement.keyword.as_str() {
-        "CREATE" | "ALTER" if holds_catalog_entries(statement) => {
+        // The default of a column is no view.
+        "CREATE" | "ALTER"
+            if ["VIEW", "MACRO", "FUNCTION"].iter().any(|word| has_word(statement.text, word))
+                && holds_catalog_entries(statement) =>
+        {
             Some(has_word(statement.text, "TEMP") || has_word(statement.text, "TEMPORARY"))
         }
         "ATTACH" | "IMPORT" => Some(false),
@@ -114,7 +137,7 @@ mod tests {
             "PREPARE p AS SELECT 1",
         ] {
             assert!(is_session_only(&first(sql), is_global), "{sql}");
-            assert!(may_change_session(&first(sql), is_global), "{sql}");
+            assert!(may_change_session(&first(sql), &is_global), "{sql}");
         }
         for sql in [
             "SET threads = 1",
@@ -125,13 +148,22 @@ mod tests {
         ] {
             assert!(!is_session_only(&first(sql), is_global), "{sql}");
         }
-        for sql in ["CREATE TABLE temp.t (x int)", "SELECT setseed(0.5)"] {
-            assert!(may_change_session(&first(sql), is_global), "{sql}");
+        for sql in [
+            "CREATE TABLE temp.t (x int)",
+            "SELECT setseed(0.5)",
+            "EXPLAIN ANALYZE CREATE TEMP TABLE t (x int)",
+            "EXPLAIN (ANALYZE, FORMAT json) CREATE TEMP TABLE t AS SELECT 1",
+        ] {
+            assert!(may_change_session(&first(sql), &is_global), "{sql}");
         }
-        for sql in
-            ["SELECT 'SET x = 1'", "INSERT INTO t VALUES ('setseed')", "CREATE TABLE t (x int)", "SET threads = 1"]
-        {
-            assert!(!may_change_session(&first(sql), is_global), "{sql}");
+        for sql in [
+            "SELECT 'SET x = 1'",
+            "INSERT INTO t VALUES ('setseed')",
+            "CREATE TABLE t (x int)",
+            "SET threads = 1",
+            "EXPLAIN CREATE TEMP TABLE t (x int)",
+        ] {
+            assert!(!may_change_session(&first(sql), &is_global), "{sql}");
         }
     }
 

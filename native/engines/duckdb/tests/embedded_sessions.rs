@@ -242,3 +242,81 @@ fn an_engine_without_a_session_refuses_what_would_be_gone() {
     execute(&engine, "CREATE TEMP TABLE t AS SELECT 1 AS x; CREATE TABLE kept AS SELECT * FROM t");
     assert_eq!(engine.list_tables().unwrap(), ["kept"]);
 }
+
+#[test]
+fn calls_of_a_session_take_turns_in_the_order_in_which_they_were_made() {
+    for _ in 0..20 {
+        let engine = session();
+        let calls: Vec<_> = (0..10).map(|_| engine.in_turn().unwrap()).collect();
+        let last = engine.in_turn().unwrap();
+        let dropped = engine.in_turn().unwrap();
+        std::thread::scope(|scope| {
+            let query = scope.spawn(move || value(&last, "getvariable('v')"));
+            for (index, call) in calls.into_iter().enumerate().rev() {
+                scope.spawn(move || execute(&call, &format!("SET VARIABLE v = {index}")));
+            }
+            assert_eq!(query.join().unwrap().as_deref(), Some("9"));
+        });
+        drop(dropped);
+        execute(&engine, "SET VARIABLE v = 10");
+        // A statement with parameters is prepared and run at one place.
+        let first = engine.in_turn().unwrap();
+        let second = engine.in_turn().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(move || execute(&second, "SET VARIABLE v = 11"));
+            let mut statement =
+                first.prepare("SELECT getvariable('v') + $1::INTEGER", &CancelToken::default()).unwrap();
+            std::thread::sleep(Duration::from_millis(5));
+            let batches =
+                collect(statement.query(&[Value::Int(0)], &QueryOptions::default()).unwrap().as_mut()).unwrap();
+            assert_eq!(batches[0].column(0).as_primitive::<Int32Type>().value(0), 10);
+        });
+        assert_eq!(value(&engine, "getvariable('v')").as_deref(), Some("11"));
+    }
+}
+
+#[test]
+fn prepared_statements_see_what_the_session_has_set_since() {
+    let engine = session();
+    execute(
+        &engine,
+        "CREATE TABLE t AS SELECT 1::INTEGER AS x; CREATE SCHEMA s; CREATE TABLE s.t AS SELECT 2::INTEGER AS x",
+    );
+    let run = |statement: &mut dyn boundary_bench_engine::Statement| {
+        let batches = collect(statement.query(&[], &QueryOptions::default()).unwrap().as_mut()).unwrap();
+        batches[0].column(0).as_string::<i32>().value(0).to_owned()
+    };
+    let prepare = |sql: &str| engine.prepare(sql, &CancelToken::default()).unwrap();
+    execute(&engine, "SET VARIABLE v = 1; SET TimeZone = 'UTC'");
+    let mut variable = prepare("SELECT getvariable('v')::VARCHAR");
+    let mut zone = prepare("SELECT (TIMESTAMPTZ '2024-01-01 00:00:00+00')::VARCHAR");
+    let mut table = prepare("SELECT x::VARCHAR FROM t");
+    assert_eq!([run(variable.as_mut()), run(table.as_mut())], ["1", "1"]);
+    assert_eq!(run(zone.as_mut()), "2024-01-01 00:00:00+00");
+    execute(&engine, "SET VARIABLE v = 2");
+    assert_eq!(run(variable.as_mut()), "2");
+    execute(&engine, "SET TimeZone = 'Asia/Tokyo'");
+    assert_eq!(run(zone.as_mut()), "2024-01-01 09:00:00+09");
+    execute(&engine, "USE s");
+    assert_eq!(run(table.as_mut()), "2");
+    execute(&engine, "CREATE TEMP TABLE t AS SELECT 3::INTEGER AS x");
+    assert_eq!(run(table.as_mut()), "3");
+}
+
+#[test]
+fn a_temporary_table_that_explain_analyze_makes_stays() {
+    let engine = session();
+    execute(&engine, "EXPLAIN ANALYZE CREATE TEMP TABLE t AS SELECT 1 AS x");
+    assert_eq!(engine.list_tables().unwrap(), ["t"]);
+}
+
+#[test]
+fn temporary_tables_take_rows_by_their_full_names() {
+    let engine = session();
+    execute(&engine, "CREATE TEMP TABLE t (x INTEGER)");
+    for name in ["t", "temp.t", "temp.main.t"] {
+        assert_eq!(engine.describe_table(name).unwrap(), table(name), "{name}");
+        assert_eq!(insert(&engine, name, 0..3), 3, "{name}");
+    }
+    assert_eq!(value(&engine, "SELECT count(*) FROM t").as_deref(), Some("9"));
+}

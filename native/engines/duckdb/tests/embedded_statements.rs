@@ -212,3 +212,41 @@ fn an_open_stream_does_not_hold_up_the_next_caller_of_its_statement() {
         .unwrap();
     assert_eq!(outer, (200_000, 10));
 }
+
+#[test]
+fn statements_over_sequences_survive_their_end() {
+    let engine = EmbeddedEngine::open("").unwrap().session().unwrap();
+    let cancel = CancelToken::default();
+    for (make, sql, end) in [
+        ("CREATE SEQUENCE s", "SELECT nextval('s')", "DROP SEQUENCE s"),
+        ("CREATE SEQUENCE s; SELECT nextval('s')", "SELECT currval('s')", "DROP SEQUENCE s"),
+        ("ATTACH ':memory:' AS other; CREATE SEQUENCE other.s", "SELECT nextval('other.s')", "DETACH other"),
+    ] {
+        engine.execute(make, &cancel).unwrap();
+        let mut statement = engine.prepare(sql, &cancel).unwrap();
+        engine.execute(end, &cancel).unwrap();
+        let error = statement.query(&[], &QueryOptions::default()).err().unwrap();
+        assert_eq!(error.code(), "BB_ENGINE", "{sql}");
+    }
+}
+
+#[test]
+fn sql_prepares_no_plan_that_points_into_the_catalog() {
+    let engine = EmbeddedEngine::open("").unwrap().session().unwrap();
+    let cancel = CancelToken::default();
+    let refused = |sql: &str| {
+        let error = engine.execute(sql, &cancel).unwrap_err();
+        assert_eq!(error.code(), "BB_UNSUPPORTED", "{sql}: {error}");
+        let error = engine.query(sql, &QueryOptions::default()).err().unwrap();
+        assert_eq!(error.code(), "BB_UNSUPPORTED", "{sql}: {error}");
+    };
+    engine.execute("CREATE TABLE t (x INTEGER); CREATE SEQUENCE s; PREPARE safe AS SELECT 1 AS x", &cancel).unwrap();
+    refused("PREPARE p AS SELECT * FROM pragma_table_info('t')");
+    refused("PREPARE p AS SELECT currval('s')");
+    assert!(engine.query("EXECUTE safe", &QueryOptions::default()).is_ok());
+    engine.execute("CREATE VIEW v AS SELECT * FROM pragma_table_info('t')", &cancel).unwrap();
+    refused("PREPARE p AS SELECT * FROM v");
+    refused("EXECUTE safe");
+    assert!(engine.prepare("EXECUTE safe", &cancel).is_err());
+    engine.execute("DROP VIEW v", &cancel).unwrap();
+}

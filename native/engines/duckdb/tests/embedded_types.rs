@@ -281,3 +281,26 @@ fn names_with_a_schema_or_a_database_work_for_every_call() {
     assert_eq!(insert(&engine, &dotted, one()).unwrap(), 1);
     assert_eq!(engine.list_tables().unwrap(), ["no.schema"]);
 }
+
+#[test]
+fn a_text_that_is_no_json_is_refused_with_its_row() {
+    let engine = EmbeddedEngine::open("").unwrap();
+    engine.execute("CREATE TABLE t (x JSON)", &CancelToken::default()).unwrap();
+    let table = engine.describe_table("t").unwrap();
+    let insert = |texts: &[Option<&str>]| {
+        let mut ingest = engine.ingest(&table)?;
+        let array: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
+        ingest.write(&RecordBatch::try_new(table.to_arrow(), vec![array]).unwrap())?;
+        ingest.commit()
+    };
+    let good = [Some("{\"a\": [1, null]}"), None, Some("1e999"), Some("\"\\ud83d\\ude00\""), Some("NaN")];
+    assert_eq!(insert(&good).unwrap(), 5);
+    for bad in ["{", "", "a", "{\"a\": 1} x", "'x'"] {
+        match insert(&[Some("1"), None, Some(bad)]) {
+            Err(Error::InvalidValue { row: 2, column, problem }) => {
+                assert_eq!((column.as_str(), problem), ("x", format!("\"{bad}\" can't be converted to JSON")));
+            }
+            other => panic!("{bad}: {other:?}"),
+        }
+    }
+}
