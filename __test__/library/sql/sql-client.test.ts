@@ -197,6 +197,68 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     }
   });
 
+  test('integral doubles beyond 64 bits and unsigned 64-bit integers are sent as what they are', async () => {
+    await client.query('CREATE TABLE great (id INT PRIMARY KEY, d DOUBLE, u BIGINT UNSIGNED)');
+    const rows = [
+      [1, 1e22, 2n ** 64n - 1n],
+      [2, -1e308, 2n ** 63n],
+      [3, 2 ** 63, 5],
+      [4, 0.5, 7n],
+      [5, -(2 ** 63), null],
+    ];
+    const read = rows.map(([id, d, u]) => ({ id, d, u: u === null ? null : String(u) }));
+    const insert = 'INSERT INTO great VALUES (?, ?, ?)';
+    const ways = [
+      (sql: SqlClient) => sql.insertRows('great', ['id', 'd', 'u'], rows),
+      (sql: SqlClient) => sql.executeBatch(insert, rows),
+      async (sql: SqlClient) => {
+        for (const row of rows) await sql.execute(insert, row);
+      },
+      (sql: SqlClient) => sql.run(rows.map((parameters) => ({ sql: insert, parameters }))),
+    ];
+    for (const extensions of ['on', 'off']) {
+      await using sql = await SqlClient.connect(`${url}?extensions=${extensions}`);
+      for (const way of ways) {
+        await way(sql);
+        expect((await sql.query('SELECT * FROM great ORDER BY id')).rows()).toEqual(read);
+        const found = await sql.queryMany('SELECT id FROM great WHERE u = ?', [[2n ** 64n - 1n], [2n ** 63n]]);
+        expect(found.rows()).toEqual([{ id: 1 }, { id: 2 }]);
+        expect((await sql.execute('SELECT id FROM great WHERE d = ?', [1e22])).rows()).toEqual([{ id: 1 }]);
+        await sql.query('DELETE FROM great');
+      }
+    }
+  });
+
+  test('what a session sets stays set while rows are inserted, and its texts stay UTF-8', async () => {
+    await client.query('CREATE TABLE kept (id INT PRIMARY KEY, v LONGTEXT) ENGINE = InnoDB');
+    const rows = Array.from({ length: 20 }, (_, id) => [id, 'x'.repeat(100_000)]);
+    for (const extensions of ['on', 'off']) {
+      await using one = await SqlClient.connect(`${url}?extensions=${extensions}`, { connections: 1 });
+      await one.query('SET autocommit=0');
+      expect(await one.insertRows('kept', ['id', 'v'], rows)).toBe(20);
+      await one.query('ROLLBACK');
+      expect(await number('SELECT COUNT(*) FROM kept')).toBe(0);
+      await one.query('SET autocommit=1');
+      await one.query('LOCK TABLES kept WRITE');
+      expect(await one.insertRows('kept', ['id', 'v'], rows)).toBe(20);
+      await expect(
+        client.run([{ sql: 'SET lock_wait_timeout = 1' }, { sql: 'DELETE FROM kept' }]).then((done) => done.at(1)),
+      ).rejects.toThrow('1205');
+      await one.query('DELETE FROM kept');
+      await one.query('UNLOCK TABLES');
+      expect(await codeOf(one.query('SET NAMES latin1'))).toBe('BB_UNSUPPORTED');
+      expect(await codeOf(one.execute('SET character_set_client = latin1'))).toBe('BB_UNSUPPORTED');
+      const ran = await one.run([
+        { sql: 'SET CHARACTER SET latin1' },
+        { sql: "INSERT INTO kept VALUES (1, 'ü')" },
+        { sql: 'SET NAMES utf8mb4' },
+      ]);
+      expect(ran.errors.map(({ index, error }) => [index, error.code])).toEqual([[0, 'BB_UNSUPPORTED']]);
+      expect((await one.query('SELECT HEX(v) AS v FROM kept')).rows()).toEqual([{ v: 'C3BC' }]);
+      await one.query('DELETE FROM kept');
+    }
+  });
+
   test('calls under way at once are answered each with its own', async () => {
     for (const connections of [1, 3]) {
       await using few = await SqlClient.connect(url, { connections, int64: 'number' });
@@ -213,6 +275,9 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     await expect(client.queryMany('SELECT ?', [[1], [1, 2]])).rejects.toThrow('list 1 is not an array of 1 values');
     await expect(client.execute('SELECT ?', [1, 2])).rejects.toThrow('the statement takes 1 parameters, not 2');
     await expect(client.execute('SELECT ?', [2 ** 60])).rejects.toThrow('not a safe integer');
+    await expect(client.execute('SELECT ?', [-(2 ** 63 - 1024)])).rejects.toThrow('not a safe integer');
+    await expect(client.execute('SELECT ?', [2n ** 64n])).rejects.toThrow('does not fit into 64 bits');
+    await expect(client.execute('SELECT ?', [-(2n ** 63n) - 1n])).rejects.toThrow('does not fit into 64 bits');
     await expect(client.execute('SELECT ?', [Number.NaN])).rejects.toThrow('parameter 1: the server has no NaN');
     await expect(client.execute('SELECT ?', ['\ud800'])).rejects.toThrow('lone surrogate');
     expect(await codeOf(client.query(7 as unknown as string))).toBe('BB_INVALID_ARGUMENT');

@@ -21,6 +21,9 @@ const TIMESTAMP = 9;
 
 const TWO_TO_32 = 2 ** 32;
 
+/** From here on an integral number can't be meant as a signed 64-bit integer: it is a double. */
+const TWO_TO_63 = 2 ** 63;
+
 /** Strings up to this length are written byte by byte: a call into the runtime takes longer. */
 const SHORT_TEXT = 64;
 
@@ -105,7 +108,7 @@ export class CellWriter {
           this.#view.setInt32(at + 1, value | 0, true);
           this.#view.setInt32(at + 5, Math.floor(value / TWO_TO_32), true);
         } else {
-          if (Number.isInteger(value) && value !== 0) return false;
+          if (Number.isInteger(value) && value !== 0 && Math.abs(value) < TWO_TO_63) return false;
           bytes[at] = DOUBLE;
           this.#view.setFloat64(at + 1, value, true);
         }
@@ -118,9 +121,12 @@ export class CellWriter {
         this.#kind(value ? TRUE : FALSE);
         return true;
       case 'bigint':
-        if (BigInt.asIntN(64, value) !== value) return false;
-        this.#int64(INT, value);
-        return true;
+        if (BigInt.asIntN(64, value) === value) {
+          this.#int64(INT, value);
+          return true;
+        }
+        // A value of BIGINT UNSIGNED, exactly.
+        return BigInt.asUintN(64, value) === value && this.#sizedText(DECIMAL, value.toString());
       default:
         if (value !== null) return false;
         this.#kind(NULL);

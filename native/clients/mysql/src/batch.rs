@@ -186,6 +186,10 @@ impl<'a> Run<'a> {
     async fn prepare(&mut self, session: &mut Session, index: usize) -> Result<()> {
         let (state, statement) = (&mut self.statements[index], &self.batch.statements[index]);
         let width = statement.lists.width();
+        if let Err(error) = session.admit(&statement.sql) {
+            state.error = Some(error);
+            return Ok(());
+        }
         if statement.is_text {
             if width > 0 {
                 state.error = Some(Error::InvalidArgument("a statement sent as text has no parameters".to_owned()));

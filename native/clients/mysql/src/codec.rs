@@ -85,6 +85,7 @@ const TOO_MANY_STATEMENTS: u16 = 1461;
 
 /// Status flags of answers: a transaction is open; another result follows this one.
 const IN_TRANSACTION: u16 = 1;
+const AUTOCOMMITS: u16 = 2;
 const MORE_RESULTS: u16 = 8;
 
 /// A reader of a packet from its start. Its methods return `None` where the packet is too short.
@@ -282,6 +283,8 @@ pub struct Done {
     pub warnings: u16,
     /// Whether a transaction is open after the command.
     pub in_transaction: bool,
+    /// Whether the server commits each statement that is in no transaction.
+    pub(crate) autocommits: bool,
     /// Whether another result follows.
     pub(crate) has_more: bool,
 }
@@ -306,7 +309,12 @@ impl Done {
     }
 
     fn of_status(status: u16) -> Self {
-        Self { in_transaction: status & IN_TRANSACTION != 0, has_more: status & MORE_RESULTS != 0, ..Self::default() }
+        Self {
+            in_transaction: status & IN_TRANSACTION != 0,
+            autocommits: status & AUTOCOMMITS != 0,
+            has_more: status & MORE_RESULTS != 0,
+            ..Self::default()
+        }
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Connection {
     /// The number of answers that were not read to their end.
     outstanding: usize,
     in_transaction: bool,
+    /// Whether the server commits each statement; `None` until an answer has said so: some servers never do.
+    autocommits: Option<bool>,
     is_lost: bool,
 }
 
@@ -136,6 +138,7 @@ impl Connection {
             described: Description::default(),
             outstanding: 0,
             in_transaction: false,
+            autocommits: None,
             is_lost: false,
         })
     }
@@ -182,6 +185,19 @@ impl Connection {
     #[must_use]
     pub fn in_transaction(&self) -> bool {
         self.in_transaction
+    }
+
+    /// Whether the server commits each statement that is in no transaction. A server that has never told is asked; one that does not
+    /// know the variable does.
+    pub(crate) async fn autocommits(&mut self) -> Answer<bool> {
+        if let Some(autocommits) = self.autocommits {
+            return Ok(autocommits);
+        }
+        match self.texts("SELECT @@autocommit").await {
+            Ok(rows) => Ok(!rows.iter().flatten().flatten().any(|value| value == "0" || value == "OFF")),
+            Err(Failure::Refused(_)) => Ok(true),
+            Err(lost) => Err(lost),
+        }
     }
 
     /// Whether the server has closed the connection, as far as is known without asking it.
@@ -417,6 +433,9 @@ impl Connection {
             self.outstanding -= 1;
         }
         self.in_transaction = done.in_transaction;
+        if done.autocommits || self.autocommits.is_some() {
+            self.autocommits = Some(done.autocommits);
+        }
     }
 
     /// Answers the server's request for a file with an empty one, since none was offered.

@@ -28,6 +28,30 @@ const MOST_PARAMETERS: usize = 65_535;
 /// The flag of `COM_STMT_BULK_EXECUTE` for types before the rows.
 const SEND_TYPES: u16 = 128;
 
+/// Statements around those of an insert, which is done as a whole or not at all.
+struct Bracket {
+    begin: &'static str,
+    commit: &'static str,
+    undo: &'static str,
+    /// The statement behind `commit` or `undo`.
+    last: Option<&'static str>,
+}
+
+/// A transaction of the insert's own.
+const TRANSACTION: Bracket = Bracket { begin: "BEGIN", commit: "COMMIT", undo: "ROLLBACK", last: None };
+
+/// A transaction that leaves locks of tables to the caller: `BEGIN` would end them.
+const WITH_LOCKS: Bracket =
+    Bracket { begin: "SET autocommit = 0", commit: "COMMIT", undo: "ROLLBACK", last: Some("SET autocommit = 1") };
+
+/// A part of a transaction of the caller's, which goes on after a rollback to the savepoint.
+const SAVEPOINT: Bracket = Bracket {
+    begin: "SAVEPOINT boundary_bench",
+    commit: "RELEASE SAVEPOINT boundary_bench",
+    undo: "ROLLBACK TO SAVEPOINT boundary_bench",
+    last: None,
+};
+
 /// A source of rows to insert.
 pub trait Rows: Sync {
     /// The number of rows.
@@ -165,24 +189,39 @@ async fn insert_ranges(
     if ranges.len() == 1 {
         return send_all(session, target, rows, ranges, types).await;
     }
-    // A transaction of the caller's goes on after a rollback to the savepoint.
-    let (begin, commit, undo) = if session.connection.in_transaction() {
-        ("SAVEPOINT boundary_bench", "RELEASE SAVEPOINT boundary_bench", "ROLLBACK TO SAVEPOINT boundary_bench")
+    let bracket = if session.connection.in_transaction() || !session.connection.autocommits().await? {
+        &SAVEPOINT
+    } else if session.has_locks() {
+        &WITH_LOCKS
     } else {
-        ("BEGIN", "COMMIT", "ROLLBACK")
+        &TRANSACTION
     };
-    session.connection.run(begin).await?;
+    session.connection.run(bracket.begin).await?;
     match send_all(session, target, rows, ranges, types).await {
-        Ok(inserted) => session.connection.run(commit).await.map(|_| inserted),
+        Ok(inserted) => {
+            if let Err(failure) = session.connection.run(bracket.commit).await {
+                run_last(session, bracket).await?;
+                return Err(failure);
+            }
+            run_last(session, bracket).await.map(|()| inserted)
+        }
         Err(Failure::Lost(error)) => Err(Failure::Lost(error)),
         Err(failure) => {
-            if session.connection.run(undo).await.is_err() {
+            if session.connection.run(bracket.undo).await.is_err() {
                 // Closing the session rolls the transaction back.
                 session.connection.condemn();
+            } else {
+                run_last(session, bracket).await?;
             }
             Err(failure)
         }
     }
+}
+
+/// Runs the last statement of a bracket. A session that refuses it is not as the caller has left it.
+async fn run_last(session: &mut Session, bracket: &Bracket) -> Answer<()> {
+    let Some(last) = bracket.last else { return Ok(()) };
+    session.connection.run(last).await.map(drop).inspect_err(|_| session.connection.condemn())
 }
 
 /// Sends the packets of all ranges; with `types` of the columns, packets of many rows. Each is encoded while the server

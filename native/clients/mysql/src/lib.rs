@@ -25,6 +25,7 @@ mod prepared;
 mod rows;
 pub mod server;
 mod session;
+mod session_state;
 mod settings;
 mod sql;
 mod submission;

@@ -16,6 +16,7 @@ use crate::codec::{Answer, Failure, Field};
 use crate::connection::{Connection, Prepared, no_answer};
 use crate::rows::{Form, RowShape};
 use crate::runtime;
+use crate::session_state;
 use crate::settings;
 use crate::transport::Exchange;
 use crate::url::Url;
@@ -49,6 +50,8 @@ pub(crate) struct Session {
     statements: HashMap<Arc<str>, Known>,
     /// The number of the submission that runs.
     turn: u64,
+    /// Whether a statement may have locked tables.
+    has_locks: bool,
     /// The shape of the rows of the last statement sent as text.
     text_shape: Option<Arc<RowShape>>,
 }
@@ -106,7 +109,7 @@ impl Pool {
             for sql in &self.setup {
                 connection.run(sql).await?;
             }
-            Ok(Session { connection, statements: HashMap::new(), turn: 0, text_shape: None })
+            Ok(Session { connection, statements: HashMap::new(), turn: 0, has_locks: false, text_shape: None })
         };
         within(Some(CONNECT_TIMEOUT), open, |time| no_answer(&self.url, time)).await
     }
@@ -164,6 +167,26 @@ impl Session {
     pub(crate) fn into_driven(self) -> Result<(Self, DrivenStream, Arc<Exchange>)> {
         let (connection, stream, exchange) = self.connection.into_driven()?;
         Ok((Self { connection, ..self }, stream, exchange))
+    }
+
+    /// Takes note of a statement of the caller's before it is sent.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for one that sets another character set.
+    pub(crate) fn admit(&mut self, sql: &str) -> Result<()> {
+        session_state::check_charset(sql)?;
+        self.note_locks(sql);
+        Ok(())
+    }
+
+    /// Takes note of the locks that a statement may take.
+    pub(crate) fn note_locks(&mut self, sql: &str) {
+        self.has_locks |= session_state::may_lock(sql);
+    }
+
+    /// Whether the session may have locks of tables.
+    pub(crate) fn has_locks(&self) -> bool {
+        self.has_locks
     }
 
     /// The statement of this text, if it is already prepared.

@@ -55,6 +55,7 @@ impl SqlSession {
     /// # Errors
     /// [`crate::Failure`] of either kind.
     pub async fn prepare(&mut self, sql: &str) -> Answer<Prepared> {
+        self.lease.admit(sql)?;
         self.connection().prepare(sql).await
     }
 
@@ -64,6 +65,7 @@ impl SqlSession {
     /// [`crate::Failure`] of either kind; [`boundary_bench_kernel::Error::InvalidArgument`] for parameters that the statement or the
     /// server does not take, with which nothing is run.
     pub async fn execute(&mut self, sql: &str, parameters: &[Value], row: impl FnMut(RowView<'_>)) -> Answer<Done> {
+        self.lease.admit(sql)?;
         if self.lease.known(sql).is_none() {
             self.lease.make_room(1);
         }
@@ -90,8 +92,9 @@ impl SqlSession {
         self.results(Some(&prepared), started, row).await
     }
 
-    /// Appends a statement, sent as text, to the output.
+    /// Appends a statement, sent as text, to the output. It must leave the session's character sets as they are.
     pub fn queue_text(&mut self, sql: &str) {
+        self.lease.note_locks(sql);
         self.connection().send(command::QUERY, |target| target.extend_from_slice(sql.as_bytes()));
     }
 

@@ -117,7 +117,10 @@ impl Submission {
                 session.connection.ping().await?;
                 Ok(Performed::Nothing)
             }
-            Self::Prepare(sql) => Ok(Performed::Number(session.prepared(sql).await?.parameters.into())),
+            Self::Prepare(sql) => {
+                session.admit(sql)?;
+                Ok(Performed::Number(session.prepared(sql).await?.parameters.into()))
+            }
             Self::Insert { table, columns, rows } => {
                 insert_lists(session, table, columns, rows, max_packet).await.map(Performed::Number)
             }
