@@ -432,3 +432,45 @@ async fn keys_that_are_not_the_first_argument_decide_the_master() {
     }
     assert_eq!(cluster.errors("MOVED").await, 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_end_of_a_transaction_ends_its_connection() {
+    needs!("redis", executable(None));
+    let mut cluster = Cluster::start().await;
+    let rule = ["ACL", "SETUSER", "me", "on", ">pw", "~*", "+@all", "-discard"];
+    for admin in &mut cluster.admins {
+        run(admin, &rule).await;
+    }
+    let mut client = common::client(&cluster.servers.url().replace("redis://", "redis://me:pw@")).await;
+    let mut commands = Commands::new();
+    for command in [["MULTI", "", ""], ["SET", "a", "8"], ["DISCARD", "", ""], ["GET", "a", ""]] {
+        commands.push(
+            command.iter().filter(|word| !word.is_empty()).map(|word| word.as_bytes()).collect::<Vec<_>>().into_iter(),
+        );
+    }
+    let mut errors = vec![String::new(); commands.len()];
+    client
+        .execute(&commands, |index, answer| {
+            let reply = answer.map_err(Clone::clone).and_then(Reply::checked);
+            errors[index] = reply.err().map(|error| error.to_string()).unwrap_or_default();
+        })
+        .await;
+    assert!(errors[0].is_empty() && errors[1].is_empty(), "{errors:?}");
+    assert!(errors[2].contains("NOPERM") && errors[3].contains("DISCARD"), "{errors:?}");
+    assert_eq!(run(&mut client, &["GET", "a"]).await, "Nil");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_were_closed_while_idle_are_opened_anew() {
+    needs!("redis", executable(None));
+    let mut cluster = Cluster::start().await;
+    let mut client = cluster.client().await;
+    let keys = keys();
+    fill(&mut client, &keys).await;
+    for _ in 0..3 {
+        for admin in &mut cluster.admins {
+            run(admin, &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).await;
+        }
+        assert_filled(&mut client, &keys).await;
+    }
+}
