@@ -29,8 +29,8 @@ export declare class Engine {
    */
   static open(uri: string): Promise<Engine>
   /**
-   * The engine that another thread of this process shared, which this object keeps open, with a session of its own. Throws `BB_CLOSED` if
-   * it was closed in all threads, and `BB_INVALID_ARGUMENT` for what is no handle of this process.
+   * The engine that another thread of this process shared, which this object keeps open, with a session of its own. Throws `BB_CLOSED`
+   * if it was closed in all threads, and `BB_INVALID_ARGUMENT` for what is no handle of this process.
    */
   static attach(handle: string): Engine
   /** A handle for `attach` in other threads of this process, valid while the engine is open in any of them. */

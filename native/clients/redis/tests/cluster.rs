@@ -217,8 +217,8 @@ async fn a_lost_master_is_an_error_for_its_keys_alone() {
     fill(&mut client, &keys).await;
     let lost = &cluster.servers.masters()[2];
     lost.stop();
-    // The connection is lost first; then none can be made.
-    for (code, text) in [("BB_CONNECTION", "was lost"), ("BB_ENGINE", "can't connect")] {
+    // That the idle connection is gone is seen before anything is sent.
+    for (code, text) in [("BB_ENGINE", "can't connect"); 2] {
         let values = mget(&mut client, &keys).await;
         let mut gone = 0;
         for (key, value) in keys.iter().zip(values) {
@@ -243,8 +243,6 @@ async fn a_command_of_any_master_does_not_need_the_first_one() {
     let mut client = cluster.client().await;
     assert_eq!(pipeline(&mut client, &["PING"]).await, ["PONG"]);
     cluster.servers.masters()[0].stop();
-    // The first command may have been executed; the next ones find no server there.
-    assert!(pipeline(&mut client, &["PING"]).await[0].starts_with("[BB_CONNECTION]"));
     for _ in 0..2 {
         let answers = pipeline(&mut client, &["PING", "MULTI", "PING", "EXEC", "EVAL return(1) 0"]).await;
         assert_eq!(answers, ["PONG", "OK", "QUEUED", "[PONG]", "1"]);
