@@ -1,4 +1,4 @@
-import { createServer, constants, type Http2Server, type ServerHttp2Stream, type ServerHttp2Session } from 'node:http2';
+import { createServer, constants, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream, type ServerHttp2Session } from 'node:http2';
 import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 
@@ -43,6 +43,21 @@ function burst(client: HttpClient, count: number): Promise<HttpResponse[]> {
 const OPTIONS = { http2: true, timeoutMs: 20_000 } as const;
 
 describe('HttpClient over HTTP/2', () => {
+  it('replaces those headers of the client that a request has itself', async () => {
+    const heads: IncomingHttpHeaders[] = [];
+    const server = createServer((request, response) => {
+      heads.push(request.headers);
+      response.end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const client = new HttpClient(url, { ...OPTIONS, headers: { 'x-a': 'a', 'x-b': 'b' } });
+    await client.request({ path: '/', headers: { 'X-A': 'c' } });
+    await client.close();
+    server.close();
+    expect(heads).toMatchObject([{ 'x-a': 'c', 'x-b': 'b' }]);
+  });
+
   it.each([1, 10, 50, 100, 128])('keeps a burst to the %i streams that the server takes', async (most) => {
     for (const how of ['at once', 'connected', 'after a request']) {
       const executed: string[] = [];

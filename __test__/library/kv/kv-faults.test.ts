@@ -5,6 +5,8 @@ import { describe, expect, test } from 'vitest';
 
 import { addon } from '../../../src/addon.js';
 import { BoundaryError, KvClient } from '../../../src/index.js';
+import { lacks } from '../../needs.js';
+import { startRedis, startRedisCluster } from '../../redis-server.js';
 import { startScriptedRedis } from './scripted-redis.js';
 
 const codeOf = (work: Promise<unknown>): Promise<unknown> =>
@@ -244,5 +246,54 @@ describe('KvClient and servers that do what they like', () => {
     expect(error).toMatchObject({ code: 'BB_ENGINE', message: expect.stringContaining("unknown command 'AUTH'") });
     expect(String(error)).not.toContain('geheim');
     server.close();
+  });
+
+  test('a script that runs or a user who may not PING does not keep a client from connecting', async () => {
+    for (const said of ['NOPERM this user has no permissions', 'BUSY Redis is busy running a script.', 'MISCONF x']) {
+      const server = await startScriptedRedis(
+        ([name], socket) => void socket.write(name === 'SCRIPT' ? '+OK\r\n' : `-${said}\r\n`),
+        false,
+        () => {},
+        `-${said}\r\n`,
+      );
+      await using client = await KvClient.connect(server.url);
+      expect((await client.pipeline().command('SCRIPT', 'KILL').execute()).value(0)).toBe('OK');
+      server.close();
+    }
+  });
+});
+
+describe.skipIf(lacks('redis'))('KvClient and ends of transactions that the server refuses', () => {
+  test.each([false, true])('leave no caller in the transaction of another; in a cluster: %s', async (isCluster) => {
+    const server = await (isCluster ? startRedisCluster() : startRedis());
+    const rule = ['SETUSER', 'me', 'on', '>pw', '~*', '+@all', '-discard', '-unwatch'];
+    await using admin = await KvClient.connect(server.url);
+    await admin
+      .pipeline()
+      .command('ACL', ...rule)
+      .execute();
+    await using client = await KvClient.connect(server.url.replace('redis://', 'redis://me:pw@'));
+    for (const name of ['MULTI', 'EXEC', 'DISCARD', 'UNWATCH']) {
+      const pipeline = client.pipeline().set('a', 'sent');
+      for (const word of name === 'UNWATCH' ? [] : ['MULTI', 'EXEC']) {
+        if (word === 'MULTI') pipeline.command('MULTI', ...(name === 'MULTI' ? ['x'] : []));
+        else pipeline.command(name === 'DISCARD' ? 'DISCARD' : 'EXEC', ...(name === 'MULTI' ? [] : ['x']));
+      }
+      if (name === 'UNWATCH') pipeline.command('UNWATCH', 'x');
+      expect(await codeOf(pipeline.execute())).toBe('BB_INVALID_ARGUMENT');
+      expect(await client.getText('a')).toBe(null);
+    }
+    const refused = client.pipeline().command('MULTI').command('SET', 'a', '8').command('DISCARD').execute();
+    const behind = client.getText('a').catch((thrown: unknown) => (thrown as BoundaryError).code);
+    expect(String((await refused).value(2))).toContain('NOPERM');
+    // It was sent behind the DISCARD, and may have an error, but no other's reply.
+    expect([null, 'BB_CONNECTION']).toContain(await behind);
+    for (let call = 0; call < 3; call += 1) expect(await client.getText('a')).toBe(null);
+    const watched = await client.pipeline().command('WATCH', 'a').command('UNWATCH').execute();
+    expect(String(watched.value(1))).toContain('NOPERM');
+    await admin.set('a', 'other');
+    const done = await client.pipeline().command('MULTI').command('SET', 'a', '9').command('EXEC').execute();
+    expect(done.value(2)).toEqual(['OK']);
+    await server.stop();
   });
 });

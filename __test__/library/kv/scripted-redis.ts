@@ -11,13 +11,14 @@ export interface ScriptedRedis {
 }
 
 /**
- * Starts a server, over TLS if it is secure. It answers PING by itself, and every other command by `answer`; `onConnection` gets each
+ * Starts a server, over TLS if it is secure. It answers PING by `pong`, and every other command by `answer`; `onConnection` gets each
  * new connection first.
  */
 export async function startScriptedRedis(
   answer: (command: readonly string[], socket: Socket) => void,
   isSecure = false,
   onConnection: (socket: Socket) => void = () => {},
+  pong = '+PONG\r\n',
 ): Promise<ScriptedRedis> {
   const server = socketServer(isSecure, (socket) => {
     onConnection(socket);
@@ -30,7 +31,7 @@ export async function startScriptedRedis(
         if (read === undefined) return;
         text = text.slice(read.end);
         if (!socket.writable) return;
-        if (read.command[0] === 'PING') socket.write('+PONG\r\n');
+        if (read.command[0] === 'PING') socket.write(pong);
         else answer(read.command, socket);
       }
     });

@@ -66,7 +66,10 @@ impl Stream {
     /// The errors of TLS and of the socket, and [`io::ErrorKind::Unsupported`] for a stream that is of TLS already.
     pub async fn encrypt(self, connector: &TlsConnector, name: ServerName<'static>) -> io::Result<Self> {
         match self {
-            Self::Plain(socket) => connector.connect(name, socket).await.map(|stream| Self::Tls(Box::new(stream))),
+            Self::Plain(socket) => {
+                let shaken = connector.connect(name, socket).await.map_err(crate::tls::explained);
+                shaken.map(|stream| Self::Tls(Box::new(stream)))
+            }
             Self::Tls(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "the stream is encrypted already")),
         }
     }

@@ -3,6 +3,7 @@
 mod named;
 
 use std::fmt::Display;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -144,6 +145,21 @@ impl TlsFiles {
 pub fn server_name(host: &str) -> Result<ServerName<'static>> {
     let name = ServerName::try_from(host.to_owned());
     name.map_err(|_| Error::InvalidArgument(format!("\"{host}\" is no name that TLS can check")))
+}
+
+/// The error of a handshake, with what to do about a certificate whose problem rustls names by a word of its own.
+pub(crate) fn explained(error: io::Error) -> io::Error {
+    let said = error.to_string();
+    let problem = if said.contains("CaUsedAsEndEntity") {
+        "it is self-signed or an authority's own, and not one of those that are trusted (CaUsedAsEndEntity); tlsCa (tls-ca in URLs) trusts \
+         a server's self-signed certificate by its file"
+    } else if said.contains("UnsupportedCertVersion") {
+        "certificates of X.509 version 1 are not supported (UnsupportedCertVersion); make one of version 3, as openssl does with an \
+         extension such as subjectAltName"
+    } else {
+        return error;
+    };
+    io::Error::new(error.kind(), format!("invalid peer certificate: {problem}"))
 }
 
 /// A verifier that accepts any certificate whose private key the server has.

@@ -67,5 +67,5 @@ fn other_certificates_are_refused_all_the_same() {
         assert!(error.contains("invalid peer certificate") && error.contains(problem), "{served} {trusted}: {error}");
     }
     let error = shake("authority", &Trust::System, "localhost").unwrap_err();
-    assert!(error.contains("invalid peer certificate"), "{error}");
+    assert!(error.contains("invalid peer certificate: it is self-signed") && error.contains("tlsCa"), "{error}");
 }

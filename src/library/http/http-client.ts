@@ -41,7 +41,7 @@ export interface HttpClientOptions extends ConnectOptions, Omit<ServerOptions, '
    * then up to a thirtieth more.
    */
   readonly timeoutMs?: number | undefined;
-  /** Headers sent with every request. */
+  /** Headers sent with every request that has none of the same name. */
   readonly headers?: HttpHeaders | undefined;
   /** The most bytes of a response's body; a longer one is an error with the code `BB_TOO_LARGE`. Default: 256 MiB. */
   readonly maxResponseBytes?: number | undefined;

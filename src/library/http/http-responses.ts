@@ -4,6 +4,8 @@ import { describeValue } from '../crossing/describe-value.js';
 import { decodeText } from '../crossing/well-formed.js';
 import { ASCII, errorOf, RESULT_WORDS, ResultFrame } from '../crossing/result-frame.js';
 
+const BYTE_ORDER_MARK = '\ufeff';
+
 /** Words of each response of a result. */
 export const RESPONSE_WORDS = 4;
 
@@ -75,11 +77,11 @@ export class HttpResponse {
     return decodeText(this.#frame.bytes, this.#isAscii ? 'latin1' : 'utf8', this.#start, this.#end);
   }
 
-  /** The body parsed as JSON. Throws `BB_INVALID_VALUE` if it is not JSON. */
+  /** The body parsed as JSON, behind a byte order mark if it has one. Throws `BB_INVALID_VALUE` if it is not JSON. */
   json<T = unknown>(): T {
     const text = this.text();
     try {
-      return JSON.parse(text) as T;
+      return JSON.parse(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text) as T;
     } catch (cause) {
       throw new BoundaryError('BB_INVALID_VALUE', `the response of status ${this.status} is no JSON`, { cause });
     }

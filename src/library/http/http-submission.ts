@@ -25,7 +25,7 @@ export interface HttpRequest {
   readonly method?: HttpMethod | undefined;
   /** The path, percent-encoded, with the query; it is appended to the path of the client's URL. */
   readonly path: string;
-  /** Headers added to the client's. */
+  /** Headers beside the client's; they replace the client's headers of the same names. */
   readonly headers?: HttpHeaders | undefined;
   /** The body: text is sent as UTF-8, bytes unchanged. */
   readonly body?: string | Uint8Array | undefined;

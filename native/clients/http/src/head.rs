@@ -7,7 +7,7 @@ use boundary_bench_kernel::Result;
 
 use crate::chunks::Chunk;
 use crate::http_error;
-use crate::limits::{MOST_HEAD, MOST_HEADERS};
+use crate::limits::{MOST_HEAD, MOST_HEADERS, USUAL_HEADERS};
 
 /// The framing that says where a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,11 +59,19 @@ fn end_of(bytes: &[u8], searched: &mut usize) -> Option<usize> {
 /// Parses a whole head. With `is_head` it answers a HEAD request, and no body follows whatever the headers say.
 pub(crate) fn parse_head(bytes: &[u8], is_head: bool) -> Result<Begun> {
     let malformed = |problem: &str| http_error(format!("what the server sent is no response of HTTP/1.1: {problem}"));
-    let mut space = [MaybeUninit::uninit(); MOST_HEADERS];
+    let (mut space, mut more) = ([MaybeUninit::uninit(); USUAL_HEADERS], Vec::new());
     let mut parsed = httparse::Response::new(&mut []);
-    let length = httparse::ParserConfig::default()
-        .parse_response_with_uninit_headers(&mut parsed, bytes, &mut space)
-        .map_err(|error| malformed(&error.to_string()))?;
+    let config = httparse::ParserConfig::default();
+    let mut length = config.parse_response_with_uninit_headers(&mut parsed, bytes, &mut space);
+    if length == Err(httparse::Error::TooManyHeaders) {
+        more.resize(MOST_HEADERS, MaybeUninit::uninit());
+        parsed = httparse::Response::new(&mut []);
+        length = config.parse_response_with_uninit_headers(&mut parsed, bytes, &mut more);
+    }
+    let length = length.map_err(|error| match error {
+        httparse::Error::TooManyHeaders => malformed(&format!("it has more than {MOST_HEADERS} headers")),
+        other => malformed(&other.to_string()),
+    })?;
     if length != httparse::Status::Complete(bytes.len()) {
         return Err(malformed("its head ends early"));
     }

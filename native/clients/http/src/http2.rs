@@ -162,7 +162,8 @@ impl Http2 {
         let scheme = if place.url.tls { "https" } else { "http" };
         let uri = format!("{scheme}://{}{}{}", place.url.authority(), place.head.prefix(), request.path);
         let mut builder = hyper::Request::builder().method(request.method.name()).uri(uri);
-        for (name, value) in header_lines(place.head.headers()).chain(header_lines(request.headers)) {
+        let lines = place.head.lines_beside(request).chain([request.headers]);
+        for (name, value) in lines.flat_map(header_lines) {
             builder = builder.header(
                 HeaderName::from_bytes(name.as_bytes()).map_err(|error| invalid(&error))?,
                 HeaderValue::from_str(value).map_err(|error| invalid(&error))?,

@@ -54,7 +54,7 @@ pub struct Request<'a> {
     pub method: Method,
     /// The path with the query, appended to the path of the client's URL.
     pub path: &'a str,
-    /// Headers beside the client's, each as `name: value` and a line break.
+    /// Headers, each as `name: value` and a line break. They replace the client's of the same names.
     pub headers: &'a str,
     /// The body; `None` sends no body.
     pub body: Option<&'a [u8]>,
@@ -105,6 +105,11 @@ pub(crate) fn header_lines(block: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
+/// Whether a block of header lines has a header with this name.
+fn has_header(block: &str, name: &str) -> bool {
+    header_lines(block).any(|(found, _)| found.eq_ignore_ascii_case(name))
+}
+
 fn check_headers(block: &str) -> Result<()> {
     let refused = |problem: &str| Err(Error::InvalidArgument(format!("a header of a request: {problem}")));
     if !block.is_empty() && !block.ends_with("\r\n") {
@@ -151,9 +156,11 @@ impl Head {
         Ok(Self { prefix: url.path.clone(), common, headers: headers.to_owned() })
     }
 
-    /// The headers of the client.
-    pub(crate) fn headers(&self) -> &str {
-        &self.headers
+    /// The lines of the client's headers for which a request has none of the same name.
+    pub(crate) fn lines_beside(&self, request: &Request<'_>) -> impl Iterator<Item = &str> {
+        self.headers.split_inclusive("\r\n").filter(|line| {
+            request.headers.is_empty() || header_lines(line).all(|(name, _)| !has_header(request.headers, name))
+        })
     }
 
     /// The prefix of every path: the path of the client's URL.
@@ -165,9 +172,17 @@ impl Head {
     pub fn write(&self, out: &mut Vec<u8>, request: &Request<'_>) {
         let length = request.body.map_or(0, <[u8]>::len);
         out.reserve(self.prefix.len() + self.common.len() + request.path.len() + request.headers.len() + length + 64);
-        for part in [request.method.name(), " ", &self.prefix, request.path, &self.common, request.headers] {
-            out.extend_from_slice(part.as_bytes());
+        let mut add = |part: &str| out.extend_from_slice(part.as_bytes());
+        for part in [request.method.name(), " ", &self.prefix, request.path] {
+            add(part);
         }
+        if request.headers.is_empty() || self.headers.is_empty() {
+            add(&self.common);
+        } else {
+            add(&self.common[..self.common.len() - self.headers.len()]);
+            self.lines_beside(request).for_each(&mut add);
+        }
+        add(request.headers);
         if request.states_length() {
             out.extend_from_slice(b"content-length: ");
             out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
@@ -201,6 +216,21 @@ mod tests {
         );
         let request = Request { method: Method::Put, body: None, ..request };
         assert!(written(&request).ends_with("content-length: 0\r\n\r\n"));
+    }
+
+    #[test]
+    fn the_headers_of_a_request_replace_those_of_the_client() {
+        let head = Head::new(&"http://h".parse().unwrap(), "x-a: 1\r\nAccept: x\r\nX-A: 2\r\n").unwrap();
+        for (headers, expected) in [
+            ("", "x-a: 1\r\nAccept: x\r\nX-A: 2\r\n"),
+            ("x-: 3\r\n", "x-a: 1\r\nAccept: x\r\nX-A: 2\r\nx-: 3\r\n"),
+            ("x-A: 3\r\nx-a: 4\r\n", "Accept: x\r\nx-A: 3\r\nx-a: 4\r\n"),
+            ("accept:\r\nX-A: 5\r\n", "accept:\r\nX-A: 5\r\n"),
+        ] {
+            let mut out = Vec::new();
+            head.write(&mut out, &Request { headers, ..Request::get("/") });
+            assert_eq!(String::from_utf8(out).unwrap(), format!("GET / HTTP/1.1\r\nhost: h\r\n{expected}\r\n"));
+        }
     }
 
     #[test]

@@ -297,6 +297,16 @@ mod tests {
     }
 
     #[test]
+    fn a_response_may_have_a_thousand_headers() {
+        let text = |count: usize| format!("{OK}{}content-length: 1\r\n\r\nx", "a: b\r\n".repeat(count - 1));
+        for count in [100, 101, MOST_HEADERS] {
+            assert_eq!(one(&text(count)).1, "x", "{count}");
+        }
+        let error = read(&[text(MOST_HEADERS + 1).as_bytes()], false).unwrap_err();
+        assert!(error.to_string().contains("more than 1000 headers"), "{error}");
+    }
+
+    #[test]
     fn the_buffer_grows_with_what_comes_whatever_length_is_announced() {
         let mut reader = ResponseReader::new(256 << 20);
         let head = format!("{OK}content-length: {}\r\n\r\n", 256 << 20);

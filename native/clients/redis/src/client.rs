@@ -11,8 +11,8 @@ use crate::cluster::Cluster;
 use crate::connection::Connection;
 use crate::groups::Groups;
 use crate::plan::Plan;
-use crate::resp::{Answer, Commands, Reply};
-use crate::state::is_misdirected;
+use crate::resp::{Answer, Commands, Reply, arguments_of};
+use crate::state::{Hinge, is_misdirected, still_open};
 use crate::url::Url;
 use crate::{engine_error, no_answer, server_error};
 
@@ -134,14 +134,21 @@ impl KvClient {
                         *slot = Some(Connection::open(&self.url).await?);
                     }
                     let Some(connection) = slot else { return Err(Error::Closed("the connection")) };
-                    let mut is_outdated = false;
+                    let (mut is_outdated, mut open) = (false, None);
                     let take = |index, reply: Reply<'_>| {
                         answered = index + 1;
-                        is_outdated |= matches!(reply, Reply::Error(text) if is_misdirected(text));
+                        if let Some(error) = &open {
+                            return each(index, Err(error));
+                        }
+                        if let Reply::Error(text) = reply {
+                            let hinge = arguments_of(commands.command(index)).next().and_then(Hinge::of);
+                            is_outdated |= hinge.is_some() || is_misdirected(text);
+                            open = hinge.is_some_and(|hinge| hinge.keeps_open(text)).then(still_open);
+                        }
                         each(index, Ok(reply));
                     };
                     connection.round_trip(commands.bytes(), commands.len(), take).await?;
-                    // The name in the URL may stand for another server by now.
+                    // The name in the URL may stand for another server by now, or the connection is left in a transaction.
                     if is_outdated {
                         *slot = None;
                     }

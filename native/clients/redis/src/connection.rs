@@ -61,8 +61,11 @@ impl Connection {
         commands.push([b"PING".as_slice()].into_iter());
         let mut refused = None;
         let outcome = connection
-            .round_trip(commands.bytes(), commands.len(), |_, reply| {
-                if let (Reply::Error(text), None) = (reply, &refused) {
+            .round_trip(commands.bytes(), commands.len(), |index, reply| {
+                let is_probe = index + 1 == commands.len();
+                if let (Reply::Error(text), None) = (reply, &refused)
+                    && !(is_probe && is_answer_to_probe(text))
+                {
                     refused = Some(server_error(&without_secret(text, url.password.as_deref())));
                 }
             })
@@ -84,6 +87,11 @@ impl Connection {
     #[must_use]
     pub fn is_usable(&self) -> bool {
         !self.busy
+    }
+
+    /// Whether the server has neither sent anything nor closed the connection, which is idle.
+    pub(crate) async fn is_quiet(&mut self) -> bool {
+        self.exchange.stream.is_quiet().await
     }
 
     /// A new session of this connection, for a caller who drives the stream himself.
@@ -168,6 +176,12 @@ impl Connection {
     fn lost(&self, error: &io::Error) -> Error {
         lost(&self.place, error)
     }
+}
+
+/// Whether an error that answers PING says that the server is there and takes other commands: one that this user may not send PING to,
+/// that runs a script, which SCRIPT KILL ends, or that can't store its data.
+fn is_answer_to_probe(error: &[u8]) -> bool {
+    matches!(error.split(|byte| *byte == b' ').next(), Some(b"NOPERM" | b"BUSY" | b"MISCONF"))
 }
 
 /// Connects to a server at `place`, with the trust that the URL states.

@@ -34,7 +34,8 @@ impl Plan {
     /// Adds the commands behind those of the plan: one pipeline.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a pipeline that can't be executed by a cluster as it is meant; the plan is as before then.
+    /// [`Error::Unsupported`] and [`Error::InvalidArgument`] for a pipeline that can't be executed by a cluster as it is meant; the plan
+    /// is as before then.
     pub(crate) fn add(&mut self, commands: &Commands) -> Result<()> {
         let start = self.steps.len();
         self.steps.reserve(commands.len() - start);
@@ -50,8 +51,9 @@ impl Plan {
 
     fn add_command(&mut self, command: &[u8], transactions: &mut Transactions, open: &mut Open) -> Result<()> {
         let mut name = room();
-        let name = capitals(arguments_of(command).next().unwrap_or_default(), &mut name);
-        let place = transactions.next(name)?;
+        let mut arguments = arguments_of(command);
+        let name = capitals(arguments.next().unwrap_or_default(), &mut name);
+        let place = transactions.next(name, || arguments.next().is_some())?;
         if place == Place::Outside {
             let target = target_of(command);
             if target == Target::Refused {

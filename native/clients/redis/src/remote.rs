@@ -55,7 +55,7 @@ pub async fn run_submission(client: &mut KvClient, submission: &[u8]) -> Result<
                 for request in run {
                     let start = commands.len();
                     request.write(&mut commands);
-                    let planned = request.check().and_then(|()| client.plan(&commands, &mut plan));
+                    let planned = request.check().and_then(|_| client.plan(&commands, &mut plan));
                     if planned.is_err() {
                         commands.truncate(start);
                     }

@@ -12,6 +12,7 @@ use boundary_bench_kernel::{Error, Result};
 use crate::groups::Groups;
 use crate::resp::{Commands, Reply, ReplyBuffer};
 use crate::server_error;
+use crate::state::{Hinge, still_open};
 use crate::submission::{Entered, Entries, Request, RequestKind};
 
 /// The requests in flight on one connection.
@@ -36,8 +37,18 @@ struct Waiting {
     id: u32,
     kind: RequestKind,
     replies: usize,
+    /// The commands whose refusal changes the state of the connection, by their positions.
+    hinges: Vec<(usize, Hinge)>,
     /// The division of the keys of an MGET or MSET among commands.
     groups: Groups,
+}
+
+impl Waiting {
+    /// The hinge at a position, if the command there is one.
+    fn hinge_at(&self, position: usize) -> Option<Hinge> {
+        let found = self.hinges.binary_search_by_key(&position, |(at, _)| *at).ok()?;
+        Some(self.hinges[found].1)
+    }
 }
 
 impl Driven for Session {
@@ -73,9 +84,10 @@ impl Session {
     /// Takes a request, and appends its commands to the bytes to send.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a pipeline that would leave the connection's state changed; nothing of it is sent.
+    /// [`Error::Unsupported`] and [`Error::InvalidArgument`] for a pipeline that would leave the connection's state changed; nothing of
+    /// it is sent.
     pub fn submit(&mut self, request: &Request<'_>) -> Result<()> {
-        request.check()?;
+        let hinges = request.check()?;
         self.commands.clear();
         let (id, kind) = (request.id, request.kind);
         let mut groups = Groups::default();
@@ -93,7 +105,7 @@ impl Session {
             _ => request.write(&mut self.commands),
         };
         self.output.end().extend_from_slice(self.commands.bytes());
-        self.waiting.push_back(Waiting { id, kind, replies, groups });
+        self.waiting.push_back(Waiting { id, kind, replies, hinges, groups });
         Ok(())
     }
 
@@ -105,10 +117,11 @@ impl Session {
     /// Handles this many bytes received into the buffer: appends the results that they complete to the frame.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the server does not speak the protocol, [`Error::TooLarge`] beyond the limit; the session is
-    /// unusable then.
+    /// [`Error::Engine`] where the server does not speak the protocol, [`Error::TooLarge`] beyond the limit, [`Error::Connection`]
+    /// behind a DISCARD that the server refused; the session is unusable then.
     pub fn received(&mut self, bytes: usize, frame: &mut Frame) -> Result<()> {
         self.replies.received(bytes);
+        let mut is_open = false;
         while let Some(reply) = self.replies.next_reply()? {
             let Some(waiting) = self.waiting.front() else {
                 return Err(crate::engine_error("the server sent a reply that nothing was asked for".to_owned()));
@@ -121,9 +134,21 @@ impl Session {
                         self.refusal = Some((waiting.groups.range(self.seen).start, server_error(text)));
                     }
                 }
-                _ => self.entered.reply(&reply),
+                _ => {
+                    self.entered.reply(&reply);
+                    if let Reply::Error(text) = reply
+                        && let Some(hinge) = waiting.hinge_at(self.seen)
+                    {
+                        self.entered.outdate();
+                        is_open = hinge.keeps_open(text);
+                    }
+                }
             }
             self.seen += 1;
+            // What comes next is no reply to what was sent, but its place in a transaction.
+            if is_open && self.seen < waiting.replies {
+                return Err(still_open());
+            }
             if self.seen < waiting.replies {
                 continue;
             }
@@ -136,6 +161,9 @@ impl Session {
             self.entered.finish(waiting.id, frame);
             self.waiting.pop_front();
             self.seen = 0;
+            if is_open {
+                return Err(still_open());
+            }
         }
         Ok(())
     }

@@ -82,8 +82,13 @@ impl Transactions {
     /// The place of the next command, whose name is in capitals.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a MULTI in another one and for an end without a MULTI.
-    pub(crate) fn next(&mut self, name: &[u8]) -> Result<Place> {
+    /// [`Error::Unsupported`] for a MULTI in another one and for an end without a MULTI, [`Error::InvalidArgument`] for arguments that
+    /// the server would refuse: a transaction whose end is refused stays open.
+    pub(crate) fn next(&mut self, name: &[u8], has_arguments: impl FnOnce() -> bool) -> Result<Place> {
+        if matches!(name, b"MULTI" | b"EXEC" | b"DISCARD" | b"UNWATCH") && has_arguments() {
+            let name = String::from_utf8_lossy(name);
+            return Err(Error::InvalidArgument(format!("{name} takes no arguments; nothing was sent")));
+        }
         Ok(match name {
             b"MULTI" if self.in_multi => return Err(unbalanced("a MULTI stands between MULTI and EXEC")),
             b"MULTI" => {
@@ -127,6 +132,44 @@ fn unbalanced(problem: &str) -> Error {
     Error::Unsupported(format!("{problem} in the same pipeline, whose connection many callers share; nothing was sent"))
 }
 
+/// A command whose refusal may leave its connection in a transaction, or with keys that are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hinge {
+    /// MULTI: the commands behind it are executed one by one, and its end ends no WATCH.
+    Multi,
+    /// DISCARD: the transaction stays open.
+    Discard,
+    /// UNWATCH: the keys stay watched.
+    Unwatch,
+}
+
+impl Hinge {
+    /// The hinge that a command is; its name may have letters of any case.
+    pub(crate) fn of(name: &[u8]) -> Option<Self> {
+        // Most commands are told apart by the length of their names.
+        match name.len() {
+            5 if name.eq_ignore_ascii_case(b"MULTI") => Some(Self::Multi),
+            7 if name.eq_ignore_ascii_case(b"DISCARD") => Some(Self::Discard),
+            7 if name.eq_ignore_ascii_case(b"UNWATCH") => Some(Self::Unwatch),
+            _ => None,
+        }
+    }
+
+    /// Whether the server, which refused the command by this error, does not execute what comes next: it adds it to the transaction.
+    pub(crate) fn keeps_open(self, error: &[u8]) -> bool {
+        self == Self::Discard && !error.starts_with(b"ERR DISCARD without MULTI")
+    }
+}
+
+/// The error of commands behind a DISCARD that the server refused.
+pub(crate) fn still_open() -> Error {
+    Error::Connection(
+        "the server refused a DISCARD before this command, and took the command into the open transaction, which is dropped with the \
+         connection"
+            .to_owned(),
+    )
+}
+
 /// Whether an error reply says that this server is not, or not now, the one to ask: a master that has become a replica, a server
 /// that loads its data, a cluster that is down. The command was not executed.
 pub(crate) fn is_misdirected(error: &[u8]) -> bool {
@@ -143,7 +186,8 @@ mod tests {
     fn check(commands: &str) -> Result<()> {
         let mut transactions = Transactions::default();
         for name in commands.split(' ') {
-            transactions.next(name.as_bytes())?;
+            let (name, rest) = name.split_once('=').unwrap_or((name, ""));
+            transactions.next(name.as_bytes(), || !rest.is_empty())?;
         }
         transactions.end()
     }
@@ -177,6 +221,16 @@ mod tests {
             assert_eq!(error.code(), "BB_UNSUPPORTED", "{unbalanced}");
             assert!(error.to_string().contains("nothing was sent"), "{error}");
         }
+    }
+
+    #[test]
+    fn ends_of_transactions_with_arguments_are_refused() {
+        for wrong in ["MULTI=x EXEC", "MULTI EXEC=x", "MULTI SET DISCARD=x", "WATCH UNWATCH=x", "UNWATCH=x"] {
+            let error = check(wrong).unwrap_err();
+            assert_eq!(error.code(), "BB_INVALID_ARGUMENT", "{wrong}");
+            assert!(error.to_string().contains("nothing was sent"), "{error}");
+        }
+        check("WATCH=a MULTI SET=a EXEC").unwrap();
     }
 
     #[test]

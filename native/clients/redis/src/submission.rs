@@ -13,7 +13,7 @@ use boundary_bench_kernel::frame::{ASCII, Frame, word, words};
 use boundary_bench_kernel::{Error, Result};
 
 use crate::resp::{Commands, Reply};
-use crate::state::{Transactions, is_misdirected, refusal};
+use crate::state::{Hinge, Transactions, is_misdirected, refusal};
 
 /// The status of a result with an error that says that the server is not, or not now, the one to ask. The result is otherwise
 /// like any other; its connection takes no further calls.
@@ -82,25 +82,28 @@ impl<'a> Request<'a> {
         1
     }
 
-    /// Checks that a checked pipeline leaves its connection as it was; does nothing for other requests.
+    /// Checks that a checked pipeline leaves its connection as it was if the server executes it, and returns the commands that must
+    /// not be refused for that, by their positions. Does nothing for other requests.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if it would not.
-    pub(crate) fn check(&self) -> Result<()> {
+    /// [`Error::Unsupported`] if it would not, [`Error::InvalidArgument`] for arguments that the server would refuse.
+    pub(crate) fn check(&self) -> Result<Vec<(usize, Hinge)>> {
+        let mut hinges = Vec::new();
         if self.kind != RequestKind::CheckedPipeline {
-            return Ok(());
+            return Ok(hinges);
         }
         let (mut arguments, mut transactions) = (self.arguments(), Transactions::default());
-        for count in words(self.counts) {
+        for (position, count) in words(self.counts).enumerate() {
             let mut command = arguments.by_ref().take(count as usize).map(<[u8]>::to_ascii_uppercase);
             let (name, first) = (command.next().unwrap_or_default(), command.next().unwrap_or_default());
             command.for_each(drop);
             if let Some(refusal) = refusal(&String::from_utf8_lossy(&name), &String::from_utf8_lossy(&first)) {
                 return Err(refusal);
             }
-            transactions.next(&name)?;
+            transactions.next(&name, || count > 1)?;
+            hinges.extend(Hinge::of(&name).map(|hinge| (position, hinge)));
         }
-        transactions.end()
+        transactions.end().map(|()| hinges)
     }
 }
 
@@ -279,6 +282,11 @@ impl Entered {
         self.is_outdated |= is_misdirected(text);
     }
 
+    /// Says that the connection is to be replaced.
+    pub(crate) fn outdate(&mut self) {
+        self.is_outdated = true;
+    }
+
     /// Adds an error.
     pub fn error(&mut self, error: &Error) {
         self.push(EntryKind::Error, error.coded().as_bytes());
@@ -370,10 +378,11 @@ mod tests {
     fn a_checked_pipeline_leaves_its_connection_as_it_was() {
         let check = |counts: &[u32], arguments: &[&[u8]]| {
             let bytes = submission(5, counts, arguments);
-            requests(&bytes).next().unwrap().unwrap().check()
+            requests(&bytes).next().unwrap().unwrap().check().map(|hinges| hinges.len())
         };
-        check(&[1, 3, 1], &[b"multi", b"SET", b"a", b"1", b"Exec"]).unwrap();
-        check(&[2], &[b"CLIENT", b"ID"]).unwrap();
+        assert_eq!(check(&[1, 3, 1], &[b"multi", b"SET", b"a", b"1", b"Exec"]).unwrap(), 1);
+        assert_eq!(check(&[2], &[b"CLIENT", b"ID"]).unwrap(), 0);
+        assert_eq!(check(&[1, 2], &[b"MULTI", b"discard", b"x"]).unwrap_err().code(), "BB_INVALID_ARGUMENT");
         for (counts, arguments) in [
             ([2, 1].as_slice(), [b"GET".as_slice(), b"a", b"MULTI"].as_slice()),
             (&[2], &[b"watch", b"a"]),

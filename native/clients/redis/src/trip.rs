@@ -5,8 +5,8 @@ use boundary_bench_kernel::driver::Driver;
 
 use crate::connection::Connection;
 use crate::plan::Plan;
-use crate::resp::Commands;
-use crate::state::Place as PlaceOf;
+use crate::resp::{Commands, Reply, arguments_of};
+use crate::state::{Hinge, Place as PlaceOf, still_open};
 use crate::url::{Place, Url};
 
 /// A command with the node that it is sent to next.
@@ -41,7 +41,12 @@ pub(crate) async fn trip(
     (commands, plan): (&Commands, &Plan),
 ) -> Return {
     let mut came = Return { node, connection: None, errands, bytes: Vec::new(), ends: Vec::new(), failure: None };
-    let mut connection = match connection.filter(Connection::is_usable) {
+    // A server may close an idle connection at any time.
+    let kept = match connection.filter(Connection::is_usable) {
+        Some(mut connection) => connection.is_quiet().await.then_some(connection),
+        None => None,
+    };
+    let mut connection = match kept {
         Some(connection) => connection,
         None => match Connection::open_at(place, url, driver).await {
             Ok(connection) => connection,
@@ -63,14 +68,27 @@ pub(crate) async fn trip(
         bytes.extend_from_slice(commands.command(errand.command));
         is_command.push(true);
     }
+    let (mut is_spoiled, mut open) = (false, None);
     let take = |index: usize, reply: &[u8]| {
-        if is_command[index] {
-            came.bytes.extend_from_slice(reply);
-            came.ends.push(came.bytes.len());
+        if !is_command[index] || open.is_some() {
+            return;
+        }
+        let command = came.errands[came.ends.len()].command;
+        came.bytes.extend_from_slice(reply);
+        came.ends.push(came.bytes.len());
+        if plan.steps[command].transaction.is_some()
+            && let Some(Reply::Error(text)) = Reply::read_whole(reply)
+            && let Some(hinge) = arguments_of(commands.command(command)).next().and_then(Hinge::of)
+        {
+            is_spoiled = true;
+            open = hinge.keeps_open(text).then(still_open);
         }
     };
     match connection.round_trip_bytes(&bytes, is_command.len(), take).await {
-        Ok(()) => came.connection = Some(connection),
+        Ok(()) => {
+            came.connection = (!is_spoiled).then_some(connection);
+            came.failure = open.filter(|_| came.ends.len() < came.errands.len()).map(|error| (error, true));
+        }
         Err(error) => came.failure = Some((error, true)),
     }
     came

@@ -306,3 +306,24 @@ async fn a_master_that_became_a_replica_is_left_for_a_new_connection() {
     run(&mut admin, &["REPLICAOF", "NO", "ONE"]).await.unwrap();
     assert_ne!(run(&mut client, &["CLIENT", "ID"]).await.unwrap(), before);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_end_of_a_transaction_ends_its_connection() {
+    needs!("redis", executable(None));
+    let server = server();
+    let mut admin = client(&server.url()).await;
+    run(&mut admin, &["ACL", "SETUSER", "me", "on", ">pw", "~*", "+@all", "-discard", "-unwatch", "-ping"])
+        .await
+        .unwrap();
+    let url = server.url().replace("redis://", "redis://me:pw@");
+    let mut client = client(&url).await;
+    let replies = pipeline(&mut client, &[&["MULTI"], &["SET", "a", "8"], &["DISCARD"], &["GET", "a"]]).await;
+    assert!(replies[2].as_ref().unwrap_err().to_string().contains("NOPERM"), "{replies:?}");
+    assert_eq!(replies[3].as_ref().unwrap_err().code(), "BB_CONNECTION");
+    assert_eq!(run(&mut client, &["SET", "b", "1"]).await.unwrap(), "OK");
+    assert!(pipeline(&mut client, &[&["WATCH", "a"], &["UNWATCH"]]).await[1].is_err());
+    run(&mut admin, &["SET", "a", "2"]).await.unwrap();
+    let replies = pipeline(&mut client, &[&["MULTI"], &["SET", "b", "2"], &["EXEC"]]).await;
+    assert!(replies.iter().all(Result::is_ok), "{replies:?}");
+    assert_eq!(run(&mut admin, &["GET", "b"]).await.unwrap(), "2");
+}
