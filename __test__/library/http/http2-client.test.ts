@@ -1,4 +1,11 @@
-import { createServer, constants, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream, type ServerHttp2Session } from 'node:http2';
+import {
+  createServer,
+  constants,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+  type ServerHttp2Session,
+} from 'node:http2';
 import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 

@@ -86,13 +86,11 @@ fn keeps_charset(assignment: &[&str]) -> bool {
     let mut rest = assignment;
     while let [first, after @ ..] = rest {
         match first.to_ascii_uppercase().as_str() {
-            // Other sessions are not this client's, or set their own at their login.
-            "GLOBAL" | "PERSIST" | "PERSIST_ONLY" => return true,
-            "SESSION" | "LOCAL" | "STATEMENT" => rest = after,
-            "." => rest = after,
             // Of the signs of `@@name` and `@name`, the second is a variable of the user's.
             "@" if after.first() == Some(&"@") => rest = &after[1..],
-            "@" => return true,
+            // Other sessions are not this client's, or set their own at their login.
+            "GLOBAL" | "PERSIST" | "PERSIST_ONLY" | "@" => return true,
+            "SESSION" | "LOCAL" | "STATEMENT" | "." => rest = after,
             _ => break,
         }
     }
