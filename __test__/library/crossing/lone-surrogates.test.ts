@@ -33,7 +33,7 @@ import { type RawServer, startRawServer } from '../http/http-server.js';
 /** Texts that are no Unicode: each half of a pair alone, at any place, in a short and in a long text. */
 const LONE = ['\ud800', 'a\udfff', '\ud800b', 'é\ud800\ud800', `${'x'.repeat(100)}\udc00`];
 
-/** What a call throws or rejects with; undefined if it does neither. */
+/** The error that a call throws or rejects with; undefined if it does neither. */
 async function errorOf(call: () => unknown): Promise<unknown> {
   try {
     await call();

@@ -19,7 +19,7 @@ import { startScriptedRedis } from '../kv/scripted-redis.js';
 import { startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 
-/** What became of each call, in their order; a call that is never settled makes the test time out. */
+/** The outcomes of calls, in the order of the calls; a call that is never settled makes the test time out. */
 async function outcomes(calls: readonly Promise<unknown>[]): Promise<unknown[]> {
   const settled = await Promise.allSettled(calls);
   return settled.map((call) => (call.status === 'rejected' ? (call.reason as { code?: string }).code : 'answered'));

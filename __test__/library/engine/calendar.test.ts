@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 import { connect, dateFromDays, dateFromMicros } from '../../../src/index.js';
 
-/** What is neither null nor a whole number. */
+/** Values that are neither null nor a whole number. */
 const NO_NUMBERS = [undefined, '0', '', '2024-01-01', true, false, [], [1], {}, new Date(0), Symbol('day'), () => 1];
 
 const REFUSED = expect.objectContaining({ name: 'BoundaryError', code: 'BB_INVALID_ARGUMENT' }) as Error;

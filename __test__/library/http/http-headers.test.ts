@@ -29,7 +29,7 @@ function* waysToGiveHeaders(): Generator<[string, HttpHeaders]> {
   yield ['an array of names and values by turns', pairs.flat()];
 }
 
-/** What holds its values otherwise, or is no set of headers. */
+/** Objects that hold their values in another way, and values that are no set of headers. */
 class Getters {
   get authorization(): string {
     return 'Bearer k';

@@ -48,7 +48,7 @@ describe.skipIf(lacks('redis'))('KvClient', () => {
   const utf8 = (bytes: Uint8Array): string =>
     Buffer.from(Buffer.from(bytes).toString()).equals(bytes) ? Buffer.from(bytes).toString() : 'BB_INVALID_VALUE';
 
-  /** What a function returns, or the code of the error that it throws. */
+  /** The result of a function, or the code of the error that it throws. */
   const textOf = (read: () => string | null): string | null => {
     try {
       return read();

@@ -52,7 +52,7 @@ export interface PartialMysql extends AsyncDisposable {
   close(): void;
 }
 
-/** What a server does otherwise, beside its dialect. */
+/** Habits of a server, beside its dialect. */
 export interface PartialOptions {
   /** A statement, given as text or prepared, at which the server ends. */
   readonly endsAt?: RegExp;
@@ -62,7 +62,7 @@ export interface PartialOptions {
   readonly port?: number;
 }
 
-/** What the connections of a server share. */
+/** The state that the connections of a server share. */
 interface Shared extends PartialOptions {
   /** The connection that is in the only transaction of the server. It stays open when that connection is closed. */
   transaction: Session | undefined;

@@ -43,7 +43,7 @@ async fn get(client: &mut HttpClient) -> Result<u16> {
     client.call(&Request::get("/"), |response| Ok(response.status)).await
 }
 
-/// What a server of h2 has done.
+/// The record of a server of h2: the requests that it executed and reset.
 #[derive(Default)]
 struct Done {
     executed: Mutex<Vec<String>>,
@@ -293,7 +293,7 @@ async fn a_server_of_http1_is_named() {
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
-            // What stays unread would reset the connection, and discard the answer.
+            // Unread bytes would reset the connection, and discard the answer.
             let _ = stream.shutdown(std::net::Shutdown::Write);
             let _ = stream.read_to_end(&mut Vec::new());
         }

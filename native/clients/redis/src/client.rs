@@ -27,8 +27,9 @@ pub struct KvOptions {
 /// at a time.
 ///
 /// A call that is dropped before its end leaves replies outstanding on its connection, which is then closed; the next call
-/// connects anew, without the state that commands gave the old connection (SELECT, WATCH), as it does after a server said that it is a replica or loads its data. Nothing is ever sent twice, except
-/// commands that a server of a cluster said it did not execute.
+/// connects anew, without the state that commands gave the old connection (SELECT, WATCH). It also connects anew after a server
+/// said that it is a replica or loads its data. Nothing is ever sent twice, except commands that a server of a cluster said it did
+/// not execute.
 #[derive(Debug)]
 pub struct KvClient {
     url: Url,

@@ -33,7 +33,7 @@ const MOST_STREAMS: u32 = LAST_STREAM - (1 << 20);
 /// The most bytes of what a server sends first that an error shows.
 const SHOWN: usize = 80;
 
-/// What is known of a connection by its frames.
+/// The facts about a connection that its frames tell.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// The highest stream that the client has opened.
