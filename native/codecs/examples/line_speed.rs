@@ -52,6 +52,11 @@ fn mixed(index: u64, body: &mut String) {
     };
 }
 
+/// A hundred hosts in turn, with one measurement each.
+fn hosts(index: u64, body: &mut String) {
+    let _ = writeln!(body, "cpu,host=h{} usage={index}.5,idle={index}i {}", index % 100, 1_700_000_000_000 + index);
+}
+
 fn bodies(line: Line) -> Vec<String> {
     let body = |batch: u64| {
         let mut body = String::new();
@@ -107,8 +112,11 @@ fn median(mut rates: Vec<f64>) -> f64 {
 
 fn main() -> std::io::Result<()> {
     let rounds = std::env::args().nth(1).and_then(|rounds| rounds.parse().ok()).unwrap_or(7);
-    let inputs: [(&str, Line, Precision); 2] =
-        [("plain", plain, Precision::Milliseconds), ("mixed", mixed, Precision::Nanoseconds)];
+    let inputs: [(&str, Line, Precision); 3] = [
+        ("plain", plain, Precision::Milliseconds),
+        ("mixed", mixed, Precision::Nanoseconds),
+        ("hosts", hosts, Precision::Milliseconds),
+    ];
     for (name, line, precision) in inputs {
         let bodies = bodies(line);
         let options = ReadOptions { precision, ..ReadOptions::default() };

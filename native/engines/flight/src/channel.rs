@@ -22,7 +22,7 @@ use hyper::client::conn::http2;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, TE, USER_AGENT};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use prost::Message;
-use tokio::sync::{Notify, OnceCell};
+use tokio::sync::{Notify, OnceCell, watch};
 use tonic::{Code, Status};
 
 use crate::data::Data;
@@ -43,6 +43,9 @@ const PING_INTERVAL: Duration = Duration::from_secs(330);
 const SEND_BUFFER: usize = 4 << 20;
 
 const NAME_AND_VERSION: HeaderValue = HeaderValue::from_static(concat!("boundary-bench/", env!("CARGO_PKG_VERSION")));
+
+/// Maximum time that a failed call waits for the end of its connection, whose error is the reason.
+const END_WAIT: Duration = Duration::from_secs(1);
 
 /// A server and the connections to it.
 pub(crate) struct Channel {
@@ -65,8 +68,11 @@ impl Drop for Channel {
     }
 }
 
+#[derive(Clone)]
 struct Connection {
     sender: http2::SendRequest<MessageBody>,
+    /// The error by which the connection ended.
+    end: watch::Receiver<Option<String>>,
     /// Cloned by each call under way, so that its reference count tells their number.
     calls: Arc<()>,
 }
@@ -140,7 +146,7 @@ impl Channel {
     }
 
     /// A connection without calls, opened if necessary; at [`MAX_CONNECTIONS`], the one with the fewest calls.
-    async fn lease(&self) -> Result<(http2::SendRequest<MessageBody>, Arc<()>)> {
+    async fn lease(&self) -> Result<Connection> {
         {
             let mut connections = lock(&self.connections);
             connections.retain(|connection| !connection.sender.is_closed());
@@ -148,19 +154,17 @@ impl Channel {
             if let Some(free) = free
                 && (Arc::strong_count(&free.calls) == 1 || connections.len() >= MAX_CONNECTIONS)
             {
-                return Ok((free.sender.clone(), Arc::clone(&free.calls)));
+                return Ok(free.clone());
             }
         }
         let timeout = self.url.timeout.unwrap_or(CONNECT_TIMEOUT);
         let late = |_| Error::Timeout(format!("{} does not answer", self.url));
-        let sender = within(Some(timeout), self.open(), late).await?;
-        let calls = Arc::new(());
-        let connection = Connection { sender: sender.clone(), calls: Arc::clone(&calls) };
-        lock(&self.connections).push(connection);
-        Ok((sender, calls))
+        let connection = within(Some(timeout), self.open(), late).await?;
+        lock(&self.connections).push(connection.clone());
+        Ok(connection)
     }
 
-    async fn open(&self) -> Result<http2::SendRequest<MessageBody>> {
+    async fn open(&self) -> Result<Connection> {
         let place = &self.url.place;
         let tls = tls_connector(place, &self.url.trust, Version::Http2)?;
         let stream = open_stream(&Tokio, place, tls.as_ref()).await.map_err(named)?;
@@ -175,10 +179,14 @@ impl Channel {
             .timer(TokioTimer::new())
             .keep_alive_interval(PING_INTERVAL);
         let shaken = builder.handshake(TokioIo::new(stream)).await;
-        let (sender, connection) = shaken.map_err(|error| self.lost(&error))?;
-        // The connection's task ends with the last sender; its calls report the errors of the connection.
-        tokio::spawn(async move { drop(connection.await) });
-        Ok(sender)
+        let (sender, connection) = shaken.map_err(|error| self.lost(&chain(&error)))?;
+        let (ended, end) = watch::channel(None);
+        // The connection's task ends with the last sender.
+        tokio::spawn(async move {
+            let error = connection.await.err().map(|error| chain(&error));
+            ended.send_replace(error);
+        });
+        Ok(Connection { sender, end, calls: Arc::default() })
     }
 
     /// Makes a call that changes nothing, or that our own server knows as one that does; its reply is read as it arrives.
@@ -188,7 +196,7 @@ impl Channel {
 
     /// Makes a call with an intent; its reply is read as it arrives.
     pub(crate) async fn call_with(&self, method: &str, body: MessageBody, intent: Intent) -> Result<Reply> {
-        let (mut sender, calls) = self.lease().await?;
+        let Connection { mut sender, mut end, calls } = self.lease().await?;
         let uri = format!(
             "{}://{}{SERVICE}{method}",
             if self.url.place.tls { "https" } else { "http" },
@@ -209,7 +217,19 @@ impl Channel {
             sender.ready().await?;
             sender.send_request(request).await
         };
-        let response = self.timed(async { sent.await.map_err(|error| self.lost(&error)) }).await?;
+        let answered = async {
+            match sent.await {
+                Ok(response) => Ok(response),
+                // A call whose connection ended before its turn knows nothing of the reason.
+                Err(error) if error.is_user() || error.is_canceled() => {
+                    let ended = tokio::time::timeout(END_WAIT, end.wait_for(Option::is_some)).await;
+                    let reason = ended.ok().and_then(|end| end.ok()?.clone());
+                    Err(self.lost(&reason.unwrap_or_else(|| chain(&error))))
+                }
+                Err(error) => Err(self.lost(&chain(&error))),
+            }
+        };
+        let response = self.timed(answered).await?;
         let (head, body) = response.into_parts();
         if let Some(status) = status_of(&head) {
             return Err(to_error(&status));
@@ -224,8 +244,8 @@ impl Channel {
         within(self.url.timeout, work, late).await
     }
 
-    fn lost(&self, error: &hyper::Error) -> Error {
-        Error::Connection(format!("the connection to {} was lost: {}", self.url, chain(error)))
+    fn lost(&self, reason: &str) -> Error {
+        Error::Connection(format!("the connection to {} was lost: {reason}", self.url))
     }
 }
 
