@@ -1,51 +1,98 @@
 /**
- * The program of a fork: a fresh process that measures one cell for the process of the run, which tells it the cell and gets its
- * samples over the channel of messages.
+ * The program of a fork: a fresh process that opens one cell and warms it up, then takes a sample each time that the process of the run
+ * sends an order over the channel of messages. In between it waits.
  */
 import { exposeCollector } from './collect-garbage.js';
 import { sentError } from './errors.js';
 import { familyIn } from './families/family-in.js';
 import { loadNativeBuild, nativeResources } from './native-build.js';
-import type { ForkAbort, ForkReport, ForkResult, ForkTask } from './runner/fork-message.js';
+import type { ForkOrder, ForkReport, ForkTask } from './runner/fork-message.js';
 import { GarbageBetween } from './runner/garbage-collection.js';
-import { measureFork } from './runner/measure-fork.js';
+import { type CellSampler, openSampler } from './runner/sampler.js';
 
 const aborting = new AbortController();
+
+/** Whether the last report was sent. */
+let isOver = false;
 
 // A terminal sends Ctrl-C to all processes of a run, of which the first decides what becomes of the others.
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => {});
 // Without the process of the run, nobody waits for the samples.
 process.once('disconnect', () => process.exit());
 process.once('message', (task: ForkTask) => {
-  process.on('message', ({ type }: ForkAbort) => type === 'abort' && aborting.abort());
-  void answer(task);
+  const opened = open(task);
+  let work: Promise<unknown> = opened;
+  process.on('message', (order: ForkOrder) => {
+    if (order.type === 'abort') aborting.abort();
+    work = work.then(async () => {
+      const cell = await opened;
+      if (cell !== undefined) await obey(cell, order);
+    });
+  });
 });
 
-async function answer(task: ForkTask): Promise<void> {
-  let report: ForkReport;
-  try {
-    report = { type: 'done', ...(await measure(task)) };
-  } catch (thrown) {
-    report = { type: 'failed', error: sentError(thrown) };
-  }
-  // What the cell has left open must not keep the process.
-  process.send?.(report, () => process.exit());
+/** A cell with the family that it belongs to. */
+interface Opened {
+  readonly sampler: CellSampler;
+  close(): Promise<void>;
 }
 
-async function measure({ module, family: name, options, planned, policy, ...task }: ForkTask): Promise<ForkResult> {
+/** Opens the cell, and reports that it is ready; `undefined` if it failed, which ends the process. */
+async function open(task: ForkTask): Promise<Opened | undefined> {
+  try {
+    const opened = await openTask(task);
+    report({ type: 'ready', ready: opened.sampler.ready });
+    return opened;
+  } catch (thrown) {
+    end({ type: 'failed', error: sentError(thrown) });
+    return undefined;
+  }
+}
+
+async function openTask({ module, family: name, options, planned, policy, leaveGarbage }: ForkTask): Promise<Opened> {
   await loadNativeBuild();
-  const collect = task.leaveGarbage ? undefined : exposeCollector();
+  const collect = leaveGarbage ? undefined : exposeCollector();
   const family = await familyIn(module, name);
   const open = await family.open(options, [planned]);
   try {
-    return await measureFork(open, planned, policy, {
+    const sampler = await openSampler(open, planned, policy, {
       resources: nativeResources,
       garbage: collect && new GarbageBetween(collect),
       signal: aborting.signal,
-      onStep: (step) => process.send?.(step satisfies ForkReport),
-      verify: task.verify,
+      onStep: report,
     });
-  } finally {
-    await open.close();
+    return { sampler, close: () => open.close() };
+  } catch (thrown) {
+    await Promise.allSettled([open.close()]);
+    throw thrown;
   }
+}
+
+async function obey({ sampler, close }: Opened, order: ForkOrder): Promise<void> {
+  // What follows the last report, such as an abort, finds nothing to do.
+  if (isOver) return;
+  let isClosing = false;
+  try {
+    aborting.signal.throwIfAborted();
+    if (order.type === 'take') return report({ type: 'sample', sample: await sampler.take() });
+    isClosing = true;
+    const checksum = await sampler.finish(order.type === 'finish' && order.verify);
+    await close();
+    end({ type: 'done', checksum });
+  } catch (thrown) {
+    // Of several errors the first is the more useful one.
+    if (!isClosing) await sampler.abandon();
+    await Promise.allSettled([close()]);
+    end({ type: 'failed', error: sentError(thrown) });
+  }
+}
+
+function report(message: ForkReport): void {
+  process.send?.(message);
+}
+
+/** Sends the last report. What the cell has left open must not keep the process. */
+function end(message: ForkReport): void {
+  isOver = true;
+  process.send?.(message, () => process.exit());
 }

@@ -17,6 +17,9 @@ export class TimeLeft {
         this.total = event.totalCells;
         this.#forks = event.forks;
         break;
+      case 'processes-added':
+        this.#forks += event.forks;
+        break;
       case 'cell-opening':
         if (this.#opened === 0) this.#startedAt = now;
         this.#opened += 1;

@@ -100,7 +100,7 @@ function nothingInCommon(): BoundaryError {
 
 function compareCell(before: RunRecord, after: RunRecord, threshold: number): CellComparison | undefined {
   if (before.outcome !== 'completed' || after.outcome !== 'completed') return undefined;
-  const interval = rateRatio(after, before);
+  const interval = rateRatio(after, before, { isApart: true });
   if (interval === undefined) return undefined;
   const verdict = verdictOf(interval, threshold);
   return {

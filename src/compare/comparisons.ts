@@ -4,7 +4,7 @@ import { completedOf, contestOf, fastestOf, groupBy, largestOfEach } from './cel
 import { summarize } from '../stats/summary.js';
 import { marginOf } from './judge.js';
 import { verdictOn } from './server-bound.js';
-import { type Timed, forkCount, independentForks, rateRatio } from './rate-ratio.js';
+import { type Timed, cpuRatio, forkCount, independentForks, rateRatio, riskOf } from './rate-ratio.js';
 
 /** For a cell's id, the lane on the `rust` side that it is compared with; `undefined` if there is none. */
 export type RustLaneOf = (cellId: string) => string | undefined;
@@ -20,6 +20,8 @@ export interface ComparisonOptions {
   readonly rustLaneOf: RustLaneOf;
   /** The relative difference up to which two cells are equivalent. */
   readonly margin: number;
+  /** The part of cases in which an interval may miss the truth. Default: 0.05. */
+  readonly risk?: number;
 }
 
 /**
@@ -41,7 +43,7 @@ export interface ComparisonOptions {
  *
  * A cell that moved no rows has no rate, and takes part in no comparison.
  */
-export function comparisonsOf(records: readonly RunRecord[], { rustLaneOf, margin }: ComparisonOptions): Comparison[] {
+export function comparisonsOf(records: readonly RunRecord[], { rustLaneOf, ...how }: ComparisonOptions): Comparison[] {
   const completed = completedOf(records);
   const pairs = [
     ...completed.flatMap((node) => laneComparison(node, records, rustLaneOf)),
@@ -49,7 +51,7 @@ export function comparisonsOf(records: readonly RunRecord[], { rustLaneOf, margi
     ...completed.flatMap((cell) => batchingComparison(cell, completed)),
     ...completed.flatMap(noiseFloor),
   ];
-  return pairs.flatMap((pair) => compared(pair, margin));
+  return pairs.flatMap((pair) => compared(pair, how));
 }
 
 /** The run with its comparisons made anew from the samples, as this version makes them. Which lanes are compared stays as the run has it. */
@@ -60,7 +62,7 @@ export function comparedAnew<R extends Run>(run: R): R {
       kind === 'lane' ? [[numerator, laneOf.get(denominator)] as const] : [],
     ),
   );
-  const options = { rustLaneOf: (id: string) => rustLanes.get(id), margin: marginOf(run) };
+  const options = { rustLaneOf: (id: string) => rustLanes.get(id), margin: marginOf(run), risk: riskOf(run.context) };
   return { ...run, comparisons: comparisonsOf(run.records, options) };
 }
 
@@ -144,9 +146,11 @@ function estimated(candidates: readonly CompletedRecord[]): Estimated {
   const best = fastestOf(candidates)!;
   if (candidates.length === 1) return best;
   const forks = new Set(candidates.flatMap(({ samples }) => samples.map(({ fork }) => fork)));
+  const winners = new Set<string>();
   const samples = [...forks].flatMap((fork) => {
     const elsewhere = candidates.map((record) => withSamples(record, (sample) => sample.fork !== fork));
     const { id } = fastestOf(elsewhere.map(resummarized))!;
+    winners.add(id);
     const chosen = candidates.find((record) => record.id === id)!;
     // Cells of one contest may move different numbers of rows, and the ratio counts those of the best.
     const scale = best.rows / chosen.rows;
@@ -155,7 +159,8 @@ function estimated(candidates: readonly CompletedRecord[]): Estimated {
       seconds: sample.seconds * scale,
     }));
   });
-  return { ...best, samples, isChosen: true };
+  // Where all processes agree, the choice leaves nothing to chance.
+  return { ...best, samples, isChosen: winners.size > 1 };
 }
 
 /** A cell with the samples of every other process alone; the odd ones are as many as the even ones, or one more. */
@@ -185,7 +190,7 @@ function batchingComparison(batched: CompletedRecord, completed: readonly Comple
 export function noiseFloorsOf(records: readonly RunRecord[], margin: number): Comparison[] {
   return completedOf(records)
     .flatMap(noiseFloor)
-    .flatMap((pair) => compared(pair, margin));
+    .flatMap((pair) => compared(pair, { margin }));
 }
 
 function noiseFloor(record: CompletedRecord): Pair[] {
@@ -195,9 +200,15 @@ function noiseFloor(record: CompletedRecord): Pair[] {
 }
 
 /** The comparison of a pair, or none if one of the two has no rate. */
-function compared({ kind, numerator, denominator, subject, forks }: Pair, margin: number): Comparison[] {
-  const interval = rateRatio(numerator, denominator);
+function compared(
+  { kind, numerator, denominator, subject, forks }: Pair,
+  { margin, risk }: Omit<ComparisonOptions, 'rustLaneOf'>,
+): Comparison[] {
+  const ratioOptions = risk === undefined ? {} : { risk };
+  const interval = rateRatio(numerator, denominator, ratioOptions);
   if (interval === undefined) return [];
+  const cpu = cpuRatio(numerator, denominator, ratioOptions);
+  const noVerdict = numerator.noVerdict ?? denominator.noVerdict;
   return [
     {
       workload: subject.workload,
@@ -217,6 +228,8 @@ function compared({ kind, numerator, denominator, subject, forks }: Pair, margin
         kind === 'lane' || kind === 'best'
           ? verdictOn(numerator, denominator, interval, margin)
           : verdictOf(interval, margin),
+      ...(cpu === undefined || (kind !== 'lane' && kind !== 'best') ? {} : { cpu }),
+      ...(noVerdict === undefined ? {} : { noVerdict }),
     },
   ];
 }

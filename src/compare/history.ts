@@ -88,7 +88,7 @@ function cellsOf(runs: readonly NamedRun[]): CellHistory[] {
   return groupBy(entries, ({ record }) => record.id).flatMap(([first, ...later]) => {
     if (first === undefined) return [];
     const steps = later.flatMap(({ at, record }): CellStep[] => {
-      const interval = rateRatio(record, first.record);
+      const interval = rateRatio(record, first.record, { isApart: true });
       return interval === undefined ? [] : [{ at, record, ...interval, verdict: verdictOf(interval) }];
     });
     return steps.length === 0 ? [] : [{ id: first.record.id, first: first.record, steps }];

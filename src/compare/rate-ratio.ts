@@ -1,6 +1,9 @@
-import type { Sample } from '../records/record.js';
-import { FORKS_FOR_INTERVAL, type RatioInterval, ratioOfForks } from '../stats/ratio-interval.js';
+import type { RatioInterval, RunContext, Sample } from '../records/record.js';
+import { FORKS_FOR_INTERVAL, ratioOfForks } from '../stats/ratio-interval.js';
+import { ratioInTurns } from '../stats/ratio-in-turns.js';
+import { processCpuOf } from '../stats/summary.js';
 import type { Forks } from '../stats/resampling.js';
+import { LOOKS } from '../stats/looks.js';
 import { groupBy } from './cell-groups.js';
 
 /** Samples, with the number of rows that each of them moved. */
@@ -12,15 +15,67 @@ export interface Timed {
 }
 
 /**
+ * The risk of each look of a run that looks several times at its comparisons, and stops where they are decided: with it, all looks
+ * together err as seldom as one of 0.05 (Pocock, "Group Sequential Methods in the Design and Analysis of Clinical Trials", 1977; the constants
+ * of Jennison and Turnbull, "Group Sequential Methods", 2000, table 2.1, by the number of looks).
+ */
+const RISKS = [0.05, 0.0294, 0.0221, 0.0182];
+
+/** The risk of the intervals of a run, by its configuration: of one that decides by itself how often cells are measured, a smaller one. */
+export function riskOf({ config }: Pick<RunContext, 'config'>): number {
+  return config['forks'] === undefined ? RISKS[LOOKS.length - 1]! : RISKS[0]!;
+}
+
+/** How a ratio of two cells is made. */
+export interface RatioOptions {
+  /** Default: 0.05. */
+  readonly risk?: number;
+  /** Whether the cells are of two runs, whose blocks have nothing in common. */
+  readonly isApart?: boolean;
+}
+
+/**
  * The ratio of the rows per second of `numerator` to those of `denominator`, with its interval; above 1 the numerator is faster.
  * The numbers of rows may differ. `undefined` if one moved no rows and so has no rate.
  */
-export function rateRatio(numerator: Timed, denominator: Timed): RatioInterval | undefined {
+export function rateRatio(numerator: Timed, denominator: Timed, options: RatioOptions = {}): RatioInterval | undefined {
+  return ratioOf(numerator, denominator, (sample) => sample.seconds, options);
+}
+
+/** The same of the rows per second of CPU time; `undefined` also where a sample has none. */
+export function cpuRatio(numerator: Timed, denominator: Timed, options: RatioOptions = {}): RatioInterval | undefined {
+  const isKnown = ({ samples }: Timed): boolean => samples.every((sample) => (processCpuOf(sample) ?? 0) > 0);
+  if (!isKnown(numerator) || !isKnown(denominator)) return undefined;
+  return ratioOf(numerator, denominator, (sample) => processCpuOf(sample)!, options);
+}
+
+function ratioOf(
+  numerator: Timed,
+  denominator: Timed,
+  secondsOf: (sample: Sample) => number,
+  { risk = RISKS[0]!, isApart = false }: RatioOptions,
+): RatioInterval | undefined {
   if (numerator.rows === 0 || denominator.rows === 0) return undefined;
+  const chosen = [denominator.isChosen === true, numerator.isChosen === true] as const;
+  const pairs = isApart ? [] : pairsOf(numerator, denominator, secondsOf);
+  if (pairs.length > 0) return ratioInTurns(pairs, { risk, isChosen: chosen.some(Boolean) });
   // Time per row is the inverse of the rate, so the arguments are swapped.
-  return ratioOfForks(secondsPerRow(denominator), secondsPerRow(numerator), {
-    chosen: [denominator.isChosen === true, numerator.isChosen === true],
-  });
+  return ratioOfForks(perRow(denominator, secondsOf), perRow(numerator, secondsOf), { chosen, risk });
+}
+
+/** The ratios of the samples of one block each, a list for each pair of processes; none where the two took no turns. */
+function pairsOf(numerator: Timed, denominator: Timed, secondsOf: (sample: Sample) => number): number[][] {
+  const inBlock = new Map<number, number>();
+  for (const sample of denominator.samples) {
+    if (sample.block !== undefined) inBlock.set(sample.block, secondsOf(sample) / denominator.rows);
+  }
+  const pairs = groupBy(numerator.samples, ({ fork }) => String(fork)).map((ofFork) =>
+    ofFork.flatMap((sample) => {
+      const other = sample.block === undefined ? undefined : inBlock.get(sample.block);
+      return other === undefined ? [] : [other / (secondsOf(sample) / numerator.rows)];
+    }),
+  );
+  return pairs.filter((ratios) => ratios.length > 0);
 }
 
 /** The number of processes of a cell, less one for a choice: what one shows was partly decided by the others. */
@@ -39,6 +94,10 @@ export function forkCount({ samples }: Timed): number {
 }
 
 /** The seconds of each row of a cell, by the processes that measured it. */
-export function secondsPerRow({ rows, samples }: Timed): Forks {
-  return groupBy(samples, ({ fork }) => String(fork)).map((ofFork) => ofFork.map((sample) => sample.seconds / rows));
+export function secondsPerRow(cell: Timed): Forks {
+  return perRow(cell, (sample) => sample.seconds);
+}
+
+function perRow({ rows, samples }: Timed, secondsOf: (sample: Sample) => number): Forks {
+  return groupBy(samples, ({ fork }) => String(fork)).map((ofFork) => ofFork.map((sample) => secondsOf(sample) / rows));
 }

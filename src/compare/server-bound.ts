@@ -20,7 +20,8 @@ function serverShare(sample: Sample): number | undefined {
   return cpu === undefined || sample.seconds === 0 ? undefined : cpu / sample.seconds;
 }
 
-/** The verdict on two cells; none on the clients where the server was the limit of both. */
+/** The verdict on two cells; none on the clients where the server was the limit of both, and none at all on a cell that decides nothing. */
 export function verdictOn(a: CompletedRecord, b: CompletedRecord, interval: RatioInterval, margin: number): Verdict {
+  if ((a.noVerdict ?? b.noVerdict) !== undefined) return 'inconclusive';
   return isServerBound(a) && isServerBound(b) ? 'server-bound' : verdictOf(interval, margin);
 }

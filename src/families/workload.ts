@@ -59,11 +59,13 @@ export interface Stopwatch {
 export interface OpenCell {
   /** The checksum that every sample must return; another one makes the cell `failed`. */
   readonly expected: Checksum;
+  /** Whether a sample can repeat its work within the timed span; absent: it cannot. */
+  readonly repeats?: boolean;
   /**
-   * Executes the cell's work once. Times only the lane's work with the stopwatch, consumes or verifies every value (untimed if
+   * Executes the cell's work once, or `repeats` times within one timed span if it can. Times only the lane's work with the stopwatch, consumes or verifies every value (untimed if
    * the lane is a writer), and returns the checksum of the values read or, for a writer, of the rows that the engine now holds.
    */
-  sample(stopwatch: Stopwatch, signal: WebAbortSignal): Promise<Checksum>;
+  sample(stopwatch: Stopwatch, signal: WebAbortSignal, repeats?: number): Promise<Checksum>;
   /**
    * Executes the cell's work once more and checks each row or answer by itself: a checksum does not show that two of them have
    * exchanged values. Not measured, and called once, after the samples, so that it changes none of them. Throws a `BoundaryError`
@@ -101,6 +103,10 @@ export interface PlannedCell {
   readonly askedBy?: readonly AskedBy[];
   /** Whether a quick run measures it, too. It measures all usual cells of a family that marks none. */
   readonly isQuick?: boolean;
+  /** Whether a server does a part of the work, so that other programs than this one are no disturbance; absent: it does not. */
+  readonly usesServer?: boolean;
+  /** Whether no other process can hold open what the cell does, such as a database in a file; absent: others can. */
+  readonly isExclusive?: boolean;
   /** The reason why the cell can't run here, if it is known before it is opened. */
   readonly skip?: string;
   /** The runtime that measures it, if it is another than that of the run. */

@@ -96,6 +96,15 @@ export interface Sample {
   /** The number of the process that took it, from 1; absent if it was taken in the process of the run. */
   readonly fork?: number;
   /**
+   * The number of the block of the run, from 1, in which it was taken: samples of one block were taken in turn, one right after the
+   * other. Absent in runs whose processes took no turns.
+   */
+  readonly block?: number;
+  /** How often it was taken before, and thrown away because other programs disturbed it; absent: never. */
+  readonly retaken?: number;
+  /** The CPU time that the hypervisor gave to other machines while it was taken. */
+  readonly stolenSeconds?: number;
+  /**
    * How often the work was done, one after the other, since once took too short a time; absent: once. The times are those of one
    * execution in the mean.
    */
@@ -153,6 +162,12 @@ export interface Latency {
   readonly histogram?: string;
 }
 
+/**
+ * Why a cell decides nothing: its samples can't be made long enough, it still gets faster when warming up ends, or its calls take no
+ * longer than the loop around them.
+ */
+export type NoVerdict = 'too-short' | 'still-warming-up' | 'nothing-to-measure';
+
 /** A cell that did its work, with its samples and their summary. */
 export interface CompletedRecord extends Cell {
   readonly outcome: 'completed';
@@ -163,6 +178,8 @@ export interface CompletedRecord extends Cell {
   /** For an open loop: the delays with which this process sent its requests, in all samples. They are not the server's. */
   readonly behind?: Latency;
   readonly checksum: Checksum;
+  /** Why comparisons with it get no verdict; absent: they do. */
+  readonly noVerdict?: NoVerdict;
 }
 
 export interface FailedRecord extends Cell {
@@ -187,11 +204,15 @@ export type RunRecord = CompletedRecord | FailedRecord | SkippedRecord;
  */
 export type Verdict = 'faster' | 'slower' | 'equivalent' | 'inconclusive' | 'server-bound';
 
-/**
- * The comparison of two cells: the ratio of the numerator's rows per second to the denominator's, with its 95% bootstrap
- * interval.
- */
-export interface Comparison {
+/** A ratio with the ends of its interval. */
+export interface RatioInterval {
+  readonly ratio: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** The comparison of two cells: the ratio of the numerator's rows per second to the denominator's, with its interval. */
+export interface Comparison extends RatioInterval {
   readonly workload: string;
   readonly lane: string;
   readonly engine: string;
@@ -210,10 +231,14 @@ export interface Comparison {
   readonly denominator: string;
   /** Where there was a choice of cells: the number of processes on which the ratio rests, less one for a choice, of the side that has fewer. */
   readonly forks?: number;
-  readonly ratio: number;
-  readonly low: number;
-  readonly high: number;
   readonly verdict: Verdict;
+  /**
+   * The ratio of the numerator's rows per second of CPU time to the denominator's, of all threads of their processes; above 1 the numerator
+   * takes less. Absent where the CPU time is not known.
+   */
+  readonly cpu?: RatioInterval;
+  /** Why the verdict stays `inconclusive`, by one of the two cells; absent: the interval decides. */
+  readonly noVerdict?: NoVerdict;
 }
 
 export interface HostContext {

@@ -4,7 +4,14 @@
  * 'record', record}` for each cell once it is complete. A resumed run appends to it; of several records with one id the last one
  * counts, and the forks before a record count no more.
  */
-import { type Checksum, type RunContext, type RunRecord, type Sample, SCHEMA_VERSION } from './record.js';
+import {
+  type Checksum,
+  type NoVerdict,
+  type RunContext,
+  type RunRecord,
+  type Sample,
+  SCHEMA_VERSION,
+} from './record.js';
 import { BoundaryError } from '../errors.js';
 import { checkOf, parseJson, readResultFile, requireSchemaVersion, withEachSample, wholeRecord } from './run-file.js';
 import { asObject } from './shape.js';
@@ -15,6 +22,8 @@ export interface ForkRecord {
   readonly id: string;
   readonly samples: readonly Sample[];
   readonly checksum: Checksum;
+  /** Why the process decides nothing; absent: it does. */
+  readonly noVerdict?: NoVerdict;
 }
 
 /** The content of a log. */

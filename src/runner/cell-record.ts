@@ -1,15 +1,16 @@
 import { UNSUPPORTED, toBoundaryError } from '../errors.js';
 import type { PlannedCell } from '../families/workload.js';
-import type { Latency, RunRecord } from '../records/record.js';
+import type { CompletedRecord, Latency, NoVerdict, RunRecord } from '../records/record.js';
 import type { ForkRecord } from '../records/run-log.js';
 import { LatencyHistogram } from '../stats/latency-histogram.js';
 import { summarize } from '../stats/summary.js';
 
 /** The record of a cell that all its forks have measured; there is at least one. */
-export function completedRecord({ cell }: PlannedCell, forks: readonly ForkRecord[]): RunRecord {
+export function completedRecord({ cell }: PlannedCell, forks: readonly ForkRecord[]): CompletedRecord {
   const samples = forks.flatMap((fork) => fork.samples);
   const latency = mergedLatency(samples.map((sample) => sample.latency));
   const behind = mergedLatency(samples.map((sample) => sample.behind));
+  const noVerdict = noVerdictOf(forks);
   return {
     ...cell,
     outcome: 'completed',
@@ -18,7 +19,14 @@ export function completedRecord({ cell }: PlannedCell, forks: readonly ForkRecor
     ...(latency === undefined ? {} : { latency }),
     ...(behind === undefined ? {} : { behind }),
     checksum: forks.at(-1)!.checksum,
+    ...(noVerdict === undefined ? {} : { noVerdict }),
   };
+}
+
+/** Why most of the processes of a cell decide nothing; `undefined` if they do. */
+function noVerdictOf(forks: readonly ForkRecord[]): NoVerdict | undefined {
+  const reasons = forks.flatMap(({ noVerdict }) => noVerdict ?? []);
+  return 2 * reasons.length > forks.length ? reasons[0] : undefined;
 }
 
 /** The record of a cell that could not be measured: skipped if its server or engine does not support it, else failed. */

@@ -14,6 +14,8 @@ export type RunEvent =
       /** Of a quick run: what the same run would be without `quick`. */
       readonly full?: { readonly cells: number; readonly seconds: number };
     }
+  /** So many processes are to measure cells beside those that were told: comparisons are inconclusive. */
+  | { readonly type: 'processes-added'; readonly forks: number }
   | { readonly type: 'family-opening'; readonly family: string }
   | {
       readonly type: 'cell-opening';

@@ -1,11 +1,11 @@
-/** What passes between the process of a run and its forks, each of which measures one cell. */
+/** The messages between the process of a run and its forks, each of which measures one cell. */
 import type { SentError } from '../errors.js';
 import type { FamilyOptions, PlannedCell } from '../families/workload.js';
-import type { Sample } from '../records/record.js';
-import type { ForkRecord } from '../records/run-log.js';
+import type { Checksum, Sample } from '../records/record.js';
+import type { Readiness, WarmUpStep } from './sampler.js';
 import type { SamplingPolicy } from './sampling.js';
 
-/** What a fork is to measure: the first message to it. */
+/** The cell that a fork opens and warms up: the first message to it. */
 export interface ForkTask {
   /** The URL of the module that exports the family. */
   readonly module: string;
@@ -14,27 +14,20 @@ export interface ForkTask {
   readonly options: FamilyOptions;
   readonly planned: PlannedCell;
   readonly policy: SamplingPolicy;
-  /** Whether each row is checked by itself after the samples (`OpenCell.verify`). */
-  readonly verify: boolean;
   /** Whether V8 alone decides when garbage is collected. */
   readonly leaveGarbage: boolean;
 }
 
-/** A later message to a fork: the work is to end, and nothing more is wanted of it. */
-export interface ForkAbort {
-  readonly type: 'abort';
-}
+/** A later message to a fork: to take a sample, to close the cell, or to end at once, since nothing more is wanted of it. */
+export type ForkOrder =
+  | { readonly type: 'take' }
+  | { readonly type: 'finish'; /** Whether each row is checked by itself before. */ readonly verify: boolean }
+  | { readonly type: 'abort' };
 
-/** What one fork measured. */
-export type ForkResult = Omit<ForkRecord, 'id'>;
-
-/** A step of a fork. */
-export type ForkStep =
-  | { readonly type: 'warm-up'; /** Counted from 1. */ readonly execution: number }
-  | { readonly type: 'sample'; /** Counted from 1. */ readonly number: number; readonly sample: Sample };
-
-/** A message of a fork; the last one is `done` or `failed`. */
+/** A message of a fork: `ready` answers its task, `sample` and `done` its orders, and `failed` any of them. */
 export type ForkReport =
-  | ForkStep
-  | ({ readonly type: 'done' } & ForkResult)
+  | WarmUpStep
+  | { readonly type: 'ready'; readonly ready: Readiness }
+  | { readonly type: 'sample'; readonly sample: Sample }
+  | { readonly type: 'done'; readonly checksum: Checksum }
   | { readonly type: 'failed'; readonly error: SentError };

@@ -1,10 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { setMaxListeners } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 import { builtModule, inheritedFlags } from '../built-module.js';
 import { BoundaryError, receivedError, TIMEOUT } from '../errors.js';
 import type { Runtime } from '../families/workload.js';
-import type { ForkAbort, ForkReport, ForkResult, ForkStep, ForkTask } from './fork-message.js';
+import type { Checksum, Sample } from '../records/record.js';
+import type { ForkOrder, ForkReport, ForkTask } from './fork-message.js';
+import type { CellSampler, Readiness, WarmUpStep } from './sampler.js';
 
 /** The program of a fork. */
 const PROGRAM = fileURLToPath(builtModule(new URL('../fork-main.js', import.meta.url)));
@@ -15,89 +18,151 @@ const GRACE_MS = 5000;
 /** The most of a fork's error output that is kept, in characters. */
 const KEPT_OUTPUT = 2000;
 
-/** What the process of the run wants of a fork beside its result. */
+/** The most cells that listen to one signal: as many as are alive at once, and others of this process. */
+const MOST_LISTENERS = 100;
+
+/** The processes that are alive: they do not outlive this one. */
+const children = new Set<ChildProcess>();
+process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
+
+/** What the process of the run wants of a fork beside its samples. */
 export interface ForkWatch {
   readonly signal: AbortSignal;
+  /** The seconds that the cell may work: its turns, without the time in which it waits for them. */
   readonly timeoutSeconds: number;
-  readonly onStep: (step: ForkStep) => void;
+  readonly onStep: (step: WarmUpStep) => void;
   /** Another runtime than that of this process. */
   readonly runtime?: Runtime | undefined;
 }
 
 /**
- * Measures one cell in a process of its own. Throws the error of the cell; `BB_FORK` if the process ends without a result, as by a
- * signal; `BB_TIMEOUT` after `timeoutSeconds`; and the reason of `signal` once that aborts and the fork has ended.
+ * Opens a cell in a process of its own, and warms it up. This and what the sampler does throw the error of the cell; `BB_FORK` if the
+ * process ends before it was told to, as by a signal; `BB_TIMEOUT` once it has worked for `timeoutSeconds`; and the reason of `signal`
+ * once that aborts and the process has ended.
  */
-export async function measureInFork(
-  task: ForkTask,
-  { signal, timeoutSeconds, onStep, runtime }: ForkWatch,
-): Promise<ForkResult> {
-  signal.throwIfAborted();
-  const child = fork(PROGRAM, [], {
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    ...(runtime === undefined
-      ? { serialization: 'advanced', execArgv: inheritedFlags() }
-      : // What all runtimes understand.
-        { serialization: 'json', execArgv: [...runtime.args], execPath: runtime.program }),
-  });
-  let output = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-KEPT_OUTPUT)));
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    child.kill('SIGKILL');
-  }, timeoutSeconds * 1000);
-  const stopAborting = onAbort(signal, child);
-  const killNow = (): void => void child.kill('SIGKILL');
-  process.once('exit', killNow);
-  try {
-    const { report, ending } = await lastReport(child, task, onStep);
-    signal.throwIfAborted();
-    if (report?.type === 'done') return { samples: report.samples, checksum: report.checksum };
-    if (report?.type === 'failed') throw receivedError(report.error);
-    if (isLate) throw new BoundaryError(TIMEOUT, `the cell was not measured within ${timeoutSeconds} seconds`);
-    throw new BoundaryError('BB_FORK', `the process that measured the cell ended by ${ending}${lastLine(output)}`);
-  } finally {
-    clearTimeout(timer);
-    stopAborting();
-    process.off('exit', killNow);
-  }
+export async function openInFork(task: ForkTask, watch: ForkWatch): Promise<CellSampler> {
+  watch.signal.throwIfAborted();
+  const cell = new ForkedCell(task, watch);
+  const { ready } = await cell.answer(undefined, 'ready');
+  return {
+    ready,
+    take: async () => (await cell.answer({ type: 'take' }, 'sample')).sample,
+    finish: async (verify) => (await cell.answer({ type: 'finish', verify }, 'done')).checksum,
+    abandon: () => cell.end(),
+  };
 }
 
-interface Ended {
-  /** The last report, if there was one. */
-  readonly report: ForkReport | undefined;
-  /** How the process ended. */
-  readonly ending: string;
+/** The answers to orders, by their types. */
+interface Answers {
+  readonly ready: { readonly ready: Readiness };
+  readonly sample: { readonly sample: Sample };
+  readonly done: { readonly checksum: Checksum };
 }
 
-function lastReport(child: ChildProcess, task: ForkTask, onStep: ForkWatch['onStep']): Promise<Ended> {
-  return new Promise((resolve, reject) => {
-    let report: ForkReport | undefined;
-    child.on('message', (message: ForkReport) => {
-      if (message.type === 'done' || message.type === 'failed') report = message;
-      else onStep(message);
+class ForkedCell {
+  readonly #child: ChildProcess;
+  readonly #watch: ForkWatch;
+  readonly #ended: Promise<string>;
+  readonly #stopListening: () => void;
+  #leftMs: number;
+  #isLate = false;
+  #output = '';
+  #startError: Error | undefined;
+  #grace: NodeJS.Timeout | undefined;
+  /** Takes the last report of the answer that is waited for. */
+  #onReport: ((report: ForkReport) => void) | undefined;
+
+  constructor(task: ForkTask, watch: ForkWatch) {
+    const { runtime, signal } = watch;
+    this.#watch = watch;
+    this.#leftMs = watch.timeoutSeconds * 1000;
+    this.#child = fork(PROGRAM, [], {
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      ...(runtime === undefined
+        ? { serialization: 'advanced', execArgv: inheritedFlags() }
+        : // What all runtimes understand.
+          { serialization: 'json', execArgv: [...runtime.args], execPath: runtime.program }),
     });
-    child.once('error', (cause) =>
-      reject(new BoundaryError('BB_FORK', `no process could be started: ${cause.message}`)),
-    );
-    // Not at `exit`, after which messages and output may still come.
-    child.once('close', (code, name) => resolve({ report, ending: name === null ? `exit code ${code}` : name }));
+    const child = this.#child;
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#output = (this.#output + text).slice(-KEPT_OUTPUT);
+    });
+    child.on('message', (report: ForkReport) => {
+      if (report.type === 'warm-up') watch.onStep(report);
+      else this.#onReport?.(report);
+    });
+    this.#ended = new Promise((resolve) => {
+      child.once('error', (cause) => {
+        this.#startError = cause;
+        if (child.pid === undefined) resolve('no start');
+      });
+      // Not at `exit`, after which messages and output may still come.
+      child.once('close', (code, name) => resolve(name === null ? `exit code ${code}` : name));
+    });
+    void this.#ended.then(() => this.#release());
+    children.add(child);
+    const stop = (): void => this.#stop();
+    setMaxListeners(MOST_LISTENERS, signal);
+    signal.addEventListener('abort', stop, { once: true });
+    this.#stopListening = () => signal.removeEventListener('abort', stop);
     child.send(task, () => {});
-  });
-}
+  }
 
-function onAbort(signal: AbortSignal, child: ChildProcess): () => void {
-  let grace: NodeJS.Timeout | undefined;
-  const abort = (): void => {
-    if (child.connected) child.send({ type: 'abort' } satisfies ForkAbort, () => {});
-    grace = setTimeout(() => child.kill('SIGKILL'), GRACE_MS);
-  };
-  signal.addEventListener('abort', abort, { once: true });
-  return () => {
-    clearTimeout(grace);
-    signal.removeEventListener('abort', abort);
-  };
+  /** Sends an order, and resolves to the answer to it. Without an order, the answer is to the task. */
+  async answer<Type extends keyof Answers>(order: ForkOrder | undefined, type: Type): Promise<Answers[Type]> {
+    const startedAt = performance.now();
+    const timer = setTimeout(() => {
+      this.#isLate = true;
+      this.#child.kill('SIGKILL');
+    }, this.#leftMs);
+    let report: ForkReport | undefined;
+    const reported = new Promise<void>((resolve) => {
+      this.#onReport = (last) => {
+        report = last;
+        resolve();
+      };
+    });
+    if (order !== undefined && this.#child.connected) this.#child.send(order, () => {});
+    const isLast = type === 'done';
+    await (isLast ? this.#ended : Promise.race([reported, this.#ended]));
+    clearTimeout(timer);
+    this.#leftMs -= performance.now() - startedAt;
+    if (report?.type === type && !this.#watch.signal.aborted) return report as unknown as Answers[Type];
+    const ending = await this.#ended;
+    this.#watch.signal.throwIfAborted();
+    throw this.#failure(report, ending);
+  }
+
+  #failure(report: ForkReport | undefined, ending: string): unknown {
+    if (report?.type === 'failed') return receivedError(report.error);
+    if (this.#startError !== undefined) {
+      return new BoundaryError('BB_FORK', `no process could be started: ${this.#startError.message}`);
+    }
+    if (this.#isLate) {
+      return new BoundaryError(TIMEOUT, `the cell was not measured within ${this.#watch.timeoutSeconds} seconds`);
+    }
+    const what = `the process that measured the cell ended by ${ending}${lastLine(this.#output)}`;
+    return new BoundaryError('BB_FORK', what);
+  }
+
+  /** Has the process close its cell and end, and resolves once it has. */
+  async end(): Promise<void> {
+    this.#stop();
+    await this.#ended;
+  }
+
+  #stop(): void {
+    const child = this.#child;
+    if (!child.connected) return;
+    child.send({ type: 'abort' } satisfies ForkOrder, () => {});
+    this.#grace ??= setTimeout(() => this.#child.kill('SIGKILL'), GRACE_MS);
+  }
+
+  #release(): void {
+    clearTimeout(this.#grace);
+    children.delete(this.#child);
+    this.#stopListening();
+  }
 }
 
 function lastLine(output: string): string {

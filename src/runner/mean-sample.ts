@@ -1,7 +1,7 @@
 import type { Sample } from '../records/record.js';
 import { LatencyHistogram } from '../stats/latency-histogram.js';
 
-type Figure = Exclude<keyof Sample, 'fork' | 'executions' | 'latency' | 'behind'>;
+type Figure = Exclude<keyof Sample, 'fork' | 'block' | 'retaken' | 'executions' | 'latency' | 'behind'>;
 
 /** How the figures of several executions make one. */
 const FIGURES: Readonly<Record<Figure, (values: readonly number[]) => number>> = {
@@ -14,6 +14,7 @@ const FIGURES: Readonly<Record<Figure, (values: readonly number[]) => number>> =
   serverCpuUserSeconds: mean,
   serverCpuSystemSeconds: mean,
   gcSeconds: mean,
+  stolenSeconds: mean,
   heapBytesPerCall: mean,
   peakRssBytes: largest,
   longestStallMs: largest,
@@ -37,6 +38,15 @@ export function meanSample(executions: readonly Sample[]): Sample {
     ...merged('latency', executions),
     ...merged('behind', executions),
   };
+}
+
+/** The figures of one of several executions within one timed span, whose times were taken together. */
+export function ofOneExecution(sample: Sample, executions: number): Sample {
+  if (executions === 1) return sample;
+  const times = Object.entries(sample).map(([name, value]) => {
+    return [name, name.endsWith('Seconds') || name === 'seconds' ? Number(value) / executions : value] as const;
+  });
+  return { ...(Object.fromEntries(times) as unknown as Sample), executions };
 }
 
 function merged<Name extends 'latency' | 'behind'>(

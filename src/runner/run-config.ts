@@ -9,6 +9,7 @@ import type { FamilyValues } from '../families/registry.js';
 import type { Family } from '../families/workload.js';
 import { DEFAULT_MARGIN } from '../stats/ratio-interval.js';
 import type { CellFilters } from './filters.js';
+import { LOOKS } from '../stats/looks.js';
 import { SLOW_SECONDS } from './sampling.js';
 
 const URIS = { redact: redactUrl };
@@ -47,10 +48,8 @@ export const MATRIX_OPTIONS: OptionTable = {
 /** The options of any run that say how its cells are measured. */
 export const SAMPLING_OPTIONS = {
   aa: option('--aa', flag, 'measure each cell as two, to see how often equal cells look different'),
-  forks: option('--forks <n>', count, 'measure each cell in so many processes, one after the other', {
-    default: 5,
-    quickly: 2,
-    otherwise: '5, with --quick 2',
+  forks: option('--forks <n>', count, 'measure each cell in so many processes', {
+    otherwise: `as many as decide its comparisons: ${LOOKS.slice(0, -1).join(', ')} or ${LOOKS.at(-1)}`,
   }),
   slowForks: option(
     '--slow-forks <n>',
@@ -100,7 +99,7 @@ export interface RunConfig
   readonly rows: Readonly<Record<string, number>>;
 }
 
-type Settled = 'forks' | 'slowForks' | 'timeBudgetSeconds' | 'timeoutSeconds' | 'margin' | 'engines' | 'filters';
+type Settled = 'slowForks' | 'timeBudgetSeconds' | 'timeoutSeconds' | 'margin' | 'engines' | 'filters';
 
 /** All options that mean something to a run over these families. */
 export function knownOptions(families: readonly Family[]): OptionTable {

@@ -97,6 +97,13 @@ export class RunDirectory {
     return this.#forks.filter((fork) => fork.id === id);
   }
 
+  /** The number of the last block of samples; 0 if there is none. */
+  get lastBlock(): number {
+    const records = [...this.#records.values()].flatMap((record) => ('samples' in record ? record.samples : []));
+    const samples = [...records, ...this.#forks.flatMap((fork) => fork.samples)];
+    return samples.reduce((last, { block = 0 }) => Math.max(last, block), 0);
+  }
+
   /** Replaces the context, also in the log. */
   async setContext(context: RunContext): Promise<void> {
     this.#context = context;

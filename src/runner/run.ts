@@ -3,25 +3,28 @@ import { comparisonsOf } from '../compare/comparisons.js';
 import { costModelOf } from '../model/cost-model.js';
 import { type Run, type RunContext, type RunRecord, SCHEMA_VERSION } from '../records/record.js';
 import type { ForkRecord } from '../records/run-log.js';
+import { riskOf } from '../compare/rate-ratio.js';
 import { type NativeBuild, runContext } from '../host/provenance.js';
 import type { OpenFamily, PlannedCell, Family } from '../families/workload.js';
 import { sumOf } from '../stats/sum.js';
+import { LOOKS } from '../stats/looks.js';
 import { ratesOf } from '../stats/summary.js';
 import { BoundaryError, toBoundaryError } from '../errors.js';
 import { completedRecord, isTriedAgain, lostRecord, unmeasuredRecord } from './cell-record.js';
 import type { RunListener } from './events.js';
 import { type CollectGarbage, exposedCollector } from '../collect-garbage.js';
-import { measureInFork } from './fork.js';
-import type { ForkResult, ForkStep } from './fork-message.js';
+import { type Deciding, Entry, finishedOf, nextEntries, processesLeft } from './deciding.js';
+import { openInFork } from './fork.js';
 import { GarbageBetween } from './garbage-collection.js';
 import { LostServers } from './lost-servers.js';
-import { type Instruments, measureFork } from './measure-fork.js';
 import { type FamilyPlan, planRun } from './plan.js';
 import { type ResourceReader, nodeResources } from './resources.js';
 import { requireSameHost, withVersions } from './resume.js';
 import { type RunConfig, type RunRequest, knownOptions, publicConfig, resumeRequest } from './run-config.js';
 import { RunDirectory } from './run-directory.js';
-import { type ForkPolicy, type SamplingPolicy, forksOf, orderOf, typicalSeconds } from './sampling.js';
+import { type CellSampler, type Instruments, type WarmUpStep, openSampler } from './sampler.js';
+import { type SamplingPolicy, orderOf, typicalSeconds } from './sampling.js';
+import { type Turn, type TurnOptions, takeTurns } from './turns.js';
 import type { WebAbortSignal } from '../platform-types.js';
 
 /** A request, with the services and places of the run. */
@@ -90,10 +93,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
 function workLeft(session: Session): { readonly forks: number; readonly seconds: number } {
   const { planned, directory, policy } = session;
   const left = planned.filter((cell) => cell.skip === undefined && !isDone(session, cell));
-  const forks = left.map(({ cell }) => {
-    const measured = directory.forksOf(cell.id);
-    return forksOf(session.forks, measured[0]?.samples) - measured.length;
-  });
+  const forks = left.map((cell) => processesLeft(new Entry(cell, directory.forksOf(cell.cell.id)), session));
   const seconds = left.map(({ cell }, index) => forks[index]! * typicalSeconds(policy, cell.rows));
   return { forks: sumOf(forks), seconds: sumOf(seconds) };
 }
@@ -105,11 +105,11 @@ function fullRun(options: RunOptions): { readonly cells: number; readonly second
   const cells = plans.flatMap((plan) => plan.cells).filter(({ skip }) => skip === undefined);
   return {
     cells: cells.length,
-    seconds: sumOf(cells.map(({ cell }) => config.forks * typicalSeconds(policy, cell.rows))),
+    seconds: sumOf(cells.map(({ cell }) => (config.forks ?? LOOKS[0]!) * typicalSeconds(policy, cell.rows))),
   };
 }
 
-interface Session extends Omit<Instruments, 'onStep' | 'verify'> {
+interface Session extends Omit<Instruments, 'onStep'>, Deciding {
   readonly directory: RunDirectory;
   /** The context of this process, without the versions of the families. */
   readonly ownContext: RunContext;
@@ -118,7 +118,8 @@ interface Session extends Omit<Instruments, 'onStep' | 'verify'> {
   readonly planned: readonly PlannedCell[];
   readonly config: RunConfig;
   readonly policy: SamplingPolicy;
-  readonly forks: ForkPolicy;
+  /** The number of the last block of samples. */
+  block: number;
   readonly emit: RunListener;
   /** The ids of cells that need no measuring, or have been measured. */
   readonly done: Set<string>;
@@ -153,15 +154,14 @@ async function sessionIn(options: RunOptions, resumed: RunDirectory | undefined)
   await reachServers(plans, done);
   const directory = resumed ?? (await RunDirectory.create(options.directory, context));
   const collectGarbage = config.leaveGarbage === true ? undefined : (options.collectGarbage ?? exposedCollector());
-  const each = config.aa === true ? 2 : 1;
   return {
     directory,
     ownContext: context,
     plans,
     planned: plans.flatMap(({ cells }) => cells),
     config,
-    // Each cell stands for two, of which every other process is.
-    forks: { forks: config.forks * each, slowForks: config.slowForks * each },
+    ...decidingBy(config, plans),
+    block: directory.lastBlock,
     policy: { samples: config.samples, budgetSeconds: config.timeBudgetSeconds },
     done,
     resources: options.resources ?? nodeResources,
@@ -170,6 +170,26 @@ async function sessionIn(options: RunOptions, resumed: RunDirectory | undefined)
     emit: options.onEvent ?? (() => {}),
   };
 }
+
+/** How a run decides how often cells are measured, by its configuration. */
+function decidingBy(config: RunConfig, plans: readonly FamilyPlan[]): Deciding {
+  const rustLanes = new Map(plans.flatMap(({ cells }) => cells).map(({ cell, rustLane }) => [cell.id, rustLane]));
+  const each = config.aa === true ? 2 : 1;
+  const forks = config.forks ?? (config.aa === true ? AA_FORKS : undefined);
+  return {
+    // Each cell stands for two, of which every other process is.
+    forks: forks && forks * each,
+    slowForks: config.slowForks * each,
+    comparing: {
+      rustLaneOf: (id) => rustLanes.get(id),
+      margin: config.margin,
+      risk: riskOf({ config: { ...config } }),
+    },
+  };
+}
+
+/** The number of processes of a cell that stands for two, where none is given. */
+const AA_FORKS = 5;
 
 /** Reaches the user's servers once. Throws `BB_SERVER_UNUSABLE`, in place of the same failure of each cell. */
 async function reachServers(plans: readonly FamilyPlan[], done: ReadonlySet<string>): Promise<void> {
@@ -223,9 +243,9 @@ async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> 
       ...joined('networks', context, networks),
       ...joined('adaptations', context, adaptations),
     });
-    const measure = measurer(session, plan, open);
+    const opener = openerOf(session, plan, open);
     for (const group of groupBy(left, (planned) => planned.group)) {
-      if (!session.signal.aborted) await measureGroup(session, lost, measure, group);
+      if (!session.signal.aborted) await measureGroup(session, lost, plan, opener, group);
     }
   } finally {
     await closeFamily(session, family, open);
@@ -247,83 +267,117 @@ async function closeFamily({ emit }: Session, family: Family, open: OpenFamily):
   }
 }
 
-/** Measures a cell once: opens it, warms it up, takes samples, and closes it. */
-type Measure = (planned: PlannedCell, onStep: (step: ForkStep) => void, fork: number) => Promise<ForkResult>;
+/** Opens a cell and warms it up, in a process of its own if the family names its module, else in this one. */
+type OpenTurn = (turn: Turn, onStep: (step: WarmUpStep) => void) => Promise<CellSampler>;
 
-/** Measures in a new process each time if the family names its module, else in this one. */
-function measurer(session: Session, { family, options }: FamilyPlan, open: OpenFamily): Measure {
+function openerOf(session: Session, { family, options }: FamilyPlan, open: OpenFamily): OpenTurn {
   const { module, name } = family;
   const { policy, signal, config } = session;
   if (module === undefined) {
-    return (planned, onStep, fork) => measureFork(open, planned, policy, { ...session, onStep, verify: fork === 1 });
+    return ({ planned }, onStep) => openSampler(open, planned, policy, { ...session, onStep });
   }
-  return async (planned, onStep, fork) => {
+  return async ({ planned }, onStep) => {
     const shared = { ...options, ...(await open.shared?.()) };
     const leaveGarbage = config.leaveGarbage === true;
-    const task = { module, family: name, options: shared, planned, policy, verify: fork === 1, leaveGarbage };
+    const task = { module, family: name, options: shared, planned, policy, leaveGarbage };
     const { timeoutSeconds } = config;
-    const result = await measureInFork(task, { signal, onStep, timeoutSeconds, runtime: planned.runtime });
-    return { ...result, samples: result.samples.map((sample) => ({ fork, ...sample })) };
+    return openInFork(task, { signal, onStep, timeoutSeconds, runtime: planned.runtime });
   };
 }
 
-/** A cell with what was measured of it so far. */
-interface Entry {
-  readonly planned: PlannedCell;
-  readonly forks: ForkRecord[];
-  isOver: boolean;
-}
-
-/** Measures the cells of a group in rounds, each cell once a round, in an order that changes from round to round. */
+/** Measures the cells of a group in rounds: in each, a new process of each cell that is to have one more. They take turns. */
 async function measureGroup(
   session: Session,
   lost: LostServers,
-  measure: Measure,
+  plan: FamilyPlan,
+  open: OpenTurn,
   group: readonly PlannedCell[],
 ): Promise<void> {
-  const { directory, forks, signal } = session;
-  const entries = group.map((planned): Entry => {
-    return { planned, forks: directory.forksOf(planned.cell.id), isOver: false };
-  });
-  for (let round = 0; round < forks.forks; round++) {
-    for (const entry of orderOf(entries, round)) {
-      if (signal.aborted) return;
-      // A resumed run has measured the first rounds of some cells.
-      if (!entry.isOver && entry.forks.length <= round) await measureOnce(session, lost, measure, entry);
-      if (!entry.isOver && entry.forks.length >= forksOf(forks, entry.forks[0]?.samples)) {
-        entry.isOver = true;
-        await deliver(session, completedRecord(entry.planned, entry.forks));
-      }
-    }
+  const { directory, signal, config } = session;
+  const entries = new Map(
+    group.map((planned): [string, Entry] => {
+      return [planned.cell.id, new Entry(planned, directory.forksOf(planned.cell.id))];
+    }),
+  );
+  // Cells of this process change each other, so that one is closed before the next is opened.
+  const isExclusive = plan.family.module === undefined;
+  for (let round = 0; !signal.aborted; round++) {
+    const next = nextEntries([...entries.values()], session);
+    const turns = orderOf(next, round).flatMap(({ planned, forks }) =>
+      // Of a cell that stands for two, a process of each.
+      Array.from({ length: config.aa === true ? 2 : 1 }, (_, twin): Turn => {
+        return { planned: isExclusive ? { ...planned, isExclusive } : planned, fork: forks.length + 1 + twin };
+      }),
+    );
+    await takeTurns(
+      turns,
+      turnOptions(session, lost, plan, open, (id) => entries.get(id)!),
+    );
+    if (signal.aborted) return;
+    const isLook = [...entries.values()].every((entry) => entry.isOver || processesLeft(entry, session) === 0);
+    for (const entry of finishedOf([...entries.values()], session)) await complete(session, entry);
+    const left = [...entries.values()].filter(({ isOver }) => !isOver);
+    if (left.length === 0) return;
+    if (isLook)
+      session.emit({ type: 'processes-added', forks: sumOf(left.map((entry) => processesLeft(entry, session))) });
   }
 }
 
-async function measureOnce(session: Session, lost: LostServers, measure: Measure, entry: Entry): Promise<void> {
-  const { planned, forks } = entry;
-  const reason = lost.reasonFor(planned);
-  if (reason !== undefined) {
-    entry.isOver = true;
-    return deliver(session, lostRecord(planned, reason));
-  }
-  const { cell } = planned;
+/** Writes the record of a cell that all its processes have measured. */
+async function complete(session: Session, entry: Entry): Promise<void> {
+  entry.isOver = true;
+  await deliver(session, completedRecord(entry.planned, entry.forks));
+}
+
+function turnOptions(
+  session: Session,
+  lost: LostServers,
+  { family }: FamilyPlan,
+  open: OpenTurn,
+  entryOf: (id: string) => Entry,
+): TurnOptions {
   const { emit, signal, directory } = session;
-  const fork = forks.length + 1;
-  emit({ type: 'cell-opening', cell, fork });
-  const onStep = (step: ForkStep): void => {
-    if (step.type === 'warm-up') return emit({ ...step, cell });
-    emit({ ...step, cell, ...ratesOf(cell, step.sample.seconds) });
+  return {
+    signal,
+    isLost: async ({ planned }) => {
+      const entry = entryOf(planned.cell.id);
+      const reason = lost.reasonFor(planned);
+      if (reason === undefined || entry.isOver) return entry.isOver;
+      entry.isOver = true;
+      await deliver(session, lostRecord(planned, reason));
+      return true;
+    },
+    open: (turn) => {
+      const { cell } = turn.planned;
+      emit({ type: 'cell-opening', cell, fork: turn.fork });
+      return open(turn, (step) => emit({ ...step, cell }));
+    },
+    onSample: ({ planned: { cell } }, number, sample) => {
+      emit({ type: 'sample', cell, number, sample, ...ratesOf(cell, sample.seconds) });
+    },
+    verifies: ({ fork }) => fork === 1,
+    onMeasured: async ({ turn: { planned, fork }, sampler, samples, checksum }) => {
+      const { noVerdict } = sampler.ready;
+      const measured: ForkRecord = {
+        id: planned.cell.id,
+        // The samples of this process belong to no fork.
+        samples: family.module === undefined ? samples : samples.map((sample) => ({ fork, ...sample })),
+        checksum,
+        ...(noVerdict === undefined ? {} : { noVerdict }),
+      };
+      const entry = entryOf(planned.cell.id);
+      entry.forks.push(measured);
+      await directory.appendFork(measured);
+      if (session.forks !== undefined && processesLeft(entry, session) === 0) await complete(session, entry);
+    },
+    onFailure: async ({ planned }, error) => {
+      const entry = entryOf(planned.cell.id);
+      if (signal.aborted || entry.isOver) return;
+      entry.isOver = true;
+      await fail(session, lost, entry.planned, error);
+    },
+    nextBlock: () => (session.block += 1),
   };
-  let measured: ForkRecord;
-  try {
-    const { samples, checksum } = await measure(planned, onStep, fork);
-    measured = { id: cell.id, samples, checksum };
-  } catch (error) {
-    if (signal.aborted) return;
-    entry.isOver = true;
-    return fail(session, lost, planned, error);
-  }
-  forks.push(measured);
-  await directory.appendFork(measured);
 }
 
 /** Records what went wrong with a cell, and looks whether its server still answers. */
@@ -354,8 +408,7 @@ async function deliver({ directory, done, planned, emit }: Session, record: RunR
   emit({ type: 'record', record, doneCells, totalCells: planned.length });
 }
 
-async function writeResults({ directory, planned, signal, config, emit }: Session): Promise<RunResult> {
-  const rustLanes = new Map(planned.map(({ cell, rustLane }) => [cell.id, rustLane]));
+async function writeResults({ directory, planned, signal, comparing, emit }: Session): Promise<RunResult> {
   // In the order of the matrix, not in the order in which the cells finished.
   const records = planned.flatMap(({ cell }) => directory.records.get(cell.id) ?? []);
   const model = costModelOf(records);
@@ -363,7 +416,7 @@ async function writeResults({ directory, planned, signal, config, emit }: Sessio
     schemaVersion: SCHEMA_VERSION,
     context: directory.context,
     records,
-    comparisons: comparisonsOf(records, { rustLaneOf: (id) => rustLanes.get(id), margin: config.margin }),
+    comparisons: comparisonsOf(records, comparing),
     ...(model && { model }),
   };
   await directory.writeResults(run);

@@ -1,19 +1,23 @@
-/** How often a cell is executed, and in which order its forks go. Nothing here reads a clock: the caller reports times. */
+/**
+ * How often a cell is executed: until it has warmed up, how often for one sample, and in how many samples and processes. Nothing here
+ * reads a clock: the caller reports times.
+ */
 
 import type { Sample } from '../records/record.js';
 
-/** How one fork of a cell is sampled. */
+/** How one process of a cell is sampled. */
 export interface SamplingPolicy {
-  /** The number of samples of a fork; absent: as many as the budget has room for, within the bounds. */
+  /** The number of samples of a process; absent: as many as the budget has room for, within the bounds. */
   readonly samples?: number | undefined;
-  /** The wall time of a fork's samples in seconds, for a number of samples that is not given. */
+  /** The wall time of a process's samples in seconds, for a number of samples that is not given. */
   readonly budgetSeconds: number;
 }
 
 /** How many processes measure a cell. */
 export interface ForkPolicy {
-  readonly forks: number;
-  /** The most processes of a slow cell. */
+  /** Their number; absent: as many as decide, by the looks of `stats/looks.ts`. */
+  readonly forks?: number | undefined;
+  /** The most processes of a slow cell whose number is given. */
   readonly slowForks: number;
 }
 
@@ -24,32 +28,23 @@ export const SLOW_SECONDS = 2;
  * The number of processes of a cell, by the samples of the first of them: it depends on how long they take, and not on their spread,
  * which would make intervals too narrow.
  */
-export function forksOf({ forks, slowForks }: ForkPolicy, first: readonly Pick<Sample, 'seconds'>[] = []): number {
+export function forksOf(forks: number, slowForks: number, first: readonly Pick<Sample, 'seconds'>[] = []): number {
   const isSlow = first.length > 0 && first.every(({ seconds }) => seconds >= SLOW_SECONDS);
   return isSlow ? Math.min(forks, slowForks) : forks;
 }
 
-/** The bounds of the number of samples of a fork, where the user gives none. */
-const FEWEST_SAMPLES = 1;
-const MOST_SAMPLES = 10;
-
-/** The seconds of a sample up to which one of them says little: a pause of the garbage collector is large beside it. */
-const SHORT_SAMPLE_SECONDS = 0.1;
-/** The fewest samples where they are short, though making their input may take longer than the budget. */
-const FEWEST_SHORT_SAMPLES = 3;
-
-/** The most executions of one sample. */
-const MOST_EXECUTIONS = 100;
-
-const MOST_WARM_UPS = 6;
-const FEWEST_WARM_UPS = 2;
-/**
- * The budgets that a first execution takes which is not repeated. The first one of a process also touches its memory for the first time,
- * which on some machines takes longer than the work.
- */
-const COLD_BUDGETS = 5;
-/** The relative difference of the last two executions, to the slower, up to which compilation counts as done. */
-const STEADY_DIFFERENCE = 0.1;
+/** The shortest sample in seconds: shorter ones show the clock and the scheduler beside the work. */
+const SHORTEST_SECONDS = 0.02;
+/** The same of request work: a pause of a server or of the scheduler is large beside shorter ones. */
+const SHORTEST_REQUESTS_SECONDS = 0.5;
+/** The wall time in seconds up to which a sample may be made longer, with the untimed work of its executions. */
+const LONGEST_SECONDS = 2;
+/** The most executions of one sample, each of which has untimed work around it. */
+const MOST_EXECUTIONS = 1000;
+/** The most repeats within the timed span: an execution of no work at all takes a nanosecond. */
+const MOST_REPEATS = 2 ** 26;
+/** How much shorter than the shortest sample one may turn out, since the number of its executions was fixed before. */
+const TOLERANCE = 0.5;
 
 /** The times of one execution. */
 export interface Execution {
@@ -59,20 +54,39 @@ export interface Execution {
   readonly elapsedSeconds: number;
 }
 
-/**
- * Whether a fork has warmed up, by the times of its executions: at least two, until the last two agree. Slow ones are cut short:
- * once two have taken the budget, or one several times as much, what the JIT still saves is small beside them.
- */
-export function isWarm(executions: readonly Execution[], { budgetSeconds }: SamplingPolicy): boolean {
-  const spent = executions.reduce((sum, { elapsedSeconds }) => sum + elapsedSeconds, 0);
-  if (executions.length < FEWEST_WARM_UPS) return executions.length > 0 && spent >= COLD_BUDGETS * budgetSeconds;
-  if (executions.length >= MOST_WARM_UPS || spent >= budgetSeconds) return true;
-  const [before, last] = executions.slice(-2).map(({ seconds }) => seconds) as [number, number];
-  return Math.abs(last - before) <= STEADY_DIFFERENCE * Math.max(last, before);
+/** What the length of a sample depends on. */
+export interface Kind {
+  /** Whether the cell is request work. */
+  readonly isRequests: boolean;
+  /** Whether the work is repeated within the timed span. */
+  readonly repeats: boolean;
 }
 
+/** How often the work is executed in one sample, by a former execution. */
+export function executionsOf({ seconds, elapsedSeconds }: Execution, { isRequests, repeats }: Kind): number {
+  const shortest = isRequests ? SHORTEST_REQUESTS_SECONDS : SHORTEST_SECONDS;
+  const wanted = Math.ceil(shortest / Math.max(seconds, Number.EPSILON));
+  if (repeats) return Math.min(wanted, MOST_REPEATS);
+  const room = Math.floor(LONGEST_SECONDS / Math.max(elapsedSeconds, Number.EPSILON));
+  return Math.max(1, Math.min(wanted, room, MOST_EXECUTIONS));
+}
+
+/** Whether samples of so many seconds are too short to tell anything. */
+export function isTooShort(seconds: number): boolean {
+  return seconds < SHORTEST_SECONDS * TOLERANCE;
+}
+
+/** The bounds of the number of samples of a process, where the user gives none. */
+const FEWEST_SAMPLES = 1;
+const MOST_SAMPLES = 10;
+
+/** The seconds of a sample up to which one of them says little: a pause of the garbage collector is large beside it. */
+const SHORT_SAMPLE_SECONDS = 0.1;
+/** The fewest samples where they are short, though making their input may take longer than the budget. */
+const FEWEST_SHORT_SAMPLES = 3;
+
 /**
- * The number of samples of a fork, fixed before the first of them: a number that depended on their spread would make intervals
+ * The number of samples of a process, fixed before the first of them: a number that depended on their spread would make intervals
  * too narrow. `last` is the last warm-up.
  */
 export function samplesOf({ samples, budgetSeconds }: SamplingPolicy, last: Execution): number {
@@ -82,26 +96,70 @@ export function samplesOf({ samples, budgetSeconds }: SamplingPolicy, last: Exec
   return Math.min(Math.max(room, fewest), MOST_SAMPLES);
 }
 
-/** The shortest sample of request work in seconds: a pause of a server or of the scheduler is large beside shorter ones. */
-const SHORTEST_REQUESTS_SECONDS = 0.5;
+/** The executions of which the last show whether a trend goes on. */
+const TREND_LENGTH = 5;
+/** The pairs of them, of ten, of which the later one is faster, from which on there is a trend: chance has as many in 1 of 24 cases. */
+const TREND_PAIRS = 9;
+/** The part by which the last of them is faster than the first, from which on a trend matters. */
+const TREND_GAIN = 0.03;
 
-/** The wall time in seconds up to which a sample may be made longer, with the untimed work of its executions. */
-const LONGEST_REQUESTS_SECONDS = 2;
+/** The shortest time of a warm-up in seconds, as a part of the budget: compilers work behind. */
+const LEAST_BUDGETS = 1;
+/** The longest time, after which a cell that still gets faster is marked. */
+const MOST_BUDGETS = 10;
+const MOST_WARM_UPS = 50;
+/** The length of an execution in seconds from which on tens of milliseconds of compilation do not show. */
+export const LONG_SECONDS = 0.5;
+/**
+ * The budgets that a first execution takes which is not repeated. The first one of a process also touches its memory for the first time,
+ * which on some machines takes longer than the work.
+ */
+const COLD_BUDGETS = 5;
 
-/** How often the work of requests is executed in one sample, by the last warm-up. */
-export function executionsOf({ seconds, elapsedSeconds }: Execution): number {
-  const wanted = Math.ceil(SHORTEST_REQUESTS_SECONDS / Math.max(seconds, Number.EPSILON));
-  const room = Math.floor(LONGEST_REQUESTS_SECONDS / Math.max(elapsedSeconds, Number.EPSILON));
-  return Math.max(1, Math.min(wanted, room, MOST_EXECUTIONS));
+/** What a warm-up has come to. */
+export type Warmth = 'warming-up' | 'warm' | 'still-warming-up';
+
+/**
+ * Whether a process has warmed up, by the times of executions of the length of a sample: once the last show no trend and it took its
+ * least time. Long executions are few: once two have taken the budget, or one several times as much, what compilers still save is small
+ * beside them.
+ */
+export function warmthOf(executions: readonly Execution[], { budgetSeconds }: SamplingPolicy): Warmth {
+  const spent = executions.reduce((sum, { elapsedSeconds }) => sum + elapsedSeconds, 0);
+  const last = executions.at(-1);
+  if (last === undefined) return 'warming-up';
+  if (last.seconds >= LONG_SECONDS || last.elapsedSeconds >= LONG_SECONDS) {
+    const isDone = executions.length > 1 ? spent >= budgetSeconds : spent >= COLD_BUDGETS * budgetSeconds;
+    return isDone ? 'warm' : 'warming-up';
+  }
+  const isEnough = executions.length >= TREND_LENGTH && spent >= LEAST_BUDGETS * budgetSeconds;
+  const isFalling = getsFaster(executions.slice(-TREND_LENGTH).map(({ seconds }) => seconds));
+  if (isEnough && !isFalling) return 'warm';
+  const isOver = executions.length >= MOST_WARM_UPS || spent >= MOST_BUDGETS * budgetSeconds;
+  if (!isOver || executions.length < 2) return 'warming-up';
+  return isFalling ? 'still-warming-up' : 'warm';
+}
+
+/**
+ * Whether times get shorter, one after the other, by more than matters: by the number of pairs in falling order (Mann, "Nonparametric
+ * Tests Against Trend", 1945).
+ */
+function getsFaster(times: readonly number[]): boolean {
+  if (times.length < TREND_LENGTH) return false;
+  let falling = 0;
+  times.forEach((time, index) => {
+    falling += times.slice(index + 1).filter((later) => later < time).length;
+  });
+  return falling >= TREND_PAIRS && times.at(-1)! < (1 - TREND_GAIN) * times[0]!;
 }
 
 /** The seconds in which a process starts and opens its cell, typically, and how often its warm-up and samples take the budget. */
 const TYPICAL_OPENING_SECONDS = 1;
-const TYPICAL_BUDGETS = 2;
+const TYPICAL_BUDGETS = 2.5;
 /** The seconds in which a process loads, moves and checks a row, typically. */
 const TYPICAL_ROW_SECONDS = 2e-7;
 
-/** The seconds that one fork of a cell with so many rows takes, typically. */
+/** The seconds that one process of a cell with so many rows takes, typically. */
 export function typicalSeconds({ budgetSeconds }: SamplingPolicy, rows: number): number {
   return TYPICAL_OPENING_SECONDS + TYPICAL_BUDGETS * budgetSeconds + rows * TYPICAL_ROW_SECONDS;
 }

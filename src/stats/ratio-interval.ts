@@ -1,14 +1,9 @@
-import type { Verdict } from '../records/record.js';
+import type { RatioInterval, Verdict } from '../records/record.js';
 import { median, varianceOf } from './quantile.js';
 import { type DrawIndex, seededDraws } from './random.js';
 import { type Forks, Resampling, reachOf, unshrunk } from './resampling.js';
 
-/** A ratio with the ends of its 95% interval. */
-export interface RatioInterval {
-  readonly ratio: number;
-  readonly low: number;
-  readonly high: number;
-}
+export type { RatioInterval };
 
 /**
  * The fewest forks of a cell that say how much processes differ. Reports mark comparisons of fewer.
@@ -25,7 +20,7 @@ const RESAMPLES = 1000;
 const SEED = 0x5eed;
 
 /**
- * The ratio of two cells' positive values, with its 95% interval. The figure of a cell is the median of all its values.
+ * The ratio of two cells' positive values that were not measured in turns, with its interval: 95% unless another risk is asked for. The figure of a cell is the median of all its values.
  *
  * The interval is that of Student's t over the logarithms, with the standard error of the hierarchical bootstrap (Kalibera and Jones,
  * "Rigorous Benchmarking in Reasonable Time", 2013): forks are resampled with replacement, then the values within each.
@@ -39,13 +34,16 @@ const SEED = 0x5eed;
 export function ratioOfForks(
   numerators: Forks,
   denominators: Forks,
-  { chosen = [false, false] }: { readonly chosen?: readonly [numerator: boolean, denominator: boolean] } = {},
+  {
+    chosen = [false, false],
+    risk,
+  }: { readonly chosen?: readonly [numerator: boolean, denominator: boolean]; readonly risk?: number } = {},
 ): RatioInterval {
   const draw = seededDraws(SEED);
   const over = logarithmOf(new Resampling(numerators), draw, chosen[0]);
   const under = logarithmOf(new Resampling(denominators), draw, chosen[1]);
   const ratio = median(numerators.flat()) / median(denominators.flat());
-  const spread = reachOf(over.degrees + under.degrees) * Math.sqrt(over.variance + under.variance);
+  const spread = reachOf(over.degrees + under.degrees, risk) * Math.sqrt(over.variance + under.variance);
   const reach = spread < ROUNDING ? 1 : Math.exp(spread);
   return { ratio, low: ratio / reach, high: ratio * reach };
 }

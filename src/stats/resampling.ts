@@ -5,8 +5,8 @@ import { studentQuantile } from './student.js';
 /** The values of one cell, an array for each process that measured it. */
 export type Forks = readonly (readonly number[])[];
 
-/** The part of a distribution that a 95% interval leaves out at each end. */
-const OUTSIDE = 0.025;
+/** The part of cases in which an interval may miss the truth, unless another is asked for. */
+const RISK = 0.05;
 
 /** The draws of the median of a cell's values by the hierarchical bootstrap: forks with replacement, then the values within each. */
 export class Resampling {
@@ -45,11 +45,11 @@ export class Resampling {
 }
 
 /**
- * The standard errors by which a 95% interval reaches beyond its estimate: the quantile of Student's t with so many `degrees` of
+ * The standard errors by which an interval of so much `risk` reaches beyond its estimate: the quantile of Student's t with so many `degrees` of
  * freedom. Percentiles of resampled values would never reach beyond the extremes of a few forks, however far these may be from the truth.
  */
-export function reachOf(degrees: number): number {
-  return studentQuantile(1 - OUTSIDE, degrees);
+export function reachOf(degrees: number, risk = RISK): number {
+  return studentQuantile(1 - risk / 2, degrees);
 }
 
 /**

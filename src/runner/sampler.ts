@@ -1,0 +1,231 @@
+import type { OpenCell, OpenFamily, PlannedCell } from '../families/workload.js';
+import type { Checksum, NoVerdict, Sample } from '../records/record.js';
+import { verifyChecksum } from '../families/verify-checksum.js';
+import { type MachineTime, isDisturbed, machineTime } from '../host/machine-time.js';
+import type { GarbageBetween } from './garbage-collection.js';
+import { meanSample, ofOneExecution } from './mean-sample.js';
+import { requireWork } from './nothing-measured.js';
+import { type ResourceReader, cpuSeconds } from './resources.js';
+import { SampleStopwatch } from './sample-stopwatch.js';
+import {
+  type Execution,
+  type Kind,
+  LONG_SECONDS,
+  type SamplingPolicy,
+  executionsOf,
+  isTooShort,
+  samplesOf,
+  warmthOf,
+} from './sampling.js';
+
+/** A cell that is open and warm, and takes a sample when it is its turn. In between it uses no CPU. */
+export interface CellSampler {
+  readonly ready: Readiness;
+  /** Takes a sample. Throws what goes wrong with the cell. */
+  take(): Promise<Sample>;
+  /** Checks each row by itself where that is asked for, and closes the cell. Resolves to the checksum of its last sample. */
+  finish(verify: boolean): Promise<Checksum>;
+  /** Closes a cell that has failed, or that nothing more is wanted of. Never throws. */
+  abandon(): Promise<void>;
+}
+
+/** What is known of a cell once it is warm. */
+export interface Readiness {
+  /** The number of samples that it is to take. */
+  readonly samples: number;
+  /** The largest memory of its process while it warmed up, in bytes, if that is known. */
+  readonly peakRssBytes?: number;
+  /** Why it decides nothing; absent: it does. */
+  readonly noVerdict?: NoVerdict;
+}
+
+/** A step of a cell on its way to be ready. */
+export type WarmUpStep = { readonly type: 'warm-up'; /** Counted from 1. */ readonly execution: number };
+
+/** What measures the samples of a process. */
+export interface Instruments {
+  readonly resources: ResourceReader;
+  /**
+   * Collects garbage before each sample, untimed: an execution's own garbage counts only if it is collected during the timed
+   * execution; garbage left over counts nowhere.
+   */
+  readonly garbage: GarbageBetween | undefined;
+  readonly signal: AbortSignal;
+  readonly onStep: (step: WarmUpStep) => void;
+}
+
+/**
+ * Opens a cell in this process, and warms it up. Throws what went wrong with it; of several errors the first, which is the more useful
+ * one.
+ */
+export async function openSampler(
+  family: OpenFamily,
+  planned: PlannedCell,
+  policy: SamplingPolicy,
+  instruments: Instruments,
+): Promise<CellSampler> {
+  const open = await family.openCell(planned);
+  try {
+    const sampler = new LocalSampler(open, planned, instruments);
+    await sampler.warmUp(policy);
+    return sampler;
+  } catch (error) {
+    await Promise.allSettled([open.close()]);
+    throw error;
+  }
+}
+
+/** How often a sample that is disturbed is taken again. */
+const MOST_RETAKES = 2;
+
+class LocalSampler implements CellSampler {
+  readonly #open: OpenCell;
+  readonly #planned: PlannedCell;
+  readonly #instruments: Instruments;
+  readonly #kind: Kind;
+  #executions = 1;
+  #checksum: Checksum;
+  #lastSeconds = Infinity;
+  /** How many samples may still be taken again: on a machine that is never quiet, that would only take time. */
+  #retakes = 0;
+  #ready: Readiness | undefined;
+
+  constructor(open: OpenCell, planned: PlannedCell, instruments: Instruments) {
+    this.#open = open;
+    this.#planned = planned;
+    this.#instruments = instruments;
+    this.#kind = { isRequests: planned.cell.threads !== undefined, repeats: open.repeats === true };
+    this.#checksum = open.expected;
+  }
+
+  get ready(): Readiness {
+    if (this.#ready === undefined) throw new Error('the cell is not warm');
+    return this.#ready;
+  }
+
+  async warmUp(policy: SamplingPolicy): Promise<void> {
+    const { onStep, signal } = this.#instruments;
+    const steps: Execution[] = [];
+    let peakRssBytes: number | undefined;
+    let warmth = warmthOf(steps, policy);
+    while (warmth === 'warming-up') {
+      signal.throwIfAborted();
+      onStep({ type: 'warm-up', execution: steps.length + 1 });
+      const executions = this.#executions;
+      const startedAt = performance.now();
+      const sample = await this.#execute();
+      const elapsedSeconds = (performance.now() - startedAt) / 1000;
+      peakRssBytes = sample.peakRssBytes ?? peakRssBytes;
+      steps.push({ seconds: sample.seconds, elapsedSeconds });
+      warmth = warmthOf(steps, policy);
+      const once = { seconds: sample.seconds, elapsedSeconds: elapsedSeconds / executions };
+      this.#executions = executionsOf(once, this.#kind);
+    }
+    const last = steps.at(-1)!;
+    const length = { seconds: last.seconds * this.#executions, elapsedSeconds: last.elapsedSeconds };
+    const samples = samplesOf(policy, length);
+    this.#retakes = samples;
+    const noVerdict = this.#noVerdict(length.seconds, last.seconds, warmth === 'still-warming-up');
+    this.#ready = {
+      samples,
+      ...(peakRssBytes === undefined ? {} : { peakRssBytes }),
+      ...(noVerdict === undefined ? {} : { noVerdict }),
+    };
+  }
+
+  #noVerdict(sampleSeconds: number, seconds: number, isWarmingUp: boolean): NoVerdict | undefined {
+    const worth = requireWork(this.#planned, seconds, this.#kind.repeats);
+    if (worth !== undefined) return worth;
+    if (isTooShort(sampleSeconds)) return 'too-short';
+    return isWarmingUp ? 'still-warming-up' : undefined;
+  }
+
+  async take(): Promise<Sample> {
+    for (let retaken = 0; ; retaken++) {
+      const before = this.#machine();
+      const sample = await this.#execute('sample');
+      const after = this.#machine();
+      const disturbance = before && after && isDisturbed(before, after, this.#planned.usesServer !== true);
+      if (disturbance?.isDisturbed === true && retaken < MOST_RETAKES && this.#retakes > 0) {
+        this.#retakes -= 1;
+        continue;
+      }
+      return {
+        ...sample,
+        ...(retaken === 0 ? {} : { retaken }),
+        ...(disturbance === undefined ? {} : { stolenSeconds: disturbance.stolenSeconds }),
+      };
+    }
+  }
+
+  async finish(verify: boolean): Promise<Checksum> {
+    try {
+      if (verify) await this.#unmeasured(async (stopwatch, signal) => this.#open.verify?.(stopwatch, signal));
+    } catch (error) {
+      await Promise.allSettled([this.#open.close()]);
+      throw error;
+    }
+    await this.#open.close();
+    return this.#checksum;
+  }
+
+  async abandon(): Promise<void> {
+    await Promise.allSettled([this.#open.close()]);
+  }
+
+  #machine(): MachineTime | undefined {
+    const own = cpuSeconds(process.cpuUsage());
+    return machineTime(own.user + own.system);
+  }
+
+  /** Executes the cell as often as one sample does, after the garbage was collected. */
+  async #execute(phase?: 'sample'): Promise<Sample> {
+    const { garbage, signal } = this.#instruments;
+    const isCold = await garbage?.clear();
+    // A full collection drops compiled code, which a long-running program would keep.
+    if (isCold && phase === 'sample') await this.#rewarm();
+    if (this.#kind.repeats) return ofOneExecution(await this.#execution(this.#executions), this.#executions);
+    const parts: Sample[] = [];
+    while (parts.length < this.#executions) {
+      signal.throwIfAborted();
+      parts.push(await this.#execution(1));
+    }
+    return meanSample(parts);
+  }
+
+  async #execution(repeats: number): Promise<Sample> {
+    const { resources, signal } = this.#instruments;
+    const stopwatch = new SampleStopwatch(resources);
+    stopwatch.begin();
+    try {
+      const checksum = await this.#open.sample(stopwatch, signal, repeats);
+      const sample = await stopwatch.end();
+      verifyChecksum(checksum, this.#open.expected);
+      this.#checksum = checksum;
+      this.#lastSeconds = sample.seconds;
+      return sample;
+    } catch (error) {
+      await stopwatch.abandon();
+      throw error;
+    }
+  }
+
+  /** Executes the cell, not measured, if the time of compilation would show. */
+  async #rewarm(): Promise<void> {
+    if (this.#planned.cell.side === 'rust' || this.#lastSeconds > 2 * LONG_SECONDS) return;
+    const repeats = this.#kind.repeats ? this.#executions : 1;
+    await this.#unmeasured((stopwatch, signal) => this.#open.sample(stopwatch, signal, repeats));
+    await this.#instruments.garbage?.clear();
+  }
+
+  async #unmeasured(work: (stopwatch: SampleStopwatch, signal: AbortSignal) => Promise<unknown>): Promise<void> {
+    const { resources, signal } = this.#instruments;
+    const stopwatch = new SampleStopwatch(resources);
+    stopwatch.begin();
+    try {
+      await work(stopwatch, signal);
+    } finally {
+      await stopwatch.abandon();
+    }
+  }
+}

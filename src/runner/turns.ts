@@ -1,0 +1,194 @@
+/** Turns: the processes of a group are alive together, and take one sample after the other, block by block. */
+import os from 'node:os';
+
+import { contestOf, groupBy } from '../compare/cell-groups.js';
+import type { PlannedCell } from '../families/workload.js';
+import type { Checksum, Sample } from '../records/record.js';
+import { type DrawIndex, seededDraws } from '../stats/random.js';
+import type { CellSampler } from './sampler.js';
+
+/** A process that is to measure a cell in a round. */
+export interface Turn {
+  readonly planned: PlannedCell;
+  /** The number of the process among those of its cell, from 1. */
+  readonly fork: number;
+}
+
+/** What a process measured in a round. */
+export interface Measured {
+  readonly turn: Turn;
+  readonly sampler: CellSampler;
+  readonly samples: readonly Sample[];
+  readonly checksum: Checksum;
+}
+
+/** What a round needs to open its processes, and to tell what becomes of them. */
+export interface TurnOptions {
+  readonly signal: AbortSignal;
+  /** The reason why a cell can't be measured any more; it is then left out. */
+  readonly isLost: (turn: Turn) => Promise<boolean>;
+  readonly open: (turn: Turn) => Promise<CellSampler>;
+  readonly onSample: (turn: Turn, number: number, sample: Sample) => void;
+  /** Whether the rows of a process are checked one by one after its samples. */
+  readonly verifies: (turn: Turn) => boolean;
+  readonly onMeasured: (measured: Measured) => Promise<void>;
+  readonly onFailure: (turn: Turn, error: unknown) => Promise<void>;
+  /** The number of the next block of the run. */
+  readonly nextBlock: () => number;
+}
+
+/** The most processes that are alive at once: each has threads, memory and open files. */
+const MOST_ALIVE = 12;
+
+/** The part of the memory that is free at the beginning of a round which its processes may use together. */
+const MEMORY_SHARE = 0.6;
+
+/** A process that is open and warm. */
+interface Alive {
+  readonly turn: Turn;
+  readonly sampler: CellSampler;
+  readonly samples: Sample[];
+}
+
+/**
+ * Has each process of a round measure its cell. Cells of one contest are alive together, as far as the memory goes: first the cells that
+ * others are compared with, which stay while the others come and go.
+ */
+export async function takeTurns(round: readonly Turn[], options: TurnOptions): Promise<void> {
+  const draw = seededDraws(round.reduce((seed, { fork }) => seed + fork, 1));
+  for (const contest of groupBy(round, placeOf)) {
+    if (options.signal.aborted) return;
+    await new Contest(contest, options, draw).measure();
+  }
+}
+
+/** The contest of a cell, whatever its runtime; a process that no other can be alive with has its own. */
+function placeOf({ planned: { cell, isExclusive }, fork }: Turn): string {
+  if (isExclusive === true) return JSON.stringify([cell.id, fork]);
+  // Engines in JavaScript alone are compared with cells of another engine of their group.
+  return contestOf({ ...cell, engine: '', runtime: undefined } as typeof cell);
+}
+
+class Contest {
+  readonly #options: TurnOptions;
+  readonly #draw: DrawIndex;
+  /** The cells that others are compared with, and these others. */
+  readonly #references: Turn[];
+  readonly #challengers: Turn[];
+  readonly #memory = MEMORY_SHARE * freeMemory();
+  #alive: Alive[] = [];
+
+  constructor(contest: readonly Turn[], options: TurnOptions, draw: DrawIndex) {
+    const isReference = ({ planned }: Turn): boolean => planned.cell.side === 'rust';
+    this.#options = options;
+    this.#draw = draw;
+    this.#references = contest.filter(isReference);
+    this.#challengers = contest.filter((turn) => !isReference(turn));
+  }
+
+  async measure(): Promise<void> {
+    const { signal } = this.#options;
+    try {
+      const waiting = [...this.#references, ...this.#challengers];
+      const staying = new Set(this.#references);
+      while (waiting.length > 0 && !signal.aborted) {
+        await this.#openSome(waiting);
+        await this.#takeBlocks();
+        // Without room for one more beside those that stay, all end.
+        const isCrowded = this.#alive.every(({ turn }) => staying.has(turn));
+        await this.#finish(({ turn }) => isCrowded || waiting.length === 0 || !staying.has(turn));
+      }
+    } finally {
+      await Promise.all(this.#alive.map(({ sampler }) => sampler.abandon()));
+    }
+  }
+
+  /** Opens as many as there is room for, one after the other: what opens and warms up uses the CPU. At least one. */
+  async #openSome(waiting: Turn[]): Promise<void> {
+    const before = this.#alive.length;
+    while (waiting.length > 0 && (this.#alive.length === before || this.#hasRoom())) {
+      if (this.#options.signal.aborted) return;
+      await this.#open(waiting.shift()!);
+    }
+  }
+
+  async #open(turn: Turn): Promise<void> {
+    if (await this.#options.isLost(turn)) return;
+    try {
+      this.#alive.push({ turn, sampler: await this.#options.open(turn), samples: [] });
+    } catch (error) {
+      await this.#options.onFailure(turn, error);
+    }
+  }
+
+  #hasRoom(): boolean {
+    if (this.#alive.length >= MOST_ALIVE) return false;
+    const used = this.#alive.map(({ sampler }) => sampler.ready.peakRssBytes ?? 0);
+    const sum = used.reduce((total, bytes) => total + bytes, 0);
+    return sum + Math.max(0, ...used) <= this.#memory;
+  }
+
+  /** Has each process take its samples: one in each block, in random order. Those with fewer leave out blocks in between. */
+  async #takeBlocks(): Promise<void> {
+    const blocks = Math.max(0, ...this.#alive.map(({ sampler }) => sampler.ready.samples));
+    for (let block = 0; block < blocks; block++) {
+      const number = this.#options.nextBlock();
+      for (const alive of shuffled(this.#alive, this.#draw)) {
+        if (this.#options.signal.aborted) return;
+        if (isIn(block, alive.sampler.ready.samples, blocks)) await this.#take(alive, number);
+      }
+    }
+  }
+
+  async #take(alive: Alive, block: number): Promise<void> {
+    const { turn, sampler, samples } = alive;
+    try {
+      const sample = { ...(await sampler.take()), block };
+      samples.push(sample);
+      this.#options.onSample(turn, samples.length, sample);
+    } catch (error) {
+      await this.#drop(alive, error);
+    }
+  }
+
+  async #finish(isMeant: (alive: Alive) => boolean): Promise<void> {
+    for (const alive of this.#alive.filter(isMeant)) {
+      if (this.#options.signal.aborted) return;
+      const { turn, sampler, samples } = alive;
+      try {
+        const checksum = await sampler.finish(this.#options.verifies(turn));
+        this.#alive = this.#alive.filter((other) => other !== alive);
+        await this.#options.onMeasured({ turn, sampler, samples, checksum });
+      } catch (error) {
+        await this.#drop(alive, error);
+      }
+    }
+  }
+
+  async #drop(alive: Alive, error: unknown): Promise<void> {
+    this.#alive = this.#alive.filter((other) => other !== alive);
+    await alive.sampler.abandon();
+    await this.#options.onFailure(alive.turn, error);
+  }
+}
+
+/** Whether one that takes part in `count` of so many blocks, evenly, takes part in the block of this index. */
+function isIn(block: number, count: number, blocks: number): boolean {
+  return Math.floor(((block + 1) * count) / blocks) > Math.floor((block * count) / blocks);
+}
+
+/** The items in random order (Fisher and Yates; Durstenfeld, "Algorithm 235: Random Permutation", 1964). */
+function shuffled<T>(items: readonly T[], draw: DrawIndex): T[] {
+  const result = [...items];
+  for (let last = result.length - 1; last > 0; last--) {
+    const other = draw(last + 1);
+    [result[last], result[other]] = [result[other]!, result[last]!];
+  }
+  return result;
+}
+
+/** The bytes of memory that can be used, also by the limit of a container where Node knows it. */
+function freeMemory(): number {
+  const available = (process as { availableMemory?: () => number }).availableMemory?.() ?? os.freemem();
+  return Math.max(available, 0);
+}
