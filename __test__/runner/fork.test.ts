@@ -64,7 +64,7 @@ function errorOf(records: readonly RunRecord[], id: string): { readonly code: st
 }
 
 describe('a cell of a family that names its module', () => {
-  it('is measured by several processes, one after the other, each of which opens it alone', async () => {
+  it('is measured by several processes, each of which opens it alone', async () => {
     const { run: finished } = await start();
     const [typed, back] = finished.records as CompletedRecord[];
     expect(typed!.samples.map(({ fork }) => fork)).toEqual([1, 1, 1, 2, 2, 2]);
@@ -73,6 +73,35 @@ describe('a cell of a family that names its module', () => {
     const forks = await processes();
     expect(forks.map(({ ids }) => ids)).toEqual([[TYPED], [TYPED_BACK], [TYPED_BACK], [TYPED]]);
     expect(new Set([process.pid, ...forks.map(({ pid }) => pid)]).size).toBe(5);
+  });
+
+  it('takes turns with the others, block by block', async () => {
+    const events: RunEvent[] = [];
+    const { run: finished } = await start({}, { onEvent: (event) => events.push(event), samples: 5 });
+    const [typed, back] = finished.records as CompletedRecord[];
+    const blocks = (record: CompletedRecord): (number | undefined)[] => record.samples.map(({ block }) => block);
+    expect(blocks(typed!)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    expect(blocks(back!)).toEqual(blocks(typed!));
+    const ids = events.flatMap((event) => (event.type === 'sample' ? [event.cell.id] : []));
+    for (let at = 0; at < ids.length; at += 2) {
+      expect([ids[at], ids[at + 1]].toSorted()).toEqual([TYPED_BACK, TYPED]);
+    }
+  });
+
+  it('that stands for two has two processes in the same turns', async () => {
+    const { run: finished } = await start(
+      {},
+      { aa: true, forks: 1, filters: { workload: ['sum.typed'], lane: ['forwards'] } },
+    );
+    const [typed] = finished.records as CompletedRecord[];
+    expect(typed!.samples.map(({ fork, block }) => [fork, block])).toEqual([
+      [1, 1],
+      [1, 2],
+      [1, 3],
+      [2, 1],
+      [2, 2],
+      [2, 3],
+    ]);
   });
 
   it('gets the options of the servers that the process of the run has started', async () => {
@@ -141,10 +170,10 @@ describe('a cell of a family that names its module', () => {
   });
 
   it('fails where it takes too long, also if it does not listen', async () => {
-    const { run: finished } = await start({ [TYPED]: 'deaf' }, { timeoutSeconds: 2 });
+    const { run: finished } = await start({ [TYPED]: 'deaf' }, { timeoutSeconds: 5 });
     expect(errorOf(finished.records, TYPED)).toEqual({
       code: 'BB_TIMEOUT',
-      message: 'the cell was not measured within 2 seconds',
+      message: 'the cell was not measured within 5 seconds',
     });
     expect(finished.records[1]).toMatchObject({ outcome: 'completed' });
   });

@@ -189,15 +189,24 @@ describe('run', () => {
     expect(events.at(-2)).toMatchObject({ doneCells: 1, totalCells: 1 });
   });
 
-  it('collects the young garbage before each execution', async () => {
+  it('collects the young garbage before each sample', async () => {
     const collections: string[] = [];
     const log: string[] = [];
     const collectGarbage = (which: string) => void collections.push(which);
-    await start({ families: [sumFamily({ log })], collectGarbage });
+    const events: RunEvent[] = [];
+    await start({ families: [sumFamily({ log })], collectGarbage, onEvent: (event) => events.push(event) });
     const executions = log.filter((entry) => entry.startsWith('sample')).length;
     const countOf = (which: string): number => collections.filter((each) => each === which).length;
-    // Where other tests of this process have left much, all is collected too, and the young generation once more.
-    expect(countOf('young') - countOf('all')).toBe(executions);
+    const samples = events.reduce((sum, event) => {
+      if (event.type === 'warm-up') return sum + 1;
+      return event.type === 'sample' ? sum + 1 + (event.sample.retaken ?? 0) : sum;
+    }, 0);
+    // Where other tests of this process have left much, all is collected too, and the young generation once or twice more.
+    const more = countOf('young') - countOf('all') - samples;
+    expect(more).toBeGreaterThanOrEqual(0);
+    expect(more).toBeLessThanOrEqual(countOf('all'));
+    // The executions of a sample follow each other.
+    expect(executions).toBeGreaterThan(samples);
   });
 
   it('runs a short cell once more, not measured, where collecting all garbage threw its code away', async () => {
@@ -405,8 +414,8 @@ describe('a run of requests', () => {
     expect(first!.samples.map(({ serverCpuUserSeconds }) => serverCpuUserSeconds)).toEqual([0.25, 0.25]);
     const all = LatencyHistogram.merged(first!.samples.map(({ latency }) => latency!))!;
     expect(first!.latency).toEqual(all.summary());
-    expect(all.count).toBe(2);
-    expect(first!.latency!.max).toBe(10 * first!.behind!.max);
+    expect(all.count).toBe(first!.samples.reduce((sum, { executions = 1 }) => sum + executions, 0));
+    expect(first!.latency!.max / first!.behind!.max).toBeCloseTo(10, 1);
     expect(await readRun(join(directory, 'run.json'))).toEqual(finished);
     expect(finished.context.config).toMatchObject({ rate: 5 });
   });

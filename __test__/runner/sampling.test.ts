@@ -1,42 +1,52 @@
 import { describe, expect, it } from 'vitest';
-import { executionsOf, forksOf, isWarm, orderOf, samplesOf } from '../../src/runner/sampling.js';
+import { executionsOf, forksOf, isTooShort, orderOf, samplesOf, warmthOf } from '../../src/runner/sampling.js';
 
 const policy = { budgetSeconds: 1 };
 const executions = (...times: number[]) => times.map((seconds) => ({ seconds, elapsedSeconds: seconds }));
 
 describe('a warm-up', () => {
-  it('takes two executions that agree', () => {
-    expect(isWarm([], policy)).toBe(false);
-    expect(isWarm(executions(0.1), policy)).toBe(false);
-    expect(isWarm(executions(0.1, 0.05), policy)).toBe(false);
-    expect(isWarm(executions(0.1, 0.05, 0.049), policy)).toBe(true);
+  const times = (...seconds: number[]) => executions(...seconds.map((value) => value / 10));
+
+  it('goes on until the last executions show no trend, and its least time has passed', () => {
+    expect(warmthOf([], policy)).toBe('warming-up');
+    expect(warmthOf(times(3, 2, 2, 2), policy)).toBe('warming-up');
+    expect(warmthOf(times(3, 2, 2, 2, 2), policy)).toBe('warm');
+    expect(warmthOf(times(3, 2.7, 2.4, 2.1, 1.8), policy)).toBe('warming-up');
+    expect(warmthOf(times(3, 2.7, 2.4, 2.1, 1.8, 1.8, 1.9, 1.8), policy)).toBe('warm');
+    expect(warmthOf(times(1, 1, 1, 1, 1), { budgetSeconds: 1 })).toBe('warming-up');
   });
 
-  it('ends after six, or once it took the budget', () => {
-    expect(isWarm(executions(0.01, 0.02, 0.01, 0.02, 0.01), policy)).toBe(false);
-    expect(isWarm(executions(0.01, 0.02, 0.01, 0.02, 0.01, 0.02), policy)).toBe(true);
-    expect(isWarm(executions(1.5), policy)).toBe(false);
-    expect(isWarm(executions(1.5, 0.5), policy)).toBe(true);
-    expect(isWarm(executions(5), policy)).toBe(true);
-    expect(isWarm(executions(0.4, 0.7), policy)).toBe(true);
+  it('takes no trend from noise, nor from one that does not matter', () => {
+    expect(warmthOf(times(2, 2.4, 2.1, 2.3, 2.2), policy)).toBe('warm');
+    expect(warmthOf(times(2.04, 2.03, 2.02, 2.01, 2), policy)).toBe('warm');
   });
 
-  it('counts the work that is not timed into the budget alone', () => {
+  it('ends at its cap, and says whether the cell still gets faster', () => {
+    const falling = Array.from({ length: 40 }, (_, index) => 4 * 0.97 ** index);
+    expect(warmthOf(times(...falling), policy)).toBe('warming-up');
+    expect(warmthOf(times(...Array.from({ length: 50 }, (_, index) => 4 * 0.97 ** index)), policy)).toBe(
+      'still-warming-up',
+    );
+    const flat = Array.from({ length: 50 }, () => 0.001);
+    expect(warmthOf(times(...flat), policy)).toBe('warm');
+  });
+
+  it('of long executions takes two, or one that took several times the budget', () => {
+    expect(warmthOf(executions(1.5), policy)).toBe('warming-up');
+    expect(warmthOf(executions(1.5, 0.5), policy)).toBe('warm');
+    expect(warmthOf(executions(5), policy)).toBe('warm');
     const slowToMake = { seconds: 0.1, elapsedSeconds: 5 };
-    expect(isWarm([slowToMake], policy)).toBe(true);
-    expect(isWarm([{ ...slowToMake, elapsedSeconds: 0.2 }], policy)).toBe(false);
+    expect(warmthOf([slowToMake], policy)).toBe('warm');
   });
 });
 
 describe('the number of processes', () => {
-  const forks = { forks: 5, slowForks: 3 };
-
   it('is smaller for a cell whose first samples all are slow', () => {
-    expect(forksOf(forks)).toBe(5);
-    expect(forksOf(forks, executions(1.9))).toBe(5);
-    expect(forksOf(forks, executions(2, 7))).toBe(3);
-    expect(forksOf(forks, executions(1, 7))).toBe(5);
-    expect(forksOf({ forks: 2, slowForks: 3 }, executions(2))).toBe(2);
+    expect(forksOf(5, 3)).toBe(5);
+    expect(forksOf(5, 3, executions(1.9))).toBe(5);
+    expect(forksOf(5, 3, executions(2, 7))).toBe(3);
+    expect(forksOf(5, 3, executions(1, 7))).toBe(5);
+    expect(forksOf(2, 3, executions(2))).toBe(2);
   });
 });
 
@@ -61,12 +71,24 @@ describe('the number of samples', () => {
   });
 });
 
-describe('the executions of a sample of requests', () => {
-  it('take half a second together, and are a hundred at most', () => {
-    const times = [2, 0.5, 0.3, 0.01, 0.001, 0].map((seconds) => executionsOf({ seconds, elapsedSeconds: seconds }));
-    expect(times).toEqual([1, 1, 2, 50, 100, 100]);
-    // Each execution takes half a second of untimed work.
-    expect(executionsOf({ seconds: 0.1, elapsedSeconds: 0.6 })).toBe(3);
+describe('the executions of a sample', () => {
+  const of = (isRequests: boolean, repeats: boolean, times: readonly number[]) =>
+    times.map((seconds) => executionsOf({ seconds, elapsedSeconds: seconds }, { isRequests, repeats }));
+
+  it('take 20 ms together, of requests half a second', () => {
+    expect(of(false, false, [2, 0.02, 0.015, 0.001])).toEqual([1, 1, 2, 20]);
+    expect(of(true, false, [2, 0.5, 0.3, 0.01])).toEqual([1, 1, 2, 50]);
+  });
+
+  it('are bounded by their number, and by the work around them that is not timed', () => {
+    expect(of(false, false, [1e-6, 0])).toEqual([1000, 1000]);
+    expect(executionsOf({ seconds: 0.001, elapsedSeconds: 0.6 }, { isRequests: false, repeats: false })).toBe(3);
+    expect(isTooShort(3 * 0.001)).toBe(true);
+    expect(isTooShort(0.019)).toBe(false);
+  });
+
+  it('are as many as it takes where they are within one timed span', () => {
+    expect(of(false, true, [1e-6, 1e-9])).toEqual([20_000, 20_000_000]);
   });
 });
 

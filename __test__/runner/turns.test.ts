@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest';
+
+import type { PlannedCell } from '../../src/families/workload.js';
+import type { Cell, Sample } from '../../src/records/record.js';
+import type { CellSampler } from '../../src/runner/sampler.js';
+import { type Measured, type Turn, takeTurns } from '../../src/runner/turns.js';
+
+const planned = (name: string, cell: Partial<Cell> = {}, rest: Partial<PlannedCell> = {}): PlannedCell => ({
+  cell: {
+    id: name,
+    family: 'f',
+    workload: 'w',
+    lane: name,
+    side: 'napi',
+    variant: name,
+    engine: 'e',
+    rows: 1,
+    ...cell,
+  },
+  group: 'g',
+  ...rest,
+});
+
+const turnsOf = (...cells: PlannedCell[]): Turn[] => cells.map((each) => ({ planned: each, fork: 1 }));
+
+interface Trial {
+  readonly log: string[];
+  readonly measured: Measured[];
+  readonly failed: string[];
+}
+
+/** Takes the turns of cells that take `samples` samples and use `memory`; those in `broken` fail at their second sample. */
+async function trial(
+  turns: readonly Turn[],
+  { samples = 4, memory = 0, broken = [] as readonly string[], few = {} as Readonly<Record<string, number>> } = {},
+): Promise<Trial> {
+  const [log, failed]: string[][] = [[], []];
+  const measured: Measured[] = [];
+  let block = 0;
+  await takeTurns(turns, {
+    signal: new AbortController().signal,
+    isLost: async ({ planned: { cell } }) => cell.id === 'lost',
+    open: async ({ planned: { cell } }): Promise<CellSampler> => {
+      log.push(`open ${cell.id}`);
+      let taken = 0;
+      return {
+        ready: { samples: few[cell.id] ?? samples, peakRssBytes: memory },
+        take: async () => {
+          taken += 1;
+          log.push(`take ${cell.id}`);
+          if (taken === 2 && broken.includes(cell.id)) throw new Error('broken');
+          return { seconds: 1 };
+        },
+        finish: async (verify) => {
+          log.push(`finish ${cell.id} ${verify}`);
+          return { rows: 1, sums: {} };
+        },
+        abandon: async () => void log.push(`abandon ${cell.id}`),
+      };
+    },
+    onSample: () => {},
+    verifies: ({ fork }) => fork === 1,
+    onMeasured: async (each) => void measured.push(each),
+    onFailure: async ({ planned: { cell } }) => void failed.push(cell.id),
+    nextBlock: () => (block += 1),
+  });
+  return { log, measured, failed };
+}
+
+const blocksOf = (samples: readonly Sample[]): (number | undefined)[] => samples.map((sample) => sample.block);
+
+describe('the processes of a contest', () => {
+  it('are all open before the first sample, and take one each in every block, in changing order', async () => {
+    const { log, measured } = await trial(turnsOf(planned('a'), planned('b'), planned('rust', { side: 'rust' })), {
+      samples: 10,
+    });
+    expect(log.slice(0, 3)).toEqual(['open rust', 'open a', 'open b']);
+    const taken = log.filter((entry) => entry.startsWith('take'));
+    const blocks = Array.from({ length: 10 }, (_, index) => taken.slice(3 * index, 3 * index + 3));
+    for (const block of blocks) expect(block.toSorted()).toEqual(['take a', 'take b', 'take rust']);
+    expect(new Set(blocks.map((block) => block.join())).size).toBeGreaterThan(2);
+    for (const { samples } of measured) expect(blocksOf(samples)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    expect(log.slice(-3).every((entry) => entry.startsWith('finish'))).toBe(true);
+  });
+
+  it('come and go beside the reference where there is no room for all', async () => {
+    const challengers = ['a', 'b', 'c', 'd'].map((name) => planned(name));
+    const { log, measured } = await trial(turnsOf(planned('rust', { side: 'rust' }), ...challengers), {
+      samples: 2,
+      memory: Number.MAX_SAFE_INTEGER / 8,
+    });
+    expect(log.filter((entry) => entry === 'open rust')).toHaveLength(1);
+    expect(measured.map(({ turn }) => turn.planned.cell.id).toSorted()).toEqual(['a', 'b', 'c', 'd', 'rust']);
+  });
+
+  it('that are to take fewer samples than others leave out blocks', async () => {
+    const { measured } = await trial(turnsOf(planned('a'), planned('slow')), { samples: 6, few: { slow: 2 } });
+    const slow = measured.find(({ turn }) => turn.planned.cell.id === 'slow');
+    expect(blocksOf(slow!.samples)).toEqual([3, 6]);
+  });
+
+  it('go on without one that fails, or that was lost', async () => {
+    const turns = turnsOf(planned('a'), planned('b'), planned('lost'));
+    const { log, measured, failed } = await trial(turns, { broken: ['b'] });
+    expect(failed).toEqual(['b']);
+    expect(measured.map(({ turn }) => turn.planned.cell.id)).toEqual(['a']);
+    expect(log.filter((entry) => entry === 'abandon b')).toHaveLength(1);
+    expect(log).not.toContain('open lost');
+  });
+});
+
+describe('cells that have nothing to do with each other', () => {
+  it.each([
+    ['other contests', planned('a', { workers: 1 }), planned('b', { workers: 2 })],
+    [
+      'cells that nothing can be alive with',
+      planned('a', {}, { isExclusive: true }),
+      planned('b', {}, { isExclusive: true }),
+    ],
+  ])('are measured one after the other: %s', async (_, first, second) => {
+    const { log } = await trial(turnsOf(first, second), { samples: 1 });
+    expect(log).toEqual(['open a', 'take a', 'finish a true', 'open b', 'take b', 'finish b true']);
+  });
+});
