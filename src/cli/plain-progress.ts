@@ -84,10 +84,12 @@ function now(): number {
  * The first line of a run: `87 cells, 12 of them done before, about 9 min, into results/today`. A second one says of a quick run what
  * the full one takes.
  */
-export function startLine({ totalCells, resumedCells, seconds, directory, full }: RunStarted): string {
+export function startLine({ totalCells, resumedCells, seconds, directory, resolution, full }: RunStarted): string {
   const done = resumedCells === 0 ? '' : `, ${resumedCells} of them done before`;
   const time = seconds === 0 ? '' : `, about ${formatClock(Math.max(1, seconds))}`;
-  const line = `${totalCells} cells${done}${time}, into ${directory}`;
+  const smallest =
+    resolution === undefined ? '' : `\nOn this machine now, differences from about ${formatPercent(resolution)} can be told`;
+  const line = `${totalCells} cells${done}${time}, into ${directory}${smallest}`;
   if (full === undefined) return line;
   return `${line}\nA rough first look. In full, without --quick: ${full.cells} cells, about ${formatClock(full.seconds)}`;
 }

@@ -93,6 +93,7 @@ export function plannedBy(
     group: cell.workload,
     ...(rustLane === undefined ? {} : { rustLane }),
     ...(client === undefined ? {} : { client }),
+    ...(client === 'process' && { usesServer: true }),
   };
 }
 

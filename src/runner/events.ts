@@ -11,6 +11,8 @@ export type RunEvent =
       /** The number of processes that measure cells in the rest of the run, and the seconds that they take, roughly. */
       readonly forks: number;
       readonly seconds: number;
+      /** The smallest difference that the run tells from none, as a part, by the noise of the machine before its start; absent: not probed. */
+      readonly resolution?: number;
       /** Of a quick run: what the same run would be without `quick`. */
       readonly full?: { readonly cells: number; readonly seconds: number };
     }

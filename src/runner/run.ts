@@ -42,6 +42,8 @@ export interface RunOptions extends RunRequest {
   /** Aborting it ends the run early: completed records are written, a cell that is under way is not recorded. */
   readonly signal?: WebAbortSignal | undefined;
   readonly onEvent?: RunListener | undefined;
+  /** Looks at the noise of the machine before the run, and says which part is the smallest difference that it can tell from none. */
+  readonly probe?: ((forks: number | undefined, signal: WebAbortSignal) => Promise<number>) | undefined;
   /** The reader of CPU and memory figures of cells that this process measures itself. Default: `nodeResources`. */
   readonly resources?: ResourceReader | undefined;
   /**
@@ -70,12 +72,16 @@ export async function run(options: RunOptions): Promise<RunResult> {
   const session = await startSession(options);
   const { directory, plans, planned, emit, signal } = session;
   try {
+    const left = workLeft(session);
+    const resolution =
+      left.forks === 0 || signal.aborted ? undefined : await options.probe?.(session.forks, signal).catch(() => undefined);
     emit({
       type: 'run-started',
       directory: directory.path,
       totalCells: planned.length,
       resumedCells: planned.filter((cell) => isDone(session, cell)).length,
-      ...workLeft(session),
+      ...left,
+      ...(resolution !== undefined && { resolution }),
       ...(session.config.quick === true && options.resume !== true && { full: fullRun(options) }),
     });
     for (const plan of plans) {

@@ -53,6 +53,15 @@ export function isBareUri(engine: string, uri: string): boolean {
   return partsOf(uri).place === `${engine}:`;
 }
 
+/**
+ * Whether an engine keeps its tables in a file that one process at a time can open: the file that a URI names, or the one of the run for
+ * an engine whose server each process starts for itself.
+ */
+export function isOwnFile(engine: string, uri = `${engine}:`): boolean {
+  if (isServer(uri) || matrix.engines[engine] === undefined) return false;
+  return defaultTransport(engine) !== undefined || (!isBareUri(engine, uri) && engine !== 'memory');
+}
+
 /** Whether a URI names a server that already runs. */
 export function isServer(uri: string): boolean {
   return partsOf(uri).isServer;

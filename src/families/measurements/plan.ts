@@ -2,7 +2,7 @@ import { whyUnusable } from '../../clients/optional-package.js';
 import type { Cell } from '../../records/record.js';
 import type { AskedBy, FamilyOptions, PlannedCell } from '../workload.js';
 import { expectedOf } from './closed-forms.js';
-import { engineSkip } from './engine-uris.js';
+import { engineSkip, isOwnFile } from './engine-uris.js';
 import { type EngineLane, engineLanes, matrix, missing, workloadEntry } from './matrix.js';
 import { packagesOf } from './packages.js';
 import { isReachedOver, peerSkip } from './peers.js';
@@ -40,7 +40,10 @@ function cellsOfLane(lane: EngineLane, options: PlanOptions): PlannedMeasurement
         (lane.peer === true ? peerSkip(lane.client ?? engine, engines[engine]) : undefined) ??
         whyUnusable(...packagesOf(lane));
       return lane.flavors.flatMap((flavor) =>
-        counts.map((count) => plannedCell(lane, { workload, transport, flavor, workers: count, rows }, skip)),
+        counts.map((count) => ({
+          ...plannedCell(lane, { workload, transport, flavor, workers: count, rows }, skip),
+          ...(isOwnFile(engine, engines[engine]) && { isExclusive: true }),
+        })),
       );
     };
     return [...transports.flatMap(cellsOver), ...unusedTransport(lane, workload, options)];
@@ -96,6 +99,7 @@ function plannedCell(lane: EngineLane, dimensions: Dimensions, skip: string | un
     group: groupOf(workload, engine),
     ...(rustLane === undefined ? {} : { rustLane }),
     ...(client === undefined ? {} : { client }),
+    ...(matrix.engines[engine]?.server !== undefined && { usesServer: true }),
     ...askedOf(lane, { workload, flavor, workers }),
     ...(skip === undefined ? {} : { skip }),
   };

@@ -150,6 +150,7 @@ function plannedCell(
       rows: processes * (operations ?? defaultOperations(matrix, workload, batch)),
     },
     group: `${workload}|${engine}|${threads}|${batch}`,
+    usesServer: true,
     ...(rustLane === undefined ? {} : { rustLane }),
     ...(setting === undefined ? {} : { setting }),
     ...(client === undefined ? {} : { client }),

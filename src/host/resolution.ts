@@ -1,0 +1,34 @@
+/** The smallest difference between two cells that a run on this machine can tell from none. */
+import type { Noise } from './noise-probe.js';
+import { probeNoise } from './noise-probe.js';
+import { riskOf } from '../compare/rate-ratio.js';
+import { LOOKS } from '../stats/looks.js';
+import { reachOf } from '../stats/resampling.js';
+import type { WebAbortSignal } from '../platform-types.js';
+
+/** The time of a probe in seconds. */
+const PROBE_SECONDS = 1;
+
+/** The parts of a probe, each of which is like a pair of processes on this machine. */
+const PARTS = 10;
+
+/**
+ * The standard deviation of the logarithm of what a pair of processes shows, beside the noise of the machine: equal processes place their
+ * memory and compile their code differently. Of the pairs of equal cells that `bench/lab/method.mjs` measures on a quiet machine.
+ */
+const OF_PROCESSES = 0.02;
+
+/** Probes the noise of the machine for a second. */
+export async function probeResolution(forks: number | undefined, signal: WebAbortSignal): Promise<number> {
+  return resolutionOf(await probeNoise(PROBE_SECONDS, signal as AbortSignal), forks);
+}
+
+/** The smallest difference, as a part, that so many processes of each cell tell from none; absent: as many as decide. */
+export function resolutionOf({ ratio, high }: Pick<Noise, 'ratio' | 'high'>, forks?: number): number {
+  const processes = forks ?? LOOKS.at(-1)!;
+  // The probe's interval is that of two means of its parts.
+  const ofMachine = (Math.log(high / ratio) / reachOf(2 * (PARTS - 1))) * Math.sqrt(PARTS);
+  const risk = riskOf({ config: forks === undefined ? {} : { forks } });
+  const deviation = Math.hypot(ofMachine, OF_PROCESSES) / Math.sqrt(processes);
+  return Math.expm1(reachOf(Math.max(1, processes - 1), risk) * deviation);
+}
