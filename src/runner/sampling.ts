@@ -4,6 +4,7 @@
  */
 
 import type { Sample } from '../records/record.js';
+import { median } from '../stats/quantile.js';
 
 /** How one process of a cell is sampled. */
 export interface SamplingPolicy {
@@ -100,8 +101,10 @@ export function samplesOf({ samples, budgetSeconds }: SamplingPolicy, last: Exec
 const TREND_LENGTH = 5;
 /** The pairs of them, of ten, of which the later one is faster, from which on there is a trend: chance has as many in 1 of 24 cases. */
 const TREND_PAIRS = 9;
-/** The part by which the last of them is faster than the first, from which on a trend matters. */
+/** The part by which executions got faster from which on a trend matters. */
 const TREND_GAIN = 0.03;
+/** The fewest executions of a warm-up at its cap that show whether the cell still gets faster. */
+const FEWEST_AT_CAP = 15;
 
 /** The shortest time of a warm-up in seconds, as a part of the budget: compilers work behind. */
 const LEAST_BUDGETS = 1;
@@ -132,25 +135,38 @@ export function warmthOf(executions: readonly Execution[], { budgetSeconds }: Sa
     const isDone = executions.length > 1 ? spent >= budgetSeconds : spent >= COLD_BUDGETS * budgetSeconds;
     return isDone ? 'warm' : 'warming-up';
   }
-  const isEnough = executions.length >= TREND_LENGTH && spent >= LEAST_BUDGETS * budgetSeconds;
-  const isFalling = getsFaster(executions.slice(-TREND_LENGTH).map(({ seconds }) => seconds));
-  if (isEnough && !isFalling) return 'warm';
-  const isOver = executions.length >= MOST_WARM_UPS || spent >= MOST_BUDGETS * budgetSeconds;
-  if (!isOver || executions.length < 2) return 'warming-up';
-  return isFalling ? 'still-warming-up' : 'warm';
+  const times = executions.map(({ seconds }) => seconds);
+  const isEnough = times.length >= TREND_LENGTH && spent >= LEAST_BUDGETS * budgetSeconds;
+  if (isEnough && !getsFaster(times)) return 'warm';
+  const isOver = times.length >= MOST_WARM_UPS || spent >= MOST_BUDGETS * budgetSeconds;
+  if (!isOver || times.length < 2) return 'warming-up';
+  return gotFasterToTheEnd(times) ? 'still-warming-up' : 'warm';
 }
 
 /**
- * Whether times get shorter, one after the other, by more than matters: by the number of pairs in falling order (Mann, "Nonparametric
- * Tests Against Trend", 1945).
+ * Whether the last times get shorter, by more than matters: one after the other, by the number of pairs in falling order (Mann, "Nonparametric
+ * Tests Against Trend", 1945), or in the median of as many before.
  */
 function getsFaster(times: readonly number[]): boolean {
-  if (times.length < TREND_LENGTH) return false;
+  const last = times.slice(-TREND_LENGTH);
   let falling = 0;
-  times.forEach((time, index) => {
-    falling += times.slice(index + 1).filter((later) => later < time).length;
+  last.forEach((time, index) => {
+    falling += last.slice(index + 1).filter((later) => later < time).length;
   });
-  return falling >= TREND_PAIRS && times.at(-1)! < (1 - TREND_GAIN) * times[0]!;
+  if (falling >= TREND_PAIRS && last.at(-1)! < (1 - TREND_GAIN) * last[0]!) return true;
+  const before = times.slice(-2 * TREND_LENGTH, -TREND_LENGTH);
+  return before.length === TREND_LENGTH && isFaster(last, before);
+}
+
+/** Whether the last third of many times is shorter than the third before, so that noise alone shows none. */
+function gotFasterToTheEnd(times: readonly number[]): boolean {
+  if (times.length < FEWEST_AT_CAP) return false;
+  const third = Math.floor(times.length / 3);
+  return isFaster(times.slice(-third), times.slice(-2 * third, -third));
+}
+
+function isFaster(times: readonly number[], before: readonly number[]): boolean {
+  return median(times) < (1 - TREND_GAIN) * median(before);
 }
 
 /** The seconds in which a process starts and opens its cell, typically, and how often its warm-up and samples take the budget. */
