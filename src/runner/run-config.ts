@@ -24,7 +24,7 @@ const CELL_OPTIONS = {
     otherwise: '1 and the number of cores',
   }),
   engines: option('--engine-uri <name=uri>', uris, 'where an engine keeps its rows; may be repeated', URIS),
-  quick: option('--quick', flag, 'a rough first look: few cells, in two short processes each'),
+  quick: option('--quick', flag, 'a rough first look: few cells, in short processes'),
   all: option('--all', flag, ABOUT_ALL),
   peers: option('--peers', flag, ABOUT_PEERS),
   runtimes: option(
@@ -54,7 +54,7 @@ export const SAMPLING_OPTIONS = {
   slowForks: option(
     '--slow-forks <n>',
     count,
-    `at most so many processes for cells whose samples last ${SLOW_SECONDS} seconds or longer`,
+    `with --forks, at most so many for cells whose samples last ${SLOW_SECONDS} seconds or longer`,
     { default: 3 },
   ),
   samples: option('--samples <n>', count, 'take exactly so many samples in each of them', SAMPLES),
