@@ -6,6 +6,7 @@ import { type Deciding, Entry, finishedOf, nextEntries, processesLeft } from '..
 
 const deciding: Deciding = {
   slowForks: 3,
+  mayGoOn: () => true,
   comparing: { rustLaneOf: () => 'rows', margin: 0.05, risk: 0.0182 },
 };
 
@@ -64,6 +65,11 @@ describe('a run without a number of processes', () => {
     expect(finishedOf(pair(noise.slice(0, 8), 1), deciding)).toEqual([]);
     expect(finishedOf(pair(noise, 1), deciding)).toHaveLength(2);
     expect(finishedOf(pair(noise.slice(0, 5), 3), deciding)).toHaveLength(2);
+  });
+
+  it('ends all cells once its time is over', () => {
+    const entries = [entryOf(plannedOf('rust', 'rust'), [1, 1, 1]), entryOf(plannedOf('napi', 'napi'), [1, 1.4, 0.8])];
+    expect(finishedOf(entries, { ...deciding, mayGoOn: () => false })).toHaveLength(2);
   });
 
   it('does not measure a cell further that decides nothing', () => {

@@ -10,6 +10,8 @@ import { type ForkPolicy, forksOf } from './sampling.js';
 export interface Deciding extends ForkPolicy {
   /** How its comparisons are made. */
   readonly comparing: ComparisonOptions;
+  /** Whether there is time to measure inconclusive comparisons further. */
+  readonly mayGoOn: () => boolean;
 }
 
 /** A cell with what was measured of it so far. */
@@ -46,14 +48,14 @@ export function nextEntries(entries: readonly Entry[], policy: Deciding): Entry[
 
 /**
  * The cells that have all that they need: of a number that is given, all of it. Else, once the cells of a group have the processes up to
- * their look, those of which no comparison is inconclusive; the others are to be measured up to the next look.
+ * their look, those of which no comparison is inconclusive, or all if the time is over; the others are to be measured up to the next look.
  */
 export function finishedOf(entries: readonly Entry[], policy: Deciding): Entry[] {
   const open = entries.filter((entry) => !entry.isOver);
   const whole = open.filter((entry) => processesLeft(entry, policy) === 0);
   if (policy.forks !== undefined) return whole;
   if (whole.length < open.length) return [];
-  const undecided = undecidedIn(entries, policy);
+  const undecided = policy.mayGoOn() ? undecidedIn(entries, policy) : new Set<string>();
   return whole.filter((entry) => {
     const further = undecided.has(entry.planned.cell.id) ? furtherLook(entry) : undefined;
     if (further !== undefined) entry.look = further;

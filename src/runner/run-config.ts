@@ -57,6 +57,12 @@ export const SAMPLING_OPTIONS = {
     `with --forks, at most so many for cells whose samples last ${SLOW_SECONDS} seconds or longer`,
     { default: 3 },
   ),
+  decideSeconds: option(
+    '--decide-within <seconds>',
+    seconds,
+    'without --forks, add processes to inconclusive comparisons only until the run has taken so long',
+    { default: 480, quickly: 40, otherwise: '480, with --quick 40', calledAs: 'the time to decide' },
+  ),
   samples: option('--samples <n>', count, 'take exactly so many samples in each of them', SAMPLES),
   timeBudgetSeconds: option(
     '--time-budget <seconds>',
@@ -99,7 +105,7 @@ export interface RunConfig
   readonly rows: Readonly<Record<string, number>>;
 }
 
-type Settled = 'slowForks' | 'timeBudgetSeconds' | 'timeoutSeconds' | 'margin' | 'engines' | 'filters';
+type Settled = 'decideSeconds' | 'slowForks' | 'timeBudgetSeconds' | 'timeoutSeconds' | 'margin' | 'engines' | 'filters';
 
 /** All options that mean something to a run over these families. */
 export function knownOptions(families: readonly Family[]): OptionTable {

@@ -182,10 +182,12 @@ function decidingBy(config: RunConfig, plans: readonly FamilyPlan[]): Deciding {
   const rustLanes = new Map(plans.flatMap(({ cells }) => cells).map(({ cell, rustLane }) => [cell.id, rustLane]));
   const each = config.aa === true ? 2 : 1;
   const forks = config.forks ?? (config.aa === true ? AA_FORKS : undefined);
+  const startedAt = performance.now();
   return {
     // Each cell stands for two, of which every other process is.
     forks: forks && forks * each,
     slowForks: config.slowForks * each,
+    mayGoOn: () => performance.now() < startedAt + 1000 * config.decideSeconds,
     comparing: {
       rustLaneOf: (id) => rustLanes.get(id),
       margin: config.margin,
@@ -250,8 +252,11 @@ async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> 
       ...joined('adaptations', context, adaptations),
     });
     const opener = openerOf(session, plan, open);
-    for (const group of groupBy(left, (planned) => planned.group)) {
-      if (!session.signal.aborted) await measureGroup(session, lost, plan, opener, group);
+    let groups = groupBy(left, (planned) => planned.group).map((group) => entriesOf(session, group));
+    // All groups come to their first look before any comparison gets more, so that time is short for all of them alike.
+    while (groups.length > 0 && !session.signal.aborted) {
+      for (const entries of groups) await measureToLook(session, lost, plan, opener, entries);
+      groups = groups.filter((entries) => [...entries.values()].some(({ isOver }) => !isOver));
     }
   } finally {
     await closeFamily(session, family, open);
@@ -291,42 +296,42 @@ function openerOf(session: Session, { family, options }: FamilyPlan, open: OpenF
   };
 }
 
-/** Measures the cells of a group in rounds: in each, a new process of each cell that is to have one more. They take turns. */
-async function measureGroup(
+/** The cells of a group, with what was measured of each, by their ids. */
+type Entries = ReadonlyMap<string, Entry>;
+
+function entriesOf({ directory }: Session, group: readonly PlannedCell[]): Entries {
+  const entries = group.map((planned) => new Entry(planned, directory.forksOf(planned.cell.id)));
+  return new Map(entries.map((entry) => [entry.planned.cell.id, entry]));
+}
+
+/**
+ * Measures the cells of a group in rounds up to the next look at their comparisons: in each, a new process of each cell that is to have one
+ * more. They take turns. Cells that need no more are recorded.
+ */
+async function measureToLook(
   session: Session,
   lost: LostServers,
   plan: FamilyPlan,
   open: OpenTurn,
-  group: readonly PlannedCell[],
+  entries: Entries,
 ): Promise<void> {
-  const { directory, signal, config } = session;
-  const entries = new Map(
-    group.map((planned): [string, Entry] => {
-      return [planned.cell.id, new Entry(planned, directory.forksOf(planned.cell.id))];
-    }),
-  );
+  const { signal, config } = session;
+  const all = [...entries.values()];
   // Cells of this process change each other, so that one is closed before the next is opened.
   const isExclusive = plan.family.module === undefined;
-  for (let round = 0; !signal.aborted; round++) {
-    const next = nextEntries([...entries.values()], session);
-    const turns = orderOf(next, round).flatMap(({ planned, forks }) =>
+  for (let next = nextEntries(all, session); next.length > 0; next = nextEntries(all, session)) {
+    const turns = orderOf(next, next[0]!.forks.length).flatMap(({ planned, forks }) =>
       // Of a cell that stands for two, a process of each.
       Array.from({ length: config.aa === true ? 2 : 1 }, (_, twin): Turn => {
         return { planned: isExclusive ? { ...planned, isExclusive } : planned, fork: forks.length + 1 + twin };
       }),
     );
-    await takeTurns(
-      turns,
-      turnOptions(session, lost, plan, open, (id) => entries.get(id)!),
-    );
+    await takeTurns(turns, turnOptions(session, lost, plan, open, (id) => entries.get(id)!));
     if (signal.aborted) return;
-    const isLook = [...entries.values()].every((entry) => entry.isOver || processesLeft(entry, session) === 0);
-    for (const entry of finishedOf([...entries.values()], session)) await complete(session, entry);
-    const left = [...entries.values()].filter(({ isOver }) => !isOver);
-    if (left.length === 0) return;
-    if (isLook)
-      session.emit({ type: 'processes-added', forks: sumOf(left.map((entry) => processesLeft(entry, session))) });
   }
+  for (const entry of finishedOf(all, session)) await complete(session, entry);
+  const added = sumOf(all.map((entry) => (entry.isOver ? 0 : processesLeft(entry, session))));
+  if (added > 0) session.emit({ type: 'processes-added', forks: added });
 }
 
 /** Writes the record of a cell that all its processes have measured. */
