@@ -201,7 +201,7 @@ impl CellSample {
     /// # Errors
     /// [`Error::Internal`] if the latencies can't be encoded.
     pub fn of_load(outcome: &LoadOutcome, checksum: Checksum) -> Result<Self> {
-        let mut sample = Self::new(outcome.seconds, outcome.cpu, checksum);
+        let mut sample = Self::new(outcome.seconds, outcome.used, checksum);
         sample.server_cpu_user_seconds = outcome.server_cpu.map(|cpu| cpu.user);
         sample.server_cpu_system_seconds = outcome.server_cpu.map(|cpu| cpu.system);
         sample.latency = Some(outcome.latency.to_base64()?);
