@@ -106,7 +106,9 @@ test('says where the server was the limit, and then nothing about the client', (
   ];
   const { table, notes } = requestTable(bound, 4);
   expect(table.rows.map(([, throughput]) => throughput)).toEqual(['100 K/s ‖', '80.0 K/s ‖', '80.0 K/s']);
-  expect(notes.at(-1)).toBe('‖ The server was busy all the time, so this says nothing about the client.');
+  expect(notes.at(-1)).toBe(
+    '‖ The server was busy all the time, or kept all cores busy together with the client, so this says nothing about the client.',
+  );
   const find = (id: string): CompletedRecord | undefined => bound.find((record) => record.id === id);
   const { comparisons } = run(bound);
   const headToHead = requestHeadToHeadTable(comparisons, find);

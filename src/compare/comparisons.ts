@@ -3,7 +3,7 @@ import { verdictOf } from '../stats/ratio-interval.js';
 import { completedOf, contestOf, fastestOf, groupBy, largestOfEach } from './cell-groups.js';
 import { summarize } from '../stats/summary.js';
 import { marginOf } from './judge.js';
-import { verdictOn } from './server-bound.js';
+import { coresOf, verdictOn } from './server-bound.js';
 import { type Timed, forkCount, independentForks, rateRatio } from './rate-ratio.js';
 
 /** For a cell's id, the lane on the `rust` side that it is compared with; `undefined` if there is none. */
@@ -20,6 +20,8 @@ export interface ComparisonOptions {
   readonly rustLaneOf: RustLaneOf;
   /** The relative difference up to which two cells are equivalent. */
   readonly margin: number;
+  /** The cores that the run could use; absent: not known. */
+  readonly cores?: number;
 }
 
 /**
@@ -41,7 +43,8 @@ export interface ComparisonOptions {
  *
  * A cell that moved no rows has no rate, and takes part in no comparison.
  */
-export function comparisonsOf(records: readonly RunRecord[], { rustLaneOf, margin }: ComparisonOptions): Comparison[] {
+export function comparisonsOf(records: readonly RunRecord[], options: ComparisonOptions): Comparison[] {
+  const { rustLaneOf } = options;
   const completed = completedOf(records);
   const pairs = [
     ...completed.flatMap((node) => laneComparison(node, records, rustLaneOf)),
@@ -49,7 +52,7 @@ export function comparisonsOf(records: readonly RunRecord[], { rustLaneOf, margi
     ...completed.flatMap((cell) => batchingComparison(cell, completed)),
     ...completed.flatMap(noiseFloor),
   ];
-  return pairs.flatMap((pair) => compared(pair, margin));
+  return pairs.flatMap((pair) => compared(pair, options));
 }
 
 /** The run with its comparisons made anew from the samples, as this version makes them. Which lanes are compared stays as the run has it. */
@@ -60,7 +63,11 @@ export function comparedAnew<R extends Run>(run: R): R {
       kind === 'lane' ? [[numerator, laneOf.get(denominator)] as const] : [],
     ),
   );
-  const options = { rustLaneOf: (id: string) => rustLanes.get(id), margin: marginOf(run) };
+  const options = {
+    rustLaneOf: (id: string) => rustLanes.get(id),
+    margin: marginOf(run),
+    cores: coresOf(run.context.host),
+  };
   return { ...run, comparisons: comparisonsOf(run.records, options) };
 }
 
@@ -185,7 +192,7 @@ function batchingComparison(batched: CompletedRecord, completed: readonly Comple
 export function noiseFloorsOf(records: readonly RunRecord[], margin: number): Comparison[] {
   return completedOf(records)
     .flatMap(noiseFloor)
-    .flatMap((pair) => compared(pair, margin));
+    .flatMap((pair) => compared(pair, { margin }));
 }
 
 function noiseFloor(record: CompletedRecord): Pair[] {
@@ -195,7 +202,10 @@ function noiseFloor(record: CompletedRecord): Pair[] {
 }
 
 /** The comparison of a pair, or none if one of the two has no rate. */
-function compared({ kind, numerator, denominator, subject, forks }: Pair, margin: number): Comparison[] {
+function compared(
+  { kind, numerator, denominator, subject, forks }: Pair,
+  limits: Pick<ComparisonOptions, 'margin' | 'cores'>,
+): Comparison[] {
   const interval = rateRatio(numerator, denominator);
   if (interval === undefined) return [];
   return [
@@ -215,8 +225,8 @@ function compared({ kind, numerator, denominator, subject, forks }: Pair, margin
       // What batching gains, and noise, are no verdict on a client.
       verdict:
         kind === 'lane' || kind === 'best'
-          ? verdictOn(numerator, denominator, interval, margin)
-          : verdictOf(interval, margin),
+          ? verdictOn(numerator, denominator, interval, limits)
+          : verdictOf(interval, limits.margin),
     },
   ];
 }

@@ -193,7 +193,8 @@ function repeated(
   repeats: number,
 ): number | Promise<number> {
   const first = loop(calls);
-  if (typeof first !== 'number') return repeatedLater(loop as (calls: number) => Promise<number>, first, calls, repeats);
+  if (typeof first !== 'number')
+    return repeatedLater(loop as (calls: number) => Promise<number>, first, calls, repeats);
   let other = first;
   for (let repeat = 1; repeat < repeats; repeat += 1) {
     const sum = loop(calls) as number;

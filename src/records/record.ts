@@ -192,8 +192,8 @@ export type RunRecord = CompletedRecord | FailedRecord | SkippedRecord;
 
 /**
  * The verdict of a comparison: `equivalent` if all of the ratio's interval is within the margin of 1, `inconclusive` if the interval
- * contains 1 and goes beyond the margin. `server-bound` if the server was busy all the time in both cells, whose ratio then says nothing
- * about the clients.
+ * contains 1 and goes beyond the margin. `server-bound` if the server was busy all the time in both cells, or kept all cores
+ * busy together with the client: the ratio then says nothing about the clients.
  */
 export type Verdict = 'faster' | 'slower' | 'equivalent' | 'inconclusive' | 'server-bound';
 

@@ -1,5 +1,6 @@
 import { groupBy } from '../compare/cell-groups.js';
 import { comparisonsOf } from '../compare/comparisons.js';
+import { coresOf } from '../compare/server-bound.js';
 import { costModelOf } from '../model/cost-model.js';
 import { type Run, type RunContext, type RunRecord, SCHEMA_VERSION } from '../records/record.js';
 import type { ForkRecord } from '../records/run-log.js';
@@ -363,7 +364,11 @@ async function writeResults({ directory, planned, signal, config, emit }: Sessio
     schemaVersion: SCHEMA_VERSION,
     context: directory.context,
     records,
-    comparisons: comparisonsOf(records, { rustLaneOf: (id) => rustLanes.get(id), margin: config.margin }),
+    comparisons: comparisonsOf(records, {
+      rustLaneOf: (id) => rustLanes.get(id),
+      margin: config.margin,
+      cores: coresOf(directory.context.host),
+    }),
     ...(model && { model }),
   };
   await directory.writeResults(run);

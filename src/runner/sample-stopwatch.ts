@@ -170,12 +170,12 @@ export class SampleStopwatch implements Stopwatch {
 
   /** The page faults of all the work, and the threads that did it: of several parts, those of the part with most. */
   #memoryAndThreads(): Pick<Sample, 'minorFaults' | 'threads'> {
-    const own = this.#laps.length === 0 ? [] : [workingThreads(this.#threadsBefore, this.#threadsAfter, this.#timedMs() / MS_PER_SECOND)];
+    const own =
+      this.#laps.length === 0
+        ? []
+        : [workingThreads(this.#threadsBefore, this.#threadsAfter, this.#timedMs() / MS_PER_SECOND)];
     const threads = [...own, ...this.#native.map((timing) => timing.threads)];
-    const faults = this.#native.reduce(
-      (sum, timing) => sumOrNone(sum, timing.minorFaults),
-      this.#minorFaults,
-    );
+    const faults = this.#native.reduce((sum, timing) => sumOrNone(sum, timing.minorFaults), this.#minorFaults);
     return {
       ...(faults === undefined ? {} : { minorFaults: faults }),
       ...(threads.some((number) => number === undefined) ? {} : { threads: Math.max(...(threads as number[])) }),

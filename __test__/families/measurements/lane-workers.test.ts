@@ -37,6 +37,8 @@ describe('worker threads', () => {
     expect(checksums.map(({ rows }) => rows)).toEqual([ROWS / 2, ROWS / 2]);
     expect(timing.seconds).toBeGreaterThan(0);
     expect(timing.cpuUserSeconds).toBeGreaterThan(0);
+    expect(timing.minorFaults).toBeGreaterThanOrEqual(0);
+    if (process.platform === 'linux') expect(timing.threads).toBeGreaterThanOrEqual(2);
   });
 
   it('stop when the sample is aborted, and can run again', async () => {

@@ -27,8 +27,8 @@ pub struct NativeRequests {
 
 #[napi]
 impl NativeRequests {
-    /// Connects a cell and loads the data that it reads. Takes `{family, workload, lane, setting?, client?, url, threads,
-    /// batch, operations, rate?, prefix, serverProcesses?, options?}` as JSON.
+    /// Connects a cell and loads the data that it reads. Takes `{family, workload, lane, setting?, driver?, client?, url,
+    /// threads, batch, operations, rate?, prefix, serverProcesses?, options?}` as JSON.
     #[napi(catch_unwind)]
     pub fn open(env: Env, spec: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<NativeRequests>> {
         let token = Cancel::token_of(cancel);
