@@ -188,6 +188,7 @@ describe('SampleStopwatch', () => {
     };
     const here = async (): Promise<void> => block(100);
     const both = async (): Promise<void> => {
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin.
       worker.postMessage(400);
       block(400);
       await once(worker, 'message');

@@ -38,7 +38,8 @@ describe('worker threads', () => {
     expect(timing.seconds).toBeGreaterThan(0);
     expect(timing.cpuUserSeconds).toBeGreaterThan(0);
     expect(timing.minorFaults).toBeGreaterThanOrEqual(0);
-    if (process.platform === 'linux') expect(timing.threads).toBeGreaterThanOrEqual(2);
+    // No platform but Linux tells the threads' times.
+    expect(process.platform !== 'linux' || timing.threads! >= 2).toBe(true);
   });
 
   it('stop when the sample is aborted, and can run again', async () => {

@@ -387,7 +387,8 @@ fn run_texts(direction: &str, texts: &[String; TURNS], times: Times) -> Option<C
     let texts = black_box(texts);
     match direction {
         "text_in" => Some(timed(times, |call| f64::from(last_code(&texts[call as usize % TURNS])))),
-        "text_out" => Some(timed(times, |_| f64::from(last_code(&black_box(texts[0].clone()))))),
+        // The text is not copied, as it is not in JavaScript, whose strings never change. No compiler knows which one it is.
+        "text_out" => Some(timed(times, |_| f64::from(last_code(&texts[usize::from(opaque(0) != 0)])))),
         _ => None,
     }
 }

@@ -63,7 +63,7 @@ fn every_lane_does_its_work(family: &str, url: &str, operations: u64, clients: u
                 cell.verify(&CancelToken::default()).unwrap_or_else(|error| panic!("{workload} {more}: {error}"));
                 cell.close().unwrap();
             }
-            names.push(lane["client"].as_str().or(lane["setting"].as_str()).unwrap());
+            names.push(lane["client"].as_str().or(lane["driver"].as_str()).unwrap());
         }
     }
     names.sort_unstable();

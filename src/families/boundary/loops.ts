@@ -134,12 +134,18 @@ export function resultOf(workload: string, calls: number): number {
   const [kind, what] = workload.split('.') as [string, string];
   switch (kind) {
     case 'numbers':
-      return sumOfTurns([...OPERANDS.map((number) => number + ADDENDS[0]!)], calls);
+      return sumOfTurns(
+        Array.from(OPERANDS, (number) => number + ADDENDS[0]!),
+        calls,
+      );
     case 'callback':
-      return sumOfTurns([...OPERANDS.map((number) => number + 1)], calls);
+      return sumOfTurns(
+        Array.from(OPERANDS, (number) => number + 1),
+        calls,
+      );
     case 'method':
     case 'wrap':
-      return sumOfTurns([...OPERANDS], calls);
+      return sumOfTurns(Array.from(OPERANDS), calls);
     case 'text_in':
       return sumOfTurns(textsNamed(what).map(lastCode), calls);
     case 'text_out':
