@@ -339,8 +339,8 @@ export declare class NativeIngest {
 /** A cell of request work in Rust, connected and loaded. */
 export declare class NativeRequests {
   /**
-   * Connects a cell and loads the data that it reads. Takes `{family, workload, lane, setting?, client?, url, threads,
-   * batch, operations, rate?, prefix, serverProcesses?, options?}` as JSON.
+   * Connects a cell and loads the data that it reads. Takes `{family, workload, lane, setting?, driver?, client?, url,
+   * threads, batch, operations, rate?, prefix, serverProcesses?, options?}` as JSON.
    */
   static open(spec: string, cancel?: Cancel | undefined | null): Promise<NativeRequests>
   /** Does ahead what the next sample would do before its load, so that loads of several processes begin together. */
