@@ -44,8 +44,8 @@ if (values.out !== undefined) writeFileSync(values.out, `${JSON.stringify({ rows
 /** Compiles the program, and returns its path. */
 function compile() {
   const require = createRequire(import.meta.url);
-  const package_ = `@duckdb/node-bindings-${process.platform}-${process.arch}`;
-  const library = dirname(require.resolve(`${package_}/package.json`));
+  const bindings = `@duckdb/node-bindings-${process.platform}-${process.arch}`;
+  const library = dirname(require.resolve(`${bindings}/package.json`));
   const [source, program] = [fileURLToPath(new URL('c-reference.c', import.meta.url)), join(folder, 'c-reference')];
   const { status, error } = spawnSync(
     process.env.CC ?? 'cc',
@@ -65,7 +65,8 @@ async function measure(workload, program) {
       const name = isInsert ? `C, ${memory} input memory` : 'C';
       opened.push({ name, ...openC(program, [isInsert ? 'insert' : 'scan', `${rows}`, `${INPUT_ROWS}`, memory]) });
     }
-    for (const flavor of ['sync', 'async']) opened.push({ name: `Rust, ${flavor}`, ...(await openRust(workload, flavor)) });
+    for (const flavor of ['sync', 'async'])
+      opened.push({ name: `Rust, ${flavor}`, ...(await openRust(workload, flavor)) });
     const measured = new Map(opened.map(({ name }) => [name, []]));
     for (let round = 0; round < WARM_UPS + executions; round += 1) {
       for (const { name, execute } of shuffled(opened)) {
