@@ -81,7 +81,7 @@ export declare class Engine {
   close(): Promise<void>
   /**
    * Executes a cell of the native suite once. Takes `{workload, lane, flavor, workers, rows, table}` as JSON, and
-   * resolves to `{seconds, cpuUserSeconds, cpuSystemSeconds, checksum}` as JSON.
+   * resolves to `{seconds, cpuUserSeconds, cpuSystemSeconds, minorFaults, threads, checksum}` as JSON.
    */
   runNative(spec: string): Promise<string>
   /** Executes a cell of the native suite once, untimed, and checks each row that it read or stored. Takes what `runNative` takes. */
@@ -328,7 +328,7 @@ export declare class NaiveReader {
 export declare class NativeIngest {
   /** Opens a stage and makes its input. Takes `{workload, batches, batch, inputs, durable?}` as JSON. */
   static open(spec: string): Promise<NativeIngest>
-  /** Takes a sample on a thread of its own; resolves to the sample as JSON. */
+  /** Takes a sample on the suite's thread; resolves to the sample as JSON. */
   sample(cancel?: Cancel | undefined | null): Promise<string>
   /** Runs all batches once more, and compares each point with the one that it must be. */
   verify(cancel?: Cancel | undefined | null): Promise<undefined>
@@ -339,8 +339,8 @@ export declare class NativeIngest {
 /** A cell of request work in Rust, connected and loaded. */
 export declare class NativeRequests {
   /**
-   * Connects a cell and loads the data that it reads. Takes `{family, workload, lane, setting?, client?, url, threads,
-   * batch, operations, rate?, prefix, serverProcesses?, options?}` as JSON.
+   * Connects a cell and loads the data that it reads. Takes `{family, workload, lane, setting?, driver?, client?, url,
+   * threads, batch, operations, rate?, prefix, serverProcesses?, options?}` as JSON.
    */
   static open(spec: string, cancel?: Cancel | undefined | null): Promise<NativeRequests>
   /** Does ahead what the next sample would do before its load, so that loads of several processes begin together. */
@@ -857,8 +857,8 @@ export declare function releaseFrame(buffer: ArrayBuffer): void
 export declare function rowsEncoder(measurement: string, tags: Array<string>, field: string): (values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number
 
 /**
- * Executes a cell once within Rust. Takes `{family, workload, lane, client, batch, calls}` as JSON, and returns the sample as
- * JSON. Blocks.
+ * Executes a cell within Rust, `repeats` times one after the other. Takes `{family, workload, lane, client, batch, calls, repeats?}`
+ * as JSON, and returns the sample as JSON: the time of all executions together, and the checksum of one. Blocks.
  */
 export declare function runInProcess(spec: string): string
 

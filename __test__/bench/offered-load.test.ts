@@ -1,11 +1,15 @@
 import { expect, test } from 'vitest';
 import {
   type OfferedStep,
+  costOf,
+  intervalOf,
   isBroken,
+  isGeneratorBound,
   offeredLoadFindings,
   offeredLoadTable,
   stepOf,
 } from '../../bench/lab/offered-load-table.mjs';
+import { LatencyHistogram } from '../../src/stats/latency-histogram.js';
 import { renderMarkdown, tableBlock } from '../../src/report/document.js';
 import { completed } from '../records/sample-run.js';
 
@@ -32,20 +36,20 @@ test('a client breaks where it falls behind the rate, or its p99 is too long', (
 test('client by client, with the steps at which it broke and at which its generator was the limit', () => {
   const { table, notes } = offeredLoadTable(STEPS);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
-    "| Benchmark | Client | Offered | Achieved | Median | p99 | Generator behind | CPU |
-    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
-    | kv get | rust · Client | 10.0 K/s | 9.99 K/s | 20.5 µs | 82.0 µs | 1.00 µs | 52% + 40% |
-    | kv get | rust · Client | 20.0 K/s | 19.9 K/s | 30.0 µs | 120 µs | 20.0 µs | 52% + 40% |
-    | kv get | rust · Client | 30.0 K/s | 29.9 K/s ✕ | 6.25 ms | 25.0 ms | 1.00 µs | 52% + 40% |
-    | kv get | js · Client | 10.0 K/s | 9.90 K/s | 103 µs | 410 µs | 1.00 µs | 52% + 40% |
-    | kv get | js · Client | 20.0 K/s | 12.0 K/s ✕ | 22.5 ms | 90.0 ms | 80.0 ms ◊ | 52% + 40% |
+    "| Benchmark | Client | Offered | Achieved | Median | p99 | Generator behind | Generator CPU | Server CPU |
+    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+    | kv get | rust · Client | 10.0 K/s | 9.99 K/s | 20.5 µs | 82.0 µs | 1.00 µs | — | 40% |
+    | kv get | rust · Client | 20.0 K/s | 19.9 K/s | 30.0 µs | 120 µs | 20.0 µs | — | 40% |
+    | kv get | rust · Client | 30.0 K/s | 29.9 K/s ✕ | 6.25 ms | 25.0 ms | 1.00 µs | — | 40% |
+    | kv get | js · Client | 10.0 K/s | 9.90 K/s | 103 µs | 410 µs | 1.00 µs | — | 40% |
+    | kv get | js · Client | 20.0 K/s | 12.0 K/s ✕ | 22.5 ms | 90.0 ms | 80.0 ms | — ◊ | 40% |
     "
   `);
   expect(notes).toMatchInlineSnapshot(`
     [
-      "Open loops: requests are sent at the offered rate, whether answers come or not, and a latency counts from the time at which its request was due. Generator behind: the p99 of the delays with which the client's own process sent. CPU: of the client, and after the + of the server, where 100% is one busy core; Node's includes the turns of the event loop until a request is due.",
+      "Open loops: requests are sent at the offered rate, whether answers come or not, and a latency counts from the time at which its request was due. All clients have as many connections, each with one request in flight, which one thread drives. In brackets: the 95% interval over the processes. Generator behind: the p99 of the delays with which the client's own process sent. Generator CPU: the part of its thread that the requests took by what one of them took in the closed loop, where no thread turns while it waits. Server CPU: where 100% is one busy core.",
       "✕ The client broke: it achieved less than 97% of the rate, or its p99 is above 20.0 ms.",
-      "◊ The generator was the limit: its own lateness is more than half of the p99.",
+      "◊ The generator was the limit: its thread had less than 10% of its time left, or its own lateness is more than half of the p99.",
     ]
   `);
   expect(offeredLoadTable(STEPS.slice(0, 1)).notes).toHaveLength(2);
@@ -88,6 +92,11 @@ test('a step has the figures of its record', () => {
       },
       "clientCpu": 1,
       "family": "kv",
+      "generatorCpu": undefined,
+      "intervals": {
+        "p50": undefined,
+        "p99": undefined,
+      },
       "latency": {
         "max": 12000,
         "p50": 1000,
@@ -95,6 +104,7 @@ test('a step has the figures of its record', () => {
         "p999": 8000,
       },
       "offered": 2000,
+      "processes": 3,
       "serverCpu": undefined,
       "side": "rust",
       "threads": 32,
@@ -102,4 +112,59 @@ test('a step has the figures of its record', () => {
       "workload": "get",
     }
   `);
+});
+
+test('a point has its processes, the interval over them, and the part of its thread that the requests took', () => {
+  const histogram = (nanoseconds: number): string => {
+    const latency = new LatencyHistogram();
+    for (let request = 0; request < 100; request += 1) latency.record(nanoseconds);
+    return latency.toBase64();
+  };
+  const fields = {
+    family: 'kv',
+    workload: 'get',
+    engine: 'redis',
+    lane: 'call',
+    side: 'js',
+    variant: 'Client',
+  } as const;
+  const cell = { ...fields, rows: 1000, threads: 32, rate: 2000 };
+  const times = [100_000, 110_000, 90_000, 105_000, 95_000];
+  const record = completed(cell, [0.5, 0.5, 0.5, 0.5, 0.5]);
+  const samples = record.samples.map((sample, fork) => ({
+    ...sample,
+    fork: fork + 1,
+    mainThreadCpuSeconds: 0.4 * sample.seconds,
+    latency: histogram(times[fork]!),
+  }));
+  const latency = { ...percentiles(100_000), p90: 0, p95: 0, histogram: '' };
+  const measured = { ...record, samples, latency, behind: latency };
+  // In a closed loop the same client makes 4000 requests a second, and is always busy.
+  const closed = completed({ ...cell, rows: 2000 }, [0.5, 0.5]);
+  const busy = closed.samples.map((sample) => ({ ...sample, mainThreadCpuSeconds: sample.seconds }));
+  const point = stepOf(measured, costOf({ ...closed, samples: busy }));
+  expect([point.processes, point.generatorCpu]).toEqual([5, 0.5]);
+  const [low, high] = point.intervals!.p50!;
+  expect(low).toBeGreaterThan(89_000);
+  expect(low).toBeLessThan(99_000);
+  expect(high).toBeGreaterThan(100_500);
+  expect(high).toBeLessThan(112_000);
+  expect(intervalOf([1])).toBeUndefined();
+  expect(offeredLoadTable([point]).table.rows[0]).toContainEqual(
+    expect.stringMatching(/^25\.0 µs \(\d\d\.\d µs–1\d\d µs\)$/),
+  );
+});
+
+test('a generator whose thread has no time left is marked, however punctually it sends', () => {
+  const at = (generatorCpu?: number): OfferedStep => ({ ...step('js', 10_000, 10_000, 5e6), generatorCpu });
+  expect([0.5, 0.89, 0.9, 1.02, undefined].map((cpu) => isGeneratorBound(at(cpu)))).toEqual([
+    false,
+    false,
+    true,
+    true,
+    false,
+  ]);
+  const { table, notes } = offeredLoadTable([at(0.95)]);
+  expect(table.rows[0]).toContain('95% ◊');
+  expect(notes.at(-1)).toMatch(/^◊ The generator was the limit/);
 });

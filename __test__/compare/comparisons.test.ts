@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { comparisonsOf } from '../../src/compare/comparisons.js';
+import { coresOf } from '../../src/compare/server-bound.js';
 import type { Comparison, CompletedRecord, RunRecord } from '../../src/records/record.js';
 import { median } from '../../src/stats/quantile.js';
 import { seededDraws } from '../../src/stats/random.js';
@@ -184,6 +185,49 @@ test('clients get no verdict where the server was the limit of both', () => {
       .map(({ verdict }) => verdict);
   expect(verdicts(cell('rust', 1, 0.95), cell('napi', 2, 0.93))).toEqual(['server-bound']);
   expect(verdicts(cell('rust', 1, 0.95), cell('napi', 2, 0.5))).toEqual(['faster']);
+});
+
+test('clients get no verdict where client and server kept all cores busy together, on any engine', () => {
+  const cell = (
+    side: 'rust' | 'napi',
+    {
+      engine = 'rest',
+      client,
+      server,
+    }: { readonly engine?: string; readonly client: number; readonly server?: number },
+  ): CompletedRecord => {
+    const request = { family: 'rest', workload: 'pkread', engine, threads: 32, batch: 1, lane: 'call' } as const;
+    const record = completed({ ...request, side, variant: 'HttpClient' }, around(side === 'rust' ? 1 : 2));
+    const samples = record.samples.map((sample) => ({
+      ...sample,
+      cpuUserSeconds: 0.75 * client * sample.seconds,
+      cpuSystemSeconds: 0.25 * client * sample.seconds,
+      ...(server !== undefined && {
+        serverCpuUserSeconds: 0.5 * server * sample.seconds,
+        serverCpuSystemSeconds: 0.5 * server * sample.seconds,
+      }),
+    }));
+    return { ...record, samples };
+  };
+  const verdict = (rust: CompletedRecord, node: CompletedRecord, cores?: number): string | undefined =>
+    comparisonsOf([rust, node], { rustLaneOf, margin: 0.05, ...(cores === undefined ? {} : { cores }) }).find(
+      ({ kind }) => kind === 'best',
+    )?.verdict;
+  for (const engine of ['rest', 'mysql', 'ingest', 'shards']) {
+    const [rust, node] = [
+      cell('rust', { engine, client: 0.8, server: 1.1 }),
+      cell('napi', { engine, client: 1.1, server: 0.8 }),
+    ];
+    // Of four cores two were idle; the number of cores may not be known.
+    const verdicts = [2, 4, undefined].map((cores) => verdict(rust, node, cores));
+    expect([engine, ...verdicts]).toEqual([engine, 'server-bound', 'faster', 'faster']);
+  }
+  const saturated = cell('rust', { client: 1, server: 0.95 });
+  // One client left the machine time, and of another server nothing is known.
+  expect(verdict(saturated, cell('napi', { client: 1, server: 0.4 }), 2)).toBe('faster');
+  expect(verdict(saturated, cell('napi', { client: 1.95 }), 2)).toBe('faster');
+  expect(coresOf({ logicalCores: 8, cgroup: { cpus: 2 } })).toBe(2);
+  expect(coresOf({ logicalCores: 8, cgroup: { memoryBytes: 1 } })).toBe(8);
 });
 
 test('the best of equal cells looks no faster than one of them', () => {

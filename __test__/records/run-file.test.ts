@@ -122,6 +122,8 @@ function smallRun(): Run {
     cpuUserSeconds: 1,
     cpuSystemSeconds: 0.5,
     mainThreadCpuSeconds: 1,
+    minorFaults: 7,
+    threads: 2,
     peakRssBytes: 1024,
     serverCpuUserSeconds: 1,
     serverCpuSystemSeconds: 0.5,

@@ -106,7 +106,9 @@ test('says where the server was the limit, and then nothing about the client', (
   ];
   const { table, notes } = requestTable(bound, 4);
   expect(table.rows.map(([, throughput]) => throughput)).toEqual(['100 K/s ‖', '80.0 K/s ‖', '80.0 K/s']);
-  expect(notes.at(-1)).toBe('‖ The server was busy all the time, so this says nothing about the client.');
+  expect(notes.at(-1)).toBe(
+    '‖ The server was busy all the time, or kept all cores busy together with the client, so this says nothing about the client.',
+  );
   const find = (id: string): CompletedRecord | undefined => bound.find((record) => record.id === id);
   const { comparisons } = run(bound);
   const headToHead = requestHeadToHeadTable(comparisons, find);
@@ -168,7 +170,7 @@ test('compares cells of the same threads alone', () => {
 test('advises for batches and for single operations', () => {
   expect(requestAdviceFor(run(records), 'redis')).toMatchInlineSnapshot(`
     [
-      "get on redis, 8 threads: from Node use KvClient.pipeline, batch 64 (800 K/s, p99 200 µs), 4.0× JavaScript's ioredis pipeline, batch 64; batching won 10.0×; one at a time ioredis reaches 80.0 K/s, so there stay in JavaScript; Rust (Client.batch, batch 64) would be 1.3× that.",
+      "get on redis, 8 threads: from Node use KvClient.pipeline, batch 64 (800 K/s, p99 200 µs), 4.0× JavaScript's ioredis pipeline, batch 64; batching won 10.0×; with 8 single operations in flight ioredis reaches 80.0 K/s, so there stay in JavaScript; Rust (Client.batch, batch 64) would be 1.3× that.",
     ]
   `);
   const onlyCalls = run([requests(addonCall, 1.25), requests(jsCall, 1)]);
@@ -199,7 +201,7 @@ test('compares the addon with JavaScript by the sizes of batches that both have'
     requests({ ...rustBatch, batch: 1024 }, 0.05),
   ]);
   expect(requestAdviceFor(wide, 'redis')).toEqual([
-    "get on redis, 8 threads: from Node use KvClient.pipeline, batch 1024 (2.00 M/s); JavaScript's ioredis is 1.3× the addon's KvClient.get; batching won 25.0×; one at a time ioredis reaches 100 K/s, so there stay in JavaScript; Rust would be no faster.",
+    "get on redis, 8 threads: from Node use KvClient.pipeline, batch 1024 (2.00 M/s); JavaScript's ioredis is 1.3× the addon's KvClient.get; batching won 25.0×; with 8 single operations in flight ioredis reaches 100 K/s, so there stay in JavaScript; Rust would be no faster.",
   ]);
 });
 

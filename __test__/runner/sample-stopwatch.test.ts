@@ -1,6 +1,10 @@
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { exposeCollector } from '../../src/collect-garbage.js';
+import type { NativeTiming } from '../../src/families/workload.js';
+import type { Sample } from '../../src/records/record.js';
 import { type ResourceReader, nodeResources } from '../../src/runner/resources.js';
 import { SampleStopwatch } from '../../src/runner/sample-stopwatch.js';
 import { overlapOf } from '../../src/runner/time-spans.js';
@@ -133,8 +137,11 @@ describe('SampleStopwatch', () => {
 
   it('takes CPU and memory from the reader it is given', async () => {
     const readings = [1, 3, 10, 11];
+    const faults = [100, 107, 200, 205];
     const resources: ResourceReader = {
       threadCpu: () => ({ user: readings.shift()!, system: 0.5 }),
+      minorFaults: () => faults.shift(),
+      threadTimes: () => undefined,
       resetPeakRss: () => true,
       peakRss: () => 4096,
     };
@@ -144,7 +151,68 @@ describe('SampleStopwatch', () => {
       stopwatch.start();
       stopwatch.stop();
     }
-    expect(await stopwatch.end()).toMatchObject({ mainThreadCpuSeconds: 3, peakRssBytes: 4096 });
+    expect(await stopwatch.end()).toMatchObject({ mainThreadCpuSeconds: 3, minorFaults: 12, peakRssBytes: 4096 });
+  });
+
+  it('counts page faults and threads of all parts of the work, or says nothing of them', async () => {
+    const sampleOf = async (...parts: readonly Partial<NativeTiming>[]): Promise<Sample> => {
+      const stopwatch = new SampleStopwatch();
+      stopwatch.begin();
+      for (const part of parts) stopwatch.add({ seconds: 1, ...part });
+      return stopwatch.end();
+    };
+    expect(await sampleOf({ minorFaults: 5, threads: 1 }, { minorFaults: 7, threads: 3 })).toMatchObject({
+      minorFaults: 12,
+      threads: 3,
+    });
+    const unknown = await sampleOf({ minorFaults: 5, threads: 1 }, {});
+    expect(unknown).not.toHaveProperty('minorFaults');
+    expect(unknown).not.toHaveProperty('threads');
+  });
+
+  it.runIf(process.platform === 'linux')('counts the threads that work while it runs, and only those', async () => {
+    const spin = `const { parentPort } = require('node:worker_threads');
+      parentPort.on('message', (ms) => { const end = performance.now() + ms; while (performance.now() < end); parentPort.postMessage(0); });
+      parentPort.postMessage(0);`;
+    const worker = new Worker(spin, { eval: true });
+    await once(worker, 'message');
+    const measured = async (work: () => Promise<unknown>, untimed: () => Promise<unknown>): Promise<Sample> => {
+      const stopwatch = new SampleStopwatch();
+      stopwatch.begin();
+      await untimed();
+      stopwatch.start();
+      await work();
+      stopwatch.stop();
+      await untimed();
+      return stopwatch.end();
+    };
+    const here = async (): Promise<void> => block(100);
+    const both = async (): Promise<void> => {
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin.
+      worker.postMessage(400);
+      block(400);
+      await once(worker, 'message');
+    };
+    expect((await measured(here, both)).threads).toBe(1);
+    expect((await measured(both, here)).threads).toBeGreaterThanOrEqual(2);
+    await worker.terminate();
+    // The kernel tells too little of so short a time.
+    expect(await measured(async () => block(2), here)).not.toHaveProperty('threads');
+  });
+
+  it.runIf(process.platform === 'linux')('counts the first touches of memory', async () => {
+    const stopwatch = new SampleStopwatch();
+    stopwatch.begin();
+    Buffer.alloc(64 * 1024 ** 2, 1);
+    stopwatch.start();
+    const memory = Buffer.alloc(64 * 1024 ** 2, 1);
+    stopwatch.stop();
+    Buffer.alloc(64 * 1024 ** 2, 1);
+    const { minorFaults } = await stopwatch.end();
+    expect(memory.length).toBeGreaterThan(0);
+    // A huge page is one fault of 512 pages.
+    expect(minorFaults).toBeGreaterThanOrEqual(32);
+    expect(minorFaults).toBeLessThan((1.5 * (64 * 1024 ** 2)) / 4096);
   });
 
   it('refuses starts and stops that do not pair', async () => {

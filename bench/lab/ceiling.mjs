@@ -94,10 +94,10 @@ async function measure(family) {
   const { server: kind, crate, cells, tool: toolOf } = FAMILIES[family];
   const clients = {
     ours: {},
-    'ours, one thread': { setting: 'one-thread' },
-    'ours, all cores': { setting: 'all-cores' },
+    'ours, one thread': { driver: 'one-thread' },
+    'ours, all cores': { driver: 'all-cores' },
     [`crate ${crate}`]: { client: crate },
-    [`crate ${crate}, all cores`]: { client: crate, setting: 'all-cores' },
+    [`crate ${crate}, all cores`]: { client: crate, driver: 'all-cores' },
   };
   const server = await openTarget(kind, {});
   try {

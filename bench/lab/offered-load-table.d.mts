@@ -9,6 +9,8 @@ interface Percentiles {
   readonly max: number;
 }
 
+type Interval = readonly [low: number, high: number];
+
 /** What a client did at one offered rate. */
 export interface OfferedStep {
   readonly family: string;
@@ -19,15 +21,23 @@ export interface OfferedStep {
   /** Requests a second, as they were due and as they were answered. */
   readonly offered: number;
   readonly achieved: number;
+  /** The processes that measured it. */
+  readonly processes?: number | undefined;
   readonly latency: Percentiles;
+  /** The 95% intervals over the processes. */
+  readonly intervals?: { readonly p50?: Interval | undefined; readonly p99?: Interval | undefined } | undefined;
   /** The delays with which the client's process sent its requests. */
   readonly behind: Percentiles;
+  /** The part of its thread that the generator needed for the requests, by what one of them took in a closed loop. */
+  readonly generatorCpu?: number | undefined;
   /** The cores that were busy, on average. */
   readonly clientCpu?: number | undefined;
   readonly serverCpu?: number | undefined;
 }
 
-export function stepOf(record: CompletedRecord): OfferedStep;
+export function costOf(record: CompletedRecord): number | undefined;
+export function stepOf(record: CompletedRecord, cost?: number): OfferedStep;
+export function intervalOf(values: readonly number[]): Interval | undefined;
 export function isBroken(step: OfferedStep): boolean;
 export function isGeneratorBound(step: OfferedStep): boolean;
 export function offeredLoadTable(steps: readonly OfferedStep[]): MarkedTable;

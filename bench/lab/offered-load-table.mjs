@@ -1,5 +1,7 @@
 /** Latency against offered load: what each client answered at rising rates, and where it broke. */
 import { groupBy } from '../../dist/compare/cell-groups.js';
+import { LatencyHistogram } from '../../dist/stats/latency-histogram.js';
+import { studentQuantile } from '../../dist/stats/student.js';
 import { medianOf, processCpuOf, rateOf, serverCpuOf } from '../../dist/stats/summary.js';
 import { columns } from '../../dist/report/document.js';
 import { UNKNOWN, formatLatency, formatPercent, formatShortRate } from '../../dist/report/format.js';
@@ -13,26 +15,51 @@ const MOST_P99 = 20e6;
 /** The part of the p99 that the generator's own lateness must exceed to have been the limit. */
 const MOST_BEHIND = 0.5;
 
+/** The part of its thread's time from which on the generator has none left. */
+const BUSY = 0.9;
+
 const GENERATOR_LIMIT = ' ◊';
 const BROKEN = ' ✕';
 
 const NOTES = [
   'Open loops: requests are sent at the offered rate, whether answers come or not, and a latency counts from the time at which its ' +
-    "request was due. Generator behind: the p99 of the delays with which the client's own process sent. CPU: of the client, and " +
-    "after the + of the server, where 100% is one busy core; Node's includes the turns of the event loop until a request is due.",
+    'request was due. All clients have as many connections, each with one request in flight, which one thread drives. In brackets: the ' +
+    "95% interval over the processes. Generator behind: the p99 of the delays with which the client's own process sent. Generator CPU: " +
+    'the part of its thread that the requests took by what one of them took in the closed loop, where no thread turns while it waits. ' +
+    'Server CPU: where 100% is one busy core.',
   `✕ The client broke: it achieved less than ${formatPercent(KEPT_RATE)} of the rate, or its p99 is above ${formatLatency(MOST_P99)}.`,
 ];
 
-const GENERATOR_NOTE = '◊ The generator was the limit: its own lateness is more than half of the p99.';
+const GENERATOR_NOTE =
+  `◊ The generator was the limit: its thread had less than ${formatPercent(1 - BUSY)} of its time left, or its own lateness is more than ` +
+  'half of the p99.';
 
-/** The figures of an open loop at one rate. Latencies are in nanoseconds. */
-export function stepOf(record) {
-  const { family, workload, side, variant, threads, rate, latency, behind } = record;
-  const shareOf = (cpuOf) => {
-    const share = medianOf(record, (sample) => cpuOf(sample) && cpuOf(sample) / sample.seconds);
-    return share === undefined ? undefined : Number(share.toPrecision(3));
-  };
+/** The CPU time that a client needs for a request, by a closed loop: in Node that of the threads that run JavaScript. */
+export function costOf(record) {
+  const cpuOf = record.side === 'rust' ? processCpuOf : ({ mainThreadCpuSeconds }) => mainThreadCpuSeconds;
+  const cores = coresOf(record, cpuOf);
+  return cores === undefined ? undefined : cores / rateOf(record);
+}
+
+/** The cores that something kept busy, in the median sample. */
+function coresOf(record, cpuOf) {
+  const cores = medianOf(record, (sample) => cpuOf(sample) && cpuOf(sample) / sample.seconds);
+  return cores === undefined ? undefined : Number(cores.toPrecision(3));
+}
+
+/**
+ * The figures of an open loop at one rate. Latencies are in nanoseconds. `cost`: the CPU time of a request, as `costOf` has it of the same
+ * client.
+ */
+export function stepOf(record, cost) {
+  const { family, workload, side, variant, threads, rate, latency, behind, samples } = record;
   const percentiles = ({ p50, p99, p999, max }) => ({ p50, p99, p999, max });
+  const achieved = rateOf(record);
+  const ofProcesses = groupBy(samples, ({ fork }) => String(fork));
+  const summaries = ofProcesses.map((ofOne) => {
+    return LatencyHistogram.merged(ofOne.flatMap(({ latency: text }) => text ?? []))?.summary();
+  });
+  const interval = (of) => intervalOf(summaries.flatMap((summary) => (summary === undefined ? [] : [of(summary)])));
   return {
     family,
     workload,
@@ -40,12 +67,25 @@ export function stepOf(record) {
     variant,
     threads,
     offered: rate,
-    achieved: Number(rateOf(record).toPrecision(6)),
+    achieved: Number(achieved.toPrecision(6)),
+    processes: ofProcesses.length,
     latency: percentiles(latency),
+    intervals: { p50: interval(({ p50 }) => p50), p99: interval(({ p99 }) => p99) },
     behind: percentiles(behind),
-    clientCpu: shareOf(processCpuOf),
-    serverCpu: shareOf(serverCpuOf),
+    generatorCpu: cost === undefined ? undefined : Number((achieved * cost).toPrecision(3)),
+    clientCpu: coresOf(record, processCpuOf),
+    serverCpu: coresOf(record, serverCpuOf),
   };
+}
+
+/** The 95% interval of the geometric mean of positive values, each of a process; `undefined` for fewer than two. */
+export function intervalOf(values) {
+  if (values.length < 2) return undefined;
+  const logs = values.map((value) => Math.log(value));
+  const mean = logs.reduce((sum, log) => sum + log, 0) / logs.length;
+  const variance = logs.reduce((sum, log) => sum + (log - mean) ** 2, 0) / (logs.length - 1);
+  const half = studentQuantile(0.975, logs.length - 1) * Math.sqrt(variance / logs.length);
+  return [mean - half, mean + half].map((log) => Number(Math.exp(log).toPrecision(4)));
 }
 
 /** Whether the client did not keep up with the offered rate. */
@@ -53,9 +93,9 @@ export function isBroken({ offered, achieved, latency }) {
   return achieved < KEPT_RATE * offered || latency.p99 > MOST_P99;
 }
 
-/** Whether the load generator, not the server, made the latencies what they are. */
-export function isGeneratorBound({ latency, behind }) {
-  return behind.p99 > MOST_BEHIND * latency.p99;
+/** Whether the load generator, not the server, made the latencies what they are: its thread was busy, or it sent late. */
+export function isGeneratorBound({ latency, behind, generatorCpu = 0 }) {
+  return generatorCpu >= BUSY || behind.p99 > MOST_BEHIND * latency.p99;
 }
 
 /** The steps, client by client in the order of their rates. */
@@ -66,16 +106,27 @@ export function offeredLoadTable(steps) {
       nameOf(step),
       formatShortRate(step.offered),
       formatShortRate(step.achieved) + (isBroken(step) ? BROKEN : ''),
-      formatLatency(step.latency.p50),
-      formatLatency(step.latency.p99),
-      formatLatency(step.behind.p99) + (isGeneratorBound(step) ? GENERATOR_LIMIT : ''),
-      cpuText(step),
+      latencyText(step, 'p50'),
+      latencyText(step, 'p99'),
+      formatLatency(step.behind.p99),
+      shareText(step.generatorCpu) + (isGeneratorBound(step) ? GENERATOR_LIMIT : ''),
+      shareText(step.serverCpu),
     ]),
   );
   const isAnyBound = steps.some(isGeneratorBound);
   return {
     table: {
-      columns: columns('Benchmark', 'Client', '>Offered', '>Achieved', '>Median', '>p99', '>Generator behind', '>CPU'),
+      columns: columns(
+        'Benchmark',
+        'Client',
+        '>Offered',
+        '>Achieved',
+        '>Median',
+        '>p99',
+        '>Generator behind',
+        '>Generator CPU',
+        '>Server CPU',
+      ),
       rows,
     },
     notes: rows.length === 0 ? [] : [...NOTES, ...(isAnyBound ? [GENERATOR_NOTE] : [])],
@@ -115,7 +166,13 @@ function nameOf({ side, variant }) {
   return `${side} · ${variant}`;
 }
 
-function cpuText({ clientCpu, serverCpu }) {
-  const client = clientCpu === undefined ? UNKNOWN : formatPercent(clientCpu);
-  return serverCpu === undefined ? client : `${client} + ${formatPercent(serverCpu)}`;
+/** A percentile with its interval, if there is one. */
+function latencyText({ latency, intervals }, name) {
+  const interval = intervals?.[name];
+  const text = formatLatency(latency[name]);
+  return interval === undefined ? text : `${text} (${interval.map(formatLatency).join('–')})`;
+}
+
+function shareText(cores) {
+  return cores === undefined ? UNKNOWN : formatPercent(cores);
 }

@@ -1,9 +1,11 @@
 #!/usr/bin/env node
 /**
- * Latency against offered load: `node bench/lab/offered-load.mjs [--minutes 8] [--out FILE]` sends get, select_pk and pkread to private
- * servers at rising rates, whether answers come or not, from Rust, by the addon and by the best JavaScript client, each in a process
- * of its own, until each has broken twice. The rates are parts of the fastest client's closed loop, which also says which JavaScript client is
- * the best. It prints the latencies at each rate; `--out` writes FILE.json, from which `bench/docs.mjs` makes the table, and FILE.md.
+ * Latency against offered load: `node bench/lab/offered-load.mjs [--minutes 25] [--processes 5] [--out FILE]` sends get, select_pk and pkread
+ * to private servers at rising rates, whether answers come or not, from Rust, by the addon and by the best JavaScript client, until each has
+ * broken twice. All have the same strategy: as many connections, each with one request in flight, driven by one thread. Each point is
+ * measured by several processes. The rates are parts of the fastest client's closed loop, which also says which client of a side is the best,
+ * and what CPU time a request costs it. It prints the latencies at each rate; `--out` writes FILE.json, from which `bench/docs.mjs` makes the
+ * table, and FILE.md.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +19,7 @@ import { openTarget } from '../../dist/families/requests/target-server.js';
 import { heading, list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
 import { hostLines } from '../../dist/report/host-block.js';
 import { rateOf } from '../../dist/stats/summary.js';
-import { isBroken, offeredLoadFindings, offeredLoadTable, stepOf } from './offered-load-table.mjs';
+import { costOf, isBroken, offeredLoadFindings, offeredLoadTable, stepOf } from './offered-load-table.mjs';
 
 const BENCHMARKS = [
   { family: 'kv', workload: 'get', server: 'redis' },
@@ -27,17 +29,26 @@ const BENCHMARKS = [
 const SIDES = ['rust', 'napi', 'js'];
 const THREADS = 32;
 
+/** The settings in which the requests of all connections share one: what is in flight on it is another strategy. */
+const SHARED_SETTINGS = new Set(['auto', 'shared']);
+
 /** The offered rates, as parts of the rate of the fastest client's closed loop. */
-const PARTS = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1];
+const PARTS = [0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 1.1];
 
 /** The broken steps in a row after which a client is offered no more: the first may be a pause of the machine. */
 const BREAKS = 2;
 
-/** The seconds of one execution, of which the first two warm up. */
+/** The seconds of one execution, and the samples of a process. */
 const SECONDS = 0.75;
-const SAMPLES = 2;
+const SAMPLES = 1;
 
-const { values } = parseArgs({ options: { minutes: { type: 'string', default: '8' }, out: { type: 'string' } } });
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '25' },
+    processes: { type: 'string', default: '5' },
+    out: { type: 'string' },
+  },
+});
 const deadline = performance.now() + Number(values.minutes) * 60_000;
 const families = await loadFamilies();
 const folder = mkdtempSync(join(tmpdir(), 'bb-offered-load-'));
@@ -56,7 +67,10 @@ try {
 const { table, notes } = offeredLoadTable(steps);
 const document = renderMarkdown([
   heading(1, 'Latency against offered load'),
-  paragraph(`\`node bench/lab/offered-load.mjs\`: ${THREADS} connections, each with one request in flight.`),
+  paragraph(
+    `\`node bench/lab/offered-load.mjs\`: ${THREADS} connections, each with one request in flight, driven by one thread. ${values.processes} ` +
+      'processes measure each point.',
+  ),
   ...list(hostLines(context)),
   ...tableBlock(table),
   ...notes.map(paragraph),
@@ -77,8 +91,9 @@ async function measure({ family: name, workload, server: kind }, end) {
   try {
     const family = families.find((candidate) => candidate.name === name);
     const target = { family, workload, kind, server };
-    const closed = await recordsOf(target, {}, () => true);
+    const closed = await recordsOf(target, {}, hasOneStrategy);
     let clients = SIDES.map((side) => fastestOf(closed.filter((record) => record.side === side)).id);
+    const costs = new Map(closed.map((record) => [record.id, costOf(record)]));
     const fastest = Math.max(...closed.map(rateOf));
     /** How many of the last steps of each client were broken. */
     const breaks = new Map();
@@ -92,9 +107,9 @@ async function measure({ family: name, workload, server: kind }, end) {
         return;
       }
       const load = { rate, operations: Math.round(rate * SECONDS) };
-      const records = await recordsOf(target, load, ({ id }) => clients.includes(id));
+      const records = await recordsOf(target, load, ({ cell }) => clients.includes(cell.id));
       for (const record of records) {
-        const step = stepOf(record);
+        const step = stepOf(record, costs.get(record.id));
         steps.push(step);
         breaks.set(record.id, isBroken(step) ? (breaks.get(record.id) ?? 0) + 1 : 0);
       }
@@ -107,14 +122,21 @@ async function measure({ family: name, workload, server: kind }, end) {
   }
 }
 
-/** The records of the chosen cells of single operations, each measured in one process against the server. */
+/** Whether a cell has a connection for each request in flight, which one thread drives. */
+function hasOneStrategy({ cell, setting }) {
+  return !SHARED_SETTINGS.has(setting) && cell.driver === (cell.side === 'rust' ? 'one-thread' : undefined);
+}
+
+/** The records of the chosen cells of single operations, each measured by the processes against the server. */
 async function recordsOf({ family, workload, kind, server }, load, isChosen) {
   const { url, processIds } = server;
   const only = {
     ...family,
     onlyIfNamed: false,
     plan: (options) =>
-      family.plan(options).filter(({ cell }) => cell.workload === workload && cell.lane === 'call' && isChosen(cell)),
+      family
+        .plan(options)
+        .filter((planned) => planned.cell.workload === workload && planned.cell.lane === 'call' && isChosen(planned)),
     // The server's processes are known, although the run has not started them: their CPU time is counted.
     open: (options, cells) =>
       family.open({ ...options, shared: { servers: { [kind]: { isPrivate: true, processIds } } } }, cells),
@@ -125,7 +147,7 @@ async function recordsOf({ family, workload, kind, server }, load, isChosen) {
     engines: { [kind]: url },
     threads: [THREADS],
     batch: [1],
-    forks: 1,
+    forks: Number(values.processes),
     samples: SAMPLES,
     timeBudgetSeconds: SECONDS * 1.5,
     ...load,

@@ -3,7 +3,7 @@ import { verdictOf } from '../stats/ratio-interval.js';
 import { completedOf, contestOf, fastestOf, groupBy, largestOfEach } from './cell-groups.js';
 import { summarize } from '../stats/summary.js';
 import { marginOf } from './judge.js';
-import { verdictOn } from './server-bound.js';
+import { coresOf, verdictOn } from './server-bound.js';
 import { type Timed, cpuRatio, forkCount, independentForks, rateRatio, riskOf } from './rate-ratio.js';
 
 /** For a cell's id, the lane on the `rust` side that it is compared with; `undefined` if there is none. */
@@ -22,6 +22,8 @@ export interface ComparisonOptions {
   readonly margin: number;
   /** The part of cases in which an interval may miss the truth. Default: 0.05. */
   readonly risk?: number;
+  /** The cores that the run could use; absent: not known. */
+  readonly cores?: number;
 }
 
 /**
@@ -62,7 +64,12 @@ export function comparedAnew<R extends Run>(run: R): R {
       kind === 'lane' ? [[numerator, laneOf.get(denominator)] as const] : [],
     ),
   );
-  const options = { rustLaneOf: (id: string) => rustLanes.get(id), margin: marginOf(run), risk: riskOf(run.context) };
+  const options = {
+    rustLaneOf: (id: string) => rustLanes.get(id),
+    margin: marginOf(run),
+    risk: riskOf(run.context),
+    cores: coresOf(run.context.host),
+  };
   return { ...run, comparisons: comparisonsOf(run.records, options) };
 }
 
@@ -202,7 +209,7 @@ function noiseFloor(record: CompletedRecord): Pair[] {
 /** The comparison of a pair, or none if one of the two has no rate. */
 function compared(
   { kind, numerator, denominator, subject, forks }: Pair,
-  { margin, risk }: Omit<ComparisonOptions, 'rustLaneOf'>,
+  { margin, risk, cores }: Omit<ComparisonOptions, 'rustLaneOf'>,
 ): Comparison[] {
   const ratioOptions = risk === undefined ? {} : { risk };
   const interval = rateRatio(numerator, denominator, ratioOptions);
@@ -226,7 +233,7 @@ function compared(
       // What batching gains, and noise, are no verdict on a client.
       verdict:
         kind === 'lane' || kind === 'best'
-          ? verdictOn(numerator, denominator, interval, margin)
+          ? verdictOn(numerator, denominator, interval, { margin, cores })
           : verdictOf(interval, margin),
       ...(cpu === undefined || (kind !== 'lane' && kind !== 'best') ? {} : { cpu }),
       ...(noVerdict === undefined ? {} : { noVerdict }),

@@ -1,7 +1,7 @@
 import type { CompletedRecord, Run, Verdict } from '../records/record.js';
 import { DEFAULT_MARGIN, type RatioInterval } from '../stats/ratio-interval.js';
 import { rateRatio, riskOf } from './rate-ratio.js';
-import { verdictOn } from './server-bound.js';
+import { coresOf, verdictOn } from './server-bound.js';
 
 /** The ratio of two cells' rows per second, with the verdict on the first; `undefined` if one of them has no rate. */
 export type Judge = (
@@ -17,10 +17,10 @@ export function marginOf({ context }: Pick<Run, 'context'>): number {
 
 /** Judges by the margin of a run. */
 export function judgeOf(run: Pick<Run, 'context'>): Judge {
-  const margin = marginOf(run);
+  const limits = { margin: marginOf(run), cores: coresOf(run.context.host) };
   const risk = riskOf(run.context);
   return (numerator, denominator) => {
     const interval = rateRatio(numerator, denominator, { risk });
-    return interval && { ...interval, verdict: verdictOn(numerator, denominator, interval, margin) };
+    return interval && { ...interval, verdict: verdictOn(numerator, denominator, interval, limits) };
   };
 }

@@ -161,8 +161,8 @@ function callCell(
 const FEWEST_CALLS_FOR_HEAP = 100;
 
 /**
- * A cell whose sample is one execution of a loop over its calls. The loop returns the sum of the calls' results, and is executed with
- * multiples of `batch` calls.
+ * A cell whose sample is one execution of a loop over its calls, or several one after the other. The loop returns the sum of the calls'
+ * results, and is executed with multiples of `batch` calls.
  */
 export function openLoop(
   loop: (calls: number) => number | Promise<number>,
@@ -172,9 +172,10 @@ export function openLoop(
 ): OpenCell {
   return {
     expected,
-    async sample(stopwatch) {
+    repeats: true,
+    async sample(stopwatch, _signal, repeats = 1) {
       stopwatch.start();
-      const looped = loop(calls);
+      const looped = repeated(loop, calls, repeats);
       // A loop that waits for nothing must not wait for a turn of the event loop either.
       const sum = typeof looped === 'number' ? looped : await looped;
       stopwatch.stop();
@@ -186,13 +187,47 @@ export function openLoop(
   };
 }
 
+/** Executes a loop so many times. Returns what it returned first or, if it disagreed with itself, what it returned unlike that. */
+function repeated(
+  loop: (calls: number) => number | Promise<number>,
+  calls: number,
+  repeats: number,
+): number | Promise<number> {
+  const first = loop(calls);
+  if (typeof first !== 'number')
+    return repeatedLater(loop as (calls: number) => Promise<number>, first, calls, repeats);
+  let other = first;
+  for (let repeat = 1; repeat < repeats; repeat += 1) {
+    const sum = loop(calls) as number;
+    if (sum !== first) other = sum;
+  }
+  return other;
+}
+
+/** The same of a loop that returns promises, of which it has returned the first. */
+async function repeatedLater(
+  loop: (calls: number) => Promise<number>,
+  begun: Promise<number>,
+  calls: number,
+  repeats: number,
+): Promise<number> {
+  const first = await begun;
+  let other = first;
+  for (let repeat = 1; repeat < repeats; repeat += 1) {
+    const sum = await loop(calls);
+    if (sum !== first) other = sum;
+  }
+  return other;
+}
+
 /** A cell of the side `rust`: each sample is taken within Rust. */
 export function openFloor({ cell, client }: PlannedCell, expected: Checksum): OpenCell {
   const { family, workload, lane, batch = 1, rows: calls } = cell;
-  const spec = JSON.stringify({ family, workload, lane, client, batch, calls });
   return {
     expected,
-    async sample(stopwatch) {
+    repeats: true,
+    async sample(stopwatch, _signal, repeats = 1) {
+      const spec = JSON.stringify({ family, workload, lane, client, batch, calls, repeats });
       const sample = JSON.parse(addon.runInProcess(spec)) as NativeTiming & { checksum: Checksum };
       const { checksum, ...timing } = sample;
       stopwatch.add(timing);

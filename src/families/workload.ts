@@ -14,6 +14,10 @@ export interface NativeTiming {
   readonly decodeSeconds?: number;
   readonly cpuUserSeconds?: number;
   readonly cpuSystemSeconds?: number;
+  /** The minor page faults of the whole process in that time. */
+  readonly minorFaults?: number;
+  /** The threads of the process that worked in that time; see `WORKING_SHARE`. */
+  readonly threads?: number;
   /** The CPU time of the threads that run JavaScript, where these have done the work. */
   readonly mainThreadCpuSeconds?: number;
 }
@@ -59,11 +63,15 @@ export interface Stopwatch {
 export interface OpenCell {
   /** The checksum that every sample must return; another one makes the cell `failed`. */
   readonly expected: Checksum;
-  /** Whether a sample can repeat its work within the timed span; absent: it cannot. */
+  /** Whether a sample can repeat its work within the timed span; absent: it can't. */
   readonly repeats?: boolean;
   /**
-   * Executes the cell's work once, or `repeats` times within one timed span if it can. Times only the lane's work with the stopwatch, consumes or verifies every value (untimed if
+   * Executes the cell's work once. Times only the lane's work with the stopwatch, consumes or verifies every value (untimed if
    * the lane is a writer), and returns the checksum of the values read or, for a writer, of the rows that the engine now holds.
+   *
+   * With `repeats`, which a cell takes that says so, the work is done as often, one after the other within one timed span. The time is
+   * that of all executions together, the checksum that of one. If an execution disagrees with the first, it is the checksum of that
+   * execution.
    */
   sample(stopwatch: Stopwatch, signal: WebAbortSignal, repeats?: number): Promise<Checksum>;
   /**

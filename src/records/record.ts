@@ -120,6 +120,16 @@ export interface Sample {
   readonly cpuSystemSeconds?: number;
   /** The CPU time of Node's main thread only, user and system; of all threads, or processes, that sent the requests of a cell. */
   readonly mainThreadCpuSeconds?: number;
+  /**
+   * The minor page faults of the whole process in the timed work: the first touches of memory, most of them. In the mean of the
+   * executions.
+   */
+  readonly minorFaults?: number;
+  /**
+   * The threads of the process that worked: those that ran for 5 % of the timed work at least. Absent for a sample that is too short to
+   * tell, and elsewhere than on Linux.
+   */
+  readonly threads?: number;
   readonly peakRssBytes?: number;
   /** The CPU time of the server's process, if it is on this machine and known. */
   readonly serverCpuUserSeconds?: number;
@@ -199,8 +209,8 @@ export type RunRecord = CompletedRecord | FailedRecord | SkippedRecord;
 
 /**
  * The verdict of a comparison: `equivalent` if all of the ratio's interval is within the margin of 1, `inconclusive` if the interval
- * contains 1 and goes beyond the margin. `server-bound` if the server was busy all the time in both cells, whose ratio then says nothing
- * about the clients.
+ * contains 1 and goes beyond the margin. `server-bound` if the server was busy all the time in both cells, or kept all cores
+ * busy together with the client: the ratio then says nothing about the clients.
  */
 export type Verdict = 'faster' | 'slower' | 'equivalent' | 'inconclusive' | 'server-bound';
 

@@ -6,7 +6,7 @@ import { addonOverJavaScript } from '../compare/sides.js';
 import type { CompletedRecord, Run } from '../records/record.js';
 import { rateOf } from '../stats/summary.js';
 import { bestPair, cautionOn, isOpen, openText, recommended, rustInstead } from './advice.js';
-import { UNKNOWN, formatFactor, formatShortRate } from './format.js';
+import { UNKNOWN, formatCount, formatFactor, formatShortRate } from './format.js';
 import { isNativeClient } from './native-clients.js';
 import { percentileText } from './percentile.js';
 import { nameAndBatchOf } from './request-tables.js';
@@ -119,7 +119,11 @@ function oneAtATime(
     single.side === 'js' && !isNativeClient(single) && singles.some(({ side }) => side === 'napi')
       ? ', so there stay in JavaScript'
       : '';
-  return `one at a time ${shortNameOf(single)} reaches ${formatShortRate(rateOf(single))}${stay}`;
+  const { threads = 1, processes = 1 } = single;
+  // Each connection has a request in flight.
+  const inFlight = threads * processes;
+  const how = inFlight === 1 ? 'one at a time' : `with ${formatCount(inFlight)} single operations in flight`;
+  return `${how} ${shortNameOf(single)} reaches ${formatShortRate(rateOf(single))}${stay}`;
 }
 
 /** The name without its side, which the sentence contains. */

@@ -41,17 +41,20 @@ const CPU_NOTE =
 const CLIENT_NOTE =
   '¶ The client was the bottleneck: its threads were busy all the time, so a faster server would not show.';
 
-const SERVER_NOTE = '‖ The server was busy all the time, so this says nothing about the client.';
+const SERVER_NOTE =
+  '‖ The server was busy all the time, or kept all cores busy together with the client, so this says nothing about the client.';
 
 /** The throughput, latencies and CPU time of each cell. */
 export function requestTable(records: readonly CompletedRecord[], logicalCores: number): MarkedTable {
   const isLimit = (record: CompletedRecord): boolean => isClientBound(record, logicalCores);
+  const isBound = (record: CompletedRecord): boolean => isServerBound(record, logicalCores);
   const ordered = groupBy(records, (record) => record.workload).flat();
   const table = tableOf(ordered, [
     { title: 'Benchmark', of: (record) => `${record.workload}, ${sideAndVariantOf(record)}` },
     {
       title: '>Throughput',
-      of: (record) => formatShortRate(rateOf(record)) + (isLimit(record) ? CLIENT_LIMIT : '') + serverMark(record),
+      of: (record) =>
+        formatShortRate(rateOf(record)) + (isLimit(record) ? CLIENT_LIMIT : '') + serverMark(isBound(record)),
     },
     { title: '>Median', of: (record) => percentileText(record, 'p50'), goes: 1 },
     { title: '>p99', of: (record) => percentileText(record, 'p99') },
@@ -64,7 +67,7 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
     CPU_NOTE,
     ...(ordered.some(({ processes = 1 }) => processes > 1) ? [PROCESSES_NOTE] : []),
     ...(ordered.some(isLimit) ? [CLIENT_NOTE] : []),
-    ...(ordered.some(isServerBound) ? [SERVER_NOTE] : []),
+    ...(ordered.some(isBound) ? [SERVER_NOTE] : []),
     ...ordered.flatMap(openLoopNotes),
   ];
   return { table, notes: ordered.length === 0 ? [] : notes };
@@ -78,7 +81,7 @@ export function requestHeadToHeadTable(comparisons: readonly Comparison[], recor
   const pairs = bestFirst(comparisons, recordOf);
   const [rustTitle, nodeTitle] = sideTitles(pairs);
   const won = batchingOf(comparisons);
-  const limitOf = ({ rust, node }: Pair): string => serverMark(rust, node);
+  const limitOf = ({ comparison }: Pair): string => serverMark(comparison.verdict === 'server-bound');
   return {
     table: tableOf(pairs, [
       { title: 'Benchmark', of: ({ comparison }) => comparison.workload },
@@ -145,9 +148,9 @@ function isClientBound(record: CompletedRecord, logicalCores: number): boolean {
   return busy !== undefined && busy >= BUSY * Math.min(processes * Math.min(threads, driving), logicalCores);
 }
 
-/** The mark of cells of which the server was the limit of each. */
-function serverMark(...records: readonly CompletedRecord[]): string {
-  return records.every(isServerBound) ? SERVER_LIMIT : '';
+/** The mark of cells of which the server, or the machine, was the limit of each. */
+function serverMark(isBound: boolean): string {
+  return isBound ? SERVER_LIMIT : '';
 }
 
 /** The reasons why an open loop did not keep its rate or its send times. */

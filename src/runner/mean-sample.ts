@@ -11,6 +11,8 @@ const FIGURES: Readonly<Record<Figure, (values: readonly number[]) => number>> =
   cpuUserSeconds: mean,
   cpuSystemSeconds: mean,
   mainThreadCpuSeconds: mean,
+  minorFaults: mean,
+  threads: largest,
   serverCpuUserSeconds: mean,
   serverCpuSystemSeconds: mean,
   gcSeconds: mean,
@@ -21,7 +23,7 @@ const FIGURES: Readonly<Record<Figure, (values: readonly number[]) => number>> =
 };
 
 /**
- * The sample that several executions make: the mean of their times, the largest of their peaks, and all latencies. A figure that one of
+ * The sample that several executions make: the mean of their times, the largest of their peaks and of their numbers of threads, and all latencies. A figure that one of
  * them lacks is left out.
  */
 export function meanSample(executions: readonly Sample[]): Sample {

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
+import { type ThreadTimes, threadTimes } from '../families/working-threads.js';
 import type { ProcessCpu } from '../host/process-cpu.js';
 
 /** The CPU time in seconds of what Node reports in microseconds. */
@@ -11,6 +12,10 @@ export function cpuSeconds({ user, system }: ProcessCpu): ProcessCpu {
 export interface ResourceReader {
   /** The CPU time of the calling thread since its start. */
   threadCpu(): ProcessCpu | undefined;
+  /** The minor page faults of the process since its start. */
+  minorFaults(): number | undefined;
+  /** The CPU times of the process's threads since their start. */
+  threadTimes(): ThreadTimes | undefined;
   /** Resets the largest resident set; returns `false` if that is not possible. */
   resetPeakRss(): boolean;
   /** The largest resident set in bytes, since the last reset if there was one, else since the start of the process. */
@@ -28,6 +33,10 @@ export const nodeResources: ResourceReader = {
     const usage = (process as { threadCpuUsage?: () => NodeJS.CpuUsage }).threadCpuUsage?.();
     return usage && cpuSeconds(usage);
   },
+
+  minorFaults: () => process.resourceUsage?.().minorPageFault,
+
+  threadTimes,
 
   resetPeakRss() {
     if (process.platform !== 'linux') return false;

@@ -1,5 +1,6 @@
 import { groupBy } from '../compare/cell-groups.js';
 import { comparisonsOf } from '../compare/comparisons.js';
+import { coresOf } from '../compare/server-bound.js';
 import { costModelOf } from '../model/cost-model.js';
 import { type Run, type RunContext, type RunRecord, SCHEMA_VERSION } from '../records/record.js';
 import type { ForkRecord } from '../records/run-log.js';
@@ -166,7 +167,7 @@ async function sessionIn(options: RunOptions, resumed: RunDirectory | undefined)
     plans,
     planned: plans.flatMap(({ cells }) => cells),
     config,
-    ...decidingBy(config, plans),
+    ...decidingBy(config, plans, context),
     block: directory.lastBlock,
     policy: { samples: config.samples, budgetSeconds: config.timeBudgetSeconds },
     done,
@@ -178,7 +179,7 @@ async function sessionIn(options: RunOptions, resumed: RunDirectory | undefined)
 }
 
 /** How a run decides how often cells are measured, by its configuration. */
-function decidingBy(config: RunConfig, plans: readonly FamilyPlan[]): Deciding {
+function decidingBy(config: RunConfig, plans: readonly FamilyPlan[], { host }: RunContext): Deciding {
   const rustLanes = new Map(plans.flatMap(({ cells }) => cells).map(({ cell, rustLane }) => [cell.id, rustLane]));
   const each = config.aa === true ? 2 : 1;
   const forks = config.forks ?? (config.aa === true ? AA_FORKS : undefined);
@@ -192,6 +193,7 @@ function decidingBy(config: RunConfig, plans: readonly FamilyPlan[]): Deciding {
       rustLaneOf: (id) => rustLanes.get(id),
       margin: config.margin,
       risk: riskOf({ config: { ...config } }),
+      cores: coresOf(host),
     },
   };
 }

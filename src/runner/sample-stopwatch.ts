@@ -6,11 +6,16 @@ import { GarbageCollectionObserver } from './garbage-collection.js';
 import { Heartbeat } from './heartbeat.js';
 import { type ResourceReader, cpuSeconds, nodeResources } from './resources.js';
 import { sumOf } from '../stats/sum.js';
+import { type ThreadTimes, workingThreads } from '../families/working-threads.js';
 import { type Span, overlapOf } from './time-spans.js';
 
 const MS_PER_SECOND = 1000;
 
+/** The milliseconds of timed work after which the threads' times are read again, at its next stop. */
+const THREADS_EVERY_MS = 5;
+
 interface Lap {
+  readonly minorFaults: number | undefined;
   readonly processCpu: ProcessCpu;
   readonly threadCpu: ProcessCpu | undefined;
   readonly startedAt: number;
@@ -37,6 +42,11 @@ export class SampleStopwatch implements Stopwatch {
   #cpuUser = 0;
   #cpuSystem = 0;
   #mainThread: number | undefined = 0;
+  #minorFaults: number | undefined = 0;
+  /** The threads' times before the work, and after the last lap for which they were read, which ended after so many milliseconds. */
+  #threadsBefore: ThreadTimes | undefined;
+  #threadsAfter: ThreadTimes | undefined;
+  #threadsAfterMs = 0;
 
   constructor(resources: ResourceReader = nodeResources) {
     this.#resources = resources;
@@ -50,14 +60,17 @@ export class SampleStopwatch implements Stopwatch {
 
   start(): void {
     if (this.#lap !== undefined) throw misuse('started while it ran');
+    if (this.#laps.length === 0) this.#threadsBefore = this.#resources.threadTimes();
     // The clock is read last here and first in `stop`, so that reading the other figures is not timed.
+    const minorFaults = this.#resources.minorFaults();
     const processCpu = cpuSeconds(process.cpuUsage());
     const threadCpu = this.#resources.threadCpu();
-    this.#lap = { processCpu, threadCpu, startedAt: performance.now() };
+    this.#lap = { minorFaults, processCpu, threadCpu, startedAt: performance.now() };
   }
 
   stop(): void {
     const stoppedAt = performance.now();
+    const minorFaults = this.#resources.minorFaults();
     const lap = this.#lap;
     if (lap === undefined) throw misuse('stopped before it was started');
     this.#lap = undefined;
@@ -67,6 +80,8 @@ export class SampleStopwatch implements Stopwatch {
     this.#cpuUser += processCpu.user - lap.processCpu.user;
     this.#cpuSystem += processCpu.system - lap.processCpu.system;
     this.#addThreadCpu(lap.threadCpu, threadCpu);
+    this.#minorFaults = sumOrNone(this.#minorFaults, difference(lap.minorFaults, minorFaults));
+    this.#readThreads();
   }
 
   apart<T>(work: CodecWork, execute: () => T): T {
@@ -110,6 +125,7 @@ export class SampleStopwatch implements Stopwatch {
       ...this.#codec('encode', 'encodeSeconds'),
       ...this.#codec('decode', 'decodeSeconds'),
       ...this.#cpu(),
+      ...this.#memoryAndThreads(),
       ...(peakRssBytes === undefined ? {} : { peakRssBytes }),
       ...(this.#laps.length === 0 ? this.#elsewhere() : this.#onTheEventLoop(stalls, collections)),
       ...this.#requests,
@@ -144,6 +160,28 @@ export class SampleStopwatch implements Stopwatch {
     };
   }
 
+  /** Reads the times of the threads after a lap, unless so little was done since that it does not show. */
+  #readThreads(): void {
+    const timed = this.#timedMs();
+    if (timed - this.#threadsAfterMs < THREADS_EVERY_MS) return;
+    this.#threadsAfterMs = timed;
+    this.#threadsAfter = this.#resources.threadTimes();
+  }
+
+  /** The page faults of all the work, and the threads that did it: of several parts, those of the part with most. */
+  #memoryAndThreads(): Pick<Sample, 'minorFaults' | 'threads'> {
+    const own =
+      this.#laps.length === 0
+        ? []
+        : [workingThreads(this.#threadsBefore, this.#threadsAfter, this.#timedMs() / MS_PER_SECOND)];
+    const threads = [...own, ...this.#native.map((timing) => timing.threads)];
+    const faults = this.#native.reduce((sum, timing) => sumOrNone(sum, timing.minorFaults), this.#minorFaults);
+    return {
+      ...(faults === undefined ? {} : { minorFaults: faults }),
+      ...(threads.some((number) => number === undefined) ? {} : { threads: Math.max(...(threads as number[])) }),
+    };
+  }
+
   #onTheEventLoop(stalls: readonly Span[], collections: readonly Span[]): Partial<Sample> {
     return {
       ...(this.#mainThread === undefined ? {} : { mainThreadCpuSeconds: this.#mainThread }),
@@ -165,6 +203,14 @@ export class SampleStopwatch implements Stopwatch {
     }
     this.#mainThread += Math.max(0, after.user - before.user) + Math.max(0, after.system - before.system);
   }
+}
+
+function sumOrNone(sum: number | undefined, more: number | undefined): number | undefined {
+  return sum === undefined || more === undefined ? undefined : sum + more;
+}
+
+function difference(before: number | undefined, after: number | undefined): number | undefined {
+  return before === undefined || after === undefined ? undefined : after - before;
 }
 
 function misuse(how: string): BoundaryError {

@@ -37,6 +37,9 @@ describe('worker threads', () => {
     expect(checksums.map(({ rows }) => rows)).toEqual([ROWS / 2, ROWS / 2]);
     expect(timing.seconds).toBeGreaterThan(0);
     expect(timing.cpuUserSeconds).toBeGreaterThan(0);
+    expect(timing.minorFaults).toBeGreaterThanOrEqual(0);
+    // No platform but Linux tells the threads' times.
+    expect(process.platform !== 'linux' || timing.threads! >= 2).toBe(true);
   });
 
   it('stop when the sample is aborted, and can run again', async () => {

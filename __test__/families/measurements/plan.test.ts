@@ -112,6 +112,29 @@ describe('the plan of the family', () => {
     expect(skipped[0]?.skip).toBe('the engine memory runs no SQL: it can only be scanned whole');
   });
 
+  it('has both flavors of each lane in Rust in usual runs, and the first one in quick runs', () => {
+    const planned = planMeasurements({ rows: 1000, workers: 2 });
+    const find = (id: string) => planned.find(({ cell }) => cell.id === `measurements/${id}`)!;
+    for (const lane of [
+      'insert.bulk/row',
+      'insert.bulk/columns',
+      'insert.bulk/arrow-ipc',
+      'query.full_scan/objects',
+      'query.full_scan/stream',
+      'query.full_scan/columnar',
+      'query.full_scan/arrow-ipc',
+    ]) {
+      const [sync, async] = ['sync', 'async'].map((flavor) => find(`${lane}/rust/embedded/${flavor}/w1`));
+      expect([lane, sync!.askedBy, async!.askedBy]).toEqual([lane, undefined, undefined]);
+      expect([lane, async!.isQuick]).toEqual([lane, undefined]);
+    }
+    expect(find('insert.bulk/columns/rust/embedded/async/w2').askedBy).toBeUndefined();
+    expect(find('insert.bulk/row/rust/embedded/async/w2').askedBy).toEqual(['workers']);
+    expect(find('query.full_scan/columnar/rust/embedded/sync/w1').isQuick).toBe(true);
+    const ofNode = planned.filter(({ cell, askedBy }) => cell.side !== 'rust' && askedBy?.includes('all'));
+    expect(ofNode.map(({ cell }) => cell.id)).toEqual([]);
+  });
+
   it('names a lane in Rust for every cell of Node', () => {
     const planned = planMeasurements({ rows: 1000, workers: 2 });
     const rust = new Set(

@@ -91,14 +91,16 @@ describe('planRequests', () => {
     const [first] = matrix.lanes;
     const lanes: RequestMatrix['lanes'] = [
       { ...first!, runs: 'quick' },
-      { ...first!, setting: 'one-thread', runs: 'named' },
+      { ...first!, driver: 'one-thread', runs: 'named' },
       { ...first!, setting: 'pipelined', client: 'crate' },
+      { ...first!, setting: 'pipelined', driver: 'all-cores' },
     ];
     const cells = planRequests({ ...matrix, lanes }, place, options);
     expect(cells.map(({ cell, askedBy, isQuick }) => [cell.id, cell.driver, askedBy, isQuick])).toEqual([
       ['loop/echo/call/rust/server/t2/b1', undefined, undefined, true],
       ['loop/echo/call/rust/server/one-thread/t2/b1', 'one-thread', ['lane'], undefined],
       ['loop/echo/call/rust/server/crate/pipelined/t2/b1', undefined, undefined, undefined],
+      ['loop/echo/call/rust/server/pipelined/all-cores/t2/b1', 'all-cores', undefined, undefined],
     ]);
   });
 

@@ -7,8 +7,8 @@ use crate::errors::js;
 use crate::json::to_json;
 use crate::suite::parse;
 
-/// Executes a cell once within Rust. Takes `{family, workload, lane, client, batch, calls}` as JSON, and returns the sample as
-/// JSON. Blocks.
+/// Executes a cell within Rust, `repeats` times one after the other. Takes `{family, workload, lane, client, batch, calls, repeats?}`
+/// as JSON, and returns the sample as JSON: the time of all executions together, and the checksum of one. Blocks.
 #[napi(catch_unwind)]
 pub fn run_in_process(spec: String) -> napi::Result<String> {
     parse(&spec).and_then(|spec| to_json(&run(&spec)?)).map_err(js)

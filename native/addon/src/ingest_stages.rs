@@ -12,7 +12,7 @@ use napi_derive::napi;
 use crate::errors::{blocking, js, promise, promise_of_end};
 use crate::json::to_json;
 use crate::reader::Cancel;
-use crate::suite::{on_own_thread, parse};
+use crate::suite::{on_suite_thread, parse};
 use crate::typed_memory::{BYTES, slice_of};
 
 /// A stage of the native suite that runs on bodies from JavaScript.
@@ -92,12 +92,12 @@ impl NativeIngest {
     #[napi(catch_unwind)]
     pub fn open(env: Env, spec: String) -> napi::Result<AsyncBlock<NativeIngest>> {
         promise(env, async move {
-            let stage = on_own_thread(move || NativeStage::open(&parse::<StageSpec>(&spec)?)).await?;
+            let stage = on_suite_thread(move || NativeStage::open(&parse::<StageSpec>(&spec)?)).await?;
             Ok(Self { stage: Arc::new(Mutex::new(Some(stage))) })
         })
     }
 
-    /// Takes a sample on a thread of its own; resolves to the sample as JSON.
+    /// Takes a sample on the suite's thread; resolves to the sample as JSON.
     #[napi(catch_unwind)]
     pub fn sample(&self, env: Env, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<String>> {
         self.run(env, cancel, |stage, token| to_json(&stage.sample(token)?))
@@ -118,7 +118,7 @@ impl NativeIngest {
 }
 
 impl NativeIngest {
-    /// Works with the open stage on a thread of its own.
+    /// Works with the open stage on the suite's thread.
     fn run<T: ToNapiValue + Send + 'static>(
         &self,
         env: Env,
@@ -127,7 +127,7 @@ impl NativeIngest {
     ) -> napi::Result<AsyncBlock<T>> {
         let (token, stage) = (Cancel::token_of(cancel), Arc::clone(&self.stage));
         let work = move || work(lock(&stage).as_mut().ok_or(Error::Closed("the stage"))?, &token);
-        promise(env, on_own_thread(work))
+        promise(env, on_suite_thread(work))
     }
 }
 
@@ -137,5 +137,5 @@ impl NativeIngest {
 #[napi(catch_unwind)]
 pub fn run_soak(env: Env, spec: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<String>> {
     let token = Cancel::token_of(cancel);
-    promise(env, on_own_thread(move || to_json(&soak::run_soak(&parse(&spec)?, &token)?)))
+    promise(env, on_suite_thread(move || to_json(&soak::run_soak(&parse(&spec)?, &token)?)))
 }

@@ -15,7 +15,7 @@ use crate::errors::{blocking, js, promise, promise_of_end};
 use crate::in_flight::InFlight;
 use crate::json::to_json;
 use crate::reader::Cancel;
-use crate::suite::{on_own_thread, parse};
+use crate::suite::{on_suite_thread, parse};
 
 /// A cell of request work in Rust, connected and loaded.
 #[napi]
@@ -27,13 +27,13 @@ pub struct NativeRequests {
 
 #[napi]
 impl NativeRequests {
-    /// Connects a cell and loads the data that it reads. Takes `{family, workload, lane, setting?, client?, url, threads,
-    /// batch, operations, rate?, prefix, serverProcesses?, options?}` as JSON.
+    /// Connects a cell and loads the data that it reads. Takes `{family, workload, lane, setting?, driver?, client?, url,
+    /// threads, batch, operations, rate?, prefix, serverProcesses?, options?}` as JSON.
     #[napi(catch_unwind)]
     pub fn open(env: Env, spec: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<NativeRequests>> {
         let token = Cancel::token_of(cancel);
         promise(env, async move {
-            let cell = on_own_thread(move || open_request_cell(&parse::<FamilySpec>(&spec)?, &token)).await?;
+            let cell = on_suite_thread(move || open_request_cell(&parse::<FamilySpec>(&spec)?, &token)).await?;
             Ok(Self { cell: Mutex::new(Some(Arc::from(cell))), in_flight: Arc::default() })
         })
     }
@@ -70,7 +70,7 @@ impl NativeRequests {
         let cell = lock(&self.cell).take();
         promise(env, async move {
             match cell {
-                Some(cell) => on_own_thread(move || cell.close()).await,
+                Some(cell) => on_suite_thread(move || cell.close()).await,
                 None => Ok(()),
             }
         })
@@ -78,7 +78,7 @@ impl NativeRequests {
 }
 
 impl NativeRequests {
-    /// Works with the open cell on a thread of its own.
+    /// Works with the open cell on the suite's thread.
     fn run<T: ToNapiValue + Send + 'static>(
         &self,
         env: Env,
@@ -89,7 +89,7 @@ impl NativeRequests {
         let cell = lock(&self.cell).clone();
         self.in_flight.promise(env, token.clone(), async move {
             let cell = cell.ok_or(Error::Closed("the cell")).map_err(js)?;
-            on_own_thread(move || work(&*cell, &token)).await
+            on_suite_thread(move || work(&*cell, &token)).await
         })
     }
 }

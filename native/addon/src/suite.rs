@@ -1,11 +1,10 @@
-//! The native suite, exported to JavaScript. Each cell runs on a thread of its own, while the event loop idles.
+//! The native suite, exported to JavaScript. Its cells run on a thread of the suite, which stays warm, while the event loop idles.
 
 use std::sync::Arc;
 
 use boundary_bench_engine::Engine as CoreEngine;
-use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_suite::CellSpec;
+use boundary_bench_suite::{CellSpec, WarmThread};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, ToNapiValue};
 use napi::tokio::sync::oneshot;
@@ -29,13 +28,11 @@ pub fn parse<T: DeserializeOwned>(json: &str) -> Result<T> {
         .map_err(|error| Error::InvalidArgument(format!("not a cell of the native suite: {error}")))
 }
 
-/// Runs work on a new thread, whose stack and caches no other work shares.
-pub async fn on_own_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> napi::Result<T> {
+/// Runs work on the suite's thread, which has run the work before it as well: its stack and the memory that it has freed are warm, as
+/// those of Node's thread. Work that comes while other work runs has a thread of its own.
+pub async fn on_suite_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> napi::Result<T> {
     let (sender, receiver) = oneshot::channel();
-    std::thread::Builder::new()
-        .name("bb-suite".to_owned())
-        .spawn(move || drop(sender.send(catch_panic(work))))
-        .map_err(|error| js(Error::Internal(format!("no thread for the suite: {error}"))))?;
+    WarmThread::take().and_then(|thread| thread.run(work, move |result| drop(sender.send(result)))).map_err(js)?;
     match receiver.await {
         Ok(result) => result.map_err(js),
         Err(_) => Err(js(Error::Internal("the suite's thread ended early".to_owned()))),
@@ -43,8 +40,8 @@ pub async fn on_own_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> +
 }
 
 impl Engine {
-    /// Parses a JSON text and runs work on it, on a thread of its own.
-    fn run_on_own_thread<S: DeserializeOwned, T: ToNapiValue + Send + 'static>(
+    /// Parses a JSON text and runs work on it, on the suite's thread.
+    fn run_on_suite_thread<S: DeserializeOwned, T: ToNapiValue + Send + 'static>(
         &self,
         env: Env,
         json: String,
@@ -53,7 +50,7 @@ impl Engine {
         let engine = self.get();
         promise(env, async move {
             let engine = engine?;
-            on_own_thread(move || work(&engine, &parse(&json)?)).await
+            on_suite_thread(move || work(&engine, &parse(&json)?)).await
         })
     }
 }
@@ -61,10 +58,10 @@ impl Engine {
 #[napi]
 impl Engine {
     /// Executes a cell of the native suite once. Takes `{workload, lane, flavor, workers, rows, table}` as JSON, and
-    /// resolves to `{seconds, cpuUserSeconds, cpuSystemSeconds, checksum}` as JSON.
+    /// resolves to `{seconds, cpuUserSeconds, cpuSystemSeconds, minorFaults, threads, checksum}` as JSON.
     #[napi(catch_unwind)]
     pub fn run_native(&self, env: Env, spec: String) -> napi::Result<AsyncBlock<String>> {
-        self.run_on_own_thread(env, spec, |engine, spec: &CellSpec| {
+        self.run_on_suite_thread(env, spec, |engine, spec: &CellSpec| {
             to_json(&boundary_bench_suite::run_cell(engine, spec)?)
         })
     }
@@ -72,14 +69,14 @@ impl Engine {
     /// Executes a cell of the native suite once, untimed, and checks each row that it read or stored. Takes what `runNative` takes.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn verify_native(&self, env: Env, spec: String) -> napi::Result<AsyncBlock<()>> {
-        self.run_on_own_thread(env, spec, boundary_bench_suite::verify_cell)
+        self.run_on_suite_thread(env, spec, boundary_bench_suite::verify_cell)
     }
 
     /// Makes the tables that the native suite's queries read. Takes `{table, rows, workers}` as JSON: makes one table of that
     /// name, or for several workers `table_0`, `table_1`, ... with their share of the rows.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn load_native(&self, env: Env, tables: String) -> napi::Result<AsyncBlock<()>> {
-        self.run_on_own_thread(env, tables, |engine, tables: &Tables| {
+        self.run_on_suite_thread(env, tables, |engine, tables: &Tables| {
             boundary_bench_suite::load(engine, &tables.table, tables.rows, tables.workers)
         })
     }
@@ -87,7 +84,7 @@ impl Engine {
     /// Drops the tables that `loadNative` made.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn unload_native(&self, env: Env, tables: String) -> napi::Result<AsyncBlock<()>> {
-        self.run_on_own_thread(env, tables, |engine, tables: &Tables| {
+        self.run_on_suite_thread(env, tables, |engine, tables: &Tables| {
             boundary_bench_suite::unload(engine, &tables.table, tables.workers)
         })
     }

@@ -6,7 +6,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{Float64Array, Int32Array, Int64Array, RecordBatch};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type};
+use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, NullArray, RecordBatch};
 
 use crate::checksum::{Checksum, ChecksumSum, sum_f64, sum_i32, sum_i64};
 use crate::table::{Column, SqlType, TableDefinition};
@@ -148,13 +150,9 @@ impl RowRange {
     /// The rows as columns.
     #[must_use]
     pub fn columns(self) -> MeasurementColumns {
-        let rows = || self.iter();
-        MeasurementColumns {
-            id: rows().map(|row| row.id).collect(),
-            sensor_id: rows().map(|row| row.sensor_id).collect(),
-            value: rows().map(|row| row.value).collect(),
-            timestamp: rows().map(|row| row.timestamp).collect(),
-        }
+        let mut columns = MeasurementColumns::default();
+        columns.fill(self);
+        columns
     }
 
     /// The series of a sensor's rows in the range; `None` if it has none.
@@ -217,6 +215,38 @@ pub struct MeasurementColumns {
 }
 
 impl MeasurementColumns {
+    /// Puts the rows of a range in the place of those before, in the same memory where it suffices.
+    pub fn fill(&mut self, range: RowRange) {
+        fn put<T>(column: &mut Vec<T>, range: RowRange, value: fn(Measurement) -> T) {
+            column.clear();
+            column.extend(range.iter().map(value));
+        }
+        put(&mut self.id, range, |row| row.id);
+        put(&mut self.sensor_id, range, |row| row.sensor_id);
+        put(&mut self.value, range, |row| row.value);
+        put(&mut self.timestamp, range, |row| row.timestamp);
+    }
+
+    /// The memory of a batch that [`MeasurementColumns::into_batch`] made, for the next rows. A column that another owner still reads
+    /// leaves its memory to that owner.
+    #[must_use]
+    pub fn reclaim(batch: RecordBatch) -> Self {
+        fn memory_of<T: ArrowPrimitiveType>(array: &mut ArrayRef) -> Vec<T::Native> {
+            let Some(values) = array.as_primitive_opt::<T>().cloned() else { return Vec::new() };
+            // The clone is the last owner then.
+            *array = Arc::new(NullArray::new(0));
+            values.into_parts().1.into_inner().into_vec().unwrap_or_default()
+        }
+        let (_, mut columns, _) = batch.into_parts();
+        let [id, sensor_id, value, timestamp] = columns.as_mut_slice() else { return Self::default() };
+        Self {
+            id: memory_of::<Int32Type>(id),
+            sensor_id: memory_of::<Int32Type>(sensor_id),
+            value: memory_of::<Float64Type>(value),
+            timestamp: memory_of::<Int64Type>(timestamp),
+        }
+    }
+
     /// The rows as an Arrow batch, without copying.
     ///
     /// # Errors
@@ -374,6 +404,28 @@ mod tests {
         let rows: Vec<_> = RowRange::new(9, 2).unwrap().iter().collect();
         assert_eq!(rows[0], Measurement { id: 9, sensor_id: 9, value: 0.9, timestamp: 1_700_000_009_000 });
         assert_eq!(rows[1], Measurement { id: 10, sensor_id: 0, value: 1.0, timestamp: 1_700_000_010_000 });
+    }
+
+    #[test]
+    fn columns_are_filled_in_the_memory_of_those_before() {
+        let range = |start, rows| RowRange::new(start, rows).unwrap();
+        let mut columns = range(5, 1000).columns();
+        let addresses = |columns: &MeasurementColumns| {
+            let MeasurementColumns { id, sensor_id, value, timestamp } = columns;
+            [id.as_ptr() as usize, sensor_id.as_ptr() as usize, value.as_ptr() as usize, timestamp.as_ptr() as usize]
+        };
+        let first = addresses(&columns);
+        columns.fill(range(1005, 700));
+        assert_eq!(columns, range(1005, 700).columns());
+        assert_eq!(addresses(&columns), first);
+        columns = MeasurementColumns::reclaim(columns.into_batch().unwrap());
+        columns.fill(range(0, 1000));
+        assert_eq!((columns.clone(), addresses(&columns)), (range(0, 1000).columns(), first));
+        // A batch that is read elsewhere keeps its memory.
+        let batch = columns.into_batch().unwrap();
+        let mut other = MeasurementColumns::reclaim(batch.clone());
+        other.fill(range(3, 10));
+        assert_eq!(batch, range(0, 1000).columns().into_batch().unwrap());
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub mod testing;
 pub mod timeout;
 pub mod tls;
 pub mod url;
+pub mod used;
 pub mod workers;
 
 pub use error::{Error, Result};

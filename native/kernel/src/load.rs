@@ -19,7 +19,8 @@ use tokio::task::JoinSet;
 use crate::cancel::CancelToken;
 use crate::error::catch_panic;
 use crate::latency::LatencyHistogram;
-use crate::resources::{CpuTime, cpu_of_process, process_cpu};
+use crate::resources::{CpuTime, cpu_of_process};
+use crate::used::{Reading, Used};
 use crate::{Error, Result};
 
 /// The delay before the first request of an open loop, so that no thread is late for it.
@@ -83,8 +84,8 @@ pub struct LoadOutcome {
     pub behind: Option<LatencyHistogram>,
     /// The number of requests of an open loop that were due, but not sent before its end.
     pub unsent: u64,
-    /// The CPU time of this process during the load.
-    pub cpu: Option<CpuTime>,
+    /// The costs of this process during the load.
+    pub used: Used,
     /// The CPU time of the servers during the load, if their processes are known.
     pub server_cpu: Option<CpuTime>,
 }
@@ -136,23 +137,24 @@ pub async fn run_load<R: Requester>(
         None => handles.iter().for_each(tokio::task::AbortHandle::abort),
     });
     let server = || cpu_of_processes(&load.server_processes);
-    let (cpu_before, server_before) = (process_cpu(), server());
+    let (before, server_before) = (Reading::before(), server());
     gate.wait().await;
     let pacer = load.rate.map(|rate| Pacer::start(&course, rate)).transpose()?;
     let mut finished = Vec::with_capacity(threads);
     while let Some(ended) = tasks.join_next().await {
         finished.push(ended.map_err(|error| ending(&error))??);
     }
-    let (cpu, server_cpu) = (process_cpu(), server());
+    let (after, server_cpu) = (Reading::after(), server());
     drop(pacer);
     finished.sort_unstable_by_key(|thread| thread.number);
     let since = |before: Option<CpuTime>, after: Option<CpuTime>| Some(after? - before?);
+    let seconds = seconds(course.start(), &finished);
     let outcome = LoadOutcome {
-        seconds: seconds(course.start(), &finished),
+        seconds,
         latency: merged(finished.iter().map(|thread| &thread.latency)),
         behind: load.rate.map(|_| merged(finished.iter().filter_map(|thread| thread.behind.as_ref()))),
         unsent: course.due.iter().map(|due| due.available_permits() as u64).sum(),
-        cpu: since(cpu_before, cpu),
+        used: after.since(&before, seconds),
         server_cpu: since(server_before, server_cpu),
     };
     Ok((finished.into_iter().map(|thread| thread.requester).collect(), outcome))

@@ -1,4 +1,4 @@
-//! Clocks and resources: wall time, CPU time and peak memory of a sample.
+//! Clocks and resources: wall time, CPU time, page faults and peak memory of a sample.
 
 use std::time::{Duration, Instant};
 
@@ -28,16 +28,54 @@ impl std::ops::Sub for CpuTime {
     }
 }
 
+/// The costs of a process or a thread so far, as the kernel counts them.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Usage {
+    /// The CPU time.
+    pub cpu: CpuTime,
+    /// The page faults that no disk was read for: the first touches of memory, most of them.
+    pub minor_faults: u64,
+}
+
+impl std::ops::Add for Usage {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { cpu: self.cpu + other.cpu, minor_faults: self.minor_faults + other.minor_faults }
+    }
+}
+
+impl std::ops::Sub for Usage {
+    type Output = Self;
+
+    /// The difference, at least zero.
+    fn sub(self, other: Self) -> Self {
+        Self { cpu: self.cpu - other.cpu, minor_faults: self.minor_faults.saturating_sub(other.minor_faults) }
+    }
+}
+
+/// The costs of all threads of this process since its start; `None` where the platform does not provide them.
+#[must_use]
+pub fn process_usage() -> Option<Usage> {
+    platform::process_usage()
+}
+
+/// The costs of the calling thread since its start; `None` where the platform does not provide them.
+#[must_use]
+pub fn thread_usage() -> Option<Usage> {
+    platform::thread_usage()
+}
+
 /// The CPU time of all threads of this process since its start; `None` where the platform does not provide it.
 #[must_use]
 pub fn process_cpu() -> Option<CpuTime> {
-    platform::process_cpu()
+    process_usage().map(|usage| usage.cpu)
 }
 
 /// The CPU time of the calling thread since its start; `None` where the platform does not provide it.
 #[must_use]
 pub fn thread_cpu() -> Option<CpuTime> {
-    platform::thread_cpu()
+    thread_usage().map(|usage| usage.cpu)
 }
 
 /// The CPU time of all threads of another process since its start, to the kernel's tick of 10 ms; `None` where there is no
@@ -74,43 +112,43 @@ pub fn peak_rss() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// A clock that can be paused for work that must not be timed. While paused it counts the CPU time of its own thread,
-/// since the CPU time of the rest is measured for the whole process. A pause and its end must be called from one
+/// A clock that can be paused for work that must not be timed. While paused it counts the costs of its own thread,
+/// since those of the rest are measured for the whole process. A pause and its end must be called from one
 /// thread.
 #[derive(Debug)]
 pub struct Stopwatch {
     /// The total time of the running sections that have ended.
     elapsed: Duration,
     state: State,
-    paused_cpu: CpuTime,
+    paused: Usage,
 }
 
 #[derive(Debug)]
 enum State {
     Running(Instant),
-    Paused(Option<CpuTime>),
+    Paused(Option<Usage>),
 }
 
 impl Stopwatch {
     /// Starts a clock.
     #[must_use]
     pub fn start() -> Self {
-        Self { elapsed: Duration::ZERO, state: State::Running(Instant::now()), paused_cpu: CpuTime::default() }
+        Self { elapsed: Duration::ZERO, state: State::Running(Instant::now()), paused: Usage::default() }
     }
 
     /// Pauses the clock; does nothing if it is paused.
     pub fn pause(&mut self) {
         if let State::Running(since) = self.state {
             self.elapsed += since.elapsed();
-            self.state = State::Paused(thread_cpu());
+            self.state = State::Paused(thread_usage());
         }
     }
 
     /// Resumes the clock; does nothing if it runs.
     pub fn resume(&mut self) {
-        if let State::Paused(cpu) = self.state {
-            if let (Some(before), Some(now)) = (cpu, thread_cpu()) {
-                self.paused_cpu = self.paused_cpu + (now - before);
+        if let State::Paused(usage) = self.state {
+            if let (Some(before), Some(now)) = (usage, thread_usage()) {
+                self.paused = self.paused + (now - before);
             }
             self.state = State::Running(Instant::now());
         }
@@ -125,22 +163,22 @@ impl Stopwatch {
         }
     }
 
-    /// The CPU time of this thread in the pauses that have ended; zero where the platform does not provide it.
+    /// The costs of this thread in the pauses that have ended; zero where the platform does not provide them.
     #[must_use]
-    pub fn paused_cpu(&self) -> CpuTime {
-        self.paused_cpu
+    pub fn paused(&self) -> Usage {
+        self.paused
     }
 }
 
 #[cfg(target_os = "linux")]
 mod platform {
-    use super::CpuTime;
+    use super::{CpuTime, Usage};
 
-    pub(super) fn process_cpu() -> Option<CpuTime> {
+    pub(super) fn process_usage() -> Option<Usage> {
         usage(libc::RUSAGE_SELF)
     }
 
-    pub(super) fn thread_cpu() -> Option<CpuTime> {
+    pub(super) fn thread_usage() -> Option<Usage> {
         thread_clock()?;
         usage(libc::RUSAGE_THREAD)
     }
@@ -165,7 +203,7 @@ mod platform {
         let _ = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_usize) };
     }
 
-    fn usage(who: libc::c_int) -> Option<CpuTime> {
+    fn usage(who: libc::c_int) -> Option<Usage> {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
         // SAFETY: the pointer is to memory of the right size and alignment.
         if unsafe { libc::getrusage(who, usage.as_mut_ptr()) } != 0 {
@@ -174,19 +212,20 @@ mod platform {
         // SAFETY: getrusage succeeded, so it has filled the structure.
         let usage = unsafe { usage.assume_init() };
         let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
-        Some(CpuTime { user: seconds(usage.ru_utime), system: seconds(usage.ru_stime) })
+        let cpu = CpuTime { user: seconds(usage.ru_utime), system: seconds(usage.ru_stime) };
+        Some(Usage { cpu, minor_faults: u64::try_from(usage.ru_minflt).unwrap_or_default() })
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod platform {
-    use super::CpuTime;
+    use super::Usage;
 
-    pub(super) fn process_cpu() -> Option<CpuTime> {
+    pub(super) fn process_usage() -> Option<Usage> {
         None
     }
 
-    pub(super) fn thread_cpu() -> Option<CpuTime> {
+    pub(super) fn thread_usage() -> Option<Usage> {
         None
     }
 
@@ -270,13 +309,29 @@ mod tests {
     fn pauses_count_the_cpu_time_of_their_thread() {
         let mut clock = Stopwatch::start();
         burn(0.02);
-        assert_eq!(clock.paused_cpu(), CpuTime::default());
+        assert_eq!(clock.paused(), Usage::default());
         clock.pause();
         burn(0.02);
         clock.resume();
-        let paused = clock.paused_cpu();
+        let paused = clock.paused().cpu;
         // The kernel's corrections of the two parts are far below half of the total.
         assert!(paused.user + paused.system >= 0.01);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_first_touch_of_memory_is_a_page_fault() {
+        const PAGES: usize = 512;
+        let touch = |memory: &mut [u8]| memory.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+        let before = (process_usage().unwrap(), thread_usage().unwrap());
+        // Below the size of a huge page, and above what malloc has at hand.
+        let mut memory = vec![0_u8; PAGES * 4096 - 64];
+        touch(std::hint::black_box(&mut memory));
+        let since = (process_usage().unwrap() - before.0, thread_usage().unwrap() - before.1);
+        assert!(since.0.minor_faults >= since.1.minor_faults && since.1.minor_faults > 0, "{since:?}");
+        let before = thread_usage().unwrap();
+        touch(std::hint::black_box(&mut memory));
+        assert!((thread_usage().unwrap() - before).minor_faults < PAGES as u64 / 8);
     }
 
     #[cfg(target_os = "linux")]

@@ -2,6 +2,10 @@
 //!
 //! Each function returns a number that depends on what it was passed, so that the sum of the numbers has a closed form and no
 //! call can be left out. `src/families/boundary/functions.ts` describes the functions for the other sides.
+//!
+//! A floor in Rust and one in JavaScript do the same: numbers are floats (in JavaScript, numbers with a fraction, which it holds as
+//! doubles), they come out of memory that no compiler knows, each result is in the sum, and a compiler may put a function's code in the
+//! place of its call.
 
 pub mod rows;
 
@@ -13,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::calls::{InProcessSpec, checksum, timed};
+use crate::calls::{InProcessSpec, Times, checksum, opaque, timed, timed_work};
 use crate::matrix::FamilyPart;
 use crate::sample::CellSample;
 
@@ -48,6 +52,18 @@ pub struct Texts {
 
 /// The number of different values of a kind that cross in, in turn.
 pub const TURNS: usize = 4;
+
+/// The number of different numbers that cross in, in turn.
+const NUMBERS: usize = 1024;
+
+/// The number that is added to each of those.
+const ADDEND: f64 = 0.25;
+
+/// Numbers that cross in, in turn: with a fraction, so that JavaScript holds them as doubles.
+#[expect(clippy::cast_precision_loss, reason = "there are few numbers")]
+fn number_at(place: usize) -> f64 {
+    place as f64 + 0.5
+}
 
 /// The texts of a length: 26 letters over and over, from each of the first few on.
 fn texts_of(first: char, length: usize) -> [String; TURNS] {
@@ -235,7 +251,7 @@ impl Record {
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
 /// A call that passes nothing; it is counted.
-#[inline(never)]
+#[inline]
 pub fn nothing() {
     // The one thread that calls needs no order.
     CALLS.store(CALLS.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -248,14 +264,14 @@ pub fn calls() -> u64 {
 }
 
 /// The sum of two numbers.
-#[inline(never)]
+#[inline]
 #[must_use]
 pub fn add(left: f64, right: f64) -> f64 {
     left + right
 }
 
 /// The next integer, after the largest one the smallest.
-#[inline(never)]
+#[inline]
 #[must_use]
 pub fn increment(value: i64) -> i64 {
     value.wrapping_add(1)
@@ -268,9 +284,15 @@ pub struct Counter {
     pub value: f64,
 }
 
+/// Calls a function with a number.
+#[inline]
+fn call_back(function: impl FnOnce(f64) -> f64, value: f64) -> f64 {
+    function(value)
+}
+
 impl Counter {
     /// Adds a number, and returns the sum so far.
-    #[inline(never)]
+    #[inline]
     pub fn add(&mut self, number: f64) -> f64 {
         self.value += number;
         self.value
@@ -282,11 +304,14 @@ impl Counter {
 /// # Errors
 /// [`Error::InvalidArgument`] for a workload without a floor in Rust.
 pub(crate) fn run_floor(spec: &InProcessSpec) -> Result<CellSample> {
-    let (workload, lane, calls) = (spec.workload.as_str(), spec.lane.as_str(), spec.calls);
+    let (workload, lane, times) = (spec.workload.as_str(), spec.lane.as_str(), spec.times());
     let turn = |call: u32| call as usize % TURNS;
-    let low = |call: u32| f64::from(call & 1023);
+    let numbers: [f64; NUMBERS] = std::array::from_fn(number_at);
+    let (numbers, addend) = (black_box(&numbers), black_box(&ADDEND));
+    let number = |call: u32| numbers[call as usize % NUMBERS];
     let read = |record: Result<Record>| record.map_or(f64::NAN, |record| record.sum());
     let records = [0, 1, 2, 3].map(Record::example);
+    let records = black_box(&records);
     let mut frame = [0; 256];
     let mut through_frame = |record: &Record| {
         let written = black_box(record).write_frame(&mut frame);
@@ -297,63 +322,54 @@ pub(crate) fn run_floor(spec: &InProcessSpec) -> Result<CellSample> {
     Ok(match (workload, lane) {
         ("nothing", _) => {
             let before = self::calls();
-            let mut sample = timed(calls, |_| {
+            let mut sample = timed(times, |_| {
                 nothing();
                 0.0
             });
-            #[expect(clippy::cast_precision_loss, reason = "there are fewer than 2^32 calls")]
-            let called = (self::calls() - before) as f64;
-            sample.checksum = checksum(calls, called);
+            #[expect(clippy::cast_precision_loss, reason = "there are fewer than 2^53 calls")]
+            let called = (self::calls() - before) as f64 / f64::from(times.repeats);
+            sample.checksum = checksum(times.calls, called);
             sample
         }
-        ("numbers", _) => timed(calls, |call| add(black_box(low(call)), 1.0)),
+        ("numbers", _) => timed(times, |call| add(number(call), *addend)),
+        #[expect(clippy::cast_precision_loss, reason = "there are fewer than 2^32 calls")]
         ("bigint", _) => {
-            let mut value = 0;
-            timed(calls, |_| {
-                value = increment(black_box(value));
-                1.0
-            })
+            // Each call gets the result of the one before, which no compiler may foretell.
+            timed_work(times, || (0..times.calls).fold(0, |value, _| increment(opaque(value))) as f64)
         }
-        ("record_in", "json") => timed(calls, |call| through_json(&records[turn(call)])),
-        ("record_in", "frame") => timed(calls, |call| through_frame(&records[turn(call)])),
-        ("record_in", _) => timed(calls, |call| black_box(&records[turn(call)]).sum()),
-        ("record_out", "json") => timed(calls, |_| through_json(&records[0])),
-        ("record_out", "frame") => timed(calls, |_| through_frame(&records[0])),
-        ("record_out", _) => timed(calls, |_| black_box(records[0].clone()).sum()),
+        ("record_in", "json") => timed(times, |call| through_json(&records[turn(call)])),
+        ("record_in", "frame") => timed(times, |call| through_frame(&records[turn(call)])),
+        ("record_in", _) => timed(times, |call| records[turn(call)].sum()),
+        ("record_out", "json") => timed(times, |_| through_json(&records[0])),
+        ("record_out", "frame") => timed(times, |_| through_frame(&records[0])),
+        ("record_out", _) => timed(times, |_| black_box(records[0].clone()).sum()),
         ("array_in", _) => {
-            #[expect(clippy::cast_precision_loss, reason = "an array has few numbers")]
-            let array: Vec<f64> = (0..family()?.array_length).map(|place| place as f64).collect();
-            timed(calls, |_| sum(black_box(&array)))
+            let array: Vec<f64> = (0..family()?.array_length).map(number_at).collect();
+            timed(times, |_| sum(black_box(&array)))
         }
-        ("method", _) => {
-            let mut counter = Counter::default();
-            timed(calls, |_| {
-                counter.add(black_box(1.0));
-                1.0
-            })
-        }
-        ("wrap", _) => timed(calls, |_| black_box(Box::new(Counter::default())).add(1.0)),
-        ("callback", _) => {
-            let mut called = |value: f64| black_box(value) + 1.0;
-            let callback: &mut dyn FnMut(f64) -> f64 = black_box(&mut called);
-            timed(calls, |call| callback(low(call)))
-        }
+        ("method", _) => timed_work(times, || {
+            let mut counter = black_box(Counter::default());
+            (0..times.calls).fold(0.0, |_, call| counter.add(number(call)))
+        }),
+        // The object is made, and not only what is read of it.
+        ("wrap", _) => timed(times, |call| black_box(Box::new(Counter::default())).add(number(call))),
+        ("callback", _) => timed(times, |call| call_back(|value| value + 1.0, number(call))),
         #[expect(clippy::cast_precision_loss, reason = "the message is short")]
-        ("error", _) => timed(calls, |_| fail().map_or_else(|message| message.len() as f64, |()| f64::NAN)),
-        _ => run_memory(workload, lane, calls).ok_or_else(|| spec.unknown())?,
+        ("error", _) => timed(times, |_| fail().map_or_else(|message| message.len() as f64, |()| f64::NAN)),
+        _ => run_memory(workload, lane, times).ok_or_else(|| spec.unknown())?,
     })
 }
 
 /// Executes the calls of a workload that passes rows, texts or bytes.
-fn run_memory(workload: &str, lane: &str, calls: u32) -> Option<CellSample> {
+fn run_memory(workload: &str, lane: &str, times: Times) -> Option<CellSample> {
     let (direction, kind) = workload.split_once('.')?;
     if direction.starts_with("rows_") {
-        return rows::run(direction, kind, lane, calls);
+        return rows::run(direction, kind, lane, times);
     }
     if let Ok(size) = kind.parse::<usize>() {
         return match direction {
-            "text_in" | "text_out" => run_texts(direction, &texts_of('a', size), calls),
-            _ => run_bytes(direction, size, lane, calls),
+            "text_in" | "text_out" => run_texts(direction, &texts_of('a', size), times),
+            _ => run_bytes(direction, size, lane, times),
         };
     }
     let Texts { short, long, short_wide, long_wide } = texts();
@@ -364,29 +380,32 @@ fn run_memory(workload: &str, lane: &str, calls: u32) -> Option<CellSample> {
         "long_wide" => long_wide,
         _ => return None,
     };
-    run_texts(direction, texts, calls)
+    run_texts(direction, texts, times)
 }
 
-fn run_texts(direction: &str, texts: &[String; TURNS], calls: u32) -> Option<CellSample> {
+fn run_texts(direction: &str, texts: &[String; TURNS], times: Times) -> Option<CellSample> {
+    let texts = black_box(texts);
     match direction {
-        "text_in" => Some(timed(calls, |call| f64::from(last_code(black_box(&texts[call as usize % TURNS]))))),
-        "text_out" => Some(timed(calls, |_| f64::from(last_code(&black_box(texts[0].clone()))))),
+        "text_in" => Some(timed(times, |call| f64::from(last_code(&texts[call as usize % TURNS])))),
+        // The text is not copied, as it is not in JavaScript, whose strings never change. No compiler knows which one it is.
+        "text_out" => Some(timed(times, |_| f64::from(last_code(&texts[usize::from(opaque(0) != 0)])))),
         _ => None,
     }
 }
 
-fn run_bytes(direction: &str, size: usize, lane: &str, calls: u32) -> Option<CellSample> {
+fn run_bytes(direction: &str, size: usize, lane: &str, times: Times) -> Option<CellSample> {
     let turn = |call: u32| call as usize % TURNS;
     let all: Vec<&[u8]> = (0..TURNS).map(|turn| bytes().get(turn..turn + size)).collect::<Option<_>>()?;
+    let all = black_box(all);
     let mut into = vec![0; size];
     match (direction, lane) {
-        ("bytes_in", "view") => Some(timed(calls, |call| f64::from(ends(black_box(all[turn(call)]))))),
-        ("bytes_in", _) => Some(timed(calls, |call| f64::from(ends(&black_box(all[turn(call)].to_vec()))))),
-        ("bytes_out", "pooled") => Some(timed(calls, |_| {
+        ("bytes_in", "view") => Some(timed(times, |call| f64::from(ends(all[turn(call)])))),
+        ("bytes_in", _) => Some(timed(times, |call| f64::from(ends(&black_box(all[turn(call)].to_vec()))))),
+        ("bytes_out", "pooled") => Some(timed(times, |_| {
             into.copy_from_slice(black_box(all[0]));
             f64::from(ends(black_box(&into)))
         })),
-        ("bytes_out", _) => Some(timed(calls, |_| f64::from(ends(&black_box(all[0].to_vec()))))),
+        ("bytes_out", _) => Some(timed(times, |_| f64::from(ends(&black_box(all[0].to_vec()))))),
         _ => None,
     }
 }
@@ -421,6 +440,27 @@ mod tests {
 
     fn spec(workload: &str, lane: &str, calls: u32) -> InProcessSpec {
         InProcessSpec::of(["boundary", workload, lane], 1, calls)
+    }
+
+    #[test]
+    fn an_execution_that_is_repeated_has_the_same_sum() {
+        let workloads = [
+            ("nothing", "call"),
+            ("numbers", "call"),
+            ("bigint", "call"),
+            ("text_in.short", "call"),
+            ("record_in", "frame"),
+            ("array_in", "call"),
+            ("method", "call"),
+            ("wrap", "call"),
+            ("callback", "call"),
+            ("error", "call"),
+        ];
+        for (workload, lane) in workloads {
+            let once = spec(workload, lane, 1027);
+            let often = InProcessSpec { repeats: 3, ..once.clone() };
+            assert_eq!(run_floor(&often).unwrap().checksum, run_floor(&once).unwrap().checksum, "{workload}");
+        }
     }
 
     #[test]

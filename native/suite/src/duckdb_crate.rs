@@ -4,6 +4,9 @@
 //! The timed part is that of the other lanes, on a connection that is open: for an insert, one transaction from its begin to its
 //! commit, without making the input; for a query, from preparing it until its last value is consumed. The crate brings an Arrow
 //! of another version than ours, so its columns are read as slices.
+//!
+//! Memory: the input is made in the memory of the piece before, which an execution leaves to the next, as on our lanes. Batches of a
+//! result are in memory of the crate's own. Threads: the calling one, and those of the engine.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,12 +16,15 @@ use boundary_bench_engine::Engine;
 use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_engine::measurements::{Aggregate, Measurement, MeasurementColumns, MeasurementSums, RowRange};
 use boundary_bench_kernel::{Error, Result};
-use duckdb::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, RecordBatch};
+use duckdb::arrow::array::{
+    Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, PrimitiveArray, RecordBatch,
+};
 use duckdb::arrow::datatypes::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type};
 use duckdb::{Appender, Connection, Row, Statement};
 
 use crate::dimensions::{Lane, Workload};
 use crate::insert::{Encoded, into_new_tables};
+use crate::kept;
 use crate::measurements::matrix;
 use crate::query::{self, Read};
 use crate::sample::CellSample;
@@ -30,13 +36,13 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Re
     let (lane, workload) = (spec.lane, spec.workload);
     if workload == Workload::InsertBulk {
         return into_new_tables(engine, spec, spec.workers, verify, |tables| {
-            let parts = tables.iter().map(|(name, range)| Ok((connect(engine)?, name, *range)));
+            let parts = tables.iter().map(|(name, range)| Ok((connect(engine)?, name.clone(), *range)));
             let parts = parts.collect::<Result<Vec<_>>>()?;
-            on_threads(parts, |(connection, table, range), clock| insert(&connection, lane, table, range, clock))
+            on_threads(parts, move |(connection, table, range), clock| insert(&connection, lane, &table, range, clock))
         });
     }
     let parts = queries(spec)?.into_iter().map(|sql| Ok((connect(engine)?, sql))).collect::<Result<Vec<_>>>()?;
-    query::sample(on_threads(parts, |(connection, sql), clock| read(&connection, &sql, lane, workload, clock))?)
+    query::sample(on_threads(parts, move |(connection, sql), clock| read(&connection, &sql, lane, workload, clock))?)
 }
 
 /// Executes the queries of a cell once and checks each row.
@@ -81,18 +87,20 @@ fn insert(
 ) -> Result<Finished<Encoded>> {
     connection.execute_batch("BEGIN").map_err(refused)?;
     let mut appender = connection.appender(table).map_err(refused)?;
+    let (mut rows, mut columns) = (kept::ROWS.lend(), kept::COLUMNS.lend());
     for chunk in range.chunks(matrix()?.input_rows) {
         clock.pause();
         if lane == Lane::Row {
-            let rows: Vec<Measurement> = chunk.iter().collect();
+            rows.clear();
+            rows.extend(chunk.iter());
             clock.resume();
-            for row in &rows {
+            for row in &*rows {
                 appender.append_row((row.id, row.sensor_id, row.value, row.timestamp)).map_err(refused)?;
             }
         } else {
-            let columns = chunk.columns();
+            columns.fill(chunk);
             clock.resume();
-            append_columns(&mut appender, columns)?;
+            append_columns(&mut appender, &mut columns)?;
         }
     }
     appender.flush().map_err(refused)?;
@@ -101,15 +109,30 @@ fn insert(
     Ok(clock.finish(None))
 }
 
-/// Appends columns as a batch of Arrow, which takes them without copying.
-fn append_columns(appender: &mut Appender<'_>, columns: MeasurementColumns) -> Result<()> {
+/// Appends columns as a batch of Arrow, which takes them without copying, and then takes their memory back.
+fn append_columns(appender: &mut Appender<'_>, columns: &mut MeasurementColumns) -> Result<()> {
+    let MeasurementColumns { id, sensor_id, value, timestamp } = std::mem::take(columns);
+    let (id, sensor_id) = (Int32Array::from(id), Int32Array::from(sensor_id));
+    let (value, timestamp) = (Float64Array::from(value), Int64Array::from(timestamp));
     let batch = RecordBatch::try_from_iter([
-        ("id", Arc::new(Int32Array::from(columns.id)) as ArrayRef),
-        ("sensor_id", Arc::new(Int32Array::from(columns.sensor_id))),
-        ("value", Arc::new(Float64Array::from(columns.value))),
-        ("timestamp", Arc::new(Int64Array::from(columns.timestamp))),
+        ("id", Arc::new(id.clone()) as ArrayRef),
+        ("sensor_id", Arc::new(sensor_id.clone())),
+        ("value", Arc::new(value.clone())),
+        ("timestamp", Arc::new(timestamp.clone())),
     ]);
-    appender.append_record_batch(batch.map_err(|cause| error(&cause))?).map_err(refused)
+    appender.append_record_batch(batch.map_err(|cause| error(&cause))?).map_err(refused)?;
+    *columns = MeasurementColumns {
+        id: memory_of(id),
+        sensor_id: memory_of(sensor_id),
+        value: memory_of(value),
+        timestamp: memory_of(timestamp),
+    };
+    Ok(())
+}
+
+/// The memory of an array that nobody else reads; new memory if somebody does.
+fn memory_of<T: ArrowPrimitiveType>(array: PrimitiveArray<T>) -> Vec<T::Native> {
+    array.into_parts().1.into_inner().into_vec().unwrap_or_default()
 }
 
 fn read(connection: &Connection, sql: &str, lane: Lane, workload: Workload, clock: Clock) -> Result<Finished<Read>> {

@@ -3,7 +3,7 @@
 //!
 //! The timed part is that of the other lanes, on a connection that is open: for an insert, from the beginning of the call of bulk
 //! ingestion to its answer; for a query, from sending it until its last value is consumed. The batches of an insert are made before:
-//! the client takes them as a stream, and nothing tells when it has sent one.
+//! the client takes them as a stream, and nothing tells when it has sent one. Their memory is left to the next execution.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use futures_util::{TryStreamExt, stream};
 use tonic::transport::{Channel, Endpoint};
 
 use crate::dimensions::{Lane, Workload};
-use crate::insert::{BATCH_ROWS, into_new_tables};
+use crate::insert::{batches_of, into_new_tables, reclaim};
 use crate::query::{self, Consumer};
 use crate::sample::CellSample;
 use crate::spec::CellSpec;
@@ -34,13 +34,13 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Re
     let lane = spec.lane;
     match (spec.workload, lane) {
         (Workload::InsertBulk, Lane::Columns) => into_new_tables(engine, spec, spec.workers, verify, |tables| {
-            let parts = tables.iter().map(|(name, range)| {
-                let batches = range.chunks(BATCH_ROWS).map(|chunk| chunk.columns().into_batch());
-                Ok((connect(url)?, name.clone(), batches.collect::<Result<Vec<_>>>()?))
-            });
+            let parts = tables.iter().map(|(name, range)| Ok((connect(url)?, name.clone(), batches_of(*range)?)));
             as_tasks(parts.collect::<Result<Vec<_>>>()?, |(mut client, table, batches), clock| async move {
-                insert(&mut client, &table, batches).await?;
-                Ok(clock.finish(None))
+                // The clones share the memory of the rows.
+                insert(&mut client, &table, batches.clone()).await?;
+                let finished = clock.finish(None);
+                reclaim(batches);
+                Ok(finished)
             })
         }),
         (Workload::InsertBulk, _) => Err(no_lane(lane)),

@@ -6,7 +6,8 @@ use crate::calls::InProcessSpec;
 use crate::sample::CellSample;
 use crate::{boundary, codec};
 
-/// Executes a cell once within Rust, and returns its time and the sum of the results of its calls.
+/// Executes a cell within Rust as often as it says. Returns the time of all executions together, and the sum of the results of the
+/// calls of one.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a cell without code in Rust.

@@ -21,6 +21,7 @@ use boundary_bench_codecs::line::{LineHead, write_columns};
 use boundary_bench_codecs::msgpack::ColumnsWriter;
 use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::used::Used;
 use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -313,7 +314,7 @@ impl NativeStage {
     pub fn sample(&mut self, cancel: &CancelToken) -> Result<CellSample> {
         self.cell.begin()?;
         let (spent, checksum) = self.run_batches(cancel)?;
-        Ok(CellSample::new(spent.as_secs_f64(), None, checksum))
+        Ok(CellSample::new(spent.as_secs_f64(), Used::default(), checksum))
     }
 
     /// Runs all batches once more, and compares each point with the one that it must be: sums do not show that two points have

@@ -3,6 +3,12 @@
 //! Timed: opening the inserter, the lane's own work on each piece of input, waiting at the end of each piece until the
 //! engine has taken it (so that nothing is stored while the clock is paused), and `execute` until the rows are
 //! published. Not timed: making the tables and each piece of input, reading back, dropping the tables.
+//!
+//! Memory: each piece of input is made in the memory of the piece before, which an execution leaves to the next. The engine gets
+//! batches in recycled slabs. After the first execution a lane therefore touches no fresh memory, as on the other sides.
+//!
+//! Threads: `Sync` runs on the calling thread, `Async` as a task of a runtime. In both the inserter gives the batches to the engine on
+//! a thread of its own, unless the engine takes them at once, as for the lanes of Node.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,15 +27,16 @@ use boundary_bench_engine::{BatchStream, CreateMode, DEFAULT_BATCH_ROWS, Engine}
 use boundary_bench_kernel::{Error, Result};
 
 use crate::dimensions::{Flavor, Lane};
+use crate::kept::{self, Lent};
 use crate::measurements::matrix;
 use crate::row_check::RowCheck;
 use crate::sample::CellSample;
 use crate::spec::CellSpec;
 use crate::tables::{check_rows, contents, shares, table_names, unload};
-use crate::workers::{Clock, Finished, as_tasks, cpu, on_threads, seconds};
+use crate::workers::{Clock, Finished, Workers, as_tasks, on_threads};
 
 /// The number of rows of one batch, as the `u32` that `RowRange::chunks` takes.
-pub(crate) const BATCH_ROWS: u32 = 65_536;
+const BATCH_ROWS: u32 = 65_536;
 const _: () = assert!(BATCH_ROWS as usize == DEFAULT_BATCH_ROWS);
 
 /// The work of one worker.
@@ -66,16 +73,16 @@ pub(crate) fn into_new_tables(
     spec: &CellSpec,
     tables: u32,
     verify: bool,
-    fill: impl FnOnce(&[(String, RowRange)]) -> Result<Vec<Finished<Encoded>>>,
+    fill: impl FnOnce(&[(String, RowRange)]) -> Result<Workers<Encoded>>,
 ) -> Result<CellSample> {
     let filled = shares(&spec.table, spec.rows, tables)?;
     for (name, _) in &filled {
         engine.create_table(&measurements::table(name), CreateMode::Replace)?;
     }
     let sampled = fill(&filled).and_then(|workers| {
-        let encoded = workers.iter().map(|worker| worker.value).sum::<Option<Duration>>();
         let contents = contents(&**engine, &table_names(&spec.table, tables))?;
-        let mut sample = CellSample::new(seconds(&workers), cpu(&workers), contents);
+        let (mut sample, encoded) = workers.sample(contents);
+        let encoded = encoded.into_iter().sum::<Option<Duration>>();
         sample.encode_seconds = encoded.map(|time| time.as_secs_f64());
         if verify {
             for (name, range) in &filled {
@@ -119,20 +126,20 @@ async fn insert_async(part: Part, mut clock: Clock) -> Result<Finished<Encoded>>
 
 /// A lane of an insert, with its next piece of input.
 enum Feeder {
-    Row { writer: RowWriter, rows: Vec<Measurement> },
-    Columns { inserter: Inserter, schema: SchemaRef, columns: Vec<Column>, slices: MeasurementColumns },
+    Row { writer: RowWriter, rows: Lent<Vec<Measurement>> },
+    Columns { inserter: Inserter, schema: SchemaRef, columns: Vec<Column>, slices: Lent<MeasurementColumns> },
     ArrowIpc { inserter: Inserter, reader: Box<IpcReader>, bytes: GrowingBytes, encoded: Duration },
 }
 
 impl Feeder {
     fn begin(lane: Lane, engine: Arc<dyn Engine>, table: TableDefinition) -> Result<Self> {
         Ok(match lane {
-            Lane::Row => Self::Row { writer: RowWriter::begin(engine, table)?, rows: Vec::new() },
+            Lane::Row => Self::Row { writer: RowWriter::begin(engine, table)?, rows: kept::ROWS.lend() },
             Lane::Columns => Self::Columns {
                 schema: table.to_arrow(),
                 columns: table.columns.clone(),
                 inserter: Inserter::begin(engine, table)?,
-                slices: MeasurementColumns::default(),
+                slices: kept::COLUMNS.lend(),
             },
             Lane::ArrowIpc => Self::ArrowIpc {
                 reader: Box::new(IpcReader::new(table.to_arrow())),
@@ -153,12 +160,15 @@ impl Feeder {
                 rows.clear();
                 rows.extend(range.iter());
             }
-            Self::Columns { slices, .. } => *slices = range.columns(),
+            Self::Columns { slices, .. } => slices.fill(range),
             Self::ArrowIpc { bytes, encoded, .. } => {
-                let mut rows = GeneratedRows::new(range);
+                // The memory of the last piece is free for this one.
+                *bytes = GrowingBytes::default();
+                let mut rows = GeneratedRows::new(range)?;
                 let start = Instant::now();
                 *bytes = write_stream(&mut rows)?;
                 *encoded += start.elapsed();
+                rows.reclaim();
             }
         }
         Ok(())
@@ -168,7 +178,7 @@ impl Feeder {
     fn feed(&mut self) -> Result<()> {
         match self {
             Self::Row { writer, rows } => {
-                for row in &*rows {
+                for row in rows.iter() {
                     writer.push(row)?;
                 }
                 // Staged rows are a part of this piece's work.
@@ -231,19 +241,41 @@ impl Feeder {
     }
 }
 
-/// Generated rows as the result of a query, for the writer of IPC bytes.
+/// Generated rows as the result of a query, for the writer of IPC bytes, which does not make them.
 struct GeneratedRows {
     columns: Vec<Column>,
     schema: SchemaRef,
-    batches: std::vec::IntoIter<RowRange>,
+    batches: Vec<RecordBatch>,
+    /// The number of batches that were read.
+    read: usize,
 }
 
 impl GeneratedRows {
-    fn new(range: RowRange) -> Self {
+    fn new(range: RowRange) -> Result<Self> {
         let table = measurements::table("");
-        let batches = range.chunks(BATCH_ROWS).collect::<Vec<_>>().into_iter();
-        Self { schema: table.to_arrow(), columns: table.columns, batches }
+        let batches = batches_of(range)?;
+        Ok(Self { schema: table.to_arrow(), columns: table.columns, batches, read: 0 })
     }
+
+    /// Leaves the memory of the batches to the next ones.
+    fn reclaim(self) {
+        reclaim(self.batches);
+    }
+}
+
+/// The rows of a range as batches, in memory that earlier ones have left.
+pub(crate) fn batches_of(range: RowRange) -> Result<Vec<RecordBatch>> {
+    let batch = |part: RowRange| {
+        let mut columns = kept::COLUMNS.take();
+        columns.fill(part);
+        columns.into_batch()
+    };
+    range.chunks(BATCH_ROWS).map(batch).collect()
+}
+
+/// Leaves the memory of batches to the next ones.
+pub(crate) fn reclaim(batches: Vec<RecordBatch>) {
+    batches.into_iter().for_each(|batch| kept::COLUMNS.put(MeasurementColumns::reclaim(batch)));
 }
 
 impl BatchStream for GeneratedRows {
@@ -256,6 +288,8 @@ impl BatchStream for GeneratedRows {
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        self.batches.next().map(|range| range.columns().into_batch()).transpose()
+        let next = self.batches.get(self.read).cloned();
+        self.read += 1;
+        Ok(next)
     }
 }

@@ -21,6 +21,7 @@ mod hybrid;
 mod in_process;
 pub mod ingest;
 mod insert;
+mod kept;
 mod kv;
 mod matrix;
 mod measurements;
@@ -34,6 +35,7 @@ mod spec;
 mod sql;
 mod tables;
 mod target;
+mod warm_thread;
 mod workers;
 
 use std::sync::Arc;
@@ -49,6 +51,7 @@ pub use sample::CellSample;
 pub use spec::CellSpec;
 pub use tables::{load, table_names, unload, worker_ranges};
 pub use target::{PrivateTarget, TargetInfo, TargetKind};
+pub use warm_thread::WarmThread;
 
 /// Executes a cell once.
 ///

@@ -2,6 +2,12 @@
 //!
 //! Timed: from starting the query until the last value of the last row is consumed. Every lane adds up every value.
 //! Decoding of IPC bytes is timed separately.
+//!
+//! Memory: batches and IPC bytes come in recycled slabs, as on the other sides. Rows that a lane keeps are put into fresh memory, as
+//! Node's objects are: a program that keeps its rows has no memory of earlier ones.
+//!
+//! Threads: `Sync` runs on the calling thread, which also asks the engine for the next batch. `Async` runs as a task of a runtime, while
+//! the query runs ahead on a thread of its own, as for Node's lanes.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -25,7 +31,7 @@ use crate::row_check::RowCheck;
 use crate::sample::{CellSample, merge};
 use crate::spec::CellSpec;
 use crate::tables::{check_queries, queries};
-use crate::workers::{Clock, Finished, as_tasks, cpu, on_threads, runtime, seconds};
+use crate::workers::{Clock, Finished, Workers, as_tasks, on_threads, runtime};
 
 /// The work of one worker.
 struct Part {
@@ -82,11 +88,10 @@ pub(crate) fn verify_ipc(bytes: Buffer, check: &mut RowCheck) -> Result<()> {
 }
 
 /// Makes the sample of the workers' results.
-pub(crate) fn sample(workers: Vec<Finished<Read>>) -> Result<CellSample> {
-    let (seconds, cpu) = (seconds(&workers), cpu(&workers));
-    let decoded = workers.iter().map(|worker| worker.value.decoded).sum::<Option<Duration>>();
-    let checksum = merge(workers.into_iter().map(|worker| worker.value.checksum))?;
-    let mut sample = CellSample::new(seconds, cpu, checksum);
+pub(crate) fn sample(workers: Workers<Read>) -> Result<CellSample> {
+    let (mut sample, reads) = workers.sample(Checksum::default());
+    let decoded = reads.iter().map(|read| read.decoded).sum::<Option<Duration>>();
+    sample.checksum = merge(reads.into_iter().map(|read| read.checksum))?;
     sample.decode_seconds = decoded.map(|time| time.as_secs_f64());
     Ok(sample)
 }

@@ -42,6 +42,9 @@ pub struct RequestSpec {
     /// The way of using the client, for lanes that have several, such as `pipelined`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setting: Option<String>,
+    /// What drives the connections; `None`: threads for half of the cores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<Driver>,
     /// The client library, where it is not our own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
@@ -68,12 +71,13 @@ pub struct RequestSpec {
 
 impl std::fmt::Debug for RequestSpec {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { workload, lane, setting, client, threads, batch, operations, rate, prefix, .. } = self;
+        let Self { workload, lane, setting, driver, client, threads, batch, operations, rate, prefix, .. } = self;
         formatter
             .debug_struct("RequestSpec")
             .field("workload", workload)
             .field("lane", lane)
             .field("setting", setting)
+            .field("driver", driver)
             .field("client", client)
             .field("threads", threads)
             .field("batch", batch)
@@ -141,9 +145,9 @@ impl RequestSpec {
         Load { requests, rate: self.rate, server_processes, ..Load::default() }
     }
 
-    /// The async runtime on which the cell's connections live, by its setting.
+    /// The async runtime on which the cell's connections live, by its driver.
     pub(crate) fn runtime(&self) -> Result<&'static Runtime> {
-        Driver::of(self.setting.as_deref()).runtime()
+        self.driver.unwrap_or_default().runtime()
     }
 
     /// The value of an option of the family; `None` if it is not set.
@@ -201,7 +205,7 @@ impl CellSample {
     /// # Errors
     /// [`Error::Internal`] if the latencies can't be encoded.
     pub fn of_load(outcome: &LoadOutcome, checksum: Checksum) -> Result<Self> {
-        let mut sample = Self::new(outcome.seconds, outcome.cpu, checksum);
+        let mut sample = Self::new(outcome.seconds, outcome.used, checksum);
         sample.server_cpu_user_seconds = outcome.server_cpu.map(|cpu| cpu.user);
         sample.server_cpu_system_seconds = outcome.server_cpu.map(|cpu| cpu.system);
         sample.latency = Some(outcome.latency.to_base64()?);
@@ -211,10 +215,12 @@ impl CellSample {
 }
 
 /// What drives the connections of a cell: the threads of its async runtime.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Driver {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Driver {
     /// Threads for half of the cores, which leaves the others to a server on this machine. On two cores, one thread sends a third
     /// more single requests over eight connections than two threads, which wake each other and take the server's core.
+    #[default]
     HalfCores,
     /// The thread that runs the load also drives the sockets, as Node's loop does.
     OneThread,
@@ -223,15 +229,6 @@ enum Driver {
 }
 
 impl Driver {
-    /// The driver that a cell's setting names; other settings say nothing about it.
-    fn of(setting: Option<&str>) -> Self {
-        match setting {
-            Some("one-thread") => Self::OneThread,
-            Some("all-cores") => Self::AllCores,
-            _ => Self::HalfCores,
-        }
-    }
-
     fn start(self) -> std::io::Result<Runtime> {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
         let threads = match self {
@@ -266,6 +263,7 @@ mod tests {
             workload: "get".to_owned(),
             lane: RequestLane::Batch,
             setting: None,
+            driver: None,
             client: None,
             url: "redis://:geheim@localhost".to_owned(),
             threads: 4,
@@ -287,10 +285,11 @@ mod tests {
         assert!(!format!("{parsed:?}").contains("geheim"));
         let more = text.replace(
             r#""prefix""#,
-            r#""rate":10.5,"setting":"prepared","client":"redis","serverProcesses":[7,8],"options":{"valueBytes":64},"prefix""#,
+            r#""rate":10.5,"setting":"prepared","driver":"all-cores","client":"redis","serverProcesses":[7,8],"options":{"valueBytes":64},"prefix""#,
         );
         let parsed: RequestSpec = serde_json::from_str(&more).unwrap();
         assert_eq!((parsed.rate, parsed.server_processes.as_slice()), (Some(10.5), [7, 8].as_slice()));
+        assert_eq!((parsed.setting.as_deref(), parsed.driver), (Some("prepared"), Some(Driver::AllCores)));
         assert_eq!(parsed.option::<u32>("valueBytes").unwrap(), Some(64));
         assert_eq!(parsed.option::<u32>("other").unwrap(), None);
         assert_eq!(parsed.option::<String>("valueBytes").unwrap_err().code(), "BB_INVALID_ARGUMENT");
@@ -299,13 +298,15 @@ mod tests {
     #[test]
     fn the_threads_of_a_cell_are_those_of_its_driver() {
         let cores = std::thread::available_parallelism().unwrap().get();
-        for (setting, workers, is_here) in
-            [(None, cores.div_ceil(2), false), (Some("one-thread"), 1, true), (Some("all-cores"), cores, false)]
-        {
-            let runtime = RequestSpec { setting: setting.map(str::to_owned), ..spec(1, 1) }.runtime().unwrap();
-            assert_eq!(runtime.metrics().num_workers(), workers, "{setting:?}");
+        for (driver, workers, is_here) in [
+            (None, cores.div_ceil(2), false),
+            (Some(Driver::OneThread), 1, true),
+            (Some(Driver::AllCores), cores, false),
+        ] {
+            let runtime = RequestSpec { driver, ..spec(1, 1) }.runtime().unwrap();
+            assert_eq!(runtime.metrics().num_workers(), workers, "{driver:?}");
             let ran_on = runtime.block_on(async { tokio::spawn(async { std::thread::current().id() }).await.unwrap() });
-            assert_eq!(ran_on == std::thread::current().id(), is_here, "{setting:?}");
+            assert_eq!(ran_on == std::thread::current().id(), is_here, "{driver:?}");
         }
     }
 

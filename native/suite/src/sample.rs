@@ -1,7 +1,7 @@
 //! The result of one execution of a cell.
 
 use boundary_bench_engine::checksum::Checksum;
-use boundary_bench_kernel::resources::CpuTime;
+use boundary_bench_kernel::used::Used;
 use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,13 @@ pub struct CellSample {
     /// The CPU time of the whole process in the timed part, in seconds, spent in the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_system_seconds: Option<f64>,
+    /// The minor page faults of the whole process in the timed part: the first touches of memory, most of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minor_faults: Option<u64>,
+    /// The number of threads that worked in the timed part: those that ran for a share of it
+    /// ([`boundary_bench_kernel::used::WORKING_SHARE`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
     /// The time to encode the input on the lane `arrow-ipc` in, in seconds, all workers together. Not in `seconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encode_seconds: Option<f64>,
@@ -40,11 +47,13 @@ pub struct CellSample {
 }
 
 impl CellSample {
-    pub(crate) fn new(seconds: f64, cpu: Option<CpuTime>, checksum: Checksum) -> Self {
+    pub(crate) fn new(seconds: f64, Used { cpu, minor_faults, threads }: Used, checksum: Checksum) -> Self {
         Self {
             seconds,
             cpu_user_seconds: cpu.map(|cpu| cpu.user),
             cpu_system_seconds: cpu.map(|cpu| cpu.system),
+            minor_faults,
+            threads,
             checksum,
             ..Self::default()
         }
@@ -61,6 +70,7 @@ pub(crate) fn merge(checksums: impl IntoIterator<Item = Checksum>) -> Result<Che
 #[cfg(test)]
 mod tests {
     use boundary_bench_engine::checksum::ChecksumSum;
+    use boundary_bench_kernel::resources::CpuTime;
     use serde_json::Value;
 
     use super::*;
@@ -71,7 +81,7 @@ mod tests {
         let known = |part: &str, field: &str| schema["$defs"][part]["properties"].get(field).is_some();
         let mut sample = CellSample::new(
             1.0,
-            Some(CpuTime { user: 1.0, system: 1.0 }),
+            Used { cpu: Some(CpuTime { user: 1.0, system: 1.0 }), minor_faults: Some(1), threads: Some(1) },
             Checksum::from_sums(1, [("value", ChecksumSum::Int(1))]),
         );
         (sample.encode_seconds, sample.decode_seconds) = (Some(1.0), Some(1.0));
@@ -83,6 +93,6 @@ mod tests {
         }
         let Value::Object(checksum) = &written["checksum"] else { panic!("no object") };
         assert!(checksum.keys().all(|field| known("checksum", field)), "{checksum:?}");
-        assert_eq!(written.len(), 10);
+        assert_eq!(written.len(), 12);
     }
 }

@@ -54,6 +54,7 @@ fn spec(workload: &str, batch: u32, threads: u32, url: &str) -> FamilySpec {
         workload: workload.to_owned(),
         lane,
         setting: None,
+        driver: None,
         client: None,
         url: url.to_owned(),
         threads,

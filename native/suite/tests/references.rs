@@ -39,7 +39,7 @@ fn every_lane_does_its_work(family: &str, url: &str, operations: u64, clients: u
     let matrix: Value = serde_json::from_str(include_str!("../../../bench/matrix.json")).unwrap();
     let mut names = Vec::new();
     for lane in matrix["families"][family]["lanes"].as_array().unwrap() {
-        let is_driver = matches!(lane["setting"].as_str(), Some("one-thread" | "all-cores"));
+        let is_driver = lane["driver"].is_string();
         if lane["side"] != "rust" || !(is_driver || lane["client"].is_string()) {
             continue;
         }
@@ -49,7 +49,7 @@ fn every_lane_does_its_work(family: &str, url: &str, operations: u64, clients: u
                 let options = json!({ "totalRows": SHARD_ROWS });
                 let mut more =
                     json!({ "lane": lane["lane"], "batch": batch, "operations": operations, "options": options });
-                for name in ["client", "setting"].into_iter().filter(|name| lane[name].is_string()) {
+                for name in ["client", "setting", "driver"].into_iter().filter(|name| lane[name].is_string()) {
                     more[name] = lane[name].clone();
                 }
                 let cell =
@@ -63,7 +63,7 @@ fn every_lane_does_its_work(family: &str, url: &str, operations: u64, clients: u
                 cell.verify(&CancelToken::default()).unwrap_or_else(|error| panic!("{workload} {more}: {error}"));
                 cell.close().unwrap();
             }
-            names.push(lane["client"].as_str().or(lane["setting"].as_str()).unwrap());
+            names.push(lane["client"].as_str().or(lane["driver"].as_str()).unwrap());
         }
     }
     names.sort_unstable();

@@ -1,6 +1,7 @@
 /**
  * The functions that cross the boundary, as each mechanism has them, and plain JavaScript, the floor. `native/suite/src/boundary.rs`
- * has the same in Rust. Each returns a number that depends on what it was passed, so that no call can be left out.
+ * has the same in Rust, and says what both floors have in common. Each function returns a number that depends on what it was passed, so
+ * that no call can be left out.
  */
 import { TURNS, eachTurn } from '../in-process.js';
 import { BOUNDARY_MATRIX } from './matrix.js';
@@ -107,8 +108,19 @@ export function bytesOf(size: number): readonly Uint8Array[] {
   return eachTurn((turn) => allBytes().slice(turn, turn + size));
 }
 
+/** A number that crosses: with a fraction, so that V8 holds it as a double, which Rust's are as well. */
+function numberAt(place: number): number {
+  return place + 0.5;
+}
+
+/** The numbers that cross in, in turn: a power of two of them, in memory whose contents the compiler does not know. */
+export const OPERANDS = Float64Array.from({ length: 1024 }, (_, place) => numberAt(place));
+
+/** The number that is added to each of those, in such memory as well. */
+export const ADDENDS = Float64Array.of(0.25);
+
 /** The numbers of the array that crosses. */
-export const NUMBERS: readonly number[] = Array.from({ length: arrayLength }, (_, place) => place);
+export const NUMBERS: readonly number[] = Array.from({ length: arrayLength }, (_, place) => numberAt(place));
 
 /** The record that crosses out. */
 const RECORD: BoundaryRecord = {

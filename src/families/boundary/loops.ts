@@ -1,7 +1,9 @@
 /** The loops over the calls of a sample, by workload and lane. Each returns the sum of the results, which `resultOf` foretells. */
 import {
+  ADDENDS,
   type BoundaryFunctions,
   NUMBERS,
+  OPERANDS,
   RECORDS,
   RecordFrames,
   TEXTS,
@@ -36,7 +38,7 @@ export function loopOf(workload: string, lane: string, functions: BoundaryFuncti
       return nothingLoop(functions);
     case 'numbers': {
       const { add } = functions;
-      return repeated((call) => add(call & 1023, 1));
+      return repeated((call) => add(operandOf(call), ADDENDS[0]!));
     }
     case 'bigint':
       return bigintLoop(functions);
@@ -67,7 +69,7 @@ export function loopOf(workload: string, lane: string, functions: BoundaryFuncti
     case 'callback': {
       const { callBack } = functions;
       const next = (value: number): number => value + 1;
-      return repeated((call) => callBack(next, call & 1023));
+      return repeated((call) => callBack(next, operandOf(call)));
     }
     case 'error':
       return errorLoop(functions);
@@ -76,13 +78,18 @@ export function loopOf(workload: string, lane: string, functions: BoundaryFuncti
       return (calls) => {
         const counter = makeCounter();
         let sum = 0;
-        for (let call = 0; call < calls; call += 1) sum = addTo(counter, 1);
+        for (let call = 0; call < calls; call += 1) sum = addTo(counter, operandOf(call));
         return sum;
       };
     }
     case 'wrap': {
       const { addTo, makeCounter } = functions;
-      return repeated(() => addTo(makeCounter(), 1));
+      // The last object is kept, so that the compiler makes each.
+      let last: object;
+      return repeated((call) => {
+        last = makeCounter();
+        return addTo(last, operandOf(call));
+      });
     }
     default:
       throw new Error(`the family boundary has no workload ${workload}`);
@@ -102,7 +109,7 @@ export function rowLoopOf(workload: string, { readRows, makeRows }: RowFunctions
 
 /** The loop of calls that return promises, of which so many are in flight at once. */
 export function asyncLoopOf(add: (left: number, right: number) => Promise<number>, inFlight: number): AsyncLoop {
-  return promisesOf((call) => add(call & 1023, 1), inFlight);
+  return promisesOf((call) => add(operandOf(call), ADDENDS[0]!), inFlight);
 }
 
 /** The same of any calls, which are numbered from 0. */
@@ -127,11 +134,18 @@ export function resultOf(workload: string, calls: number): number {
   const [kind, what] = workload.split('.') as [string, string];
   switch (kind) {
     case 'numbers':
-    case 'callback':
       return sumOfTurns(
-        Array.from({ length: 1024 }, (_, number) => number + 1),
+        Array.from(OPERANDS, (number) => number + ADDENDS[0]!),
         calls,
       );
+    case 'callback':
+      return sumOfTurns(
+        Array.from(OPERANDS, (number) => number + 1),
+        calls,
+      );
+    case 'method':
+    case 'wrap':
+      return sumOfTurns(Array.from(OPERANDS), calls);
     case 'text_in':
       return sumOfTurns(textsNamed(what).map(lastCode), calls);
     case 'text_out':
@@ -150,12 +164,17 @@ export function resultOf(workload: string, calls: number): number {
     case 'record_out':
       return sumOfRecord(RECORDS[0]!) * calls;
     case 'array_in':
-      return ((NUMBERS.length * (NUMBERS.length - 1)) / 2) * calls;
+      return (NUMBERS.length ** 2 / 2) * calls;
     case 'error':
       return 'as wanted'.length * calls;
     default:
       return calls;
   }
+}
+
+/** The number that a call passes, by the number of the call. */
+function operandOf(call: number): number {
+  return OPERANDS[call & (OPERANDS.length - 1)]!;
 }
 
 function repeated(call: (number: number) => number): Loop {

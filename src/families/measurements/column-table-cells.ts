@@ -14,7 +14,7 @@ import { aggregate, filter, scan } from './column-loops.js';
 import type { LaneClock } from './lane.js';
 import { matrix, workloadEntry } from './matrix.js';
 import { sumMeasurementObjects } from './object-sums.js';
-import { BATCH_ROWS, ColumnBatch, RowBatch, type RowRange, batchesOf, newColumns } from './rows.js';
+import { BATCH_ROWS, ColumnBatch, type RowRange, batchesOf, keptColumns, keptRows, newColumns } from './rows.js';
 import type { TableClient } from './table-cells.js';
 
 /** The tables of such a library. */
@@ -51,13 +51,13 @@ export function columnTables<Table>(client: JsTableClient<Table>): TableClient<T
 
 /** Makes a table from rows, written one by one into the columns of a batch. */
 function fromRows<Table>(client: JsTableClient<Table>, rows: number, clock: LaneClock, signal: AbortSignal): Table {
-  const memory = new RowBatch(Math.min(BATCH_ROWS, rows));
+  const memory = keptRows(Math.min(BATCH_ROWS, rows));
   return build(client, rows, clock, signal, (part) => memory.make(part), columnsOfRows);
 }
 
 /** Makes a table from columns, which are copied, since the memory remains the caller's. */
 function fromColumns<Table>(client: JsTableClient<Table>, rows: number, clock: LaneClock, signal: AbortSignal): Table {
-  const memory = new ColumnBatch(newColumns(Math.min(BATCH_ROWS, rows)));
+  const memory = keptColumns(Math.min(BATCH_ROWS, rows));
   return build(client, rows, clock, signal, (part) => memory.make(part), copyOf);
 }
 

@@ -14,7 +14,7 @@ import { matrix, queryOf, workloadEntry } from './matrix.js';
 import { sumObjects } from './object-sums.js';
 import { checksumOfSums, sumsQuery } from './read-back.js';
 import type { RowCheck } from './row-check.js';
-import { batchesOf, ColumnBatch, INPUT_ROWS, newColumns, RowBatch } from './rows.js';
+import { batchesOf, INPUT_ROWS, keptColumns, keptRows } from './rows.js';
 import { INSERT_TABLE, type TableClient, UNENDING, UNTIMED } from './table-cells.js';
 
 const { tableFromIPC } = library;
@@ -73,7 +73,7 @@ async function readBack(connection: HyperdbConnection, table: string): Promise<C
 }
 
 async function fillByRows(...[client, table, rows, clock, signal]: Parameters<Fill>): Promise<void> {
-  const memory = new RowBatch(Math.min(INPUT_ROWS, rows));
+  const memory = keptRows(Math.min(INPUT_ROWS, rows));
   clock.start();
   const inserter = client.rowInserter(table);
   for (const part of batchesOf({ start: 0, rows }, INPUT_ROWS)) {
@@ -89,7 +89,7 @@ async function fillByRows(...[client, table, rows, clock, signal]: Parameters<Fi
 
 /** Inserts columns, which the binding takes as arrays of numbers. */
 async function fillByColumns(...[client, table, rows, clock, signal]: Parameters<Fill>): Promise<void> {
-  const memory = new ColumnBatch(newColumns(Math.min(INPUT_ROWS, rows)));
+  const memory = keptColumns(Math.min(INPUT_ROWS, rows));
   clock.start();
   const inserter = client.rowInserter(table);
   for (const part of batchesOf({ start: 0, rows }, INPUT_ROWS)) {
@@ -105,10 +105,12 @@ async function fillByColumns(...[client, table, rows, clock, signal]: Parameters
   clock.stop();
 }
 
+/** The memory of the streams, which one execution leaves to the next. */
+const streams = new InputStream();
+
 /** Inserts the pieces of one Arrow IPC stream: the schema comes with the first piece, the mark of the end with the last. */
 async function fillByArrow(...[client, table, rows, clock, signal]: Parameters<Fill>): Promise<void> {
-  const streams = new InputStream();
-  const memory = new ColumnBatch(newColumns(Math.min(INPUT_ROWS, rows)));
+  const memory = keptColumns(Math.min(INPUT_ROWS, rows));
   clock.start();
   const inserter = client.arrowInserter(table);
   try {

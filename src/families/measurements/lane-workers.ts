@@ -3,6 +3,7 @@ import type { Connection } from '../../library/engine/connection.js';
 import { createWorkers, type WorkerPool } from '../../library/workers/worker-pool.js';
 import type { Checksum } from '../../records/record.js';
 import { sharedNow } from '../shared-now.js';
+import { threadTimes, workingThreads } from '../working-threads.js';
 import type { CodecWork, NativeTiming } from '../workload.js';
 import type { LaneTask } from './lane.js';
 import type { LaneResult } from './worker.js';
@@ -50,11 +51,15 @@ export class LaneWorkers {
   /** Executes all tasks once, concurrently. A worker's error is thrown with its code, after the others have ended. */
   async run(signal: AbortSignal): Promise<WorkersResult> {
     signal.throwIfAborted();
+    const threadsBefore = threadTimes();
+    const faultsBefore = minorFaults();
     const cpuBefore = process.cpuUsage();
     const startedAt = sharedNow();
     const replies = this.#pool.runOnEach('execute', undefined, { signal });
     await Promise.allSettled(replies);
     const cpu = process.cpuUsage(cpuBefore);
+    const faults = minorFaults() - faultsBefore;
+    const threadsAfter = threadTimes();
     const results = await Promise.all(replies);
     // So that the next execution finds the memory of this one free.
     await Promise.all(this.#pool.runOnEach('collect'));
@@ -64,12 +69,17 @@ export class LaneWorkers {
     };
     const [encodeSeconds, decodeSeconds] = [codec('encode'), codec('decode')];
     const elapsed = results.map(({ endedAt, pausedMs }) => endedAt - startedAt - pausedMs);
+    const seconds = Math.max(...elapsed) / MS_PER_SECOND;
+    const threads = workingThreads(threadsBefore, threadsAfter, seconds);
     return {
       timing: {
-        seconds: Math.max(...elapsed) / MS_PER_SECOND,
+        seconds,
         ...(encodeSeconds === undefined ? {} : { encodeSeconds }),
         ...(decodeSeconds === undefined ? {} : { decodeSeconds }),
         ...cpuOf(cpu, results),
+        // Those of the pauses are among them; few, since the memory of the input is reused.
+        ...(Number.isNaN(faults) ? {} : { minorFaults: faults }),
+        ...(threads === undefined ? {} : { threads }),
       },
       checksums: results.flatMap(({ checksum }) => checksum ?? []),
     };
@@ -79,6 +89,11 @@ export class LaneWorkers {
   close(): Promise<void> {
     return this.#pool.close();
   }
+}
+
+/** The minor page faults of the process since its start; NaN where the runtime does not report them. */
+function minorFaults(): number {
+  return process.resourceUsage?.().minorPageFault ?? Number.NaN;
 }
 
 /** The CPU time of the work, without the pauses of its threads; nothing where these are not known. */

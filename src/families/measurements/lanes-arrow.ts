@@ -1,5 +1,5 @@
 /**
- * The lanes of Arrow IPC, from Node through the addon, timed as the other lanes. They are apart from those, since the package that
+ * The lanes of Arrow IPC, from Node through the addon, timed as the other lanes, with memory and threads as theirs. They are apart from those, since the package that
  * reads and writes Arrow streams in JavaScript may not be installed.
  */
 import type { Table } from '@uwdata/flechette';

@@ -3,6 +3,10 @@
  * piece of input, waiting at the end of each piece until the engine has taken it (so that nothing is stored while the clock is
  * paused), and `execute` until the rows are published. Not timed: making the table and each piece of input; encoding the input
  * is timed separately.
+ *
+ * Memory, as on the `rust` side: each piece of input is made in the memory of the piece before, which the lane keeps from one execution to
+ * the next, and the addon copies it into recycled memory of its own. Threads: JavaScript's, and the inserter's, which gives the batches to an
+ * engine that does not take them at once.
  */
 import { NaiveRowInserter } from '../../library/engine/naive.js';
 import { RowInserter } from '../../library/engine/row-inserter.js';

@@ -2,6 +2,10 @@
  * The lanes out, from Node through the addon. Timed, as on the `rust` side: from the start of the query until its last value is
  * consumed. Every lane reads every value of every row. Decoding of IPC bytes is timed separately.
  *
+ * Memory, as on the `rust` side: batches and IPC bytes come in recycled memory of the addon. Rows that a lane keeps are put into fresh memory,
+ * in V8's heap as in Rust's. Threads: JavaScript's, and that of the query, which runs ahead of it, as it does in the flavor `async` of Rust's
+ * lanes; with several workers the lane `columnar` has none.
+ *
  * The loops over rows look alike but stay separate, one for each kind of rows: a shared loop would be compiled for all of them. Lanes
  * with the same kind of rows share one, since a process measures one lane. A `bigint` is added as such: it is exact, and as fast as converting it to a
  * number, while most of a row's time goes into making its object.

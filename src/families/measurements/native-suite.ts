@@ -26,7 +26,7 @@ export interface NativeSample extends NativeTiming {
   readonly checksum: Checksum;
 }
 
-/** Executes a cell once in Rust, on its own thread while the event loop is idle. */
+/** Executes a cell once in Rust, on the thread of the native suite while the event loop is idle. */
 export async function runNative(connection: Connection, spec: NativeSpec): Promise<NativeSample> {
   return JSON.parse(await explainedAsync(() => engineOf(connection).runNative(JSON.stringify(spec)))) as NativeSample;
 }

@@ -106,11 +106,12 @@ function plannedCell(lane: EngineLane, dimensions: Dimensions, skip: string | un
 }
 
 /**
- * In which runs a cell is. Usual ones do without servers, which are slow to fill, and have one flavor of a lane, with several
- * workers only where that shows how the lane scales.
+ * In which runs a cell is. Usual ones do without servers, which are slow to fill, and have several workers only where that shows how the
+ * lane scales. They have both flavors of a lane in Rust: which of them is the faster depends on the lane, and Node's lanes are compared
+ * with the best. Quick ones have the first flavor alone, since the second would take as long again.
  */
 function askedOf(
-  { engine, flavors, scales, runs }: EngineLane,
+  { side, engine, flavors, scales, runs }: EngineLane,
   { workload, flavor, workers }: Pick<Dimensions, 'workload' | 'flavor' | 'workers'>,
 ): Pick<PlannedCell, 'askedBy' | 'isQuick'> {
   const askedBy: AskedBy[] = [];
@@ -120,10 +121,11 @@ function askedOf(
   if (server !== undefined || missing(engine, needs) !== undefined) askedBy.push('engine');
   if (runs === 'named' || (few === true && runs !== 'quick')) askedBy.push('lane');
   if (workers > 1 && (scales !== true || few === true || quick !== true)) askedBy.push('workers');
-  if (flavor !== flavors[0]) askedBy.push('all');
+  const isFirst = flavor === flavors[0];
+  if (!isFirst && side !== 'rust') askedBy.push('all');
   return {
     ...(askedBy.length > 0 && { askedBy }),
-    ...(quick === true && runs === 'quick' && workers === 1 && { isQuick: true }),
+    ...(quick === true && runs === 'quick' && workers === 1 && isFirst && { isQuick: true }),
   };
 }
 

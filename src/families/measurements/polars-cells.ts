@@ -9,7 +9,7 @@ import { ColumnSums } from './checksum.js';
 import type { LaneClock } from './lane.js';
 import { matrix, queryOf, workloadEntry } from './matrix.js';
 import { sumResult } from './object-sums.js';
-import { ColumnBatch, batchesOf, newColumns } from './rows.js';
+import { BATCH_ROWS, ColumnBatch, batchesOf, keptColumns, newColumns } from './rows.js';
 import type { TableClient } from './table-cells.js';
 
 /** The values summed at once, few enough for exact sums. */
@@ -50,7 +50,7 @@ export function polarsTables(client: PolarsClient): TableClient<PolarsFrame> {
 
 /** Makes a frame from columns, in which batches are copied into whole columns, which the frame then copies. */
 function fromColumns(client: PolarsClient, rows: number, clock: LaneClock, signal: AbortSignal): PolarsFrame {
-  const memory = new ColumnBatch();
+  const memory = keptColumns(BATCH_ROWS);
   clock.start();
   const columns = newColumns(rows);
   clock.stop();

@@ -1,5 +1,5 @@
 /** The cells of a family of requests: the lanes of `bench/matrix.json`, over its grid of threads and batches. */
-import { type Cell, DRIVERS, type Driver, type Side } from '../../records/record.js';
+import type { Cell, Driver, Side } from '../../records/record.js';
 import type { AskedBy, LaneRuns, PlannedCell } from '../workload.js';
 import type { RequestOptions, RequestValues } from './options.js';
 
@@ -29,6 +29,8 @@ export interface RequestLane {
   readonly workloads: readonly string[];
   /** The way of using the client, where several lanes have one client, such as `pipelined`. */
   readonly setting?: string;
+  /** What drives the connections; absent: threads for half of the cores in Rust, one thread in Node. */
+  readonly driver?: Driver;
   /** The client library, where it is not our own. */
   readonly client?: string;
   /** The only engine of the family that the lane is for, where it differs between them; absent: each. */
@@ -125,8 +127,8 @@ function plannedCell(
   { workload, threads, batch }: Dimensions,
   { operations, rate, processes = 1 }: RequestValues,
 ): PlannedRequests {
-  const { side, lane, rustLane, variant, setting, client, runs } = requestLane;
-  const way = [client, setting].filter((part) => part !== undefined);
+  const { side, lane, rustLane, variant, setting, driver, client, runs } = requestLane;
+  const way = [client, setting, driver].filter((part) => part !== undefined);
   const several = processes === 1 ? [] : [`p${processes}`];
   const skip = placeSkip ?? laneSkip(requestLane, workload);
   const askedBy: AskedBy[] = [
@@ -144,7 +146,7 @@ function plannedCell(
       engine,
       batch,
       threads,
-      ...(isDriver(setting) && { driver: setting }),
+      ...(driver === undefined ? {} : { driver }),
       ...(rate === undefined ? {} : { rate }),
       ...(processes > 1 && { processes }),
       rows: processes * (operations ?? defaultOperations(matrix, workload, batch)),
@@ -158,10 +160,6 @@ function plannedCell(
     ...(runs === 'quick' && { isQuick: true }),
     ...(skip === undefined ? {} : { skip }),
   };
-}
-
-function isDriver(setting: string | undefined): setting is Driver {
-  return (DRIVERS as readonly (string | undefined)[]).includes(setting);
 }
 
 function defaultOperations(matrix: RequestMatrix, workload: string, batch: number): number {

@@ -55,6 +55,7 @@ function specOf({ planned, server, options }: NativeRequests): string {
     workload: cell.workload,
     lane: cell.lane,
     setting,
+    driver: cell.driver,
     client,
     url: server.url,
     threads: cell.threads,

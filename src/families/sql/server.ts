@@ -132,7 +132,7 @@ async function sharesTransaction(client: SqlClient, url: string): Promise<boolea
 
 /** The reason why the server can't serve a cell; `undefined` if it may. */
 export function whyUnserved(
-  { cell, client, setting }: PlannedRequests,
+  { cell, client }: PlannedRequests,
   { typesIntegers, sharesTransaction: isShared }: SqlDialect,
 ): string | undefined {
   const { table, transaction, steps } = SQL_MATRIX.workloads[cell.workload]!;
@@ -146,7 +146,7 @@ export function whyUnserved(
   if (!isShared) return undefined;
   const isAlone = cell.threads === 1 && (cell.processes ?? 1) === 1;
   // Several worker threads or processes would each fill a table in a transaction.
-  const isParted = cell.processes !== undefined || (cell.side !== 'rust' && setting === 'all-cores');
+  const isParted = cell.processes !== undefined || (cell.side !== 'rust' && cell.driver === 'all-cores');
   if (!isAlone && (transaction !== undefined || (table !== undefined && isParted))) {
     return 'the server has one transaction for all connections, so that no two can begin theirs: measure it with --threads 1';
   }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{family, last_code};
-use crate::calls::timed;
+use crate::calls::{Times, timed};
 use crate::sample::CellSample;
 
 /// The shape of the rows of a workload.
@@ -258,41 +258,41 @@ fn rows_of(kind: &str) -> Option<(RowShape, u32)> {
 }
 
 /// Executes the calls of a workload that passes rows, within Rust; `None` for a workload without a floor.
-pub(super) fn run(direction: &str, kind: &str, lane: &str, calls: u32) -> Option<CellSample> {
+pub(super) fn run(direction: &str, kind: &str, lane: &str, times: Times) -> Option<CellSample> {
     let (shape, count) = rows_of(kind)?;
     match (shape.numbers, lane) {
-        (_, "json") => run_json(direction, shape, count, calls),
-        (_, "columns") => Some(run_columns(direction, shape, count, calls)),
-        (2, _) => run_structs::<NamedRow>(direction, shape, count, calls),
-        (4, _) => run_structs::<FourRow>(direction, shape, count, calls),
-        (8, _) => run_structs::<WideRow>(direction, shape, count, calls),
+        (_, "json") => run_json(direction, shape, count, times),
+        (_, "columns") => Some(run_columns(direction, shape, count, times)),
+        (2, _) => run_structs::<NamedRow>(direction, shape, count, times),
+        (4, _) => run_structs::<FourRow>(direction, shape, count, times),
+        (8, _) => run_structs::<WideRow>(direction, shape, count, times),
         _ => None,
     }
 }
 
-fn run_structs<R: Row>(direction: &str, shape: RowShape, count: u32, calls: u32) -> Option<CellSample> {
+fn run_structs<R: Row>(direction: &str, shape: RowShape, count: u32, times: Times) -> Option<CellSample> {
     let made = || make::<R>(black_box(count), shape.characters);
     if direction == "rows_out" {
-        return Some(timed(calls, |_| black_box(made()).map_or(f64::NAN, |rows| sum(&rows))));
+        return Some(timed(times, |_| black_box(made()).map_or(f64::NAN, |rows| sum(&rows))));
     }
     let rows = made().ok()?;
-    Some(timed(calls, |_| sum(black_box(&rows))))
+    Some(timed(times, |_| sum(black_box(&rows))))
 }
 
 /// The rows as JSON and back: into the other side from structs, or out of it with the making of the structs.
-fn run_json(direction: &str, shape: RowShape, count: u32, calls: u32) -> Option<CellSample> {
-    fn in_of<R: Row>(shape: RowShape, count: u32, calls: u32) -> Option<CellSample> {
+fn run_json(direction: &str, shape: RowShape, count: u32, times: Times) -> Option<CellSample> {
+    fn in_of<R: Row>(shape: RowShape, count: u32, times: Times) -> Option<CellSample> {
         let rows: Vec<R> = make(count, shape.characters).ok()?;
-        Some(timed(calls, |_| {
+        Some(timed(times, |_| {
             serde_json::to_string(black_box(&rows))
                 .map_or(f64::NAN, |text| sum_json(&black_box(text), shape).unwrap_or(f64::NAN))
         }))
     }
     match (direction, shape.numbers) {
-        ("rows_in", 2) => in_of::<NamedRow>(shape, count, calls),
-        ("rows_in", 4) => in_of::<FourRow>(shape, count, calls),
-        ("rows_in", _) => in_of::<WideRow>(shape, count, calls),
-        _ => Some(timed(calls, |_| {
+        ("rows_in", 2) => in_of::<NamedRow>(shape, count, times),
+        ("rows_in", 4) => in_of::<FourRow>(shape, count, times),
+        ("rows_in", _) => in_of::<WideRow>(shape, count, times),
+        _ => Some(timed(times, |_| {
             let text = make_json(black_box(count), shape);
             text.and_then(|text| sum_json(&black_box(text), shape)).unwrap_or(f64::NAN)
         })),
@@ -300,7 +300,7 @@ fn run_json(direction: &str, shape: RowShape, count: u32, calls: u32) -> Option<
 }
 
 /// The rows written into columns, and read there; on the way in they are columns already, as in memory of Rust's own.
-fn run_columns(direction: &str, shape: RowShape, count: u32, calls: u32) -> CellSample {
+fn run_columns(direction: &str, shape: RowShape, count: u32, times: Times) -> CellSample {
     let rows = count as usize;
     let has_text = shape.characters > 0;
     let mut ids = vec![0; rows];
@@ -311,9 +311,9 @@ fn run_columns(direction: &str, shape: RowShape, count: u32, calls: u32) -> Cell
         fill_columns(ids, numbers, offsets, bytes, shape.characters)
     };
     if direction == "rows_in" && fill(&mut ids, &mut numbers, &mut offsets, &mut bytes).is_err() {
-        return timed(calls, |_| f64::NAN);
+        return timed(times, |_| f64::NAN);
     }
-    timed(calls, |_| {
+    timed(times, |_| {
         if direction == "rows_out" && fill(&mut ids, &mut numbers, &mut offsets, &mut bytes).is_err() {
             return f64::NAN;
         }
@@ -325,6 +325,10 @@ fn run_columns(direction: &str, shape: RowShape, count: u32, calls: u32) -> Cell
 mod tests {
     use super::*;
     use crate::calls::checksum;
+
+    fn times(calls: u32) -> Times {
+        Times { calls, repeats: 2 }
+    }
 
     const SHAPES: [RowShape; 4] = [
         RowShape { numbers: 2, characters: 12 },
@@ -356,14 +360,14 @@ mod tests {
                             RowShape { numbers: 4, .. } => format!("four.{count}"),
                             _ => format!("wide.{count}"),
                         };
-                        let sample = run(direction, &kind, lane, 2).unwrap();
+                        let sample = run(direction, &kind, lane, times(2)).unwrap();
                         assert_eq!(sample.checksum, checksum(2, expected * 2.0), "{kind} {lane}");
                     }
                 }
             }
         }
-        assert!(run("rows_in", "other.1", "objects", 1).is_none());
-        assert!(run("rows_in", "x", "objects", 1).is_none());
+        assert!(run("rows_in", "other.1", "objects", times(1)).is_none());
+        assert!(run("rows_in", "x", "objects", times(1)).is_none());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use boundary_bench_kernel::Result;
 use serde::Deserialize;
 
-use crate::calls::{InProcessSpec, timed, timed_once};
+use crate::calls::{InProcessSpec, timed_work};
 use crate::matrix::FamilyPart;
 use crate::sample::CellSample;
 
@@ -232,17 +232,18 @@ pub(crate) fn run(spec: &InProcessSpec) -> Result<CellSample> {
     let (ages, active) = rows()?;
     let rows: Vec<[Value; 2]> =
         ages.iter().zip(&active).map(|(age, active)| [Value::Integer(*age), Value::Truth(*active != 0)]).collect();
-    let (calls, batch) = (spec.calls, spec.batch as usize);
-    let batches = calls as usize / batch.max(1);
+    let (times, calls, batch) = (spec.times(), spec.calls as usize, spec.batch as usize);
+    let batches = calls / batch.max(1);
+    let each = black_box(&rows);
     Ok(match (spec.workload.as_str(), spec.lane.as_str()) {
-        ("filter", "call") if batch == 1 => {
-            timed(calls, |call| f64::from(u8::from(expression.matches(black_box(&rows[call as usize % rows.len()])))))
-        }
-        ("filter", "call") if batch == rows.len() => timed_once(calls, || {
+        ("filter", "call") if batch == 1 => timed_work(times, || {
+            each.iter().cycle().take(calls).map(|row| f64::from(u8::from(expression.matches(row)))).sum()
+        }),
+        ("filter", "call") if batch == rows.len() => timed_work(times, || {
             (0..batches).map(|_| black_box(&rows).iter().filter(|row| expression.matches(*row)).count()).sum::<usize>()
                 as f64
         }),
-        ("filter", "columns") if batch == rows.len() => timed_once(calls, || {
+        ("filter", "columns") if batch == rows.len() => timed_work(times, || {
             let columns = || [Column::Integers(black_box(&ages)), Column::Truths(black_box(&active))];
             (0..batches).map(|_| expression.count(&columns())).sum::<usize>() as f64
         }),

@@ -27,35 +27,35 @@ use crate::sample::CellSample;
 /// Executes a cell once.
 pub(crate) fn run(spec: &InProcessSpec) -> Result<CellSample> {
     let Inputs { json, message_pack, arrow, texts, base64 } = inputs()?;
-    let (calls, turn) = (spec.calls, |call: u32| call as usize % TURNS);
+    let (times, turn) = (spec.times(), |call: u32| call as usize % TURNS);
     let read = |sum: Result<f64>| sum.unwrap_or(f64::NAN);
     let sum_of =
         |records: Result<Vec<Record>>| records.map_or(f64::NAN, |records| records.iter().map(Record::sum).sum());
     let (mut numbers, mut names) = (vec![0.0; 1 + NUMBERS_OF_RECORD * usize::from(RECORDS)], vec![0; 1024]);
     let mut memory = RecordMemory { numbers: &mut numbers, texts: &mut names };
     Ok(match (spec.workload.as_str(), spec.lane.as_str()) {
-        ("json_parse", "call") => timed(calls, |call| sum_of(records_of_json(black_box(&json[turn(call)])))),
-        ("json_parse", "frame") => timed(calls, |call| {
+        ("json_parse", "call") => timed(times, |call| sum_of(records_of_json(black_box(&json[turn(call)])))),
+        ("json_parse", "frame") => timed(times, |call| {
             let count = memory.read_json(black_box(json[turn(call)].as_bytes()));
             count.ok().and_then(|count| black_box(&memory).sum(count)).unwrap_or(f64::NAN)
         }),
         ("msgpack_decode", "call") => {
-            timed(calls, |call| sum_of(records_of_message_pack(black_box(&message_pack[turn(call)]))))
+            timed(times, |call| sum_of(records_of_message_pack(black_box(&message_pack[turn(call)]))))
         }
-        ("msgpack_decode", "frame") => timed(calls, |call| {
+        ("msgpack_decode", "frame") => timed(times, |call| {
             let count = memory.read_message_pack(black_box(&message_pack[turn(call)]));
             count.ok().and_then(|count| black_box(&memory).sum(count)).unwrap_or(f64::NAN)
         }),
         ("arrow_decode", "columns") => {
-            timed(calls, |call| read(read_arrow(black_box(&arrow[turn(call)]), |columns| Ok(columns.sum()))))
+            timed(times, |call| read(read_arrow(black_box(&arrow[turn(call)]), |columns| Ok(columns.sum()))))
         }
         ("utf8_check", "call") => {
-            timed(calls, |call| f64::from(u8::from(is_utf8(black_box(texts[turn(call)].as_bytes())))))
+            timed(times, |call| f64::from(u8::from(is_utf8(black_box(texts[turn(call)].as_bytes())))))
         }
         ("base64_encode", "call") => {
-            timed(calls, |call| extent(black_box(&encode_base64(black_box(plain_bytes(turn(call))))).as_bytes()))
+            timed(times, |call| extent(black_box(&encode_base64(black_box(plain_bytes(turn(call))))).as_bytes()))
         }
-        ("base64_decode", "call") => timed(calls, |call| {
+        ("base64_decode", "call") => timed(times, |call| {
             read(decode_base64(black_box(&base64[turn(call)])).map(|bytes| extent(black_box(&bytes))))
         }),
         _ => return Err(spec.unknown()),

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use sqlparser::ast::{FromTable, ObjectName, SetExpr, Statement, TableFactor, TableObject, TableWithJoins};
 use sqlparser::dialect::GenericDialect;
 
-use crate::calls::{InProcessSpec, timed_once};
+use crate::calls::{InProcessSpec, timed_work};
 use crate::matrix::FamilyPart;
 use crate::sample::CellSample;
 
@@ -169,7 +169,7 @@ pub(crate) fn run(spec: &InProcessSpec) -> Result<CellSample> {
 /// Reads the texts in turn, as many as the batches are.
 fn timed_texts(spec: &InProcessSpec, texts: &[String; TURNS], mut read: impl FnMut(&str) -> f64) -> CellSample {
     let calls = (spec.calls / spec.batch.max(1)) as usize;
-    timed_once(spec.calls, || (0..calls).map(|call| read(black_box(&texts[call % TURNS]))).sum())
+    timed_work(spec.times(), || (0..calls).map(|call| read(black_box(&texts[call % TURNS]))).sum())
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use boundary_bench_codecs::rows::{
 use boundary_bench_kernel::{Error, Result};
 
 use super::extent;
-use crate::calls::{InProcessSpec, timed_once};
+use crate::calls::{InProcessSpec, timed_work};
 use crate::sample::CellSample;
 
 /// The number of different batches.
@@ -319,7 +319,7 @@ fn by_lane<R: WriteRow>(
 /// Executes the batches of a sample, which come in turn.
 fn sample(spec: &InProcessSpec, mut execute: impl FnMut(usize) -> Result<f64>) -> Result<CellSample> {
     let mut outcome = Ok(());
-    let sample = timed_once(spec.calls, || {
+    let sample = timed_work(spec.times(), || {
         let results = (0..spec.calls / spec.batch).map(|batch| execute((batch % TURNS) as usize));
         let or_nothing = |result: Result<f64>| {
             result.unwrap_or_else(|error| {

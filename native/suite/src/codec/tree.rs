@@ -13,7 +13,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use boundary_bench_kernel::{Error, Result, lock};
 
-use crate::calls::{InProcessSpec, timed, timed_once};
+use crate::calls::{InProcessSpec, timed, timed_work};
 use crate::sample::CellSample;
 
 /// The bytes of a key.
@@ -133,13 +133,14 @@ pub(crate) fn run(spec: &InProcessSpec) -> Result<CellSample> {
 
 /// Looks keys up one by one; a batch is a loop.
 fn get(spec: &InProcessSpec, Loaded { tree, keys }: &Loaded) -> CellSample {
-    let value = |key: &Key| tree.get(black_box(key)).copied().unwrap_or(f64::NAN);
+    let keys = black_box(keys.as_slice());
+    let value = |key: &Key| tree.get(key).copied().unwrap_or(f64::NAN);
     if spec.batch == 1 {
-        return timed(spec.calls, |call| value(&keys[call as usize % keys.len()]));
+        return timed_work(spec.times(), || keys.iter().cycle().take(spec.calls as usize).map(value).sum());
     }
     let batch = (spec.batch as usize).clamp(1, keys.len());
     let whole = keys.len() / batch;
-    timed_once(spec.calls, || {
+    timed_work(spec.times(), || {
         let batches = (0..spec.calls as usize / batch).map(|number| &keys[number % whole * batch..][..batch]);
         batches.map(|keys| keys.iter().map(value).sum::<f64>()).sum()
     })
@@ -149,7 +150,7 @@ fn get(spec: &InProcessSpec, Loaded { tree, keys }: &Loaded) -> CellSample {
 fn range(spec: &InProcessSpec, tree: &Tree, size: u32) -> CellSample {
     let keys: Vec<Key> = (0..KEYS).map(key_of).collect();
     let starts = KEYS - size + 1;
-    timed(spec.calls, |call| {
+    timed(spec.times(), |call| {
         let first = black_box(keys[scrambled(call, starts) as usize]);
         tree.range(first..).take(size as usize).map(|(_, value)| *value).sum()
     })
@@ -161,7 +162,7 @@ fn insert(spec: &InProcessSpec, size: u32) -> Result<CellSample> {
     let values: Vec<f64> = (0..size).map(|place| f64::from(scrambled(place, size))).collect();
     // Full trees are kept, since what it takes to drop them is no part of the work.
     let mut trees: Vec<Tree> = Vec::with_capacity(spec.calls.div_ceil(size) as usize);
-    let sample = timed_once(spec.calls, || {
+    let sample = timed_work(spec.times(), || {
         let mut put_in = 0;
         let mut left = spec.calls as usize;
         while left > 0 {
@@ -174,10 +175,11 @@ fn insert(spec: &InProcessSpec, size: u32) -> Result<CellSample> {
         put_in as f64
     });
     let held: usize = trees.iter().map(BTreeMap::len).sum();
-    if held == spec.calls as usize {
+    let expected = u64::from(spec.calls) * u64::from(spec.times().repeats);
+    if held as u64 == expected {
         return Ok(sample);
     }
-    Err(Error::WrongRows(format!("the trees have {held} keys instead of {}", spec.calls)))
+    Err(Error::WrongRows(format!("the trees have {held} keys instead of {expected}")))
 }
 
 #[cfg(test)]

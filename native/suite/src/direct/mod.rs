@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
 use boundary_bench_engine::Engine;
-use boundary_bench_engine::measurements::{self, Measurement, RowRange};
+use boundary_bench_engine::measurements::{self, Measurement, MeasurementColumns, RowRange};
 use boundary_bench_hyper::HyperEngine;
 use boundary_bench_kernel::{Error, Result};
 use hyperdb_api::Row;
@@ -28,6 +28,7 @@ use tokio::task::spawn_blocking;
 use self::client::{Endpoint, ROWS_OF_A_SEND, Session};
 use crate::dimensions::{Flavor, Lane, Workload};
 use crate::insert::{Encoded, into_new_tables};
+use crate::kept;
 use crate::measurements::matrix;
 use crate::query::{self, Read, read_ipc};
 use crate::row_check::RowCheck;
@@ -93,13 +94,13 @@ fn insert(engine: &Arc<dyn Engine>, endpoint: &Endpoint, spec: &CellSpec, verify
         // One connection and one table for any number of threads.
         (Lane::Row, Flavor::Sync) => into_new_tables(engine, spec, 1, verify, |tables| {
             let ranges = worker_ranges(0, spec.rows, spec.workers)?;
-            let parts = tables.iter().map(|(name, _)| Ok((endpoint.connect()?, name)));
-            on_threads(parts.collect::<Result<Vec<_>>>()?, |(session, name), clock| {
+            let parts = tables.iter().map(|(name, _)| Ok((endpoint.connect()?, name.clone())));
+            on_threads(parts.collect::<Result<Vec<_>>>()?, move |(session, name), clock| {
                 if let [range] = ranges[..] {
-                    return insert_pieces(range, clock, |next| client::insert_rows(&session, name, next));
+                    return insert_pieces(range, clock, |next| client::insert_rows(&session, &name, next));
                 }
                 let rows = ranges.iter().map(|range| range.iter()).collect();
-                client::insert_chunks_of_threads(&session, name, rows)?;
+                client::insert_chunks_of_threads(&session, &name, rows)?;
                 Ok(clock.finish(None))
             })
         }),
@@ -121,6 +122,8 @@ fn insert(engine: &Arc<dyn Engine>, endpoint: &Endpoint, spec: &CellSpec, verify
             as_tasks(parts.collect::<Result<Vec<_>>>()?, |(connection, name, stream), clock| async move {
                 let inserted = client::insert_ipc(&connection, &name, &stream.pieces).await;
                 let finished = clock.finish(Some(stream.encoded));
+                // The memory is left to the next execution.
+                stream.pieces.into_iter().for_each(|piece| kept::BYTES.put(piece));
                 client::close_async(connection).await?;
                 inserted.map(|_| finished)
             })
@@ -157,14 +160,23 @@ struct IpcStream {
 impl IpcStream {
     fn of(range: RowRange) -> Result<Self> {
         let unusable = |error: ArrowError| Error::Internal(error.to_string());
-        let mut writer = StreamWriter::try_new(Vec::new(), &measurements::table("").to_arrow()).map_err(unusable)?;
+        let memory = || {
+            let mut bytes = kept::BYTES.take();
+            bytes.clear();
+            bytes
+        };
+        let mut writer = StreamWriter::try_new(memory(), &measurements::table("").to_arrow()).map_err(unusable)?;
         let (mut pieces, mut encoded) = (Vec::new(), Duration::ZERO);
         for chunk in range.chunks(ROWS_OF_A_SEND) {
-            let batch = chunk.columns().into_batch()?;
+            let mut columns = kept::COLUMNS.take();
+            columns.fill(chunk);
+            let batch = columns.into_batch()?;
+            let next = memory();
             let start = Instant::now();
             writer.write(&batch).map_err(unusable)?;
-            pieces.push(std::mem::take(writer.get_mut()));
+            pieces.push(std::mem::replace(writer.get_mut(), next));
             encoded += start.elapsed();
+            kept::COLUMNS.put(MeasurementColumns::reclaim(batch));
         }
         writer.finish().map_err(unusable)?;
         pieces.push(std::mem::take(writer.get_mut()));
@@ -178,7 +190,7 @@ fn read(endpoint: &Endpoint, spec: &CellSpec) -> Result<CellSample> {
     let workers = match (spec.lane, spec.flavor) {
         (Lane::Stream, Flavor::Sync) => {
             let parts = queries.map(|sql| Ok((endpoint.connect()?, sql))).collect::<Result<Vec<_>>>()?;
-            on_threads(parts, |(session, sql), clock| {
+            on_threads(parts, move |(session, sql), clock| {
                 let checksum = client::read_rows(&session, &sql, workload)?;
                 Ok(clock.finish(Read::from(checksum)))
             })?

@@ -67,11 +67,10 @@ export async function openOnProcesses(task: PartTask, count: number): Promise<Op
 /** The shares of worker threads in a cell: of its connections, its operations and its rate. */
 function sharesOf(planned: PlannedRequests, count: number): PlannedRequests[] {
   const { driver: _, rows, rate, threads, batch, ...cell } = planned.cell;
-  const { setting: __, ...others } = planned;
   const requests = requestsOf({ rows, batch });
   const upTo = (total: number, part: number): number => Math.floor((total * part) / count);
-  return Array.from({ length: count }, (___, part) => ({
-    ...others,
+  return Array.from({ length: count }, (__, part) => ({
+    ...planned,
     cell: {
       ...cell,
       batch,

@@ -1,13 +1,15 @@
 //! Inserts by the classes of `hyperdb-api`.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 use boundary_bench_engine::measurements::Measurement;
+use boundary_bench_kernel::Result;
 use boundary_bench_kernel::error::catch_panic;
-use boundary_bench_kernel::{Error, Result};
 use hyperdb_api::{AsyncArrowInserter, AsyncConnection, ChunkSender, InsertChunk, Inserter, SqlType, TableDefinition};
 
 use super::{Session, refused};
+use crate::kept;
+use crate::warm_thread::WarmThread;
 
 /// The number of rows that the guide sends at once as Arrow: one batch of the IPC stream.
 pub const ROWS_OF_A_SEND: u32 = 100_000;
@@ -40,9 +42,9 @@ pub fn insert_rows(
     let mut inserter = Inserter::new(connection.get()?, &definition(table)).map_err(refused)?;
     // A panic that went past the inserter would leave the connection's lock poisoned, and the COPY open.
     catch_panic(|| {
-        let mut rows = Vec::new();
+        let mut rows = kept::ROWS.lend();
         while next_piece(&mut rows) {
-            for row in &rows {
+            for row in &*rows {
                 inserter.add_i32(row.id).map_err(refused)?;
                 inserter.add_i32(row.sensor_id).map_err(refused)?;
                 inserter.add_f64(row.value).map_err(refused)?;
@@ -69,9 +71,9 @@ pub fn insert_chunks(
     // A panic would poison the connection's lock and leave the COPY open, as in `insert_rows`.
     catch_panic(|| {
         let mut chunk = InsertChunk::from_table_definition(&table);
-        let mut rows = Vec::new();
+        let mut rows = kept::ROWS.lend();
         while next_piece(&mut rows) {
-            for row in &rows {
+            for row in &*rows {
                 if let Some(full) = add_row(&mut chunk, row, &table)? {
                     sender.send_chunk(full).map_err(refused)?;
                 }
@@ -90,27 +92,25 @@ pub fn insert_chunks(
 /// The same errors as [`insert_rows`].
 pub fn insert_chunks_of_threads<I>(connection: &Session, table: &str, parts: Vec<I>) -> Result<u64>
 where
-    I: Iterator<Item = Measurement> + Send,
+    I: Iterator<Item = Measurement> + Send + 'static,
 {
-    let table = &definition(table);
-    let sender = ChunkSender::new(connection.get()?, table).map_err(refused)?;
+    let table = Arc::new(definition(table));
+    let sender = ChunkSender::new(connection.get()?, &table).map_err(refused)?;
+    let threads = parts.iter().map(|_| WarmThread::take()).collect::<Result<Vec<_>>>()?;
     // The channel is bounded: threads that are ahead wait, rather than hold the whole input as chunks.
     let (chunks, encoded) = mpsc::sync_channel(parts.len());
-    std::thread::scope(|scope| {
-        let threads = parts.into_iter().map(|part| {
-            let chunks = chunks.clone();
-            scope.spawn(move || encode(part, table, &chunks))
-        });
-        let threads = threads.collect::<Vec<_>>();
-        // The channel now closes when the last thread ends.
-        drop(chunks);
-        let sent = encoded.iter().try_for_each(|chunk| sender.send_chunk(chunk).map_err(refused));
-        // Threads that still encode after an error end when their next send fails.
-        drop(encoded);
-        let panicked = |_| Err(Error::Internal("a thread that encodes panicked".to_owned()));
-        let ended = threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(panicked));
-        sent.and(ended)
-    })?;
+    let (report, ended) = mpsc::channel();
+    for (part, thread) in parts.into_iter().zip(threads) {
+        let (table, chunks, report) = (Arc::clone(&table), chunks.clone(), report.clone());
+        thread.run(move || encode(part, &table, &chunks), move |result| drop(report.send(result)))?;
+    }
+    // Each channel now closes when the last thread is done.
+    drop((chunks, report));
+    let sent = encoded.iter().try_for_each(|chunk| sender.send_chunk(chunk).map_err(refused));
+    // Threads that still encode after an error end when their next send fails.
+    drop(encoded);
+    let ended = ended.iter().fold(Ok(()), Result::and);
+    sent.and(ended)?;
     sender.finish().map_err(refused)
 }
 
