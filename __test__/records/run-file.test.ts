@@ -115,6 +115,9 @@ function smallRun(): Run {
   }));
   const wholeSample: Required<Sample> = {
     fork: 1,
+    block: 1,
+    retaken: 1,
+    stolenSeconds: 0.01,
     executions: 2,
     seconds: 1,
     encodeSeconds: 0.1,
@@ -178,12 +181,20 @@ function smallRun(): Run {
             ...record,
             behind: record.latency,
             samples: [wholeSample],
+            noVerdict: 'too-short' as const,
           }
         : record,
     ),
     comparisons: comparisons
       .slice(0, 1)
-      .map((comparison) => ({ ...comparison, transport: 'tcp', threads: 1, batch: 1, forks: 2 })),
+      .map((comparison) => ({
+        ...comparison,
+        transport: 'tcp',
+        threads: 1,
+        batch: 1,
+        forks: 2,
+        noVerdict: 'too-short' as const,
+      })),
   };
 }
 

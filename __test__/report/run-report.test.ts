@@ -43,7 +43,7 @@ test('a whole run as Markdown', () => {
 
     | Workload | Lane | Rust | Node | Rust factor |
     | --- | --- | --- | --- | ---: |
-    | insert.bulk | best: columns | sync column slices — 32.3 M/s | napi · RowInserter.addColumns — 32.1 M/s | equivalent (0.97–1.05) |
+    | insert.bulk | best: columns | sync column slices — 32.3 M/s | napi · RowInserter.addColumns — 32.1 M/s | equivalent (0.97–1.04) |
     | insert.bulk | naive-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · each value crosses (naive) — 1.25 M/s | 20.0× (19.3–20.7) † |
     | insert.bulk | staged-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · RowInserter.addRow — 23.3 M/s | 1.07× (1.04–1.11) |
     | insert.bulk | best: columns | async column slices × 2 — 50.0 M/s | napi · RowInserter.addColumns × 2 — 40.0 M/s | 1.3× (1.2–1.3) |
@@ -100,13 +100,13 @@ test('a whole run as Markdown', () => {
     | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
     | query.full_scan | js · apache-arrow column loop | sync | 10.00M | 0.050 | 0.058 | 200.00 M/s | 4577.6 |
 
-    - query.full_scan on apache-arrow: stay in JavaScript: apache-arrow column loop (200 M rows/s) is 2.4× the addon's executeQueryColumnar on memory; Rust on memory would be slower, at 0.83×.
+    - query.full_scan on apache-arrow: in JavaScript use apache-arrow column loop (200 M rows/s); whether the addon's executeQueryColumnar on memory is faster is open (0.40–0.44); whether Rust on memory (sync column slices) would be faster is open (0.80–0.86).
 
     ### Rust vs Node.js
 
     | Workload | Lane | Rust | Node | Rust factor |
     | --- | --- | --- | --- | ---: |
-    | query.full_scan | columnar | sync column slices on memory — 167 M/s | js · apache-arrow column loop — 200 M/s | 0.83× (0.80–0.86) |
+    | query.full_scan | columnar | sync column slices on memory — 167 M/s | js · apache-arrow column loop — 200 M/s | inconclusive (0.80–0.86) |
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 
@@ -192,7 +192,7 @@ test('a whole run on a terminal', () => {
 
     Workload     Lane                    Rust                                Node                                                     Rust factor
     ───────────  ──────────────────────  ──────────────────────────────────  ────────────────────────────────────────────  ──────────────────────
-    insert.bulk  best: columns           sync column slices — 32.3 M/s       napi · RowInserter.addColumns — 32.1 M/s      equivalent (0.97–1.05)
+    insert.bulk  best: columns           sync column slices — 32.3 M/s       napi · RowInserter.addColumns — 32.1 M/s      equivalent (0.97–1.04)
     insert.bulk  naive-row (Rust: row)   sync RowWriter — 25.0 M/s           napi · each value crosses (naive) — 1.25 M/s     20.0× (19.3–20.7) †
     insert.bulk  staged-row (Rust: row)  sync RowWriter — 25.0 M/s           napi · RowInserter.addRow — 23.3 M/s               1.07× (1.04–1.11)
     insert.bulk  best: columns           async column slices × 2 — 50.0 M/s  napi · RowInserter.addColumns × 2 — 40.0 M/s          1.3× (1.2–1.3)
@@ -226,13 +226,13 @@ test('a whole run on a terminal', () => {
     ───────────────  ─────────────────────────────  ──────  ──────  ────────  ──────────────  ──────────  ──────
     query.full_scan  js · apache-arrow column loop  sync    10.00M     0.050           0.058  200.00 M/s  4577.6
 
-    - query.full_scan on apache-arrow: stay in JavaScript: apache-arrow column loop (200 M rows/s) is 2.4× the addon's executeQueryColumnar on memory; Rust on memory would be slower, at 0.83×.
+    - query.full_scan on apache-arrow: in JavaScript use apache-arrow column loop (200 M rows/s); whether the addon's executeQueryColumnar on memory is faster is open (0.40–0.44); whether Rust on memory (sync column slices) would be faster is open (0.80–0.86).
 
     Rust vs Node.js
 
-    Workload         Lane      Rust                                    Node                                           Rust factor
-    ───────────────  ────────  ──────────────────────────────────────  ───────────────────────────────────────  ─────────────────
-    query.full_scan  columnar  sync column slices on memory — 167 M/s  js · apache-arrow column loop — 200 M/s  0.83× (0.80–0.86)
+    Workload         Lane      Rust                                    Node                                                  Rust factor
+    ───────────────  ────────  ──────────────────────────────────────  ───────────────────────────────────────  ────────────────────────
+    query.full_scan  columnar  sync column slices on memory — 167 M/s  js · apache-arrow column loop — 200 M/s  inconclusive (0.80–0.86)
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
 

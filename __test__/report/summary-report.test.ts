@@ -24,10 +24,10 @@ test('one line a workload', () => {
 
     Workload           Engine        Best from Node                           Rate        Rust factor       Addon factor
     ─────────────────  ────────────  ─────────────────────────────  ──────────────  ─────────────────  ─────────────────
-    insert.bulk        embedded      napi · RowInserter.addColumns        32.1 M/s  equal (0.97–1.05)                  —
+    insert.bulk        embedded      napi · RowInserter.addColumns        32.1 M/s  equal (0.97–1.04)                  —
     query.full_scan    memory        napi · executeQueryColumnar          83.3 M/s     2.0× (1.9–2.1)                  —
     query.full_scan    apache-arrow  js · apache-arrow column loop         200 M/s                  —                  —
-    query.aggregation  embedded      js · @duckdb/node-api columns  30.3 queries/s                  —  equal (0.96–1.04)
+    query.aggregation  embedded      js · @duckdb/node-api columns  30.3 queries/s                  —  equal (0.95–1.05)
     mget, 4 threads    redis         napi · client.mget, batch 110        2.20 M/s                  —                  —
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster. Addon factor: the addon's rate divided by
@@ -49,7 +49,7 @@ test('a narrow terminal gets the answer without its rates', () => {
 
     Workload           Engine        Best from Node                      Rust factor
     ─────────────────  ────────────  ────────────────────────────  ─────────────────
-    insert.bulk        embedded      napi · RowInse…er.addColumns  equal (0.97–1.05)
+    insert.bulk        embedded      napi · RowInse…er.addColumns  equal (0.97–1.04)
     query.full_scan    memory        napi · executeQueryColumnar      2.0× (1.9–2.1)
     query.full_scan    apache-arrow  js · apache-ar…w column loop                  —
     query.aggregation  embedded      js · @duckdb/n…e-api columns                  —

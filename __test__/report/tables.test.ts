@@ -29,8 +29,9 @@ test('marks other numbers of rows and too few processes', () => {
 test('marks a ratio for which two of three processes were left, since the third chose the cells', () => {
   const cell = { lane: 'row', workload: 'insert.bulk' } as const;
   const records = [
-    completed({ ...cell, side: 'rust', variant: 'RowWriter', flavor: 'sync' }, [0.5, 0.5, 0.5]),
-    completed({ ...cell, side: 'rust', variant: 'RowWriter', flavor: 'async' }, [0.5, 0.5, 0.5]),
+    // Without its last process the one is the faster, without its first the other.
+    completed({ ...cell, side: 'rust', variant: 'RowWriter', flavor: 'sync' }, [0.5, 0.5, 0.6]),
+    completed({ ...cell, side: 'rust', variant: 'RowWriter', flavor: 'async' }, [0.6, 0.5, 0.5]),
     completed({ ...cell, side: 'napi', variant: 'RowInserter', lane: 'staged-row' }, [0.5, 0.5, 0.5]),
   ];
   const run = runOf(records);
