@@ -185,16 +185,14 @@ function smallRun(): Run {
           }
         : record,
     ),
-    comparisons: comparisons
-      .slice(0, 1)
-      .map((comparison) => ({
-        ...comparison,
-        transport: 'tcp',
-        threads: 1,
-        batch: 1,
-        forks: 2,
-        noVerdict: 'too-short' as const,
-      })),
+    comparisons: comparisons.slice(0, 1).map((comparison) => ({
+      ...comparison,
+      transport: 'tcp',
+      threads: 1,
+      batch: 1,
+      forks: 2,
+      noVerdict: 'too-short' as const,
+    })),
   };
 }
 

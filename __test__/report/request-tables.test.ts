@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { comparisonsOf } from '../../src/compare/comparisons.js';
 import type { CompletedRecord, Latency, Run, Sample } from '../../src/records/record.js';
 import { renderMarkdown, tableBlock } from '../../src/report/document.js';
-import { RUST_FACTOR_NOTE } from '../../src/report/head-to-head.js';
+import { CPU_FACTOR_NOTE, RUST_FACTOR_NOTE } from '../../src/report/factor.js';
 import { requestAdviceFor } from '../../src/report/request-advice.js';
 import { requestHeadToHeadTable, requestTable } from '../../src/report/request-tables.js';
 import { around, completed, runOf } from '../records/sample-run.js';
@@ -110,14 +110,14 @@ test('says where the server was the limit, and then nothing about the client', (
   const find = (id: string): CompletedRecord | undefined => bound.find((record) => record.id === id);
   const { comparisons } = run(bound);
   const headToHead = requestHeadToHeadTable(comparisons, find);
-  const limited = expect.stringMatching(/^server-bound \(1\.2–1\.3\) ‖$/);
+  const limited = expect.stringMatching(/^server-bound 1\.3× \(1\.2–1\.3\) ‖$/);
   expect(headToHead.table.rows.map((row) => [row[1], row[5]])).toEqual([
     ['best: call', limited],
     ['call', '1.3× (1.2–1.3)'],
   ]);
-  expect(headToHead.notes).toEqual([RUST_FACTOR_NOTE, notes.at(-1)]);
+  expect(headToHead.notes).toEqual([RUST_FACTOR_NOTE, CPU_FACTOR_NOTE, notes.at(-1)]);
   expect(requestAdviceFor(run(bound), 'redis')[0]).toContain(
-    'would be faster can not be told, since the server was the limit of both (1.2–1.3)',
+    'would be faster is inconclusive, since the server was the limit of both: 1.3× (1.2–1.3)',
   );
   // Another server may have more threads.
   const other = bound.map((record) => ({ ...record, engine: 'mysql' }));
@@ -128,23 +128,23 @@ test('the best of each side with the same threads, and what batching won', () =>
   const withoutLanes = run(records).comparisons.filter(({ kind }) => kind !== 'lane');
   const { table, notes } = requestHeadToHeadTable(withoutLanes, recordOf);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
-    "| Benchmark | Threads | Rust (best) | Node (best) | Rust factor | Batching won |
-    | --- | ---: | --- | --- | ---: | ---: |
-    | get | 8 | Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 10.0× (9.6–10.4) |
+    "| Benchmark | Threads | Rust (best) | Node (best) | Rust factor | CPU factor | Batching won |
+    | --- | ---: | --- | --- | ---: | ---: | ---: |
+    | get | 8 | Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) | 10.0× (9.6–10.4) |
     "
   `);
-  expect(notes).toEqual([RUST_FACTOR_NOTE]);
+  expect(notes).toEqual([RUST_FACTOR_NOTE, CPU_FACTOR_NOTE]);
 });
 
 test('the best first, then lane by lane, with the same threads', () => {
   const { table } = requestHeadToHeadTable(run(records).comparisons, recordOf);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
-    "| Benchmark | Lane | Threads | Rust | Node | Rust factor | Batching won |
-    | --- | --- | ---: | --- | --- | ---: | ---: |
-    | get | best: batch | 8 | Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 10.0× (9.6–10.4) |
-    | get | call | 8 | Client — 100 K/s | napi · KvClient.get — 80.0 K/s | 1.3× (1.2–1.3) | — |
-    | get | call | 8 | Client — 100 K/s | js · ioredis — 80.0 K/s | 1.3× (1.2–1.3) | — |
-    | get | batch | 8 | Client.batch, batch 64 — 1.00 M/s | js · ioredis pipeline, batch 64 — 200 K/s | 5.0× (4.8–5.2) | 2.5× (2.4–2.6) |
+    "| Benchmark | Lane | Threads | Rust | Node | Rust factor | CPU factor | Batching won |
+    | --- | --- | ---: | --- | --- | ---: | ---: | ---: |
+    | get | best: batch | 8 | Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) | 10.0× (9.6–10.4) |
+    | get | call | 8 | Client — 100 K/s | napi · KvClient.get — 80.0 K/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) | — |
+    | get | call | 8 | Client — 100 K/s | js · ioredis — 80.0 K/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) | — |
+    | get | batch | 8 | Client.batch, batch 64 — 1.00 M/s | js · ioredis pipeline, batch 64 — 200 K/s | 5.0× (4.8–5.2) | 5.0× (4.8–5.2) | 2.5× (2.4–2.6) |
     "
   `);
 });
@@ -199,11 +199,11 @@ test('compares the addon with JavaScript by the sizes of batches that both have'
     requests({ ...rustBatch, batch: 1024 }, 0.05),
   ]);
   expect(requestAdviceFor(wide, 'redis')).toEqual([
-    "get on redis, 8 threads: from Node use KvClient.pipeline, batch 1024 (2.00 M/s); JavaScript's ioredis is 1.3× the addon's KvClient.get; batching won 25.0×; one at a time ioredis reaches 100 K/s, so there stay in JavaScript; Rust would be no faster.",
+    "get on redis, 8 threads: from Node use KvClient.pipeline, batch 1024 (2.00 M/s); JavaScript's ioredis is 1.3× the addon's KvClient.get; batching won 25.0×; one at a time ioredis reaches 100 K/s, so there stay in JavaScript; Rust would be no faster, at 1.00× (0.96–1.04).",
   ]);
 });
 
-test('gives no figure for what is open', () => {
+test('gives the factor beside what is inconclusive', () => {
   const vary = (record: CompletedRecord, factors: readonly number[]): CompletedRecord => ({
     ...record,
     samples: record.samples.map((sample, index) => ({ ...sample, seconds: sample.seconds * factors[index]! })),
@@ -214,9 +214,8 @@ test('gives no figure for what is open', () => {
     vary(requests(jsCall, 1.01), [0.7, 1.4, 0.6, 1.3, 1.2]),
   ]);
   const [line] = requestAdviceFor(open, 'redis');
-  expect(line).toMatch(/from Node use KvClient\.get .*; whether it is faster than JavaScript's ioredis is open \(/);
-  expect(line).toMatch(/; whether Rust \(Client\) would be faster is open \([\d.]+–[\d.]+\)\.$/);
-  expect(line).not.toMatch(/\d×/);
+  expect(line).toMatch(/from Node use KvClient\.get .*; whether it is faster than JavaScript's ioredis is inconclusive: 1\.\d+× \(/);
+  expect(line).toMatch(/; whether Rust \(Client\) would be faster is inconclusive: 1\.\d+× \([\d.]+–[\d.]+\)\.$/);
 });
 
 test('says where an open loop was none', () => {

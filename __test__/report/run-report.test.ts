@@ -36,19 +36,21 @@ test('a whole run as Markdown', () => {
     | query.aggregation | napi · executeQueryColumnar | async | 10 | 0.033 | 0.038 | — | — | 30.3/s |
     | query.aggregation | js · @duckdb/node-api columns | async | 10 | 0.033 | 0.038 | — | — | 30.3/s |
 
-    - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster; RowInserter.addColumns × 2 reaches 40.0 M rows/s.
-    - query.aggregation on embedded: from Node use @duckdb/node-api columns (33.0 ms): it is as fast as the addon's executeQueryColumnar.
+    - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster, at 1.01× (0.97–1.04); RowInserter.addColumns × 2 reaches 40.0 M rows/s.
+    - query.aggregation on embedded: from Node use @duckdb/node-api columns (33.0 ms): it is as fast as the addon's executeQueryColumnar, at 1.00× (0.95–1.05).
 
     ### Rust vs Node.js
 
-    | Workload | Lane | Rust | Node | Rust factor |
-    | --- | --- | --- | --- | ---: |
-    | insert.bulk | best: columns | sync column slices — 32.3 M/s | napi · RowInserter.addColumns — 32.1 M/s | equivalent (0.97–1.04) |
-    | insert.bulk | naive-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · each value crosses (naive) — 1.25 M/s | 20.0× (19.3–20.7) † |
-    | insert.bulk | staged-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · RowInserter.addRow — 23.3 M/s | 1.07× (1.04–1.11) |
-    | insert.bulk | best: columns | async column slices × 2 — 50.0 M/s | napi · RowInserter.addColumns × 2 — 40.0 M/s | 1.3× (1.2–1.3) |
+    | Workload | Lane | Rust | Node | Rust factor | CPU factor |
+    | --- | --- | --- | --- | ---: | ---: |
+    | insert.bulk | best: columns | sync column slices — 32.3 M/s | napi · RowInserter.addColumns — 32.1 M/s | equivalent 1.01× (0.97–1.04) | 1.01× (0.97–1.04) |
+    | insert.bulk | naive-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · each value crosses (naive) — 1.25 M/s | 20.0× (19.3–20.7) † | 20.0× (19.3–20.7) |
+    | insert.bulk | staged-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · RowInserter.addRow — 23.3 M/s | 1.07× (1.04–1.11) | 1.07× (1.04–1.11) |
+    | insert.bulk | best: columns | async column slices × 2 — 50.0 M/s | napi · RowInserter.addColumns × 2 — 40.0 M/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) |
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
 
     † The two were measured at different numbers of rows; their rows per second are compared.
 
@@ -66,7 +68,7 @@ test('a whole run as Markdown', () => {
     | query.aggregation | napi · executeQueryColumnar | 0.033 | — | 0.003 | 0.002 | 0.025 | 0.008 | 0.017 | 0.004 | 6.0 | 260 MiB |
     | query.aggregation | js · @duckdb/node-api columns | 0.033 | — | 0.003 | 0.002 | 0.025 | 0.008 | 0.017 | 0.004 | 6.0 | 260 MiB |
 
-    Crossing and JavaScript: the part of the addon's time beyond that of its lane in Rust on the same engine, with its 95% interval. It is the difference of two cells, and holds what JavaScript makes the engine wait for. Open: this run can not tell.
+    Crossing and JavaScript: the part of the addon's time beyond that of its lane in Rust on the same engine, with its interval. It is the difference of two cells, and holds what JavaScript makes the engine wait for. Inconclusive: this run can not tell whether there is such a part.
 
     ## Engine: memory
 
@@ -79,11 +81,13 @@ test('a whole run as Markdown', () => {
 
     ### Rust vs Node.js
 
-    | Workload | Lane | Rust | Node | Rust factor |
-    | --- | --- | --- | --- | ---: |
-    | query.full_scan | best: columnar | sync column slices — 167 M/s | napi · executeQueryColumnar — 83.3 M/s | 2.0× (1.9–2.1) |
+    | Workload | Lane | Rust | Node | Rust factor | CPU factor |
+    | --- | --- | --- | --- | ---: | ---: |
+    | query.full_scan | best: columnar | sync column slices — 167 M/s | napi · executeQueryColumnar — 83.3 M/s | 2.0× (1.9–2.1) | 2.0× (1.9–2.1) |
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
 
     ### Where the time went
 
@@ -92,23 +96,29 @@ test('a whole run as Markdown', () => {
     | query.full_scan | sync column slices | 0.060 | — | 0.006 | 0.003 | 0.045 | 0.015 | 0.030 | 0.007 | 6.0 | 260 MiB |
     | query.full_scan | napi · executeQueryColumnar | 0.120 | 50% (48%–52%) | 0.012 | 0.006 | 0.090 | 0.030 | 0.060 | 0.015 | 6.0 | 260 MiB |
 
-    Crossing and JavaScript: the part of the addon's time beyond that of its lane in Rust on the same engine, with its 95% interval. It is the difference of two cells, and holds what JavaScript makes the engine wait for. Open: this run can not tell.
+    Crossing and JavaScript: the part of the addon's time beyond that of its lane in Rust on the same engine, with its interval. It is the difference of two cells, and holds what JavaScript makes the engine wait for. Inconclusive: this run can not tell whether there is such a part.
 
     ## Engine: apache-arrow
 
     | Workload | Variant | Flavor | Rows | Time (s) | End to end (s) | Rows/s | MiB/s |
     | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
-    | query.full_scan | js · apache-arrow column loop | sync | 10.00M | 0.050 | 0.058 | 200.00 M/s | 4577.6 |
+    | query.full_scan | js · apache-arrow column loop | sync | 10.00M | 0.050 △ | 0.058 | 200.00 M/s | 4577.6 |
 
-    - query.full_scan on apache-arrow: in JavaScript use apache-arrow column loop (200 M rows/s); whether the addon's executeQueryColumnar on memory is faster is open (0.40–0.44); whether Rust on memory (sync column slices) would be faster is open (0.80–0.86).
+    △ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.
+
+    - query.full_scan on apache-arrow: in JavaScript use apache-arrow column loop (200 M rows/s); whether the addon's executeQueryColumnar on memory is faster is inconclusive, since one of the two is too short to measure: 0.42× (0.40–0.44); whether Rust on memory (sync column slices) would be faster is inconclusive, since one of the two is too short to measure: 0.83× (0.80–0.86).
 
     ### Rust vs Node.js
 
-    | Workload | Lane | Rust | Node | Rust factor |
-    | --- | --- | --- | --- | ---: |
-    | query.full_scan | columnar | sync column slices on memory — 167 M/s | js · apache-arrow column loop — 200 M/s | inconclusive (0.80–0.86) |
+    | Workload | Lane | Rust | Node | Rust factor | CPU factor |
+    | --- | --- | --- | --- | ---: | ---: |
+    | query.full_scan | columnar | sync column slices on memory — 167 M/s | js · apache-arrow column loop — 200 M/s | inconclusive 0.83× (0.80–0.86) △ | 0.83× (0.80–0.86) |
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
+
+    △ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.
 
     ### Where the time went
 
@@ -185,19 +195,21 @@ test('a whole run on a terminal', () => {
     query.aggregation  napi · executeQueryColumnar        async       10     0.033           0.038          —       —     30.3/s
     query.aggregation  js · @duckdb/node-api columns      async       10     0.033           0.038          —       —     30.3/s
 
-    - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster; RowInserter.addColumns × 2 reaches 40.0 M rows/s.
-    - query.aggregation on embedded: from Node use @duckdb/node-api columns (33.0 ms): it is as fast as the addon's executeQueryColumnar.
+    - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster, at 1.01× (0.97–1.04); RowInserter.addColumns × 2 reaches 40.0 M rows/s.
+    - query.aggregation on embedded: from Node use @duckdb/node-api columns (33.0 ms): it is as fast as the addon's executeQueryColumnar, at 1.00× (0.95–1.05).
 
     Rust vs Node.js
 
-    Workload     Lane                    Rust                                Node                                                     Rust factor
-    ───────────  ──────────────────────  ──────────────────────────────────  ────────────────────────────────────────────  ──────────────────────
-    insert.bulk  best: columns           sync column slices — 32.3 M/s       napi · RowInserter.addColumns — 32.1 M/s      equivalent (0.97–1.04)
-    insert.bulk  naive-row (Rust: row)   sync RowWriter — 25.0 M/s           napi · each value crosses (naive) — 1.25 M/s     20.0× (19.3–20.7) †
-    insert.bulk  staged-row (Rust: row)  sync RowWriter — 25.0 M/s           napi · RowInserter.addRow — 23.3 M/s               1.07× (1.04–1.11)
-    insert.bulk  best: columns           async column slices × 2 — 50.0 M/s  napi · RowInserter.addColumns × 2 — 40.0 M/s          1.3× (1.2–1.3)
+    Workload     Lane                    Rust                                Node                                                           Rust factor         CPU factor
+    ───────────  ──────────────────────  ──────────────────────────────────  ────────────────────────────────────────────  ────────────────────────────  ─────────────────
+    insert.bulk  best: columns           sync column slices — 32.3 M/s       napi · RowInserter.addColumns — 32.1 M/s      equivalent 1.01× (0.97–1.04)  1.01× (0.97–1.04)
+    insert.bulk  naive-row (Rust: row)   sync RowWriter — 25.0 M/s           napi · each value crosses (naive) — 1.25 M/s           20.0× (19.3–20.7) †  20.0× (19.3–20.7)
+    insert.bulk  staged-row (Rust: row)  sync RowWriter — 25.0 M/s           napi · RowInserter.addRow — 23.3 M/s                     1.07× (1.04–1.11)  1.07× (1.04–1.11)
+    insert.bulk  best: columns           async column slices × 2 — 50.0 M/s  napi · RowInserter.addColumns × 2 — 40.0 M/s                1.3× (1.2–1.3)     1.3× (1.2–1.3)
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
 
     † The two were measured at different numbers of rows; their rows per second are compared.
 
@@ -213,28 +225,36 @@ test('a whole run on a terminal', () => {
 
     Rust vs Node.js
 
-    Workload         Lane            Rust                          Node                                       Rust factor
-    ───────────────  ──────────────  ────────────────────────────  ──────────────────────────────────────  ──────────────
-    query.full_scan  best: columnar  sync column slices — 167 M/s  napi · executeQueryColumnar — 83.3 M/s  2.0× (1.9–2.1)
+    Workload         Lane            Rust                          Node                                       Rust factor      CPU factor
+    ───────────────  ──────────────  ────────────────────────────  ──────────────────────────────────────  ──────────────  ──────────────
+    query.full_scan  best: columnar  sync column slices — 167 M/s  napi · executeQueryColumnar — 83.3 M/s  2.0× (1.9–2.1)  2.0× (1.9–2.1)
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
 
     Engine: apache-arrow
     --------------------
 
     Workload         Variant                        Flavor    Rows  Time (s)  End to end (s)      Rows/s   MiB/s
     ───────────────  ─────────────────────────────  ──────  ──────  ────────  ──────────────  ──────────  ──────
-    query.full_scan  js · apache-arrow column loop  sync    10.00M     0.050           0.058  200.00 M/s  4577.6
+    query.full_scan  js · apache-arrow column loop  sync    10.00M   0.050 △           0.058  200.00 M/s  4577.6
 
-    - query.full_scan on apache-arrow: in JavaScript use apache-arrow column loop (200 M rows/s); whether the addon's executeQueryColumnar on memory is faster is open (0.40–0.44); whether Rust on memory (sync column slices) would be faster is open (0.80–0.86).
+    △ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.
+
+    - query.full_scan on apache-arrow: in JavaScript use apache-arrow column loop (200 M rows/s); whether the addon's executeQueryColumnar on memory is faster is inconclusive, since one of the two is too short to measure: 0.42× (0.40–0.44); whether Rust on memory (sync column slices) would be faster is inconclusive, since one of the two is too short to measure: 0.83× (0.80–0.86).
 
     Rust vs Node.js
 
-    Workload         Lane      Rust                                    Node                                                  Rust factor
-    ───────────────  ────────  ──────────────────────────────────────  ───────────────────────────────────────  ────────────────────────
-    query.full_scan  columnar  sync column slices on memory — 167 M/s  js · apache-arrow column loop — 200 M/s  inconclusive (0.80–0.86)
+    Workload         Lane      Rust                                    Node                                                          Rust factor         CPU factor
+    ───────────────  ────────  ──────────────────────────────────────  ───────────────────────────────────────  ────────────────────────────────  ─────────────────
+    query.full_scan  columnar  sync column slices on memory — 167 M/s  js · apache-arrow column loop — 200 M/s  inconclusive 0.83× (0.80–0.86) △  0.83× (0.80–0.86)
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
+
+    △ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.
 
     Engine: redis
     -------------

@@ -17,7 +17,8 @@ It keeps the context, every record with its samples, its percentiles and its che
 those of one with --family. With --model it keeps the cost model alone, which has the medians of the cells that it was fitted to.
 It makes smaller:
   summary      left out, since the samples give it again
-  samples      only their fork and seconds stay, those of encoding and decoding too; run.md has the medians of the rest.
+  samples      only their process, their block and their times stay: the elapsed time, the CPU time, and those of encoding and
+               decoding; run.md has the medians of the rest.
                Consecutive ones that are alike in all but their seconds are one entry with a list of these
   executions   counted at the first sample of a cell, for all of its samples
   heap         the bytes a call are those of the median, at the first sample of a cell
@@ -112,15 +113,19 @@ function compactRecord(record) {
   return {
     ...record,
     summary: undefined,
-    samples: samples.map(({ fork, seconds, encodeSeconds, decodeSeconds }, place) => ({
-      fork,
+    samples: samples.map((sample, place) => ({
+      fork: sample.fork,
+      block: sample.block,
       executions: place === 0 && executions > 1 ? executions : undefined,
-      seconds,
-      encodeSeconds,
-      decodeSeconds,
+      seconds: sample.seconds,
+      encodeSeconds: sample.encodeSeconds,
+      decodeSeconds: sample.decodeSeconds,
+      cpuUserSeconds: sample.cpuUserSeconds,
+      cpuSystemSeconds: sample.cpuSystemSeconds,
+      mainThreadCpuSeconds: sample.mainThreadCpuSeconds,
       heapBytesPerCall: place === 0 ? heapBytesPerCall : undefined,
-      serverCpuUserSeconds: place === 0 && user !== undefined ? user * seconds : undefined,
-      serverCpuSystemSeconds: place === 0 && system !== undefined ? system * seconds : undefined,
+      serverCpuUserSeconds: place === 0 && user !== undefined ? user * sample.seconds : undefined,
+      serverCpuSystemSeconds: place === 0 && system !== undefined ? system * sample.seconds : undefined,
     })),
     ...(latency && { latency: compactLatency(latency) }),
     ...(behind && { behind: compactLatency(behind) }),

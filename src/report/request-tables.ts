@@ -8,15 +8,17 @@ import { UNKNOWN, formatCount, formatDuration, formatLatency, formatShortRate } 
 import {
   type MarkedTable,
   type Pair,
-  RUST_FACTOR_NOTE,
   bestFirst,
-  factorOf,
+  cpuColumn,
+  cpuMark,
+  factorNotes,
   laneColumn,
   marksOfPair,
   sideTitles,
 } from './head-to-head.js';
+import { factorOf } from './factor.js';
 import { batchText, sideAndVariantOf } from './labels.js';
-import { forksMark, notesOf } from './marks.js';
+import { forksMark, noVerdictMark, noVerdictNotes, notesOf } from './marks.js';
 import { percentileText, requestsOf } from './percentile.js';
 
 /** The share of its rate below which an open loop counts as too slow. */
@@ -51,7 +53,11 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
     { title: 'Benchmark', of: (record) => `${record.workload}, ${sideAndVariantOf(record)}` },
     {
       title: '>Throughput',
-      of: (record) => formatShortRate(rateOf(record)) + (isLimit(record) ? CLIENT_LIMIT : '') + serverMark(record),
+      of: (record) =>
+        formatShortRate(rateOf(record)) +
+        (isLimit(record) ? CLIENT_LIMIT : '') +
+        serverMark(record) +
+        noVerdictMark(record.noVerdict),
     },
     { title: '>Median', of: (record) => percentileText(record, 'p50'), goes: 1 },
     { title: '>p99', of: (record) => percentileText(record, 'p99') },
@@ -65,6 +71,7 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
     ...(ordered.some(({ processes = 1 }) => processes > 1) ? [PROCESSES_NOTE] : []),
     ...(ordered.some(isLimit) ? [CLIENT_NOTE] : []),
     ...(ordered.some(isServerBound) ? [SERVER_NOTE] : []),
+    ...noVerdictNotes(ordered),
     ...ordered.flatMap(openLoopNotes),
   ];
   return { table, notes: ordered.length === 0 ? [] : notes };
@@ -74,7 +81,11 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
  * The one table of Rust with Node: of each work with so many threads first the best of either side, with any batch, then each lane of Node
  * with its lane of Rust of the same batch; and what batching gained Node. The comparisons may be those of one kind alone.
  */
-export function requestHeadToHeadTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
+export function requestHeadToHeadTable(
+  comparisons: readonly Comparison[],
+  recordOf: RecordOf,
+  margin?: number,
+): MarkedTable {
   const pairs = bestFirst(comparisons, recordOf);
   const [rustTitle, nodeTitle] = sideTitles(pairs);
   const won = batchingOf(comparisons);
@@ -86,11 +97,18 @@ export function requestHeadToHeadTable(comparisons: readonly Comparison[], recor
       { title: '>Threads', of: ({ comparison }) => formatCount(comparison.threads) },
       { title: rustTitle, of: ({ rust }) => nameBatchAndRateOf(rust).replace(/^rust · /, ''), goes: 1 },
       { title: nodeTitle, of: ({ node }) => nameBatchAndRateOf(node) },
-      { title: '>Rust factor', of: (pair) => factorOf(pair.comparison) + marksOfPair(pair) + limitOf(pair) },
+      {
+        title: '>Rust factor',
+        of: (pair) => factorOf(pair.comparison) + marksOfPair(pair) + limitOf(pair) + cpuMark(pair.comparison, margin),
+      },
+      ...cpuColumn(pairs, ({ comparison }) => comparison, 2),
       { title: '>Batching won', of: ({ node }) => won(node.id), goes: 0 },
     ]),
     notes: [
-      ...(pairs.length === 0 ? [] : [RUST_FACTOR_NOTE]),
+      ...factorNotes(
+        pairs.map(({ comparison }) => comparison),
+        margin,
+      ),
       ...notesOf(pairs.map((pair) => marksOfPair(pair) + won(pair.node.id))),
       ...(pairs.some((pair) => limitOf(pair) !== '') ? [SERVER_NOTE] : []),
     ],

@@ -1,17 +1,21 @@
 /** `run.html`: the report of a run as one page. */
-import { groupBy } from '../../compare/cell-groups.js';
+import { groupBy, isRequestWork, recordsById } from '../../compare/cell-groups.js';
 import { noiseFloorsOf } from '../../compare/comparisons.js';
 import { marginOf } from '../../compare/judge.js';
 import { commitText } from '../../records/commit.js';
 import type { Run } from '../../records/record.js';
-import { COMPACT_NOTE, isCompact } from '../compact.js';
+import { compactNote, isCompact } from '../compact.js';
 import { CROSSING_NOTE, type CrossingShareOf, crossingShareOf } from '../crossing-share.js';
-import { RUST_FACTOR_NOTE } from '../head-to-head.js';
+import { RUST_FACTOR_NOTE } from '../factor.js';
+import { paragraph, tableBlock } from '../document.js';
+import { headToHeadTable } from '../head-to-head.js';
+import { requestHeadToHeadTable } from '../request-tables.js';
 import { startText } from '../history-report.js';
 import { hostLines } from '../host-block.js';
 import { notesOf } from '../marks.js';
 import { noiseText } from '../noise.js';
 import { answersOf } from './answers.js';
+import { blocksMarkup } from './blocks.js';
 import { type Canvas, loadCanvas } from './canvas.js';
 import { type ComparedContest, type Contest, comparedContest, contestsOf, namesOf } from './contests.js';
 import { type Markup, markup } from './markup.js';
@@ -53,7 +57,7 @@ export async function renderRunHtml(run: Run): Promise<string> {
 }
 
 function hostContent(run: Run): Markup {
-  const note = isCompact(run) ? markup`<p>${COMPACT_NOTE}</p>` : undefined;
+  const note = isCompact(run) ? markup`<p>${compactNote(run)}</p>` : undefined;
   return markup`${listOf(hostLines(run.context))}${note}`;
 }
 
@@ -90,8 +94,27 @@ function lanesSection(
   });
   const marks = notesOf(compared.flatMap(({ rows }) => rows.map(({ marks }) => marks)));
   const notes = [RUST_FACTOR_NOTE, 'A bar is the 95% interval. A name leads to its record.', ...marks];
-  const content = markup`${sideLegend('inconclusive, or the server was the limit of both')}<p class="quiet">${notes.join(' ')}</p>${byEngine}`;
+  const content = markup`${sideLegend('inconclusive, or the server was the limit of both')}<p class="quiet">${notes.join(' ')}</p>${byEngine}${cpuFactors(run)}`;
   return [{ id: 'lanes', title: 'Lane by lane', content }];
+}
+
+/** The factors of wall time and of CPU time beside each other, engine by engine; nothing where no CPU time is known. */
+function cpuFactors(run: Run): Markup | undefined {
+  const known = run.comparisons.filter(({ cpu }) => cpu !== undefined);
+  if (known.length === 0) return undefined;
+  const [requests, rows] = [known.filter(isRequestWork), known.filter((each) => !isRequestWork(each))];
+  const [recordOf, margin] = [recordsById(run.records), marginOf(run)];
+  const tables = groupBy(rows, ({ engine }) => engine).map((ofEngine) => headToHeadTable(ofEngine, recordOf, margin));
+  const requestTables = groupBy(requests, ({ engine }) => engine).map((ofEngine) =>
+    requestHeadToHeadTable(ofEngine, recordOf, margin),
+  );
+  const blocks = [...tables, ...requestTables].flatMap(({ table, notes }) => [
+    ...tableBlock(table),
+    ...notes.map(paragraph),
+  ]);
+  return markup`
+<details class="print"><summary>Wall time and CPU time beside each other</summary>
+${blocksMarkup(blocks)}</details>`;
 }
 
 /** The dot plot of a contest. */
