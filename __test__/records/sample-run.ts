@@ -96,7 +96,7 @@ export const context: RunContext = {
   versions: { node: '20.19.0', v8: '11.3.244.8', rustc: '1.94.0', 'boundary-bench': '0.1.0', duckdb: '1.5.6' },
   build: { profile: 'release', targetCpu: 'native', addonSha256: '0123456789abcdef'.repeat(4) },
   git: { commit: '89abcdef01234567', dirty: true },
-  config: { rows: 10_000_000, samples: 5, only: ['embedded'] },
+  config: { rows: 10_000_000, forks: 5, samples: 5, only: ['embedded'] },
 };
 
 export const network: SimulatedNetwork = {

@@ -214,7 +214,9 @@ test('gives the factor beside what is inconclusive', () => {
     vary(requests(jsCall, 1.01), [0.7, 1.4, 0.6, 1.3, 1.2]),
   ]);
   const [line] = requestAdviceFor(open, 'redis');
-  expect(line).toMatch(/from Node use KvClient\.get .*; whether it is faster than JavaScript's ioredis is inconclusive: 1\.\d+× \(/);
+  expect(line).toMatch(
+    /from Node use KvClient\.get .*; whether it is faster than JavaScript's ioredis is inconclusive: 1\.\d+× \(/,
+  );
   expect(line).toMatch(/; whether Rust \(Client\) would be faster is inconclusive: 1\.\d+× \([\d.]+–[\d.]+\)\.$/);
 });
 

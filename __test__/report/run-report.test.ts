@@ -20,6 +20,7 @@ test('a whole run as Markdown', () => {
     - duckdb: 1.5.6
     - Build: release, target CPU native, addon 0123456789ab
     - Commit: 89abcdef0123 with changes
+    - Method: 5 processes a cell
     - Date: 2026-05-02T10:00:00.000Z
 
     ## Engine: embedded
@@ -37,7 +38,7 @@ test('a whole run as Markdown', () => {
     | query.aggregation | js · @duckdb/node-api columns | async | 10 | 0.033 | 0.038 | — | — | 30.3/s |
 
     - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster, at 1.01× (0.97–1.04); RowInserter.addColumns × 2 reaches 40.0 M rows/s.
-    - query.aggregation on embedded: from Node use @duckdb/node-api columns (33.0 ms): it is as fast as the addon's executeQueryColumnar, at 1.00× (0.95–1.05).
+    - query.aggregation on embedded: from Node use @duckdb/node-api columns (33.0 ms): it is as fast as the addon's executeQueryColumnar, at 1.00× (0.96–1.04).
 
     ### Rust vs Node.js
 
@@ -106,7 +107,7 @@ test('a whole run as Markdown', () => {
 
     △ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.
 
-    - query.full_scan on apache-arrow: in JavaScript use apache-arrow column loop (200 M rows/s); whether the addon's executeQueryColumnar on memory is faster is inconclusive, since one of the two is too short to measure: 0.42× (0.40–0.44); whether Rust on memory (sync column slices) would be faster is inconclusive, since one of the two is too short to measure: 0.83× (0.80–0.86).
+    - query.full_scan on apache-arrow: in JavaScript use apache-arrow column loop (200 M rows/s); whether the addon's executeQueryColumnar on memory is faster is inconclusive, since one of the two is too short to measure: 0.42× (0.40–0.43); whether Rust on memory (sync column slices) would be faster is inconclusive, since one of the two is too short to measure: 0.83× (0.80–0.86).
 
     ### Rust vs Node.js
 
@@ -178,6 +179,7 @@ test('a whole run on a terminal', () => {
     - duckdb: 1.5.6
     - Build: release, target CPU native, addon 0123456789ab
     - Commit: 89abcdef0123 with changes
+    - Method: 5 processes a cell
     - Date: 2026-05-02T10:00:00.000Z
 
     Engine: embedded
@@ -196,7 +198,7 @@ test('a whole run on a terminal', () => {
     query.aggregation  js · @duckdb/node-api columns      async       10     0.033           0.038          —       —     30.3/s
 
     - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster, at 1.01× (0.97–1.04); RowInserter.addColumns × 2 reaches 40.0 M rows/s.
-    - query.aggregation on embedded: from Node use @duckdb/node-api columns (33.0 ms): it is as fast as the addon's executeQueryColumnar, at 1.00× (0.95–1.05).
+    - query.aggregation on embedded: from Node use @duckdb/node-api columns (33.0 ms): it is as fast as the addon's executeQueryColumnar, at 1.00× (0.96–1.04).
 
     Rust vs Node.js
 
@@ -242,7 +244,7 @@ test('a whole run on a terminal', () => {
 
     △ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.
 
-    - query.full_scan on apache-arrow: in JavaScript use apache-arrow column loop (200 M rows/s); whether the addon's executeQueryColumnar on memory is faster is inconclusive, since one of the two is too short to measure: 0.42× (0.40–0.44); whether Rust on memory (sync column slices) would be faster is inconclusive, since one of the two is too short to measure: 0.83× (0.80–0.86).
+    - query.full_scan on apache-arrow: in JavaScript use apache-arrow column loop (200 M rows/s); whether the addon's executeQueryColumnar on memory is faster is inconclusive, since one of the two is too short to measure: 0.42× (0.40–0.43); whether Rust on memory (sync column slices) would be faster is inconclusive, since one of the two is too short to measure: 0.83× (0.80–0.86).
 
     Rust vs Node.js
 

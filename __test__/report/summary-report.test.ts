@@ -27,7 +27,7 @@ test('one line a workload', () => {
     insert.bulk        embedded      napi · RowInserter.addColumns        32.1 M/s  ≈ 1.01× (0.97–1.04)                    —
     query.full_scan    memory        napi · executeQueryColumnar          83.3 M/s       2.0× (1.9–2.1)                    —
     query.full_scan    apache-arrow  js · apache-arrow column loop         200 M/s                    —                    —
-    query.aggregation  embedded      js · @duckdb/node-api columns  30.3 queries/s                    —  ≈ 1.00× (0.95–1.05)
+    query.aggregation  embedded      js · @duckdb/node-api columns  30.3 queries/s                    —  ≈ 1.00× (0.96–1.04)
     mget, 4 threads    redis         napi · client.mget, batch 110        2.20 M/s                    —                    —
     (too narrow for: CPU factor)
 

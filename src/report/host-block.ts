@@ -1,5 +1,6 @@
 import { commitText, shortHash } from '../records/commit.js';
 import type { HostContext, RunContext } from '../records/record.js';
+import { LOOKS } from '../stats/looks.js';
 import { formatBytes } from './format.js';
 import { networkText } from './network-text.js';
 
@@ -37,14 +38,17 @@ export function hostLines(context: RunContext): string[] {
 
 /** How often each cell was measured. */
 function methodOf({ forks, slowForks, quick, aa }: RunContext['config']): string[] {
+  const rough = quick === true ? '; quick, so rough' : '';
+  if (forks === undefined) {
+    const looks = `${LOOKS.slice(0, -1).join(', ')} or ${LOOKS.at(-1)}`;
+    return [`Method: ${looks} processes a cell, as many as decide its comparisons${rough}`];
+  }
   if (typeof forks !== 'number') return [];
   const times = aa === true ? 2 : 1;
   const processes = forks * times === 1 ? '1 process' : `${forks * times} processes`;
   const slow =
     typeof slowForks === 'number' && slowForks < forks ? `, ${slowForks * times} where a sample is slow` : '';
-  return [
-    `Method: ${processes} a cell${slow}${aa === true ? ', as two cells' : ''}${quick === true ? '; quick, so rough' : ''}`,
-  ];
+  return [`Method: ${processes} a cell${slow}${aa === true ? ', as two cells' : ''}${rough}`];
 }
 
 function coresOf(host: HostContext): string {
