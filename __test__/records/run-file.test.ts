@@ -144,7 +144,13 @@ function smallRun(): Run {
     client: 'napi-rs',
     batch: 1,
   } as const;
-  const cell = { id: 'boundary/rows_in.1/objects/napi/napi-rs', measured: 1e-6, predicted: 1.1e-6 };
+  const cell = {
+    id: 'boundary/rows_in.1/objects/napi/napi-rs',
+    measured: 1e-6,
+    predicted: 1.1e-6,
+    low: 1e-6,
+    high: 1.2e-6,
+  };
   const model: CostModel = {
     mechanisms: [
       {

@@ -3,6 +3,8 @@ import { completedOf, recordsById } from '../../dist/compare/cell-groups.js';
 import { noiseFloorsOf } from '../../dist/compare/comparisons.js';
 import { marginOf } from '../../dist/compare/judge.js';
 import { rateRatio } from '../../dist/compare/rate-ratio.js';
+import { BOUNDARY_MATRIX } from '../../dist/families/boundary/matrix.js';
+import { withExpected } from '../../dist/model/expected.js';
 import { withEachSample } from '../../dist/records/run-file.js';
 import { adviceFor } from '../../dist/report/advice.js';
 import { callTable } from '../../dist/report/call-table.js';
@@ -54,7 +56,11 @@ const TABLES = {
       return [...tableBlock(runtimeTable(completedOf(run.records), run.context.versions.node)), measuredBy(run)];
     }),
   // The page has a heading of its own.
-  model: () => ifCommitted('model', () => modelBlocks(newestRun('model').model).slice(1)),
+  model: () =>
+    ifCommitted('model', () => {
+      const crossingOf = (id) => BOUNDARY_MATRIX.workloads[id.split('/')[1]]?.crossing;
+      return modelBlocks(withExpected(newestRun('model').model, crossingOf)).slice(1);
+    }),
   flight: () => best('flight', 'flight', 1),
   sail: () => best('sail', 'sail'),
   kv: () => requests('kv', 'redis'),

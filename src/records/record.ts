@@ -332,6 +332,9 @@ export interface ModelledCell {
   readonly measured: number;
   /** The seconds of a call by the costs. */
   readonly predicted: number;
+  /** The ends of the 95% interval in which the costs expect the measurement of a cell that was not fitted; absent in files of earlier versions. */
+  readonly low?: number;
+  readonly high?: number;
 }
 
 /** The costs of a mechanism: the time of a call is the sum of its pieces times their costs. */
