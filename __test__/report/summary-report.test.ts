@@ -33,7 +33,8 @@ test('one line a workload', () => {
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster. CPU factor: the CPU time of the Node
     side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less. Addon factor:
-    the addon's rate divided by that of JavaScript alone. In parentheses: the 95% interval. ≈ stands for equivalent.
+    the addon's rate divided by that of JavaScript alone. In parentheses: the 95% interval, which covers this run alone. ≈
+    stands for equivalent.
 
     - measurements/query.full_scan/objects/napi/embedded/w1 failed: BB_CHECKSUM_MISMATCH: expected 10 | got 9 rows
     - measurements/query.aggregation/row/rust/memory/w1 skipped: memory has no SQL
@@ -62,7 +63,7 @@ test('a narrow terminal gets the answer without its rates', () => {
     CPU factor: the CPU time of the Node side's process, of all its threads, divided
     by that of Rust's for the same work; above 1, Rust takes less. Addon factor: the
     addon's rate divided by that of JavaScript alone. In parentheses: the 95%
-    interval. ≈ stands for equivalent.
+    interval, which covers this run alone. ≈ stands for equivalent.
 
     - measurements/query.full_scan/objects/napi/embedded/w1 failed:
       BB_CHECKSUM_MISMATCH: expected 10 | got 9 rows

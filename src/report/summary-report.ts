@@ -161,7 +161,7 @@ function notes(answers: readonly Answer[], { margin, isNarrow }: Style): string[
       margin,
     ),
     ...(answers.some(({ addon }) => addon !== undefined) ? [ADDON_FACTOR_NOTE] : []),
-    ...(judged.length === 0 ? [] : ['In parentheses: the 95% interval.']),
+    ...(judged.length === 0 ? [] : ['In parentheses: the 95% interval, which covers this run alone.']),
     ...(isNarrow ? signNotes(judged.map(({ verdict }) => verdict)) : []),
     ...(isShown('inconclusive') ? ['Inconclusive: this run can not tell which is faster.'] : []),
     ...(isShown('server-bound') ? ['Server-bound: the server was the limit of both.'] : []),
