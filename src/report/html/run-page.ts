@@ -13,6 +13,7 @@ import { requestHeadToHeadTable } from '../request-tables.js';
 import { startText } from '../history-report.js';
 import { hostLines } from '../host-block.js';
 import { notesOf } from '../marks.js';
+import { warmUpText } from '../sample-profile.js';
 import { noiseText } from '../noise.js';
 import { answersOf } from './answers.js';
 import { blocksMarkup } from './blocks.js';
@@ -22,6 +23,7 @@ import { type Markup, markup } from './markup.js';
 import { modelFigures } from './model-figures.js';
 import { noisePlot } from './noise-plot.js';
 import { type Figure, type Section, figures, legend, listOf, pageText, sideLegend } from './page.js';
+import { profileFigure } from './profile-plot.js';
 import { ratioPlot } from './ratio-plot.js';
 import { anchorsOf, recordsTable, unfinishedList } from './records-table.js';
 import { requestFigures } from './request-figures.js';
@@ -166,6 +168,18 @@ function figuresSection(id: string, title: string, all: readonly Figure[], befor
   return all.length === 0 ? [] : [{ id, title, content: markup`${before}${figures(all)}` }];
 }
 
+/** The times of samples by their index within a process, folded below the sentence about warm-up. */
+function profileOfSamples(canvas: Canvas, contests: readonly Contest[]): Markup | undefined {
+  const text = warmUpText(contests.flatMap(({ records }) => records));
+  if (text === undefined) return undefined;
+  const all = contests.flatMap(({ title, records }) => profileFigure(canvas, title, records, namesOf(records)));
+  return markup`
+<p>${text}</p>
+<details class="print"><summary>Samples by their index within a process: ${all.length === 1 ? '1 picture' : `${all.length} pictures`}</summary>
+<p class="quiet">A dot is the median over the processes of a cell, relative to the fastest index. A line that falls from left to right is warm-up.</p>
+${figures(all)}</details>`;
+}
+
 function trustSection(canvas: Canvas, run: Run, contests: readonly Contest[]): Section[] {
   if (contests.length === 0) return [];
   const margin = marginOf(run);
@@ -182,6 +196,6 @@ function trustSection(canvas: Canvas, run: Run, contests: readonly Contest[]): S
   const content = markup`${panel}
 <details class="print"><summary>Samples by process: ${strips.length === 1 ? '1 picture' : `${strips.length} pictures`}</summary>
 <p class="quiet">A dot is a sample, a line of dots a process, × the median of the process.</p>
-${figures(strips)}</details>`;
+${figures(strips)}</details>${profileOfSamples(canvas, contests)}`;
   return [{ id: 'trust', title: 'How far to trust this run', content }];
 }
