@@ -10,6 +10,8 @@ test('a whole run as Markdown', () => {
 
     - OS: Linux 6.8.0 (x86_64)
     - CPU: Example CPU @ 2.50GHz (1 physical / 2 logical cores)
+    - CPU kind: family 25, model 17, stepping 1, 2500 MHz at the start
+    - Stolen by other machines since the start: 1.5% of the CPU time
     - CPU governor: performance
     - Memory: 16.0 GiB
     - Limited to: 2 CPUs, 8.0 GiB
@@ -129,15 +131,17 @@ test('a whole run as Markdown', () => {
 
     ## Engine: redis
 
-    | Benchmark | Throughput | Median | p99 | Batch | Threads | CPU an operation |
+    | Benchmark | Throughput | Median | p99 (closed loop) | Batch | Threads | CPU an operation |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: |
-    | mget, napi · client.mget | 2.20 M/s | 820 ns | 24.2 µs | 110 | 4 | 455 ns |
+    | mget, napi · client.mget | 2.20 M/s | 820 ns (800 ns–840 ns) | 24.2 µs (20.0 µs–29.0 µs) | 110 | 4 | 455 ns |
 
     A thread is one connection with one request in flight. Throughput counts operations, latency requests.
 
+    Latencies are of a closed loop: a connection sends its next request when the last one is answered, so a slow answer delays the requests after it, and their waiting is not in p99. An open loop (--rate) counts it.
+
     CPU time: of the process of the client, and after the + of the server, where it is local and its process known.
 
-    - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, p99 24.2 µs).
+    - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
 
     ### Where the time went
 
@@ -152,7 +156,11 @@ test('a whole run as Markdown', () => {
     | measurements/query.full_scan/objects/napi/embedded/w1 | failed | BB_CHECKSUM_MISMATCH: expected 10 \\| got 9 rows |
     | measurements/query.aggregation/row/rust/memory/w1 | skipped | memory has no SQL |
 
-    ## Noise
+    ## How far to trust this run
+
+    Verdicts: 8 comparisons, of which 8 are decided. The risk of each is 5.0%, so that up to 0.4 of them are expected to be false by chance.
+
+    Disturbance: 65 samples of 65 processes; 4 were thrown away and taken again because others used the CPU, and the hypervisor took 9.00 ms of those that stayed.
 
     A/A: 13 cells, the odd against the even processes of each: 0.5% apart in the median, 0.5% at most; 0 of 13 (0%) look faster or slower than themselves.
     "
@@ -169,6 +177,8 @@ test('a whole run on a terminal', () => {
 
     - OS: Linux 6.8.0 (x86_64)
     - CPU: Example CPU @ 2.50GHz (1 physical / 2 logical cores)
+    - CPU kind: family 25, model 17, stepping 1, 2500 MHz at the start
+    - Stolen by other machines since the start: 1.5% of the CPU time
     - CPU governor: performance
     - Memory: 16.0 GiB
     - Limited to: 2 CPUs, 8.0 GiB
@@ -261,15 +271,17 @@ test('a whole run on a terminal', () => {
     Engine: redis
     -------------
 
-    Benchmark                 Throughput  Median      p99  Batch  Threads  CPU an operation
-    ────────────────────────  ──────────  ──────  ───────  ─────  ───────  ────────────────
-    mget, napi · client.mget    2.20 M/s  820 ns  24.2 µs    110        4            455 ns
+    Benchmark                 Throughput                  Median          p99 (closed loop)  Batch  Threads  CPU an operation
+    ────────────────────────  ──────────  ──────────────────────  ─────────────────────────  ─────  ───────  ────────────────
+    mget, napi · client.mget    2.20 M/s  820 ns (800 ns–840 ns)  24.2 µs (20.0 µs–29.0 µs)    110        4            455 ns
 
     A thread is one connection with one request in flight. Throughput counts operations, latency requests.
 
+    Latencies are of a closed loop: a connection sends its next request when the last one is answered, so a slow answer delays the requests after it, and their waiting is not in p99. An open loop (--rate) counts it.
+
     CPU time: of the process of the client, and after the + of the server, where it is local and its process known.
 
-    - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, p99 24.2 µs).
+    - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
 
     Failed and skipped
     ------------------
@@ -279,8 +291,12 @@ test('a whole run on a terminal', () => {
     measurements/query.full_scan/objects/napi/embedded/w1  failed   BB_CHECKSUM_MISMATCH: expected 10 | got 9 rows
     measurements/query.aggregation/row/rust/memory/w1      skipped  memory has no SQL
 
-    Noise
-    -----
+    How far to trust this run
+    -------------------------
+
+    Verdicts: 8 comparisons, of which 8 are decided. The risk of each is 5.0%, so that up to 0.4 of them are expected to be false by chance.
+
+    Disturbance: 65 samples of 65 processes; 4 were thrown away and taken again because others used the CPU, and the hypervisor took 9.00 ms of those that stayed.
 
     A/A: 13 cells, the odd against the even processes of each: 0.5% apart in the median, 0.5% at most; 0 of 13 (0%) look faster or slower than themselves.
     "

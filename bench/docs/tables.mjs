@@ -26,7 +26,7 @@ import { ageWarning, requireOneCommit } from './freshness.mjs';
 import { MAIN, commandOf, filesReadBy, isCommitted, newestRun, newestText } from './runs.mjs';
 
 /** What the one line about the machine takes from the lines about the host. */
-const MACHINE = /^(CPU|Memory|OS|Node\.js|Rust): /;
+const MACHINE = /^(CPU|CPU kind|Memory|OS|Node\.js|Rust): /;
 
 const TABLES = {
   machine: () => {

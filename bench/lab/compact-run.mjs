@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 
 import { comparedAnew } from '../../dist/compare/comparisons.js';
 import { parseJson, parseRun, withEachSample } from '../../dist/records/run-file.js';
+import { latencyIntervals } from '../../dist/report/latency-interval.js';
 import { medianOf, summarize } from '../../dist/stats/summary.js';
 
 const USAGE = `Usage: node bench/lab/compact-run.mjs RUN.json [--family NAME | --model] [--out FILE]
@@ -24,7 +25,7 @@ It makes smaller:
   heap         the bytes a call are those of the median, at the first sample of a cell
   server       the share of the CPU that the server used is that of the median, at the first sample of a cell
   numbers      5 significant digits, 4 of a sample, all of a checksum
-  histograms   left out; the percentiles stay
+  histograms   left out; the percentiles stay, with the intervals of two
   comparisons  made anew from the samples, as this version makes them; those of the kind lane stay, and of
                a run with --aa or --runtime none: the records give the rest again
   layout       one record or comparison a line, without indentation
@@ -127,7 +128,7 @@ function compactRecord(record) {
       serverCpuUserSeconds: place === 0 && user !== undefined ? user * sample.seconds : undefined,
       serverCpuSystemSeconds: place === 0 && system !== undefined ? system * sample.seconds : undefined,
     })),
-    ...(latency && { latency: compactLatency(latency) }),
+    ...(latency && { latency: { ...compactLatency(latency), intervals: latencyIntervals(record) } }),
     ...(behind && { behind: compactLatency(behind) }),
   };
 }

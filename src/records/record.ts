@@ -151,6 +151,18 @@ export interface Summary extends Rates {
   readonly spread: number;
 }
 
+/** The ends of an interval of latencies, in nanoseconds. */
+export interface LatencyInterval {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** The 95% intervals of percentiles, by the processes that measured them. */
+export interface LatencyIntervals {
+  readonly p50: LatencyInterval;
+  readonly p99: LatencyInterval;
+}
+
 /** Latencies in nanoseconds. `histogram` is the whole HDR histogram, V2 compressed, base64; the committed results leave it out. */
 export interface Latency {
   readonly p50: number;
@@ -160,6 +172,8 @@ export interface Latency {
   readonly p999: number;
   readonly max: number;
   readonly histogram?: string;
+  /** The intervals, in compact files, whose samples have no histograms to make them from. */
+  readonly intervals?: LatencyIntervals;
 }
 
 /**
@@ -245,6 +259,12 @@ export interface HostContext {
   readonly os: string;
   readonly arch: string;
   readonly cpu: string;
+  /** What kind of CPU it is, by the numbers of its maker: many kinds share one name. Absent where the system does not tell. */
+  readonly cpuKind?: { readonly family: number; readonly model: number; readonly stepping: number };
+  /** The clock of the first core at the start of the run. */
+  readonly cpuMhz?: number;
+  /** The part of the CPU time since the start of the machine that the hypervisor gave to other machines. */
+  readonly stolenPart?: number;
   readonly physicalCores?: number;
   readonly logicalCores: number;
   readonly governor?: string;

@@ -1,7 +1,7 @@
 import { commitText, shortHash } from '../records/commit.js';
 import type { HostContext, RunContext } from '../records/record.js';
 import { LOOKS } from '../stats/looks.js';
-import { formatBytes } from './format.js';
+import { formatBytes, formatPercent } from './format.js';
 import { networkText } from './network-text.js';
 
 /** The versions that come first, with their labels; the others follow under their own names. */
@@ -23,6 +23,10 @@ export function hostLines(context: RunContext): string[] {
   return [
     `OS: ${host.os} (${host.arch})`,
     `CPU: ${host.cpu} (${coresOf(host)})`,
+    ...kindOf(host),
+    ...(host.stolenPart === undefined
+      ? []
+      : [`Stolen by other machines since the start: ${formatPercent(host.stolenPart)} of the CPU time`]),
     ...(host.governor === undefined ? [] : [`CPU governor: ${host.governor}`]),
     `Memory: ${formatBytes(host.memoryBytes)}`,
     ...limitsOf(host),
@@ -49,6 +53,17 @@ function methodOf({ forks, slowForks, quick, aa }: RunContext['config']): string
   const slow =
     typeof slowForks === 'number' && slowForks < forks ? `, ${slowForks * times} where a sample is slow` : '';
   return [`Method: ${processes} a cell${slow}${aa === true ? ', as two cells' : ''}${rough}`];
+}
+
+/** What tells CPUs of one name apart. */
+function kindOf({ cpuKind, cpuMhz }: HostContext): string[] {
+  const parts = [
+    ...(cpuKind === undefined
+      ? []
+      : [`family ${cpuKind.family}, model ${cpuKind.model}, stepping ${cpuKind.stepping}`]),
+    ...(cpuMhz === undefined ? [] : [`${Math.round(cpuMhz)} MHz at the start`]),
+  ];
+  return parts.length === 0 ? [] : [`CPU kind: ${parts.join(', ')}`];
 }
 
 function coresOf(host: HostContext): string {

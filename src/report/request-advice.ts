@@ -8,7 +8,7 @@ import { rateOf } from '../stats/summary.js';
 import { bestPair, cautionOn, isOpen, openText, recommended, rustInstead } from './advice.js';
 import { UNKNOWN, formatFactor, formatFactorInterval, formatShortRate } from './format.js';
 import { isNativeClient } from './native-clients.js';
-import { percentileText } from './percentile.js';
+import { isClosedLoop, percentileText } from './percentile.js';
 import { nameAndBatchOf } from './request-tables.js';
 
 /** One line per workload that a Node cell completed on `engine` over one transport, with the most threads measured. */
@@ -44,7 +44,7 @@ function adviceOn(run: Run, cells: readonly CompletedRecord[], rivals: readonly 
 
 function choice(best: CompletedRecord, rivals: readonly CompletedRecord[], judge: Judge): string {
   const p99 = percentileText(best, 'p99');
-  const latency = p99 === UNKNOWN ? '' : `, p99 ${p99}`;
+  const latency = p99 === UNKNOWN ? '' : `, ${isClosedLoop(best) ? 'closed-loop ' : ''}p99 ${p99}`;
   const named = `${shortNameOf(best)} (${formatShortRate(rateOf(best))}${latency})`;
   const sides = addonOverJavaScript(rivals, judge);
   if (sides === undefined) return `from Node use ${named}`;

@@ -19,7 +19,7 @@ import {
 import { factorOf } from './factor.js';
 import { batchText, sideAndVariantOf } from './labels.js';
 import { forksMark, noVerdictMark, noVerdictNotes, notesOf } from './marks.js';
-import { percentileText, requestsOf } from './percentile.js';
+import { CLOSED_LOOP_NOTE, isClosedLoop, percentileIntervalText, requestsOf } from './percentile.js';
 
 /** The share of its rate below which an open loop counts as too slow. */
 const KEPT_RATE = 0.95;
@@ -49,6 +49,7 @@ const SERVER_NOTE = '‖ The server was busy all the time, so this says nothing 
 export function requestTable(records: readonly CompletedRecord[], logicalCores: number): MarkedTable {
   const isLimit = (record: CompletedRecord): boolean => isClientBound(record, logicalCores);
   const ordered = groupBy(records, (record) => record.workload).flat();
+  const isClosed = ordered.some(isClosedLoop) && ordered.every(({ rate }) => rate === undefined);
   const table = tableOf(ordered, [
     { title: 'Benchmark', of: (record) => `${record.workload}, ${sideAndVariantOf(record)}` },
     {
@@ -59,14 +60,15 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
         serverMark(record) +
         noVerdictMark(record.noVerdict),
     },
-    { title: '>Median', of: (record) => percentileText(record, 'p50'), goes: 1 },
-    { title: '>p99', of: (record) => percentileText(record, 'p99') },
+    { title: '>Median', of: (record) => percentileIntervalText(record, 'p50'), goes: 1 },
+    { title: isClosed ? '>p99 (closed loop)' : '>p99', of: (record) => percentileIntervalText(record, 'p99') },
     { title: '>Batch', of: ({ batch }) => formatCount(batch) },
     { title: '>Threads', of: threadsOf },
     { title: '>CPU an operation', of: cpuOf, goes: 0 },
   ]);
   const notes = [
     THREADS_NOTE,
+    ...(ordered.some(isClosedLoop) ? [CLOSED_LOOP_NOTE] : []),
     CPU_NOTE,
     ...(ordered.some(({ processes = 1 }) => processes > 1) ? [PROCESSES_NOTE] : []),
     ...(ordered.some(isLimit) ? [CLIENT_NOTE] : []),

@@ -1,7 +1,7 @@
 import { completedOf, groupBy, isRequestWork, recordsById } from '../compare/cell-groups.js';
 import { marginOf } from '../compare/judge.js';
 import { BoundaryError, invalidArgument } from '../errors.js';
-import type { Comparison, CompletedRecord, Run, RunRecord } from '../records/record.js';
+import type { CompletedRecord, Run, RunRecord } from '../records/record.js';
 import { checkOf } from '../records/run-file.js';
 import { adviceFor } from './advice.js';
 import { callTable, isCall } from './call-table.js';
@@ -16,6 +16,7 @@ import { modelBlocks } from './model-table.js';
 import { requestAdviceFor } from './request-advice.js';
 import { requestHeadToHeadTable, requestTable } from './request-tables.js';
 import { noiseText } from './noise.js';
+import { disturbanceText, verdictsText } from './trust.js';
 import { runtimeTable } from './runtime-table.js';
 import { resourcesTable } from './resource-tables.js';
 import { resultsTable, unfinishedTable } from './results-table.js';
@@ -67,7 +68,7 @@ function runDocument(run: Run, extent: Extent = { withResources: true }): Block[
     ...engines.flatMap((records) => engineBlocks(run, records, extent)),
     ...modelBlocks(run.model),
     ...under(heading(2, 'Failed and skipped'), tableBlock(unfinishedTable(run.records))),
-    ...noiseBlocks(run.comparisons),
+    ...trustBlocks(run),
   ];
 }
 
@@ -128,7 +129,10 @@ function headToHeadBlocks(title: string, { table, notes }: MarkedTable): Block[]
   return table.rows.length === 0 ? [] : [heading(3, title), ...tableBlock(table), ...notes.map(paragraph)];
 }
 
-function noiseBlocks(comparisons: readonly Comparison[]): Block[] {
-  const text = noiseText(comparisons);
-  return text === undefined ? [] : [heading(2, 'Noise'), paragraph(text)];
+function trustBlocks({ comparisons, records }: Run): Block[] {
+  const texts = [verdictsText({ comparisons }), disturbanceText(completedOf(records)), noiseText(comparisons)];
+  return under(
+    heading(2, 'How far to trust this run'),
+    texts.flatMap((text) => (text === undefined ? [] : [paragraph(text)])),
+  );
 }

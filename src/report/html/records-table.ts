@@ -3,7 +3,7 @@ import { completedOf, groupBy } from '../../compare/cell-groups.js';
 import type { CompletedRecord, RunRecord } from '../../records/record.js';
 import { medianOf, processCpuOf, rateOf } from '../../stats/summary.js';
 import { UNKNOWN, formatCount, formatDuration, formatPercent, formatRateOf, formatRows } from '../format.js';
-import { percentileText } from '../percentile.js';
+import { CLOSED_LOOP_NOTE, isClosedLoop, percentileIntervalText } from '../percentile.js';
 import { variantOf } from '../labels.js';
 import { noVerdictMark, noVerdictNotes } from '../marks.js';
 import { reasonOf } from '../results-table.js';
@@ -39,13 +39,13 @@ const COLUMNS: readonly RecordColumn[] = [
   numbers('Spread', ({ summary }) => summary.spread, formatPercent),
   {
     title: 'p50',
-    textOf: (record) => percentileText(record, 'p50'),
+    textOf: (record) => percentileIntervalText(record, 'p50'),
     amountOf: ({ latency }) => latency?.p50,
     isWide: true,
   },
   {
     title: 'p99',
-    textOf: (record) => percentileText(record, 'p99'),
+    textOf: (record) => percentileIntervalText(record, 'p99'),
     amountOf: ({ latency }) => latency?.p99,
     isWide: true,
   },
@@ -98,7 +98,7 @@ export function recordsTable(records: readonly RunRecord[], anchorOf: (id: strin
 ${completed.map((record) => rowOf(record, columns, anchorOf(record.id)))}
 </tbody>
 </table>
-</div>${noVerdictNotes(completed).map((note) => markup`<p class="quiet">${note}</p>`)}`;
+</div>${completed.some(isClosedLoop) ? markup`<p class="quiet">${CLOSED_LOOP_NOTE}</p>` : undefined}${noVerdictNotes(completed).map((note) => markup`<p class="quiet">${note}</p>`)}`;
 }
 
 function rowOf(record: CompletedRecord, columns: readonly RecordColumn[], anchor: string | undefined): Markup {

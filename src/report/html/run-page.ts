@@ -14,6 +14,7 @@ import { startText } from '../history-report.js';
 import { hostLines } from '../host-block.js';
 import { notesOf } from '../marks.js';
 import { warmUpText } from '../sample-profile.js';
+import { disturbanceText, verdictsText } from '../trust.js';
 import { noiseText } from '../noise.js';
 import { answersOf } from './answers.js';
 import { blocksMarkup } from './blocks.js';
@@ -193,7 +194,8 @@ function trustSection(canvas: Canvas, run: Run, contests: readonly Contest[]): S
   const strips = contests.map(({ title, records }): Figure => {
     return { title, picture: stripPlot(canvas, records, namesOf(records), `${title}: the samples by process`) };
   });
-  const content = markup`${panel}
+  const sentences = [verdictsText(run), disturbanceText(contests.flatMap(({ records }) => records))];
+  const content = markup`${sentences.map((sentence) => (sentence === undefined ? undefined : markup`<p>${sentence}</p>`))}${panel}
 <details class="print"><summary>Samples by process: ${strips.length === 1 ? '1 picture' : `${strips.length} pictures`}</summary>
 <p class="quiet">A dot is a sample, a line of dots a process, × the median of the process.</p>
 ${figures(strips)}</details>${profileOfSamples(canvas, contests)}`;
