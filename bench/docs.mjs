@@ -14,16 +14,19 @@
  *   VERDICT is what the sentence says, `faster`, `slower`, `equivalent` or `inconclusive`; the script fails where the run says otherwise. A
  *   marker may run over several lines, but no line begins with one, since Markdown then takes the line for HTML.
  *
- * It always fails where a figure stands in prose without a marker, README.md is too long, or a relative link of a page leads
- * nowhere.
+ * It always fails where a figure stands in prose without a marker, README.md is too long, a relative link of a page leads nowhere, or the
+ * runner, the engine or the statistics changed since a run that a page shows was measured. Runs that are known to be older stand in
+ * bench/docs/old-runs.json, and their tables say so.
  */
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
 import { apiReference } from './docs/api.mjs';
 import { figureText, figuresByHand } from './docs/figures.mjs';
+import { staleRuns, whyUnknown } from './docs/freshness.mjs';
 import { brokenLinks } from './docs/links.mjs';
 import { pictureFiles } from './docs/pictures.mjs';
+import { filesReadBy } from './docs/runs.mjs';
 import { tableText } from './docs/tables.mjs';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -38,14 +41,21 @@ const pages = [README, ...docs.filter((path) => path.endsWith('.md'))];
 const linking = [...pages, join(ROOT, 'CONTRIBUTING.md'), join(ROOT, 'CHANGELOG.md')];
 const isCheck = process.argv.includes('--check');
 
-const pictures = pictureFiles();
+const { value: pictures, files: inPictures } = filesReadBy(pictureFiles);
 const reference = apiReference();
+const { value: inPages, files: shown } = filesReadBy(() =>
+  pages.flatMap((path) => writtenAnew(path).map((complaint) => `${relative(ROOT, path)}: ${complaint}`)),
+);
+const runs = [...new Set([...inPictures, ...shown])].toSorted();
+const unknownAge = whyUnknown(runs);
+if (unknownAge !== undefined) process.stderr.write(`not checked, how old the runs are: ${unknownAge}\n`);
 const complaints = [
   ...reference.complaints,
   ...writtenWhereStale(join(DOCS, 'api.md'), reference.text),
   ...pictures.flatMap(([name, text]) => drawnAnew(name, text)),
   ...picturesWithout(pictures.map(([name]) => name)),
-  ...pages.flatMap((path) => writtenAnew(path).map((complaint) => `${relative(ROOT, path)}: ${complaint}`)),
+  ...inPages,
+  ...staleRuns(runs),
   ...linking.flatMap((path) => brokenLinks(path).map((complaint) => `${relative(ROOT, path)}: ${complaint}`)),
 ];
 for (const complaint of complaints) process.stderr.write(`${complaint}\n`);

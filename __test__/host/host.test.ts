@@ -119,6 +119,24 @@ describe('hostContext', () => {
     });
   });
 
+  it('tells CPUs of one name apart, and reads what the hypervisor took', async () => {
+    await files({
+      'proc/cpuinfo':
+        'processor\t: 0\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: Example\nstepping\t: 1\ncpu MHz\t\t: 2596.126\n\n' +
+        'processor\t: 1\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: Example\nstepping\t: 1\ncpu MHz\t\t: 1200.000\n\n',
+      // The times of guests, the last two, are in those of users.
+      'proc/stat': 'cpu  40 0 10 40 0 0 0 10 40 0\ncpu0 40 0 10 40 0 0 0 10 40 0\n',
+    });
+    expect(await hostContext(root)).toMatchObject({
+      cpuKind: { family: 25, model: 17, stepping: 1 },
+      cpuMhz: 2596.126,
+      stolenPart: 0.1,
+    });
+    await files({ 'proc/cpuinfo': 'processor\t: 0\nCPU part\t: 0xd0c\n\n', 'proc/stat': 'intr 1\n' });
+    const arm = await hostContext(root);
+    expect([arm.cpuKind, arm.cpuMhz, arm.stolenPart]).toEqual([undefined, undefined, undefined]);
+  });
+
   it('leaves out what it cannot read', async () => {
     const host = await hostContext(root);
     expect(Object.keys(host).toSorted()).toEqual(['arch', 'cpu', 'logicalCores', 'memoryBytes', 'os']);

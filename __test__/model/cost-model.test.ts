@@ -38,13 +38,13 @@ test('a run has a model of the mechanisms whose ladders it has, and names the ot
 
     - rows in by json (napi): no costs, for 3 cells, too few to fit a cost of each piece.
 
-    ### Predicted and measured
+    ### Predicted and measured, where nothing crosses
 
-    | Cell that was not fitted | Measured | Predicted | Predicted / measured |
-    | --- | ---: | ---: | ---: |
-    | boundary/rows_in.14/objects | 8.40 µs | 8.40 µs | 1.00 |
+    | Cell that was not fitted | Measured | Predicted | 95% interval | Predicted / measured |
+    | --- | ---: | ---: | ---: | ---: |
+    | boundary/rows_in.14/objects | 8.40 µs | 8.40 µs | 8.40 µs–8.40 µs | 1.00 |
 
-    1 of 1 predictions (100%) are within 25% of what was measured.
+    1 of 1 predictions (100%) are within 25% of what was measured. The 95% interval covers 1 of 1 (100%).
     "
   `);
 });

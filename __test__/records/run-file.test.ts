@@ -115,6 +115,9 @@ function smallRun(): Run {
   }));
   const wholeSample: Required<Sample> = {
     fork: 1,
+    block: 1,
+    retaken: 1,
+    stolenSeconds: 0.01,
     executions: 2,
     seconds: 1,
     encodeSeconds: 0.1,
@@ -143,7 +146,13 @@ function smallRun(): Run {
     client: 'napi-rs',
     batch: 1,
   } as const;
-  const cell = { id: 'boundary/rows_in.1/objects/napi/napi-rs', measured: 1e-6, predicted: 1.1e-6 };
+  const cell = {
+    id: 'boundary/rows_in.1/objects/napi/napi-rs',
+    measured: 1e-6,
+    predicted: 1.1e-6,
+    low: 1e-6,
+    high: 1.2e-6,
+  };
   const model: CostModel = {
     mechanisms: [
       {
@@ -180,12 +189,18 @@ function smallRun(): Run {
             ...record,
             behind: record.latency,
             samples: [wholeSample],
+            noVerdict: 'too-short' as const,
           }
         : record,
     ),
-    comparisons: comparisons
-      .slice(0, 1)
-      .map((comparison) => ({ ...comparison, transport: 'tcp', threads: 1, batch: 1, forks: 2 })),
+    comparisons: comparisons.slice(0, 1).map((comparison) => ({
+      ...comparison,
+      transport: 'tcp',
+      threads: 1,
+      batch: 1,
+      forks: 2,
+      noVerdict: 'too-short' as const,
+    })),
   };
 }
 

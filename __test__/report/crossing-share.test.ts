@@ -26,7 +26,7 @@ test('is what the addon takes beyond Rust in its lane, by the comparison of the 
 
 test('is open where the comparison is', () => {
   const share = shareBeside([0.7, 1.3, 0.9, 1.4, 0.6], completed(addon, around(1)))!;
-  expect([share.isOpen, crossingText(share)]).toEqual([true, 'open']);
+  expect([share.isOpen, crossingText(share)]).toEqual([true, 'inconclusive 10% (-79%–55%)']);
 });
 
 test('is not there where nothing shows it', () => {

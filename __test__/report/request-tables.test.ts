@@ -2,8 +2,9 @@ import { expect, test } from 'vitest';
 import { comparisonsOf } from '../../src/compare/comparisons.js';
 import type { CompletedRecord, Latency, Run, Sample } from '../../src/records/record.js';
 import { renderMarkdown, tableBlock } from '../../src/report/document.js';
-import { RUST_FACTOR_NOTE } from '../../src/report/head-to-head.js';
+import { CPU_FACTOR_NOTE, RUST_FACTOR_NOTE } from '../../src/report/factor.js';
 import { requestAdviceFor } from '../../src/report/request-advice.js';
+import { CLOSED_LOOP_NOTE } from '../../src/report/percentile.js';
 import { requestHeadToHeadTable, requestTable } from '../../src/report/request-tables.js';
 import { around, completed, runOf } from '../records/sample-run.js';
 
@@ -68,7 +69,7 @@ const recordOf = (id: string): CompletedRecord | undefined => records.find((reco
 test('each cell, with the CPU of both ends, and where the client was the limit', () => {
   const { table, notes } = requestTable(records, 4);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
-    "| Benchmark | Throughput | Median | p99 | Batch | Threads | CPU an operation |
+    "| Benchmark | Throughput | Median | p99 (closed loop) | Batch | Threads | CPU an operation |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: |
     | get, rust · Client | 100 K/s | 50.0 µs | 200 µs | 1 | 8 | 10.0 µs + 7.50 µs |
     | get, napi · KvClient.get | 80.0 K/s | 50.0 µs | 200 µs | 1 | 8 | 12.5 µs + 7.50 µs |
@@ -81,12 +82,13 @@ test('each cell, with the CPU of both ends, and where the client was the limit',
   expect(notes).toMatchInlineSnapshot(`
     [
       "A thread is one connection with one request in flight. Throughput counts operations, latency requests.",
+      "Latencies are of a closed loop: a connection sends its next request when the last one is answered, so a slow answer delays the requests after it, and their waiting is not in p99. An open loop (--rate) counts it.",
       "CPU time: of the process of the client, and after the + of the server, where it is local and its process known.",
       "¶ The client was the bottleneck: its threads were busy all the time, so a faster server would not show.",
     ]
   `);
   // Rust has one thread on two cores, and that thread was busy.
-  expect(requestTable(records.slice(0, 1), 2).notes).toContain(notes[2]);
+  expect(requestTable(records.slice(0, 1), 2).notes).toContain(notes[3]);
   const driven = (driver: 'one-thread' | 'all-cores', cores: number): string =>
     requestTable([requests({ ...rustCall, driver }, 1)], cores).table.rows[0]![1]!;
   expect([driven('one-thread', 2), driven('one-thread', 8), driven('all-cores', 2), driven('all-cores', 1)]).toEqual([
@@ -112,14 +114,14 @@ test('says where the server was the limit, and then nothing about the client', (
   const find = (id: string): CompletedRecord | undefined => bound.find((record) => record.id === id);
   const { comparisons } = run(bound);
   const headToHead = requestHeadToHeadTable(comparisons, find);
-  const limited = expect.stringMatching(/^server-bound \(1\.2–1\.3\) ‖$/);
+  const limited = expect.stringMatching(/^server-bound 1\.3× \(1\.2–1\.3\) ‖$/);
   expect(headToHead.table.rows.map((row) => [row[1], row[5]])).toEqual([
     ['best: call', limited],
     ['call', '1.3× (1.2–1.3)'],
   ]);
-  expect(headToHead.notes).toEqual([RUST_FACTOR_NOTE, notes.at(-1)]);
+  expect(headToHead.notes).toEqual([RUST_FACTOR_NOTE, CPU_FACTOR_NOTE, notes.at(-1)]);
   expect(requestAdviceFor(run(bound), 'redis')[0]).toContain(
-    'would be faster can not be told, since the server was the limit of both (1.2–1.3)',
+    'would be faster is inconclusive, since the server was the limit of both: 1.3× (1.2–1.3)',
   );
   // Another server may have more threads.
   const other = bound.map((record) => ({ ...record, engine: 'mysql' }));
@@ -130,23 +132,23 @@ test('the best of each side with the same threads, and what batching won', () =>
   const withoutLanes = run(records).comparisons.filter(({ kind }) => kind !== 'lane');
   const { table, notes } = requestHeadToHeadTable(withoutLanes, recordOf);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
-    "| Benchmark | Threads | Rust (best) | Node (best) | Rust factor | Batching won |
-    | --- | ---: | --- | --- | ---: | ---: |
-    | get | 8 | Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 10.0× (9.6–10.4) |
+    "| Benchmark | Threads | Rust (best) | Node (best) | Rust factor | CPU factor | Batching won |
+    | --- | ---: | --- | --- | ---: | ---: | ---: |
+    | get | 8 | Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) | 10.0× (9.6–10.4) |
     "
   `);
-  expect(notes).toEqual([RUST_FACTOR_NOTE]);
+  expect(notes).toEqual([RUST_FACTOR_NOTE, CPU_FACTOR_NOTE]);
 });
 
 test('the best first, then lane by lane, with the same threads', () => {
   const { table } = requestHeadToHeadTable(run(records).comparisons, recordOf);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
-    "| Benchmark | Lane | Threads | Rust | Node | Rust factor | Batching won |
-    | --- | --- | ---: | --- | --- | ---: | ---: |
-    | get | best: batch | 8 | Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 10.0× (9.6–10.4) |
-    | get | call | 8 | Client — 100 K/s | napi · KvClient.get — 80.0 K/s | 1.3× (1.2–1.3) | — |
-    | get | call | 8 | Client — 100 K/s | js · ioredis — 80.0 K/s | 1.3× (1.2–1.3) | — |
-    | get | batch | 8 | Client.batch, batch 64 — 1.00 M/s | js · ioredis pipeline, batch 64 — 200 K/s | 5.0× (4.8–5.2) | 2.5× (2.4–2.6) |
+    "| Benchmark | Lane | Threads | Rust | Node | Rust factor | CPU factor | Batching won |
+    | --- | --- | ---: | --- | --- | ---: | ---: | ---: |
+    | get | best: batch | 8 | Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) | 10.0× (9.6–10.4) |
+    | get | call | 8 | Client — 100 K/s | napi · KvClient.get — 80.0 K/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) | — |
+    | get | call | 8 | Client — 100 K/s | js · ioredis — 80.0 K/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) | — |
+    | get | batch | 8 | Client.batch, batch 64 — 1.00 M/s | js · ioredis pipeline, batch 64 — 200 K/s | 5.0× (4.8–5.2) | 5.0× (4.8–5.2) | 2.5× (2.4–2.6) |
     "
   `);
 });
@@ -170,13 +172,13 @@ test('compares cells of the same threads alone', () => {
 test('advises for batches and for single operations', () => {
   expect(requestAdviceFor(run(records), 'redis')).toMatchInlineSnapshot(`
     [
-      "get on redis, 8 threads: from Node use KvClient.pipeline, batch 64 (800 K/s, p99 200 µs), 4.0× JavaScript's ioredis pipeline, batch 64; batching won 10.0×; with 8 single operations in flight ioredis reaches 80.0 K/s, so there stay in JavaScript; Rust (Client.batch, batch 64) would be 1.3× that.",
+      "get on redis, 8 threads: from Node use KvClient.pipeline, batch 64 (800 K/s, closed-loop p99 200 µs), 4.0× JavaScript's ioredis pipeline, batch 64; batching won 10.0×; with 8 single operations in flight ioredis reaches 80.0 K/s, so there stay in JavaScript; Rust (Client.batch, batch 64) would be 1.3× that.",
     ]
   `);
   const onlyCalls = run([requests(addonCall, 1.25), requests(jsCall, 1)]);
   expect(requestAdviceFor(onlyCalls, 'redis')).toMatchInlineSnapshot(`
     [
-      "get on redis, 8 threads: stay in JavaScript: ioredis (100 K/s, p99 200 µs) is 1.3× the addon's KvClient.get.",
+      "get on redis, 8 threads: stay in JavaScript: ioredis (100 K/s, closed-loop p99 200 µs) is 1.3× the addon's KvClient.get.",
     ]
   `);
   expect(requestAdviceFor(run(records), 'mysql')).toEqual([]);
@@ -186,7 +188,7 @@ test('does not call a client JavaScript that is an addon of others', () => {
   const glide = requests({ ...jsCall, variant: '@valkey/valkey-glide' }, 1);
   const advice = requestAdviceFor(run([requests(addonCall, 1.25), glide]), 'redis');
   expect(advice[0]).toContain(
-    "from Node use @valkey/valkey-glide (100 K/s, p99 200 µs): it is 1.3× the addon's KvClient.get",
+    "from Node use @valkey/valkey-glide (100 K/s, closed-loop p99 200 µs): it is 1.3× the addon's KvClient.get",
   );
   expect(requestAdviceFor(run([requests(addonCall, 0.5), glide]), 'redis')[0]).toContain('2.0× @valkey/valkey-glide');
 });
@@ -201,11 +203,11 @@ test('compares the addon with JavaScript by the sizes of batches that both have'
     requests({ ...rustBatch, batch: 1024 }, 0.05),
   ]);
   expect(requestAdviceFor(wide, 'redis')).toEqual([
-    "get on redis, 8 threads: from Node use KvClient.pipeline, batch 1024 (2.00 M/s); JavaScript's ioredis is 1.3× the addon's KvClient.get; batching won 25.0×; with 8 single operations in flight ioredis reaches 100 K/s, so there stay in JavaScript; Rust would be no faster.",
+    "get on redis, 8 threads: from Node use KvClient.pipeline, batch 1024 (2.00 M/s); JavaScript's ioredis is 1.3× the addon's KvClient.get; batching won 25.0×; with 8 single operations in flight ioredis reaches 100 K/s, so there stay in JavaScript; Rust would be no faster, at 1.00× (0.96–1.04).",
   ]);
 });
 
-test('gives no figure for what is open', () => {
+test('gives the factor beside what is inconclusive', () => {
   const vary = (record: CompletedRecord, factors: readonly number[]): CompletedRecord => ({
     ...record,
     samples: record.samples.map((sample, index) => ({ ...sample, seconds: sample.seconds * factors[index]! })),
@@ -216,9 +218,23 @@ test('gives no figure for what is open', () => {
     vary(requests(jsCall, 1.01), [0.7, 1.4, 0.6, 1.3, 1.2]),
   ]);
   const [line] = requestAdviceFor(open, 'redis');
-  expect(line).toMatch(/from Node use KvClient\.get .*; whether it is faster than JavaScript's ioredis is open \(/);
-  expect(line).toMatch(/; whether Rust \(Client\) would be faster is open \([\d.]+–[\d.]+\)\.$/);
-  expect(line).not.toMatch(/\d×/);
+  expect(line).toMatch(
+    /from Node use KvClient\.get .*; whether it is faster than JavaScript's ioredis is inconclusive: 1\.\d+× \(/,
+  );
+  expect(line).toMatch(/; whether Rust \(Client\) would be faster is inconclusive: 1\.\d+× \([\d.]+–[\d.]+\)\.$/);
+});
+
+test('calls the latencies of a closed loop so, and those of an open loop not', () => {
+  const closed = requests(addonCall, 1);
+  const open = requests({ ...addonCall, rate: 100_000 }, 1);
+  const titlesOf = (cells: readonly CompletedRecord[]) =>
+    requestTable(cells, 4).table.columns.map(({ title }) => title);
+  expect(titlesOf([closed])).toContain('p99 (closed loop)');
+  expect(requestTable([closed], 4).notes).toContain(CLOSED_LOOP_NOTE);
+  expect(titlesOf([open])).toContain('p99');
+  expect(requestTable([open], 4).notes).not.toContain(CLOSED_LOOP_NOTE);
+  expect(requestAdviceFor(run([closed]), 'redis')[0]).toContain('closed-loop p99 200 µs');
+  expect(requestAdviceFor(run([open]), 'redis')[0]).toContain(', p99 200 µs');
 });
 
 test('says where an open loop was none', () => {

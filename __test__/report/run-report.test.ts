@@ -10,6 +10,8 @@ test('a whole run as Markdown', () => {
 
     - OS: Linux 6.8.0 (x86_64)
     - CPU: Example CPU @ 2.50GHz (1 physical / 2 logical cores)
+    - CPU kind: family 25, model 17, stepping 1, 2500 MHz at the start
+    - Stolen by other machines since the start: 1.5% of the CPU time
     - CPU governor: performance
     - Memory: 16.0 GiB
     - Limited to: 2 CPUs, 8.0 GiB
@@ -20,6 +22,7 @@ test('a whole run as Markdown', () => {
     - duckdb: 1.5.6
     - Build: release, target CPU native, addon 0123456789ab
     - Commit: 89abcdef0123 with changes
+    - Method: 5 processes a cell
     - Date: 2026-05-02T10:00:00.000Z
 
     ## Engine: embedded
@@ -36,19 +39,21 @@ test('a whole run as Markdown', () => {
     | query.aggregation | napi · executeQueryColumnar | async | 10 | 0.033 | 0.038 | — | — | 30.3/s |
     | query.aggregation | js · @duckdb/node-api columns | async | 10 | 0.033 | 0.038 | — | — | 30.3/s |
 
-    - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster; RowInserter.addColumns × 2 reaches 40.0 M rows/s.
-    - query.aggregation on embedded: from Node use @duckdb/node-api columns (33.0 ms): it is as fast as the addon's executeQueryColumnar.
+    - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster, at 1.01× (0.97–1.04); RowInserter.addColumns × 2 reaches 40.0 M rows/s.
+    - query.aggregation on embedded: from Node use @duckdb/node-api columns (33.0 ms): it is as fast as the addon's executeQueryColumnar, at 1.00× (0.96–1.04).
 
     ### Rust vs Node.js
 
-    | Workload | Lane | Rust | Node | Rust factor |
-    | --- | --- | --- | --- | ---: |
-    | insert.bulk | best: columns | sync column slices — 32.3 M/s | napi · RowInserter.addColumns — 32.1 M/s | equivalent (0.97–1.05) |
-    | insert.bulk | naive-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · each value crosses (naive) — 1.25 M/s | 20.0× (19.3–20.7) † |
-    | insert.bulk | staged-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · RowInserter.addRow — 23.3 M/s | 1.07× (1.04–1.11) |
-    | insert.bulk | best: columns | async column slices × 2 — 50.0 M/s | napi · RowInserter.addColumns × 2 — 40.0 M/s | 1.3× (1.2–1.3) |
+    | Workload | Lane | Rust | Node | Rust factor | CPU factor |
+    | --- | --- | --- | --- | ---: | ---: |
+    | insert.bulk | best: columns | sync column slices — 32.3 M/s | napi · RowInserter.addColumns — 32.1 M/s | equivalent 1.01× (0.97–1.04) | 1.01× (0.97–1.04) |
+    | insert.bulk | naive-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · each value crosses (naive) — 1.25 M/s | 20.0× (19.3–20.7) † | 20.0× (19.3–20.7) |
+    | insert.bulk | staged-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · RowInserter.addRow — 23.3 M/s | 1.07× (1.04–1.11) | 1.07× (1.04–1.11) |
+    | insert.bulk | best: columns | async column slices × 2 — 50.0 M/s | napi · RowInserter.addColumns × 2 — 40.0 M/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) |
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
 
     † The two were measured at different numbers of rows; their rows per second are compared.
 
@@ -66,7 +71,7 @@ test('a whole run as Markdown', () => {
     | query.aggregation | napi · executeQueryColumnar | 0.033 | — | 0.003 | 0.002 | 0.025 | 0.008 | 0.017 | 0.004 | 6.0 | 260 MiB |
     | query.aggregation | js · @duckdb/node-api columns | 0.033 | — | 0.003 | 0.002 | 0.025 | 0.008 | 0.017 | 0.004 | 6.0 | 260 MiB |
 
-    Crossing and JavaScript: the part of the addon's time beyond that of its lane in Rust on the same engine, with its 95% interval. It is the difference of two cells, and holds what JavaScript makes the engine wait for. Open: this run can not tell.
+    Crossing and JavaScript: the part of the addon's time beyond that of its lane in Rust on the same engine, with its interval. It is the difference of two cells, and holds what JavaScript makes the engine wait for. Inconclusive: this run can not tell whether there is such a part.
 
     ## Engine: memory
 
@@ -79,11 +84,13 @@ test('a whole run as Markdown', () => {
 
     ### Rust vs Node.js
 
-    | Workload | Lane | Rust | Node | Rust factor |
-    | --- | --- | --- | --- | ---: |
-    | query.full_scan | best: columnar | sync column slices — 167 M/s | napi · executeQueryColumnar — 83.3 M/s | 2.0× (1.9–2.1) |
+    | Workload | Lane | Rust | Node | Rust factor | CPU factor |
+    | --- | --- | --- | --- | ---: | ---: |
+    | query.full_scan | best: columnar | sync column slices — 167 M/s | napi · executeQueryColumnar — 83.3 M/s | 2.0× (1.9–2.1) | 2.0× (1.9–2.1) |
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
 
     ### Where the time went
 
@@ -92,23 +99,29 @@ test('a whole run as Markdown', () => {
     | query.full_scan | sync column slices | 0.060 | — | 0.006 | 0.003 | 0.045 | 0.015 | 0.030 | 0.007 | 6.0 | 260 MiB |
     | query.full_scan | napi · executeQueryColumnar | 0.120 | 50% (48%–52%) | 0.012 | 0.006 | 0.090 | 0.030 | 0.060 | 0.015 | 6.0 | 260 MiB |
 
-    Crossing and JavaScript: the part of the addon's time beyond that of its lane in Rust on the same engine, with its 95% interval. It is the difference of two cells, and holds what JavaScript makes the engine wait for. Open: this run can not tell.
+    Crossing and JavaScript: the part of the addon's time beyond that of its lane in Rust on the same engine, with its interval. It is the difference of two cells, and holds what JavaScript makes the engine wait for. Inconclusive: this run can not tell whether there is such a part.
 
     ## Engine: apache-arrow
 
     | Workload | Variant | Flavor | Rows | Time (s) | End to end (s) | Rows/s | MiB/s |
     | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
-    | query.full_scan | js · apache-arrow column loop | sync | 10.00M | 0.050 | 0.058 | 200.00 M/s | 4577.6 |
+    | query.full_scan | js · apache-arrow column loop | sync | 10.00M | 0.050 △ | 0.058 | 200.00 M/s | 4577.6 |
 
-    - query.full_scan on apache-arrow: stay in JavaScript: apache-arrow column loop (200 M rows/s) is 2.4× the addon's executeQueryColumnar on memory; Rust on memory would be slower, at 0.83×.
+    △ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.
+
+    - query.full_scan on apache-arrow: in JavaScript use apache-arrow column loop (200 M rows/s); whether the addon's executeQueryColumnar on memory is faster is inconclusive, since one of the two is too short to measure: 0.42× (0.40–0.43); whether Rust on memory (sync column slices) would be faster is inconclusive, since one of the two is too short to measure: 0.83× (0.80–0.86).
 
     ### Rust vs Node.js
 
-    | Workload | Lane | Rust | Node | Rust factor |
-    | --- | --- | --- | --- | ---: |
-    | query.full_scan | columnar | sync column slices on memory — 167 M/s | js · apache-arrow column loop — 200 M/s | 0.83× (0.80–0.86) |
+    | Workload | Lane | Rust | Node | Rust factor | CPU factor |
+    | --- | --- | --- | --- | ---: | ---: |
+    | query.full_scan | columnar | sync column slices on memory — 167 M/s | js · apache-arrow column loop — 200 M/s | inconclusive 0.83× (0.80–0.86) △ | 0.83× (0.80–0.86) |
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
+
+    △ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.
 
     ### Where the time went
 
@@ -118,15 +131,17 @@ test('a whole run as Markdown', () => {
 
     ## Engine: redis
 
-    | Benchmark | Throughput | Median | p99 | Batch | Threads | CPU an operation |
+    | Benchmark | Throughput | Median | p99 (closed loop) | Batch | Threads | CPU an operation |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: |
-    | mget, napi · client.mget | 2.20 M/s | 820 ns | 24.2 µs | 110 | 4 | 455 ns |
+    | mget, napi · client.mget | 2.20 M/s | 820 ns (800 ns–840 ns) | 24.2 µs (20.0 µs–29.0 µs) | 110 | 4 | 455 ns |
 
     A thread is one connection with one request in flight. Throughput counts operations, latency requests.
 
+    Latencies are of a closed loop: a connection sends its next request when the last one is answered, so a slow answer delays the requests after it, and their waiting is not in p99. An open loop (--rate) counts it.
+
     CPU time: of the process of the client, and after the + of the server, where it is local and its process known.
 
-    - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, p99 24.2 µs).
+    - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
 
     ### Where the time went
 
@@ -141,7 +156,11 @@ test('a whole run as Markdown', () => {
     | measurements/query.full_scan/objects/napi/embedded/w1 | failed | BB_CHECKSUM_MISMATCH: expected 10 \\| got 9 rows |
     | measurements/query.aggregation/row/rust/memory/w1 | skipped | memory has no SQL |
 
-    ## Noise
+    ## How far to trust this run
+
+    Verdicts: 8 comparisons, of which 8 are decided. The risk of each is 5.0%, so that up to 0.4 of them are expected to be false by chance.
+
+    Disturbance: 65 samples of 65 processes; 4 were thrown away and taken again because others used the CPU, and the hypervisor took 9.00 ms of those that stayed.
 
     A/A: 13 cells, the odd against the even processes of each: 0.5% apart in the median, 0.5% at most; 0 of 13 (0%) look faster or slower than themselves.
     "
@@ -158,6 +177,8 @@ test('a whole run on a terminal', () => {
 
     - OS: Linux 6.8.0 (x86_64)
     - CPU: Example CPU @ 2.50GHz (1 physical / 2 logical cores)
+    - CPU kind: family 25, model 17, stepping 1, 2500 MHz at the start
+    - Stolen by other machines since the start: 1.5% of the CPU time
     - CPU governor: performance
     - Memory: 16.0 GiB
     - Limited to: 2 CPUs, 8.0 GiB
@@ -168,6 +189,7 @@ test('a whole run on a terminal', () => {
     - duckdb: 1.5.6
     - Build: release, target CPU native, addon 0123456789ab
     - Commit: 89abcdef0123 with changes
+    - Method: 5 processes a cell
     - Date: 2026-05-02T10:00:00.000Z
 
     Engine: embedded
@@ -185,19 +207,21 @@ test('a whole run on a terminal', () => {
     query.aggregation  napi · executeQueryColumnar        async       10     0.033           0.038          —       —     30.3/s
     query.aggregation  js · @duckdb/node-api columns      async       10     0.033           0.038          —       —     30.3/s
 
-    - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster; RowInserter.addColumns × 2 reaches 40.0 M rows/s.
-    - query.aggregation on embedded: from Node use @duckdb/node-api columns (33.0 ms): it is as fast as the addon's executeQueryColumnar.
+    - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster, at 1.01× (0.97–1.04); RowInserter.addColumns × 2 reaches 40.0 M rows/s.
+    - query.aggregation on embedded: from Node use @duckdb/node-api columns (33.0 ms): it is as fast as the addon's executeQueryColumnar, at 1.00× (0.96–1.04).
 
     Rust vs Node.js
 
-    Workload     Lane                    Rust                                Node                                                     Rust factor
-    ───────────  ──────────────────────  ──────────────────────────────────  ────────────────────────────────────────────  ──────────────────────
-    insert.bulk  best: columns           sync column slices — 32.3 M/s       napi · RowInserter.addColumns — 32.1 M/s      equivalent (0.97–1.05)
-    insert.bulk  naive-row (Rust: row)   sync RowWriter — 25.0 M/s           napi · each value crosses (naive) — 1.25 M/s     20.0× (19.3–20.7) †
-    insert.bulk  staged-row (Rust: row)  sync RowWriter — 25.0 M/s           napi · RowInserter.addRow — 23.3 M/s               1.07× (1.04–1.11)
-    insert.bulk  best: columns           async column slices × 2 — 50.0 M/s  napi · RowInserter.addColumns × 2 — 40.0 M/s          1.3× (1.2–1.3)
+    Workload     Lane                    Rust                                Node                                                           Rust factor         CPU factor
+    ───────────  ──────────────────────  ──────────────────────────────────  ────────────────────────────────────────────  ────────────────────────────  ─────────────────
+    insert.bulk  best: columns           sync column slices — 32.3 M/s       napi · RowInserter.addColumns — 32.1 M/s      equivalent 1.01× (0.97–1.04)  1.01× (0.97–1.04)
+    insert.bulk  naive-row (Rust: row)   sync RowWriter — 25.0 M/s           napi · each value crosses (naive) — 1.25 M/s           20.0× (19.3–20.7) †  20.0× (19.3–20.7)
+    insert.bulk  staged-row (Rust: row)  sync RowWriter — 25.0 M/s           napi · RowInserter.addRow — 23.3 M/s                     1.07× (1.04–1.11)  1.07× (1.04–1.11)
+    insert.bulk  best: columns           async column slices × 2 — 50.0 M/s  napi · RowInserter.addColumns × 2 — 40.0 M/s                1.3× (1.2–1.3)     1.3× (1.2–1.3)
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
 
     † The two were measured at different numbers of rows; their rows per second are compared.
 
@@ -213,41 +237,51 @@ test('a whole run on a terminal', () => {
 
     Rust vs Node.js
 
-    Workload         Lane            Rust                          Node                                       Rust factor
-    ───────────────  ──────────────  ────────────────────────────  ──────────────────────────────────────  ──────────────
-    query.full_scan  best: columnar  sync column slices — 167 M/s  napi · executeQueryColumnar — 83.3 M/s  2.0× (1.9–2.1)
+    Workload         Lane            Rust                          Node                                       Rust factor      CPU factor
+    ───────────────  ──────────────  ────────────────────────────  ──────────────────────────────────────  ──────────────  ──────────────
+    query.full_scan  best: columnar  sync column slices — 167 M/s  napi · executeQueryColumnar — 83.3 M/s  2.0× (1.9–2.1)  2.0× (1.9–2.1)
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
 
     Engine: apache-arrow
     --------------------
 
     Workload         Variant                        Flavor    Rows  Time (s)  End to end (s)      Rows/s   MiB/s
     ───────────────  ─────────────────────────────  ──────  ──────  ────────  ──────────────  ──────────  ──────
-    query.full_scan  js · apache-arrow column loop  sync    10.00M     0.050           0.058  200.00 M/s  4577.6
+    query.full_scan  js · apache-arrow column loop  sync    10.00M   0.050 △           0.058  200.00 M/s  4577.6
 
-    - query.full_scan on apache-arrow: stay in JavaScript: apache-arrow column loop (200 M rows/s) is 2.4× the addon's executeQueryColumnar on memory; Rust on memory would be slower, at 0.83×.
+    △ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.
+
+    - query.full_scan on apache-arrow: in JavaScript use apache-arrow column loop (200 M rows/s); whether the addon's executeQueryColumnar on memory is faster is inconclusive, since one of the two is too short to measure: 0.42× (0.40–0.43); whether Rust on memory (sync column slices) would be faster is inconclusive, since one of the two is too short to measure: 0.83× (0.80–0.86).
 
     Rust vs Node.js
 
-    Workload         Lane      Rust                                    Node                                           Rust factor
-    ───────────────  ────────  ──────────────────────────────────────  ───────────────────────────────────────  ─────────────────
-    query.full_scan  columnar  sync column slices on memory — 167 M/s  js · apache-arrow column loop — 200 M/s  0.83× (0.80–0.86)
+    Workload         Lane      Rust                                    Node                                                          Rust factor         CPU factor
+    ───────────────  ────────  ──────────────────────────────────────  ───────────────────────────────────────  ────────────────────────────────  ─────────────────
+    query.full_scan  columnar  sync column slices on memory — 167 M/s  js · apache-arrow column loop — 200 M/s  inconclusive 0.83× (0.80–0.86) △  0.83× (0.80–0.86)
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
+
+    △ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.
 
     Engine: redis
     -------------
 
-    Benchmark                 Throughput  Median      p99  Batch  Threads  CPU an operation
-    ────────────────────────  ──────────  ──────  ───────  ─────  ───────  ────────────────
-    mget, napi · client.mget    2.20 M/s  820 ns  24.2 µs    110        4            455 ns
+    Benchmark                 Throughput                  Median          p99 (closed loop)  Batch  Threads  CPU an operation
+    ────────────────────────  ──────────  ──────────────────────  ─────────────────────────  ─────  ───────  ────────────────
+    mget, napi · client.mget    2.20 M/s  820 ns (800 ns–840 ns)  24.2 µs (20.0 µs–29.0 µs)    110        4            455 ns
 
     A thread is one connection with one request in flight. Throughput counts operations, latency requests.
 
+    Latencies are of a closed loop: a connection sends its next request when the last one is answered, so a slow answer delays the requests after it, and their waiting is not in p99. An open loop (--rate) counts it.
+
     CPU time: of the process of the client, and after the + of the server, where it is local and its process known.
 
-    - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, p99 24.2 µs).
+    - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
 
     Failed and skipped
     ------------------
@@ -257,8 +291,12 @@ test('a whole run on a terminal', () => {
     measurements/query.full_scan/objects/napi/embedded/w1  failed   BB_CHECKSUM_MISMATCH: expected 10 | got 9 rows
     measurements/query.aggregation/row/rust/memory/w1      skipped  memory has no SQL
 
-    Noise
-    -----
+    How far to trust this run
+    -------------------------
+
+    Verdicts: 8 comparisons, of which 8 are decided. The risk of each is 5.0%, so that up to 0.4 of them are expected to be false by chance.
+
+    Disturbance: 65 samples of 65 processes; 4 were thrown away and taken again because others used the CPU, and the hypervisor took 9.00 ms of those that stayed.
 
     A/A: 13 cells, the odd against the even processes of each: 0.5% apart in the median, 0.5% at most; 0 of 13 (0%) look faster or slower than themselves.
     "

@@ -22,16 +22,19 @@ test('one line a workload', () => {
   expect(at(120)).toMatchInlineSnapshot(`
     "Cells: 13 measured, 1 failed, 1 skipped.
 
-    Workload           Engine        Best from Node                           Rate        Rust factor       Addon factor
-    ─────────────────  ────────────  ─────────────────────────────  ──────────────  ─────────────────  ─────────────────
-    insert.bulk        embedded      napi · RowInserter.addColumns        32.1 M/s  equal (0.97–1.05)                  —
-    query.full_scan    memory        napi · executeQueryColumnar          83.3 M/s     2.0× (1.9–2.1)                  —
-    query.full_scan    apache-arrow  js · apache-arrow column loop         200 M/s                  —                  —
-    query.aggregation  embedded      js · @duckdb/node-api columns  30.3 queries/s                  —  equal (0.96–1.04)
-    mget, 4 threads    redis         napi · client.mget, batch 110        2.20 M/s                  —                  —
+    Workload           Engine        Best from Node                           Rate          Rust factor         Addon factor
+    ─────────────────  ────────────  ─────────────────────────────  ──────────────  ───────────────────  ───────────────────
+    insert.bulk        embedded      napi · RowInserter.addColumns        32.1 M/s  ≈ 1.01× (0.97–1.04)                    —
+    query.full_scan    memory        napi · executeQueryColumnar          83.3 M/s       2.0× (1.9–2.1)                    —
+    query.full_scan    apache-arrow  js · apache-arrow column loop         200 M/s                    —                    —
+    query.aggregation  embedded      js · @duckdb/node-api columns  30.3 queries/s                    —  ≈ 1.00× (0.96–1.04)
+    mget, 4 threads    redis         napi · client.mget, batch 110        2.20 M/s                    —                    —
+    (too narrow for: CPU factor)
 
-    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster. Addon factor: the addon's rate divided by
-    that of JavaScript alone. In parentheses: the 95% interval.
+    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster. CPU factor: the CPU time of the Node
+    side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less. Addon factor:
+    the addon's rate divided by that of JavaScript alone. In parentheses: the 95% interval, which covers this run alone. ≈
+    stands for equivalent.
 
     - measurements/query.full_scan/objects/napi/embedded/w1 failed: BB_CHECKSUM_MISMATCH: expected 10 | got 9 rows
     - measurements/query.aggregation/row/rust/memory/w1 skipped: memory has no SQL
@@ -48,17 +51,19 @@ test('a narrow terminal gets the answer without its rates', () => {
     "Cells: 13 measured, 1 failed, 1 skipped.
 
     Workload           Engine        Best from Node                      Rust factor
-    ─────────────────  ────────────  ────────────────────────────  ─────────────────
-    insert.bulk        embedded      napi · RowInse…er.addColumns  equal (0.97–1.05)
-    query.full_scan    memory        napi · executeQueryColumnar      2.0× (1.9–2.1)
-    query.full_scan    apache-arrow  js · apache-ar…w column loop                  —
-    query.aggregation  embedded      js · @duckdb/n…e-api columns                  —
-    mget, 4 threads    redis         napi · client.…et, batch 110                  —
-    (too narrow for: Rate, Addon factor)
+    ─────────────────  ────────────  ──────────────────────────  ───────────────────
+    insert.bulk        embedded      napi · RowIns…r.addColumns  ≈ 1.01× (0.97–1.04)
+    query.full_scan    memory        napi · execut…ueryColumnar       2.0× (1.9–2.1)
+    query.full_scan    apache-arrow  js · apache-a… column loop                    —
+    query.aggregation  embedded      js · @duckdb/…-api columns                    —
+    mget, 4 threads    redis         napi · client…t, batch 110                    —
+    (too narrow for: Rate, CPU factor, Addon factor)
 
     Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
-    Addon factor: the addon's rate divided by that of JavaScript alone. In
-    parentheses: the 95% interval.
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided
+    by that of Rust's for the same work; above 1, Rust takes less. Addon factor: the
+    addon's rate divided by that of JavaScript alone. In parentheses: the 95%
+    interval, which covers this run alone. ≈ stands for equivalent.
 
     - measurements/query.full_scan/objects/napi/embedded/w1 failed:
       BB_CHECKSUM_MISMATCH: expected 10 | got 9 rows
@@ -90,7 +95,7 @@ describe('the worst warning', () => {
     const powersave = { ...run, context: { ...context, host: { ...context.host, governor: 'powersave' } } };
     expect(warningOf(powersave)).toContain('the governor of the CPU is powersave');
     expect(warningOf({ ...run, context })).toBe(
-      'Warning: 1 of 1 comparisons with Rust are open; more processes decide more (--forks).',
+      'Warning: 1 of 1 comparisons with Rust are inconclusive; more processes decide more (--forks).',
     );
   });
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { RunRecord } from '../../src/records/record.js';
 import { renderMarkdown, tableBlock } from '../../src/report/document.js';
-import { RUST_FACTOR_NOTE, headToHeadTable } from '../../src/report/head-to-head.js';
+import { CPU_DISAGREES_NOTE, CPU_FACTOR_NOTE, RUST_FACTOR_NOTE } from '../../src/report/factor.js';
+import { headToHeadTable } from '../../src/report/head-to-head.js';
 import { resourcesTable } from '../../src/report/resource-tables.js';
 import { resultsTable, unfinishedTable } from '../../src/report/results-table.js';
 import { around, cell, completed, runOf } from '../records/sample-run.js';
@@ -14,13 +15,14 @@ test('marks other numbers of rows and too few processes', () => {
   const recordOf = (id: string) => [rust, node].find((record) => record.id === id);
   const { table, notes } = headToHeadTable(run.comparisons, recordOf);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
-    "| Workload | Lane | Rust | Node | Rust factor |
-    | --- | --- | --- | --- | ---: |
-    | insert.bulk | best: objects | rows collected — 40.0 M/s | napi · executeQuery — 8.00 M/s | 5.0× (4.9–5.1) † ‡ |
+    "| Workload | Lane | Rust | Node | Rust factor | CPU factor |
+    | --- | --- | --- | --- | ---: | ---: |
+    | insert.bulk | best: objects | rows collected — 40.0 M/s | napi · executeQuery — 8.00 M/s | 5.0× (4.9–5.1) † ‡ | 5.0× (4.9–5.1) |
     "
   `);
   expect(notes).toEqual([
     RUST_FACTOR_NOTE,
+    CPU_FACTOR_NOTE,
     '† The two were measured at different numbers of rows; their rows per second are compared.',
     '‡ The ratio rests on fewer than 3 processes of one of the two, which hardly say how much processes differ.',
   ]);
@@ -29,14 +31,50 @@ test('marks other numbers of rows and too few processes', () => {
 test('marks a ratio for which two of three processes were left, since the third chose the cells', () => {
   const cell = { lane: 'row', workload: 'insert.bulk' } as const;
   const records = [
-    completed({ ...cell, side: 'rust', variant: 'RowWriter', flavor: 'sync' }, [0.5, 0.5, 0.5]),
-    completed({ ...cell, side: 'rust', variant: 'RowWriter', flavor: 'async' }, [0.5, 0.5, 0.5]),
+    // Without its last process the one is the faster, without its first the other.
+    completed({ ...cell, side: 'rust', variant: 'RowWriter', flavor: 'sync' }, [0.5, 0.5, 0.6]),
+    completed({ ...cell, side: 'rust', variant: 'RowWriter', flavor: 'async' }, [0.6, 0.5, 0.5]),
     completed({ ...cell, side: 'napi', variant: 'RowInserter', lane: 'staged-row' }, [0.5, 0.5, 0.5]),
   ];
   const run = runOf(records);
   const { table, notes } = headToHeadTable(run.comparisons, (id) => records.find((record) => record.id === id));
-  expect(table.rows.map((row) => row.at(-1))).toEqual([expect.stringMatching(/ ‡$/)]);
+  expect(table.rows.map((row) => row.at(-2))).toEqual([expect.stringMatching(/ ‡$/)]);
   expect(notes).toContainEqual(expect.stringContaining('‡ The ratio rests on fewer than 3 processes'));
+});
+
+test('says where the faster side takes more CPU time', () => {
+  const busy = (record: typeof rust, factor: number) => ({
+    ...record,
+    samples: record.samples.map((sample) => ({ ...sample, cpuUserSeconds: sample.cpuUserSeconds! * factor })),
+  });
+  const wide = { lane: 'objects', side: 'napi', variant: 'executeQuery' } as const;
+  const tableOf = (seconds: number, factor: number) => {
+    const records = [rust, busy(completed(wide, around(seconds)), factor)];
+    return headToHeadTable(runOf(records).comparisons, (id) => records.find((record) => record.id === id));
+  };
+  const opposite = tableOf(0.2, 3);
+  expect(opposite.table.rows[0]!.slice(-2)).toEqual([
+    expect.stringMatching(/^0\.80× \(.*\) ◆$/),
+    expect.stringMatching(/^2\.0× \(1\.9–2\.1\)$/),
+  ]);
+  expect(opposite.notes).toContain(CPU_DISAGREES_NOTE);
+  // The same direction, and a difference within the margin.
+  for (const { table, notes } of [tableOf(0.5, 2), tableOf(0.2, 4 / 3)]) {
+    expect(table.rows[0]!.at(-2)).not.toContain('◆');
+    expect(notes).not.toContain(CPU_DISAGREES_NOTE);
+  }
+});
+
+test.each([
+  ['too-short', '△ Too short to measure'],
+  ['still-warming-up', '▽ The cell still got faster when its warm-up ended'],
+  ['nothing-to-measure', '○ The calls of the cell take no longer than the loop around them'],
+] as const)('a cell that is %s has its factor, the word and the reason', (noVerdict, note) => {
+  const records = [{ ...rust, noVerdict }, completed({ lane: 'objects', side: 'napi', variant: 'a' }, around(0.5))];
+  const { comparisons } = runOf(records);
+  const { table, notes } = headToHeadTable(comparisons, (id) => records.find((record) => record.id === id));
+  expect(table.rows[0]!.at(-2)).toMatch(new RegExp(`^inconclusive 2\\.0× \\(.*\\) ${note[0]}$`));
+  expect(notes.at(-1)).toContain(note);
 });
 
 test('tells cells of one variant apart by their lane, and keeps workloads together', () => {
@@ -95,9 +133,9 @@ test('a query of which few rows come out has a rate of queries, and no size', ()
     (id) => records.find((record) => record.id === id),
   );
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
-    "| Workload | Rust (best) | Node (best) | Rust factor |
-    | --- | --- | --- | ---: |
-    | query.aggregation | rows collected — 12.5 queries/s | napi · executeQuery — 10.0 queries/s | 1.3× (1.2–1.3) |
+    "| Workload | Rust (best) | Node (best) | Rust factor | CPU factor |
+    | --- | --- | --- | ---: | ---: |
+    | query.aggregation | rows collected — 12.5 queries/s | napi · executeQuery — 10.0 queries/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) |
     "
   `);
 });
@@ -135,10 +173,10 @@ test('has a column for transports where a cell has one', () => {
     "
   `);
   expect(renderMarkdown(tableBlock(headToHeadTable(run.comparisons, recordOf).table))).toMatchInlineSnapshot(`
-    "| Workload | Lane | Transport | Rust | Node | Rust factor |
-    | --- | --- | --- | --- | --- | ---: |
-    | insert.bulk | best: objects | tcp | rows collected — 40.0 M/s | napi · executeQuery — 20.0 M/s | 2.0× (1.9–2.1) |
-    | insert.bulk | best: objects | ipc | rows collected — 40.0 M/s | napi · executeQuery — 20.0 M/s | 2.0× (1.9–2.1) |
+    "| Workload | Lane | Transport | Rust | Node | Rust factor | CPU factor |
+    | --- | --- | --- | --- | --- | ---: | ---: |
+    | insert.bulk | best: objects | tcp | rows collected — 40.0 M/s | napi · executeQuery — 20.0 M/s | 2.0× (1.9–2.1) | 2.0× (1.9–2.1) |
+    | insert.bulk | best: objects | ipc | rows collected — 40.0 M/s | napi · executeQuery — 20.0 M/s | 2.0× (1.9–2.1) | 2.0× (1.9–2.1) |
     "
   `);
   const [line] = renderMarkdown(tableBlock(resourcesTable(records))).split('\n');

@@ -19,10 +19,41 @@ const DEFAULT_ROWS = JSON.parse(readFileSync(join(import.meta.dirname, '..', 'ma
 
 const loaded = new Map();
 
+/** The names of the files that were read since `filesReadBy` was called last. */
+let read = new Set();
+
 /** The newest run of a kind: `2026-11-21-hyper-insert.json` is one of `hyper-insert`, `2026-11-21.json` one of `main`. */
 export function newestRun(kind) {
-  if (!loaded.has(kind)) loaded.set(kind, comparedAnew(parseRun(newestText(kind), kind)));
+  const text = newestText(kind);
+  if (!loaded.has(kind)) loaded.set(kind, comparedAnew(parseRun(text, kind)));
   return loaded.get(kind);
+}
+
+/** What `make` returns, with the names of the committed files that it has read. */
+export function filesReadBy(make) {
+  const before = read;
+  read = new Set();
+  try {
+    return { value: make(), files: [...read] };
+  } finally {
+    read = new Set([...before, ...read]);
+  }
+}
+
+/** The provenance of a committed file: a run, or a file of bench/lab. */
+export function provenanceOf(name) {
+  const file = JSON.parse(readFileSync(join(RESULTS, name), 'utf8'));
+  const { git, startedAt } = file.context ?? file;
+  return {
+    commit: git.commit,
+    startedAt,
+    command: file.context ? commandOf(file) : `node bench/lab/${kindOf(name)}.mjs`,
+  };
+}
+
+/** The kind of a file by its name: `ceiling` of `2026-11-24-ceiling.json`. */
+function kindOf(name) {
+  return /^\d{4}-\d\d-\d\d-?(.*)\.json$/.exec(name)?.[1] || MAIN;
 }
 
 /** The command that measured a run, by its configuration: what is not the default. */
@@ -53,6 +84,7 @@ export function isCommitted(kind) {
 export function newestText(kind) {
   const name = newestName(kind);
   if (name === undefined) throw new Error(`there is no run of the kind "${kind}" in ${RESULTS}`);
+  read.add(name);
   return readFileSync(join(RESULTS, name), 'utf8');
 }
 

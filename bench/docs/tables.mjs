@@ -1,14 +1,17 @@
 /** The tables that pages have between `<!-- table: NAME -->` and `<!-- /table -->`, by their names. */
 import { completedOf, recordsById } from '../../dist/compare/cell-groups.js';
 import { noiseFloorsOf } from '../../dist/compare/comparisons.js';
+import { marginOf } from '../../dist/compare/judge.js';
 import { rateRatio } from '../../dist/compare/rate-ratio.js';
+import { BOUNDARY_MATRIX } from '../../dist/families/boundary/matrix.js';
+import { withExpected } from '../../dist/model/expected.js';
 import { withEachSample } from '../../dist/records/run-file.js';
 import { adviceFor } from '../../dist/report/advice.js';
 import { callTable } from '../../dist/report/call-table.js';
 import { modelBlocks } from '../../dist/report/model-table.js';
 import { settingTable } from '../../dist/report/setting-table.js';
-import { columns, list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
-import { formatFactor, formatRateOf, formatRows } from '../../dist/report/format.js';
+import { list, paragraph, renderMarkdown, tableBlock, tableOf } from '../../dist/report/document.js';
+import { formatFactorInterval, formatRateOf, formatRows } from '../../dist/report/format.js';
 import { headToHeadTable } from '../../dist/report/head-to-head.js';
 import { hostLines } from '../../dist/report/host-block.js';
 import { noiseText } from '../../dist/report/noise.js';
@@ -19,10 +22,11 @@ import { requestHeadToHeadTable } from '../../dist/report/request-tables.js';
 import { ceilingFindings, ceilingTable } from '../lab/ceiling-table.mjs';
 import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
 import { offeredLoadFindings, offeredLoadTable } from '../lab/offered-load-table.mjs';
-import { MAIN, commandOf, isCommitted, newestRun, newestText } from './runs.mjs';
+import { ageWarning, requireOneCommit } from './freshness.mjs';
+import { MAIN, commandOf, filesReadBy, isCommitted, newestRun, newestText } from './runs.mjs';
 
 /** What the one line about the machine takes from the lines about the host. */
-const MACHINE = /^(CPU|Memory|OS|Node\.js|Rust): /;
+const MACHINE = /^(CPU|CPU kind|Memory|OS|Node\.js|Rust): /;
 
 const TABLES = {
   machine: () => {
@@ -52,7 +56,11 @@ const TABLES = {
       return [...tableBlock(runtimeTable(completedOf(run.records), run.context.versions.node)), measuredBy(run)];
     }),
   // The page has a heading of its own.
-  model: () => ifCommitted('model', () => modelBlocks(newestRun('model').model).slice(1)),
+  model: () =>
+    ifCommitted('model', () => {
+      const crossingOf = (id) => BOUNDARY_MATRIX.workloads[id.split('/')[1]]?.crossing;
+      return modelBlocks(withExpected(newestRun('model').model, crossingOf)).slice(1);
+    }),
   flight: () => best('flight', 'flight', 1),
   sail: () => best('sail', 'sail'),
   kv: () => requests('kv', 'redis'),
@@ -88,11 +96,18 @@ const TABLES = {
     }),
 };
 
-/** The Markdown of a table. */
+/** The tables without measurements, which do not age. */
+const WITHOUT_FIGURES = new Set(['machine', 'host']);
+
+/** The Markdown of a table, below a warning if it shows runs that are known to be old. */
 export function tableText(name) {
   const table = TABLES[name];
   if (table === undefined) throw new Error(`no table is named "${name}"`);
-  return renderMarkdown(table());
+  const { value, files } = filesReadBy(table);
+  const warning = WITHOUT_FIGURES.has(name) ? undefined : ageWarning(files);
+  const text = renderMarkdown([...(warning === undefined ? [] : [paragraph(warning)]), ...value]);
+  requireOneCommit(name, text, files);
+  return text;
 }
 
 const NOT_COMMITTED = [paragraph('No run of it is committed yet.')];
@@ -105,7 +120,7 @@ function ifCommitted(kind, blocks) {
 function headToHead(kind, isAsked, table = headToHeadTable) {
   const run = newestRun(kind);
   const asked = run.comparisons.filter(isAsked);
-  return [...marked(table(asked, recordsById(run.records))), measuredBy(run)];
+  return [...marked(table(asked, recordsById(run.records), marginOf(run))), measuredBy(run)];
 }
 
 /** Whether a comparison is of one engine, with any number of workers or with the given one. */
@@ -136,25 +151,36 @@ function clients(kind, engine, setting = '') {
   return headToHead(kind, isAsked, requestHeadToHeadTable);
 }
 
-/** Each cell of a run that leaves garbage to V8 beside the same cell of the main run. */
+/**
+ * Each cell of a run that leaves garbage to V8, beside the same cell of the main run. Of runs of two commits no ratio is made: what changed
+ * between the commits would be in it.
+ */
 function leaveGarbage() {
-  const collectedOf = recordsById(newestRun(MAIN).records);
-  const { records } = newestRun('leave-garbage');
-  const rows = completedOf(records)
-    .filter(({ side }) => side !== 'rust')
-    .map((left) => [left, collectedOf(left.id)])
-    .filter(([, collected]) => collected !== undefined)
-    .map(([left, collected]) => {
-      const { ratio, low, high } = rateRatio(left, collected);
-      return [
-        left.lane,
-        `${left.side} · ${left.variant}`,
-        formatRateOf(collected),
-        formatRateOf(left),
-        `${formatFactor(ratio)} (${low.toFixed(2)}–${high.toFixed(2)})`,
-      ];
-    });
-  return tableBlock({ columns: columns('Lane', 'Node', '>Collected', '>Left to V8', '>Left / collected'), rows });
+  const [main, run] = [newestRun(MAIN), newestRun('leave-garbage')];
+  const left = completedOf(run.records).filter(({ side }) => side !== 'rust');
+  const names = [
+    { title: 'Lane', of: ({ lane }) => lane },
+    { title: 'Node', of: ({ side, variant }) => `${side} · ${variant}` },
+  ];
+  const rate = { title: '>Left to V8', of: formatRateOf };
+  if (!isOneCommit(main, run)) {
+    const note = 'The run that collects garbage is of another commit, so no ratio is made of the two.';
+    return [...tableBlock(tableOf(left, [...names, rate])), paragraph(note), measuredBy(run)];
+  }
+  const collectedOf = recordsById(main.records);
+  const compared = left.filter(({ id }) => collectedOf(id) !== undefined);
+  const ratio = (record) => formatFactorInterval(rateRatio(record, collectedOf(record.id), { isApart: true }));
+  const columns = [
+    ...names,
+    { title: '>Collected', of: ({ id }) => formatRateOf(collectedOf(id)) },
+    rate,
+    { title: '>Left / collected', of: ratio },
+  ];
+  return [...tableBlock(tableOf(compared, columns)), measuredBy(run)];
+}
+
+function isOneCommit(...runs) {
+  return new Set(runs.map(({ context }) => context.git?.commit)).size === 1;
 }
 
 /** Rust's clients of a family of requests next to the load tool of its server's project. */

@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 
 import { comparedAnew } from '../../dist/compare/comparisons.js';
 import { parseJson, parseRun, withEachSample } from '../../dist/records/run-file.js';
+import { latencyIntervals } from '../../dist/report/latency-interval.js';
 import { medianOf, summarize } from '../../dist/stats/summary.js';
 
 const USAGE = `Usage: node bench/lab/compact-run.mjs RUN.json [--family NAME | --model] [--out FILE]
@@ -17,13 +18,14 @@ It keeps the context, every record with its samples, its percentiles and its che
 those of one with --family. With --model it keeps the cost model alone, which has the medians of the cells that it was fitted to.
 It makes smaller:
   summary      left out, since the samples give it again
-  samples      only their fork and seconds stay, those of encoding and decoding too; run.md has the medians of the rest.
+  samples      only their process, their block and their times stay: the elapsed time, the CPU time, and those of encoding and
+               decoding; run.md has the medians of the rest.
                Consecutive ones that are alike in all but their seconds are one entry with a list of these
   executions   counted at the first sample of a cell, for all of its samples
   heap         the bytes a call are those of the median, at the first sample of a cell
   server       the share of the CPU that the server used is that of the median, at the first sample of a cell
   numbers      5 significant digits, 4 of a sample, all of a checksum
-  histograms   left out; the percentiles stay
+  histograms   left out; the percentiles stay, with the intervals of two
   comparisons  made anew from the samples, as this version makes them; those of the kind lane stay, and of
                a run with --aa or --runtime none: the records give the rest again
   layout       one record or comparison a line, without indentation
@@ -112,17 +114,21 @@ function compactRecord(record) {
   return {
     ...record,
     summary: undefined,
-    samples: samples.map(({ fork, seconds, encodeSeconds, decodeSeconds }, place) => ({
-      fork,
+    samples: samples.map((sample, place) => ({
+      fork: sample.fork,
+      block: sample.block,
       executions: place === 0 && executions > 1 ? executions : undefined,
-      seconds,
-      encodeSeconds,
-      decodeSeconds,
+      seconds: sample.seconds,
+      encodeSeconds: sample.encodeSeconds,
+      decodeSeconds: sample.decodeSeconds,
+      cpuUserSeconds: sample.cpuUserSeconds,
+      cpuSystemSeconds: sample.cpuSystemSeconds,
+      mainThreadCpuSeconds: sample.mainThreadCpuSeconds,
       heapBytesPerCall: place === 0 ? heapBytesPerCall : undefined,
-      serverCpuUserSeconds: place === 0 && user !== undefined ? user * seconds : undefined,
-      serverCpuSystemSeconds: place === 0 && system !== undefined ? system * seconds : undefined,
+      serverCpuUserSeconds: place === 0 && user !== undefined ? user * sample.seconds : undefined,
+      serverCpuSystemSeconds: place === 0 && system !== undefined ? system * sample.seconds : undefined,
     })),
-    ...(latency && { latency: compactLatency(latency) }),
+    ...(latency && { latency: { ...compactLatency(latency), intervals: latencyIntervals(record) } }),
     ...(behind && { behind: compactLatency(behind) }),
   };
 }

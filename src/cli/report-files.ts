@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { readFile, readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { BoundaryError } from '../errors.js';
-import { COMPACT_NOTE } from '../report/compact.js';
+import { COMPACT_MARK } from '../report/compact.js';
 import { exists, isDirectory, makeFolder, writeAtomically } from '../runner/files.js';
 
 /** The result file that a command line names: the file itself, or the `run.json` of a directory. */
@@ -39,7 +39,7 @@ export function reportsOf(
 
 /** Throws `BB_OUT_KEPT` where there is a report that was not made from a compact file: it may have what none can give again. */
 export async function requireCompactReport(path: string, file: string): Promise<void> {
-  if (!(await exists(path)) || (await readFile(path, 'utf8')).includes(COMPACT_NOTE)) return;
+  if (!(await exists(path)) || (await readFile(path, 'utf8')).includes(COMPACT_MARK)) return;
   throw new BoundaryError('BB_OUT_KEPT', `${path} may have more than ${file}, which is compact, can give again`, {
     hint: `Name another directory for the reports: boundary-bench report ${file} --out DIRECTORY`,
   });

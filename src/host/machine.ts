@@ -9,17 +9,22 @@ import { readText } from './system-file.js';
  * absent; never fails.
  */
 export async function hostContext(root = '/'): Promise<HostContext> {
-  const [physicalCores, governor, cgroup, osName] = await Promise.all([
-    physicalCoreCount(root),
+  const [cpuInfo, stolen, governor, cgroup, osName] = await Promise.all([
+    readText(join(root, 'proc/cpuinfo')),
+    stolenPart(root),
     readText(join(root, 'sys/devices/system/cpu/cpu0/cpufreq/scaling_governor')),
     cgroupLimits(root),
     operatingSystem(root),
   ]);
   const cpus = os.cpus();
+  const processors = processorsOf(cpuInfo ?? '');
+  const physicalCores = physicalCoreCount(processors);
   return {
     os: osName,
     arch: os.machine(),
     cpu: cpus[0]?.model.trim() || 'unknown',
+    ...kindOf(processors[0]),
+    ...(stolen === undefined ? {} : { stolenPart: stolen }),
     ...(physicalCores === undefined ? {} : { physicalCores }),
     logicalCores: Math.max(1, cpus.length || os.availableParallelism()),
     ...(governor === undefined ? {} : { governor }),
@@ -36,14 +41,48 @@ async function operatingSystem(root: string): Promise<string> {
   return name === undefined || name === '' ? kernel : `${name}, ${kernel}`;
 }
 
+/** The value of a field of a processor in `/proc/cpuinfo`. */
+type Processor = (field: string) => string | undefined;
+
+/** The processors of a text of `/proc/cpuinfo`. */
+function processorsOf(cpuInfo: string): Processor[] {
+  return cpuInfo
+    .split('\n\n')
+    .filter((processor) => processor.trim() !== '')
+    .map((processor) => (field) => new RegExp(String.raw`^${field}\s*:\s*(.+)$`, 'm').exec(processor)?.[1]);
+}
+
 /** The number of physical cores: logical cores with equal physical and core ids are threads of one core. */
-async function physicalCoreCount(root: string): Promise<number | undefined> {
-  const text = await readText(join(root, 'proc/cpuinfo'));
-  const processors = (text ?? '').split('\n\n').flatMap((processor) => {
-    const field = (name: string): string | undefined =>
-      new RegExp(String.raw`^${name}\s*:\s*(\d+)$`, 'm').exec(processor)?.[1];
+function physicalCoreCount(processors: readonly Processor[]): number | undefined {
+  const cores = processors.flatMap((field) => {
     const core = field('core id');
     return core === undefined ? [] : [`${field('physical id') ?? '0'}/${core}`];
   });
-  return processors.length === 0 ? undefined : new Set(processors).size;
+  return cores.length === 0 ? undefined : new Set(cores).size;
+}
+
+/** What kind of CPU a processor is, and its clock. */
+function kindOf(field: Processor = () => undefined): Pick<HostContext, 'cpuKind' | 'cpuMhz'> {
+  const [family, model, stepping, mhz] = ['cpu family', 'model', 'stepping', 'cpu MHz'].map((name) =>
+    Number(field(name) ?? NaN),
+  ) as [number, number, number, number];
+  const isKnown = [family, model, stepping].every(Number.isInteger);
+  return {
+    ...(isKnown ? { cpuKind: { family, model, stepping } } : {}),
+    ...(Number.isFinite(mhz) ? { cpuMhz: mhz } : {}),
+  };
+}
+
+/** The part of the CPU time since the start of the machine that the hypervisor gave to others; `undefined` where the kernel does not tell. */
+async function stolenPart(root: string): Promise<number | undefined> {
+  const [, ...times] = ((await readText(join(root, 'proc/stat'))) ?? '')
+    .split('\n', 1)[0]!
+    .trim()
+    .split(/\s+/)
+    .map(Number);
+  // The times of guests, the last two, are in those of users.
+  const counted = times.slice(0, 8);
+  const whole = counted.reduce((sum, time) => sum + time, 0);
+  const stolen = counted[7];
+  return stolen === undefined || !(whole > 0) ? undefined : stolen / whole;
 }

@@ -2,6 +2,7 @@
 import { completedOf, groupBy } from '../compare/cell-groups.js';
 import { secondsPerRow } from '../compare/rate-ratio.js';
 import type { CompletedRecord, CostModel, Crossing, Mechanism, RunRecord } from '../records/record.js';
+import { withExpected } from './expected.js';
 import { type MeasuredCall, fitCosts } from './fit.js';
 
 /** A cell whose calls cross as the cost model describes. */
@@ -15,10 +16,12 @@ export function costModelOf(records: readonly RunRecord[]): CostModel | undefine
   const groups = groupBy(crossing, (record) => JSON.stringify(mechanismOf(record)));
   const fits = groups.map((group) => ({ mechanism: mechanismOf(group[0]!), fit: fitCosts(group.map(callOf)) }));
   if (!fits.some(({ fit }) => typeof fit !== 'string')) return undefined;
-  return {
+  const model: CostModel = {
     mechanisms: fits.flatMap(({ mechanism, fit }) => (typeof fit === 'string' ? [] : [{ ...mechanism, ...fit }])),
     unfitted: fits.flatMap(({ mechanism, fit }) => (typeof fit === 'string' ? [{ ...mechanism, reason: fit }] : [])),
   };
+  const loads = new Map(crossing.map((record) => [record.id, record.crossing]));
+  return withExpected(model, (id) => loads.get(id));
 }
 
 function mechanismOf({ crossing, side, lane, variant, batch }: CrossingRecord): Mechanism {

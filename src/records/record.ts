@@ -161,6 +161,18 @@ export interface Summary extends Rates {
   readonly spread: number;
 }
 
+/** The ends of an interval of latencies, in nanoseconds. */
+export interface LatencyInterval {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** The 95% intervals of percentiles, by the processes that measured them. */
+export interface LatencyIntervals {
+  readonly p50: LatencyInterval;
+  readonly p99: LatencyInterval;
+}
+
 /** Latencies in nanoseconds. `histogram` is the whole HDR histogram, V2 compressed, base64; the committed results leave it out. */
 export interface Latency {
   readonly p50: number;
@@ -170,6 +182,8 @@ export interface Latency {
   readonly p999: number;
   readonly max: number;
   readonly histogram?: string;
+  /** The intervals, in compact files, whose samples have no histograms to make them from. */
+  readonly intervals?: LatencyIntervals;
 }
 
 /**
@@ -255,6 +269,12 @@ export interface HostContext {
   readonly os: string;
   readonly arch: string;
   readonly cpu: string;
+  /** What kind of CPU it is, by the numbers of its maker: many kinds share one name. Absent where the system does not tell. */
+  readonly cpuKind?: { readonly family: number; readonly model: number; readonly stepping: number };
+  /** The clock of the first core at the start of the run. */
+  readonly cpuMhz?: number;
+  /** The part of the CPU time since the start of the machine that the hypervisor gave to other machines. */
+  readonly stolenPart?: number;
   readonly physicalCores?: number;
   readonly logicalCores: number;
   readonly governor?: string;
@@ -342,6 +362,9 @@ export interface ModelledCell {
   readonly measured: number;
   /** The seconds of a call by the costs. */
   readonly predicted: number;
+  /** The ends of the 95% interval in which the costs expect the measurement of a cell that was not fitted; absent in files of earlier versions. */
+  readonly low?: number;
+  readonly high?: number;
 }
 
 /** The costs of a mechanism: the time of a call is the sum of its pieces times their costs. */

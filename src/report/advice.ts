@@ -1,7 +1,7 @@
 /**
  * The advice lines: for each workload on an engine, the lane to use from Node, what it saves, and whether Rust would be faster.
  * Every figure comes from the records; nothing else is claimed. The best of each side, and what Rust would be beside the best of Node, are
- * those of the tables; of what a comparison leaves open, the advice has the interval alone.
+ * those of the tables; what a comparison leaves open has its factor with the interval.
  */
 import {
   completedOf,
@@ -14,19 +14,18 @@ import {
   recordsById,
 } from '../compare/cell-groups.js';
 import { isNodeSide } from '../compare/comparisons.js';
-import { type Judge, judgeOf } from '../compare/judge.js';
+import { type Judge, type Judged, judgeOf } from '../compare/judge.js';
 import { hasFewForks } from '../compare/rate-ratio.js';
 import { addonOverJavaScript, bestComparisonOf, bestFromNode } from '../compare/sides.js';
 import type { Cell, CompletedRecord, Run } from '../records/record.js';
 import { FORKS_FOR_INTERVAL } from '../stats/ratio-interval.js';
 import { rateOf } from '../stats/summary.js';
 import { isCall } from './call-table.js';
-import { formatCountedRate, formatDuration, formatFactor, formatInterval, formatRows } from './format.js';
+import { formatCountedRate, formatDuration, formatFactor, formatFactorInterval, formatRows } from './format.js';
+import { cpuClause } from './factor.js';
 import { type Pair, pairsOf } from './head-to-head.js';
 import { nameOf, variantOf } from './labels.js';
 import { isNativeClient } from './native-clients.js';
-
-type Judged = NonNullable<ReturnType<Judge>>;
 
 /** Cells with fewer rows are rated by the execution, not by the row. */
 const ROWS_PAID_BY_THE_ROW = 1000;
@@ -121,7 +120,7 @@ function choice(run: Run, best: CompletedRecord, rivals: readonly CompletedRecor
   const stay = isInJavaScript ? `stay in JavaScript: ${named}` : `${use}: it`;
   switch (judged.verdict) {
     case 'equivalent':
-      return `${stay} is as fast as ${other}`;
+      return `${stay} is as fast as ${other}, at ${formatFactorInterval(judged)}`;
     case 'slower':
       return `${stay} is ${formatFactor(1 / judged.ratio)} ${other}`;
     case 'faster':
@@ -137,10 +136,24 @@ export function isOpen({ verdict }: Judged): boolean {
   return verdict === 'inconclusive' || verdict === 'server-bound';
 }
 
-/** What a comparison leaves open, with its interval alone. */
+/** What a comparison leaves open, with the reason and the factor. */
 export function openText(claim: string, judged: Judged): string {
-  const why = judged.verdict === 'server-bound' ? 'can not be told, since the server was the limit of both' : 'is open';
-  return `whether ${claim} ${why} (${formatInterval(judged)})`;
+  return `whether ${claim} is inconclusive${whyOpen(judged)}: ${formatFactorInterval(judged)}`;
+}
+
+/** Why a comparison leaves open what more processes would not decide. */
+function whyOpen({ verdict, noVerdict }: Judged): string {
+  if (verdict === 'server-bound') return ', since the server was the limit of both';
+  switch (noVerdict) {
+    case undefined:
+      return '';
+    case 'too-short':
+      return ', since one of the two is too short to measure';
+    case 'still-warming-up':
+      return ', since one of the two still got faster when its warm-up ended';
+    case 'nothing-to-measure':
+      return ', since the calls of one of the two take no longer than the loop around them';
+  }
 }
 
 /** For an engine in pure JavaScript, the addon's cells on the engine where its Rust counterpart ran. */
@@ -164,9 +177,11 @@ function gainOverSlowest(best: CompletedRecord, rivals: readonly CompletedRecord
       undefined,
     );
   const judged = baseline && judge(best, baseline);
-  if (baseline === undefined || judged?.verdict !== 'faster') return undefined;
+  if (baseline === undefined || judged === undefined) return undefined;
   const name = naive === undefined ? variantOf(baseline) : `the ${naive.lane} lane`;
   const rows = baseline.rows === best.rows ? '' : ` (measured at ${formatRows(baseline.rows)} rows)`;
+  if (isOpen(judged)) return openText(`it is faster than ${name}${rows}`, judged);
+  if (judged.verdict !== 'faster') return undefined;
   return `it is ${formatFactor(judged.ratio)} ${name}${rows} and saves ${saving(best, baseline)}`;
 }
 
@@ -201,13 +216,14 @@ export function rustInstead(
 ): string {
   const subject = `Rust${placeOf(rust, node)}`;
   const that = node.id === best.id ? 'that' : nameInTable(node);
+  const cpu = cpuClause(comparison);
   switch (comparison.verdict) {
     case 'equivalent':
-      return `${subject} would be no faster`;
+      return `${subject} would be no faster, at ${formatFactorInterval(comparison)}`;
     case 'slower':
-      return `${subject} would be slower, at ${formatFactor(comparison.ratio)}${that === 'that' ? '' : ` ${that}`}`;
+      return `${subject} would be slower, at ${formatFactor(comparison.ratio)}${that === 'that' ? '' : ` ${that}`}${cpu}`;
     case 'faster':
-      return `${subject} (${nameInTable(rust)}) would be ${formatFactor(comparison.ratio)} ${that}`;
+      return `${subject} (${nameInTable(rust)}) would be ${formatFactor(comparison.ratio)} ${that}${cpu}`;
     case 'inconclusive':
     case 'server-bound':
       return openText(`${subject} (${nameInTable(rust)}) would be faster`, comparison);
@@ -229,8 +245,10 @@ function moreWorkers(
   judge: Judge,
 ): string | undefined {
   const fastest = fastestOf(wider.flatMap((cells) => largestOfEach(cells)));
-  if (fastest === undefined || judge(fastest, best)?.verdict !== 'faster') return undefined;
-  return `${variantOf(fastest)} reaches ${speedOf(fastest)}`;
+  const judged = fastest && judge(fastest, best);
+  if (fastest === undefined || judged === undefined) return undefined;
+  if (isOpen(judged)) return openText(`${variantOf(fastest)} is faster`, judged);
+  return judged.verdict === 'faster' ? `${variantOf(fastest)} reaches ${speedOf(fastest)}` : undefined;
 }
 
 /**

@@ -6,6 +6,7 @@ import { quantile } from '../stats/quantile.js';
 import { type Table, tableOf } from './document.js';
 import { UNKNOWN, formatCount, formatDuration, formatFactorInterval } from './format.js';
 import { sideAndVariantOf } from './labels.js';
+import { noVerdictMark } from './marks.js';
 
 /** Whether a cell's calls are counted: its work is to cross, or is on values in process. */
 export function isCall({ calls }: Pick<CompletedRecord, 'calls'>): boolean {
@@ -25,7 +26,10 @@ export function callTable(records: readonly CompletedRecord[], comparisons: read
     { title: 'Workload', of: ({ workload }) => workload },
     { title: 'Variant', of: sideAndVariantOf },
     { title: '>At once', of: ({ batch = 1 }) => formatCount(batch) },
-    { title: '>Each', of: ({ summary, rows }) => formatDuration(summary.medianSeconds / rows) },
+    {
+      title: '>Each',
+      of: ({ summary, rows, noVerdict }) => formatDuration(summary.medianSeconds / rows) + noVerdictMark(noVerdict),
+    },
     {
       title: '>Half of the samples',
       of: (record) => [0.25, 0.75].map((part) => eachAt(record, part)).join('–'),
@@ -52,7 +56,8 @@ function heapText(record: CompletedRecord): string {
 /** How many times longer a cell's call takes than the one that does not cross. */
 function longerThan(record: CompletedRecord, floor: CompletedRecord | undefined): string {
   const interval = floor === undefined || floor === record ? undefined : rateRatio(floor, record);
-  return interval === undefined ? UNKNOWN : formatFactorInterval(interval);
+  if (interval === undefined || floor === undefined) return UNKNOWN;
+  return formatFactorInterval(interval) + noVerdictMark(record.noVerdict ?? floor.noVerdict);
 }
 
 /** Finds the cell that does the work of another one within one side, if it was measured. */

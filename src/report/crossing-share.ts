@@ -22,7 +22,7 @@ export interface CrossingShare {
 export type CrossingShareOf = (record: CompletedRecord) => CrossingShare | undefined;
 
 export const CROSSING_NOTE =
-  "Crossing and JavaScript: the part of the addon's time beyond that of its lane in Rust on the same engine, with its 95% interval. It is the difference of two cells, and holds what JavaScript makes the engine wait for. Open: this run can not tell.";
+  "Crossing and JavaScript: the part of the addon's time beyond that of its lane in Rust on the same engine, with its interval. It is the difference of two cells, and holds what JavaScript makes the engine wait for. Inconclusive: this run can not tell whether there is such a part.";
 
 /**
  * Finds the shares by the lane comparisons of a run. Requests have none: with several under way, the time of one is not what it costs.
@@ -46,7 +46,7 @@ export function crossingShareOf(run: Run): CrossingShareOf {
   return ({ id }) => shares.get(id);
 }
 
-/** A share as a percentage with its interval: `38% (30%–45%)`; `open` where the run can't tell. */
+/** A share as a percentage with its interval, `38% (30%–45%)`, after the word `inconclusive` where the run can't tell. */
 export function crossingText({ part, low, high, isOpen }: CrossingShare): string {
-  return isOpen ? 'open' : `${formatPercent(part)} (${formatPercent(low)}–${formatPercent(high)})`;
+  return `${isOpen ? 'inconclusive ' : ''}${formatPercent(part)} (${formatPercent(low)}–${formatPercent(high)})`;
 }

@@ -103,7 +103,7 @@ export function formatBytes(bytes: number | undefined): string {
 export function formatPercent(fraction: number | undefined): string {
   if (fraction === undefined) return UNKNOWN;
   const percent = fraction * 100;
-  return `${percent.toFixed(percent !== 0 && percent < 9.95 ? 1 : 0)}%`;
+  return `${percent.toFixed(percent !== 0 && Math.abs(percent) < 9.95 ? 1 : 0)}%`;
 }
 
 /** A factor, `1.2×`. */

@@ -1,7 +1,17 @@
 import { type RecordOf, contestOf, groupBy } from '../compare/cell-groups.js';
 import type { Comparison, CompletedRecord } from '../records/record.js';
 import { type ColumnOf, type Table, tableOf } from './document.js';
-import { formatFactorInterval, formatInterval, formatRateOf } from './format.js';
+import {
+  CPU_DISAGREES,
+  CPU_DISAGREES_NOTE,
+  CPU_FACTOR_NOTE,
+  RUST_FACTOR_NOTE,
+  doTimesDisagree,
+  factorOf,
+  inverseRatio,
+  inverseVerdict,
+} from './factor.js';
+import { UNKNOWN, formatFactorInterval, formatRateOf } from './format.js';
 import { nameOf, transportColumn } from './labels.js';
 import { marksInRun, notesOf } from './marks.js';
 
@@ -10,9 +20,6 @@ export interface MarkedTable {
   readonly table: Table;
   readonly notes: readonly string[];
 }
-
-/** The direction of every factor between Rust and Node. */
-export const RUST_FACTOR_NOTE = "Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.";
 
 /** A comparison of a Rust cell with a cell of a Node side, of which the numerator is the Rust cell. */
 export interface Pair {
@@ -23,9 +30,9 @@ export interface Pair {
 
 /**
  * The one table of Rust with Node: of each work in each place first the best of either side, whatever their lanes, then each lane of Node
- * with its lane of Rust. The comparisons may be those of one kind alone.
+ * with its lane of Rust. The comparisons may be those of one kind alone. `margin`: as in `doTimesDisagree`.
  */
-export function headToHeadTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
+export function headToHeadTable(comparisons: readonly Comparison[], recordOf: RecordOf, margin?: number): MarkedTable {
   const pairs = bestFirst(comparisons, recordOf);
   const [rustTitle, nodeTitle] = sideTitles(pairs);
   return {
@@ -42,9 +49,19 @@ export function headToHeadTable(comparisons: readonly Comparison[], recordOf: Re
         goes: 0,
       },
       { title: nodeTitle, of: ({ node }) => `${nameOf(node)} — ${formatRateOf(node)}` },
-      { title: '>Rust factor', of: (pair) => factorOf(pair.comparison) + marksOfPair(pair) },
+      {
+        title: '>Rust factor',
+        of: (pair) => factorOf(pair.comparison) + marksOfPair(pair) + cpuMark(pair.comparison, margin),
+      },
+      ...cpuColumn(pairs, ({ comparison }) => comparison, 1),
     ]),
-    notes: pairs.length === 0 ? [] : [RUST_FACTOR_NOTE, ...notesOf(pairs.map(marksOfPair))],
+    notes: [
+      ...factorNotes(
+        pairs.map(({ comparison }) => comparison),
+        margin,
+      ),
+      ...notesOf(pairs.map(marksOfPair)),
+    ],
   };
 }
 
@@ -107,26 +124,41 @@ export function pairsOf(comparisons: readonly Comparison[], kind: 'best' | 'lane
 }
 
 function inverse(comparison: Comparison): Comparison {
-  const { numerator, denominator, ratio, low, high, verdict } = comparison;
+  const { numerator, denominator, verdict, cpu } = comparison;
   return {
     ...comparison,
+    ...inverseRatio(comparison),
     numerator: denominator,
     denominator: numerator,
-    ratio: 1 / ratio,
-    low: 1 / high,
-    high: 1 / low,
-    verdict: verdict === 'faster' ? 'slower' : verdict === 'slower' ? 'faster' : verdict,
+    verdict: inverseVerdict(verdict),
+    ...(cpu === undefined ? {} : { cpu: inverseRatio(cpu) }),
   };
 }
 
-/** A factor with its interval where a comparison has decided, else the verdict with the interval. */
-export function factorOf(comparison: Comparison): string {
-  return isDecided(comparison)
-    ? formatFactorInterval(comparison)
-    : `${comparison.verdict} (${formatInterval(comparison)})`;
+/** The column of CPU factors, if one is known. In a narrow terminal it goes in the order of `goes`. */
+export function cpuColumn<Item>(
+  items: readonly Item[],
+  comparisonOf: (item: Item) => Comparison | undefined,
+  goes: number,
+): ColumnOf<Item>[] {
+  if (items.every((item) => comparisonOf(item)?.cpu === undefined)) return [];
+  const textOf = (item: Item): string => {
+    const cpu = comparisonOf(item)?.cpu;
+    return cpu === undefined ? UNKNOWN : formatFactorInterval(cpu);
+  };
+  return [{ title: '>CPU factor', of: textOf, goes }];
 }
 
-/** Whether a comparison says which of the two is faster. */
-export function isDecided({ verdict }: Pick<Comparison, 'verdict'>): boolean {
-  return verdict === 'faster' || verdict === 'slower';
+/** What the factors of some comparisons mean, and the mark of those whose wall time and CPU time disagree. */
+export function factorNotes(comparisons: readonly Comparison[], margin?: number): string[] {
+  return [
+    ...(comparisons.length === 0 ? [] : [RUST_FACTOR_NOTE]),
+    ...(comparisons.some(({ cpu }) => cpu !== undefined) ? [CPU_FACTOR_NOTE] : []),
+    ...(comparisons.some((each) => doTimesDisagree(each, margin)) ? [CPU_DISAGREES_NOTE] : []),
+  ];
+}
+
+/** The mark after the factor of a comparison whose wall time and CPU time disagree. */
+export function cpuMark(comparison: Comparison, margin?: number): string {
+  return doTimesDisagree(comparison, margin) ? CPU_DISAGREES : '';
 }

@@ -1,6 +1,7 @@
 import { commitText, shortHash } from '../records/commit.js';
 import type { HostContext, RunContext } from '../records/record.js';
-import { formatBytes } from './format.js';
+import { LOOKS } from '../stats/looks.js';
+import { formatBytes, formatPercent } from './format.js';
 import { networkText } from './network-text.js';
 
 /** The versions that come first, with their labels; the others follow under their own names. */
@@ -22,6 +23,10 @@ export function hostLines(context: RunContext): string[] {
   return [
     `OS: ${host.os} (${host.arch})`,
     `CPU: ${host.cpu} (${coresOf(host)})`,
+    ...kindOf(host),
+    ...(host.stolenPart === undefined
+      ? []
+      : [`Stolen by other machines since the start: ${formatPercent(host.stolenPart)} of the CPU time`]),
     ...(host.governor === undefined ? [] : [`CPU governor: ${host.governor}`]),
     `Memory: ${formatBytes(host.memoryBytes)}`,
     ...limitsOf(host),
@@ -37,14 +42,28 @@ export function hostLines(context: RunContext): string[] {
 
 /** How often each cell was measured. */
 function methodOf({ forks, slowForks, quick, aa }: RunContext['config']): string[] {
+  const rough = quick === true ? '; quick, so rough' : '';
+  if (forks === undefined) {
+    const looks = `${LOOKS.slice(0, -1).join(', ')} or ${LOOKS.at(-1)}`;
+    return [`Method: ${looks} processes a cell, as many as decide its comparisons${rough}`];
+  }
   if (typeof forks !== 'number') return [];
   const times = aa === true ? 2 : 1;
   const processes = forks * times === 1 ? '1 process' : `${forks * times} processes`;
   const slow =
     typeof slowForks === 'number' && slowForks < forks ? `, ${slowForks * times} where a sample is slow` : '';
-  return [
-    `Method: ${processes} a cell${slow}${aa === true ? ', as two cells' : ''}${quick === true ? '; quick, so rough' : ''}`,
+  return [`Method: ${processes} a cell${slow}${aa === true ? ', as two cells' : ''}${rough}`];
+}
+
+/** What tells CPUs of one name apart. */
+function kindOf({ cpuKind, cpuMhz }: HostContext): string[] {
+  const parts = [
+    ...(cpuKind === undefined
+      ? []
+      : [`family ${cpuKind.family}, model ${cpuKind.model}, stepping ${cpuKind.stepping}`]),
+    ...(cpuMhz === undefined ? [] : [`${Math.round(cpuMhz)} MHz at the start`]),
   ];
+  return parts.length === 0 ? [] : [`CPU kind: ${parts.join(', ')}`];
 }
 
 function coresOf(host: HostContext): string {

@@ -1,11 +1,27 @@
 import { isRequestWork } from '../compare/cell-groups.js';
 import { forkCount, hasFewForks } from '../compare/rate-ratio.js';
-import type { CompletedRecord } from '../records/record.js';
+import type { CompletedRecord, NoVerdict } from '../records/record.js';
 import { FORKS_FOR_INTERVAL } from '../stats/ratio-interval.js';
 
 const OTHER_ROWS = ' †';
 const FEW_FORKS = ' ‡';
 const ONE_PROCESS = ' §';
+
+/** The marks of cells that decide nothing, with what they say. */
+const NO_VERDICT: Readonly<Record<NoVerdict, { readonly mark: string; readonly note: string }>> = {
+  'too-short': {
+    mark: ' △',
+    note: '△ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.',
+  },
+  'still-warming-up': {
+    mark: ' ▽',
+    note: '▽ The cell still got faster when its warm-up ended, so it gets no verdict.',
+  },
+  'nothing-to-measure': {
+    mark: ' ○',
+    note: '○ The calls of the cell take no longer than the loop around them: nothing can be measured, so it gets no verdict.',
+  },
+};
 
 /**
  * The marks after the ratio of two cells, which are explained under the table. `forks`: the number of processes on which the ratio
@@ -15,7 +31,17 @@ export function marksOf(a: CompletedRecord, b: CompletedRecord, forks = FORKS_FO
   const isOneProcess = forkCount(a) === 0 || forkCount(b) === 0;
   const isOfFew = forks < FORKS_FOR_INTERVAL || hasFewForks(a, b);
   const processes = isOneProcess ? ONE_PROCESS : isOfFew ? FEW_FORKS : '';
-  return (a.rows === b.rows ? '' : OTHER_ROWS) + processes;
+  return (a.rows === b.rows ? '' : OTHER_ROWS) + processes + noVerdictMark(a.noVerdict ?? b.noVerdict);
+}
+
+/** The mark of a cell that decides nothing, after its figures; nothing after those of others. */
+export function noVerdictMark(noVerdict: NoVerdict | undefined): string {
+  return noVerdict === undefined ? '' : NO_VERDICT[noVerdict].mark;
+}
+
+/** The explanations of the marks of cells that decide nothing, one line each. */
+export function noVerdictNotes(cells: readonly { readonly noVerdict?: NoVerdict }[]): string[] {
+  return notesOf(cells.map(({ noVerdict }) => noVerdictMark(noVerdict)));
 }
 
 /** The same of two cells of one run: the number of operations does not matter to a rate of requests. */
@@ -43,5 +69,6 @@ export function notesOf(marks: readonly string[]): string[] {
     ...(isUsed(ONE_PROCESS)
       ? ['§ One process measured all cells, one beside the other: they may have changed each other.']
       : []),
+    ...Object.values(NO_VERDICT).flatMap(({ mark, note }) => (isUsed(mark) ? [note] : [])),
   ];
 }

@@ -1,6 +1,24 @@
 /** The tables of the cost model: the costs of each mechanism, and predictions beside measurements of cells that were not fitted. */
-import { type CostModel, type Mechanism, type MechanismCosts, PIECES, type Piece } from '../records/record.js';
-import { type Block, type Table, heading, list, paragraph, tableBlock, tableOf, under } from './document.js';
+import { groupBy } from '../compare/cell-groups.js';
+import {
+  type CostModel,
+  type Mechanism,
+  type MechanismCosts,
+  type ModelledCell,
+  PIECES,
+  type Piece,
+} from '../records/record.js';
+import {
+  type Block,
+  type ColumnOf,
+  type Table,
+  heading,
+  list,
+  paragraph,
+  tableBlock,
+  tableOf,
+  under,
+} from './document.js';
 import { UNKNOWN, formatDuration, formatFactor, formatPercent, formatRows } from './format.js';
 import { sideAndVariantOf } from './labels.js';
 
@@ -13,14 +31,15 @@ const NOTE =
 /** The section of a run's report about the model; nothing for a run without one. */
 export function modelBlocks(model: CostModel | undefined): Block[] {
   if (model === undefined) return [];
-  const comparison = tableBlock(heldOutTable(model));
+  const crossings = model.mechanisms.filter(({ client }) => client !== undefined);
+  const floors = model.mechanisms.filter(({ client }) => client === undefined);
   return [
     heading(2, 'What crossing costs'),
     ...tableBlock(modelTable(model)),
     paragraph(NOTE),
     ...list(model.unfitted.map((mechanism) => `${mechanismName(mechanism)}: no costs, for ${mechanism.reason}.`)),
-    ...under(heading(3, 'Predicted and measured'), comparison),
-    ...(comparison.length === 0 ? [] : [paragraph(shareText(model))]),
+    ...heldOutBlocks('Predicted and measured', crossings),
+    ...heldOutBlocks('Predicted and measured, where nothing crosses', floors),
   ];
 }
 
@@ -65,18 +84,61 @@ function beyondText({ what, knees, costs }: MechanismCosts): string {
     .join('; ');
 }
 
-function heldOutTable({ mechanisms }: CostModel): Table {
-  const cells = mechanisms.flatMap(({ heldOut }) => heldOut);
+/** The predictions of some mechanisms beside measurements, and how many of them hold. */
+function heldOutBlocks(title: string, mechanisms: readonly MechanismCosts[]): Block[] {
+  const table = tableBlock(heldOutTable(mechanisms));
+  const kinds = groupBy(mechanisms, ({ what }) => what).filter((ofKind) => cellsOf(ofKind).length > 0);
+  const shares = kinds.length < 2 ? [] : kinds.map((ofKind) => `Of ${ofKind[0]!.what}: ${shareText(ofKind)}`);
+  return under(heading(3, title), [
+    ...table,
+    ...(table.length === 0 ? [] : [paragraph(shareText(mechanisms))]),
+    ...list(shares),
+  ]);
+}
+
+function cellsOf(mechanisms: readonly MechanismCosts[]): ModelledCell[] {
+  return mechanisms.flatMap(({ heldOut }) => heldOut);
+}
+
+function heldOutTable(mechanisms: readonly MechanismCosts[]): Table {
+  const cells = cellsOf(mechanisms);
   return tableOf(cells, [
     { title: 'Cell that was not fitted', of: ({ id }) => id },
     { title: '>Measured', of: ({ measured }) => formatDuration(measured) },
     { title: '>Predicted', of: ({ predicted }) => formatDuration(predicted) },
+    ...(cells.some(hasInterval) ? [EXPECTED] : []),
     { title: '>Predicted / measured', of: ({ measured, predicted }) => (predicted / measured).toFixed(2) },
   ]);
 }
 
-function shareText({ mechanisms }: CostModel): string {
-  const ratios = mechanisms.flatMap(({ heldOut }) => heldOut.map(({ measured, predicted }) => predicted / measured));
-  const right = ratios.filter((ratio) => Math.abs(ratio - 1) <= RIGHT).length;
-  return `${right} of ${ratios.length} predictions (${formatPercent(right / ratios.length)}) are within ${formatPercent(RIGHT)} of what was measured.`;
+const EXPECTED: ColumnOf<ModelledCell> = {
+  title: '>95% interval',
+  of: (cell) =>
+    hasInterval(cell)
+      ? `${formatDuration(cell.low)}–${formatDuration(cell.high)}${isCovered(cell) ? '' : ' ✕'}`
+      : UNKNOWN,
+};
+
+type Expected = ModelledCell & Required<Pick<ModelledCell, 'low' | 'high'>>;
+
+function hasInterval(cell: ModelledCell): cell is Expected {
+  return cell.low !== undefined && cell.high !== undefined;
+}
+
+function isCovered({ measured, low, high }: Expected): boolean {
+  return low <= measured && measured <= high;
+}
+
+/** How many predictions are right, and how many measurements lie in the interval that the model gives, which promises 95%. */
+function shareText(mechanisms: readonly MechanismCosts[]): string {
+  const cells = cellsOf(mechanisms);
+  const right = cells.filter(({ measured, predicted }) => Math.abs(predicted / measured - 1) <= RIGHT).length;
+  const expected = cells.filter(hasInterval);
+  const covered = expected.filter(isCovered).length;
+  const misses = covered < expected.length ? ', ✕ marks the others' : '';
+  const coverage =
+    expected.length === 0
+      ? ''
+      : ` The 95% interval covers ${covered} of ${expected.length} (${formatPercent(covered / expected.length)}${misses}).`;
+  return `${right} of ${cells.length} predictions (${formatPercent(right / cells.length)}) are within ${formatPercent(RIGHT)} of what was measured.${coverage}`;
 }

@@ -1,7 +1,7 @@
 import type { Comparison } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 import { formatPercent } from './format.js';
-import { isDecided } from './head-to-head.js';
+import { isDecided } from './factor.js';
 
 /**
  * What cells look like beside themselves: how large differences are that mean nothing, and how often they look like more. `undefined`

@@ -6,9 +6,9 @@ import { addonOverJavaScript } from '../compare/sides.js';
 import type { CompletedRecord, Run } from '../records/record.js';
 import { rateOf } from '../stats/summary.js';
 import { bestPair, cautionOn, isOpen, openText, recommended, rustInstead } from './advice.js';
-import { UNKNOWN, formatCount, formatFactor, formatShortRate } from './format.js';
+import { UNKNOWN, formatCount, formatFactor, formatFactorInterval, formatShortRate } from './format.js';
 import { isNativeClient } from './native-clients.js';
-import { percentileText } from './percentile.js';
+import { isClosedLoop, percentileText } from './percentile.js';
 import { nameAndBatchOf } from './request-tables.js';
 
 /** One line per workload that a Node cell completed on `engine` over one transport, with the most threads measured. */
@@ -44,7 +44,7 @@ function adviceOn(run: Run, cells: readonly CompletedRecord[], rivals: readonly 
 
 function choice(best: CompletedRecord, rivals: readonly CompletedRecord[], judge: Judge): string {
   const p99 = percentileText(best, 'p99');
-  const latency = p99 === UNKNOWN ? '' : `, p99 ${p99}`;
+  const latency = p99 === UNKNOWN ? '' : `, ${isClosedLoop(best) ? 'closed-loop ' : ''}p99 ${p99}`;
   const named = `${shortNameOf(best)} (${formatShortRate(rateOf(best))}${latency})`;
   const sides = addonOverJavaScript(rivals, judge);
   if (sides === undefined) return `from Node use ${named}`;
@@ -62,7 +62,7 @@ function choice(best: CompletedRecord, rivals: readonly CompletedRecord[], judge
     case 'faster':
       return `${use}${isAddon ? ',' : `; ${ours} is`} ${formatFactor(judged.ratio)} ${theirs}`;
     case 'equivalent':
-      return isCompared ? `${stay} is as fast as ${ours}` : `${use}; ${ours} is as fast as ${theirs}`;
+      return `${isCompared ? `${stay} is as fast as ${ours}` : `${use}; ${ours} is as fast as ${theirs}`}, at ${formatFactorInterval(judged)}`;
     case 'slower': {
       const factor = formatFactor(1 / judged.ratio);
       return isCompared ? `${stay} is ${factor} ${ours}` : `${use}; ${theirs} is ${factor} ${ours}`;
@@ -81,7 +81,7 @@ function batchingWon(run: Run, best: CompletedRecord): string | undefined {
       return `batching won ${formatFactor(won.ratio)}`;
     case 'equivalent':
     case 'slower':
-      return 'batching won nothing';
+      return `batching won nothing, at ${formatFactorInterval(won)}`;
     case 'inconclusive':
     case 'server-bound':
       return openText('batching wins', won);
@@ -101,7 +101,9 @@ function pushingDownWon(best: CompletedRecord, cells: readonly CompletedRecord[]
   if (pulled === undefined || judged === undefined) return undefined;
   const than = `pulling the rows (${shortNameOf(pulled)})`;
   if (isOpen(judged)) return openText(`it is faster than ${than}`, judged);
-  return judged.verdict === 'faster' ? `it is ${formatFactor(judged.ratio)} ${than}` : `it is no faster than ${than}`;
+  return judged.verdict === 'faster'
+    ? `it is ${formatFactor(judged.ratio)} ${than}`
+    : `it is no faster than ${than}, at ${formatFactorInterval(judged)}`;
 }
 
 /** The fastest cell of single operations, for users who can't wait for a batch. */

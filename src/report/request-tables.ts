@@ -8,16 +8,18 @@ import { UNKNOWN, formatCount, formatDuration, formatLatency, formatShortRate } 
 import {
   type MarkedTable,
   type Pair,
-  RUST_FACTOR_NOTE,
   bestFirst,
-  factorOf,
+  cpuColumn,
+  cpuMark,
+  factorNotes,
   laneColumn,
   marksOfPair,
   sideTitles,
 } from './head-to-head.js';
+import { factorOf } from './factor.js';
 import { batchText, sideAndVariantOf } from './labels.js';
-import { forksMark, notesOf } from './marks.js';
-import { percentileText, requestsOf } from './percentile.js';
+import { forksMark, noVerdictMark, noVerdictNotes, notesOf } from './marks.js';
+import { CLOSED_LOOP_NOTE, isClosedLoop, percentileIntervalText, requestsOf } from './percentile.js';
 
 /** The share of its rate below which an open loop counts as too slow. */
 const KEPT_RATE = 0.95;
@@ -49,25 +51,31 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
   const isLimit = (record: CompletedRecord): boolean => isClientBound(record, logicalCores);
   const isBound = (record: CompletedRecord): boolean => isServerBound(record, logicalCores);
   const ordered = groupBy(records, (record) => record.workload).flat();
+  const isClosed = ordered.some(isClosedLoop) && ordered.every(({ rate }) => rate === undefined);
   const table = tableOf(ordered, [
     { title: 'Benchmark', of: (record) => `${record.workload}, ${sideAndVariantOf(record)}` },
     {
       title: '>Throughput',
       of: (record) =>
-        formatShortRate(rateOf(record)) + (isLimit(record) ? CLIENT_LIMIT : '') + serverMark(isBound(record)),
+        formatShortRate(rateOf(record)) +
+        (isLimit(record) ? CLIENT_LIMIT : '') +
+        serverMark(isBound(record)) +
+        noVerdictMark(record.noVerdict),
     },
-    { title: '>Median', of: (record) => percentileText(record, 'p50'), goes: 1 },
-    { title: '>p99', of: (record) => percentileText(record, 'p99') },
+    { title: '>Median', of: (record) => percentileIntervalText(record, 'p50'), goes: 1 },
+    { title: isClosed ? '>p99 (closed loop)' : '>p99', of: (record) => percentileIntervalText(record, 'p99') },
     { title: '>Batch', of: ({ batch }) => formatCount(batch) },
     { title: '>Threads', of: threadsOf },
     { title: '>CPU an operation', of: cpuOf, goes: 0 },
   ]);
   const notes = [
     THREADS_NOTE,
+    ...(ordered.some(isClosedLoop) ? [CLOSED_LOOP_NOTE] : []),
     CPU_NOTE,
     ...(ordered.some(({ processes = 1 }) => processes > 1) ? [PROCESSES_NOTE] : []),
     ...(ordered.some(isLimit) ? [CLIENT_NOTE] : []),
     ...(ordered.some(isBound) ? [SERVER_NOTE] : []),
+    ...noVerdictNotes(ordered),
     ...ordered.flatMap(openLoopNotes),
   ];
   return { table, notes: ordered.length === 0 ? [] : notes };
@@ -77,7 +85,11 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
  * The one table of Rust with Node: of each work with so many threads first the best of either side, with any batch, then each lane of Node
  * with its lane of Rust of the same batch; and what batching gained Node. The comparisons may be those of one kind alone.
  */
-export function requestHeadToHeadTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
+export function requestHeadToHeadTable(
+  comparisons: readonly Comparison[],
+  recordOf: RecordOf,
+  margin?: number,
+): MarkedTable {
   const pairs = bestFirst(comparisons, recordOf);
   const [rustTitle, nodeTitle] = sideTitles(pairs);
   const won = batchingOf(comparisons);
@@ -89,11 +101,18 @@ export function requestHeadToHeadTable(comparisons: readonly Comparison[], recor
       { title: '>Threads', of: ({ comparison }) => formatCount(comparison.threads) },
       { title: rustTitle, of: ({ rust }) => nameBatchAndRateOf(rust).replace(/^rust · /, ''), goes: 1 },
       { title: nodeTitle, of: ({ node }) => nameBatchAndRateOf(node) },
-      { title: '>Rust factor', of: (pair) => factorOf(pair.comparison) + marksOfPair(pair) + limitOf(pair) },
+      {
+        title: '>Rust factor',
+        of: (pair) => factorOf(pair.comparison) + marksOfPair(pair) + limitOf(pair) + cpuMark(pair.comparison, margin),
+      },
+      ...cpuColumn(pairs, ({ comparison }) => comparison, 2),
       { title: '>Batching won', of: ({ node }) => won(node.id), goes: 0 },
     ]),
     notes: [
-      ...(pairs.length === 0 ? [] : [RUST_FACTOR_NOTE]),
+      ...factorNotes(
+        pairs.map(({ comparison }) => comparison),
+        margin,
+      ),
       ...notesOf(pairs.map((pair) => marksOfPair(pair) + won(pair.node.id))),
       ...(pairs.some((pair) => limitOf(pair) !== '') ? [SERVER_NOTE] : []),
     ],

@@ -4,6 +4,7 @@ import { groupBy } from '../compare/cell-groups.js';
 import { type ColumnOf, type Table, tableOf } from './document.js';
 import { UNKNOWN, formatMebibytes, formatQueries, formatRate, formatRows, formatSeconds } from './format.js';
 import { sideAndVariantOf, transportColumn } from './labels.js';
+import { noVerdictMark } from './marks.js';
 
 /**
  * One row per cell, by workload; the times and rates are those of the median sample. Queries have a column of their own, and so
@@ -24,7 +25,11 @@ export function resultsTable(records: readonly CompletedRecord[]): Table {
     { title: 'Flavor', of: ({ flavor }) => flavor ?? UNKNOWN, goes: 2 },
     ...transportColumn(ordered, (record) => record),
     { title: '>Rows', of: ({ rows }) => formatRows(rows), goes: 3 },
-    { title: '>Time (s)', of: ({ summary }) => formatSeconds(summary.medianSeconds), goes: 4 },
+    {
+      title: '>Time (s)',
+      of: ({ summary, noVerdict }) => formatSeconds(summary.medianSeconds) + noVerdictMark(noVerdict),
+      goes: 4,
+    },
     ...(hasCodec ? [END_TO_END] : []),
     { title: '>Rows/s', of: ({ summary }) => formatRate(summary.rowsPerSecond) },
     { title: '>MiB/s', of: ({ summary }) => formatMebibytes(summary.mebibytesPerSecond), goes: 1 },

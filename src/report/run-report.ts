@@ -1,19 +1,22 @@
 import { completedOf, groupBy, isRequestWork, recordsById } from '../compare/cell-groups.js';
+import { marginOf } from '../compare/judge.js';
 import { BoundaryError, invalidArgument } from '../errors.js';
-import type { Comparison, CompletedRecord, Run, RunRecord } from '../records/record.js';
+import type { CompletedRecord, Run, RunRecord } from '../records/record.js';
 import { checkOf } from '../records/run-file.js';
 import { adviceFor } from './advice.js';
 import { callTable, isCall } from './call-table.js';
-import { COMPACT_NOTE, isCompact } from './compact.js';
+import { compactNote, isCompact } from './compact.js';
 import { CROSSING_NOTE, crossingShareOf } from './crossing-share.js';
 import { settingTable } from './setting-table.js';
 import { type Block, heading, list, paragraph, renderMarkdown, renderTerminal, tableBlock, under } from './document.js';
 import { type MarkedTable, headToHeadTable } from './head-to-head.js';
 import { hostLines } from './host-block.js';
+import { noVerdictNotes } from './marks.js';
 import { modelBlocks } from './model-table.js';
 import { requestAdviceFor } from './request-advice.js';
 import { requestHeadToHeadTable, requestTable } from './request-tables.js';
 import { noiseText } from './noise.js';
+import { disturbanceText, verdictsText } from './trust.js';
 import { runtimeTable } from './runtime-table.js';
 import { resourcesTable } from './resource-tables.js';
 import { resultsTable, unfinishedTable } from './results-table.js';
@@ -61,11 +64,11 @@ function runDocument(run: Run, extent: Extent = { withResources: true }): Block[
     heading(1, 'Boundary Bench'),
     heading(2, 'Hardware / software'),
     ...list(hostLines(run.context)),
-    ...(isCompact(run) ? [paragraph(COMPACT_NOTE)] : []),
+    ...(isCompact(run) ? [paragraph(compactNote(run))] : []),
     ...engines.flatMap((records) => engineBlocks(run, records, extent)),
     ...modelBlocks(run.model),
     ...under(heading(2, 'Failed and skipped'), tableBlock(unfinishedTable(run.records))),
-    ...noiseBlocks(run.comparisons),
+    ...trustBlocks(run),
   ];
 }
 
@@ -75,6 +78,8 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
   const completed = completedOf(records);
   if (completed.length === 0) return [];
   const recordOf = recordsById(run.records);
+  const margin = marginOf(run);
+  const isRow = (record: CompletedRecord): boolean => !isRequestWork(record) && !isCall(record);
   const callIds = new Set(completed.filter(isCall).map(({ id }) => id));
   const comparisons = run.comparisons.filter(
     (comparison) => comparison.engine === engine && !callIds.has(comparison.numerator),
@@ -86,10 +91,12 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
     heading(2, `Engine: ${engine}`),
     ...adaptationBlocks(run.context.adaptations?.[engine]),
     ...tableBlock(callTable(completed.filter(isCall), run.comparisons)),
+    ...noVerdictNotes(completed.filter(isCall)).map(paragraph),
     ...runtimeBlocks(completed.filter(isCall), run),
-    ...tableBlock(resultsTable(completed.filter((record) => !isRequestWork(record) && !isCall(record)))),
+    ...tableBlock(resultsTable(completed.filter(isRow))),
+    ...noVerdictNotes(completed.filter(isRow)).map(paragraph),
     ...list(adviceFor(run, engine)),
-    ...headToHeadBlocks('Rust vs Node.js', headToHeadTable(rowWork, recordOf)),
+    ...headToHeadBlocks('Rust vs Node.js', headToHeadTable(rowWork, recordOf, margin)),
     ...tableBlock(requests.table),
     ...requests.notes.map(paragraph),
     ...headToHeadBlocks(
@@ -97,7 +104,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
       settingTable(completed.filter(isRequestWork), run.context.networks?.[engine]),
     ),
     ...list(requestAdviceFor(run, engine)),
-    ...headToHeadBlocks('Rust vs Node.js with the same threads', requestHeadToHeadTable(requestWork, recordOf)),
+    ...headToHeadBlocks('Rust vs Node.js with the same threads', requestHeadToHeadTable(requestWork, recordOf, margin)),
     ...(withResources ? resourceBlocks(run, completed) : []),
   ];
 }
@@ -122,7 +129,10 @@ function headToHeadBlocks(title: string, { table, notes }: MarkedTable): Block[]
   return table.rows.length === 0 ? [] : [heading(3, title), ...tableBlock(table), ...notes.map(paragraph)];
 }
 
-function noiseBlocks(comparisons: readonly Comparison[]): Block[] {
-  const text = noiseText(comparisons);
-  return text === undefined ? [] : [heading(2, 'Noise'), paragraph(text)];
+function trustBlocks({ comparisons, records }: Run): Block[] {
+  const texts = [verdictsText({ comparisons }), disturbanceText(completedOf(records)), noiseText(comparisons)];
+  return under(
+    heading(2, 'How far to trust this run'),
+    texts.flatMap((text) => (text === undefined ? [] : [paragraph(text)])),
+  );
 }

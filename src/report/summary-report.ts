@@ -1,15 +1,16 @@
 /** What one needs at the end of a run: one line a workload, and what is wrong with the run. The rest stands in `run.md`. */
 import { completedOf, contestOf, groupBy, largestOfEach } from '../compare/cell-groups.js';
 import { isNodeSide } from '../compare/comparisons.js';
-import { type Judge, judgeOf } from '../compare/judge.js';
+import { type Judge, judgeOf, marginOf } from '../compare/judge.js';
 import { type AddonOverJavaScript, addonOverJavaScript, bestComparisonOf } from '../compare/sides.js';
 import type { Comparison, CompletedRecord, Run } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 import { recommended } from './advice.js';
 import { isCall } from './call-table.js';
 import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf } from './document.js';
-import { UNKNOWN, formatFactorInterval, formatInterval, formatPercent, formatRateOf } from './format.js';
-import { RUST_FACTOR_NOTE, isDecided } from './head-to-head.js';
+import { UNKNOWN, formatPercent, formatRateOf } from './format.js';
+import { factorOf, isDecided, shortFactorOf, signNotes } from './factor.js';
+import { cpuColumn, cpuMark, factorNotes } from './head-to-head.js';
 import { marksInRun, notesOf } from './marks.js';
 import { nameAndBatchOf } from './request-tables.js';
 import { unfinishedTable } from './results-table.js';
@@ -25,6 +26,15 @@ const CELLS_FOR_NOISE = 10;
 /** The spread of samples from which on a machine counts as restless. */
 const RESTLESS_SPREAD = 0.5;
 
+/** The columns of a terminal from which on a table has room for the words of verdicts. */
+const WIDE = 140;
+
+/** How the answers are told: the margin of the run, and whether the terminal has little room. */
+interface Style {
+  readonly margin: number;
+  readonly isNarrow: boolean;
+}
+
 export interface SummaryOptions {
   /** The file with the whole report. */
   readonly report: string;
@@ -35,11 +45,12 @@ export interface SummaryOptions {
 /** The summary of a run for a terminal. */
 export function renderRunSummary(run: Run, { report, columns: width }: SummaryOptions): string {
   const answers = answersOf(run);
+  const style = { margin: marginOf(run), isNarrow: width < WIDE };
   const warning = worstWarning(run, answers);
   const blocks: Block[] = [
     paragraph(countsOf(run)),
-    ...tableBlock(answerTable(answers)),
-    ...notes(answers).map(paragraph),
+    ...tableBlock(answerTable(answers, style)),
+    ...notes(answers, style).map(paragraph),
     ...list(unfinishedTable(run.records).rows.map(([cells, outcome, why]) => `${cells} ${outcome}: ${why}`)),
     ...(warning === undefined ? [] : [paragraph(`Warning: ${warning}`)]),
     paragraph(`Report: ${report}`),
@@ -99,24 +110,29 @@ function answerOn(run: Run, contest: readonly CompletedRecord[], judge: Judge): 
   );
 }
 
-function answerTable(answers: readonly Answer[]): Table {
+function answerTable(answers: readonly Answer[], { margin, isNarrow }: Style): Table {
   const engines = new Set(answers.map(({ node }) => node.engine));
   // JavaScript alone crosses nothing: what a call costs shows in the addon's factor.
   const areCalls = answers.every(({ node }) => isCall(node));
+  const textOf = isNarrow ? shortFactorOf : factorOf;
   return tableOf(answers, [
     { title: 'Workload', of: ({ node }) => workloadText(node) },
     ...(engines.size > 1 ? [{ title: 'Engine', of: ({ node }: Answer) => node.engine }] : []),
     { title: 'Best from Node', of: ({ node }) => nameAndBatchOf(node) },
-    { title: '>Rate', of: ({ node }) => formatRateOf(node), goes: areCalls ? 0 : 1 },
+    { title: '>Rate', of: ({ node }) => formatRateOf(node), goes: areCalls ? 1 : 2 },
     {
       title: '>Rust factor',
-      of: ({ node, rust }) => (rust === undefined ? UNKNOWN : factorText(rust.comparison) + rustMarks(rust, node)),
-      goes: areCalls ? 1 : undefined,
+      of: ({ node, rust }) =>
+        rust === undefined
+          ? UNKNOWN
+          : textOf(rust.comparison) + rustMarks(rust, node) + cpuMark(rust.comparison, margin),
+      goes: areCalls ? 2 : undefined,
     },
+    ...cpuColumn(answers, ({ rust }) => rust?.comparison, 0),
     {
       title: '>Addon factor',
-      of: ({ addon }) => (addon === undefined ? UNKNOWN : factorText(addon.judged) + addonMarks(addon)),
-      goes: areCalls ? undefined : 0,
+      of: ({ addon }) => (addon === undefined ? UNKNOWN : textOf(addon.judged) + addonMarks(addon)),
+      goes: areCalls ? undefined : 1,
     },
   ]);
 }
@@ -134,30 +150,20 @@ function workloadText({ workload, transport, threads }: CompletedRecord): string
   return `${workload}${over}${threads === undefined ? '' : `, ${threads} ${threads === 1 ? 'thread' : 'threads'}`}`;
 }
 
-/** A factor with its interval; where it is not decided, the interval alone. */
-function factorText(judged: NonNullable<ReturnType<Judge>>): string {
-  switch (judged.verdict) {
-    case 'equivalent':
-      return `equal (${formatInterval(judged)})`;
-    case 'inconclusive':
-      return `open (${formatInterval(judged)})`;
-    case 'server-bound':
-      return `server-bound (${formatInterval(judged)})`;
-    default:
-      return formatFactorInterval(judged);
-  }
-}
-
-function notes(answers: readonly Answer[]): string[] {
+function notes(answers: readonly Answer[], { margin, isNarrow }: Style): string[] {
   const judged = answers
     .flatMap(({ rust, addon }) => [rust?.comparison, addon?.judged])
     .filter((each) => each !== undefined);
   const isShown = (verdict: string): boolean => judged.some((each) => each.verdict === verdict);
   const factors = [
-    ...(answers.some(({ rust }) => rust !== undefined) ? [RUST_FACTOR_NOTE] : []),
+    ...factorNotes(
+      answers.flatMap(({ rust }) => rust?.comparison ?? []),
+      margin,
+    ),
     ...(answers.some(({ addon }) => addon !== undefined) ? [ADDON_FACTOR_NOTE] : []),
-    ...(judged.length === 0 ? [] : ['In parentheses: the 95% interval.']),
-    ...(isShown('inconclusive') ? ['Open: this run can not tell.'] : []),
+    ...(judged.length === 0 ? [] : ['In parentheses: the 95% interval, which covers this run alone.']),
+    ...(isNarrow ? signNotes(judged.map(({ verdict }) => verdict)) : []),
+    ...(isShown('inconclusive') ? ['Inconclusive: this run can not tell which is faster.'] : []),
     ...(isShown('server-bound') ? ['Server-bound: the server was the limit of both.'] : []),
   ];
   const pairs = answers.flatMap(({ node, rust, addon }) => [
@@ -187,6 +193,6 @@ function worstWarning({ records, comparisons, context }: Run, answers: readonly 
   const rust = answers.flatMap((answer) => answer.rust ?? []);
   const open = rust.filter(({ comparison }) => comparison.verdict === 'inconclusive').length;
   if (open > 0)
-    return `${open} of ${rust.length} comparisons with Rust are open; more processes decide more (--forks).`;
+    return `${open} of ${rust.length} comparisons with Rust are inconclusive; more processes decide more (--forks).`;
   return undefined;
 }

@@ -6,7 +6,7 @@ import { isCall } from '../call-table.js';
 import { UNKNOWN, formatDuration, formatFactorInterval, formatRateOf, formatRows, formatShortRate } from '../format.js';
 import { batchText, variantOf } from '../labels.js';
 import { marksInRun } from '../marks.js';
-import { percentileText } from '../percentile.js';
+import { isClosedLoop, percentileIntervalText } from '../percentile.js';
 import type { RatioRow } from './ratio-plot.js';
 
 /** The cells that do one work in one place, on whichever runtime, in the order of the run. */
@@ -126,12 +126,13 @@ export function marksBeside(reference: CompletedRecord, record: CompletedRecord)
 export function titleOf(record: CompletedRecord, factor: string): string {
   const { samples, summary, rows } = record;
   const forks = new Set(samples.map(({ fork }) => fork)).size;
-  const [p50, p99] = [percentileText(record, 'p50'), percentileText(record, 'p99')];
+  const [p50, p99] = [percentileIntervalText(record, 'p50'), percentileIntervalText(record, 'p99')];
+  const loop = isClosedLoop(record) ? ', closed loop' : '';
   return [
     record.id,
     ...(factor === '' ? [] : [`Rust factor ${factor}`]),
     `${formatRateOf(record)}; ${formatDuration(summary.medianSeconds)} a sample of ${formatRows(rows)} rows`,
-    ...(p50 === UNKNOWN ? [] : [`p50 ${p50}${p99 === UNKNOWN ? '' : `, p99 ${p99}`}`]),
+    ...(p50 === UNKNOWN ? [] : [`p50 ${p50}${p99 === UNKNOWN ? '' : `, p99 ${p99}`}${loop}`]),
     `${samples.length} samples in ${forks} processes, ${formatDuration(summary.minSeconds)} to ${formatDuration(summary.maxSeconds)}`,
   ].join('\n');
 }

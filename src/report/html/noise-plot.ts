@@ -1,7 +1,7 @@
 /** The panel of noise: each cell beside itself, its odd against its even processes, in the order of their ratios. */
 import type { Comparison } from '../../records/record.js';
 import { formatFactorInterval } from '../format.js';
-import { isDecided } from '../head-to-head.js';
+import { isDecided } from '../factor.js';
 import type { Canvas } from './canvas.js';
 import { framed, ratioFrame } from './frame.js';
 import type { Markup } from './markup.js';

@@ -1,10 +1,11 @@
 /** All records of a run: those with samples as a table that sorts and filters, the others folded by their reasons. */
 import { completedOf, groupBy } from '../../compare/cell-groups.js';
 import type { CompletedRecord, RunRecord } from '../../records/record.js';
-import { rateOf } from '../../stats/summary.js';
+import { medianOf, processCpuOf, rateOf } from '../../stats/summary.js';
 import { UNKNOWN, formatCount, formatDuration, formatPercent, formatRateOf, formatRows } from '../format.js';
-import { percentileText } from '../percentile.js';
+import { CLOSED_LOOP_NOTE, isClosedLoop, percentileIntervalText } from '../percentile.js';
 import { variantOf } from '../labels.js';
+import { noVerdictMark, noVerdictNotes } from '../marks.js';
 import { reasonOf } from '../results-table.js';
 import { type Markup, markup } from './markup.js';
 
@@ -30,25 +31,32 @@ const COLUMNS: readonly RecordColumn[] = [
   numbers('Rows', ({ rows }) => rows, formatRows),
   {
     title: 'Median',
-    textOf: ({ summary }) => formatDuration(summary.medianSeconds),
+    textOf: ({ summary, noVerdict }) => formatDuration(summary.medianSeconds) + noVerdictMark(noVerdict),
     amountOf: ({ summary }) => summary.medianSeconds,
   },
   { title: 'Rate', textOf: formatRateOf, amountOf: rateOf },
+  numbers('CPU', cpuEach, formatDuration),
   numbers('Spread', ({ summary }) => summary.spread, formatPercent),
   {
     title: 'p50',
-    textOf: (record) => percentileText(record, 'p50'),
+    textOf: (record) => percentileIntervalText(record, 'p50'),
     amountOf: ({ latency }) => latency?.p50,
     isWide: true,
   },
   {
     title: 'p99',
-    textOf: (record) => percentileText(record, 'p99'),
+    textOf: (record) => percentileIntervalText(record, 'p99'),
     amountOf: ({ latency }) => latency?.p99,
     isWide: true,
   },
   numbers('Samples', ({ samples }) => samples.length, formatCount),
 ];
+
+/** The CPU time of each row, operation or call. */
+function cpuEach(record: CompletedRecord): number | undefined {
+  const seconds = medianOf(record, processCpuOf);
+  return seconds === undefined || record.rows === 0 ? undefined : seconds / record.rows;
+}
 
 function numbers(
   title: string,
@@ -90,7 +98,7 @@ export function recordsTable(records: readonly RunRecord[], anchorOf: (id: strin
 ${completed.map((record) => rowOf(record, columns, anchorOf(record.id)))}
 </tbody>
 </table>
-</div>`;
+</div>${completed.some(isClosedLoop) ? markup`<p class="quiet">${CLOSED_LOOP_NOTE}</p>` : undefined}${noVerdictNotes(completed).map((note) => markup`<p class="quiet">${note}</p>`)}`;
 }
 
 function rowOf(record: CompletedRecord, columns: readonly RecordColumn[], anchor: string | undefined): Markup {

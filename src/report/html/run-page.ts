@@ -1,23 +1,30 @@
 /** `run.html`: the report of a run as one page. */
-import { groupBy } from '../../compare/cell-groups.js';
+import { groupBy, isRequestWork, recordsById } from '../../compare/cell-groups.js';
 import { noiseFloorsOf } from '../../compare/comparisons.js';
 import { marginOf } from '../../compare/judge.js';
 import { commitText } from '../../records/commit.js';
 import type { Run } from '../../records/record.js';
-import { COMPACT_NOTE, isCompact } from '../compact.js';
+import { compactNote, isCompact } from '../compact.js';
 import { CROSSING_NOTE, type CrossingShareOf, crossingShareOf } from '../crossing-share.js';
-import { RUST_FACTOR_NOTE } from '../head-to-head.js';
+import { RUST_FACTOR_NOTE } from '../factor.js';
+import { paragraph, tableBlock } from '../document.js';
+import { headToHeadTable } from '../head-to-head.js';
+import { requestHeadToHeadTable } from '../request-tables.js';
 import { startText } from '../history-report.js';
 import { hostLines } from '../host-block.js';
 import { notesOf } from '../marks.js';
+import { warmUpText } from '../sample-profile.js';
+import { disturbanceText, verdictsText } from '../trust.js';
 import { noiseText } from '../noise.js';
 import { answersOf } from './answers.js';
+import { blocksMarkup } from './blocks.js';
 import { type Canvas, loadCanvas } from './canvas.js';
 import { type ComparedContest, type Contest, comparedContest, contestsOf, namesOf } from './contests.js';
 import { type Markup, markup } from './markup.js';
 import { modelFigures } from './model-figures.js';
 import { noisePlot } from './noise-plot.js';
 import { type Figure, type Section, figures, legend, listOf, pageText, sideLegend } from './page.js';
+import { profileFigure } from './profile-plot.js';
 import { ratioPlot } from './ratio-plot.js';
 import { anchorsOf, recordsTable, unfinishedList } from './records-table.js';
 import { requestFigures } from './request-figures.js';
@@ -53,7 +60,7 @@ export async function renderRunHtml(run: Run): Promise<string> {
 }
 
 function hostContent(run: Run): Markup {
-  const note = isCompact(run) ? markup`<p>${COMPACT_NOTE}</p>` : undefined;
+  const note = isCompact(run) ? markup`<p>${compactNote(run)}</p>` : undefined;
   return markup`${listOf(hostLines(run.context))}${note}`;
 }
 
@@ -90,8 +97,27 @@ function lanesSection(
   });
   const marks = notesOf(compared.flatMap(({ rows }) => rows.map(({ marks }) => marks)));
   const notes = [RUST_FACTOR_NOTE, 'A bar is the 95% interval. A name leads to its record.', ...marks];
-  const content = markup`${sideLegend('inconclusive, or the server was the limit of both')}<p class="quiet">${notes.join(' ')}</p>${byEngine}`;
+  const content = markup`${sideLegend('inconclusive, or the server was the limit of both')}<p class="quiet">${notes.join(' ')}</p>${byEngine}${cpuFactors(run)}`;
   return [{ id: 'lanes', title: 'Lane by lane', content }];
+}
+
+/** The factors of wall time and of CPU time beside each other, engine by engine; nothing where no CPU time is known. */
+function cpuFactors(run: Run): Markup | undefined {
+  const known = run.comparisons.filter(({ cpu }) => cpu !== undefined);
+  if (known.length === 0) return undefined;
+  const [requests, rows] = [known.filter(isRequestWork), known.filter((each) => !isRequestWork(each))];
+  const [recordOf, margin] = [recordsById(run.records), marginOf(run)];
+  const tables = groupBy(rows, ({ engine }) => engine).map((ofEngine) => headToHeadTable(ofEngine, recordOf, margin));
+  const requestTables = groupBy(requests, ({ engine }) => engine).map((ofEngine) =>
+    requestHeadToHeadTable(ofEngine, recordOf, margin),
+  );
+  const blocks = [...tables, ...requestTables].flatMap(({ table, notes }) => [
+    ...tableBlock(table),
+    ...notes.map(paragraph),
+  ]);
+  return markup`
+<details class="print"><summary>Wall time and CPU time beside each other</summary>
+${blocksMarkup(blocks)}</details>`;
 }
 
 /** The dot plot of a contest. */
@@ -143,6 +169,18 @@ function figuresSection(id: string, title: string, all: readonly Figure[], befor
   return all.length === 0 ? [] : [{ id, title, content: markup`${before}${figures(all)}` }];
 }
 
+/** The times of samples by their index within a process, folded below the sentence about warm-up. */
+function profileOfSamples(canvas: Canvas, contests: readonly Contest[]): Markup | undefined {
+  const text = warmUpText(contests.flatMap(({ records }) => records));
+  if (text === undefined) return undefined;
+  const all = contests.flatMap(({ title, records }) => profileFigure(canvas, title, records, namesOf(records)));
+  return markup`
+<p>${text}</p>
+<details class="print"><summary>Samples by their index within a process: ${all.length === 1 ? '1 picture' : `${all.length} pictures`}</summary>
+<p class="quiet">A dot is the median over the processes of a cell, relative to the fastest index. A line that falls from left to right is warm-up.</p>
+${figures(all)}</details>`;
+}
+
 function trustSection(canvas: Canvas, run: Run, contests: readonly Contest[]): Section[] {
   if (contests.length === 0) return [];
   const margin = marginOf(run);
@@ -156,9 +194,10 @@ function trustSection(canvas: Canvas, run: Run, contests: readonly Contest[]): S
   const strips = contests.map(({ title, records }): Figure => {
     return { title, picture: stripPlot(canvas, records, namesOf(records), `${title}: the samples by process`) };
   });
-  const content = markup`${panel}
+  const sentences = [verdictsText(run), disturbanceText(contests.flatMap(({ records }) => records))];
+  const content = markup`${sentences.map((sentence) => (sentence === undefined ? undefined : markup`<p>${sentence}</p>`))}${panel}
 <details class="print"><summary>Samples by process: ${strips.length === 1 ? '1 picture' : `${strips.length} pictures`}</summary>
 <p class="quiet">A dot is a sample, a line of dots a process, × the median of the process.</p>
-${figures(strips)}</details>`;
+${figures(strips)}</details>${profileOfSamples(canvas, contests)}`;
   return [{ id: 'trust', title: 'How far to trust this run', content }];
 }

@@ -1,0 +1,75 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it, test } from 'vitest';
+import { ageWarning, changedSince, requireOneCommit, staleRuns } from '../../bench/docs/freshness.mjs';
+
+const root = mkdtempSync(join(tmpdir(), 'boundary-bench-freshness-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const git = (...words: string[]): string =>
+  execFileSync('git', ['-C', root, '-c', 'user.name=t', '-c', 'user.email=t@example.org', ...words], {
+    encoding: 'utf8',
+  }).trim();
+
+/** A commit in which a file has a text. */
+function commitOf(path: string, text: string): string {
+  mkdirSync(join(root, path, '..'), { recursive: true });
+  writeFileSync(join(root, path), text);
+  git('add', '-A');
+  git('commit', '-qm', path);
+  return git('rev-parse', 'HEAD');
+}
+
+test('a change of the runner makes a run stale, and a change of a page does not', () => {
+  expect(changedSince('0'.repeat(40), root)).toHaveProperty('unknown');
+  git('init', '-q');
+  const first = commitOf('src/runner/run.ts', '1');
+  commitOf('docs/page.md', '1');
+  expect(changedSince(first, root)).toEqual({ changed: [] });
+  commitOf('src/stats/quantile.ts', '1');
+  commitOf('src/runner/run.ts', '2');
+  expect(changedSince(first, root)).toEqual({ changed: ['src/runner', 'src/stats'] });
+  expect(changedSince('0'.repeat(40), root)).toEqual({ changed: ['the history, which has no commit 00000000'] });
+});
+
+describe('the runs that pages show', () => {
+  const provenance = () => ({ commit: 'abcdef0123', startedAt: '2026-05-02T10:00:00Z', command: 'node bench/x.mjs' });
+  const old = { method: 'another method', why: 'It drifts.', before: '2026-06-01T00:00:00Z', runs: ['a.json'] };
+  const none = { ...old, runs: [] };
+  const stale = () => ({ changed: ['src/runner'] });
+  const fresh = () => ({ changed: [] });
+
+  it('are refused where the method changed, with the command that measures them anew', () => {
+    expect(staleRuns(['a.json'], { old: none, changesOf: stale, provenance })).toEqual([
+      'results/linux-x64/a.json: measured at abcdef01, and since then src/runner changed; measure it anew: node bench/x.mjs',
+    ]);
+    expect(staleRuns(['a.json'], { old: none, changesOf: fresh, provenance })).toEqual([]);
+  });
+
+  it('are known to be old by a list that only shrinks', () => {
+    expect(staleRuns(['a.json'], { old, changesOf: stale, provenance })).toEqual([]);
+    const off = expect.stringContaining('take it off the list') as string;
+    expect(staleRuns(['a.json'], { old, changesOf: fresh, provenance })).toEqual([off]);
+    expect(staleRuns([], { old, changesOf: stale, provenance })).toEqual([off]);
+    const later = { ...old, before: '2026-05-01T00:00:00Z' };
+    expect(staleRuns(['a.json'], { old: later, changesOf: stale, provenance })).toEqual([
+      'bench/docs/old-runs.json: a.json is newer than another method; measure it anew: node bench/x.mjs',
+    ]);
+  });
+
+  it('have a warning beside their tables', () => {
+    expect(ageWarning(['a.json', 'b.json'], { old, provenance })).toBe(
+      'Warning: measured by another method (2026-05-02, commit abcdef01). It drifts.',
+    );
+    expect(ageWarning(['b.json'], { old, provenance })).toBeUndefined();
+  });
+
+  it('make no ratio of two commits', () => {
+    const apart = { provenance: (name: string) => ({ ...provenance(), commit: name }) };
+    expect(() => requireOneCommit('t', '| 0.85× |', ['a', 'b'], apart)).toThrow('runs of 2 commits: a, b');
+    expect(() => requireOneCommit('t', '| 12 M/s |', ['a', 'b'], apart)).not.toThrow();
+    expect(() => requireOneCommit('t', '| 0.85× |', ['a', 'b'], { provenance })).not.toThrow();
+  });
+});

@@ -1,0 +1,33 @@
+/** Where a committed file comes from. */
+export interface Provenance {
+  readonly commit: string;
+  readonly startedAt: string;
+  /** What measures it anew. */
+  readonly command: string;
+}
+
+/** The paths of the method that changed since a commit, or why that can't be told. */
+export type Changes = { readonly changed: readonly string[] } | { readonly unknown: string };
+
+/** Runs that are known to be older than the method. */
+export interface OldRuns {
+  readonly method: string;
+  readonly why: string;
+  /** The time from which on runs are of the method as it is. */
+  readonly before: string;
+  readonly runs: readonly string[];
+}
+
+interface Sources {
+  readonly old?: OldRuns;
+  readonly changesOf?: (commit: string) => Changes;
+  readonly provenance?: (name: string) => Provenance;
+}
+
+export const METHOD_PATHS: readonly string[];
+export const OLD_RUNS: OldRuns;
+export function changedSince(commit: string, root?: string): Changes;
+export function staleRuns(shown: readonly string[], sources?: Sources): string[];
+export function whyUnknown(shown: readonly string[]): string | undefined;
+export function requireOneCommit(name: string, text: string, files: readonly string[], sources?: Sources): void;
+export function ageWarning(files: readonly string[], sources?: Sources): string | undefined;

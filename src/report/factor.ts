@@ -1,0 +1,74 @@
+/** What reports say of a ratio and its verdict, in tables and in sentences. */
+import type { Comparison, RatioInterval, Verdict } from '../records/record.js';
+import { DEFAULT_MARGIN, verdictOf } from '../stats/ratio-interval.js';
+import { formatFactor, formatFactorInterval } from './format.js';
+
+/** The direction of every factor between Rust and Node. */
+export const RUST_FACTOR_NOTE = "Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.";
+
+/** The same of CPU time. */
+export const CPU_FACTOR_NOTE =
+  "CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.";
+
+/** The mark of a pair of which the faster one takes more CPU time, and its explanation. */
+export const CPU_DISAGREES = ' ◆';
+export const CPU_DISAGREES_NOTE =
+  '◆ Wall time and CPU time disagree: the side that is faster takes more CPU time. It works on more threads at once, or leaves out of its time what others count.';
+
+/** A ratio with its verdict. */
+interface Judged extends RatioInterval {
+  readonly verdict: Verdict;
+}
+
+/** A factor with its interval, after the verdict where it is neither faster nor slower: `inconclusive 0.98× (0.90–1.06)`. */
+export function factorOf(judged: Judged): string {
+  const factor = formatFactorInterval(judged);
+  return isDecided(judged) ? factor : `${judged.verdict} ${factor}`;
+}
+
+/** What stands for a verdict where there is no room for the word. */
+const SIGNS: Readonly<Partial<Record<Verdict, string>>> = { equivalent: '≈', inconclusive: '?' };
+
+/** The same as `factorOf` with a sign for the word, which `signNotes` explains. */
+export function shortFactorOf(judged: Judged): string {
+  const sign = SIGNS[judged.verdict];
+  return sign === undefined ? factorOf(judged) : `${sign} ${formatFactorInterval(judged)}`;
+}
+
+/** The explanation of the signs for the verdicts that are shown. */
+export function signNotes(verdicts: readonly Verdict[]): string[] {
+  return (Object.keys(SIGNS) as Verdict[]).flatMap((verdict) =>
+    verdicts.includes(verdict) ? [`${SIGNS[verdict]} stands for ${verdict}.`] : [],
+  );
+}
+
+/** Whether a comparison says which of the two is faster. */
+export function isDecided({ verdict }: Pick<Judged, 'verdict'>): boolean {
+  return verdict === 'faster' || verdict === 'slower';
+}
+
+/** The verdict of the other direction. */
+export function inverseVerdict(verdict: Verdict): Verdict {
+  return verdict === 'faster' ? 'slower' : verdict === 'slower' ? 'faster' : verdict;
+}
+
+/** A ratio in the other direction. */
+export function inverseRatio({ ratio, low, high }: RatioInterval): RatioInterval {
+  return { ratio: 1 / ratio, low: 1 / high, high: 1 / low };
+}
+
+/** Whether the two sides of a comparison are decided, and the faster one takes more CPU time. */
+export function doTimesDisagree(
+  { verdict, cpu }: Pick<Comparison, 'verdict' | 'cpu'>,
+  margin = DEFAULT_MARGIN,
+): boolean {
+  if (cpu === undefined || !isDecided({ verdict })) return false;
+  return verdictOf(cpu, margin) === inverseVerdict(verdict);
+}
+
+/** What a sentence about a comparison adds where the faster side takes more CPU time; else nothing. */
+export function cpuClause(comparison: Pick<Comparison, 'verdict' | 'cpu'>): string {
+  const { cpu } = comparison;
+  if (cpu === undefined || !doTimesDisagree(comparison)) return '';
+  return `, but in CPU time it is the other way round: the CPU factor is ${formatFactor(cpu.ratio)}`;
+}

@@ -1,0 +1,45 @@
+/** The intervals of the percentiles of latencies. */
+import { groupBy } from '../compare/cell-groups.js';
+import type { CompletedRecord, LatencyInterval, LatencyIntervals } from '../records/record.js';
+import { LatencyHistogram } from '../stats/latency-histogram.js';
+import { studentQuantile } from '../stats/student.js';
+
+/** The percentiles that have intervals, as parts of all latencies. */
+const PARTS = { p50: 0.5, p99: 0.99 } as const;
+
+/** The quantile between which and its opposite 95% of a distribution lie. */
+const UPPER_END = 0.975;
+
+const known = new WeakMap<CompletedRecord, LatencyIntervals | undefined>();
+
+/**
+ * The 95% intervals of a cell's percentiles, by the jackknife over its processes: the percentile of all latencies is taken anew without each
+ * process, and Student's t is applied to the logarithms (Shao and Wu, "A General Theory for Jackknife Variance Estimation", Annals of Statistics
+ * 17, 1989: groups of many values make the jackknife of a quantile consistent). Processes count, and not requests, since the latencies of one
+ * process resemble each other. `undefined` if fewer than two processes kept their histograms, and the record has no intervals.
+ */
+export function latencyIntervals(record: CompletedRecord): LatencyIntervals | undefined {
+  if (record.latency?.intervals !== undefined) return record.latency.intervals;
+  if (!known.has(record)) known.set(record, jackknifed(record));
+  return known.get(record);
+}
+
+function jackknifed({ samples }: CompletedRecord): LatencyIntervals | undefined {
+  const processes = groupBy(samples, ({ fork }) => String(fork)).flatMap((ofProcess) => {
+    const merged = LatencyHistogram.merged(ofProcess.flatMap(({ latency }) => latency ?? []));
+    return merged === undefined ? [] : [merged.toBase64()];
+  });
+  if (processes.length < 2) return undefined;
+  const all = LatencyHistogram.merged(processes)!;
+  const without = processes.map((_, left) => LatencyHistogram.merged(processes.filter((__, index) => index !== left))!);
+  const intervalOf = (part: number): LatencyInterval => {
+    const estimate = all.quantile(part);
+    const logarithms = without.map((others) => Math.log(others.quantile(part)));
+    const mean = logarithms.reduce((sum, value) => sum + value, 0) / logarithms.length;
+    const squares = logarithms.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+    const degrees = logarithms.length - 1;
+    const reach = Math.exp(studentQuantile(UPPER_END, degrees) * Math.sqrt((degrees / logarithms.length) * squares));
+    return { low: estimate / reach, high: estimate * reach };
+  };
+  return { p50: intervalOf(PARTS.p50), p99: intervalOf(PARTS.p99) };
+}

@@ -1,0 +1,35 @@
+/** What a report says of how far its verdicts can be trusted. */
+import { forkCount } from '../compare/rate-ratio.js';
+import type { CompletedRecord, Run } from '../records/record.js';
+import { formatDuration, formatPercent } from './format.js';
+
+/** The part of verdicts that may be false by chance. A run that looks several times at its comparisons spends it over all looks. */
+const RISK = 0.05;
+
+/** How many verdicts a run makes, and how many of them are expected to be false by chance; `undefined` if it makes none. */
+export function verdictsText({ comparisons }: Pick<Run, 'comparisons'>): string | undefined {
+  const made = comparisons.filter(
+    ({ kind, verdict, noVerdict }) => kind !== 'noise-floor' && verdict !== 'server-bound' && noVerdict === undefined,
+  );
+  if (made.length === 0) return undefined;
+  const decided = made.filter(({ verdict }) => verdict !== 'inconclusive').length;
+  const verdicts = made.length === 1 ? '1 comparison' : `${made.length} comparisons`;
+  return (
+    `Verdicts: ${verdicts}, of which ${decided} are decided. The risk of each is ${formatPercent(RISK)}, so that up to ` +
+    `${Number((made.length * RISK).toPrecision(2))} of them are expected to be false by chance.`
+  );
+}
+
+/** How much other programs and machines disturbed the samples; `undefined` where the run did not look. */
+export function disturbanceText(records: readonly CompletedRecord[]): string | undefined {
+  const samples = records.flatMap((record) => record.samples);
+  const looked = samples.filter(({ stolenSeconds }) => stolenSeconds !== undefined);
+  if (looked.length === 0) return undefined;
+  const retaken = samples.reduce((sum, sample) => sum + (sample.retaken ?? 0), 0);
+  const stolen = looked.reduce((sum, { stolenSeconds = 0, executions = 1 }) => sum + stolenSeconds * executions, 0);
+  const processes = records.reduce((sum, record) => sum + forkCount(record), 0);
+  return (
+    `Disturbance: ${samples.length} samples of ${processes} processes; ${retaken} were thrown away and taken again because others used the ` +
+    `CPU, and the hypervisor took ${formatDuration(stolen)} of those that stayed.`
+  );
+}
