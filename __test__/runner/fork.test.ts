@@ -37,6 +37,7 @@ async function start(broken: Readonly<Record<string, string>> = {}, options: Par
     workers: [1],
     forks: 2,
     samples: 3,
+    timeBudgetSeconds: 0.01,
     filters: { workload: ['sum.typed'], lane: ['forwards', 'backwards'] },
     ...options,
   });

@@ -8,6 +8,7 @@ import type { Sample } from '../../src/records/record.js';
 import { type ResourceReader, nodeResources } from '../../src/runner/resources.js';
 import { SampleStopwatch } from '../../src/runner/sample-stopwatch.js';
 import { overlapOf } from '../../src/runner/time-spans.js';
+import { LatencyHistogram } from '../../src/stats/latency-histogram.js';
 
 /** Blocks the event loop; the measured time must be at least that long, and may be longer. */
 function block(milliseconds: number): void {
@@ -17,6 +18,12 @@ function block(milliseconds: number): void {
 
 /** Lets the heartbeat beat, so that a stall before it has ended. */
 const breathe = (): Promise<void> => delay(20);
+
+function latencies(...values: number[]): string {
+  const histogram = new LatencyHistogram();
+  for (const value of values) histogram.record(value);
+  return histogram.toBase64();
+}
 
 describe('SampleStopwatch', () => {
   it('counts time and CPU where it ran, and nothing where it did not', async () => {
@@ -252,5 +259,30 @@ describe('overlapOf', () => {
     [{ from: 35, to: 40 }, 0],
   ])('%o -> %i', (span, overlap) => {
     expect(overlapOf(span, laps)).toBe(overlap);
+  });
+});
+
+describe('a sample of several executions', () => {
+  it('has the mean of their times and faults, the largest of their peaks, and all latencies', async () => {
+    const stopwatch = new SampleStopwatch();
+    stopwatch.begin();
+    stopwatch.add({ seconds: 1, cpuUserSeconds: 0.5, cpuSystemSeconds: 0, minorFaults: 10, threads: 1 });
+    stopwatch.addRequests({ latency: latencies(100, 200), serverCpuUserSeconds: 0.5 });
+    stopwatch.add({ seconds: 3, cpuUserSeconds: 1.5, cpuSystemSeconds: 0, minorFaults: 30, threads: 2 });
+    stopwatch.addRequests({ latency: latencies(300) });
+    const sample = await stopwatch.end(2);
+    expect(sample).toMatchObject({ seconds: 2, executions: 2, cpuUserSeconds: 1, minorFaults: 20, threads: 2 });
+    const all = LatencyHistogram.fromBase64(sample.latency!);
+    expect([all.count, all.quantile(1)]).toEqual([3, 300]);
+    // The server's time is not known of both.
+    expect(sample).not.toHaveProperty('serverCpuUserSeconds');
+    expect(sample).not.toHaveProperty('behind');
+  });
+
+  it('does not say how often it was executed where that is once', async () => {
+    const stopwatch = new SampleStopwatch();
+    stopwatch.begin();
+    stopwatch.add({ seconds: 1 });
+    expect(await stopwatch.end()).not.toHaveProperty('executions');
   });
 });

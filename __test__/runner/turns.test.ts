@@ -34,7 +34,7 @@ async function trial(
   turns: readonly Turn[],
   { samples = 4, memory = 0, broken = [] as readonly string[], few = {} as Readonly<Record<string, number>> } = {},
 ): Promise<Trial> {
-  const [log, failed]: string[][] = [[], []];
+  const [log, failed]: [string[], string[]] = [[], []];
   const measured: Measured[] = [];
   let block = 0;
   await takeTurns(turns, {

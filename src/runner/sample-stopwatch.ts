@@ -5,6 +5,7 @@ import type { ProcessCpu } from '../host/process-cpu.js';
 import { GarbageCollectionObserver } from './garbage-collection.js';
 import { Heartbeat } from './heartbeat.js';
 import { type ResourceReader, cpuSeconds, nodeResources } from './resources.js';
+import { LatencyHistogram } from '../stats/latency-histogram.js';
 import { sumOf } from '../stats/sum.js';
 import { type ThreadTimes, workingThreads } from '../families/working-threads.js';
 import { type Span, overlapOf } from './time-spans.js';
@@ -36,7 +37,7 @@ export class SampleStopwatch implements Stopwatch {
   readonly #laps: Span[] = [];
   readonly #native: NativeTiming[] = [];
   readonly #codecMs: Partial<Record<CodecWork, number>> = {};
-  #requests: RequestMeasures = {};
+  readonly #requests: RequestMeasures[] = [];
   #heapBytesPerCall: number | undefined;
   #lap: Lap | undefined;
   #cpuUser = 0;
@@ -97,7 +98,7 @@ export class SampleStopwatch implements Stopwatch {
   }
 
   addRequests(measures: RequestMeasures): void {
-    this.#requests = measures;
+    this.#requests.push(measures);
   }
 
   addHeapBytes(bytesPerCall: number): void {
@@ -105,10 +106,10 @@ export class SampleStopwatch implements Stopwatch {
   }
 
   /**
-   * The sample. Throws a `BoundaryError`: with the code `BB_STOPWATCH` if nothing was timed or the stopwatch still runs, and with
+   * The sample, of which the work was executed so often: its times are the mean of the executions. Throws a `BoundaryError`: with the code `BB_STOPWATCH` if nothing was timed or the stopwatch still runs, and with
    * `BB_CLOCK` if the time of the work is not positive.
    */
-  async end(): Promise<Sample> {
+  async end(executions = 1): Promise<Sample> {
     const stalls = this.#heartbeat.stop();
     const peakRssBytes = this.#resources.peakRss();
     const collections = await this.#collections.stop();
@@ -120,7 +121,7 @@ export class SampleStopwatch implements Stopwatch {
         hint: 'Where the clock is too coarse for it, more rows or operations make it longer.',
       });
     }
-    return {
+    const sample = {
       seconds,
       ...this.#codec('encode', 'encodeSeconds'),
       ...this.#codec('decode', 'decodeSeconds'),
@@ -128,9 +129,10 @@ export class SampleStopwatch implements Stopwatch {
       ...this.#memoryAndThreads(),
       ...(peakRssBytes === undefined ? {} : { peakRssBytes }),
       ...(this.#laps.length === 0 ? this.#elsewhere() : this.#onTheEventLoop(stalls, collections)),
-      ...this.#requests,
+      ...requestsOf(this.#requests),
       ...(this.#heapBytesPerCall === undefined ? {} : { heapBytesPerCall: this.#heapBytesPerCall }),
     };
+    return ofOneExecution(sample, executions);
   }
 
   /** Ends the observation of a sample that failed. */
@@ -211,6 +213,34 @@ function sumOrNone(sum: number | undefined, more: number | undefined): number | 
 
 function difference(before: number | undefined, after: number | undefined): number | undefined {
   return before === undefined || after === undefined ? undefined : after - before;
+}
+
+/** The measures of several executions together: all latencies, and the sums of times. A figure that one of them lacks is left out. */
+function requestsOf(each: readonly RequestMeasures[]): RequestMeasures {
+  const [first] = each;
+  if (first === undefined || each.length === 1) return first ?? {};
+  const names = Object.keys(first) as (keyof RequestMeasures)[];
+  const common = names.filter((name) => each.every((measures) => measures[name] !== undefined));
+  return Object.fromEntries(
+    common.map((name) => {
+      const values = each.map((measures) => measures[name]!);
+      if (typeof first[name] === 'number') return [name, sumOf(values as number[])];
+      return [name, LatencyHistogram.merged(values as string[])!.toBase64()];
+    }),
+  );
+}
+
+/** The figures that grow with each execution, beside those whose names say seconds. */
+const COUNTS: readonly string[] = ['seconds', 'minorFaults'];
+
+/** The sample of one of several executions, in the mean. */
+function ofOneExecution(sample: Sample, executions: number): Sample {
+  if (executions === 1) return sample;
+  const figures = Object.entries(sample).map(([name, value]) => {
+    const grows = name.endsWith('Seconds') || COUNTS.includes(name);
+    return [name, grows ? Number(value) / executions : (value as unknown)] as const;
+  });
+  return { ...(Object.fromEntries(figures) as unknown as Sample), executions };
 }
 
 function misuse(how: string): BoundaryError {

@@ -3,7 +3,6 @@ import type { Checksum, NoVerdict, Sample } from '../records/record.js';
 import { verifyChecksum } from '../families/verify-checksum.js';
 import { type MachineTime, isDisturbed, machineTime } from '../host/machine-time.js';
 import type { GarbageBetween } from './garbage-collection.js';
-import { meanSample, ofOneExecution } from './mean-sample.js';
 import { requireWork } from './nothing-measured.js';
 import { type ResourceReader, cpuSeconds } from './resources.js';
 import { SampleStopwatch } from './sample-stopwatch.js';
@@ -184,30 +183,35 @@ class LocalSampler implements CellSampler {
     const isCold = await garbage?.clear();
     // A full collection drops compiled code, which a long-running program would keep.
     if (isCold && phase === 'sample') await this.#rewarm();
-    if (this.#kind.repeats) return ofOneExecution(await this.#execution(this.#executions), this.#executions);
-    const parts: Sample[] = [];
-    while (parts.length < this.#executions) {
-      signal.throwIfAborted();
-      parts.push(await this.#execution(1));
-    }
-    return meanSample(parts);
+    return this.#measured(async (stopwatch) => {
+      if (this.#kind.repeats) return this.#execution(stopwatch, this.#executions);
+      for (let execution = 0; execution < this.#executions; execution++) {
+        signal.throwIfAborted();
+        await this.#execution(stopwatch, 1);
+      }
+    });
   }
 
-  async #execution(repeats: number): Promise<Sample> {
-    const { resources, signal } = this.#instruments;
-    const stopwatch = new SampleStopwatch(resources);
+  /** The sample of several executions. */
+  async #measured(work: (stopwatch: SampleStopwatch) => Promise<void>): Promise<Sample> {
+    const stopwatch = new SampleStopwatch(this.#instruments.resources);
     stopwatch.begin();
+    let sample: Sample;
     try {
-      const checksum = await this.#open.sample(stopwatch, signal, repeats);
-      const sample = await stopwatch.end();
-      verifyChecksum(checksum, this.#open.expected);
-      this.#checksum = checksum;
-      this.#lastSeconds = sample.seconds;
-      return sample;
+      await work(stopwatch);
+      sample = await stopwatch.end(this.#executions);
     } catch (error) {
       await stopwatch.abandon();
       throw error;
     }
+    this.#lastSeconds = sample.seconds * this.#executions;
+    return sample;
+  }
+
+  async #execution(stopwatch: SampleStopwatch, repeats: number): Promise<void> {
+    const { signal } = this.#instruments;
+    this.#checksum = await this.#open.sample(stopwatch, signal, repeats);
+    verifyChecksum(this.#checksum, this.#open.expected);
   }
 
   /** Executes the cell, not measured, if the time of compilation would show. */
