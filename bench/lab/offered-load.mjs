@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Latency against offered load: `node bench/lab/offered-load.mjs [--minutes 25] [--processes 5] [--out FILE]` sends get, select_pk and pkread
+ * Latency against offered load: `node bench/lab/offered-load.mjs [--minutes 30] [--processes 5] [--out FILE]` sends get, select_pk and pkread
  * to private servers at rising rates, whether answers come or not, from Rust, by the addon and by the best JavaScript client, until each has
  * broken twice. All have the same strategy: as many connections, each with one request in flight, driven by one thread. Each point is
  * measured by several processes. The rates are parts of the fastest client's closed loop, which also says which client of a side is the best,
@@ -44,7 +44,7 @@ const SAMPLES = 1;
 
 const { values } = parseArgs({
   options: {
-    minutes: { type: 'string', default: '25' },
+    minutes: { type: 'string', default: '30' },
     processes: { type: 'string', default: '5' },
     out: { type: 'string' },
   },
