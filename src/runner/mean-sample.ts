@@ -11,6 +11,7 @@ const FIGURES: Readonly<Record<Figure, (values: readonly number[]) => number>> =
   cpuUserSeconds: mean,
   cpuSystemSeconds: mean,
   mainThreadCpuSeconds: mean,
+  idleSeconds: mean,
   minorFaults: mean,
   threads: largest,
   serverCpuUserSeconds: mean,
