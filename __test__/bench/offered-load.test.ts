@@ -46,7 +46,7 @@ test('client by client, with the steps at which it broke and at which its genera
   `);
   expect(notes).toMatchInlineSnapshot(`
     [
-      "Open loops: requests are sent at the offered rate, whether answers come or not, and a latency counts from the time at which its request was due. All clients have as many connections, each with one request in flight, which one thread drives. In brackets: the 95% interval over the processes. Generator behind: the p99 of the delays with which the client's own process sent. Generator CPU: the part of its thread that the requests took; the turns of Node's event loop until a request is due are not in it. Server CPU: where 100% is one busy core.",
+      "Open loops: requests are sent at the offered rate, whether answers come or not, and a latency counts from the time at which its request was due. Generator behind: the p99 of the delays with which the client's own process sent. Generator CPU: the part of its thread that the requests took; the turns of Node's event loop until a request is due are not in it. Server CPU: where 100% is one busy core.",
       "✕ The client broke: it achieved less than 97% of the rate, or its p99 is above 20.0 ms.",
       "◊ The generator was the limit: its thread had less than 10% of its time left, or its own lateness is more than half of the p99.",
     ]
@@ -141,6 +141,7 @@ test('a point has its processes, the interval over them, and the part of its thr
   const measured = { ...record, samples, latency, behind: latency };
   const point = stepOf(measured);
   expect([point.processes, point.generatorCpu]).toEqual([5, 0.5]);
+  expect(offeredLoadTable([point]).notes[1]).toMatch(/^All clients have as many connections/);
   const [low, high] = point.intervals!.p50!;
   expect(low).toBeGreaterThan(89_000);
   expect(low).toBeLessThan(99_000);

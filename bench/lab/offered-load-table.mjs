@@ -21,14 +21,17 @@ const BUSY = 0.9;
 const GENERATOR_LIMIT = ' ◊';
 const BROKEN = ' ✕';
 
-const NOTES = [
-  'Open loops: requests are sent at the offered rate, whether answers come or not, and a latency counts from the time at which its ' +
-    'request was due. All clients have as many connections, each with one request in flight, which one thread drives. In brackets: the ' +
-    "95% interval over the processes. Generator behind: the p99 of the delays with which the client's own process sent. Generator CPU: " +
-    "the part of its thread that the requests took; the turns of Node's event loop until a request is due are not in it. Server CPU: " +
-    'where 100% is one busy core.',
-  `✕ The client broke: it achieved less than ${formatPercent(KEPT_RATE)} of the rate, or its p99 is above ${formatLatency(MOST_P99)}.`,
-];
+const LOAD_NOTE =
+  'Open loops: requests are sent at the offered rate, whether answers come or not, and a latency counts from the time at which its request ' +
+  "was due. Generator behind: the p99 of the delays with which the client's own process sent. Generator CPU: the part of its thread that " +
+  "the requests took; the turns of Node's event loop until a request is due are not in it. Server CPU: where 100% is one busy core.";
+
+/** Of points that one process measured, the clients had other numbers of connections. */
+const STRATEGY_NOTE =
+  'All clients have as many connections, each with one request in flight, which one thread drives. In brackets: the 95% interval over the ' +
+  'processes that measured a point.';
+
+const BROKEN_NOTE = `✕ The client broke: it achieved less than ${formatPercent(KEPT_RATE)} of the rate, or its p99 is above ${formatLatency(MOST_P99)}.`;
 
 const GENERATOR_NOTE =
   `◊ The generator was the limit: its thread had less than ${formatPercent(1 - BUSY)} of its time left, or its own lateness is more than ` +
@@ -124,7 +127,15 @@ export function offeredLoadTable(steps) {
       ),
       rows,
     },
-    notes: rows.length === 0 ? [] : [...NOTES, ...(isAnyBound ? [GENERATOR_NOTE] : [])],
+    notes:
+      rows.length === 0
+        ? []
+        : [
+            LOAD_NOTE,
+            ...(steps.every(({ processes = 1 }) => processes > 1) ? [STRATEGY_NOTE] : []),
+            BROKEN_NOTE,
+            ...(isAnyBound ? [GENERATOR_NOTE] : []),
+          ],
   };
 }
 
