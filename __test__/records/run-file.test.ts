@@ -125,6 +125,7 @@ function smallRun(): Run {
     cpuUserSeconds: 1,
     cpuSystemSeconds: 0.5,
     mainThreadCpuSeconds: 1,
+    idleSeconds: 0.1,
     minorFaults: 7,
     threads: 2,
     peakRssBytes: 1024,

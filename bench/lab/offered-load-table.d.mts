@@ -28,15 +28,14 @@ export interface OfferedStep {
   readonly intervals?: { readonly p50?: Interval | undefined; readonly p99?: Interval | undefined } | undefined;
   /** The delays with which the client's process sent its requests. */
   readonly behind: Percentiles;
-  /** The part of its thread that the generator needed for the requests, by what one of them took in a closed loop. */
+  /** The part of its thread that the requests took of the generator. */
   readonly generatorCpu?: number | undefined;
   /** The cores that were busy, on average. */
   readonly clientCpu?: number | undefined;
   readonly serverCpu?: number | undefined;
 }
 
-export function costOf(record: CompletedRecord): number | undefined;
-export function stepOf(record: CompletedRecord, cost?: number): OfferedStep;
+export function stepOf(record: CompletedRecord): OfferedStep;
 export function intervalOf(values: readonly number[]): Interval | undefined;
 export function isBroken(step: OfferedStep): boolean;
 export function isGeneratorBound(step: OfferedStep): boolean;

@@ -21,24 +21,26 @@ const BUSY = 0.9;
 const GENERATOR_LIMIT = ' ◊';
 const BROKEN = ' ✕';
 
-const NOTES = [
-  'Open loops: requests are sent at the offered rate, whether answers come or not, and a latency counts from the time at which its ' +
-    'request was due. All clients have as many connections, each with one request in flight, which one thread drives. In brackets: the ' +
-    "95% interval over the processes. Generator behind: the p99 of the delays with which the client's own process sent. Generator CPU: " +
-    'the part of its thread that the requests took by what one of them took in the closed loop, where no thread turns while it waits. ' +
-    'Server CPU: where 100% is one busy core.',
-  `✕ The client broke: it achieved less than ${formatPercent(KEPT_RATE)} of the rate, or its p99 is above ${formatLatency(MOST_P99)}.`,
-];
+const LOAD_NOTE =
+  'Open loops: requests are sent at the offered rate, whether answers come or not, and a latency counts from the time at which its request ' +
+  "was due. Generator behind: the p99 of the delays with which the client's own process sent. Generator CPU: the part of its thread that " +
+  "the requests took; the turns of Node's event loop until a request is due are not in it. Server CPU: where 100% is one busy core.";
+
+/** Of points that one process measured, the clients had other numbers of connections. */
+const STRATEGY_NOTE =
+  'All clients have as many connections, each with one request in flight, which one thread drives. In brackets: the 95% interval over the ' +
+  'processes that measured a point.';
+
+const BROKEN_NOTE = `✕ The client broke: it achieved less than ${formatPercent(KEPT_RATE)} of the rate, or its p99 is above ${formatLatency(MOST_P99)}.`;
 
 const GENERATOR_NOTE =
   `◊ The generator was the limit: its thread had less than ${formatPercent(1 - BUSY)} of its time left, or its own lateness is more than ` +
   'half of the p99.';
 
-/** The CPU time that a client needs for a request, by a closed loop: in Node that of the threads that run JavaScript. */
-export function costOf(record) {
-  const cpuOf = record.side === 'rust' ? processCpuOf : ({ mainThreadCpuSeconds }) => mainThreadCpuSeconds;
-  const cores = coresOf(record, cpuOf);
-  return cores === undefined ? undefined : cores / rateOf(record);
+/** The CPU time that a client's requests took: of Node's threads without their turns until a request was due. */
+function generatorCpuOf(side) {
+  if (side === 'rust') return processCpuOf;
+  return ({ mainThreadCpuSeconds: cpu, idleSeconds: idle = 0 }) => (cpu === undefined ? undefined : cpu - idle);
 }
 
 /** The cores that something kept busy, in the median sample. */
@@ -47,14 +49,10 @@ function coresOf(record, cpuOf) {
   return cores === undefined ? undefined : Number(cores.toPrecision(3));
 }
 
-/**
- * The figures of an open loop at one rate. Latencies are in nanoseconds. `cost`: the CPU time of a request, as `costOf` has it of the same
- * client.
- */
-export function stepOf(record, cost) {
+/** The figures of an open loop at one rate. Latencies are in nanoseconds. */
+export function stepOf(record) {
   const { family, workload, side, variant, threads, rate, latency, behind, samples } = record;
   const percentiles = ({ p50, p99, p999, max }) => ({ p50, p99, p999, max });
-  const achieved = rateOf(record);
   const ofProcesses = groupBy(samples, ({ fork }) => String(fork));
   const summaries = ofProcesses.map((ofOne) => {
     return LatencyHistogram.merged(ofOne.flatMap(({ latency: text }) => text ?? []))?.summary();
@@ -67,12 +65,12 @@ export function stepOf(record, cost) {
     variant,
     threads,
     offered: rate,
-    achieved: Number(achieved.toPrecision(6)),
+    achieved: Number(rateOf(record).toPrecision(6)),
     processes: ofProcesses.length,
     latency: percentiles(latency),
     intervals: { p50: interval(({ p50 }) => p50), p99: interval(({ p99 }) => p99) },
     behind: percentiles(behind),
-    generatorCpu: cost === undefined ? undefined : Number((achieved * cost).toPrecision(3)),
+    generatorCpu: coresOf(record, generatorCpuOf(side)),
     clientCpu: coresOf(record, processCpuOf),
     serverCpu: coresOf(record, serverCpuOf),
   };
@@ -129,7 +127,15 @@ export function offeredLoadTable(steps) {
       ),
       rows,
     },
-    notes: rows.length === 0 ? [] : [...NOTES, ...(isAnyBound ? [GENERATOR_NOTE] : [])],
+    notes:
+      rows.length === 0
+        ? []
+        : [
+            LOAD_NOTE,
+            ...(steps.every(({ processes = 1 }) => processes > 1) ? [STRATEGY_NOTE] : []),
+            BROKEN_NOTE,
+            ...(isAnyBound ? [GENERATOR_NOTE] : []),
+          ],
   };
 }
 

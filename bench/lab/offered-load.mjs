@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 /**
- * Latency against offered load: `node bench/lab/offered-load.mjs [--minutes 25] [--processes 5] [--out FILE]` sends get, select_pk and pkread
+ * Latency against offered load: `node bench/lab/offered-load.mjs [--minutes 30] [--processes 5] [--out FILE]` sends get, select_pk and pkread
  * to private servers at rising rates, whether answers come or not, from Rust, by the addon and by the best JavaScript client, until each has
  * broken twice. All have the same strategy: as many connections, each with one request in flight, driven by one thread. Each point is
- * measured by several processes. The rates are parts of the fastest client's closed loop, which also says which client of a side is the best,
- * and what CPU time a request costs it. It prints the latencies at each rate; `--out` writes FILE.json, from which `bench/docs.mjs` makes the
+ * measured by several processes. The rates are parts of the fastest client's closed loop, which also says which client of a side is the best.
+ * It prints the latencies at each rate; `--out` writes FILE.json, from which `bench/docs.mjs` makes the
  * table, and FILE.md.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ import { openTarget } from '../../dist/families/requests/target-server.js';
 import { heading, list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
 import { hostLines } from '../../dist/report/host-block.js';
 import { rateOf } from '../../dist/stats/summary.js';
-import { costOf, isBroken, offeredLoadFindings, offeredLoadTable, stepOf } from './offered-load-table.mjs';
+import { isBroken, offeredLoadFindings, offeredLoadTable, stepOf } from './offered-load-table.mjs';
 
 const BENCHMARKS = [
   { family: 'kv', workload: 'get', server: 'redis' },
@@ -44,7 +44,7 @@ const SAMPLES = 1;
 
 const { values } = parseArgs({
   options: {
-    minutes: { type: 'string', default: '25' },
+    minutes: { type: 'string', default: '30' },
     processes: { type: 'string', default: '5' },
     out: { type: 'string' },
   },
@@ -93,7 +93,6 @@ async function measure({ family: name, workload, server: kind }, end) {
     const target = { family, workload, kind, server };
     const closed = await recordsOf(target, {}, hasOneStrategy);
     let clients = SIDES.map((side) => fastestOf(closed.filter((record) => record.side === side)).id);
-    const costs = new Map(closed.map((record) => [record.id, costOf(record)]));
     const fastest = Math.max(...closed.map(rateOf));
     /** How many of the last steps of each client were broken. */
     const breaks = new Map();
@@ -109,7 +108,7 @@ async function measure({ family: name, workload, server: kind }, end) {
       const load = { rate, operations: Math.round(rate * SECONDS) };
       const records = await recordsOf(target, load, ({ cell }) => clients.includes(cell.id));
       for (const record of records) {
-        const step = stepOf(record, costs.get(record.id));
+        const step = stepOf(record);
         steps.push(step);
         breaks.set(record.id, isBroken(step) ? (breaks.get(record.id) ?? 0) + 1 : 0);
       }

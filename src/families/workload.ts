@@ -28,6 +28,8 @@ export interface RequestMeasures {
   readonly latency?: string;
   /** For an open loop: the histogram, in the same form, of the delays with which this process sent its requests. */
   readonly behind?: string;
+  /** For an open loop of Node: the CPU time in which its threads turned without work until a request was due. */
+  readonly idleSeconds?: number;
   /** The CPU time of the server's processes during the sample. */
   readonly serverCpuUserSeconds?: number;
   readonly serverCpuSystemSeconds?: number;

@@ -120,6 +120,8 @@ export interface Sample {
   readonly cpuSystemSeconds?: number;
   /** The CPU time of Node's main thread only, user and system; of all threads, or processes, that sent the requests of a cell. */
   readonly mainThreadCpuSeconds?: number;
+  /** For an open loop of Node: the part of that time in which these turned without work until a request was due. */
+  readonly idleSeconds?: number;
   /**
    * The minor page faults of the whole process in the timed work: the first touches of memory, most of them. In the mean of the
    * executions.

@@ -54,6 +54,23 @@ describe('runLoad', () => {
     expect(latency.quantile(0)).toBeGreaterThan(39_000_000);
   });
 
+  it('tells an open loop that turns while it waits from one that works', async () => {
+    const work = (milliseconds: number): Requester => ({
+      request: async () => {
+        const until = performance.now() + milliseconds;
+        while (performance.now() < until);
+      },
+    });
+    const shareOf = async (milliseconds: number): Promise<number> => {
+      const { idleSeconds, seconds } = await runLoad([work(milliseconds)], { requests: 100, rate: 1000 }, signal);
+      return idleSeconds! / seconds;
+    };
+    const [waits, works] = [await shareOf(0), await shareOf(1.5)];
+    expect(waits).toBeGreaterThan(2 * works);
+    expect(works).toBeLessThan(0.2);
+    expect((await runLoad([work(0)], { requests: 3 }, signal)).idleSeconds).toBeUndefined();
+  });
+
   it('keeps its rate', async () => {
     const startedAt = performance.now();
     await runLoad(requesters(2), { requests: 51, rate: 1000 }, signal);

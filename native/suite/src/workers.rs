@@ -61,7 +61,7 @@ pub(crate) struct Finished<T> {
 
 /// The workers of an execution, all of which have finished.
 pub(crate) struct Workers<T> {
-    workers: Vec<Finished<T>>,
+    finished: Vec<Finished<T>>,
     before: Reading,
     after: Reading,
 }
@@ -70,13 +70,13 @@ impl<T> Workers<T> {
     /// The sample of the workers, with the checksum of their rows, and their results.
     pub(crate) fn sample(self, checksum: Checksum) -> (CellSample, Vec<T>) {
         let sample = CellSample::new(self.seconds(), self.used(), checksum);
-        (sample, self.workers.into_iter().map(|worker| worker.value).collect())
+        (sample, self.finished.into_iter().map(|worker| worker.value).collect())
     }
 
     /// The wall time of all workers in seconds: from the first start until the last end, without each worker's own pauses.
     fn seconds(&self) -> f64 {
-        let first = self.workers.iter().map(|worker| worker.started).min();
-        let ends = self.workers.iter().map(|worker| {
+        let first = self.finished.iter().map(|worker| worker.started).min();
+        let ends = self.finished.iter().map(|worker| {
             let late = first.map_or(Duration::ZERO, |first| worker.started.duration_since(first));
             late + worker.elapsed
         });
@@ -91,10 +91,10 @@ impl<T> Workers<T> {
 
     fn usage(&self) -> Option<Usage> {
         let cpu = |usage: &Usage| usage.cpu.user + usage.cpu.system;
-        let all = |of: fn(&Finished<T>) -> Option<Usage>| self.workers.iter().map(of).collect::<Option<Vec<_>>>();
+        let all = |of: fn(&Finished<T>) -> Option<Usage>| self.finished.iter().map(of).collect::<Option<Vec<_>>>();
         let before = all(|worker| worker.before)?.into_iter().min_by(|a, b| cpu(a).total_cmp(&cpu(b)))?;
         let after = all(|worker| worker.after)?.into_iter().max_by(|a, b| cpu(a).total_cmp(&cpu(b)))?;
-        let paused = self.workers.iter().fold(Usage::default(), |sum, worker| sum + worker.paused);
+        let paused = self.finished.iter().fold(Usage::default(), |sum, worker| sum + worker.paused);
         Some(after - before - paused)
     }
 }
@@ -105,12 +105,12 @@ pub(crate) fn on_threads<P: Send + 'static, T: Send + 'static>(
     work: impl Fn(P, Clock) -> Result<Finished<T>> + Send + Sync + 'static,
 ) -> Result<Workers<T>> {
     let before = Reading::before();
-    let workers = if parts.len() == 1 {
+    let finished = if parts.len() == 1 {
         parts.into_iter().map(|part| work(part, Clock::start())).collect::<Result<_>>()?
     } else {
         at_once(parts, work)?
     };
-    Ok(Workers { workers, before, after: Reading::after() })
+    Ok(Workers { finished, before, after: Reading::after() })
 }
 
 /// Runs the work of each part on a thread, and returns the results in the order of the parts.
@@ -158,11 +158,11 @@ where
     });
     let tasks = tasks.collect::<Vec<_>>();
     runtime.block_on(async {
-        let mut workers = Vec::with_capacity(tasks.len());
+        let mut finished = Vec::with_capacity(tasks.len());
         for task in tasks {
-            workers.push(task.await.map_err(|error| Error::Internal(error.to_string()))??);
+            finished.push(task.await.map_err(|error| Error::Internal(error.to_string()))??);
         }
-        Ok(Workers { workers, before, after: Reading::after() })
+        Ok(Workers { finished, before, after: Reading::after() })
     })
 }
 

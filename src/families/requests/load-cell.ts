@@ -102,12 +102,13 @@ async function timeLoad(
   await stopwatch.ready?.();
   const before = serverCpu();
   stopwatch.start();
-  const { latency, behind } = await runLoad(requesters, load, signal);
+  const { latency, behind, idleSeconds } = await runLoad(requesters, load, signal);
   stopwatch.stop();
   const after = serverCpu();
   stopwatch.addRequests({
     latency: latency.toBase64(),
     ...(behind === undefined ? {} : { behind: behind.toBase64() }),
+    ...(idleSeconds === undefined ? {} : { idleSeconds }),
     ...(before === undefined || after === undefined
       ? {}
       : {

@@ -37,12 +37,17 @@ export interface LoadOutcome {
    * a request was due, plus the delay until it then sent it.
    */
   readonly behind?: LatencyHistogram;
+  /** For an open loop: the seconds in which the event loop turned without work until a request was due. They are CPU time. */
+  readonly idleSeconds?: number;
   /** The requests of an open loop that were due, but not sent before its end. */
   readonly unsent: number;
 }
 
 /** The most milliseconds by which timers are late; this last part of a wait is spent in turns of the event loop. */
 const TIMER_LATE_MS = 2;
+
+/** The milliseconds below which a turn of the event loop had no work: it asks the kernel for answers, and there is none. */
+const IDLE_TURN_MS = 0.01;
 
 /** The number of due requests whose times are kept. Of a longer backlog the newest count for the oldest. */
 const MOST_NOTICES = 65_536;
@@ -139,12 +144,15 @@ async function sendAll(requesters: readonly Requester[], load: Load, stop: Stop)
   stop.now();
   await telling;
   const seconds = (Math.max(start, ...ended) - start) / MS_PER_SECOND;
-  return { seconds, latency, ...(schedule && { behind: schedule.behind }), unsent: schedule?.unsent ?? 0 };
+  const open = schedule && { behind: schedule.behind, idleSeconds: schedule.idleMs / MS_PER_SECOND };
+  return { seconds, latency, ...open, unsent: schedule?.unsent ?? 0 };
 }
 
 /** The schedule of an open loop. */
 class Schedule {
   readonly behind = new LatencyHistogram();
+  /** The milliseconds of turns of the event loop without work. */
+  idleMs = 0;
   readonly requests: number;
   /** The time at which the first request is due: at once, since a wait before it would count as time of the load. */
   readonly start = performance.now();
@@ -206,12 +214,20 @@ class Schedule {
     }
   }
 
+  /** Waits for a turn of the event loop. */
+  async #turn(): Promise<void> {
+    const before = performance.now();
+    await nextTurn();
+    const took = performance.now() - before;
+    if (took < IDLE_TURN_MS) this.idleMs += took;
+  }
+
   /** Sleeps while a timer is precise enough, then turns the event loop, once at least, so that responses are read meanwhile. */
   async #waitUntil(time: number): Promise<void> {
     do {
       const left = time - performance.now();
       if (left > TIMER_LATE_MS) await this.#stop.sleep(left - TIMER_LATE_MS);
-      else await nextTurn();
+      else await this.#turn();
     } while (performance.now() < time && !this.#stop.isStopped);
   }
 }

@@ -154,9 +154,11 @@ function measuresOf(samples: readonly PartSample[]): RequestMeasures {
     const seconds = samples.flatMap(({ measures }) => measures[name] ?? []);
     return seconds.length === 0 ? {} : { [name]: Math.max(...seconds) };
   };
+  const idleSeconds = sumOf(samples, ({ measures }) => measures.idleSeconds);
   return {
     ...histogram('latency'),
     ...histogram('behind'),
+    ...(idleSeconds === undefined ? {} : { idleSeconds }),
     ...most('serverCpuUserSeconds'),
     ...most('serverCpuSystemSeconds'),
   };
