@@ -156,7 +156,7 @@ function timeSection(canvas: Canvas, contests: readonly Contest[], shareOf: Cros
   const estimate =
     shares.length === 0
       ? undefined
-      : markup`<p class="quiet">${CROSSING_NOTE} The thin bar below the others shows it, hollow where it is open.</p>`;
+      : markup`<p class="quiet">${CROSSING_NOTE} The thin bar below the others shows it, hollow where it is inconclusive.</p>`;
   const content = markup`${legend([...entries, ...marks])}<p class="quiet">${note}</p>${estimate}${figures(all)}`;
   return [{ id: 'time', title: 'Where the time goes', content }];
 }
