@@ -116,6 +116,7 @@ export function comparedContest(
   return { ...contest, reference, rows: rows.toSorted((a, b) => a.ratio - b.ratio) };
 }
 
+/** The CPU factor after a Rust factor, where it is known. */
 function cpuText(cpu: RatioInterval | undefined): string {
   return cpu === undefined ? '' : `, CPU factor ${formatFactorInterval(cpu)}`;
 }
