@@ -30,8 +30,8 @@ test('each client over the tool, marked where all of its interval is below nine 
 test('the findings say which client does not reach the tool, and at what', () => {
   expect(ceilingFindings(MEASUREMENTS)).toMatchInlineSnapshot(`
     [
-      "ours: nowhere surely below 90% of tool.",
-      "crate: surely below 90% of tool in 1 of 2: get (32 × 64).",
+      "ours: at least 90% of tool in 2 of 2.",
+      "crate: at least 90% of tool in 1 of 2; below it in 1: get (32 × 64) 0.70× (0.69–0.71).",
     ]
   `);
 });

@@ -2,10 +2,11 @@ import { Writable } from 'node:stream';
 import type { WriteStream } from 'node:tty';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LiveProgress } from '../../src/cli/live-progress.js';
-import { PlainProgress } from '../../src/cli/plain-progress.js';
+import { PlainProgress, outcomeLine } from '../../src/cli/plain-progress.js';
 import { TimeLeft, formatClock } from '../../src/cli/time-left.js';
 import type { RunEvent } from '../../src/runner/events.js';
 import type { Cell } from '../../src/records/record.js';
+import { completed } from '../records/sample-run.js';
 
 const cellOf = (id: string): Cell => ({
   id,
@@ -50,11 +51,26 @@ describe('TimeLeft', () => {
     left.note(started(10, 20), 100);
     left.note(opening('a'), 110);
     expect(left.seconds(115)).toBeUndefined();
+    left.note(sample('a', 1), 116);
     left.note(opening('b'), 120);
     expect(left.seconds(120)).toBe(190);
+    left.note(sample('b', 1), 121);
     left.note(opening('a'), 122);
     expect(left.seconds(122)).toBe(108);
     expect(left.seconds(125)).toBe(105);
+  });
+
+  it('counts processes that are alive together once they have taken their turns', () => {
+    const left = new TimeLeft();
+    left.note(started(10, 20), 100);
+    for (const [at, id] of ['a', 'b', 'c', 'd'].entries()) left.note(opening(id), 100 + at);
+    expect(left.seconds(104)).toBeUndefined();
+    for (const id of ['b', 'a', 'd', 'c']) left.note(sample(id, 1), 130);
+    left.note(opening('a'), 140);
+    left.note(opening('b'), 141);
+    expect(left.seconds(141)).toBe(159);
+    left.note({ type: 'processes-added', forks: 4 }, 141);
+    expect(left.seconds(141)).toBe(199);
   });
 });
 
@@ -117,6 +133,7 @@ describe('PlainProgress', () => {
     progress.show(skipped('z', 'no client'));
     progress.show(opening('a'));
     vi.advanceTimersByTime(25_000);
+    progress.show(sample('a', 1));
     progress.show(opening('b'));
     for (const id of ['c', 'd']) progress.show(failed(id, 2, 30));
     vi.advanceTimersByTime(35_000);
@@ -132,6 +149,14 @@ describe('PlainProgress', () => {
       '[2/30] about 7 min 20 s left, now b',
       '',
     ]);
+  });
+});
+
+describe('the line of a cell', () => {
+  it('says why it gets no verdict', () => {
+    const record = completed({ side: 'js', lane: 'row', variant: 'loop' }, [1]);
+    expect(outcomeLine(record)).toMatch(/1 sample$/);
+    expect(outcomeLine({ ...record, noVerdict: 'too-short' })).toMatch(/1 sample  no verdict: too short to measure$/);
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { compareRuns } from '../../src/compare/compare-runs.js';
-import type { HostContext, Run, RunRecord } from '../../src/records/record.js';
+import type { HostContext } from '../../src/records/host.js';
+import type { Run, RunRecord } from '../../src/records/record.js';
 import { comparisonDocument, renderComparisonTerminal } from '../../src/report/compare-report.js';
 import { renderMarkdown } from '../../src/report/document.js';
 import { around, completed, context, failed, runOf, sampleRun, skipped } from '../records/sample-run.js';

@@ -160,7 +160,7 @@ test('a whole run as Markdown', () => {
 
     Verdicts: 8 comparisons, of which 8 are decided. The risk of each is 5.0%, so that up to 0.4 of them are expected to be false by chance.
 
-    Disturbance: 65 samples of 65 processes; 4 were thrown away and taken again because others used the CPU, and the hypervisor took 9.00 ms of those that stayed.
+    Disturbance: 65 samples of 65 processes; 4 more were thrown away and taken again because others used the CPU, and the hypervisor took 9.00 ms of those that stayed.
 
     A/A: 13 cells, the odd against the even processes of each: 0.5% apart in the median, 0.5% at most; 0 of 13 (0%) look faster or slower than themselves.
     "
@@ -296,7 +296,7 @@ test('a whole run on a terminal', () => {
 
     Verdicts: 8 comparisons, of which 8 are decided. The risk of each is 5.0%, so that up to 0.4 of them are expected to be false by chance.
 
-    Disturbance: 65 samples of 65 processes; 4 were thrown away and taken again because others used the CPU, and the hypervisor took 9.00 ms of those that stayed.
+    Disturbance: 65 samples of 65 processes; 4 more were thrown away and taken again because others used the CPU, and the hypervisor took 9.00 ms of those that stayed.
 
     A/A: 13 cells, the odd against the even processes of each: 0.5% apart in the median, 0.5% at most; 0 of 13 (0%) look faster or slower than themselves.
     "

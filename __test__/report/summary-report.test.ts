@@ -26,7 +26,7 @@ test('one line a workload', () => {
     ─────────────────  ────────────  ─────────────────────────────  ──────────────  ───────────────────  ───────────────────
     insert.bulk        embedded      napi · RowInserter.addColumns        32.1 M/s  ≈ 1.01× (0.97–1.04)                    —
     query.full_scan    memory        napi · executeQueryColumnar          83.3 M/s       2.0× (1.9–2.1)                    —
-    query.full_scan    apache-arrow  js · apache-arrow column loop         200 M/s                    —                    —
+    query.full_scan    apache-arrow  js · apache-arrow column loop       200 M/s △                    —                    —
     query.aggregation  embedded      js · @duckdb/node-api columns  30.3 queries/s                    —  ≈ 1.00× (0.96–1.04)
     mget, 4 threads    redis         napi · client.mget, batch 110        2.20 M/s                    —                    —
     (too narrow for: CPU factor)
@@ -35,6 +35,8 @@ test('one line a workload', () => {
     side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less. Addon factor:
     the addon's rate divided by that of JavaScript alone. In parentheses: the 95% interval, which covers this run alone. ≈
     stands for equivalent.
+
+    △ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.
 
     - measurements/query.full_scan/objects/napi/embedded/w1 failed: BB_CHECKSUM_MISMATCH: expected 10 | got 9 rows
     - measurements/query.aggregation/row/rust/memory/w1 skipped: memory has no SQL
@@ -64,6 +66,9 @@ test('a narrow terminal gets the answer without its rates', () => {
     by that of Rust's for the same work; above 1, Rust takes less. Addon factor: the
     addon's rate divided by that of JavaScript alone. In parentheses: the 95%
     interval, which covers this run alone. ≈ stands for equivalent.
+
+    △ Too short to measure: the samples of the cell could not be made long enough,
+    so it gets no verdict.
 
     - measurements/query.full_scan/objects/napi/embedded/w1 failed:
       BB_CHECKSUM_MISMATCH: expected 10 | got 9 rows
@@ -97,6 +102,15 @@ describe('the worst warning', () => {
     expect(warningOf({ ...run, context })).toBe(
       'Warning: 1 of 1 comparisons with Rust are inconclusive; more processes decide more (--forks).',
     );
+  });
+
+  it('is that many cells get no verdict, with the reasons', () => {
+    const short = { ...js, noVerdict: 'too-short' } as const;
+    const warming = { ...open, noVerdict: 'still-warming-up' } as const;
+    expect(warningOf(runOf([short, warming]))).toBe(
+      'Warning: 2 of 2 cells get no verdict: 1 too short to measure, 1 still got faster when its warm-up ended.',
+    );
+    expect(at(1000, runOf([short]))).toMatch(/10\.0 M\/s △[^]*△ Too short to measure/);
   });
 
   it('is none where nothing is wrong', () => {

@@ -96,7 +96,7 @@ test('a report says how many verdicts a run makes, and how many may be false by 
 test('a report says what others took of the samples', () => {
   const records = sampleRun().records.flatMap((record) => (record.outcome === 'completed' ? [record] : []));
   expect(disturbanceText(records)).toMatch(
-    /; 4 were thrown away and taken again .* hypervisor took 9\.00 ms of those that stayed\.$/,
+    /; 4 more were thrown away and taken again .* hypervisor took 9\.00 ms of those that stayed\.$/,
   );
   expect(disturbanceText(records.filter(({ engine }) => engine === 'embedded'))).toBeUndefined();
 });

@@ -1,8 +1,7 @@
 /** The figures that sentences quote from a run, and the figures that stand in a sentence by hand. */
 import { recordsById } from '../../dist/compare/cell-groups.js';
-import { rateRatio } from '../../dist/compare/rate-ratio.js';
+import { judgeOf } from '../../dist/compare/judge.js';
 import { formatDuration, formatFactorInterval, formatLatency, formatRateOf } from '../../dist/report/format.js';
-import { verdictOf } from '../../dist/stats/ratio-interval.js';
 import { newestRun } from './runs.mjs';
 
 /** What a figure may be, of one cell. */
@@ -31,7 +30,7 @@ export function figureText(marker) {
     return record;
   };
   if (kind === 'lane') return compared(laneRatio(run, cell(rest[0]).id), rest[1], marker);
-  if (kind === 'ratio') return compared(rateRatio(cell(rest[0]), cell(rest[1])), rest[2], marker);
+  if (kind === 'ratio') return compared(judgeOf(run)(cell(rest[0]), cell(rest[1])), rest[2], marker);
   const format = OF_A_CELL[kind];
   if (format === undefined) throw new Error(`no figure is a "${kind}"`);
   return format(cell(rest[0]));
@@ -54,7 +53,7 @@ function laneRatio(run, id) {
 }
 
 function compared(ratio, expected, marker) {
-  const verdict = verdictOf(ratio);
+  const { verdict } = ratio;
   if (verdict !== expected) throw new Error(`the run says "${verdict}", the sentence "${expected}": ${marker}`);
   return formatFactorInterval(ratio);
 }

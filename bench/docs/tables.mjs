@@ -8,6 +8,7 @@ import { withExpected } from '../../dist/model/expected.js';
 import { withEachSample } from '../../dist/records/run-file.js';
 import { adviceFor } from '../../dist/report/advice.js';
 import { callTable } from '../../dist/report/call-table.js';
+import { noVerdictNotes } from '../../dist/report/marks.js';
 import { modelBlocks } from '../../dist/report/model-table.js';
 import { settingTable } from '../../dist/report/setting-table.js';
 import { list, paragraph, renderMarkdown, tableBlock, tableOf } from '../../dist/report/document.js';
@@ -195,7 +196,9 @@ function ceiling(family) {
 function calls(kind) {
   return ifCommitted(kind, () => {
     const run = newestRun(kind);
-    return [...tableBlock(callTable(completedOf(run.records), run.comparisons)), measuredBy(run)];
+    const completed = completedOf(run.records);
+    const notes = noVerdictNotes(completed).map(paragraph);
+    return [...tableBlock(callTable(completed, run.comparisons)), ...notes, measuredBy(run)];
   });
 }
 

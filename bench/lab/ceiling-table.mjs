@@ -41,22 +41,31 @@ export function ceilingTable(measurements) {
     notes: [
       `Operations a second of ${first.tool}, and each client's over them; medians of ${rounds} rounds, in each of which all took their turn. ` +
         `${first.tool} does less: it leaves the values unread that our cells add up.`,
-      ...(isAnyBehind ? [`▾ Surely below ${formatPercent(FAIR)} of ${first.tool}.`] : []),
+      ...(isAnyBehind ? [`▾ The whole interval is below ${formatPercent(FAIR)} of ${first.tool}.`] : []),
     ],
   };
 }
 
-/** For each client of each load tool, the measurements at which it is surely behind the tool. */
+/** For each client of each load tool, at how many measurements it reaches the fair part of the tool's rate, and the others with their factors. */
 export function ceilingFindings(measurements) {
   return groupBy(measurements, ({ tool }) => tool).flatMap((ofTool) =>
     clientsOf(ofTool[0]).map((client) => {
-      const behind = ofTool.filter((each) => isBehind(overTool(each, client)));
-      const below = `surely below ${formatPercent(FAIR)} of ${ofTool[0].tool}`;
-      if (behind.length === 0) return `${client}: nowhere ${below}.`;
-      const which = behind.map(({ workload, threads, batch }) => `${workload} (${threads} × ${batch})`).join(', ');
-      return `${client}: ${below} in ${behind.length} of ${ofTool.length}: ${which}.`;
+      const all = ofTool.map((measurement) => ({ measurement, over: overTool(measurement, client) }));
+      const behind = all.filter(({ over }) => isBehind(over));
+      const open = all.filter(({ over }) => !isBehind(over) && over.low < FAIR);
+      const clauses = [
+        ...(behind.length === 0 ? [] : [`below it in ${behind.length}: ${behind.map(shown).join(', ')}`]),
+        ...(open.length === 0 ? [] : [`inconclusive in ${open.length}: ${open.map(shown).join(', ')}`]),
+      ];
+      const fair = all.length - behind.length - open.length;
+      const head = `at least ${formatPercent(FAIR)} of ${ofTool[0].tool} in ${fair} of ${all.length}`;
+      return `${client}: ${[head, ...clauses].join('; ')}.`;
     }),
   );
+}
+
+function shown({ measurement: { workload, threads, batch }, over }) {
+  return `${workload} (${threads} × ${batch}) ${formatFactorInterval(over)}`;
 }
 
 function clientsOf({ tool, rates }) {

@@ -1,6 +1,7 @@
 import { isRequestWork } from '../compare/cell-groups.js';
 import type { RunRecord } from '../records/record.js';
 import { formatCountedRate, formatDuration, formatPercent, formatShortRate } from '../report/format.js';
+import { noVerdictReason } from '../report/marks.js';
 import { reasonOf } from '../report/results-table.js';
 import type { RunEvent } from '../runner/events.js';
 import { rateOf } from '../stats/summary.js';
@@ -39,6 +40,11 @@ export class PlainProgress {
         if (this.#reasons.isNew(event.record)) {
           this.say(`[${event.doneCells}/${event.totalCells}] ${outcomeLine(event.record)}`);
         }
+        break;
+      case 'processes-added':
+        this.say(
+          `${event.forks} more ${event.forks === 1 ? 'process' : 'processes'}, since comparisons are inconclusive`,
+        );
         break;
       case 'warning':
         this.say(`warning: ${event.message}`);
@@ -104,7 +110,8 @@ export function outcomeLine(record: RunRecord): string {
       const samples = record.samples.length === 1 ? '1 sample' : `${record.samples.length} samples`;
       const times = `median ${formatDuration(medianSeconds)}  spread ${formatPercent(spread)}`;
       const rate = isRequestWork(record) ? formatShortRate(rateOf(record)) : formatCountedRate(record.summary);
-      return `${record.id}  ${rate}  ${times}  ${samples}`;
+      const doubt = record.noVerdict === undefined ? '' : `  no verdict: ${noVerdictReason(record.noVerdict)}`;
+      return `${record.id}  ${rate}  ${times}  ${samples}${doubt}`;
     }
     case 'failed':
       return `${record.id}  FAILED  ${reasonOf(record)}`;

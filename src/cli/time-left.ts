@@ -1,13 +1,18 @@
 import type { RunEvent } from '../runner/events.js';
 
-/** Estimates the time left in a run: the processes to come take as long as those that have ended, on average. */
+/**
+ * Estimates the time left in a run: the processes to come take as long as those that have ended, on average. Processes that are alive together
+ * are opened one after the other and then take turns, so that those opened before the last samples count as ended.
+ */
 export class TimeLeft {
   done = 0;
   total = 0;
   #forks = 0;
   #opened = 0;
+  #ended = 0;
+  #hasSampled = false;
   #startedAt = 0;
-  #openedAt = 0;
+  #endedAt = 0;
 
   /** Takes an event. `now` is in seconds, by any one clock. */
   note(event: RunEvent, now: number): void {
@@ -22,8 +27,15 @@ export class TimeLeft {
         break;
       case 'cell-opening':
         if (this.#opened === 0) this.#startedAt = now;
+        if (this.#hasSampled) {
+          this.#ended = this.#opened;
+          this.#endedAt = now;
+          this.#hasSampled = false;
+        }
         this.#opened += 1;
-        this.#openedAt = now;
+        break;
+      case 'sample':
+        this.#hasSampled = true;
         break;
       case 'record':
         this.done = event.doneCells;
@@ -35,10 +47,9 @@ export class TimeLeft {
 
   /** The seconds left; `undefined` while there is nothing to estimate from. */
   seconds(now: number): number | undefined {
-    const ended = this.#opened - 1;
-    if (ended < 1) return undefined;
-    const each = (this.#openedAt - this.#startedAt) / ended;
-    return Math.max(0, each * (this.#forks - ended) - (now - this.#openedAt));
+    if (this.#ended < 1) return undefined;
+    const each = (this.#endedAt - this.#startedAt) / this.#ended;
+    return Math.max(0, each * (this.#forks - this.#ended) - (now - this.#endedAt));
   }
 }
 

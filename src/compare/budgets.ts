@@ -1,4 +1,5 @@
-import type { CompletedRecord, HostContext, Run, RunRecord } from '../records/record.js';
+import type { HostContext } from '../records/host.js';
+import type { CompletedRecord, Run, RunRecord } from '../records/record.js';
 import { BoundaryError } from '../errors.js';
 import { checkOf, parseJson, readResultFile } from '../records/run-file.js';
 import { asObject, checkBy, checksBy } from '../records/shape.js';

@@ -1,4 +1,4 @@
-import type { HostContext } from '../records/record.js';
+import type { HostContext } from '../records/host.js';
 
 /**
  * The relative difference in memory that is ignored: equal machines report slightly different sizes, by what the firmware

@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises';
 import os from 'node:os';
 import { join } from 'node:path';
-import type { HostContext } from '../records/record.js';
+import type { HostContext } from '../records/host.js';
 import { DEFAULT_MARGIN, verdictOf } from '../stats/ratio-interval.js';
 import { cgroupState } from './cgroup.js';
 import { hostContext } from './machine.js';

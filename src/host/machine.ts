@@ -1,6 +1,6 @@
 import os from 'node:os';
 import { join } from 'node:path';
-import type { HostContext } from '../records/record.js';
+import type { HostContext } from '../records/host.js';
 import { cgroupLimits } from './cgroup.js';
 import { readText } from './system-file.js';
 

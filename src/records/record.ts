@@ -5,6 +5,8 @@
  * Times are in seconds, latencies in nanoseconds, sizes in bytes, rates per second.
  */
 
+import type { HostContext } from './host.js';
+
 /** The software that does the work. */
 export type Side = 'rust' | 'napi' | 'js';
 
@@ -265,24 +267,6 @@ export interface Comparison extends RatioInterval {
   readonly cpu?: RatioInterval;
   /** Why the verdict stays `inconclusive`, by one of the two cells; absent: the interval decides. */
   readonly noVerdict?: NoVerdict;
-}
-
-export interface HostContext {
-  readonly os: string;
-  readonly arch: string;
-  readonly cpu: string;
-  /** What kind of CPU it is, by the numbers of its maker: many kinds share one name. Absent where the system does not tell. */
-  readonly cpuKind?: { readonly family: number; readonly model: number; readonly stepping: number };
-  /** The clock of the first core at the start of the run. */
-  readonly cpuMhz?: number;
-  /** The part of the CPU time since the start of the machine that the hypervisor gave to other machines. */
-  readonly stolenPart?: number;
-  readonly physicalCores?: number;
-  readonly logicalCores: number;
-  readonly governor?: string;
-  readonly memoryBytes: number;
-  /** The limits of the control group in which this process runs, if it has any. */
-  readonly cgroup?: { readonly cpus?: number; readonly memoryBytes?: number };
 }
 
 /** The times of calls of one row, in nanoseconds: those of a round trip. */

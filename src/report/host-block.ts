@@ -1,5 +1,6 @@
 import { commitText, shortHash } from '../records/commit.js';
-import type { HostContext, RunContext } from '../records/record.js';
+import type { HostContext } from '../records/host.js';
+import type { RunContext } from '../records/record.js';
 import { LOOKS } from '../stats/looks.js';
 import { formatBytes, formatPercent } from './format.js';
 import { networkText } from './network-text.js';

@@ -7,18 +7,23 @@ const OTHER_ROWS = ' †';
 const FEW_FORKS = ' ‡';
 const ONE_PROCESS = ' §';
 
-/** The marks of cells that decide nothing, with what they say. */
-const NO_VERDICT: Readonly<Record<NoVerdict, { readonly mark: string; readonly note: string }>> = {
+/** The marks of cells that decide nothing, with the reason in a few words and in a sentence. */
+const NO_VERDICT: Readonly<
+  Record<NoVerdict, { readonly mark: string; readonly reason: string; readonly note: string }>
+> = {
   'too-short': {
     mark: ' △',
+    reason: 'too short to measure',
     note: '△ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.',
   },
   'still-warming-up': {
     mark: ' ▽',
+    reason: 'still got faster when its warm-up ended',
     note: '▽ The cell still got faster when its warm-up ended, so it gets no verdict.',
   },
   'nothing-to-measure': {
     mark: ' ○',
+    reason: 'its calls take no longer than the loop around them',
     note: '○ The calls of the cell take no longer than the loop around them: nothing can be measured, so it gets no verdict.',
   },
 };
@@ -37,6 +42,11 @@ export function marksOf(a: CompletedRecord, b: CompletedRecord, forks = FORKS_FO
 /** The mark of a cell that decides nothing, after its figures; nothing after those of others. */
 export function noVerdictMark(noVerdict: NoVerdict | undefined): string {
   return noVerdict === undefined ? '' : NO_VERDICT[noVerdict].mark;
+}
+
+/** Why a cell decides nothing, in a few words. */
+export function noVerdictReason(noVerdict: NoVerdict): string {
+  return NO_VERDICT[noVerdict].reason;
 }
 
 /** The explanations of the marks of cells that decide nothing, one line each. */

@@ -11,11 +11,14 @@ import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, ta
 import { UNKNOWN, formatPercent, formatRateOf } from './format.js';
 import { factorOf, isDecided, shortFactorOf, signNotes } from './factor.js';
 import { cpuColumn, cpuMark, factorNotes } from './head-to-head.js';
-import { marksInRun, notesOf } from './marks.js';
+import { marksInRun, noVerdictMark, noVerdictReason, notesOf } from './marks.js';
 import { nameAndBatchOf } from './request-tables.js';
 import { unfinishedTable } from './results-table.js';
 
 const ADDON_FACTOR_NOTE = "Addon factor: the addon's rate divided by that of JavaScript alone.";
+
+/** The share of cells without a verdict from which on that is the first to be known of a run. */
+const MOST_WITHOUT = 0.1;
 
 /** The share of cells that look faster or slower than themselves from which on a run is not to be trusted. */
 const TOO_OFTEN_WRONG = 0.1;
@@ -119,7 +122,7 @@ function answerTable(answers: readonly Answer[], { margin, isNarrow }: Style): T
     { title: 'Workload', of: ({ node }) => workloadText(node) },
     ...(engines.size > 1 ? [{ title: 'Engine', of: ({ node }: Answer) => node.engine }] : []),
     { title: 'Best from Node', of: ({ node }) => nameAndBatchOf(node) },
-    { title: '>Rate', of: ({ node }) => formatRateOf(node), goes: areCalls ? 1 : 2 },
+    { title: '>Rate', of: ({ node }) => formatRateOf(node) + noVerdictMark(node.noVerdict), goes: areCalls ? 1 : 2 },
     {
       title: '>Rust factor',
       of: ({ node, rust }) =>
@@ -167,6 +170,7 @@ function notes(answers: readonly Answer[], { margin, isNarrow }: Style): string[
     ...(isShown('server-bound') ? ['Server-bound: the server was the limit of both.'] : []),
   ];
   const pairs = answers.flatMap(({ node, rust, addon }) => [
+    noVerdictMark(node.noVerdict),
     ...(rust === undefined ? [] : [rustMarks(rust, node)]),
     ...(addon === undefined ? [] : [addonMarks(addon)]),
   ]);
@@ -177,6 +181,11 @@ function notes(answers: readonly Answer[], { margin, isNarrow }: Style): string[
 function worstWarning({ records, comparisons, context }: Run, answers: readonly Answer[]): string | undefined {
   const failed = records.filter(({ outcome }) => outcome === 'failed').length;
   if (failed > 0) return `${failed} of ${records.length} cells failed.`;
+  const without = completedOf(records).flatMap(({ noVerdict }) => noVerdict ?? []);
+  if (without.length > MOST_WITHOUT * records.length) {
+    const reasons = groupBy(without, (reason) => reason).map((same) => `${same.length} ${noVerdictReason(same[0]!)}`);
+    return `${without.length} of ${records.length} cells get no verdict: ${reasons.join(', ')}.`;
+  }
   const noise = comparisons.filter(({ kind }) => kind === 'noise-floor');
   const wrong = noise.filter(isDecided).length;
   if (noise.length >= CELLS_FOR_NOISE && wrong / noise.length > TOO_OFTEN_WRONG) {

@@ -28,8 +28,10 @@ export function disturbanceText(records: readonly CompletedRecord[]): string | u
   const retaken = samples.reduce((sum, sample) => sum + (sample.retaken ?? 0), 0);
   const stolen = looked.reduce((sum, { stolenSeconds = 0, executions = 1 }) => sum + stolenSeconds * executions, 0);
   const processes = records.reduce((sum, record) => sum + forkCount(record), 0);
+  const where = processes === 0 ? '' : ` of ${processes} ${processes === 1 ? 'process' : 'processes'}`;
+  const taken = stolen === 0 ? 'nothing' : formatDuration(stolen);
   return (
-    `Disturbance: ${samples.length} samples of ${processes} processes; ${retaken} were thrown away and taken again because others used the ` +
-    `CPU, and the hypervisor took ${formatDuration(stolen)} of those that stayed.`
+    `Disturbance: ${samples.length} samples${where}; ${retaken} more were thrown away and taken again because others used the CPU, and the ` +
+    `hypervisor took ${taken} of those that stayed.`
   );
 }

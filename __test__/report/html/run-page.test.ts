@@ -55,6 +55,19 @@ describe('the page of a run', () => {
     expect(failure?.textContent).toBe('1 cell failed: BB_CHECKSUM_MISMATCH: expected 10 | got 9 rows');
   });
 
+  it('has CPU time beside wall time, and marks lanes whose faster side takes more of it', async () => {
+    const rust = completed({ side: 'rust', lane: 'columns', variant: 'slices' }, around(0.5));
+    const node = completed({ side: 'napi', lane: 'columns', variant: 'addColumns' }, around(0.4));
+    const samples = node.samples.map((sample) => ({ ...sample, cpuUserSeconds: sample.seconds * 2 }));
+    const { document } = await pageOf(runOf([rust, { ...node, samples }]));
+    const lanes = document.querySelector('#lanes')!.textContent;
+    expect(lanes).toContain('0.80× (0.77–0.83) ◆');
+    expect(lanes).toMatch(/CPU factor 1\.8× \(1\.7–1\.9\)/);
+    expect(lanes).toContain('◆ Wall time and CPU time disagree');
+    const without = await pageOf(runOf([rust, node]));
+    expect(without.document.querySelector('#lanes')!.textContent).not.toContain('◆');
+  });
+
   it('folds cells of one reason', async () => {
     const lanes = ['row', 'columns', 'arrow-ipc'] as const;
     const records = lanes.map((lane) => skipped({ side: 'napi', lane, variant: lane }, 'no server'));

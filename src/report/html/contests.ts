@@ -1,8 +1,10 @@
 /** The figures of lanes: which cells stand beside each other, and what each is compared with. */
 import { completedOf, contestOf, fastestOf, groupBy, recordsById } from '../../compare/cell-groups.js';
-import { judgeOf } from '../../compare/judge.js';
-import type { Cell, Comparison, CompletedRecord, Run } from '../../records/record.js';
+import { judgeOf, marginOf } from '../../compare/judge.js';
+import { cpuRatio, riskOf } from '../../compare/rate-ratio.js';
+import type { Cell, Comparison, CompletedRecord, RatioInterval, Run } from '../../records/record.js';
 import { isCall } from '../call-table.js';
+import { CPU_DISAGREES, doTimesDisagree } from '../factor.js';
 import { UNKNOWN, formatDuration, formatFactorInterval, formatRateOf, formatRows, formatShortRate } from '../format.js';
 import { batchText, variantOf } from '../labels.js';
 import { marksInRun } from '../marks.js';
@@ -87,12 +89,16 @@ export function comparedContest(
     fastestOf(elsewhere.flatMap((id) => recordOf(id) ?? [])) ??
     fastestOf(records)!;
   const judge = judgeOf(run);
+  const [risk, margin] = [riskOf(run.context), marginOf(run)];
   const shown = records.includes(reference) ? records : [reference, ...records];
   const name = namesOf(shown);
   const rows = shown.flatMap((record) => {
     const isReference = record === reference;
     const judged = isReference ? SAME : (chosenOf(best, record) ?? judge(reference, record));
     if (judged === undefined) return [];
+    const cpu = isReference ? undefined : cpuRatio(reference, record, { risk });
+    const times = { verdict: judged.verdict, ...(cpu === undefined ? {} : { cpu }) };
+    const disagrees = doTimesDisagree(times, margin) ? CPU_DISAGREES : '';
     const place = record.engine === contest.engine ? '' : ` on ${record.engine}`;
     return [
       {
@@ -100,14 +106,19 @@ export function comparedContest(
         record,
         name: name(record) + place,
         side: record.side,
-        marks: isReference ? '' : marksBeside(reference, record),
+        marks: isReference ? '' : marksBeside(reference, record) + disagrees,
         isReference,
-        title: titleOf(record, isReference ? '' : formatFactorInterval(judged)),
+        title: titleOf(record, isReference ? '' : formatFactorInterval(judged) + cpuText(cpu)),
         href: hrefOf(record.id),
       },
     ];
   });
   return { ...contest, reference, rows: rows.toSorted((a, b) => a.ratio - b.ratio) };
+}
+
+/** The CPU factor after a Rust factor, where it is known. */
+function cpuText(cpu: RatioInterval | undefined): string {
+  return cpu === undefined ? '' : `, CPU factor ${formatFactorInterval(cpu)}`;
 }
 
 const SAME = { ratio: 1, low: 1, high: 1, verdict: 'equivalent' } as const;

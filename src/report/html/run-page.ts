@@ -6,7 +6,7 @@ import { commitText } from '../../records/commit.js';
 import type { Run } from '../../records/record.js';
 import { compactNote, isCompact } from '../compact.js';
 import { CROSSING_NOTE, type CrossingShareOf, crossingShareOf } from '../crossing-share.js';
-import { RUST_FACTOR_NOTE } from '../factor.js';
+import { CPU_DISAGREES, CPU_DISAGREES_NOTE, RUST_FACTOR_NOTE } from '../factor.js';
 import { paragraph, tableBlock } from '../document.js';
 import { headToHeadTable } from '../head-to-head.js';
 import { requestHeadToHeadTable } from '../request-tables.js';
@@ -96,6 +96,8 @@ function lanesSection(
     return markup`${compared.length === ofEngine.length ? undefined : markup`<h3>${ofEngine[0]!.engine}</h3>`}${figures(all)}`;
   });
   const marks = notesOf(compared.flatMap(({ rows }) => rows.map(({ marks }) => marks)));
+  const disagrees = compared.some(({ rows }) => rows.some(({ marks }) => marks.includes(CPU_DISAGREES)));
+  if (disagrees) marks.push(CPU_DISAGREES_NOTE);
   const notes = [RUST_FACTOR_NOTE, 'A bar is the 95% interval. A name leads to its record.', ...marks];
   const content = markup`${sideLegend('inconclusive, or the server was the limit of both')}<p class="quiet">${notes.join(' ')}</p>${byEngine}${cpuFactors(run)}`;
   return [{ id: 'lanes', title: 'Lane by lane', content }];
@@ -156,7 +158,7 @@ function timeSection(canvas: Canvas, contests: readonly Contest[], shareOf: Cros
   const estimate =
     shares.length === 0
       ? undefined
-      : markup`<p class="quiet">${CROSSING_NOTE} The thin bar below the others shows it, hollow where it is open.</p>`;
+      : markup`<p class="quiet">${CROSSING_NOTE} The thin bar below the others shows it, hollow where it is inconclusive.</p>`;
   const content = markup`${legend([...entries, ...marks])}<p class="quiet">${note}</p>${estimate}${figures(all)}`;
   return [{ id: 'time', title: 'Where the time goes', content }];
 }

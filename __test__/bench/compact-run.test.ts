@@ -1,0 +1,51 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { comparedAnew } from '../../src/compare/comparisons.js';
+import type { Run } from '../../src/records/record.js';
+import { parseRun, serializeRun } from '../../src/records/run-file.js';
+import { COMPACT_MARK, compactNote, isCompact } from '../../src/report/compact.js';
+import { sampleRun } from '../records/sample-run.js';
+
+const directory = mkdtempSync(join(tmpdir(), 'boundary-bench-compact-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+function compacted(text: string): string {
+  const path = join(directory, 'run.json');
+  writeFileSync(path, text);
+  execFileSync(process.execPath, ['bench/lab/compact-run.mjs', path, '--out', path]);
+  return readFileSync(path, 'utf8');
+}
+
+test('a compact file keeps the CPU time and the block of each sample, so that its comparisons stay', () => {
+  const whole = sampleRun();
+  const text = compacted(serializeRun(whole));
+  const run = comparedAnew(parseRun(text));
+  expect(isCompact(run)).toBe(true);
+  const figuresOf = ({ comparisons }: Run) =>
+    comparisons
+      .filter(({ kind }) => kind === 'lane')
+      .map(({ numerator, ratio, cpu, noVerdict }) => [numerator, ratio.toFixed(2), cpu?.ratio.toFixed(2), noVerdict]);
+  expect(figuresOf(run)).toEqual(figuresOf(comparedAnew(whole)));
+  expect(figuresOf(run).some(([, , cpu]) => cpu !== undefined)).toBe(true);
+  const blocks = run.records.flatMap((record) =>
+    record.outcome === 'completed' ? record.samples.flatMap(({ block }) => block ?? []) : [],
+  );
+  expect(blocks).toEqual([1, 2, 3, 4, 5, 1, 2, 3, 4, 5]);
+  expect(compacted(text)).toBe(text);
+});
+
+test('a report says what a compact file leaves out, by what the file has', () => {
+  const run = parseRun(compacted(serializeRun(sampleRun())));
+  expect(compactNote(run)).toBe(
+    `${COMPACT_MARK} which has no times of garbage and of stalls, and no memory: neither has this report.`,
+  );
+  const records = run.records.map((record) =>
+    record.outcome === 'completed'
+      ? { ...record, samples: record.samples.map(({ seconds }) => ({ seconds })) }
+      : record,
+  );
+  expect(compactNote({ ...run, records })).toContain('no times of the CPU, of garbage');
+});
