@@ -34,7 +34,15 @@ afterEach(async () => {
 });
 
 function start(options: Partial<RunOptions> = {}) {
-  return run({ families: [sumFamily()], directory, workers: [1], forks: 1, samples: 2, timeBudgetSeconds: 0.01, ...options });
+  return run({
+    families: [sumFamily()],
+    directory,
+    workers: [1],
+    forks: 1,
+    samples: 2,
+    timeBudgetSeconds: 0.01,
+    ...options,
+  });
 }
 
 const outcomes = (records: readonly { id: string; outcome: string }[]): Record<string, string> =>

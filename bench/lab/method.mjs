@@ -34,7 +34,9 @@ const METHODS = {
 /** The risk of each look of the new method: `riskOf` in rate-ratio.ts. */
 const RISK = 0.0182;
 
-console.log('| Machine | Method | Seconds | Processes | Equal: wrong | equivalent | width | +3 %: found | +10 %: found | ×2: found | Bimodal: wrong | Warming, empty |');
+console.log(
+  '| Machine | Method | Seconds | Processes | Equal: wrong | equivalent | width | +3 %: found | +10 %: found | ×2: found | Bimodal: wrong | Warming, empty |',
+);
 console.log('| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |');
 for (const condition of conditions.length > 0 ? conditions : ['quiet', 'disturbed']) {
   const disturbers = condition === 'disturbed' ? ['cpu', 'memory'].map(disturb) : [];
@@ -75,7 +77,9 @@ async function measure({ options, plan, ratio }) {
       }),
     ]);
     const samples = finished.records.flatMap((record) => record.samples ?? []);
-    const processes = new Set(finished.records.flatMap(({ id, samples = [] }) => samples.map(({ fork }) => `${id} ${fork}`)));
+    const processes = new Set(
+      finished.records.flatMap(({ id, samples = [] }) => samples.map(({ fork }) => `${id} ${fork}`)),
+    );
     return { seconds, processes: processes.size, samples, found: Object.fromEntries(found) };
   } finally {
     rmSync(directory, { recursive: true });

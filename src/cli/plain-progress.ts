@@ -94,7 +94,9 @@ export function startLine({ totalCells, resumedCells, seconds, directory, resolu
   const done = resumedCells === 0 ? '' : `, ${resumedCells} of them done before`;
   const time = seconds === 0 ? '' : `, about ${formatClock(Math.max(1, seconds))}`;
   const smallest =
-    resolution === undefined ? '' : `\nOn this machine now, differences from about ${formatPercent(resolution)} can be told`;
+    resolution === undefined
+      ? ''
+      : `\nOn this machine now, differences from about ${formatPercent(resolution)} can be told`;
   const line = `${totalCells} cells${done}${time}, into ${directory}${smallest}`;
   if (full === undefined) return line;
   return `${line}\nA rough first look. In full, without --quick: ${full.cells} cells, about ${formatClock(full.seconds)}`;

@@ -2,7 +2,8 @@
  * Whether the server, or the machine that it shares with the client, was the limit of request work, so that a ratio of two clients says
  * nothing of them.
  */
-import type { CompletedRecord, HostContext, Sample, Verdict } from '../records/record.js';
+import type { CompletedRecord, Sample, Verdict } from '../records/record.js';
+import type { HostContext } from '../records/host.js';
 import { type RatioInterval, verdictOf } from '../stats/ratio-interval.js';
 import { medianOf, processCpuOf, serverCpuOf } from '../stats/summary.js';
 

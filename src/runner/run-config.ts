@@ -105,7 +105,14 @@ export interface RunConfig
   readonly rows: Readonly<Record<string, number>>;
 }
 
-type Settled = 'decideSeconds' | 'slowForks' | 'timeBudgetSeconds' | 'timeoutSeconds' | 'margin' | 'engines' | 'filters';
+type Settled =
+  | 'decideSeconds'
+  | 'slowForks'
+  | 'timeBudgetSeconds'
+  | 'timeoutSeconds'
+  | 'margin'
+  | 'engines'
+  | 'filters';
 
 /** All options that mean something to a run over these families. */
 export function knownOptions(families: readonly Family[]): OptionTable {

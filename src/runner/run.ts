@@ -75,7 +75,9 @@ export async function run(options: RunOptions): Promise<RunResult> {
   try {
     const left = workLeft(session);
     const resolution =
-      left.forks === 0 || signal.aborted ? undefined : await options.probe?.(session.forks, signal).catch(() => undefined);
+      left.forks === 0 || signal.aborted
+        ? undefined
+        : await options.probe?.(session.forks, signal).catch(() => undefined);
     emit({
       type: 'run-started',
       directory: directory.path,
@@ -328,7 +330,10 @@ async function measureToLook(
         return { planned: isExclusive ? { ...planned, isExclusive } : planned, fork: forks.length + 1 + twin };
       }),
     );
-    await takeTurns(turns, turnOptions(session, lost, plan, open, (id) => entries.get(id)!));
+    await takeTurns(
+      turns,
+      turnOptions(session, lost, plan, open, (id) => entries.get(id)!),
+    );
     if (signal.aborted) return;
   }
   for (const entry of finishedOf(all, session)) await complete(session, entry);
