@@ -74,9 +74,6 @@ export async function openSampler(
   }
 }
 
-/** How often a sample that is disturbed is taken again. */
-const MOST_RETAKES = 2;
-
 class LocalSampler implements CellSampler {
   readonly #open: OpenCell;
   readonly #planned: PlannedCell;
@@ -85,7 +82,7 @@ class LocalSampler implements CellSampler {
   #executions = 1;
   #checksum: Checksum;
   #lastSeconds = Infinity;
-  /** How many samples may still be taken again: on a machine that is never quiet, that would only take time. */
+  /** How many samples may still be taken again: on a machine that is never quiet, it would only take time. */
   #retakes = 0;
   #ready: Readiness | undefined;
 
@@ -145,8 +142,9 @@ class LocalSampler implements CellSampler {
       const sample = await this.#execute('sample');
       const after = this.#machine();
       const disturbance = before && after && isDisturbed(before, after, this.#planned.usesServer !== true);
-      if (disturbance?.isDisturbed === true && retaken < MOST_RETAKES && this.#retakes > 0) {
-        this.#retakes -= 1;
+      if (disturbance?.isDisturbed === true && this.#retakes > 0) {
+        // What disturbs a sample twice stays, and turns deal with it.
+        this.#retakes = retaken === 0 ? this.#retakes - 1 : 0;
         continue;
       }
       return {

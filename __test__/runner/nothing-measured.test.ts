@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+
+import type { PlannedCell } from '../../src/families/workload.js';
+import type { Cell } from '../../src/records/record.js';
+import { run } from '../../src/runner/run.js';
+import { requireWork } from '../../src/runner/nothing-measured.js';
+import { sumFamily } from './sum-family.mjs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const planned = (cell: Partial<Cell>): PlannedCell => ({
+  cell: {
+    id: 'c',
+    family: 'f',
+    workload: 'w',
+    lane: 'l',
+    side: 'js',
+    variant: 'v',
+    engine: 'e',
+    rows: 1_000_000,
+    ...cell,
+  },
+  group: 'g',
+});
+
+describe('a cell of Node', () => {
+  it('whose rows take no longer than an empty loop fails, with what to do', () => {
+    expect(() => requireWork(planned({}), 2e-6, false)).toThrow(
+      expect.objectContaining({ code: 'BB_NOTHING_MEASURED', hint: expect.stringContaining('checksum') }),
+    );
+    expect(requireWork(planned({}), 2e-3, false)).toBeUndefined();
+  });
+
+  it('passes where nothing can be told: few rows, queries, none at all, or work in Rust', () => {
+    for (const cell of [{ rows: 10 }, { queries: 1 }, { rows: 0 }, { side: 'rust' as const }]) {
+      expect(requireWork(planned(cell), 1e-6, false)).toBeUndefined();
+    }
+  });
+
+  it('whose calls take no longer than a loop decides nothing', () => {
+    expect(requireWork(planned({ rows: 100, calls: 100 }), 100e-9, true)).toBe('nothing-to-measure');
+    expect(requireWork(planned({ rows: 100, calls: 100 }), 500e-9, true)).toBeUndefined();
+  });
+
+  it('that leaves its rows out is found by a run', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'boundary-bench-'));
+    const sums = sumFamily();
+    const empty = {
+      ...sums,
+      open: async (...args: Parameters<typeof sums.open>) => ({
+        ...(await sums.open(...args)),
+        openCell: async ({ cell }: PlannedCell) => ({
+          expected: { rows: cell.rows, sums: {} },
+          sample: async (stopwatch: { start(): void; stop(): void }) => {
+            stopwatch.start();
+            stopwatch.stop();
+            return { rows: cell.rows, sums: {} };
+          },
+          close: async () => {},
+        }),
+      }),
+    };
+    try {
+      const options = { rows: 100_000, forks: 1, samples: 1, timeBudgetSeconds: 0.01, workers: [1] };
+      const { run: finished } = await run({ families: [empty], directory: join(folder, 'out'), ...options });
+      expect(finished.records[0]).toMatchObject({ outcome: 'failed', error: { code: 'BB_NOTHING_MEASURED' } });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
