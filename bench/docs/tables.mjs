@@ -24,6 +24,7 @@ import { ceilingFindings, ceilingTable } from '../lab/ceiling-table.mjs';
 import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
 import { offeredLoadFindings, offeredLoadTable } from '../lab/offered-load-table.mjs';
 import { ageWarning, requireOneCommit } from './freshness.mjs';
+import { ladderTable, methodNotes, methodTable } from '../lab/method-table.mjs';
 import { MAIN, commandOf, filesReadBy, isCommitted, newestRun, newestText } from './runs.mjs';
 
 /** What the one line about the machine takes from the lines about the host. */
@@ -87,6 +88,12 @@ const TABLES = {
     const networks = runs.flatMap(({ network }) => (network === undefined ? [] : [`${networkText(network)}.`]));
     return [...marked(crossoverTable(runs)), ...list(crossoverFindings(runs)), ...list(networks)];
   },
+  method: () =>
+    ifCommitted('method', () => {
+      const { results } = JSON.parse(newestText('method'));
+      return [...methodTable(results), methodNotes(results)];
+    }),
+  'method-ladder': () => ifCommitted('method', () => ladderTable(JSON.parse(newestText('method')).ladder)),
   'kv-ceiling': () => ceiling('kv'),
   'sql-ceiling': () => ceiling('sql'),
   'rest-ceiling': () => ceiling('rest'),

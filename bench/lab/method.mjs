@@ -1,53 +1,106 @@
 // Tests the method on cells whose ratios are known: how often it gives a wrong verdict, how often it finds a difference, how wide its
 // intervals are, and how long it takes; on a quiet machine, and beside programs that disturb it. Beside it the old method on the same cells:
-// processes one after the other, five of each, whose samples are pooled.
+// processes one after the other, five of each, whose samples are pooled. Then the ladder: the same call with few and with many calls in a sample.
 //
-//   node bench/lab/method.mjs [RUNS] [quiet|disturbed ...]
+//   node bench/lab/method.mjs [--runs N] [--on quiet,disturbed] [--out results/linux-x64/DATE-method.json]
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 
-import { rateRatio } from '../../dist/compare/rate-ratio.js';
+import { rateRatio, riskOf } from '../../dist/compare/rate-ratio.js';
+import { loadFamilies } from '../../dist/families/registry.js';
+import { runContext } from '../../dist/host/provenance.js';
+import { loadNativeBuild } from '../../dist/native-build.js';
 import { run } from '../../dist/runner/run.js';
-import { median } from '../../dist/stats/quantile.js';
 import { DEFAULT_MARGIN, verdictOf } from '../../dist/stats/ratio-interval.js';
 import { KINDS, methodFamily } from './method-family.mjs';
+import { renderMarkdown } from '../../dist/report/document.js';
+import { ladderTable, methodNotes, methodTable } from './method-table.mjs';
 
+/** The processes of each cell by the old method. */
 const OLD_FORKS = 5;
-const [runs = '5', ...conditions] = process.argv.slice(2);
 
 /** The methods: how the cells are planned, and how a cell is compared with the reference. */
 const METHODS = {
-  turns: {
+  'in turns': {
     options: {},
     plan: (cells) => cells,
-    ratio: (reference, cell) => rateRatio(reference, cell, { risk: RISK }),
+    how: { risk: riskOf({ config: {} }) },
   },
   'one after the other': {
     options: { forks: OLD_FORKS },
     plan: (cells) => cells.map((planned) => ({ ...planned, isExclusive: true })),
-    ratio: (reference, cell) => rateRatio(reference, cell, { isApart: true }),
+    how: { isApart: true },
   },
 };
-/** The risk of each look of the new method: `riskOf` in rate-ratio.ts. */
-const RISK = 0.0182;
 
-console.log(
-  '| Machine | Method | Seconds | Processes | Equal: wrong | equivalent | width | +3 %: found | +10 %: found | ×2: found | Bimodal: wrong | Warming, empty |',
-);
-console.log('| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |');
-for (const condition of conditions.length > 0 ? conditions : ['quiet', 'disturbed']) {
-  const disturbers = condition === 'disturbed' ? ['cpu', 'memory'].map(disturb) : [];
+/** The calls of a sample of the ladder. */
+const LADDER = [1, 10, 1000, 1_000_000];
+
+const { values } = parseArgs({
+  options: {
+    runs: { type: 'string', default: '5' },
+    on: { type: 'string', default: 'quiet,disturbed' },
+    out: { type: 'string' },
+  },
+});
+const { startedAt, host, versions, build, git } = await runContext({
+  startedAt: new Date(),
+  config: {},
+  build: await loadNativeBuild(),
+});
+const results = [];
+for (const machine of values.on.split(',')) {
+  const disturbers = machine === 'disturbed' ? ['cpu', 'memory'].map(disturb) : [];
   try {
-    for (const [name, method] of Object.entries(METHODS)) {
-      const results = [];
-      for (let number = 0; number < Number(runs); number += 1) results.push(await measure(method));
-      console.log(`| ${condition} | ${name} | ${rowOf(results)} |`);
+    // The methods take turns, too.
+    for (let number = 0; number < Number(values.runs); number += 1) {
+      for (const [method, how] of Object.entries(METHODS)) {
+        results.push({ machine, method, ...(await measure(how)) });
+        console.error(`${machine}, ${method}: run ${number + 1} of ${values.runs}`);
+      }
     }
   } finally {
     for (const child of disturbers) child.kill();
+  }
+}
+const ladder = [];
+for (const calls of LADDER) ladder.push({ calls, ...(await rung(calls)) });
+console.log(renderMarkdown([...methodTable(results), methodNotes(results), ...ladderTable(ladder)]));
+if (values.out !== undefined) {
+  const lines = (rows) => rows.map((row) => JSON.stringify(row)).join(',\n');
+  const head = JSON.stringify({ startedAt, host, versions, build, git });
+  writeFileSync(
+    values.out,
+    `${head.slice(0, -1)},\n"results":[\n${lines(results)}\n],\n"ladder":[\n${lines(ladder)}\n]}\n`,
+  );
+}
+
+/** The time of the same function by so many calls in a sample. */
+async function rung(rows) {
+  const family = (await loadFamilies()).find(({ name }) => name === 'boundary');
+  const directory = mkdtempSync(join(tmpdir(), 'method-'));
+  try {
+    const { run: finished } = await run({
+      families: [family],
+      directory: join(directory, 'run'),
+      rows,
+      forks: OLD_FORKS,
+      filters: { workload: ['numbers'], lane: ['call'] },
+    });
+    const cells = finished.records.filter(({ outcome }) => outcome === 'completed');
+    return {
+      cells: cells.map(({ id, rows: calls, summary, noVerdict }) => ({
+        id,
+        seconds: summary.medianSeconds / calls,
+        ...(noVerdict && { noVerdict }),
+      })),
+    };
+  } finally {
+    rmSync(directory, { recursive: true });
   }
 }
 
@@ -56,7 +109,7 @@ function disturb(what) {
 }
 
 /** What one run found of each kind of cells. */
-async function measure({ options, plan, ratio }) {
+async function measure({ options, plan, how }) {
   const directory = mkdtempSync(join(tmpdir(), 'method-'));
   const family = { ...methodFamily, plan: (given) => plan(methodFamily.plan(given)) };
   const startedAt = performance.now();
@@ -72,7 +125,7 @@ async function measure({ options, plan, ratio }) {
         if (record.outcome !== 'completed') return { outcome: record.error.code };
         if (record.noVerdict !== undefined) return { outcome: record.noVerdict };
         // The reference's rate over that of the cell: above 1, the cell takes longer.
-        const interval = ratio(reference, record);
+        const interval = rateRatio(reference, record, how);
         return { outcome: verdictOf(interval, DEFAULT_MARGIN), width: Math.log(interval.high / interval.low) };
       }),
     ]);
@@ -84,25 +137,4 @@ async function measure({ options, plan, ratio }) {
   } finally {
     rmSync(directory, { recursive: true });
   }
-}
-
-function rowOf(results) {
-  const all = (kind) => results.flatMap(({ found }) => found[kind]);
-  const of = (kind, ...outcomes) => {
-    const each = all(kind);
-    return `${each.filter(({ outcome }) => outcomes.includes(outcome)).length} of ${each.length}`;
-  };
-  const widths = all('equal').flatMap(({ width }) => width ?? []);
-  return [
-    median(results.map(({ seconds }) => seconds)).toFixed(0),
-    median(results.map(({ processes }) => processes)),
-    of('equal', 'faster', 'slower'),
-    of('equal', 'equivalent'),
-    `${((Math.exp(median(widths)) - 1) * 100).toFixed(1)} %`,
-    of('plus 3 %', 'faster'),
-    of('plus 10 %', 'faster'),
-    of('times 2', 'faster'),
-    of('bimodal', 'faster', 'slower'),
-    [...all('warming'), ...all('empty')].map(({ outcome }) => outcome).join(', '),
-  ].join(' | ');
 }

@@ -1,0 +1,82 @@
+// The tables of bench/lab/method.mjs.
+import { groupBy } from '../../dist/compare/cell-groups.js';
+import { columns, paragraph, tableBlock } from '../../dist/report/document.js';
+import { median } from '../../dist/stats/quantile.js';
+
+/** A row for each machine and method: wrong verdicts, differences that were found, widths of intervals, and the time. */
+export function methodTable(results) {
+  return tableBlock({
+    columns: columns(
+      'Machine',
+      'Method',
+      '>Equal: wrong verdicts',
+      '>Equal: shown',
+      '>Equal: width',
+      '>3% found',
+      '>10% found',
+      '>Twice found',
+      '>Bimodal: wrong',
+      'Warming up',
+      'Empty',
+      '>Processes',
+      '>Seconds',
+    ),
+    rows: groupBy(results, ({ machine, method }) => `${machine} ${method}`).map(rowOf),
+  });
+}
+
+function rowOf(runs) {
+  const all = (kind) => runs.flatMap(({ found }) => found[kind]);
+  const of = (kind, ...outcomes) => {
+    const each = all(kind);
+    return `${each.filter(({ outcome }) => outcomes.includes(outcome)).length} of ${each.length}`;
+  };
+  const widths = all('equal').flatMap(({ width }) => width ?? []);
+  return [
+    runs[0].machine,
+    runs[0].method,
+    of('equal', 'faster', 'slower'),
+    of('equal', 'equivalent'),
+    `${(Math.expm1(median(widths)) * 100).toFixed(1)}%`,
+    of('plus 3 %', 'faster'),
+    of('plus 10 %', 'faster'),
+    of('times 2', 'faster'),
+    of('bimodal', 'faster', 'slower'),
+    words(all('warming')),
+    words(all('empty')),
+    String(median(runs.map(({ processes }) => processes))),
+    median(runs.map(({ seconds }) => seconds)).toFixed(0),
+  ];
+}
+
+/** The outcomes with their numbers: `4 faster, 1 still-warming-up`. */
+function words(outcomes) {
+  return groupBy(outcomes, ({ outcome }) => outcome)
+    .map((same) => `${same.length} ${same[0].outcome}`)
+    .join(', ');
+}
+
+/** The time of a call by the number of calls in a sample that was asked for. */
+export function ladderTable(ladder) {
+  const ids = ladder[0].cells.map(({ id }) => id);
+  return tableBlock({
+    columns: columns('>Calls', ...ids.map((id) => `>${id}`)),
+    rows: ladder.map(({ calls, cells }) => [
+      String(calls),
+      ...ids.map((id) => {
+        const cell = cells.find((each) => each.id === id);
+        return cell === undefined ? '—' : `${(cell.seconds * 1e9).toPrecision(3)} ns${cell.noVerdict ? ' ○' : ''}`;
+      }),
+    ]),
+  });
+}
+
+/** What the tables say together. */
+export function methodNotes(results) {
+  const runs = Math.max(
+    ...groupBy(results, ({ machine, method }) => `${machine} ${method}`).map(({ length }) => length),
+  );
+  return paragraph(
+    `Of ${runs} runs a row. Width: of the intervals of equal cells, from the low to the high end, in the median. Shown: the verdict is equivalent.`,
+  );
+}
