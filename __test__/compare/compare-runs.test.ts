@@ -18,9 +18,11 @@ function on(host: Partial<HostContext>, records: readonly RunRecord[] = [complet
 test('a run against itself shows no difference', () => {
   const comparison = compareRuns(sampleRun(), sampleRun());
   expect(comparison.regressed).toBe(false);
+  // A cell that decides nothing has no verdict.
   expect(comparison.cells.map(({ ratio, verdict }) => [ratio, verdict])).toEqual(
-    comparison.cells.map(() => [1, 'equivalent']),
+    comparison.cells.map(({ after }) => [1, after.noVerdict === undefined ? 'equivalent' : 'inconclusive']),
   );
+  expect(comparison.cells.some(({ after }) => after.noVerdict !== undefined)).toBe(true);
   expect(comparison.cells).toHaveLength(13);
   expect(comparison.incomparable.map(({ outcome }) => outcome)).toEqual(['failed', 'skipped']);
 });

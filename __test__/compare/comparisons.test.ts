@@ -255,15 +255,23 @@ test('each process is compared by the cell that is the fastest in all others', (
 
 test('says on how many processes a ratio rests where the others chose the cells', () => {
   const forks = [0.5, 0.5, 0.5];
+  // Without its last process the one is the faster, without its first the other.
   const records = [
-    completed({ ...rustRow, flavor: 'sync' }, forks),
-    completed({ ...rustRow, flavor: 'async' }, forks),
+    completed({ ...rustRow, flavor: 'sync' }, [0.5, 0.5, 0.6]),
+    completed({ ...rustRow, flavor: 'async' }, [0.6, 0.5, 0.5]),
     completed(staged, forks),
   ];
-  const all = comparisonsOf(records, { rustLaneOf, margin: 0.05 });
-  expect(all.map(({ kind, forks: counted }) => [kind, counted])).toEqual([
+  const countsOf = (measured: typeof records) =>
+    comparisonsOf(measured, { rustLaneOf, margin: 0.05 }).map(({ kind, forks: counted }) => [kind, counted]);
+  expect(countsOf(records)).toEqual([
     ['lane', 2],
     ['best', 2],
+  ]);
+  // Where all agree on the cell, nothing was left to chance.
+  const [slower] = [completed({ ...rustRow, flavor: 'sync' }, [0.7, 0.7, 0.7])];
+  expect(countsOf([slower!, ...records.slice(1)])).toEqual([
+    ['lane', 3],
+    ['best', 3],
   ]);
   const withoutChoice = comparisonsOf(records.slice(1), { rustLaneOf, margin: 0.05 });
   expect(withoutChoice.every((comparison) => comparison.forks === undefined)).toBe(true);

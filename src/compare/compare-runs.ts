@@ -102,7 +102,8 @@ function compareCell(before: RunRecord, after: RunRecord, threshold: number): Ce
   if (before.outcome !== 'completed' || after.outcome !== 'completed') return undefined;
   const interval = rateRatio(after, before, { isApart: true });
   if (interval === undefined) return undefined;
-  const verdict = verdictOf(interval, threshold);
+  const isDecided = before.noVerdict === undefined && after.noVerdict === undefined;
+  const verdict = isDecided ? verdictOf(interval, threshold) : 'inconclusive';
   return {
     before,
     after,
