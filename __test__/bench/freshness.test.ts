@@ -3,6 +3,7 @@ import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, test } from 'vitest';
+import { lacks } from '../needs.js';
 import { ageWarning, changedSince, requireOneCommit, staleRuns } from '../../bench/docs/freshness.mjs';
 
 const root = mkdtempSync(join(tmpdir(), 'boundary-bench-freshness-'));
@@ -22,7 +23,7 @@ function commitOf(path: string, text: string): string {
   return git('rev-parse', 'HEAD');
 }
 
-test('a change of the runner makes a run stale, and a change of a page does not', () => {
+test.skipIf(lacks('git'))('a change of the runner makes a run stale, and a change of a page does not', () => {
   expect(changedSince('0'.repeat(40), root)).toHaveProperty('unknown');
   git('init', '-q');
   const first = commitOf('src/runner/run.ts', '1');

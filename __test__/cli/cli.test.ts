@@ -99,7 +99,7 @@ describe('run', () => {
     const { exitCode, stdout, stderr } = await cli(['run', '5K', ...QUICK, '--out', 'out']);
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^Cells: 4 measured, 1 skipped\.\n/);
-    expect(stdout.match(/^sum\.\w+ +js · \w+ loop +\S+ [KMG]\/s +—/gm)).toHaveLength(2);
+    expect(stdout.match(/^sum\.\w+ +js · \w+ loop +\S+ [KMG]\/s(?: △)? +—/gm)).toHaveLength(2);
     expect(stdout).toMatch(/\nReport: out\/run\.html\n$/);
     expect(stdout).not.toContain('\u001B');
     const lines = stderr.trimEnd().split('\n');
@@ -135,7 +135,8 @@ describe('run', () => {
   it('says of a quick run that it is rough, and what the full one takes', async () => {
     const { stdout, stderr } = await cli(['run', '--quick', '--workers', '1', '--out', 'out']);
     expect(stdout).toMatch(/^A rough first look: /);
-    expect(stderr.split('\n')[1]).toMatch(/^A rough first look\. In full, without --quick: 4 cells, about \d+ s$/);
+    expect(stderr).toMatch(/^On this machine now, differences from about \S+% can be told$/m);
+    expect(stderr).toMatch(/^A rough first look\. In full, without --quick: 4 cells, about \d+ s$/m);
   });
 
   it('is quick where nothing is asked for, and needs no name before its options', async () => {

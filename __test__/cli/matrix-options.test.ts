@@ -130,6 +130,7 @@ test('the flags of today are all there', () => {
       "--api-key",
       "--batch",
       "--data-dir",
+      "--decide-within",
       "--engine",
       "--engine-uri",
       "--family",
