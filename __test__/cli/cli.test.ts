@@ -352,7 +352,8 @@ describe('compare', () => {
     await writeFile(join(cwd, 'b.json'), serializeRun({ ...after, context: { ...after.context, host } }));
   }
 
-  function withSeconds(record: CompletedRecord, seconds: readonly number[]): CompletedRecord {
+  /** A cell as if its samples had taken so long; it then has a verdict. */
+  function withSeconds({ noVerdict: _, ...record }: CompletedRecord, seconds: readonly number[]): CompletedRecord {
     return { ...record, samples: record.samples.map((sample, index) => ({ ...sample, seconds: seconds[index]! })) };
   }
 

@@ -1,12 +1,13 @@
 import { BoundaryError } from '../errors.js';
 import type { PlannedCell } from '../families/workload.js';
 import type { NoVerdict } from '../records/record.js';
+import { median } from '../stats/quantile.js';
 
 /** The time of a call, in seconds, below which the loop around the calls is what is measured. */
 const LEAST_CALL_SECONDS = 2e-9;
 
 /** The part of an empty loop's time for an item up to which no work can have been done. */
-const NO_WORK = 0.5;
+const NO_WORK = 0.3;
 
 /** How exactly the time of an empty span is known, as a part of it. */
 const UNCERTAINTY = 0.2;
@@ -42,13 +43,14 @@ let item: number | undefined;
 
 /** The seconds that a span without work shows: the time of reading the clock. */
 function emptySpan(): number {
-  if (span !== undefined) return span;
-  let sum = 0;
-  for (let count = 0; count < SPANS; count += 1) {
-    const startedAt = performance.now();
-    sum += performance.now() - startedAt;
-  }
-  return (span = sum / SPANS / 1000);
+  span ??=
+    median(
+      Array.from({ length: SPANS }, () => {
+        const startedAt = performance.now();
+        return performance.now() - startedAt;
+      }),
+    ) / 1000;
+  return span;
 }
 
 /** The seconds of an item of a loop that adds its index. */
