@@ -353,8 +353,11 @@ describe('compare', () => {
   }
 
   /** A cell as if its samples had taken so long; it then has a verdict. */
-  function withSeconds({ noVerdict: _, ...record }: CompletedRecord, seconds: readonly number[]): CompletedRecord {
-    return { ...record, samples: record.samples.map((sample, index) => ({ ...sample, seconds: seconds[index]! })) };
+  function withSeconds(record: CompletedRecord, seconds: readonly number[]): CompletedRecord {
+    const samples = record.samples.map((sample, index) => ({ ...sample, seconds: seconds[index]! }));
+    const decided: { noVerdict?: unknown } & Omit<CompletedRecord, 'noVerdict'> = { ...record, samples };
+    delete decided.noVerdict;
+    return decided as CompletedRecord;
   }
 
   it('exits with 0 without a regression and with 1 with one', async () => {
