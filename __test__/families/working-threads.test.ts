@@ -29,7 +29,7 @@ describe('workingThreads', () => {
 });
 
 describe.runIf(process.platform === 'linux')('threadTimes', () => {
-  it('has the time of this thread among those of the process', () => {
+  it('includes the calling thread in the times of the threads', () => {
     const before = threadTimes()!;
     const end = performance.now() + 60;
     while (performance.now() < end);

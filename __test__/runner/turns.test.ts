@@ -99,7 +99,7 @@ describe('the processes of a contest', () => {
     expect(blocksOf(slow!.samples)).toEqual([3, 6]);
   });
 
-  it('go on without one that fails, or that was lost', async () => {
+  it('continue if one process fails, or one cell has lost its server', async () => {
     const turns = turnsOf(planned('a'), planned('b'), planned('lost'));
     const { log, measured, failed } = await trial(turns, { broken: ['b'] });
     expect(failed).toEqual(['b']);

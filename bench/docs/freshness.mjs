@@ -10,12 +10,12 @@ import { provenanceOf } from './runs.mjs';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** What decides the figures of a run, beside the work that is measured: the runner, the engine and the statistics. */
+/** The source paths that decide the figures of a run: the runner, the statistics and the engine. */
 export const METHOD_PATHS = ['src/runner', 'src/fork-main.ts', 'src/stats', 'src/compare', 'native/engine'];
 
 export const OLD_RUNS = JSON.parse(readFileSync(join(import.meta.dirname, 'old-runs.json'), 'utf8'));
 
-/** What git says of the method: the paths that changed since a commit, or why it can't tell. */
+/** The paths of `METHOD_PATHS` that changed since a commit, by git; `unknown` with the reason if git can't tell. */
 export function changedSince(commit, root = ROOT) {
   const git = (...words) => spawnSync('git', ['-C', root, ...words], { encoding: 'utf8' });
   if (git('rev-parse', '--git-dir').status !== 0) return { unknown: 'this is no clone of the repository' };
@@ -28,9 +28,7 @@ export function changedSince(commit, root = ROOT) {
   return { changed: METHOD_PATHS.filter((path) => git('diff', '--quiet', commit, 'HEAD', '--', path).status !== 0) };
 }
 
-/**
- * What is wrong with the age of the runs that pages show, by the names of their files, and with the list of old ones.
- */
+/** The problems with the age of the runs that the pages show, given by their file names, and with the list of old runs. */
 export function staleRuns(shown, { old = OLD_RUNS, changesOf = changedSince, provenance = provenanceOf } = {}) {
   const gone = old.runs.filter((name) => !shown.includes(name));
   return [

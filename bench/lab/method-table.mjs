@@ -71,7 +71,7 @@ export function ladderTable(ladder) {
   });
 }
 
-/** What the tables say together. */
+/** The note below the table: the number of runs, and the meaning of two columns. */
 export function methodNotes(results) {
   const runs = Math.max(
     ...groupBy(results, ({ machine, method }) => `${machine} ${method}`).map(({ length }) => length),

@@ -108,7 +108,7 @@ function disturb(what) {
   return spawn(process.execPath, [fileURLToPath(new URL('disturber.mjs', import.meta.url)), what], { stdio: 'ignore' });
 }
 
-/** What one run found of each kind of cells. */
+/** The outcomes of one run, for each kind of cell. */
 async function measure({ options, plan, how }) {
   const directory = mkdtempSync(join(tmpdir(), 'method-'));
   const family = { ...methodFamily, plan: (given) => plan(methodFamily.plan(given)) };
@@ -124,7 +124,7 @@ async function measure({ options, plan, how }) {
         const record = byId.get(`${kind} ${number + 1}`);
         if (record.outcome !== 'completed') return { outcome: record.error.code };
         if (record.noVerdict !== undefined) return { outcome: record.noVerdict };
-        // The reference's rate over that of the cell: above 1, the cell takes longer.
+        // The rate of the reference divided by the rate of the cell: above 1, the cell is slower.
         const interval = rateRatio(reference, record, how);
         return { outcome: verdictOf(interval, DEFAULT_MARGIN), width: Math.log(interval.high / interval.low) };
       }),

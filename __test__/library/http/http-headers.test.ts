@@ -56,7 +56,7 @@ const REFUSED: [string, unknown][] = [
 ];
 
 describe('the headers of HttpClient', () => {
-  it('of a request replace those of the client with the same names', async () => {
+  it("of a request override the client's headers with the same names", async () => {
     const heads: string[] = [];
     await using server = await startRawServer(({ head, answer }) => {
       heads.push(head);

@@ -9,7 +9,7 @@ use crate::sql::Mysql;
 /// The character set of all texts between client and server.
 const CHARSET: &str = "utf8mb4";
 
-/// What a statement may change, by its first word.
+/// The parts of a session that a statement may change, by the statement's first word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum First {
     /// Variables of the session.
@@ -102,7 +102,7 @@ fn keeps_charset(assignment: &[&str]) -> bool {
             [charset, collate, _] => unquoted(charset) == CHARSET && collate.eq_ignore_ascii_case("COLLATE"),
             _ => false,
         },
-        // It sets the connection's character set to that of the database, whatever it names.
+        // The server then sets `character_set_connection` to the character set of the database, whatever this statement names.
         "charset" | "character" => false,
         "character_set_client" | "character_set_connection" | "character_set_results" => {
             rest.len() <= 3 && value(rest).is_some_and(|value| value == CHARSET)
