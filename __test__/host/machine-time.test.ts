@@ -32,10 +32,10 @@ describe('a sample', () => {
 });
 
 it.runIf(process.platform === 'linux')('reads the times of the machine', () => {
-  const before = machineTime(0);
+  const before = machineTime();
   const until = performance.now() + 50;
   while (performance.now() < until);
-  const later = machineTime(0);
+  const later = machineTime();
   expect(later!.busySeconds - before!.busySeconds).toBeGreaterThan(0.02);
   expect(later!.atSeconds).toBeGreaterThan(before!.atSeconds);
 });

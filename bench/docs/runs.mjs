@@ -6,6 +6,7 @@ import { comparedAnew } from '../../dist/compare/comparisons.js';
 import { flatten, partsOf } from '../../dist/families/option.js';
 import { FAMILY_OPTIONS } from '../../dist/families/registry.js';
 import { parseRun } from '../../dist/records/run-file.js';
+import { LEAST_CALL_SECONDS } from '../../dist/runner/nothing-measured.js';
 import { MATRIX_OPTIONS, SAMPLING_OPTIONS } from '../../dist/runner/run-config.js';
 
 const RESULTS = join(import.meta.dirname, '..', '..', 'results', 'linux-x64');
@@ -29,9 +30,6 @@ export function newestRun(kind) {
   return loaded.get(kind);
 }
 
-/** The time of a call, in seconds, below which the loop around the calls is what is measured, as in src/runner/nothing-measured.ts. */
-const LEAST_CALL_SECONDS = 2e-9;
-
 /** A run whose cells of calls that take no time get no verdict: those of earlier versions do not say so themselves. */
 function withoutFloors(run) {
   const isFloor = ({ outcome, calls, summary }) =>
@@ -42,7 +40,7 @@ function withoutFloors(run) {
   return { ...run, records };
 }
 
-/** What `make` returns, with the names of the committed files that it has read. */
+/** The result of `make`, with the names of the committed files that it has read. */
 export function filesReadBy(make) {
   const before = read;
   read = new Set();

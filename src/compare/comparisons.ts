@@ -211,10 +211,9 @@ function compared(
   { kind, numerator, denominator, subject, forks }: Pair,
   { margin, risk, cores }: Omit<ComparisonOptions, 'rustLaneOf'>,
 ): Comparison[] {
-  const ratioOptions = risk === undefined ? {} : { risk };
-  const interval = rateRatio(numerator, denominator, ratioOptions);
+  const interval = rateRatio(numerator, denominator, { risk });
   if (interval === undefined) return [];
-  const cpu = cpuRatio(numerator, denominator, ratioOptions);
+  const cpu = cpuRatio(numerator, denominator, { risk });
   const noVerdict = numerator.noVerdict ?? denominator.noVerdict;
   return [
     {

@@ -2,7 +2,7 @@ import type { RatioInterval, RunContext, Sample } from '../records/record.js';
 import { FORKS_FOR_INTERVAL, ratioOfForks } from '../stats/ratio-interval.js';
 import { ratioInTurns } from '../stats/ratio-in-turns.js';
 import { processCpuOf } from '../stats/summary.js';
-import type { Forks } from '../stats/resampling.js';
+import { type Forks, RISK } from '../stats/resampling.js';
 import { LOOKS } from '../stats/looks.js';
 import { groupBy } from './cell-groups.js';
 
@@ -19,17 +19,17 @@ export interface Timed {
  * together err as seldom as one of 0.05 (Pocock, "Group Sequential Methods in the Design and Analysis of Clinical Trials", 1977; the constants
  * of Jennison and Turnbull, "Group Sequential Methods", 2000, table 2.1, by the number of looks).
  */
-const RISKS = [0.05, 0.0294, 0.0221, 0.0182];
+const RISKS = [RISK, 0.0294, 0.0221, 0.0182];
 
 /** The risk of the intervals of a run, by its configuration: of one that decides by itself how often cells are measured, a smaller one. */
 export function riskOf({ config }: Pick<RunContext, 'config'>): number {
-  return config['forks'] === undefined ? RISKS[LOOKS.length - 1]! : RISKS[0]!;
+  return config['forks'] === undefined ? RISKS[LOOKS.length - 1]! : RISK;
 }
 
 /** How a ratio of two cells is made. */
 export interface RatioOptions {
-  /** Default: 0.05. */
-  readonly risk?: number;
+  /** Default: `RISK`. */
+  readonly risk?: number | undefined;
   /** Whether the cells are of two runs, whose blocks have nothing in common. */
   readonly isApart?: boolean;
 }
@@ -53,7 +53,7 @@ function ratioOf(
   numerator: Timed,
   denominator: Timed,
   secondsOf: (sample: Sample) => number,
-  { risk = RISKS[0]!, isApart = false }: RatioOptions,
+  { risk = RISK, isApart = false }: RatioOptions,
 ): RatioInterval | undefined {
   if (numerator.rows === 0 || denominator.rows === 0) return undefined;
   const chosen = [denominator.isChosen === true, numerator.isChosen === true] as const;

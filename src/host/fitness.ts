@@ -6,6 +6,7 @@ import type { HostContext } from '../records/host.js';
 import { DEFAULT_MARGIN, verdictOf } from '../stats/ratio-interval.js';
 import { cgroupState } from './cgroup.js';
 import { hostContext } from './machine.js';
+import { machineTicks } from './machine-time.js';
 import { sumOf } from '../stats/sum.js';
 import type { Noise } from './noise-probe.js';
 import { readText } from './system-file.js';
@@ -132,15 +133,11 @@ function bad(name: string, found: string, advice: string): FitnessCheck {
 async function counters(root: string): Promise<Counters> {
   const [stat, paging] = await Promise.all(['proc/stat', 'proc/vmstat'].map((path) => readText(join(root, path))));
   const { throttled } = await cgroupState(root);
-  const ticks = /^cpu +([\d ]+)$/m
-    .exec(stat ?? '')?.[1]
-    ?.split(' ')
-    .map(Number);
+  const ticks = machineTicks(stat);
   const swapped = [...(paging ?? '').matchAll(/^pswp(?:in|out) (\d+)$/gm)].map(([, pages]) => Number(pages));
   const overheated = await heatEvents(root);
   return {
-    // The last two are parts of the first: guests of this machine.
-    ...(ticks !== undefined && { ticks: sumOf(ticks.slice(0, 8)), stolenTicks: ticks[7] ?? 0 }),
+    ...(ticks !== undefined && { ticks: ticks.all, stolenTicks: ticks.stolen ?? 0 }),
     ...(swapped.length > 0 && { swappedPages: sumOf(swapped) }),
     ...(throttled !== undefined && { throttled }),
     ...(overheated !== undefined && { overheated }),

@@ -1,6 +1,9 @@
 /** The CPU time of the whole machine, which shows what other programs and other machines took from a measurement. */
 import { readFileSync } from 'node:fs';
 
+import { sumOf } from '../stats/sum.js';
+import { TICKS_PER_SECOND } from './process-cpu.js';
+
 /** CPU times in seconds since the start of the machine, and of this process since its start. */
 export interface MachineTime {
   /** The time in which any core worked, for whatever program. */
@@ -12,29 +15,53 @@ export interface MachineTime {
   readonly atSeconds: number;
 }
 
-/** The unit of the kernel's times: hundredths of a second, whatever its own clock is. */
-const TICKS_PER_SECOND = 100;
+const MICROSECONDS_PER_SECOND = 1e6;
 
 /** The CPU time that others may take of a sample: as a part of the sample's time, and in seconds, since the kernel counts in ticks. */
 const MOST_TAKEN = 0.1;
 const MOST_TAKEN_SECONDS = 0.03;
 
+/** The ticks of all cores since the start of the machine, by what the cores did. */
+export interface MachineTicks {
+  /** In which they did or waited for anything, or were idle. */
+  readonly all: number;
+  readonly busy: number;
+  /** In which the hypervisor had given a core to another machine; absent: the kernel does not count it. */
+  readonly stolen?: number;
+}
+
+/** The ticks in a text of `/proc/stat`; `undefined` if it has none. */
+export function machineTicks(stat: string | undefined): MachineTicks | undefined {
+  const line = /^cpu +([\d ]+)$/m.exec(stat ?? '')?.[1];
+  if (line === undefined) return undefined;
+  // The time of guests, which follows, is in that of users.
+  const counted = line.trim().split(/ +/).slice(0, 8).map(Number);
+  const [user = 0, nice = 0, system = 0, , , interrupts = 0, softInterrupts = 0, stolen] = counted;
+  return {
+    all: sumOf(counted),
+    busy: user + nice + system + interrupts + softInterrupts,
+    ...(stolen === undefined ? {} : { stolen }),
+  };
+}
+
 /** The times now; `undefined` where the system does not report them. */
-export function machineTime(ownSeconds: number): MachineTime | undefined {
+export function machineTime(): MachineTime | undefined {
   if (process.platform !== 'linux') return undefined;
+  const own = process.cpuUsage();
+  let ticks: MachineTicks | undefined;
   try {
-    const [, ...fields] = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]!.trim().split(/\s+/);
-    // Idle and waiting time are not busy; the time of guests is in that of users.
-    const [user = 0, nice = 0, system = 0, , , interrupts = 0, softInterrupts = 0, stolen = 0] = fields.map(Number);
-    return {
-      busySeconds: (user + nice + system + interrupts + softInterrupts) / TICKS_PER_SECOND,
-      stolenSeconds: stolen / TICKS_PER_SECOND,
-      ownSeconds,
-      atSeconds: performance.now() / 1000,
-    };
+    ticks = machineTicks(readFileSync('/proc/stat', 'utf8'));
   } catch {
-    return undefined;
+    // The system does not let this process read it.
   }
+  return (
+    ticks && {
+      busySeconds: ticks.busy / TICKS_PER_SECOND,
+      stolenSeconds: (ticks.stolen ?? 0) / TICKS_PER_SECOND,
+      ownSeconds: (own.user + own.system) / MICROSECONDS_PER_SECOND,
+      atSeconds: performance.now() / 1000,
+    }
+  );
 }
 
 /**

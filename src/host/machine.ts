@@ -2,6 +2,7 @@ import os from 'node:os';
 import { join } from 'node:path';
 import type { HostContext } from '../records/host.js';
 import { cgroupLimits } from './cgroup.js';
+import { machineTicks } from './machine-time.js';
 import { readText } from './system-file.js';
 
 /**
@@ -75,14 +76,6 @@ function kindOf(field: Processor = () => undefined): Pick<HostContext, 'cpuKind'
 
 /** The part of the CPU time since the start of the machine that the hypervisor gave to others; `undefined` where the kernel does not tell. */
 async function stolenPart(root: string): Promise<number | undefined> {
-  const [, ...times] = ((await readText(join(root, 'proc/stat'))) ?? '')
-    .split('\n', 1)[0]!
-    .trim()
-    .split(/\s+/)
-    .map(Number);
-  // The times of guests, the last two, are in those of users.
-  const counted = times.slice(0, 8);
-  const whole = counted.reduce((sum, time) => sum + time, 0);
-  const stolen = counted[7];
-  return stolen === undefined || !(whole > 0) ? undefined : stolen / whole;
+  const ticks = machineTicks(await readText(join(root, 'proc/stat')));
+  return ticks?.stolen === undefined || ticks.all === 0 ? undefined : ticks.stolen / ticks.all;
 }

@@ -7,7 +7,7 @@ export interface ProcessCpu {
 }
 
 /** The unit of the kernel's times: hundredths of a second, whatever its own clock is. */
-const TICKS_PER_SECOND = 100;
+export const TICKS_PER_SECOND = 100;
 
 /** The indices of the two times among the fields after the name. */
 const USER_FIELD = 11;

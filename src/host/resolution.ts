@@ -14,7 +14,7 @@ const PARTS = 10;
 
 /**
  * The standard deviation of the logarithm of what a pair of processes shows, beside the noise of the machine: equal processes place their
- * memory and compile their code differently. Of the pairs of equal cells that `bench/lab/method.mjs` measures on a quiet machine.
+ * memory and compile their code differently. An assumption: how much differs from work to work, and is not known before the run.
  */
 const OF_PROCESSES = 0.02;
 

@@ -25,6 +25,7 @@ import { formatCountedRate, formatDuration, formatFactor, formatFactorInterval, 
 import { cpuClause } from './factor.js';
 import { type Pair, pairsOf } from './head-to-head.js';
 import { nameOf, variantOf } from './labels.js';
+import { noVerdictOfTwo } from './marks.js';
 import { isNativeClient } from './native-clients.js';
 
 /** Cells with fewer rows are rated by the execution, not by the row. */
@@ -144,16 +145,7 @@ export function openText(claim: string, judged: Judged): string {
 /** Why a comparison leaves open what more processes would not decide. */
 function whyOpen({ verdict, noVerdict }: Judged): string {
   if (verdict === 'server-bound') return ', since the server was the limit of both';
-  switch (noVerdict) {
-    case undefined:
-      return '';
-    case 'too-short':
-      return ', since one of the two is too short to measure';
-    case 'still-warming-up':
-      return ', since one of the two still got faster when its warm-up ended';
-    case 'nothing-to-measure':
-      return ', since the calls of one of the two take no longer than the loop around them';
-  }
+  return noVerdict === undefined ? '' : `, since ${noVerdictOfTwo(noVerdict)}`;
 }
 
 /** For an engine in pure JavaScript, the addon's cells on the engine where its Rust counterpart ran. */

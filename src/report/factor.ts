@@ -1,4 +1,5 @@
 /** What reports say of a ratio and its verdict, in tables and in sentences. */
+import type { Judged } from '../compare/judge.js';
 import type { Comparison, RatioInterval, Verdict } from '../records/record.js';
 import { DEFAULT_MARGIN, verdictOf } from '../stats/ratio-interval.js';
 import { formatFactor, formatFactorInterval } from './format.js';
@@ -14,11 +15,6 @@ export const CPU_FACTOR_NOTE =
 export const CPU_DISAGREES = ' ◆';
 export const CPU_DISAGREES_NOTE =
   '◆ Wall time and CPU time disagree: the side that is faster takes more CPU time. It works on more threads at once, or leaves out of its time what others count.';
-
-/** A ratio with its verdict. */
-interface Judged extends RatioInterval {
-  readonly verdict: Verdict;
-}
 
 /** A factor with its interval, after the verdict where it is neither faster nor slower: `inconclusive 0.98× (0.90–1.06)`. */
 export function factorOf(judged: Judged): string {

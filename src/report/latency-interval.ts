@@ -2,13 +2,11 @@
 import { groupBy } from '../compare/cell-groups.js';
 import type { CompletedRecord, LatencyInterval, LatencyIntervals } from '../records/record.js';
 import { LatencyHistogram } from '../stats/latency-histogram.js';
-import { studentQuantile } from '../stats/student.js';
+import { varianceOf } from '../stats/quantile.js';
+import { reachOf } from '../stats/resampling.js';
 
 /** The percentiles that have intervals, as parts of all latencies. */
 const PARTS = { p50: 0.5, p99: 0.99 } as const;
-
-/** The quantile between which and its opposite 95% of a distribution lie. */
-const UPPER_END = 0.975;
 
 const known = new WeakMap<CompletedRecord, LatencyIntervals | undefined>();
 
@@ -34,11 +32,9 @@ function jackknifed({ samples }: CompletedRecord): LatencyIntervals | undefined 
   const without = processes.map((_, left) => LatencyHistogram.merged(processes.filter((__, index) => index !== left))!);
   const intervalOf = (part: number): LatencyInterval => {
     const estimate = all.quantile(part);
-    const logarithms = without.map((others) => Math.log(others.quantile(part)));
-    const mean = logarithms.reduce((sum, value) => sum + value, 0) / logarithms.length;
-    const squares = logarithms.reduce((sum, value) => sum + (value - mean) ** 2, 0);
-    const degrees = logarithms.length - 1;
-    const reach = Math.exp(studentQuantile(UPPER_END, degrees) * Math.sqrt((degrees / logarithms.length) * squares));
+    const variance = varianceOf(Float64Array.from(without, (others) => Math.log(others.quantile(part))));
+    const degrees = without.length - 1;
+    const reach = Math.exp(reachOf(degrees) * Math.sqrt(degrees * variance));
     return { low: estimate / reach, high: estimate * reach };
   };
   return { p50: intervalOf(PARTS.p50), p99: intervalOf(PARTS.p99) };

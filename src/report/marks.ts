@@ -7,23 +7,26 @@ const OTHER_ROWS = ' †';
 const FEW_FORKS = ' ‡';
 const ONE_PROCESS = ' §';
 
-/** The marks of cells that decide nothing, with the reason in a few words and in a sentence. */
+/** The marks of cells that decide nothing, with the reason in a few words, as a clause about one of two cells, and in a sentence. */
 const NO_VERDICT: Readonly<
-  Record<NoVerdict, { readonly mark: string; readonly reason: string; readonly note: string }>
+  Record<NoVerdict, { readonly mark: string; readonly reason: string; readonly ofTwo: string; readonly note: string }>
 > = {
   'too-short': {
     mark: ' △',
     reason: 'too short to measure',
+    ofTwo: 'one of the two is too short to measure',
     note: '△ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.',
   },
   'still-warming-up': {
     mark: ' ▽',
     reason: 'still got faster when its warm-up ended',
+    ofTwo: 'one of the two still got faster when its warm-up ended',
     note: '▽ The cell still got faster when its warm-up ended, so it gets no verdict.',
   },
   'nothing-to-measure': {
     mark: ' ○',
     reason: 'its calls take no longer than the loop around them',
+    ofTwo: 'the calls of one of the two take no longer than the loop around them',
     note: '○ The calls of the cell take no longer than the loop around them: nothing can be measured, so it gets no verdict.',
   },
 };
@@ -47,6 +50,11 @@ export function noVerdictMark(noVerdict: NoVerdict | undefined): string {
 /** Why a cell decides nothing, in a few words. */
 export function noVerdictReason(noVerdict: NoVerdict): string {
   return NO_VERDICT[noVerdict].reason;
+}
+
+/** Why two cells, of which one decides nothing, get no verdict: a clause. */
+export function noVerdictOfTwo(noVerdict: NoVerdict): string {
+  return NO_VERDICT[noVerdict].ofTwo;
 }
 
 /** The explanations of the marks of cells that decide nothing, one line each. */

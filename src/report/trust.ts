@@ -1,10 +1,8 @@
 /** What a report says of how far its verdicts can be trusted. */
 import { forkCount } from '../compare/rate-ratio.js';
 import type { CompletedRecord, Run } from '../records/record.js';
+import { RISK } from '../stats/resampling.js';
 import { formatDuration, formatPercent } from './format.js';
-
-/** The part of verdicts that may be false by chance. A run that looks several times at its comparisons spends it over all looks. */
-const RISK = 0.05;
 
 /** How many verdicts a run makes, and how many of them are expected to be false by chance; `undefined` if it makes none. */
 export function verdictsText({ comparisons }: Pick<Run, 'comparisons'>): string | undefined {
@@ -14,6 +12,7 @@ export function verdictsText({ comparisons }: Pick<Run, 'comparisons'>): string 
   if (made.length === 0) return undefined;
   const decided = made.filter(({ verdict }) => verdict !== 'inconclusive').length;
   const verdicts = made.length === 1 ? '1 comparison' : `${made.length} comparisons`;
+  // A run that looks several times at its comparisons spends the risk over all looks.
   return (
     `Verdicts: ${verdicts}, of which ${decided} are decided. The risk of each is ${formatPercent(RISK)}, so that up to ` +
     `${Number((made.length * RISK).toPrecision(2))} of them are expected to be false by chance.`

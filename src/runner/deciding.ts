@@ -4,7 +4,7 @@ import type { PlannedCell } from '../families/workload.js';
 import type { ForkRecord } from '../records/run-log.js';
 import { LOOKS, nextLook } from '../stats/looks.js';
 import { completedRecord } from './cell-record.js';
-import { type ForkPolicy, forksOf } from './sampling.js';
+import { type ForkPolicy, forksOf, isSlow } from './sampling.js';
 
 /** How a run decides it. */
 export interface Deciding extends ForkPolicy {
@@ -66,8 +66,8 @@ export function finishedOf(entries: readonly Entry[], policy: Deciding): Entry[]
 /** The next look at a cell; `undefined` if there is none. A slow cell has two at most. */
 function furtherLook({ look, forks }: Entry): number | undefined {
   const next = nextLook(look);
-  const isSlow = next !== undefined && forksOf(2, 1, forks[0]?.samples) === 1;
-  return isSlow && next > LOOKS[1]! ? undefined : next;
+  const isEnough = next !== undefined && next > LOOKS[1]! && isSlow(forks[0]?.samples);
+  return isEnough ? undefined : next;
 }
 
 /** The ids of the cells with comparisons that more processes may decide. */

@@ -4,7 +4,7 @@ import type { NoVerdict } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 
 /** The time of a call, in seconds, below which the loop around the calls is what is measured. */
-const LEAST_CALL_SECONDS = 2e-9;
+export const LEAST_CALL_SECONDS = 2e-9;
 
 /** The part of an empty loop's time for an item up to which no work can have been done. */
 const NO_WORK = 0.3;

@@ -1,58 +1,26 @@
 import { groupBy } from '../compare/cell-groups.js';
 import { comparisonsOf } from '../compare/comparisons.js';
-import { coresOf } from '../compare/server-bound.js';
 import { costModelOf } from '../model/cost-model.js';
 import { type Run, type RunContext, type RunRecord, SCHEMA_VERSION } from '../records/record.js';
 import type { ForkRecord } from '../records/run-log.js';
-import { riskOf } from '../compare/rate-ratio.js';
-import { type NativeBuild, runContext } from '../host/provenance.js';
-import type { OpenFamily, PlannedCell, Family } from '../families/workload.js';
+import type { Family, OpenFamily, PlannedCell } from '../families/workload.js';
 import { sumOf } from '../stats/sum.js';
 import { LOOKS } from '../stats/looks.js';
 import { ratesOf } from '../stats/summary.js';
-import { BoundaryError, toBoundaryError } from '../errors.js';
-import { completedRecord, isTriedAgain, lostRecord, unmeasuredRecord } from './cell-record.js';
-import type { RunListener } from './events.js';
-import { type CollectGarbage, exposedCollector } from '../collect-garbage.js';
-import { type Deciding, Entry, finishedOf, nextEntries, processesLeft } from './deciding.js';
+import { toBoundaryError } from '../errors.js';
+import { completedRecord, lostRecord, unmeasuredRecord } from './cell-record.js';
+import { Entry, finishedOf, nextEntries, processesLeft } from './deciding.js';
 import { openInFork } from './fork.js';
-import { GarbageBetween } from './garbage-collection.js';
 import { LostServers } from './lost-servers.js';
 import { type FamilyPlan, planRun } from './plan.js';
-import { type ResourceReader, nodeResources } from './resources.js';
-import { requireSameHost, withVersions } from './resume.js';
-import { type RunConfig, type RunRequest, knownOptions, publicConfig, resumeRequest } from './run-config.js';
-import { RunDirectory } from './run-directory.js';
-import { type CellSampler, type Instruments, type WarmUpStep, openSampler } from './sampler.js';
-import { type SamplingPolicy, orderOf, typicalSeconds } from './sampling.js';
+import { withVersions } from './resume.js';
+import { type CellSampler, type WarmUpStep, openSampler } from './sampler.js';
+import type { RunOptions } from './run-options.js';
+import { type Session, startSession } from './session.js';
+import { orderOf, typicalSeconds } from './sampling.js';
 import { type Turn, type TurnOptions, takeTurns } from './turns.js';
-import type { WebAbortSignal } from '../platform-types.js';
 
-/** A request, with the services and places of the run. */
-export interface RunOptions extends RunRequest {
-  readonly families: readonly Family[];
-  /** The directory of the result files. Default: `results/runs/<UTC time>`. */
-  readonly directory?: string | undefined;
-  /**
-   * Whether to resume the run in `directory`: cells that completed or were skipped are kept, cells that failed, or whose server had
-   * ended, are tried again, and options that the request leaves out are as at the start of the run.
-   */
-  readonly resume?: boolean | undefined;
-  /** The build information of the native addon; absent if it is not built. */
-  readonly build?: NativeBuild | undefined;
-  /** Aborting it ends the run early: completed records are written, a cell that is under way is not recorded. */
-  readonly signal?: WebAbortSignal | undefined;
-  readonly onEvent?: RunListener | undefined;
-  /** Looks at the noise of the machine before the run, and says which part is the smallest difference that it can tell from none. */
-  readonly probe?: ((forks: number | undefined, signal: WebAbortSignal) => Promise<number>) | undefined;
-  /** The reader of CPU and memory figures of cells that this process measures itself. Default: `nodeResources`. */
-  readonly resources?: ResourceReader | undefined;
-  /**
-   * The garbage collector between samples that this process takes itself. Default: the one that `--expose-gc` exposes; without it,
-   * V8 decides when to collect.
-   */
-  readonly collectGarbage?: CollectGarbage | undefined;
-}
+export type { RunOptions };
 
 /** What a run has measured, and where it is written. */
 export interface RunResult {
@@ -116,108 +84,6 @@ function fullRun(options: RunOptions): { readonly cells: number; readonly second
     cells: cells.length,
     seconds: sumOf(cells.map(({ cell }) => (config.forks ?? LOOKS[0]!) * typicalSeconds(policy, cell.rows))),
   };
-}
-
-interface Session extends Omit<Instruments, 'onStep'>, Deciding {
-  readonly directory: RunDirectory;
-  /** The context of this process, without the versions of the families. */
-  readonly ownContext: RunContext;
-  readonly plans: readonly FamilyPlan[];
-  /** The cells of all plans. */
-  readonly planned: readonly PlannedCell[];
-  readonly config: RunConfig;
-  readonly policy: SamplingPolicy;
-  /** The number of the last block of samples. */
-  block: number;
-  readonly emit: RunListener;
-  /** The ids of cells that need no measuring, or have been measured. */
-  readonly done: Set<string>;
-}
-
-async function startSession(options: RunOptions): Promise<Session> {
-  if (options.resume !== true) return sessionIn(options, undefined);
-  if (options.directory === undefined) {
-    throw new BoundaryError('BB_INVALID_ARGUMENT', 'a run to resume needs its directory');
-  }
-  const resumed = await RunDirectory.resume(options.directory);
-  try {
-    return await sessionIn(options, resumed);
-  } catch (error) {
-    await resumed.close();
-    throw error;
-  }
-}
-
-async function sessionIn(options: RunOptions, resumed: RunDirectory | undefined): Promise<Session> {
-  const known = knownOptions(options.families);
-  const request = resumed === undefined ? options : resumeRequest(options, resumed.context.config, known);
-  const { config, plans } = planRun(options.families, request, options);
-  const context = await runContext({
-    startedAt: new Date(),
-    config: publicConfig(config, known),
-    build: options.build,
-  });
-  if (resumed !== undefined) requireSameHost(resumed.context, context);
-  const kept = [...(resumed?.records.values() ?? [])].filter((record) => !isTriedAgain(record));
-  const done = new Set(kept.map(({ id }) => id));
-  await reachServers(plans, done);
-  const directory = resumed ?? (await RunDirectory.create(options.directory, context));
-  const collectGarbage = config.leaveGarbage === true ? undefined : (options.collectGarbage ?? exposedCollector());
-  return {
-    directory,
-    ownContext: context,
-    plans,
-    planned: plans.flatMap(({ cells }) => cells),
-    config,
-    ...decidingBy(config, plans, context),
-    block: directory.lastBlock,
-    policy: { samples: config.samples, budgetSeconds: config.timeBudgetSeconds },
-    done,
-    resources: options.resources ?? nodeResources,
-    garbage: collectGarbage && new GarbageBetween(collectGarbage),
-    signal: options.signal ?? new AbortController().signal,
-    emit: options.onEvent ?? (() => {}),
-  };
-}
-
-/** How a run decides how often cells are measured, by its configuration. */
-function decidingBy(config: RunConfig, plans: readonly FamilyPlan[], { host }: RunContext): Deciding {
-  const rustLanes = new Map(plans.flatMap(({ cells }) => cells).map(({ cell, rustLane }) => [cell.id, rustLane]));
-  const each = config.aa === true ? 2 : 1;
-  const forks = config.forks ?? (config.aa === true ? AA_FORKS : undefined);
-  const startedAt = performance.now();
-  return {
-    // Each cell stands for two, of which every other process is.
-    forks: forks && forks * each,
-    slowForks: config.slowForks * each,
-    mayGoOn: () => performance.now() < startedAt + 1000 * config.decideSeconds,
-    comparing: {
-      rustLaneOf: (id) => rustLanes.get(id),
-      margin: config.margin,
-      risk: riskOf({ config: { ...config } }),
-      cores: coresOf(host),
-    },
-  };
-}
-
-/** The number of processes of a cell that stands for two, where none is given. */
-const AA_FORKS = 5;
-
-/** Reaches the user's servers once. Throws `BB_SERVER_UNUSABLE`, in place of the same failure of each cell. */
-async function reachServers(plans: readonly FamilyPlan[], done: ReadonlySet<string>): Promise<void> {
-  for (const { family, options, cells } of plans) {
-    const left = cells.filter(({ skip, cell }) => skip === undefined && !done.has(cell.id));
-    if (left.length === 0) continue;
-    try {
-      await family.reach?.(options, left);
-    } catch (thrown) {
-      const cause = toBoundaryError(thrown);
-      throw new BoundaryError('BB_SERVER_UNUSABLE', `the family ${family.name} can't be measured: ${cause.message}`, {
-        hint: cause.hint ?? 'Nothing was measured. Check the URL, and the password or key that belong to it.',
-        cause,
-      });
-    }
-  }
 }
 
 async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> {

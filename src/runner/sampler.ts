@@ -1,10 +1,10 @@
 import type { OpenCell, OpenFamily, PlannedCell } from '../families/workload.js';
 import type { Checksum, NoVerdict, Sample } from '../records/record.js';
 import { verifyChecksum } from '../families/verify-checksum.js';
-import { type MachineTime, isDisturbed, machineTime } from '../host/machine-time.js';
+import { isDisturbed, machineTime } from '../host/machine-time.js';
 import type { GarbageBetween } from './garbage-collection.js';
 import { requireWork } from './nothing-measured.js';
-import { type ResourceReader, cpuSeconds } from './resources.js';
+import type { ResourceReader } from './resources.js';
 import { SampleStopwatch } from './sample-stopwatch.js';
 import {
   type Execution,
@@ -138,9 +138,9 @@ class LocalSampler implements CellSampler {
 
   async take(): Promise<Sample> {
     for (let retaken = 0; ; retaken++) {
-      const before = this.#machine();
+      const before = machineTime();
       const sample = await this.#execute('sample');
-      const after = this.#machine();
+      const after = machineTime();
       const disturbance = before && after && isDisturbed(before, after, this.#planned.usesServer !== true);
       if (disturbance?.isDisturbed === true && this.#retakes > 0) {
         // What disturbs a sample twice stays, and turns deal with it.
@@ -168,11 +168,6 @@ class LocalSampler implements CellSampler {
 
   async abandon(): Promise<void> {
     await Promise.allSettled([this.#open.close()]);
-  }
-
-  #machine(): MachineTime | undefined {
-    const own = cpuSeconds(process.cpuUsage());
-    return machineTime(own.user + own.system);
   }
 
   /** Executes the cell as often as one sample does, after the garbage was collected. */

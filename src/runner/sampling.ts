@@ -30,8 +30,12 @@ export const SLOW_SECONDS = 2;
  * which would make intervals too narrow.
  */
 export function forksOf(forks: number, slowForks: number, first: readonly Pick<Sample, 'seconds'>[] = []): number {
-  const isSlow = first.length > 0 && first.every(({ seconds }) => seconds >= SLOW_SECONDS);
-  return isSlow ? Math.min(forks, slowForks) : forks;
+  return isSlow(first) ? Math.min(forks, slowForks) : forks;
+}
+
+/** Whether a cell is slow, by the samples of its first process. */
+export function isSlow(first: readonly Pick<Sample, 'seconds'>[] = []): boolean {
+  return first.length > 0 && first.every(({ seconds }) => seconds >= SLOW_SECONDS);
 }
 
 /** The shortest sample in seconds: shorter ones show the clock and the scheduler beside the work. */

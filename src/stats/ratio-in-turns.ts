@@ -1,6 +1,7 @@
 import type { RatioInterval } from '../records/record.js';
-import { median } from './quantile.js';
+import { median, varianceOf } from './quantile.js';
 import { reachOf } from './resampling.js';
+import { sumOf } from './sum.js';
 
 /** What an interval is made by, beside the values. */
 export interface IntervalOptions {
@@ -29,11 +30,10 @@ export function ratioInTurns(
   const filled = pairs.filter((ratios) => ratios.length > 0);
   if (filled.length === 0) throw new RangeError('a ratio in turns needs at least one block');
   const units = filled.length === 1 ? filled[0]!.map(Math.log) : filled.map((ratios) => median(ratios.map(Math.log)));
-  const mean = units.reduce((sum, value) => sum + value, 0) / units.length;
+  const mean = sumOf(units) / units.length;
   const ratio = Math.exp(mean);
   if (units.length === 1) return { ratio, low: ratio, high: ratio };
-  const variance = units.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (units.length - 1);
   const degrees = Math.max(1, units.length - 1 - Number(isChosen));
-  const reach = Math.exp(reachOf(degrees, risk) * Math.sqrt(variance / units.length));
+  const reach = Math.exp(reachOf(degrees, risk) * Math.sqrt(varianceOf(Float64Array.from(units)) / (units.length - 1)));
   return { ratio, low: ratio / reach, high: ratio * reach };
 }

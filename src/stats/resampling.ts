@@ -6,7 +6,7 @@ import { studentQuantile } from './student.js';
 export type Forks = readonly (readonly number[])[];
 
 /** The part of cases in which an interval may miss the truth, unless another is asked for. */
-const RISK = 0.05;
+export const RISK = 0.05;
 
 /** The draws of the median of a cell's values by the hierarchical bootstrap: forks with replacement, then the values within each. */
 export class Resampling {

@@ -1,0 +1,33 @@
+import type { CollectGarbage } from '../collect-garbage.js';
+import type { Family } from '../families/workload.js';
+import type { NativeBuild } from '../host/provenance.js';
+import type { WebAbortSignal } from '../platform-types.js';
+import type { RunListener } from './events.js';
+import type { ResourceReader } from './resources.js';
+import type { RunRequest } from './run-config.js';
+
+/** A request, with the services and places of the run. */
+export interface RunOptions extends RunRequest {
+  readonly families: readonly Family[];
+  /** The directory of the result files. Default: `results/runs/<UTC time>`. */
+  readonly directory?: string | undefined;
+  /**
+   * Whether to resume the run in `directory`: cells that completed or were skipped are kept, cells that failed, or whose server had
+   * ended, are tried again, and options that the request leaves out are as at the start of the run.
+   */
+  readonly resume?: boolean | undefined;
+  /** The build information of the native addon; absent if it is not built. */
+  readonly build?: NativeBuild | undefined;
+  /** Aborting it ends the run early: completed records are written, a cell that is under way is not recorded. */
+  readonly signal?: WebAbortSignal | undefined;
+  readonly onEvent?: RunListener | undefined;
+  /** Looks at the noise of the machine before the run, and says which part is the smallest difference that it can tell from none. */
+  readonly probe?: ((forks: number | undefined, signal: WebAbortSignal) => Promise<number>) | undefined;
+  /** The reader of CPU and memory figures of cells that this process measures itself. Default: `nodeResources`. */
+  readonly resources?: ResourceReader | undefined;
+  /**
+   * The garbage collector between samples that this process takes itself. Default: the one that `--expose-gc` exposes; without it,
+   * V8 decides when to collect.
+   */
+  readonly collectGarbage?: CollectGarbage | undefined;
+}
