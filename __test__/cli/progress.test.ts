@@ -69,7 +69,7 @@ describe('TimeLeft', () => {
     left.note(opening('a'), 140);
     left.note(opening('b'), 141);
     expect(left.seconds(141)).toBe(159);
-    left.note({ type: 'processes-added', forks: 4 }, 141);
+    left.note({ type: 'processes-changed', forks: 4 }, 141);
     expect(left.seconds(141)).toBe(199);
   });
 });

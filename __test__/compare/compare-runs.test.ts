@@ -27,6 +27,36 @@ test('a run against itself shows no difference', () => {
   expect(comparison.incomparable.map(({ outcome }) => outcome)).toEqual(['failed', 'skipped']);
 });
 
+describe('a cell is slower only beyond what the machine moved', () => {
+  const run = (seconds: readonly number[], loopSeconds?: number): Run => {
+    const cells = [row, staged, columns, objects].slice(0, seconds.length);
+    const made = runOf(cells.map((cell, index) => completed(cell, around(seconds[index]!))));
+    return loopSeconds === undefined ? made : { ...made, context: { ...made.context, loopSeconds } };
+  };
+  const verdicts = (before: Run, after: Run): string[] =>
+    compareRuns(before, after).cells.map(({ verdict, regressed }) => (regressed ? 'regression' : verdict));
+
+  test('as far as all cells together tell', () => {
+    expect(verdicts(run([1, 1, 1]), run([1.5, 1.5, 1.5]))).toEqual(Array(3).fill('inconclusive'));
+    expect(verdicts(run([1, 1, 1]), run([1.5, 1.5, 3]))).toEqual(['inconclusive', 'inconclusive', 'regression']);
+    expect(verdicts(run([1, 1, 1]), run([1, 1, 1.5]))).toEqual(['equivalent', 'equivalent', 'regression']);
+    const text = renderMarkdown(comparisonDocument(compareRuns(run([1, 1, 1]), run([1.5, 1.5, 1.5]))));
+    expect(text).toContain('the cells moved by 0.67× in the median. All of that is probably the machine.');
+  });
+
+  test('as far as the loop before the first sample tells', () => {
+    expect(verdicts(run([1], 1e-6), run([1.3], 1.5e-6))).toEqual(['inconclusive']);
+    expect(verdicts(run([1], 1e-6), run([2], 1.5e-6))).toEqual(['regression']);
+    expect(verdicts(run([1.5], 1.5e-6), run([1.2], 1e-6))).toEqual(['inconclusive']);
+    expect(verdicts(run([1], 1e-6), run([1.3], 1e-6))).toEqual(['regression']);
+  });
+
+  test('and if nothing tells, the report says so', () => {
+    const text = renderMarkdown(comparisonDocument(compareRuns(run([1]), run([1]))));
+    expect(text).toContain('nothing in them says how much the machine changed in between');
+  });
+});
+
 test('tells every way in which two runs can differ', () => {
   const before = runOf([
     completed(row, around(1)),

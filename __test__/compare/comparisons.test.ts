@@ -250,29 +250,45 @@ test('each process is compared by the cell that is the fastest in all others', (
   const steady = completed({ ...rustRow, flavor: 'async' }, [1, 1, 1, 1, 1]);
   const node = completed(staged, [2, 2, 2, 2, 2]);
   const best = comparisonsOf([lucky, steady, node], { rustLaneOf, margin: 0.05 }).find(({ kind }) => kind === 'best');
-  expect(best).toMatchObject({ numerator: lucky.id, ratio: 2, forks: 4 });
+  expect(best).toMatchObject({ numerator: lucky.id, ratio: 2, forks: 5 });
 });
 
-test('says on how many processes a ratio rests where the others chose the cells', () => {
-  const forks = [0.5, 0.5, 0.5];
-  // Without its last process the one is the faster, without its first the other.
+test('says on how many processes a ratio rests where there was a choice', () => {
   const records = [
     completed({ ...rustRow, flavor: 'sync' }, [0.5, 0.5, 0.6]),
     completed({ ...rustRow, flavor: 'async' }, [0.6, 0.5, 0.5]),
-    completed(staged, forks),
+    completed(staged, [0.5, 0.5, 0.5]),
   ];
   const countsOf = (measured: typeof records) =>
-    comparisonsOf(measured, { rustLaneOf, margin: 0.05 }).map(({ kind, forks: counted }) => [kind, counted]);
+    comparisonsOf(measured, { rustLaneOf, margin: 0.05 }).map(({ kind, forks }) => [kind, forks]);
   expect(countsOf(records)).toEqual([
-    ['lane', 2],
-    ['best', 2],
-  ]);
-  // Where all agree on the cell, nothing was left to chance.
-  const [slower] = [completed({ ...rustRow, flavor: 'sync' }, [0.7, 0.7, 0.7])];
-  expect(countsOf([slower!, ...records.slice(1)])).toEqual([
     ['lane', 3],
     ['best', 3],
   ]);
-  const withoutChoice = comparisonsOf(records.slice(1), { rustLaneOf, margin: 0.05 });
-  expect(withoutChoice.every((comparison) => comparison.forks === undefined)).toBe(true);
+  expect(countsOf(records.slice(1)).map(([, forks]) => forks)).toEqual([undefined, undefined]);
+});
+
+test('reaches further where processes disagree about the fastest', () => {
+  const widthOf = (sync: number[], async: number[]): number => {
+    const cells = [
+      completed({ ...rustRow, flavor: 'sync' }, sync),
+      completed({ ...rustRow, flavor: 'async' }, async),
+      completed(staged, [1, 1.1, 1.2, 1.3]),
+    ];
+    const { low, high } = comparisonsOf(cells, { rustLaneOf, margin: 0.05 }).find(({ kind }) => kind === 'best')!;
+    return Math.log(high / low);
+  };
+  const agreed = widthOf([0.5, 0.5, 0.5, 0.5], [0.6, 0.6, 0.6, 0.6]);
+  // Without its last process the one is the faster, without its first the other; what they show is the same.
+  expect(widthOf([0.5, 0.5, 0.5, 0.6], [0.6, 0.5, 0.5, 0.5])).toBeGreaterThan(1.2 * agreed);
+});
+
+test('leaves a cell out of the choice that lost by its first process, and got no other', () => {
+  const lost = completed({ ...rustRow, flavor: 'async' }, [0.1]);
+  const records = [completed({ ...rustRow, flavor: 'sync' }, [0.5, 0.5, 0.5]), lost, completed(staged, [1, 1, 1])];
+  const comparisons = comparisonsOf(records, { rustLaneOf, margin: 0.05 });
+  expect(comparisons.map(({ kind, ratio }) => [kind, ratio.toFixed(3)])).toEqual([
+    ['lane', '0.500'],
+    ['best', '2.000'],
+  ]);
 });

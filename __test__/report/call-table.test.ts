@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
+import { judgeOf } from '../../src/compare/judge.js';
 import { comparisonsOf } from '../../src/compare/comparisons.js';
 import { callTable } from '../../src/report/call-table.js';
 import { renderMarkdown, tableBlock } from '../../src/report/document.js';
 import type { CompletedRecord } from '../../src/records/record.js';
-import { type CellFields, around, completed } from '../records/sample-run.js';
+import { type CellFields, around, completed, context } from '../records/sample-run.js';
 
 /** A cell of calls as a family names it: by its client, and by its batch. */
 function call(
@@ -21,7 +22,9 @@ function call(
 /** The table of a run in which each cell of Node is compared with a lane of Rust, by default with its own. */
 function tableOf(records: readonly CompletedRecord[], rustLanes: Readonly<Record<string, string>> = {}): string {
   const rustLaneOf = (id: string): string | undefined => rustLanes[id.split('/')[2]!] ?? id.split('/')[2];
-  return renderMarkdown(tableBlock(callTable(records, comparisonsOf(records, { rustLaneOf, margin: 0.05 }))));
+  return renderMarkdown(
+    tableBlock(callTable(records, comparisonsOf(records, { rustLaneOf, margin: 0.05 }), judgeOf({ context }))),
+  );
 }
 
 test('shows the time of a call, and how much longer it takes than the same lane without a crossing', () => {

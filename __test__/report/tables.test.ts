@@ -28,20 +28,6 @@ test('marks other numbers of rows and too few processes', () => {
   ]);
 });
 
-test('marks a ratio for which two of three processes were left, since the third chose the cells', () => {
-  const cell = { lane: 'row', workload: 'insert.bulk' } as const;
-  const records = [
-    // Without its last process the one is the faster, without its first the other.
-    completed({ ...cell, side: 'rust', variant: 'RowWriter', flavor: 'sync' }, [0.5, 0.5, 0.6]),
-    completed({ ...cell, side: 'rust', variant: 'RowWriter', flavor: 'async' }, [0.6, 0.5, 0.5]),
-    completed({ ...cell, side: 'napi', variant: 'RowInserter', lane: 'staged-row' }, [0.5, 0.5, 0.5]),
-  ];
-  const run = runOf(records);
-  const { table, notes } = headToHeadTable(run.comparisons, (id) => records.find((record) => record.id === id));
-  expect(table.rows.map((row) => row.at(-2))).toEqual([expect.stringMatching(/ ‡$/)]);
-  expect(notes).toContainEqual(expect.stringContaining('‡ The ratio rests on fewer than 3 processes'));
-});
-
 test('says where the faster side takes more CPU time', () => {
   const busy = (record: typeof rust, factor: number) => ({
     ...record,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { PlannedCell } from '../../src/families/workload.js';
 import type { ForkRecord } from '../../src/records/run-log.js';
-import { type Deciding, Entry, finishedOf, nextEntries, processesLeft } from '../../src/runner/deciding.js';
+import { type Deciding, Entry, finishedOf, losersOf, nextEntries, processesLeft } from '../../src/runner/deciding.js';
 
 const deciding: Deciding = {
   slowForks: 3,
@@ -37,7 +37,7 @@ describe('a run without a number of processes', () => {
     const open = entryOf(plannedOf('open', 'napi'), [1.2, 1.2, 1.2]);
     const all = [reference, decided, open];
     expect(nextEntries(all, deciding)).toEqual([]);
-    expect(idsOf(finishedOf(all, deciding))).toEqual(['slow']);
+    expect(idsOf(finishedOf(all, deciding, 'best'))).toEqual(['slow']);
     decided.isOver = true;
     expect(all.map((entry) => processesLeft(entry, deciding))).toEqual([2, 0, 2]);
     expect(idsOf(nextEntries(all, deciding))).toEqual(['rust', 'open']);
@@ -45,7 +45,7 @@ describe('a run without a number of processes', () => {
 
   it('does not look before all cells of a group have their processes', () => {
     const entries = [entryOf(plannedOf('rust', 'rust'), [1, 1, 1]), entryOf(plannedOf('napi', 'napi'), [1, 1])];
-    expect(finishedOf(entries, deciding)).toEqual([]);
+    expect(finishedOf(entries, deciding, 'best')).toEqual([]);
     expect(idsOf(nextEntries(entries, deciding))).toEqual(['napi']);
   });
 
@@ -61,15 +61,43 @@ describe('a run without a number of processes', () => {
           plannedOf('napi', 'napi'),
           seconds.map((value) => value * scale),
         ),
-      ].map((entry) => Object.assign(entry, { look: seconds.length }));
-    expect(finishedOf(pair(noise.slice(0, 8), 1), deciding)).toEqual([]);
-    expect(finishedOf(pair(noise, 1), deciding)).toHaveLength(2);
-    expect(finishedOf(pair(noise.slice(0, 5), 3), deciding)).toHaveLength(2);
+      ].map((entry) =>
+        Object.assign(entry, { target: seconds.length, looks: { best: seconds.length, lane: seconds.length } }),
+      );
+    expect(finishedOf(pair(noise.slice(0, 8), 1), deciding, 'best')).toEqual([]);
+    expect(finishedOf(pair(noise, 1), deciding, 'best')).toHaveLength(2);
+    expect(finishedOf(pair(noise.slice(0, 5), 3), deciding, 'best')).toHaveLength(2);
+  });
+
+  it('decides the best of both sides first, by all cells that may be it, and then the lanes', () => {
+    // Lanes of two: the slow one of each side can't be the best.
+    const lane = (id: string, side: 'rust' | 'napi', seconds: readonly number[]): Entry => {
+      const planned = plannedOf(id, side);
+      return entryOf({ ...planned, cell: { ...planned.cell, lane: id.split('-')[0]! } }, seconds);
+    };
+    const rustLaneOf = (id: string): string => id.split('-')[0]!;
+    const policy = { ...deciding, comparing: { ...deciding.comparing, rustLaneOf } };
+    const fast = [lane('fast-rust', 'rust', [1, 1, 1]), lane('fast-napi', 'napi', [0.9, 1.2, 1])];
+    const close = lane('close-rust', 'rust', [1.1, 1.1, 1.1]);
+    const slow = [lane('slow-rust', 'rust', [5, 5, 5]), lane('slow-napi', 'napi', [4.5, 6, 5])];
+    const all = [...fast, close, ...slow];
+    expect(finishedOf(all, policy, 'best')).toEqual([]);
+    expect(all.map((entry) => processesLeft(entry, policy))).toEqual([2, 2, 2, 0, 0]);
+    // Later the best are decided, while their lanes get as many processes as the others.
+    for (const [index, seconds] of [2, 2].entries()) {
+      for (const entry of [...fast, close]) {
+        const isNode = entry === fast[1];
+        const samples = [{ fork: 4 + index, block: 4 + index, seconds: isNode ? 1 : seconds / 2 }];
+        entry.forks.push({ id: entry.planned.cell.id, samples, checksum: { rows: 10, sums: {} } });
+      }
+    }
+    expect(finishedOf(all, { ...policy, mayGoOn: () => true }, 'lane')).toEqual([close]);
+    expect(all.map((entry) => processesLeft(entry, policy))).toEqual([2, 2, 0, 2, 2]);
   });
 
   it('ends all cells once its time is over', () => {
     const entries = [entryOf(plannedOf('rust', 'rust'), [1, 1, 1]), entryOf(plannedOf('napi', 'napi'), [1, 1.4, 0.8])];
-    expect(finishedOf(entries, { ...deciding, mayGoOn: () => false })).toHaveLength(2);
+    expect(finishedOf(entries, { ...deciding, mayGoOn: () => false }, 'best')).toHaveLength(2);
   });
 
   it('does not measure a cell further that decides nothing', () => {
@@ -77,7 +105,7 @@ describe('a run without a number of processes', () => {
       entryOf(plannedOf('rust', 'rust'), [1, 1, 1]),
       entryOf(plannedOf('napi', 'napi'), [1, 1.4, 0.8], { noVerdict: 'too-short' }),
     ];
-    expect(finishedOf(entries, deciding)).toHaveLength(2);
+    expect(finishedOf(entries, deciding, 'best')).toHaveLength(2);
   });
 });
 
@@ -85,7 +113,37 @@ describe('a run with a number of processes', () => {
   it('ends each cell that has them, decided or not', () => {
     const fixed = { ...deciding, forks: 2 };
     const entries = [entryOf(plannedOf('rust', 'rust'), [1, 1.4]), entryOf(plannedOf('napi', 'napi'), [1])];
-    expect(idsOf(finishedOf(entries, fixed))).toEqual(['rust']);
+    expect(idsOf(finishedOf(entries, fixed, 'best'))).toEqual(['rust']);
     expect(idsOf(nextEntries(entries, fixed))).toEqual(['napi']);
+  });
+});
+
+describe('the flavors of a lane of Rust', () => {
+  const flavor = (name: 'sync' | 'async', lane = 'rows'): PlannedCell => {
+    const planned = plannedOf(`${lane}/${name}`, 'rust');
+    return { ...planned, cell: { ...planned.cell, lane, flavor: name, variant: lane } };
+  };
+  const entry = (planned: PlannedCell, seconds: readonly number[]): Entry =>
+    new Entry(planned, [
+      {
+        id: planned.cell.id,
+        samples: seconds.map((value, index) => ({ fork: 1, block: index + 1, seconds: value })),
+        checksum: { rows: 10, sums: {} },
+      },
+    ]);
+
+  it('get no other process if their first one was slower than that of another in each block', () => {
+    const entries = [entry(flavor('sync'), [1.2, 1.2, 1.3]), entry(flavor('async'), [1, 1, 1])];
+    expect(idsOf(losersOf(entries, deciding))).toEqual(['rows/sync']);
+    expect(losersOf(entries, { forks: 5 })).toEqual([]);
+  });
+
+  it.each([
+    ['close', [entry(flavor('sync'), [1.2, 1.1, 1.2]), entry(flavor('async'), [1, 1, 1])]],
+    ['measured once', [entry(flavor('sync'), [2]), entry(flavor('async'), [1])]],
+    ['of two lanes', [entry(flavor('sync'), [2, 2]), entry(flavor('sync', 'columns'), [1, 1])]],
+    ['measured further', [entryOf(flavor('sync'), [2, 2]), entryOf(flavor('async'), [1, 1])]],
+  ])('go on where they are %s', (_, entries) => {
+    expect(losersOf(entries, deciding)).toEqual([]);
   });
 });

@@ -21,6 +21,14 @@ describe('a warm-up', () => {
     expect(warmthOf(times(2.04, 2.03, 2.02, 2.01, 2), policy)).toBe('warm');
   });
 
+  it('of work that was compiled before takes three executions, and more while the last is the shortest', () => {
+    const compiled = { isCompiledBefore: true };
+    expect(warmthOf(times(9, 3), policy, compiled)).toBe('warming-up');
+    expect(warmthOf(times(9, 3, 3), policy, compiled)).toBe('warm');
+    expect(warmthOf(times(9, 3, 2.5), policy, compiled)).toBe('warming-up');
+    expect(warmthOf(times(1, 1, 1), policy, compiled)).toBe('warming-up');
+  });
+
   it('ends at its cap, and says whether the cell still gets faster', () => {
     const falling = Array.from({ length: 40 }, (_, index) => 4 * 0.97 ** index);
     expect(warmthOf(times(...falling), policy)).toBe('warming-up');

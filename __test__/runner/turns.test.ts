@@ -1,3 +1,6 @@
+import { availableParallelism } from 'node:os';
+import { setTimeout } from 'node:timers/promises';
+
 import { describe, expect, it } from 'vitest';
 
 import type { PlannedCell } from '../../src/families/workload.js';
@@ -27,24 +30,43 @@ interface Trial {
   readonly log: string[];
   readonly measured: Measured[];
   readonly failed: string[];
+  /** The most cells that were opening at once. */
+  readonly mostOpening: number;
 }
 
 /** Takes the turns of cells that take `samples` samples and use `memory`; those in `broken` fail at their second sample. */
 async function trial(
   turns: readonly Turn[],
-  { samples = 4, memory = 0, broken = [] as readonly string[], few = {} as Readonly<Record<string, number>> } = {},
+  {
+    samples = 4,
+    memory = 0,
+    broken = [] as readonly string[],
+    few = {} as Readonly<Record<string, number>>,
+    /** Cells that still get faster when they are opened beside others. */
+    restless = [] as readonly string[],
+  } = {},
 ): Promise<Trial> {
   const [log, failed]: [string[], string[]] = [[], []];
   const measured: Measured[] = [];
-  let block = 0;
+  let [block, opening, mostOpening] = [0, 0, 0];
   await takeTurns(turns, {
     signal: new AbortController().signal,
     isLost: async ({ planned: { cell } }) => cell.id === 'lost',
     open: async ({ planned: { cell } }): Promise<CellSampler> => {
       log.push(`open ${cell.id}`);
+      opening += 1;
+      await setTimeout(5);
+      const isBeside = opening > 1;
+      mostOpening = Math.max(mostOpening, opening);
+      opening -= 1;
       let taken = 0;
+      const isRestless = isBeside && restless.includes(cell.id);
       return {
-        ready: { samples: few[cell.id] ?? samples, peakRssBytes: memory },
+        ready: {
+          samples: few[cell.id] ?? samples,
+          peakRssBytes: memory,
+          ...(isRestless && { noVerdict: 'still-warming-up' }),
+        },
         take: async () => {
           taken += 1;
           log.push(`take ${cell.id}`);
@@ -64,7 +86,7 @@ async function trial(
     onFailure: async ({ planned: { cell } }) => void failed.push(cell.id),
     nextBlock: () => (block += 1),
   });
-  return { log, measured, failed };
+  return { log, measured, failed, mostOpening };
 }
 
 const blocksOf = (samples: readonly Sample[]): (number | undefined)[] => samples.map((sample) => sample.block);
@@ -75,12 +97,30 @@ describe('the processes of a contest', () => {
       samples: 10,
     });
     expect(log.slice(0, 3)).toEqual(['open rust', 'open a', 'open b']);
+    expect(log[3]).toMatch(/^take/);
     const taken = log.filter((entry) => entry.startsWith('take'));
     const blocks = Array.from({ length: 10 }, (_, index) => taken.slice(3 * index, 3 * index + 3));
     for (const block of blocks) expect(block.toSorted()).toEqual(['take a', 'take b', 'take rust']);
     expect(new Set(blocks.map((block) => block.join())).size).toBeGreaterThan(2);
     for (const { samples } of measured) expect(blocksOf(samples)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     expect(log.slice(-3).every((entry) => entry.startsWith('finish'))).toBe(true);
+  });
+
+  const several = ['a', 'b', 'c', 'd', 'e'];
+
+  it('open some at a time, but those of a server one after the other', async () => {
+    const own = await trial(turnsOf(...several.map((name) => planned(name))));
+    expect(own.mostOpening).toBe(Math.min(4, availableParallelism()));
+    const served = await trial(turnsOf(...several.map((name) => planned(name, {}, { usesServer: true }))));
+    expect(served.mostOpening).toBe(1);
+  });
+
+  it.runIf(availableParallelism() > 1)('open again alone if they still got faster while others opened', async () => {
+    const { log, measured } = await trial(turnsOf(...several.map((name) => planned(name))), { restless: ['b'] });
+    expect(log.filter((entry) => entry === 'open b')).toHaveLength(2);
+    expect(log.filter((entry) => entry === 'abandon b')).toHaveLength(1);
+    expect(measured).toHaveLength(several.length);
+    expect(measured.every(({ sampler }) => sampler.ready.noVerdict === undefined)).toBe(true);
   });
 
   it('come and go beside the reference where there is no room for all', async () => {

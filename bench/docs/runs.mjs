@@ -9,7 +9,8 @@ import { parseRun } from '../../dist/records/run-file.js';
 import { LEAST_CALL_SECONDS } from '../../dist/runner/nothing-measured.js';
 import { MATRIX_OPTIONS, SAMPLING_OPTIONS } from '../../dist/runner/run-config.js';
 
-const RESULTS = join(import.meta.dirname, '..', '..', 'results', 'linux-x64');
+/** The folder of the committed runs. */
+export const RESULTS = join(import.meta.dirname, '..', '..', 'results', 'linux-x64');
 
 /** The kind of the file that has no kind in its name: the run of `node bench/benchmark.mjs 10000000`. */
 export const MAIN = 'main';
@@ -63,7 +64,7 @@ export function provenanceOf(name) {
 }
 
 /** The kind of a file by its name: `ceiling` of `2026-11-24-ceiling.json`. */
-function kindOf(name) {
+export function kindOf(name) {
   return /^\d{4}-\d\d-\d\d-?(.*)\.json$/.exec(name)?.[1] || MAIN;
 }
 

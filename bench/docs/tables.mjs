@@ -1,7 +1,7 @@
 /** The tables that pages have between `<!-- table: NAME -->` and `<!-- /table -->`, by their names. */
 import { completedOf, recordsById } from '../../dist/compare/cell-groups.js';
 import { noiseFloorsOf } from '../../dist/compare/comparisons.js';
-import { marginOf } from '../../dist/compare/judge.js';
+import { judgeOf, marginOf } from '../../dist/compare/judge.js';
 import { rateRatio } from '../../dist/compare/rate-ratio.js';
 import { BOUNDARY_MATRIX } from '../../dist/families/boundary/matrix.js';
 import { withExpected } from '../../dist/model/expected.js';
@@ -78,7 +78,10 @@ const TABLES = {
   soak: () => requests('ingest', 'ingest'),
   hybrid: () => {
     const run = newestRun('hybrid');
-    return [...marked(settingTable(completedOf(run.records), run.context.networks?.shards)), measuredBy(run)];
+    return [
+      ...marked(settingTable(completedOf(run.records), judgeOf(run), run.context.networks?.shards)),
+      measuredBy(run),
+    ];
   },
   crossover: () => {
     const runs = JSON.parse(newestText('hybrid-crossover')).runs.map((run) => ({
@@ -205,7 +208,7 @@ function calls(kind) {
     const run = newestRun(kind);
     const completed = completedOf(run.records);
     const notes = noVerdictNotes(completed).map(paragraph);
-    return [...tableBlock(callTable(completed, run.comparisons)), ...notes, measuredBy(run)];
+    return [...tableBlock(callTable(completed, run.comparisons, judgeOf(run))), ...notes, measuredBy(run)];
   });
 }
 

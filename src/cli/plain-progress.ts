@@ -41,10 +41,12 @@ export class PlainProgress {
           this.say(`[${event.doneCells}/${event.totalCells}] ${outcomeLine(event.record)}`);
         }
         break;
-      case 'processes-added':
-        this.say(
-          `${event.forks} more ${event.forks === 1 ? 'process' : 'processes'}, since comparisons are inconclusive`,
-        );
+      case 'processes-changed':
+        if (event.forks > 0) {
+          this.say(
+            `${event.forks} more ${event.forks === 1 ? 'process' : 'processes'}, since comparisons are inconclusive`,
+          );
+        }
         break;
       case 'warning':
         this.say(`warning: ${event.message}`);

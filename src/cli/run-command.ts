@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { renderRunTerminal } from '../report/run-report.js';
 import { renderRunSummary } from '../report/summary-report.js';
-import { probeResolution } from '../host/resolution.js';
+import { probeMachine } from '../host/resolution.js';
 import { BoundaryError } from '../errors.js';
 import { exposeCollector } from '../collect-garbage.js';
 import { type RunResult, run } from '../runner/run.js';
@@ -65,7 +65,7 @@ export function addRunCommand(program: Command, services: CliServices, finish: F
           resume,
           build,
           signal,
-          probe: probeResolution,
+          probe: probeMachine,
           onEvent: (event) => progress.show(event),
           resources: services.resources,
           collectGarbage: exposeCollector(),

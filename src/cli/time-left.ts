@@ -22,7 +22,7 @@ export class TimeLeft {
         this.total = event.totalCells;
         this.#forks = event.forks;
         break;
-      case 'processes-added':
+      case 'processes-changed':
         this.#forks += event.forks;
         break;
       case 'cell-opening':

@@ -2,6 +2,7 @@ import type { CompletedRecord, Run, RunRecord, Verdict } from '../records/record
 import { BoundaryError } from '../errors.js';
 import { type RatioInterval, verdictOf } from '../stats/ratio-interval.js';
 import { hardwareDifferences } from './hardware.js';
+import { median } from '../stats/quantile.js';
 import { rateRatio } from './rate-ratio.js';
 import { FORCE, requireSameNetwork, requireSameWork } from './same-work.js';
 import { versionDifferences } from './versions.js';
@@ -25,8 +26,18 @@ export interface CellComparison extends RatioInterval {
   readonly regressed: boolean;
 }
 
+/** How much faster the machine was in the later run, as far as cells that nobody changed can tell; each part is absent if it is not known. */
+export interface Control {
+  /** The movement of the small loop that a run times before its first sample. */
+  readonly loop?: number;
+  /** The median movement of all cells. */
+  readonly cells?: number;
+}
+
 export interface RunComparison {
   readonly threshold: number;
+  /** What moved beside the cells. A cell is slower, or faster, only beyond it. */
+  readonly control: Control;
   /** The differences between the hosts; empty unless the comparison was forced. */
   readonly hardwareDifferences: readonly string[];
   /** The software of which the runs had different versions, one phrase each. */
@@ -62,24 +73,27 @@ export function compareRuns(before: Run, after: Run, options: CompareOptions = {
 
   const earlier = new Map(before.records.map((record) => [record.id, record]));
   const later = new Map(after.records.map((record) => [record.id, record]));
-  const cells: CellComparison[] = [];
+  const pairs: Compared[] = [];
   const broken: RunRecord[] = [];
   const incomparable: RunRecord[] = [];
   for (const a of earlier.values()) {
     const b = later.get(a.id);
     if (b === undefined) continue;
-    const cell = compareCell(a, b, threshold);
-    if (cell !== undefined) cells.push(cell);
+    const pair = comparePair(a, b);
+    if (pair !== undefined) pairs.push(pair);
     else if (a.outcome === 'completed' && b.outcome === 'failed') broken.push(b);
     else incomparable.push(b);
   }
   if (![...earlier.keys()].some((id) => later.has(id))) throw nothingInCommon();
+  const control = controlOf(before, after, pairs);
+  const cells = pairs.map((pair) => judged(pair, threshold, control));
   if (options.force !== true) {
     requireSameNetwork(before.context, after.context, cells);
     requireSameWork(cells);
   }
   return {
     threshold,
+    control,
     hardwareDifferences: differences,
     versionDifferences: versionDifferences(before.context.versions, after.context.versions),
     cells,
@@ -98,17 +112,38 @@ function nothingInCommon(): BoundaryError {
   });
 }
 
-function compareCell(before: RunRecord, after: RunRecord, threshold: number): CellComparison | undefined {
+type Compared = Omit<CellComparison, 'verdict' | 'regressed'>;
+
+function comparePair(before: RunRecord, after: RunRecord): Compared | undefined {
   if (before.outcome !== 'completed' || after.outcome !== 'completed') return undefined;
   const interval = rateRatio(after, before, { isApart: true });
-  if (interval === undefined) return undefined;
-  const isDecided = before.noVerdict === undefined && after.noVerdict === undefined;
-  const verdict = isDecided ? verdictOf(interval, threshold) : 'inconclusive';
+  return interval && { before, after, ...interval };
+}
+
+/** The fewest cells whose median movement says more of the machine than of one of them. */
+const FEWEST_FOR_CONTROL = 3;
+
+function controlOf(before: Run, after: Run, pairs: readonly Compared[]): Control {
+  const [earlier, later] = [before.context.loopSeconds, after.context.loopSeconds];
   return {
-    before,
-    after,
-    ...interval,
-    verdict,
-    regressed: verdict === 'slower' && interval.high < 1 - threshold,
+    ...(earlier !== undefined && later !== undefined && { loop: earlier / later }),
+    ...(pairs.length >= FEWEST_FOR_CONTROL && { cells: median(pairs.map(({ ratio }) => ratio)) }),
+  };
+}
+
+/**
+ * A pair with its verdict. Runs of two times differ by what the machine did, too: a cell is slower only if its interval is below what the
+ * controls moved, and faster only if it is above.
+ */
+function judged(pair: Compared, threshold: number, { loop = 1, cells = 1 }: Control): CellComparison {
+  const { before, after, low, high } = pair;
+  const [least, most] = [Math.min(1, loop, cells), Math.max(1, loop, cells)];
+  const isDecided = before.noVerdict === undefined && after.noVerdict === undefined;
+  const verdict = isDecided ? verdictOf(pair, threshold) : 'inconclusive';
+  const isBeyond = verdict === 'slower' ? high < least : verdict !== 'faster' || low > most;
+  return {
+    ...pair,
+    verdict: isBeyond ? verdict : 'inconclusive',
+    regressed: verdict === 'slower' && high < least * (1 - threshold),
   };
 }

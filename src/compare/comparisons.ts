@@ -4,7 +4,7 @@ import { completedOf, contestOf, fastestOf, groupBy, largestOfEach } from './cel
 import { summarize } from '../stats/summary.js';
 import { marginOf } from './judge.js';
 import { coresOf, verdictOn } from './server-bound.js';
-import { type Timed, cpuRatio, forkCount, independentForks, rateRatio, riskOf } from './rate-ratio.js';
+import { type Timed, cpuRatio, forkCount, rateRatio, riskOf } from './rate-ratio.js';
 
 /** For a cell's id, the lane on the `rust` side that it is compared with; `undefined` if there is none. */
 export type RustLaneOf = (cellId: string) => string | undefined;
@@ -131,14 +131,21 @@ function bestComparison(contest: readonly CompletedRecord[]): Pair[] {
 
 /** The fastest of each, with the samples to compare them by: those of `estimated`, if there was a choice. */
 export function contested(
-  numerators: readonly CompletedRecord[],
-  denominators: readonly CompletedRecord[],
+  allNumerators: readonly CompletedRecord[],
+  allDenominators: readonly CompletedRecord[],
 ): Pick<Pair, 'numerator' | 'denominator' | 'forks'> {
+  const [numerators, denominators] = [withoutLosers(allNumerators), withoutLosers(allDenominators)];
   const isChoice = numerators.length > 1 || denominators.length > 1;
   const canHoldOut = [...numerators, ...denominators].every((record) => forkCount(record) > 1);
   if (!isChoice || !canHoldOut) return { numerator: fastestOf(numerators)!, denominator: fastestOf(denominators)! };
   const [numerator, denominator] = [estimated(numerators), estimated(denominators)];
-  return { numerator, denominator, forks: Math.min(independentForks(numerator), independentForks(denominator)) };
+  return { numerator, denominator, forks: Math.min(forkCount(numerator), forkCount(denominator)) };
+}
+
+/** The candidates without those that lost by their first process, and got no other. */
+function withoutLosers(candidates: readonly CompletedRecord[]): readonly CompletedRecord[] {
+  const several = candidates.filter((record) => forkCount(record) > 1);
+  return several.length > 0 ? several : candidates;
 }
 
 /** A cell with the samples to compare it by. */
@@ -156,7 +163,7 @@ function estimated(candidates: readonly CompletedRecord[]): Estimated {
   const winners = new Set<string>();
   const samples = [...forks].flatMap((fork) => {
     const elsewhere = candidates.map((record) => withSamples(record, (sample) => sample.fork !== fork));
-    const { id } = fastestOf(elsewhere.map(resummarized))!;
+    const { id } = fastestOf(elsewhere.filter(({ samples: others }) => others.length > 0).map(resummarized))!;
     winners.add(id);
     const chosen = candidates.find((record) => record.id === id)!;
     // Cells of one contest may move different numbers of rows, and the ratio counts those of the best.

@@ -18,12 +18,20 @@ export function hardwareDifferences(a: HostContext, b: HostContext): string[] {
   require(osName(a.os) === osName(b.os), 'operating system', a.os, b.os);
   require(a.arch === b.arch, 'architecture', a.arch, b.arch);
   require(a.cpu === b.cpu, 'CPU', a.cpu, b.cpu);
+  if (a.cpuKind !== undefined && b.cpuKind !== undefined) {
+    require(kindOf(a.cpuKind) === kindOf(b.cpuKind), 'kind of CPU', kindOf(a.cpuKind), kindOf(b.cpuKind));
+  }
   require(a.logicalCores === b.logicalCores, 'logical cores', a.logicalCores, b.logicalCores);
   require(isRoughly(a.memoryBytes, b.memoryBytes), 'memory in bytes', a.memoryBytes, b.memoryBytes);
   require(a.cgroup?.cpus === b.cgroup?.cpus, 'CPU limit', a.cgroup?.cpus, b.cgroup?.cpus);
   require(isRoughly(a.cgroup?.memoryBytes ?? 0, b.cgroup?.memoryBytes ?? 0), 'memory limit in bytes', a.cgroup
     ?.memoryBytes, b.cgroup?.memoryBytes);
   return differences;
+}
+
+/** The family, model and stepping of a CPU: many kinds of different speed share one name. */
+function kindOf({ family, model, stepping }: NonNullable<HostContext['cpuKind']>): string {
+  return `family ${family}, model ${model}, stepping ${stepping}`;
 }
 
 function osName(os: string): string {

@@ -89,7 +89,9 @@ function cellsOf(runs: readonly NamedRun[]): CellHistory[] {
     if (first === undefined) return [];
     const steps = later.flatMap(({ at, record }): CellStep[] => {
       const interval = rateRatio(record, first.record, { isApart: true });
-      return interval === undefined ? [] : [{ at, record, ...interval, verdict: verdictOf(interval) }];
+      if (interval === undefined) return [];
+      const isDecided = record.noVerdict === undefined && first.record.noVerdict === undefined;
+      return [{ at, record, ...interval, verdict: isDecided ? verdictOf(interval) : 'inconclusive' }];
     });
     return steps.length === 0 ? [] : [{ id: first.record.id, first: first.record, steps }];
   });

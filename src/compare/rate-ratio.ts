@@ -10,7 +10,7 @@ import { groupBy } from './cell-groups.js';
 export interface Timed {
   readonly rows: number;
   readonly samples: readonly Sample[];
-  /** Whether the samples are of the fastest of several cells, chosen by cross-validation. */
+  /** Whether the samples are of several cells: the fastest by cross-validation is not the same in all processes. */
   readonly isChosen?: boolean;
 }
 
@@ -56,11 +56,11 @@ function ratioOf(
   { risk = RISK, isApart = false }: RatioOptions,
 ): RatioInterval | undefined {
   if (numerator.rows === 0 || denominator.rows === 0) return undefined;
-  const chosen = [denominator.isChosen === true, numerator.isChosen === true] as const;
+  const isChosen = denominator.isChosen === true || numerator.isChosen === true;
   const pairs = isApart ? [] : pairsOf(numerator, denominator, secondsOf);
-  if (pairs.length > 0) return ratioInTurns(pairs, { risk, isChosen: chosen.some(Boolean) });
+  if (pairs.length > 0) return ratioInTurns(pairs, { risk, isChosen });
   // Time per row is the inverse of the rate, so the arguments are swapped.
-  return ratioOfForks(perRow(denominator, secondsOf), perRow(numerator, secondsOf), { chosen, risk });
+  return ratioOfForks(perRow(denominator, secondsOf), perRow(numerator, secondsOf), { risk, isChosen });
 }
 
 /** The ratios of the samples of one block each, a list for each pair of processes; none where the two took no turns. */
@@ -76,11 +76,6 @@ function pairsOf(numerator: Timed, denominator: Timed, secondsOf: (sample: Sampl
     }),
   );
   return pairs.filter((ratios) => ratios.length > 0);
-}
-
-/** The number of processes of a cell, less one for a choice: what one shows was partly decided by the others. */
-export function independentForks(cell: Timed): number {
-  return forkCount(cell) - (cell.isChosen === true ? 1 : 0);
 }
 
 /** Whether one of the two was measured in so few processes that the differences between them are hardly known. */

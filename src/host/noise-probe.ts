@@ -7,6 +7,8 @@ export interface Noise extends RatioInterval {
   readonly samples: number;
   /** The distance of the 5th and the 95th percentile of the samples, as a part of their median. */
   readonly spread: number;
+  /** The seconds of one execution of the loop, in the median. */
+  readonly loopSeconds: number;
 }
 
 /** The parts of a probe, in each of which both loops take turns: what lasts longer than one of them shows as a difference of parts. */
@@ -41,6 +43,7 @@ export async function probeNoise(seconds: number, signal: AbortSignal): Promise<
     ...ratioOfForks(odd, even),
     samples: all.length,
     spread: (quantile(all, 0.95) - quantile(all, 0.05)) / quantile(all, 0.5),
+    loopSeconds: quantile(all, 0.5) / repeats,
   };
 }
 

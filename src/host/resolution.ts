@@ -18,9 +18,16 @@ const PARTS = 10;
  */
 const OF_PROCESSES = 0.02;
 
-/** Probes the noise of the machine for a second. */
-export async function probeResolution(forks: number | undefined, signal: WebAbortSignal): Promise<number> {
-  return resolutionOf(await probeNoise(PROBE_SECONDS, signal as AbortSignal), forks);
+/**
+ * Probes the machine for a second: the smallest difference, as a part, that so many processes of each cell tell from none, and the seconds of
+ * the probe's loop.
+ */
+export async function probeMachine(
+  forks: number | undefined,
+  signal: WebAbortSignal,
+): Promise<{ readonly resolution: number; readonly loopSeconds: number }> {
+  const noise = await probeNoise(PROBE_SECONDS, signal as AbortSignal);
+  return { resolution: resolutionOf(noise, forks), loopSeconds: noise.loopSeconds };
 }
 
 /** The smallest difference, as a part, that so many processes of each cell tell from none; absent: as many as decide. */

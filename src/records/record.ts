@@ -257,7 +257,7 @@ export interface Comparison extends RatioInterval {
   /** The ids of the two cells. */
   readonly numerator: string;
   readonly denominator: string;
-  /** Where there was a choice of cells: the number of processes on which the ratio rests, less one for a choice, of the side that has fewer. */
+  /** Where there was a choice of cells: the number of processes on which the ratio rests, of the side that has fewer. */
   readonly forks?: number;
   readonly verdict: Verdict;
   /**
@@ -296,6 +296,8 @@ export interface RunContext {
   readonly versions: Readonly<Record<string, string>>;
   readonly build: { readonly profile: string; readonly targetCpu: string; readonly addonSha256: string };
   readonly git?: { readonly commit: string; readonly dirty: boolean };
+  /** The seconds of a small loop of fixed work before the first sample, by which runs of two times tell how the machine changed. */
+  readonly loopSeconds?: number;
   /** The simulated networks by engine; for a resumed run, as measured last. */
   readonly networks?: Readonly<Record<string, SimulatedNetwork>>;
   /** What cells did otherwise, a clause each, by the engine whose server has a part of its dialect only. */

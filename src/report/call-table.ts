@@ -1,6 +1,6 @@
 import { fastestOf, groupBy, recordsById } from '../compare/cell-groups.js';
 import { medianOf } from '../stats/summary.js';
-import { rateRatio } from '../compare/rate-ratio.js';
+import type { Judge } from '../compare/judge.js';
 import type { Comparison, CompletedRecord } from '../records/record.js';
 import { quantile } from '../stats/quantile.js';
 import { type Table, tableOf } from './document.js';
@@ -20,7 +20,11 @@ export function isCall({ calls }: Pick<CompletedRecord, 'calls'>): boolean {
  *
  * `comparisons` are those of the records' run, which know the lane of Rust that a cell is compared with.
  */
-export function callTable(records: readonly CompletedRecord[], comparisons: readonly Comparison[]): Table {
+export function callTable(
+  records: readonly CompletedRecord[],
+  comparisons: readonly Comparison[],
+  judge: Judge,
+): Table {
   const floors = floorsOf(records, comparisons);
   return tableOf(groupBy(records, ({ workload }) => workload).flat(), [
     { title: 'Workload', of: ({ workload }) => workload },
@@ -36,8 +40,8 @@ export function callTable(records: readonly CompletedRecord[], comparisons: read
       goes: 1,
     },
     { title: '>Heap each', of: heapText, goes: 0 },
-    { title: '>Over Rust alone', of: (record) => longerThan(record, floors.rust(record)) },
-    { title: '>Over JavaScript alone', of: (record) => longerThan(record, floors.javaScript(record)), goes: 2 },
+    { title: '>Over Rust alone', of: (record) => longerThan(record, floors.rust(record), judge) },
+    { title: '>Over JavaScript alone', of: (record) => longerThan(record, floors.javaScript(record), judge), goes: 2 },
   ]);
 }
 
@@ -54,8 +58,8 @@ function heapText(record: CompletedRecord): string {
 }
 
 /** How many times longer a cell's call takes than the one that does not cross. */
-function longerThan(record: CompletedRecord, floor: CompletedRecord | undefined): string {
-  const interval = floor === undefined || floor === record ? undefined : rateRatio(floor, record);
+function longerThan(record: CompletedRecord, floor: CompletedRecord | undefined, judge: Judge): string {
+  const interval = floor === undefined || floor === record ? undefined : judge(floor, record);
   if (interval === undefined || floor === undefined) return UNKNOWN;
   return formatFactorInterval(interval) + noVerdictMark(record.noVerdict ?? floor.noVerdict);
 }

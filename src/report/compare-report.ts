@@ -1,7 +1,7 @@
 import type { RunComparison } from '../compare/compare-runs.js';
 import type { RunRecord } from '../records/record.js';
 import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf, under } from './document.js';
-import { formatFactorInterval, formatPercent, formatRateOf } from './format.js';
+import { formatFactor, formatFactorInterval, formatPercent, formatRateOf } from './format.js';
 import { marksOf, notesOf } from './marks.js';
 import { reasonOf } from './results-table.js';
 
@@ -16,7 +16,7 @@ export function comparisonDocument(comparison: RunComparison): Block[] {
     ...section('The runs are from different hardware:', comparison.hardwareDifferences),
     ...section('Versions that differ, before and after:', comparison.versionDifferences),
     ...tableBlock(cellsTable(comparison)),
-    ...(comparison.cells.length === 0 ? [] : [paragraph(legend(comparison))]),
+    ...(comparison.cells.length === 0 ? [] : [paragraph(legend(comparison)), paragraph(controlText(comparison))]),
     ...notesOf(comparison.cells.map((cell) => marksOf(cell.before, cell.after))).map(paragraph),
     ...section('Completed before, failed after:', comparison.broken.map(describe)),
     ...section('Not comparable, for want of a rate on a side:', comparison.incomparable.map(describe)),
@@ -39,9 +39,9 @@ function cellsTable({ cells }: RunComparison): Table {
 function legend({ threshold, cells }: RunComparison): string {
   const shown = new Set(cells.map(({ regressed, verdict }) => (regressed ? 'regression' : verdict)));
   const meanings = {
-    regression: `the whole interval is below ${(1 - threshold).toFixed(2)}`,
-    slower: 'the whole interval is below 1',
-    faster: 'the whole interval is above 1',
+    regression: `the whole interval is below ${(1 - threshold).toFixed(2)}, and below what the machine moved`,
+    slower: 'the whole interval is below 1, and below what the machine moved',
+    faster: 'the whole interval is above 1, and above what the machine moved',
     equivalent: `the whole interval is within ${formatPercent(threshold)} of 1`,
     inconclusive: 'the interval decides none of these',
   };
@@ -49,6 +49,23 @@ function legend({ threshold, cells }: RunComparison): string {
     shown.has(word as keyof typeof meanings) ? `${word}, ${meaning}` : [],
   );
   return `After / before: the rate of the later run divided by that of the earlier one, with its 95% interval; above 1, it got faster. Verdicts: ${used.join('; ')}.`;
+}
+
+/** What the two runs have in common beside the cells, by which a change of the machine shows. */
+function controlText({ control, threshold }: RunComparison): string {
+  const moved = [
+    ...(control.loop === undefined
+      ? []
+      : [`a small loop before the first sample ran at ${formatFactor(control.loop)}`]),
+    ...(control.cells === undefined ? [] : [`the cells moved by ${formatFactor(control.cells)} in the median`]),
+  ];
+  const advice = 'To compare two builds, measure both in one run, in turns.';
+  if (moved.length === 0) {
+    return `The two runs are of different times, and nothing in them says how much the machine changed in between. ${advice}`;
+  }
+  const isLarge = Object.values(control).some((movement) => Math.abs(movement - 1) > threshold);
+  const meaning = isLarge ? ' All of that is probably the machine.' : '';
+  return `Between the two runs, ${moved.join(', and ')}.${meaning} ${advice}`;
 }
 
 function conclusion({ cells, broken, threshold }: RunComparison): string {

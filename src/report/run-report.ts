@@ -1,5 +1,5 @@
 import { completedOf, groupBy, isRequestWork, recordsById } from '../compare/cell-groups.js';
-import { marginOf } from '../compare/judge.js';
+import { judgeOf, marginOf } from '../compare/judge.js';
 import { BoundaryError, invalidArgument } from '../errors.js';
 import type { CompletedRecord, Run, RunRecord } from '../records/record.js';
 import { checkOf } from '../records/run-file.js';
@@ -90,7 +90,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
   return [
     heading(2, `Engine: ${engine}`),
     ...adaptationBlocks(run.context.adaptations?.[engine]),
-    ...tableBlock(callTable(completed.filter(isCall), run.comparisons)),
+    ...tableBlock(callTable(completed.filter(isCall), run.comparisons, judgeOf(run))),
     ...noVerdictNotes(completed.filter(isCall)).map(paragraph),
     ...runtimeBlocks(completed.filter(isCall), run),
     ...tableBlock(resultsTable(completed.filter(isRow))),
@@ -101,7 +101,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
     ...requests.notes.map(paragraph),
     ...headToHeadBlocks(
       'In this process, behind gRPC, or partly each',
-      settingTable(completed.filter(isRequestWork), run.context.networks?.[engine]),
+      settingTable(completed.filter(isRequestWork), judgeOf(run), run.context.networks?.[engine]),
     ),
     ...list(requestAdviceFor(run, engine)),
     ...headToHeadBlocks('Rust vs Node.js with the same threads', requestHeadToHeadTable(requestWork, recordOf, margin)),

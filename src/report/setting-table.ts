@@ -1,6 +1,6 @@
 /** The gain of data in this process over data behind gRPC: the same work on the same side, in each of the three settings. */
 import { groupBy } from '../compare/cell-groups.js';
-import { rateRatio } from '../compare/rate-ratio.js';
+import type { Judge } from '../compare/judge.js';
 import type { CompletedRecord, SimulatedNetwork } from '../records/record.js';
 import { rateOf } from '../stats/summary.js';
 import { tableOf } from './document.js';
@@ -17,7 +17,11 @@ const NOTE =
  * The table of work that was measured behind gRPC and in another setting; empty if there is no other. `network` is the simulated
  * network that gRPC used.
  */
-export function settingTable(records: readonly CompletedRecord[], network?: SimulatedNetwork): MarkedTable {
+export function settingTable(
+  records: readonly CompletedRecord[],
+  judge: Judge,
+  network?: SimulatedNetwork,
+): MarkedTable {
   const families = new Set(records.filter(({ transport }) => isOtherWay(transport)).map(({ family }) => family));
   const ofFamilies = records.filter(({ family }) => families.has(family));
   const clients = new Set(ofFamilies.map(({ side, variant }) => `${side}, ${clientOf(variant)}`));
@@ -35,9 +39,9 @@ export function settingTable(records: readonly CompletedRecord[], network?: Simu
       { title: '>Threads', of: ({ grpc }) => formatCount(grpc.threads) },
       { title: '>All gRPC', of: ({ grpc }) => measured(grpc), goes: 2 },
       { title: '>Hybrid', of: ({ hybrid }) => measured(hybrid), goes: 0 },
-      { title: '>Hybrid factor', of: ({ grpc, hybrid }) => wonBy(hybrid, grpc) },
+      { title: '>Hybrid factor', of: ({ grpc, hybrid }) => wonBy(hybrid, grpc, judge) },
       { title: '>Direct only', of: ({ direct }) => measured(direct), goes: 1 },
-      { title: '>Direct factor', of: ({ grpc, direct }) => wonBy(direct, grpc) },
+      { title: '>Direct factor', of: ({ grpc, direct }) => wonBy(direct, grpc, judge) },
     ]),
     notes: rows.length === 0 ? [] : [NOTE, ...(network === undefined ? [] : [`${networkText(network)}.`])],
   };
@@ -66,8 +70,8 @@ function settingsOf(records: readonly CompletedRecord[]): Settings[] {
   return grpc === undefined ? [] : [{ grpc, hybrid: over('hybrid'), direct: over('direct') }];
 }
 
-function wonBy(record: CompletedRecord | undefined, grpc: CompletedRecord): string {
-  const ratio = record && rateRatio(record, grpc);
+function wonBy(record: CompletedRecord | undefined, grpc: CompletedRecord, judge: Judge): string {
+  const ratio = record && judge(record, grpc);
   return ratio === undefined ? UNKNOWN : formatFactorInterval(ratio);
 }
 

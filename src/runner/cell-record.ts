@@ -7,7 +7,8 @@ import { summarize } from '../stats/summary.js';
 
 /** The record of a cell that all its forks have measured; there is at least one. */
 export function completedRecord({ cell }: PlannedCell, forks: readonly ForkRecord[]): CompletedRecord {
-  const samples = forks.flatMap((fork) => fork.samples);
+  // Processes may end in another order than they began.
+  const samples = forks.flatMap((fork) => fork.samples).toSorted((a, b) => (a.fork ?? 0) - (b.fork ?? 0));
   const latency = mergedLatency(samples.map((sample) => sample.latency));
   const behind = mergedLatency(samples.map((sample) => sample.behind));
   const noVerdict = noVerdictOf(forks);

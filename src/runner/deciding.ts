@@ -1,8 +1,11 @@
 /** How many processes measure each cell: a number that is given, or as many as decide its comparisons. */
-import { type ComparisonOptions, comparisonsOf } from '../compare/comparisons.js';
+import { type ComparisonOptions, comparisonsOf, isNodeSide } from '../compare/comparisons.js';
+import { contestOf, groupBy, identityOf } from '../compare/cell-groups.js';
+import type { Cell, Comparison } from '../records/record.js';
 import type { PlannedCell } from '../families/workload.js';
 import type { ForkRecord } from '../records/run-log.js';
 import { LOOKS, nextLook } from '../stats/looks.js';
+import { rateOf } from '../stats/summary.js';
 import { completedRecord } from './cell-record.js';
 import { type ForkPolicy, forksOf, isSlow } from './sampling.js';
 
@@ -14,13 +17,22 @@ export interface Deciding extends ForkPolicy {
   readonly mayGoOn: () => boolean;
 }
 
+/** What a run decides, in this order: the best of both sides of all its work, and then the lanes. */
+export const DECIDED = ['best', 'lane'] as const;
+
+type Decided = (typeof DECIDED)[number];
+
+type DecidedComparison = Comparison & { readonly kind: Decided };
+
 /** A cell with what was measured of it so far. */
 export class Entry {
   readonly planned: PlannedCell;
   readonly forks: ForkRecord[];
   isOver = false;
-  /** The number of processes up to the next look at its comparisons. */
-  look = LOOKS[0]!;
+  /** The number of processes that it is to have before the next look at its comparisons. */
+  target = LOOKS[0]!;
+  /** The number of processes at the last look at its comparisons, by their kind. */
+  readonly looks = { best: LOOKS[0]!, lane: LOOKS[0]! };
 
   constructor(planned: PlannedCell, forks: ForkRecord[]) {
     this.planned = planned;
@@ -28,55 +40,143 @@ export class Entry {
   }
 }
 
-/** The number of processes that a cell is to have, as far as it is known. */
-function targetOf({ forks, look }: Entry, policy: Deciding): number {
-  if (policy.forks === undefined) return look;
-  return forksOf(policy.forks, policy.slowForks, forks[0]?.samples);
-}
-
 /** The number of processes that are to measure a cell yet, at least. */
-export function processesLeft(entry: Entry, policy: Deciding): number {
-  return Math.max(0, targetOf(entry, policy) - entry.forks.length);
+export function processesLeft({ forks, target }: Entry, policy: Deciding): number {
+  const wanted = policy.forks === undefined ? target : forksOf(policy.forks, policy.slowForks, forks[0]?.samples);
+  return Math.max(0, wanted - forks.length);
 }
 
-/** The cells that get a process in the next round: of a resumed run first those that have fewer than the others. */
+/** The cells that get a process in the next round, together: those that lack the most, of a resumed run first those that lack more. */
 export function nextEntries(entries: readonly Entry[], policy: Deciding): Entry[] {
   const left = entries.filter((entry) => !entry.isOver && processesLeft(entry, policy) > 0);
-  const fewest = Math.min(...left.map(({ forks }) => forks.length));
-  return left.filter(({ forks }) => forks.length === fewest);
+  const most = Math.max(...left.map((entry) => processesLeft(entry, policy)));
+  return left.filter((entry) => processesLeft(entry, policy) === most);
 }
 
 /**
- * The cells that have all that they need: of a number that is given, all of it. Else, once the cells of a group have the processes up to
- * their look, those of which no comparison is inconclusive, or all if the time is over; the others are to be measured up to the next look.
+ * The cells that have all that they need: of a number that is given, all of it. Else, once the cells of a group have their processes, those
+ * of which no comparison is inconclusive, or all if the time is over. Of the others, those whose comparison is of the kind that is decided
+ * now are to be measured up to its next look; the lanes wait for the best.
  */
-export function finishedOf(entries: readonly Entry[], policy: Deciding): Entry[] {
+export function finishedOf(entries: readonly Entry[], policy: Deciding, now: Decided): Entry[] {
   const open = entries.filter((entry) => !entry.isOver);
   const whole = open.filter((entry) => processesLeft(entry, policy) === 0);
   if (policy.forks !== undefined) return whole;
   if (whole.length < open.length) return [];
-  const undecided = policy.mayGoOn() ? undecidedIn(entries, policy) : new Set<string>();
-  return whole.filter((entry) => {
-    const further = undecided.has(entry.planned.cell.id) ? furtherLook(entry) : undefined;
-    if (further !== undefined) entry.look = further;
-    return further === undefined;
+  if (!policy.mayGoOn()) return whole;
+  const later = DECIDED.slice(DECIDED.indexOf(now));
+  const undecided = undecidedIn(entries, policy).flatMap((comparison): Undecided[] => {
+    const { kind } = comparison;
+    const cells = later.includes(kind) ? cellsOf(comparison, open) : [];
+    const looks = looksOf(cells, kind);
+    return looks === undefined ? [] : [{ kind, cells, ...looks }];
   });
+  const needed = new Set(undecided.flatMap(({ cells }) => cells));
+  addProcesses(undecided.filter(({ kind }) => kind === now));
+  return whole.filter((entry) => !needed.has(entry));
 }
 
-/** The next look at a cell; `undefined` if there is none. A slow cell has two at most. */
-function furtherLook({ look, forks }: Entry): number | undefined {
-  const next = nextLook(look);
-  const isEnough = next !== undefined && next > LOOKS[1]! && isSlow(forks[0]?.samples);
-  return isEnough ? undefined : next;
+/** A comparison that more processes may decide. */
+interface Undecided {
+  readonly kind: Decided;
+  /** The cells that get these processes. */
+  readonly cells: readonly Entry[];
+  /** The numbers of processes at the last look and at the next one. */
+  readonly last: number;
+  readonly next: number;
 }
 
-/** The ids of the cells with comparisons that more processes may decide. */
-function undecidedIn(entries: readonly Entry[], { comparing }: Deciding): ReadonlySet<string> {
+function addProcesses(undecided: readonly Undecided[]): void {
+  const most = new Map<Entry, number>();
+  for (const { kind, cells, last, next } of undecided) {
+    for (const entry of cells) {
+      most.set(entry, Math.max(next - last, most.get(entry) ?? 0));
+      entry.looks[kind] = Math.max(next, entry.looks[kind]);
+    }
+  }
+  for (const [entry, added] of most) entry.target = entry.forks.length + added;
+}
+
+/** The part of the rate of a side's fastest cell from which on another one may turn out to be the fastest. */
+const CONTENDS = 0.85;
+/** The most of them: of equal ones, any will do. */
+const MOST_CONTENDERS = 3;
+
+/** The cells that may turn out to be the best of their side, by what was measured so far: the fastest few of each contest. */
+export function contendersOf(entries: readonly Entry[]): ReadonlySet<Entry> {
+  const measured = entries.filter(({ forks }) => forks.length > 0);
+  const rates = new Map(measured.map((entry) => [entry, rateOf(completedRecord(entry.planned, entry.forks))]));
+  const sides = groupBy(measured, ({ planned: { cell } }) => `${contestOf(cell)} ${isNodeSide(cell.side)}`);
+  return new Set(
+    sides.flatMap((cells) => {
+      const sorted = cells.toSorted((a, b) => rates.get(b)! - rates.get(a)!);
+      return sorted.slice(0, MOST_CONTENDERS).filter((entry) => rates.get(entry)! >= CONTENDS * rates.get(sorted[0]!)!);
+    }),
+  );
+}
+
+/** The cells of a comparison; of the best of both sides also the contenders. None if one of the two gets no more processes. */
+function cellsOf({ kind, numerator, denominator }: Comparison, open: readonly Entry[]): readonly Entry[] {
+  const pair = open.filter(({ planned }) => [numerator, denominator].includes(planned.cell.id));
+  if (pair.length < 2) return [];
+  if (kind === 'lane') return pair;
+  const contest = contestOf(pair[0]!.planned.cell);
+  const contenders = contendersOf(open);
+  return open.filter(
+    (entry) => pair.includes(entry) || (contenders.has(entry) && contestOf(entry.planned.cell) === contest),
+  );
+}
+
+/** The last and the next look at a comparison of cells; `undefined` if there is no next one. Slow cells have two looks. */
+function looksOf(cells: readonly Entry[], kind: Decided): Pick<Undecided, 'last' | 'next'> | undefined {
+  if (cells.length === 0) return undefined;
+  const last = Math.max(...cells.map(({ looks }) => looks[kind]));
+  const next = nextLook(last);
+  if (next === undefined) return undefined;
+  const isEnough = next > LOOKS[1]! && cells.some(({ forks }) => isSlow(forks[0]?.samples));
+  return isEnough ? undefined : { last, next };
+}
+
+/** The comparisons that more processes may decide. */
+function undecidedIn(entries: readonly Entry[], { comparing }: Deciding): DecidedComparison[] {
   const measured = entries.filter(({ forks }) => forks.length > 0);
   const records = measured.map(({ planned, forks }) => completedRecord(planned, forks));
-  const open = comparisonsOf(records, comparing).filter(
-    ({ kind, verdict, noVerdict }) =>
-      (kind === 'lane' || kind === 'best') && verdict === 'inconclusive' && noVerdict === undefined,
+  return comparisonsOf(records, comparing).filter(
+    (comparison): comparison is DecidedComparison =>
+      (comparison.kind === 'lane' || comparison.kind === 'best') &&
+      comparison.verdict === 'inconclusive' &&
+      comparison.noVerdict === undefined,
   );
-  return new Set(open.flatMap(({ numerator, denominator }) => [numerator, denominator]));
+}
+
+/** How much slower a flavor is in each block of its first process than another one of its lane that gets no other process. */
+const CLEARLY = 1.15;
+/** The fewest blocks that show it. */
+const FEWEST_BLOCKS = 2;
+
+/**
+ * The cells of Rust that lost by their first process, clearly, to another flavor of their lane: Node's lanes are compared with the fastest
+ * flavor, which they are not. Of a run that decides by itself how often cells are measured.
+ */
+export function losersOf(entries: readonly Entry[], policy: Pick<Deciding, 'forks'>): Entry[] {
+  if (policy.forks !== undefined) return [];
+  const rust = entries.filter(({ planned, forks }) => planned.cell.side === 'rust' && forks.length > 0);
+  const lanes = groupBy(rust, ({ planned: { cell } }) => identityOf({ ...cell, flavor: undefined } as unknown as Cell));
+  return lanes.flatMap((flavors) =>
+    flavors.filter(
+      (entry) =>
+        !entry.isOver &&
+        entry.forks.length === 1 &&
+        flavors.some((other) => isBeatenBy(entry.forks[0]!, other.forks[0]!)),
+    ),
+  );
+}
+
+function isBeatenBy({ samples }: ForkRecord, other: ForkRecord): boolean {
+  const inBlock = new Map(other.samples.map(({ block, seconds }) => [block, seconds]));
+  const ratios = samples.flatMap(({ block, seconds }) => {
+    const others = block === undefined ? undefined : inBlock.get(block);
+    return others === undefined ? [] : [seconds / others];
+  });
+  return ratios.length >= FEWEST_BLOCKS && ratios.every((ratio) => ratio > CLEARLY);
 }

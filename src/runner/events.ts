@@ -16,8 +16,8 @@ export type RunEvent =
       /** Of a quick run: what the same run would be without `quick`. */
       readonly full?: { readonly cells: number; readonly seconds: number };
     }
-  /** So many processes are to measure cells beside those that were told: comparisons are inconclusive. */
-  | { readonly type: 'processes-added'; readonly forks: number }
+  /** So many more processes are to measure cells than was told, where comparisons are inconclusive; or fewer (negative), where a cell has lost. */
+  | { readonly type: 'processes-changed'; readonly forks: number }
   | { readonly type: 'family-opening'; readonly family: string }
   | {
       readonly type: 'cell-opening';

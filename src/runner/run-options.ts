@@ -6,6 +6,12 @@ import type { RunListener } from './events.js';
 import type { ResourceReader } from './resources.js';
 import type { RunRequest } from './run-config.js';
 
+/** What a probe says of the machine now. */
+export interface Probed {
+  readonly resolution: number;
+  readonly loopSeconds: number;
+}
+
 /** A request, with the services and places of the run. */
 export interface RunOptions extends RunRequest {
   readonly families: readonly Family[];
@@ -21,8 +27,8 @@ export interface RunOptions extends RunRequest {
   /** Aborting it ends the run early: completed records are written, a cell that is under way is not recorded. */
   readonly signal?: WebAbortSignal | undefined;
   readonly onEvent?: RunListener | undefined;
-  /** Looks at the noise of the machine before the run, and says which part is the smallest difference that it can tell from none. */
-  readonly probe?: ((forks: number | undefined, signal: WebAbortSignal) => Promise<number>) | undefined;
+  /** Looks at the machine before the run: the smallest difference, as a part, that can be told from none, and the seconds of a small loop. */
+  readonly probe?: ((forks: number | undefined, signal: WebAbortSignal) => Promise<Probed>) | undefined;
   /** The reader of CPU and memory figures of cells that this process measures itself. Default: `nodeResources`. */
   readonly resources?: ResourceReader | undefined;
   /**

@@ -9,7 +9,7 @@ import { LOOKS } from '../stats/looks.js';
 import { ratesOf } from '../stats/summary.js';
 import { toBoundaryError } from '../errors.js';
 import { completedRecord, lostRecord, unmeasuredRecord } from './cell-record.js';
-import { Entry, finishedOf, nextEntries, processesLeft } from './deciding.js';
+import { DECIDED, Entry, contendersOf, finishedOf, losersOf, nextEntries, processesLeft } from './deciding.js';
 import { openInFork } from './fork.js';
 import { LostServers } from './lost-servers.js';
 import { type FamilyPlan, planRun } from './plan.js';
@@ -17,7 +17,7 @@ import { withVersions } from './resume.js';
 import { type CellSampler, type WarmUpStep, openSampler } from './sampler.js';
 import type { RunOptions } from './run-options.js';
 import { type Session, startSession } from './session.js';
-import { orderOf, typicalSeconds } from './sampling.js';
+import { type SamplingPolicy, orderOf, typicalSeconds } from './sampling.js';
 import { type Turn, type TurnOptions, takeTurns } from './turns.js';
 
 export type { RunOptions };
@@ -42,17 +42,21 @@ export async function run(options: RunOptions): Promise<RunResult> {
   const { directory, plans, planned, emit, signal } = session;
   try {
     const left = workLeft(session);
-    const resolution =
+    const probed =
       left.forks === 0 || signal.aborted
         ? undefined
         : await options.probe?.(session.forks, signal).catch(() => undefined);
+    const { context } = directory;
+    if (probed !== undefined && context.loopSeconds === undefined) {
+      await directory.setContext({ ...context, loopSeconds: probed.loopSeconds });
+    }
     emit({
       type: 'run-started',
       directory: directory.path,
       totalCells: planned.length,
       resumedCells: planned.filter((cell) => isDone(session, cell)).length,
       ...left,
-      ...(resolution !== undefined && { resolution }),
+      ...(probed !== undefined && { resolution: probed.resolution }),
       ...(session.config.quick === true && options.resume !== true && { full: fullRun(options) }),
     });
     for (const plan of plans) {
@@ -122,11 +126,13 @@ async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> 
       ...joined('adaptations', context, adaptations),
     });
     const opener = openerOf(session, plan, open);
-    let groups = groupBy(left, (planned) => planned.group).map((group) => entriesOf(session, group));
-    // All groups come to their first look before any comparison gets more, so that time is short for all of them alike.
-    while (groups.length > 0 && !session.signal.aborted) {
-      for (const entries of groups) await measureToLook(session, lost, plan, opener, entries);
-      groups = groups.filter((entries) => [...entries.values()].some(({ isOver }) => !isOver));
+    const groups = groupBy(left, (planned) => planned.group).map((group) => entriesOf(session, group));
+    for (const now of DECIDED) {
+      // All groups come to one look before any of them gets more, so that time is short for all of them alike.
+      for (let open = groups; open.length > 0 && !session.signal.aborted;) {
+        for (const entries of open) await measureToLook(session, lost, plan, opener, entries, now);
+        open = open.filter((entries) => nextEntries([...entries.values()], session).length > 0);
+      }
     }
   } finally {
     await closeFamily(session, family, open);
@@ -148,19 +154,26 @@ async function closeFamily({ emit }: Session, family: Family, open: OpenFamily):
   }
 }
 
+/** The time budgets of the samples of a cell that may be the best of its side. */
+const CONTENDER_BUDGETS = 4;
+
 /** Opens a cell and warms it up, in a process of its own if the family names its module, else in this one. */
 type OpenTurn = (turn: Turn, onStep: (step: WarmUpStep) => void) => Promise<CellSampler>;
 
 function openerOf(session: Session, { family, options }: FamilyPlan, open: OpenFamily): OpenTurn {
   const { module, name } = family;
   const { policy, signal, config } = session;
+  const policyOf = ({ isContender = false }: Turn): SamplingPolicy => {
+    return isContender ? { ...policy, budgetSeconds: CONTENDER_BUDGETS * policy.budgetSeconds } : policy;
+  };
   if (module === undefined) {
-    return ({ planned }, onStep) => openSampler(open, planned, policy, { ...session, onStep });
+    return (turn, onStep) => openSampler(open, turn.planned, policyOf(turn), { ...session, onStep });
   }
-  return async ({ planned }, onStep) => {
+  return async (turn, onStep) => {
+    const { planned } = turn;
     const shared = { ...options, ...(await open.shared?.()) };
     const leaveGarbage = config.leaveGarbage === true;
-    const task = { module, family: name, options: shared, planned, policy, leaveGarbage };
+    const task = { module, family: name, options: shared, planned, policy: policyOf(turn), leaveGarbage };
     const { timeoutSeconds } = config;
     return openInFork(task, { signal, onStep, timeoutSeconds, runtime: planned.runtime });
   };
@@ -184,16 +197,23 @@ async function measureToLook(
   plan: FamilyPlan,
   open: OpenTurn,
   entries: Entries,
+  now: (typeof DECIDED)[number],
 ): Promise<void> {
   const { signal, config } = session;
   const all = [...entries.values()];
   // Cells of this process change each other, so that one is closed before the next is opened.
   const isExclusive = plan.family.module === undefined;
   for (let next = nextEntries(all, session); next.length > 0; next = nextEntries(all, session)) {
-    const turns = orderOf(next, next[0]!.forks.length).flatMap(({ planned, forks }) =>
+    const contenders = contendersOf(all);
+    const turns = orderOf(next, next[0]!.forks.length).flatMap((entry) =>
       // Of a cell that stands for two, a process of each.
       Array.from({ length: config.aa === true ? 2 : 1 }, (_, twin): Turn => {
-        return { planned: isExclusive ? { ...planned, isExclusive } : planned, fork: forks.length + 1 + twin };
+        const { planned, forks } = entry;
+        return {
+          planned: isExclusive ? { ...planned, isExclusive } : planned,
+          fork: forks.length + 1 + twin,
+          isContender: contenders.has(entry),
+        };
       }),
     );
     await takeTurns(
@@ -201,10 +221,14 @@ async function measureToLook(
       turnOptions(session, lost, plan, open, (id) => entries.get(id)!),
     );
     if (signal.aborted) return;
+    const losers = losersOf(all, session);
+    const spared = sumOf(losers.map((entry) => processesLeft(entry, session)));
+    for (const entry of losers) await complete(session, entry);
+    if (spared > 0) session.emit({ type: 'processes-changed', forks: -spared });
   }
-  for (const entry of finishedOf(all, session)) await complete(session, entry);
+  for (const entry of finishedOf(all, session, now)) await complete(session, entry);
   const added = sumOf(all.map((entry) => (entry.isOver ? 0 : processesLeft(entry, session))));
-  if (added > 0) session.emit({ type: 'processes-added', forks: added });
+  if (added > 0) session.emit({ type: 'processes-changed', forks: added });
 }
 
 /** Writes the record of a cell that all its processes have measured. */

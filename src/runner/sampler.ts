@@ -17,6 +17,12 @@ import {
   warmthOf,
 } from './sampling.js';
 
+/** The executions at the end of a warm-up by which a cell is calibrated. */
+const LAST = 3;
+
+/** The length of a sample in seconds up to which the first one of a process is preceded by one that is not recorded. */
+const LONGEST_LEAD_IN_SECONDS = 0.25;
+
 /** A cell that is open and warm, and takes a sample when it is its turn. In between it uses no CPU. */
 export interface CellSampler {
   readonly ready: Readiness;
@@ -84,13 +90,18 @@ class LocalSampler implements CellSampler {
   #lastSeconds = Infinity;
   /** How many samples may still be taken again: on a machine that is never quiet, it would only take time. */
   #retakes = 0;
+  /** Whether the first sample is to be preceded by one that is not recorded: after the wait for its turn, a short one is slower. */
+  #leadsIn = false;
   #ready: Readiness | undefined;
 
   constructor(open: OpenCell, planned: PlannedCell, instruments: Instruments) {
     this.#open = open;
     this.#planned = planned;
     this.#instruments = instruments;
-    this.#kind = { isRequests: planned.cell.threads !== undefined, repeats: open.repeats === true };
+    const { side, threads } = planned.cell;
+    // A server's caches and connections warm up, whoever calls it.
+    const isCompiledBefore = side === 'rust' && planned.usesServer !== true;
+    this.#kind = { isRequests: threads !== undefined, repeats: open.repeats === true, isCompiledBefore };
     this.#checksum = open.expected;
   }
 
@@ -102,8 +113,10 @@ class LocalSampler implements CellSampler {
   async warmUp(policy: SamplingPolicy): Promise<void> {
     const { onStep, signal } = this.#instruments;
     const steps: Execution[] = [];
+    // The same, each for one execution.
+    const once: Execution[] = [];
     let peakRssBytes: number | undefined;
-    let warmth = warmthOf(steps, policy);
+    let warmth = warmthOf(steps, policy, this.#kind);
     while (warmth === 'warming-up') {
       signal.throwIfAborted();
       onStep({ type: 'warm-up', execution: steps.length + 1 });
@@ -113,15 +126,19 @@ class LocalSampler implements CellSampler {
       const elapsedSeconds = (performance.now() - startedAt) / 1000;
       peakRssBytes = sample.peakRssBytes ?? peakRssBytes;
       steps.push({ seconds: sample.seconds, elapsedSeconds });
-      warmth = warmthOf(steps, policy);
-      const once = { seconds: sample.seconds, elapsedSeconds: elapsedSeconds / executions };
-      this.#executions = executionsOf(once, this.#kind);
+      warmth = warmthOf(steps, policy, this.#kind);
+      once.push({ seconds: sample.seconds, elapsedSeconds: elapsedSeconds / executions });
+      this.#executions = executionsOf(fastestOf(once), this.#kind);
     }
-    const last = steps.at(-1)!;
-    const length = { seconds: last.seconds * this.#executions, elapsedSeconds: last.elapsedSeconds };
+    const fastest = fastestOf(once);
+    const length = {
+      seconds: fastest.seconds * this.#executions,
+      elapsedSeconds: fastest.elapsedSeconds * this.#executions,
+    };
     const samples = samplesOf(policy, length);
     this.#retakes = samples;
-    const noVerdict = this.#noVerdict(length.seconds, last.seconds, warmth === 'still-warming-up');
+    this.#leadsIn = length.seconds < LONGEST_LEAD_IN_SECONDS;
+    const noVerdict = this.#noVerdict(length.seconds, fastest.seconds, warmth === 'still-warming-up');
     this.#ready = {
       samples,
       ...(peakRssBytes === undefined ? {} : { peakRssBytes }),
@@ -137,6 +154,10 @@ class LocalSampler implements CellSampler {
   }
 
   async take(): Promise<Sample> {
+    if (this.#leadsIn) {
+      this.#leadsIn = false;
+      await this.#execute('sample');
+    }
     for (let retaken = 0; ; retaken++) {
       const before = machineTime();
       const sample = await this.#execute('sample');
@@ -225,4 +246,9 @@ class LocalSampler implements CellSampler {
       await stopwatch.abandon();
     }
   }
+}
+
+/** The fastest of the last executions: what else the machine did beside one of them is not the cell's. */
+function fastestOf(executions: readonly Execution[]): Execution {
+  return executions.slice(-LAST).reduce((best, other) => (other.seconds < best.seconds ? other : best));
 }

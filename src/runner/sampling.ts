@@ -59,16 +59,21 @@ export interface Execution {
   readonly elapsedSeconds: number;
 }
 
-/** What the length of a sample depends on. */
+/** What the length of a sample, and of a warm-up, depends on. */
 export interface Kind {
   /** Whether the cell is request work. */
   readonly isRequests: boolean;
   /** Whether the work is repeated within the timed span. */
   readonly repeats: boolean;
+  /** Whether the work is compiled while it runs; absent: it is. */
+  readonly isCompiledBefore?: boolean;
 }
 
 /** How often the work is executed in one sample, by a former execution. */
-export function executionsOf({ seconds, elapsedSeconds }: Execution, { isRequests, repeats }: Kind): number {
+export function executionsOf(
+  { seconds, elapsedSeconds }: Execution,
+  { isRequests, repeats }: Pick<Kind, 'isRequests' | 'repeats'>,
+): number {
   const shortest = isRequests ? SHORTEST_REQUESTS_SECONDS : SHORTEST_SECONDS;
   const wanted = Math.ceil(shortest / Math.max(seconds, Number.EPSILON));
   if (repeats) return Math.min(wanted, MOST_REPEATS);
@@ -101,6 +106,8 @@ export function samplesOf({ samples, budgetSeconds }: SamplingPolicy, last: Exec
   return Math.min(Math.max(room, fewest), MOST_SAMPLES);
 }
 
+/** The executions of work that was compiled before: memory is touched, and caches are full. */
+const FEWEST_COMPILED = 3;
 /** The executions of which the last show whether a trend goes on. */
 const TREND_LENGTH = 5;
 /** The pairs of them, of ten, of which the later one is faster, from which on there is a trend: chance has as many in 1 of 24 cases. */
@@ -129,9 +136,13 @@ export type Warmth = 'warming-up' | 'warm' | 'still-warming-up';
 /**
  * Whether a process has warmed up, by the times of executions of the length of a sample: once the last show no trend and it took its
  * least time. Long executions are few: once two have taken the budget, or one several times as much, what compilers still save is small
- * beside them.
+ * beside them. Work that was compiled before needs three.
  */
-export function warmthOf(executions: readonly Execution[], { budgetSeconds }: SamplingPolicy): Warmth {
+export function warmthOf(
+  executions: readonly Execution[],
+  { budgetSeconds }: Pick<SamplingPolicy, 'budgetSeconds'>,
+  { isCompiledBefore = false }: Pick<Kind, 'isCompiledBefore'> = {},
+): Warmth {
   const spent = executions.reduce((sum, { elapsedSeconds }) => sum + elapsedSeconds, 0);
   const last = executions.at(-1);
   if (last === undefined) return 'warming-up';
@@ -140,7 +151,8 @@ export function warmthOf(executions: readonly Execution[], { budgetSeconds }: Sa
     return isDone ? 'warm' : 'warming-up';
   }
   const times = executions.map(({ seconds }) => seconds);
-  const isEnough = times.length >= TREND_LENGTH && spent >= LEAST_BUDGETS * budgetSeconds;
+  const fewest = isCompiledBefore ? FEWEST_COMPILED : TREND_LENGTH;
+  const isEnough = times.length >= fewest && spent >= LEAST_BUDGETS * budgetSeconds;
   if (isEnough && !getsFaster(times)) return 'warm';
   const isOver = times.length >= MOST_WARM_UPS || spent >= MOST_BUDGETS * budgetSeconds;
   if (!isOver || times.length < 2) return 'warming-up';
@@ -149,9 +161,10 @@ export function warmthOf(executions: readonly Execution[], { budgetSeconds }: Sa
 
 /**
  * Whether the last times get shorter, by more than matters: one after the other, by the number of pairs in falling order (Mann, "Nonparametric
- * Tests Against Trend", 1945), or in the median of as many before.
+ * Tests Against Trend", 1945), or in the median of as many before. Of fewer than five times, whether the last is the shortest.
  */
 function getsFaster(times: readonly number[]): boolean {
+  if (times.length < TREND_LENGTH) return times.at(-1)! < (1 - TREND_GAIN) * Math.min(...times.slice(1, -1));
   const last = times.slice(-TREND_LENGTH);
   let falling = 0;
   last.forEach((time, index) => {

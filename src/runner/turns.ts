@@ -12,6 +12,8 @@ export interface Turn {
   readonly planned: PlannedCell;
   /** The number of the process among those of its cell, from 1. */
   readonly fork: number;
+  /** Whether the cell may be the best of its side: it takes more samples, since their noise decides what is close. */
+  readonly isContender?: boolean;
 }
 
 /** What a process measured in a round. */
@@ -38,7 +40,10 @@ export interface TurnOptions {
 }
 
 /** The most processes that are alive at once: each has threads, memory and open files. */
-const MOST_ALIVE = 12;
+const MOST_ALIVE = 24;
+
+/** The most processes that open and warm up, or check their rows and close, at once: nothing is measured then. */
+const MOST_TOGETHER = Math.min(4, os.availableParallelism());
 
 /** The part of the memory that is free at the beginning of a round which its processes may use together. */
 const MEMORY_SHARE = 0.6;
@@ -76,7 +81,10 @@ class Contest {
   readonly #references: Turn[];
   readonly #challengers: Turn[];
   readonly #memory = MEMORY_SHARE * freeMemory();
+  /** The processes that open, or close, at once: those of one server would wait for each other there. */
+  readonly #together: number;
   #alive: Alive[] = [];
+  #opening = 0;
 
   constructor(contest: readonly Turn[], options: TurnOptions, draw: DrawIndex) {
     const isReference = ({ planned }: Turn): boolean => planned.cell.side === 'rust';
@@ -84,6 +92,7 @@ class Contest {
     this.#draw = draw;
     this.#references = contest.filter(isReference);
     this.#challengers = contest.filter((turn) => !isReference(turn));
+    this.#together = contest.some(({ planned }) => planned.usesServer === true) ? 1 : MOST_TOGETHER;
   }
 
   async measure(): Promise<void> {
@@ -103,29 +112,45 @@ class Contest {
     }
   }
 
-  /** Opens as many as there is room for, one after the other: what opens and warms up uses the CPU. At least one. */
+  /** Opens as many as there is room for. At least one. */
   async #openSome(waiting: Turn[]): Promise<void> {
     const before = this.#alive.length;
-    while (waiting.length > 0 && (this.#alive.length === before || this.#hasRoom())) {
-      if (this.#options.signal.aborted) return;
-      await this.#open(waiting.shift()!);
+    const unsure: Turn[] = [];
+    const isFirst = (): boolean => this.#alive.length === before && this.#opening === 0;
+    await together(this.#together, async () => {
+      while (waiting.length > 0 && (isFirst() || this.#hasRoom()) && !this.#options.signal.aborted) {
+        await this.#open(waiting.shift()!, unsure);
+      }
+    });
+    for (const turn of unsure) {
+      if (!this.#options.signal.aborted) await this.#open(turn);
     }
   }
 
-  async #open(turn: Turn): Promise<void> {
-    if (await this.#options.isLost(turn)) return;
+  /** Opens a cell. One that still gets faster, maybe since others have stopped opening beside it, goes to `unsure`, if that is given. */
+  async #open(turn: Turn, unsure?: Turn[]): Promise<void> {
+    this.#opening += 1;
     try {
-      this.#alive.push({ turn, sampler: await this.#options.open(turn), samples: [] });
+      if (await this.#options.isLost(turn)) return;
+      const sampler = await this.#options.open(turn);
+      if (unsure !== undefined && this.#together > 1 && sampler.ready.noVerdict === 'still-warming-up') {
+        await sampler.abandon();
+        unsure.push(turn);
+      } else {
+        this.#alive.push({ turn, sampler, samples: [] });
+      }
     } catch (error) {
       await this.#options.onFailure(turn, error);
+    } finally {
+      this.#opening -= 1;
     }
   }
 
   #hasRoom(): boolean {
-    if (this.#alive.length >= MOST_ALIVE) return false;
+    if (this.#alive.length + this.#opening >= MOST_ALIVE) return false;
     const used = this.#alive.map(({ sampler }) => sampler.ready.peakRssBytes ?? 0);
     const sum = used.reduce((total, bytes) => total + bytes, 0);
-    return sum + Math.max(0, ...used) <= this.#memory;
+    return sum + (this.#opening + 1) * Math.max(0, ...used) <= this.#memory;
   }
 
   /** Has each process take its samples: one in each block, in random order. Those with fewer leave out blocks in between. */
@@ -152,16 +177,20 @@ class Contest {
   }
 
   async #finish(isMeant: (alive: Alive) => boolean): Promise<void> {
-    for (const alive of this.#alive.filter(isMeant)) {
-      if (this.#options.signal.aborted) return;
-      const { turn, sampler, samples } = alive;
-      try {
-        const checksum = await sampler.finish(this.#options.verifies(turn));
-        this.#alive = this.#alive.filter((other) => other !== alive);
-        await this.#options.onMeasured({ turn, sampler, samples, checksum });
-      } catch (error) {
-        await this.#drop(alive, error);
-      }
+    const waiting = this.#alive.filter(isMeant);
+    await together(this.#together, async () => {
+      while (waiting.length > 0 && !this.#options.signal.aborted) await this.#finishOne(waiting.shift()!);
+    });
+  }
+
+  async #finishOne(alive: Alive): Promise<void> {
+    const { turn, sampler, samples } = alive;
+    try {
+      const checksum = await sampler.finish(this.#options.verifies(turn));
+      this.#alive = this.#alive.filter((other) => other !== alive);
+      await this.#options.onMeasured({ turn, sampler, samples, checksum });
+    } catch (error) {
+      await this.#drop(alive, error);
     }
   }
 
@@ -170,6 +199,11 @@ class Contest {
     await alive.sampler.abandon();
     await this.#options.onFailure(alive.turn, error);
   }
+}
+
+/** Has so many of the same work run at once. */
+async function together(count: number, work: () => Promise<void>): Promise<void> {
+  await Promise.all(Array.from({ length: count }, work));
 }
 
 /** Whether one that takes part in `count` of so many blocks, evenly, takes part in the block of this index. */

@@ -1,13 +1,13 @@
 import type { RatioInterval } from '../records/record.js';
 import { median, varianceOf } from './quantile.js';
-import { reachOf } from './resampling.js';
+import { REACH_OF_CHOICE, reachOf } from './resampling.js';
 import { sumOf } from './sum.js';
 
 /** What an interval is made by, beside the values. */
 export interface IntervalOptions {
   /** The part of cases in which an interval may miss the truth. Default: 0.05. */
   readonly risk?: number;
-  /** Whether a side was chosen from several cells by these pairs of processes, which counts as one pair less. */
+  /** Whether these pairs of processes chose a side from several cells, and disagreed: the interval then reaches further. */
   readonly isChosen?: boolean;
 }
 
@@ -33,7 +33,7 @@ export function ratioInTurns(
   const mean = sumOf(units) / units.length;
   const ratio = Math.exp(mean);
   if (units.length === 1) return { ratio, low: ratio, high: ratio };
-  const degrees = Math.max(1, units.length - 1 - Number(isChosen));
-  const reach = Math.exp(reachOf(degrees, risk) * Math.sqrt(varianceOf(Float64Array.from(units)) / (units.length - 1)));
+  const error = Math.sqrt(varianceOf(Float64Array.from(units)) / (units.length - 1));
+  const reach = Math.exp(reachOf(units.length - 1, risk) * error * (isChosen ? REACH_OF_CHOICE : 1));
   return { ratio, low: ratio / reach, high: ratio * reach };
 }

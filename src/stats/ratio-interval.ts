@@ -1,7 +1,7 @@
 import type { RatioInterval, Verdict } from '../records/record.js';
 import { median, varianceOf } from './quantile.js';
 import { type DrawIndex, seededDraws } from './random.js';
-import { type Forks, Resampling, reachOf, unshrunk } from './resampling.js';
+import { type Forks, REACH_OF_CHOICE, Resampling, reachOf, unshrunk } from './resampling.js';
 
 export type { RatioInterval };
 
@@ -25,8 +25,8 @@ const SEED = 0x5eed;
  * The interval is that of Student's t over the logarithms, with the standard error of the hierarchical bootstrap (Kalibera and Jones,
  * "Rigorous Benchmarking in Reasonable Time", 2013): forks are resampled with replacement, then the values within each.
  *
- * A side that is `chosen` from several cells by cross-validation counts one fork less: its forks decided about each other. With that,
- * the best of several equal cells looks as seldom faster or slower than another as one cell does.
+ * It reaches further where forks chose a side from several cells by cross-validation, and disagreed (`isChosen`): they decided about each
+ * other.
  *
  * The values of a cell with one fork count as forks of one value each; the interval then knows nothing of the differences
  * between processes. Deterministic: the same values always give the same interval. Throws a `RangeError` if a cell has no value.
@@ -34,16 +34,14 @@ const SEED = 0x5eed;
 export function ratioOfForks(
   numerators: Forks,
   denominators: Forks,
-  {
-    chosen = [false, false],
-    risk,
-  }: { readonly chosen?: readonly [numerator: boolean, denominator: boolean]; readonly risk?: number } = {},
+  { risk, isChosen = false }: { readonly risk?: number; readonly isChosen?: boolean } = {},
 ): RatioInterval {
   const draw = seededDraws(SEED);
-  const over = logarithmOf(new Resampling(numerators), draw, chosen[0]);
-  const under = logarithmOf(new Resampling(denominators), draw, chosen[1]);
+  const over = logarithmOf(new Resampling(numerators), draw);
+  const under = logarithmOf(new Resampling(denominators), draw);
   const ratio = median(numerators.flat()) / median(denominators.flat());
-  const spread = reachOf(over.degrees + under.degrees, risk) * Math.sqrt(over.variance + under.variance);
+  const error = Math.sqrt(over.variance + under.variance);
+  const spread = reachOf(over.degrees + under.degrees, risk) * error * (isChosen ? REACH_OF_CHOICE : 1);
   const reach = spread < ROUNDING ? 1 : Math.exp(spread);
   return { ratio, low: ratio / reach, high: ratio * reach };
 }
@@ -54,8 +52,8 @@ interface Logarithm {
   readonly degrees: number;
 }
 
-function logarithmOf(cell: Resampling, draw: DrawIndex, isChosen: boolean): Logarithm {
-  const degrees = Math.max(1, cell.degrees - Number(isChosen));
+function logarithmOf(cell: Resampling, draw: DrawIndex): Logarithm {
+  const { degrees } = cell;
   const drawn = Float64Array.from({ length: RESAMPLES }, () => Math.log(cell.median(draw)));
   return { variance: unshrunk(varianceOf(drawn), degrees), degrees };
 }

@@ -1,0 +1,63 @@
+/**
+ * The committed runs, by their kinds: the arguments of `bench/benchmark.mjs`, or a script of bench/lab with its own. A run of several parts
+ * becomes a file for each, with the arguments of bench/lab/compact-run.mjs.
+ */
+import { MAIN } from './runs.mjs';
+
+const words = (text) => text.split(' ');
+
+export const PUBLISHED = {
+  [MAIN]: { arguments: words('10000000') },
+  method: { script: 'bench/lab/method.mjs' },
+  workers: {
+    arguments: words(
+      '10000000 --workload insert.bulk,query.full_scan --lane columns,columnar,cursor --engine embedded,memory --workers 1,2,4',
+    ),
+  },
+  boundary: {
+    arguments: words('--family boundary,codec'),
+    parts: [
+      { kind: 'boundary', compact: ['--family', 'boundary'] },
+      { kind: 'codec', compact: ['--family', 'codec'] },
+    ],
+  },
+  model: {
+    arguments: words('--family boundary --workload bytes_*,text_in.*,text_out.*,rows_*'),
+    parts: [{ kind: 'model', compact: ['--model'] }],
+  },
+  runtimes: {
+    arguments: words(
+      '--family boundary --workload nothing,numbers,text_in.short,bytes_in.4096,callback --lane call,view --runtime node@22,node@26,bun,deno',
+    ),
+  },
+  kv: { arguments: words('--family kv --peers') },
+  sql: { arguments: words('--family sql --peers') },
+  rest: { arguments: words('--family rest --peers') },
+  'all-cores': {
+    arguments: words(
+      '--family kv,sql --workload get,set,select_pk,oltp_point_select --lane call,batch --side rust,napi --engine redis,mysql --threads 32 --batch 1,64 --all',
+    ),
+  },
+  processes: {
+    arguments: words(
+      '--family kv,sql --workload get,oltp_point_select --lane call --side rust,napi --engine redis,mysql --threads 32 --batch 1 --processes 2',
+    ),
+  },
+  'redis-cluster': {
+    arguments: words('--family kv --engine redis-cluster --workload get,mget,mset --threads 32 --batch 1,64'),
+  },
+  ceiling: { script: 'bench/lab/ceiling.mjs' },
+  'offered-load': { script: 'bench/lab/offered-load.mjs' },
+  hybrid: { arguments: words('--family hybrid') },
+  'hybrid-crossover': { script: 'bench/lab/hybrid-crossover.mjs' },
+  ingest: { arguments: words('--family ingest') },
+  flight: { arguments: words('--engine flight') },
+  mysql: { arguments: words('--engine mysql') },
+  hyper: { arguments: words('4000000 --engine hyper --transport tcp,ipc') },
+  'hyper-grpc': { arguments: words('--engine hyper --transport grpc-*') },
+  sail: {
+    arguments: words(
+      '100000000 --engine sail:?workers=4 --workload query.full_scan,query.filtered,query.aggregation --lane columnar',
+    ),
+  },
+};

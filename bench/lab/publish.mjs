@@ -1,0 +1,98 @@
+#!/usr/bin/env node
+/**
+ * Measures committed runs anew, and replaces their files in `results/`. `--help` says how.
+ */
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { MAIN, RESULTS, kindOf } from '../docs/runs.mjs';
+import { PUBLISHED } from '../docs/published.mjs';
+
+const USAGE = `Usage: node bench/lab/publish.mjs KIND... | --all
+
+Measures runs of these kinds anew, one after the other, and replaces their files in results/: DATE-KIND.json in the compact form, and
+DATE-KIND.md with the tables. \`node bench/docs.mjs\` then writes the pages. Leave the machine alone meanwhile, and commit before: a run
+of a changed tree belongs to no commit.
+
+Kinds:
+${Object.entries(PUBLISHED)
+  .map(
+    ([kind, { arguments: words = [], script }]) =>
+      `  ${kind.padEnd(18)}${script ?? ''}${script ? ' ' : ''}${words.join(' ')}`,
+  )
+  .join('\n')}
+`;
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { all: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+});
+const kinds = values.all ? Object.keys(PUBLISHED) : positionals;
+const unknown = kinds.find((kind) => !Object.hasOwn(PUBLISHED, kind));
+if (values.help) {
+  process.stdout.write(USAGE);
+} else if (kinds.length === 0 || unknown !== undefined) {
+  process.stderr.write(USAGE);
+  process.exitCode = 2;
+} else if (run('git', ['status', '--porcelain', '--', 'src', 'native', 'bench'], { stdio: 'pipe' }).stdout !== '') {
+  process.stderr.write('src, native or bench have changes that are not committed; commit them before\n');
+  process.exitCode = 2;
+} else {
+  for (const kind of kinds) publish(kind);
+}
+
+/** Measures a kind, and replaces its files. */
+function publish(kind) {
+  const { arguments: words = [], script, parts = [{ kind }] } = PUBLISHED[kind];
+  const directory = mkdtempSync(join(tmpdir(), 'publish-'));
+  const date = new Date().toISOString().slice(0, 10);
+  const fileOf = (name, ending) => join(RESULTS, `${date}${name === MAIN ? '' : `-${name}`}.${ending}`);
+  try {
+    process.stderr.write(`${kind}: ${new Date().toISOString()}\n`);
+    if (script !== undefined) {
+      const out = join(directory, 'out.json');
+      run(process.execPath, [script, ...words, '--out', out]);
+      replace(kind);
+      copyFileSync(out, fileOf(kind, 'json'));
+      return;
+    }
+    const out = join(directory, 'run');
+    run(process.execPath, ['bench/benchmark.mjs', ...words, '--out', out]);
+    for (const { kind: part, compact = [] } of parts) {
+      replace(part);
+      run(process.execPath, [
+        'bench/lab/compact-run.mjs',
+        join(out, 'run.json'),
+        ...compact,
+        '--out',
+        fileOf(part, 'json'),
+      ]);
+      if (parts.length === 1) copyFileSync(join(out, 'run.md'), fileOf(part, 'md'));
+    }
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+/** Removes the files of a kind, also from the list of old runs. */
+function replace(kind) {
+  for (const name of readdirSync(RESULTS)) {
+    if (kindOf(name.replace(/\.md$/, '.json')) === kind) rmSync(join(RESULTS, name));
+  }
+  const path = join(ROOT, 'bench', 'docs', 'old-runs.json');
+  const old = JSON.parse(readFileSync(path, 'utf8'));
+  const runs = old.runs.filter((name) => kindOf(name) !== kind);
+  writeFileSync(path, `${JSON.stringify({ ...old, runs }, undefined, 2)}\n`);
+}
+
+function run(program, words, { stdio = 'inherit' } = {}) {
+  const result = spawnSync(program, words, { cwd: ROOT, stdio, encoding: 'utf8' });
+  if (result.status !== 0)
+    throw new Error(`${program} ${words.join(' ')} ended with ${result.status ?? result.signal}`);
+  return result;
+}
