@@ -83,7 +83,9 @@ test('tells every way in which two runs can differ', () => {
     | measurements/insert.bulk/staged-row/napi/embedded/w1 | 10.0 M/s | 12.5 M/s | 1.3× (1.2–1.3) | faster |
     | measurements/insert.bulk/columns/napi/embedded/w1 | 10.0 M/s | 10.0 M/s | 1.00× (1.00–1.00) † ‡ | equivalent |
 
-    After / before: the rate of the later run divided by that of the earlier one, with its 95% interval; above 1, it got faster. Verdicts: regression, the whole interval is below 0.95; faster, the whole interval is above 1; equivalent, the whole interval is within 5.0% of 1.
+    After / before: the rate of the later run divided by that of the earlier one, with its 95% interval; above 1, it got faster. Verdicts: regression, the whole interval is below 0.95, and below what the machine moved; faster, the whole interval is above 1, and above what the machine moved; equivalent, the whole interval is within 5.0% of 1.
+
+    Between the two runs, the cells moved by 1.00× in the median. To compare two builds, measure both in one run, in turns.
 
     † The two were measured at different numbers of rows; their rows per second are compared.
 
@@ -115,7 +117,9 @@ test('tells every way in which two runs can differ', () => {
     measurements/insert.bulk/staged-row/napi/embedded/w1  10.0 M/s  12.5 M/s         1.3× (1.2–1.3)  faster
     measurements/insert.bulk/columns/napi/embedded/w1     10.0 M/s  10.0 M/s  1.00× (1.00–1.00) † ‡  equivalent
 
-    After / before: the rate of the later run divided by that of the earlier one, with its 95% interval; above 1, it got faster. Verdicts: regression, the whole interval is below 0.95; faster, the whole interval is above 1; equivalent, the whole interval is within 5.0% of 1.
+    After / before: the rate of the later run divided by that of the earlier one, with its 95% interval; above 1, it got faster. Verdicts: regression, the whole interval is below 0.95, and below what the machine moved; faster, the whole interval is above 1, and above what the machine moved; equivalent, the whole interval is within 5.0% of 1.
+
+    Between the two runs, the cells moved by 1.00× in the median. To compare two builds, measure both in one run, in turns.
 
     † The two were measured at different numbers of rows; their rows per second are compared.
 
@@ -274,6 +278,10 @@ test('names the versions that differ, and explains the verdicts that it gives', 
     After / before: the rate of the later run divided by that of the earlier one,
     with its 95% interval; above 1, it got faster. Verdicts: equivalent, the whole
     interval is within 5.0% of 1.
+
+    The two runs are of different times, and nothing in them says how much the
+    machine changed in between. To compare two builds, measure both in one run, in
+    turns.
 
     0 of 1 cells slower by more than 5.0%.
     "

@@ -100,7 +100,7 @@ function addProcesses(undecided: readonly Undecided[]): void {
 /** The part of the rate of a side's fastest cell from which on another one may turn out to be the fastest. */
 const CONTENDS = 0.85;
 /** The most of them: of equal ones, any will do. */
-const MOST_CONTENDERS = 3;
+const MOST_CONTENDERS = 2;
 
 /** The cells that may turn out to be the best of their side, by what was measured so far: the fastest few of each contest. */
 export function contendersOf(entries: readonly Entry[]): ReadonlySet<Entry> {

@@ -57,7 +57,7 @@ export function reachOf(degrees: number, risk = RISK): number {
  * not independent. By simulation, which __test__/stats/ratio-in-turns.test.ts repeats, the intervals of two to four equal cells then miss the
  * truth about as seldom as those of one.
  */
-export const REACH_OF_CHOICE = 1.25;
+export const REACH_OF_CHOICE = 1.35;
 
 /**
  * The variance of a figure, from the variance of its resampled values: these vary less by the part that `degrees` lacks to the number of
