@@ -32,6 +32,10 @@ test.skipIf(lacks('git'))('a change of the runner makes a run stale, and a chang
   commitOf('src/stats/quantile.ts', '1');
   commitOf('src/runner/run.ts', '2');
   expect(changedSince(first, root)).toEqual({ changed: ['src/runner', 'src/stats'] });
+  // Both changes must be known to be harmless.
+  const [second, third] = git('log', '--format=%H', '-2').split('\n') as [string, string];
+  expect(changedSince(first, root, [{ commit: second }])).toEqual({ changed: ['src/runner', 'src/stats'] });
+  expect(changedSince(first, root, [{ commit: second }, { commit: third }])).toEqual({ changed: [] });
   expect(changedSince('0'.repeat(40), root)).toEqual({ changed: ['the history, which has no commit 00000000'] });
 });
 

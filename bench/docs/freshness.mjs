@@ -13,10 +13,13 @@ const ROOT = join(import.meta.dirname, '..', '..');
 /** The source paths that decide the figures of a run: the runner, the statistics and the engine. */
 export const METHOD_PATHS = ['src/runner', 'src/fork-main.ts', 'src/stats', 'src/compare', 'native/engine'];
 
+/** The commits that change these paths and no figure, with what shows it: files that were moved, say, or a paired measurement. */
+const HARMLESS = JSON.parse(readFileSync(join(import.meta.dirname, 'harmless-changes.json'), 'utf8'));
+
 export const OLD_RUNS = JSON.parse(readFileSync(join(import.meta.dirname, 'old-runs.json'), 'utf8'));
 
 /** The paths of `METHOD_PATHS` that changed since a commit, by git; `unknown` with the reason if git can't tell. */
-export function changedSince(commit, root = ROOT) {
+export function changedSince(commit, root = ROOT, harmless = HARMLESS) {
   const git = (...words) => spawnSync('git', ['-C', root, ...words], { encoding: 'utf8' });
   if (git('rev-parse', '--git-dir').status !== 0) return { unknown: 'this is no clone of the repository' };
   if (git('cat-file', '-e', `${commit}^{commit}`).status !== 0) {
@@ -25,6 +28,11 @@ export function changedSince(commit, root = ROOT) {
       ? { unknown: 'the clone is shallow; git fetch --unshallow gets its history' }
       : { changed: [`the history, which has no commit ${commit.slice(0, 8)}`] };
   }
+  const since = git('log', '--format=%H', `${commit}..HEAD`, '--', ...METHOD_PATHS)
+    .stdout.trim()
+    .split('\n');
+  if (since.every((change) => change === '' || harmless.some((known) => known.commit === change)))
+    return { changed: [] };
   return { changed: METHOD_PATHS.filter((path) => git('diff', '--quiet', commit, 'HEAD', '--', path).status !== 0) };
 }
 

@@ -1,10 +1,7 @@
 /** The pictures of the pages, by the names of their files in docs/pictures, made of the committed runs. */
-import { noiseFloorsOf } from '../../dist/compare/comparisons.js';
-import { formatRows } from '../../dist/report/format.js';
 import { loadCanvas } from '../../dist/report/html/canvas.js';
 import { comparedContest, contestsOf } from '../../dist/report/html/contests.js';
 import { modelFigures } from '../../dist/report/html/model-figures.js';
-import { noisePlot } from '../../dist/report/html/noise-plot.js';
 import { pictureText } from '../../dist/report/html/picture.js';
 import { loadFigure, requestFigures } from '../../dist/report/html/request-figures.js';
 import { laneFigure } from '../../dist/report/html/run-page.js';
@@ -65,14 +62,6 @@ const PICTURES = {
     columns: 2,
     hollow: 'fitted',
   }),
-  aa: () => {
-    const { records, context } = newestRun('aa');
-    const { margin, rows } = context.config;
-    const noise = noiseFloorsOf(records, margin);
-    const title = 'Each cell beside itself';
-    const note = `${formatRows(rows.measurements)} rows`;
-    return { title, figures: [{ title, note, picture: noisePlot(canvas, noise, margin) }], columns: 1, hollow: null };
-  },
 };
 
 /** The names of the files with their texts. */

@@ -1,8 +1,6 @@
 /** The tables that pages have between `<!-- table: NAME -->` and `<!-- /table -->`, by their names. */
 import { completedOf, recordsById } from '../../dist/compare/cell-groups.js';
-import { noiseFloorsOf } from '../../dist/compare/comparisons.js';
 import { judgeOf, marginOf } from '../../dist/compare/judge.js';
-import { rateRatio } from '../../dist/compare/rate-ratio.js';
 import { BOUNDARY_MATRIX } from '../../dist/families/boundary/matrix.js';
 import { withExpected } from '../../dist/model/expected.js';
 import { withEachSample } from '../../dist/records/run-file.js';
@@ -11,11 +9,10 @@ import { callTable } from '../../dist/report/call-table.js';
 import { noVerdictNotes } from '../../dist/report/marks.js';
 import { modelBlocks } from '../../dist/report/model-table.js';
 import { settingTable } from '../../dist/report/setting-table.js';
-import { list, paragraph, renderMarkdown, tableBlock, tableOf } from '../../dist/report/document.js';
-import { formatFactorInterval, formatRateOf, formatRows } from '../../dist/report/format.js';
+import { list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
+import { formatRows } from '../../dist/report/format.js';
 import { headToHeadTable } from '../../dist/report/head-to-head.js';
 import { hostLines } from '../../dist/report/host-block.js';
-import { noiseText } from '../../dist/report/noise.js';
 import { networkText } from '../../dist/report/network-text.js';
 import { requestAdviceFor } from '../../dist/report/request-advice.js';
 import { runtimeTable } from '../../dist/report/runtime-table.js';
@@ -38,12 +35,6 @@ const TABLES = {
     return [paragraph(`Measured with ${rows} rows. ${lines.join('; ')}.`)];
   },
   host: () => list(hostLines(newestRun(MAIN).context)),
-  aa: () => {
-    const { records, context } = newestRun('aa');
-    const { margin, rows } = context.config;
-    const noise = noiseText(noiseFloorsOf(records, margin));
-    return [paragraph(`${noise} Measured with ${formatRows(rows.measurements)} rows.`)];
-  },
   embedded: () => [...best(MAIN, 'embedded'), ...list(adviceFor(newestRun(MAIN), 'embedded'))],
   'embedded-lanes': () => lanes(MAIN, 'embedded', 1),
   'memory-lanes': () => lanes(MAIN, 'memory', 1),
@@ -71,7 +62,6 @@ const TABLES = {
   'sql-all-cores': () => clients('all-cores', 'mysql', '/all-cores/'),
   'kv-processes': () => clients('processes', 'redis'),
   'sql-processes': () => clients('processes', 'mysql'),
-  'leave-garbage': leaveGarbage,
   sql: () => requests('sql', 'mysql'),
   rest: () => requests('rest', 'rest'),
   ingest: () => lanes('ingest', 'in-process'),
@@ -160,38 +150,6 @@ function workers(engine) {
 function clients(kind, engine, setting = '') {
   const isAsked = (each) => isOn(each, engine) && isOfAddon(each) && each.numerator.includes(setting);
   return headToHead(kind, isAsked, requestHeadToHeadTable);
-}
-
-/**
- * Each cell of a run that leaves garbage to V8, beside the same cell of the main run. Of runs of two commits no ratio is made: what changed
- * between the commits would be in it.
- */
-function leaveGarbage() {
-  const [main, run] = [newestRun(MAIN), newestRun('leave-garbage')];
-  const left = completedOf(run.records).filter(({ side }) => side !== 'rust');
-  const names = [
-    { title: 'Lane', of: ({ lane }) => lane },
-    { title: 'Node', of: ({ side, variant }) => `${side} · ${variant}` },
-  ];
-  const rate = { title: '>Left to V8', of: formatRateOf };
-  if (!isOneCommit(main, run)) {
-    const note = 'The run that collects garbage is of another commit, so no ratio is made of the two.';
-    return [...tableBlock(tableOf(left, [...names, rate])), paragraph(note), measuredBy(run)];
-  }
-  const collectedOf = recordsById(main.records);
-  const compared = left.filter(({ id }) => collectedOf(id) !== undefined);
-  const ratio = (record) => formatFactorInterval(rateRatio(record, collectedOf(record.id), { isApart: true }));
-  const columns = [
-    ...names,
-    { title: '>Collected', of: ({ id }) => formatRateOf(collectedOf(id)) },
-    rate,
-    { title: '>Left / collected', of: ratio },
-  ];
-  return [...tableBlock(tableOf(compared, columns)), measuredBy(run)];
-}
-
-function isOneCommit(...runs) {
-  return new Set(runs.map(({ context }) => context.git?.commit)).size === 1;
 }
 
 /** Rust's clients of a family of requests next to the load tool of its server's project. */

@@ -4,7 +4,7 @@
  * to private servers at rising rates, whether answers come or not, from Rust, by the addon and by the best JavaScript client, until each has
  * broken twice. All have the same strategy: as many connections, each with one request in flight, driven by one thread. Each point is
  * measured by several processes. The rates are parts of the fastest client's closed loop, which also says which client of a side is the best.
- * It prints the latencies at each rate; `--out` writes FILE.json, from which `bench/docs.mjs` makes the
+ * It prints the latencies at each rate; `--out` writes FILE, and the page beside it; from FILE `bench/docs.mjs` makes the
  * table, and FILE.md.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -81,8 +81,8 @@ if (values.out !== undefined) {
   const { startedAt, host, versions, build, git } = context;
   const lines = steps.map((step) => JSON.stringify(step)).join(',\n');
   const head = JSON.stringify({ startedAt, host, versions, build, git });
-  writeFileSync(`${values.out}.json`, `${head.slice(0, -1)},\n"steps":[\n${lines}\n]}\n`);
-  writeFileSync(`${values.out}.md`, document);
+  writeFileSync(values.out, `${head.slice(0, -1)},\n"steps":[\n${lines}\n]}\n`);
+  writeFileSync(values.out.replace(/(\.json)?$/, '.md'), document);
 }
 
 /** Offers rising rates to the clients of one workload until all have broken, or until its time is over. */

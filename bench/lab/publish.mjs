@@ -3,7 +3,7 @@
  * Measures committed runs anew, and replaces their files in `results/`. `--help` says how.
  */
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -59,6 +59,8 @@ function publish(kind) {
       run(process.execPath, [script, ...words, '--out', out]);
       replace(kind);
       copyFileSync(out, fileOf(kind, 'json'));
+      const page = out.replace(/json$/, 'md');
+      if (existsSync(page)) copyFileSync(page, fileOf(kind, 'md'));
       return;
     }
     const out = join(directory, 'run');
