@@ -3,6 +3,7 @@ import type { Checksum, NoVerdict, Sample } from '../records/record.js';
 import { verifyChecksum } from '../families/verify-checksum.js';
 import { isDisturbed, machineTime } from '../host/machine-time.js';
 import type { GarbageBetween } from './garbage-collection.js';
+import { processCpuOf } from '../stats/summary.js';
 import { requireWork } from './nothing-measured.js';
 import type { ResourceReader } from './resources.js';
 import { SampleStopwatch } from './sample-stopwatch.js';
@@ -125,7 +126,7 @@ class LocalSampler implements CellSampler {
       const sample = await this.#execute();
       const elapsedSeconds = (performance.now() - startedAt) / 1000;
       peakRssBytes = sample.peakRssBytes ?? peakRssBytes;
-      steps.push({ seconds: sample.seconds, elapsedSeconds });
+      steps.push({ seconds: this.#ownSeconds(sample), elapsedSeconds });
       warmth = warmthOf(steps, policy, this.#kind);
       once.push({ seconds: sample.seconds, elapsedSeconds: elapsedSeconds / executions });
       this.#executions = executionsOf(fastestOf(once), this.#kind);
@@ -144,6 +145,12 @@ class LocalSampler implements CellSampler {
       ...(peakRssBytes === undefined ? {} : { peakRssBytes }),
       ...(noVerdict === undefined ? {} : { noVerdict }),
     };
+  }
+
+  /** The time by which a trend shows: the CPU time where it is shorter, since other cells that open at the same time take the CPU as well. */
+  #ownSeconds(sample: Sample): number {
+    const cpu = this.#planned.usesServer === true ? undefined : processCpuOf(sample);
+    return cpu === undefined || cpu === 0 ? sample.seconds : Math.min(cpu, sample.seconds);
   }
 
   #noVerdict(sampleSeconds: number, seconds: number, isWarmingUp: boolean): NoVerdict | undefined {
