@@ -13,7 +13,12 @@ const dist = path.join(root, 'dist');
 copyFileSync(path.join(root, 'index.d.ts'), path.join(root, 'index.d.cts'));
 
 const compiled = compile();
-const written = new Set([...compiled, writeEntry(), ...writeDeclarations('index.d.ts')]);
+const ENTRIES = ['index', 'bench', 'testing/vitest'];
+const written = new Set([
+  ...compiled,
+  ...ENTRIES.map(writeEntry),
+  ...writeDeclarations(ENTRIES.map((entry) => `${entry}.d.ts`)),
+]);
 for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
   const file = path.join(entry.parentPath, entry.name);
   if (entry.isFile() && !written.has(file)) rmSync(file);
@@ -33,16 +38,16 @@ function compile() {
   return lines.filter(isFile).map((line) => path.resolve(root, line.slice('TSFILE: '.length).trim()));
 }
 
-function writeEntry() {
+function writeEntry(entry) {
   return write(
-    'index.cjs',
-    `'use strict';\n// Modules of this package wait for nothing when they are loaded, so that Node can require them.\nmodule.exports = require('./index.js');\n`,
+    `${entry}.cjs`,
+    `'use strict';\n// Modules of this package wait for nothing when they are loaded, so that Node can require them.\nmodule.exports = require('./${entry.split('/').at(-1)}.js');\n`,
   );
 }
 
-/** Writes the declarations that `entry` leads to as declarations of modules in CommonJS; returns their paths. */
-function writeDeclarations(entry) {
-  const left = [entry];
+/** Writes the declarations that `entries` lead to as declarations of modules in CommonJS; returns their paths. */
+function writeDeclarations(entries) {
+  const left = [...entries];
   const paths = new Map();
   for (let file = left.pop(); file !== undefined; file = left.pop()) {
     if (paths.has(file)) continue;

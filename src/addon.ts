@@ -55,6 +55,9 @@ const packageRoot = fileURLToPath(new URL('..', import.meta.url));
 
 const require = createRequire(import.meta.url);
 
+/** What names another addon to load in place of ours: that of the program which is measured, if it is made with napi-rs, too. */
+const OVERRIDE = 'NAPI_RS_NATIVE_LIBRARY_PATH';
+
 /**
  * The raw addon. Importing this module fails with `BB_ADDON_NOT_BUILT` if there is no binary for this platform. It is loaded without
  * `await`, so that programs can `require` what imports it.
@@ -65,6 +68,8 @@ export const addon: typeof RawAddon = load();
 export const addonPath: string = loadedPath();
 
 function load(): typeof RawAddon {
+  const override = process.env[OVERRIDE];
+  delete process.env[OVERRIDE];
   try {
     // Loads libduckdb, whose name then satisfies the addon's dependency on it, wherever npm put the file.
     // oxlint-disable-next-line import/no-unassigned-import -- loaded for that effect alone
@@ -72,6 +77,8 @@ function load(): typeof RawAddon {
     return require('../index.cjs') as typeof RawAddon;
   } catch (cause) {
     throw addonError(cause, { root: packageRoot, platform: platformName() });
+  } finally {
+    if (override !== undefined) process.env[OVERRIDE] = override;
   }
 }
 

@@ -9,6 +9,7 @@ import { loadNativeBuild, nativeResources } from './native-build.js';
 import type { ForkOrder, ForkReport, ForkTask } from './runner/fork-message.js';
 import { GarbageBetween } from './runner/garbage-collection.js';
 import { type CellSampler, openSampler } from './runner/sampler.js';
+import { swapBuild } from './runner/swap-build.js';
 
 const aborting = new AbortController();
 
@@ -51,6 +52,7 @@ async function open(task: ForkTask): Promise<Opened | undefined> {
 
 async function openTask({ module, family: name, options, planned, policy, leaveGarbage }: ForkTask): Promise<Opened> {
   await loadNativeBuild();
+  if (planned.build !== undefined) swapBuild(planned.build);
   const collect = leaveGarbage ? undefined : exposeCollector();
   const family = await familyIn(module, name);
   const open = await family.open(options, [planned]);

@@ -126,3 +126,17 @@ it('history shows the runs in a directory', async () => {
   const one = await cli('history', 'runs/later');
   expect([one.exitCode, one.stderr]).toEqual([2, expect.stringContaining('a history needs two runs or more')]);
 });
+
+describe('check', () => {
+  it('of a directory passes a budget that is not decided, unless it is strict', async () => {
+    const record = completed({ side: 'napi', lane: 'row', variant: 'rows' }, [0.5, 1, 1.5]);
+    await mkdir(join(cwd, 'run'));
+    await writeFile(join(cwd, 'run', 'run.json'), serializeRun(runOf([record])));
+    const budget = { name: 'rows', cell: record.id, maximumSeconds: 1 / record.rows };
+    await writeFile(join(cwd, 'b.json'), JSON.stringify({ schemaVersion: 1, budgets: [budget] }));
+    const { exitCode, stdout } = await cli('check', '--budgets', 'b.json', 'run');
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('not decided');
+    expect((await cli('check', '--budgets', 'b.json', 'run', '--strict')).exitCode).toBe(1);
+  });
+});

@@ -18,6 +18,12 @@ declare const header: Uint8Array;
 declare const body: Uint8Array;
 declare const second: import('boundary-bench').ShardBatches;
 declare const third: import('boundary-bench').ShardBatches;
+declare function pairsOf(size: number): [string, string][];
+declare function levenshtein(pair: [string, string]): number;
+declare const addon: {
+  levenshtein(pair: [string, string]): number;
+  levenshteinMany(pairs: [string, string][]): Uint32Array;
+};
 declare class URL { constructor(path: string, base: string); readonly href: string; }
 interface ImportMeta { readonly url: string; }
 `;

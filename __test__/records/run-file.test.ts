@@ -93,6 +93,7 @@ function smallRun(): Run {
     driver: 'one-thread',
     processes: 2,
     requests: 3,
+    size: 64,
     flavor: 'sync',
     bytes: 240,
     queries: 1,
@@ -183,7 +184,12 @@ function smallRun(): Run {
   return {
     ...rest,
     model,
-    context: { ...context, networks: { shards: network }, adaptations: { shards: ['rows are sent by hand'] } },
+    context: {
+      ...context,
+      loopSeconds: 1e-6,
+      networks: { shards: network },
+      adaptations: { shards: ['rows are sent by hand'] },
+    },
     records: kept.map((record) =>
       record.outcome === 'completed'
         ? {

@@ -62,7 +62,10 @@ describe('a run without a number of processes', () => {
           seconds.map((value) => value * scale),
         ),
       ].map((entry) =>
-        Object.assign(entry, { target: seconds.length, looks: { best: seconds.length, lane: seconds.length } }),
+        Object.assign(entry, {
+          target: seconds.length,
+          looks: { best: seconds.length, rival: 3, lane: seconds.length },
+        }),
       );
     expect(finishedOf(pair(noise.slice(0, 6), 1), deciding, 'best')).toEqual([]);
     expect(finishedOf(pair(noise, 1), deciding, 'best')).toHaveLength(2);

@@ -15,7 +15,7 @@ import { MATRIX_OPTIONS, SAMPLING_OPTIONS } from '../../dist/runner/run-config.j
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const DIST = join(ROOT, 'dist');
-const ENTRY = join(DIST, 'index.d.ts');
+const ENTRIES = ['index', 'bench', 'testing/vitest'].map((entry) => join(DIST, `${entry}.d.ts`));
 const PROJECT = join(import.meta.dirname, 'api.tsconfig.json');
 
 /** The areas of the page in their order, with the folders of their declarations; the first that fits counts. */
@@ -31,8 +31,8 @@ const AREAS = [
     title: 'Errors and options that clients share',
     folders: ['errors', 'library/crossing', 'index.d.ts', '../index.d'],
   },
-  { title: 'Workloads of your own', folders: ['families'] },
-  { title: 'Runs, their records and reports', folders: ['run', 'runner', 'records', 'report', 'stats', ''] },
+  { title: 'Workloads of your own', folders: ['families', 'testing'] },
+  { title: 'Runs, their records and reports', folders: ['run', 'runner', 'records', 'report', 'compare', 'stats', ''] },
 ];
 
 /** Declarations whose members are told one by one. */
@@ -56,7 +56,9 @@ export function apiReference() {
 /** The exported items, and the interfaces behind them. */
 function itemsOf(program, checker) {
   const resolved = (symbol) => (symbol.flags & SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol);
-  const exported = checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(ENTRY)));
+  const exported = ENTRIES.flatMap((entry) =>
+    checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(entry))),
+  );
   const found = new Map();
   const add = (name, symbol, isExported, isType) => {
     const declarations = symbol.declarations.map((handle) => handle.resolve()).filter(isOurs);

@@ -10,6 +10,7 @@ import {
 } from '../report/budget-report.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { print } from './print.js';
+import { runFileOf } from './report-files.js';
 import type { Finish } from './services.js';
 
 interface CheckOptions {
@@ -17,6 +18,7 @@ interface CheckOptions {
   readonly json?: boolean;
   readonly github?: boolean;
   readonly junit?: string;
+  readonly strict?: boolean;
 }
 
 const HELP = `
@@ -31,9 +33,10 @@ A budget bounds the time of one row, operation or call of a cell, on the hardwar
     ]
   }
 
-A budget whose interval contains its maximum is not decided; it is named, and breaks nothing.
+A budget whose interval contains its maximum is not decided; it is named, and breaks nothing, unless --strict is given.
 
-Exit code: 0 if no budget is broken, 1 if one is or a cell of one was not measured, 2 where a file can't be read.
+Exit code: 0 if no budget is broken, 1 if one is, if a cell of one was not measured, or with --strict if one is not
+decided; 2 if a file can't be read.
 
 Example:
   boundary-bench check --budgets budgets.json results/runs/2026-05-02T10-00-00Z/run.json`;
@@ -43,14 +46,15 @@ export function addCheckCommand(program: Command, finish: Finish): void {
     .command('check')
     .summary('compare a run with budgets')
     .description('Compares the cells of a run with upper bounds of their times, or of their ratios.')
-    .argument('<run>', 'the run.json to check')
+    .argument('<run>', 'the run to check: its run.json or its directory')
     .requiredOption('--budgets <file>', 'the file of budgets')
+    .option('--strict', 'fail also where a budget is not decided')
     .option('--json', 'print JSON')
     .option('--github', "print annotations for GitHub Actions, and add the table to the job's summary")
     .option('--junit <file>', 'also write JUnit XML')
     .addHelpText('after', HELP)
-    .action(async (path: string, { budgets, json, github, junit }: CheckOptions) => {
-      const check = checkBudgets(await readBudgets(budgets), await readRun(path));
+    .action(async (path: string, { budgets, json, github, junit, strict }: CheckOptions) => {
+      const check = checkBudgets(await readBudgets(budgets), await readRun(await runFileOf(path)));
       if (junit !== undefined) await writeFile(junit, renderBudgetsJunit(check));
       if (github) {
         const summary = process.env['GITHUB_STEP_SUMMARY'];
@@ -60,6 +64,7 @@ export function addCheckCommand(program: Command, finish: Finish): void {
       } else {
         print(json, check, () => renderBudgetsTerminal(check));
       }
-      finish(check.failed ? EXIT_FAILED : EXIT_OK);
+      const isUndecided = check.outcomes.some(({ verdict }) => verdict === 'undecided');
+      finish(check.failed || (strict === true && isUndecided) ? EXIT_FAILED : EXIT_OK);
     });
 }

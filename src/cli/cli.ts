@@ -6,6 +6,7 @@ import { EXIT_OK, EXIT_USAGE, exitCodeOf, explain } from './exit-code.js';
 import { addDoctorCommand } from './doctor-command.js';
 import { addHistoryCommand } from './history-command.js';
 import { addHostCommand } from './host-command.js';
+import { addInitCommand } from './init-command.js';
 import { addListCommand } from './list-command.js';
 import { addPredictCommand } from './predict-command.js';
 import { addReportCommand } from './report-command.js';
@@ -55,9 +56,10 @@ export function programOf(services: CliServices, finish: Finish): Command {
     .showHelpAfterError('(add --help for the options)')
     .showSuggestionAfterError();
   addRunCommand(program, services, finish);
+  addInitCommand(program);
   addListCommand(program, services);
   addReportCommand(program);
-  addCompareCommand(program, finish);
+  addCompareCommand(program, services, finish);
   addHistoryCommand(program);
   addCheckCommand(program, finish);
   addPredictCommand(program);
@@ -72,12 +74,13 @@ export function programOf(services: CliServices, finish: Finish): Command {
 const VERSION: ReadonlySet<string> = new Set(['-V', '--version']);
 const HELP: ReadonlySet<string> = new Set(['-h', '--help']);
 
-/** The command line, with `run` where it names no command: a quick run, where it says nothing at all. */
+/** The command line, with `run` where it names a file or no command: a quick run, where it says nothing at all. */
 export function commandOf(args: readonly string[]): readonly string[] {
   const [first] = args;
   if (first === undefined) {
     process.stderr.write('Without a command: run --quick. boundary-bench --help shows what else there is.\n');
     return ['run', '--quick'];
   }
-  return first.startsWith('-') && !HELP.has(first) ? ['run', ...args] : args;
+  const isFile = /\.[cm]?[jt]s$/.test(first);
+  return isFile || (first.startsWith('-') && !HELP.has(first)) ? ['run', ...args] : args;
 }

@@ -2,9 +2,11 @@ import type { Command } from 'commander';
 import { DEFAULT_THRESHOLD, compareRuns } from '../compare/compare-runs.js';
 import { readRun } from '../records/run-file.js';
 import { renderComparisonTerminal } from '../report/compare-report.js';
-import type { Finish } from './services.js';
+import type { CliServices, Finish } from './services.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
-import { parseFraction } from '../families/option-values.js';
+import { parseFraction, seconds } from '../families/option-values.js';
+import { BoundaryError } from '../errors.js';
+import { compareBuilds } from './compare-builds.js';
 import { parserOf } from './flags.js';
 import { print } from './print.js';
 import { runFileOf, writeReport } from './report-files.js';
@@ -15,6 +17,8 @@ interface CompareOptions {
   readonly threshold: number;
   readonly json?: boolean;
   readonly html?: string;
+  readonly builds?: boolean;
+  readonly decideWithin: number;
 }
 
 const EXAMPLES = `
@@ -22,10 +26,16 @@ Versions of Node, engines and clients that differ are named.
 
 Exit code: 0 without a regression, 1 with one, 2 where the runs can't be compared.
 
-Example:
-  boundary-bench compare before/run.json after/run.json --threshold 0.1`;
+Runs of two times differ by what the machine did as well. To compare two builds of an addon of yours, measure both in turns.
 
-export function addCompareCommand(program: Command, finish: Finish): void {
+Examples:
+  boundary-bench compare before/run.json after/run.json --threshold 0.1
+  boundary-bench compare --builds old.node new.node levenshtein.bench.mjs`;
+
+/** The seconds after which inconclusive builds get no more processes. */
+const DECIDE_BUILDS_SECONDS = 120;
+
+export function addCompareCommand(program: Command, services: CliServices, finish: Finish): void {
   program
     .command('compare')
     .summary('compare two runs cell by cell')
@@ -34,12 +44,24 @@ export function addCompareCommand(program: Command, finish: Finish): void {
     )
     .argument('<before>', 'the run that is the baseline: its run.json or its directory')
     .argument('<after>', 'the run to judge')
+    .argument('[files...]', 'with --builds: the files with workloads of your own')
+    .option('--builds', 'BEFORE and AFTER are two builds of your addon (.node), which are measured in turns')
+    .option(
+      '--decide-within <seconds>',
+      'with --builds: the time after which inconclusive ways get no more processes',
+      parserOf(seconds.parse),
+      DECIDE_BUILDS_SECONDS,
+    )
     .option('--force', 'compare though the hardware or the work differs')
     .option('--threshold <part>', 'the part of its speed a cell may lose', parserOf(parseFraction), DEFAULT_THRESHOLD)
     .option('--json', 'print JSON')
     .option('--html <file>', 'also write a page with pictures')
     .addHelpText('after', EXAMPLES)
-    .action(async (before: string, after: string, { force, threshold, json, html }: CompareOptions) => {
+    .action(async (before: string, after: string, files: readonly string[], options: CompareOptions) => {
+      const { force, threshold, json, html } = options;
+      if (options.builds === true) return compareBuilds([before, after], files, options, services, finish);
+      if (files.length > 0)
+        throw new BoundaryError('BB_USAGE', `two runs are compared, and ${files.join(', ')} is no run`);
       const runs = [await readRun(await runFileOf(before)), await readRun(await runFileOf(after))] as const;
       const comparison = compareRuns(...runs, { force: force ?? false, threshold });
       if (html !== undefined) {

@@ -6,13 +6,15 @@ import type { Family } from '../families/workload.js';
 import type { CliServices } from './services.js';
 import type { Flags } from './flags.js';
 import { addMatrixOptions, requestFrom } from './matrix-options.js';
+import { loadOwn, wordsOf } from './own-files.js';
 import { print } from './print.js';
 
 const EXAMPLES = `
 Examples:
   boundary-bench list --all                             every cell
   boundary-bench list --workload 'query.*' --side napi  the queries through the addon
-  boundary-bench list --json | jq -r '.[].id'           the ids alone`;
+  boundary-bench list --json | jq -r '.[].id'           the ids alone
+  boundary-bench list levenshtein.bench.mjs             your own code`;
 
 export function addListCommand(program: Command, services: CliServices): void {
   addMatrixOptions(program.command('list'))
@@ -20,9 +22,10 @@ export function addListCommand(program: Command, services: CliServices): void {
     .description('Shows the cells that `run` with the same options would measure.')
     .option('--json', 'print JSON')
     .addHelpText('after', EXAMPLES)
-    .action(async (rows: number | undefined, flags: Flags) => {
+    .action(async (words: readonly string[], flags: Flags) => {
+      const { rows, files } = wordsOf(words);
       const request = requestFrom(rows, flags);
-      const families = await services.loadFamilies();
+      const families = files.length > 0 ? await loadOwn(files) : await services.loadFamilies();
       const { plans } = planRun(families, request);
       const cells = plans.flatMap((plan) => plan.cells.map(({ cell, ...rest }) => ({ ...cell, ...rest })));
       print(flags['json'] === true, cells, () => renderTable(plans) + othersLine(families, plans));

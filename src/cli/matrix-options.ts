@@ -1,21 +1,21 @@
 import type { Command } from 'commander';
 import { BoundaryError } from '../errors.js';
 import { type OptionTable, nest, partsOf } from '../families/option.js';
-import { parseRows } from '../families/option-values.js';
 import { FAMILY_OPTIONS } from '../families/registry.js';
 import { MATRIX_OPTIONS, type RunRequest, SAMPLING_OPTIONS } from '../runner/run-config.js';
-import { type Flags, addFlags, givenBy, givenByVariables, parserOf } from './flags.js';
+import { type Flags, addFlags, givenBy, givenByVariables } from './flags.js';
 
 const FAMILIES_HEADING =
   'Options of families (only measurements is measured where none is named; the others: sql, kv, rest, ingest, hybrid, boundary, codec):';
 
 const ALL_OPTIONS: OptionTable = { ...MATRIX_OPTIONS, ...SAMPLING_OPTIONS, ...FAMILY_OPTIONS };
 
-const ABOUT_ROWS = "rows of each workload: 1000000, 1_000_000, 1M, 500K (default: the family's own)";
+const ABOUT_WORDS =
+  "rows of each workload: 1000000, 1_000_000, 1M, 500K (default: the family's own); or files with workloads of your own";
 
 /** Adds the options that say which cells there are, and `others` of a run. */
 export function addMatrixOptions(command: Command, others: OptionTable = {}): Command {
-  addFlags(command.argument('[rows]', ABOUT_ROWS, parserOf(parseRows)), { ...MATRIX_OPTIONS, ...others });
+  addFlags(command.argument('[rows|files...]', ABOUT_WORDS), { ...MATRIX_OPTIONS, ...others });
   return addFlags(command.optionsGroup(FAMILIES_HEADING), FAMILY_OPTIONS).optionsGroup('Options:');
 }
 

@@ -12,6 +12,7 @@ import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { interruptible } from './interrupt.js';
 import type { Flags } from './flags.js';
 import { addMatrixOptions, requestFrom } from './matrix-options.js';
+import { loadOwn, wordsOf } from './own-files.js';
 import { progressOn } from './progress.js';
 import { terminalWidth } from './terminal-width.js';
 
@@ -39,7 +40,8 @@ Examples:
   boundary-bench run 10M --workload insert.bulk             ten million rows in, by every lane of the usual matrix
   boundary-bench run 500K --side rust,napi --engine memory  the bare boundary
   boundary-bench run --samples 20 --out results/today       twenty samples in each process of a cell
-  boundary-bench run --resume results/today                 go on where it was interrupted`;
+  boundary-bench run --resume results/today                 go on where it was interrupted
+  boundary-bench run levenshtein.bench.mjs --quick          your own code, by the ways that the file exports`;
 
 export function addRunCommand(program: Command, services: CliServices, finish: Finish): void {
   addMatrixOptions(program.command('run'), SAMPLING_OPTIONS)
@@ -51,10 +53,11 @@ export function addRunCommand(program: Command, services: CliServices, finish: F
     .option('--tables', 'print all tables of run.md, too, fitted to the terminal')
     .option('--quiet', 'show no progress')
     .addHelpText('after', EXAMPLES)
-    .action(async (rows: number | undefined, options: RunCommandOptions) => {
+    .action(async (words: readonly string[], options: RunCommandOptions) => {
+      const { rows, files } = wordsOf(words);
       const { directory, resume } = whereTo(options);
       const request = requestFrom(rows, options);
-      const families = await services.loadFamilies();
+      const families = files.length > 0 ? await loadOwn(files) : await services.loadFamilies();
       const build = await services.loadNativeBuild();
       const progress = progressOn(process.stderr, { quiet: options.quiet ?? false });
       const measure = (signal: AbortSignal): Promise<RunResult> =>

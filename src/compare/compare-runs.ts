@@ -34,6 +34,7 @@ export interface Control {
   readonly cells?: number;
 }
 
+/** What two runs show, cell by cell. */
 export interface RunComparison {
   readonly threshold: number;
   /** What moved beside the cells. A cell is slower, or faster, only beyond it. */

@@ -18,6 +18,8 @@ const FORKS_FOR_NOISE_FLOOR = 4;
 /** What a comparison needs to know beside the records. */
 export interface ComparisonOptions {
   readonly rustLaneOf: RustLaneOf;
+  /** For a cell's id, the id of its rival; absent: no cell has one. */
+  readonly rivalOf?: ((cellId: string) => string | undefined) | undefined;
   /** The relative difference up to which two cells are equivalent. */
   readonly margin: number;
   /** The part of cases in which an interval may miss the truth. Default: 0.05. */
@@ -36,6 +38,7 @@ export interface ComparisonOptions {
  * - `best`: the fastest Rust cell over the fastest Node cell of each workload, engine, transport, number of workers or threads:
  *   they then differ only in the boundary and, in request work, the batch, among the sizes that both sides have. Of cells measured at several numbers of rows, only
  *   the largest competes.
+ * - `rival`: each cell that has a rival over it.
  * - `batching`: for request work, each cell of batches over the fastest single operations on the same side with the same
  *   threads.
  * - `noise-floor`: the odd over the even processes of one cell, whose ratio shows only noise.
@@ -45,11 +48,15 @@ export interface ComparisonOptions {
  *
  * A cell that moved no rows has no rate, and takes part in no comparison.
  */
-export function comparisonsOf(records: readonly RunRecord[], { rustLaneOf, ...how }: ComparisonOptions): Comparison[] {
+export function comparisonsOf(
+  records: readonly RunRecord[],
+  { rustLaneOf, rivalOf, ...how }: ComparisonOptions,
+): Comparison[] {
   const completed = completedOf(records);
   const pairs = [
     ...completed.flatMap((node) => laneComparison(node, records, rustLaneOf)),
     ...groupBy(largestOfEach(completed), contestOf).flatMap(bestComparison),
+    ...completed.flatMap((cell) => rivalComparison(cell, completed, rivalOf?.(cell.id))),
     ...completed.flatMap((cell) => batchingComparison(cell, completed)),
     ...completed.flatMap(noiseFloor),
   ];
@@ -64,8 +71,12 @@ export function comparedAnew<R extends Run>(run: R): R {
       kind === 'lane' ? [[numerator, laneOf.get(denominator)] as const] : [],
     ),
   );
+  const rivals = new Map(
+    run.comparisons.flatMap(({ kind, numerator, denominator }) => (kind === 'rival' ? [[numerator, denominator]] : [])),
+  );
   const options = {
     rustLaneOf: (id: string) => rustLanes.get(id),
+    rivalOf: (id: string) => rivals.get(id),
     margin: marginOf(run),
     risk: riskOf(run.context),
     cores: coresOf(run.context.host),
@@ -190,6 +201,15 @@ function resummarized(record: CompletedRecord): CompletedRecord {
   return { ...record, summary: summarize(record.samples, record) };
 }
 
+function rivalComparison(
+  cell: CompletedRecord,
+  completed: readonly CompletedRecord[],
+  rivalId: string | undefined,
+): Pair[] {
+  const rival = rivalId === undefined ? undefined : completed.find(({ id }) => id === rivalId);
+  return rival === undefined ? [] : [{ kind: 'rival', numerator: cell, denominator: rival, subject: cell }];
+}
+
 function batchingComparison(batched: CompletedRecord, completed: readonly CompletedRecord[]): Pair[] {
   if (batched.batch === undefined || batched.batch === 1) return [];
   const contest = contestOf(batched);
@@ -213,10 +233,15 @@ function noiseFloor(record: CompletedRecord): Pair[] {
   return [{ kind: 'noise-floor', numerator, denominator, subject: record }];
 }
 
+/** Whether comparisons of a kind say which of two ways is faster. */
+function isOnClients(kind: Comparison['kind']): boolean {
+  return kind === 'lane' || kind === 'best' || kind === 'rival';
+}
+
 /** The comparison of a pair, or none if one of the two has no rate. */
 function compared(
   { kind, numerator, denominator, subject, forks }: Pair,
-  { margin, risk, cores }: Omit<ComparisonOptions, 'rustLaneOf'>,
+  { margin, risk, cores }: Omit<ComparisonOptions, 'rustLaneOf' | 'rivalOf'>,
 ): Comparison[] {
   const interval = rateRatio(numerator, denominator, { risk });
   if (interval === undefined) return [];
@@ -237,11 +262,10 @@ function compared(
       ...(forks === undefined ? {} : { forks }),
       ...interval,
       // What batching gains, and noise, are no verdict on a client.
-      verdict:
-        kind === 'lane' || kind === 'best'
-          ? verdictOn(numerator, denominator, interval, { margin, cores })
-          : verdictOf(interval, margin),
-      ...(cpu === undefined || (kind !== 'lane' && kind !== 'best') ? {} : { cpu }),
+      verdict: isOnClients(kind)
+        ? verdictOn(numerator, denominator, interval, { margin, cores })
+        : verdictOf(interval, margin),
+      ...(cpu === undefined || !isOnClients(kind) ? {} : { cpu }),
       ...(noVerdict === undefined ? {} : { noVerdict }),
     },
   ];

@@ -74,9 +74,9 @@ export function defineWorkload<Lane extends LaneDefinition>(definition: Workload
   if (!Array.isArray(lanes)) throw invalidArgument(`lanes must be an array, not ${describeValue(lanes)}`);
   Array.from(lanes as readonly LaneDefinition[], checkLane);
   for (const lane of lanes) if (lane.maxRows !== undefined) checkRows(lane.maxRows, 'maxRows');
-  const byId = new Map(lanes.map((lane) => [cellId(definition, lane), lane]));
+  const byPlace = new Map(lanes.map((lane) => [placeOf(lane), lane]));
   if (lanes.length === 0) throw invalidArgument(`the workload ${name} has no lanes`);
-  if (byId.size < lanes.length)
+  if (byPlace.size < lanes.length)
     throw invalidArgument(`two lanes of ${name} have the same lane, side, engine and flavor`);
   return {
     name: family,
@@ -87,12 +87,14 @@ export function defineWorkload<Lane extends LaneDefinition>(definition: Workload
     open: async ({ engines }) => ({
       versions: async () => ({}),
       openCell: async ({ cell }) => {
-        const lane = byId.get(cell.id);
+        // The runtime is a part of an id.
+        const lane = byPlace.get(placeOf(cell));
         if (lane === undefined) throw invalidArgument(`the workload ${name} has no cell ${cell.id}`);
         const open = await definition.open(lane, { rows: cell.rows, engines });
         return {
           expected: open.expected,
-          sample: (stopwatch, signal) => open.sample(stopwatch, signal),
+          ...(open.repeats === undefined ? {} : { repeats: open.repeats }),
+          sample: (stopwatch, signal, repeats) => open.sample(stopwatch, signal, repeats),
           verify: async (stopwatch, signal) => open.verify?.(stopwatch, signal),
           close: async () => open.close?.(),
         };
@@ -123,6 +125,11 @@ function plannedLane(definition: WorkloadDefinition, lane: LaneDefinition, rows:
     ...(lane.rustLane === undefined ? {} : { rustLane: lane.rustLane }),
     ...(lane.skip === undefined ? {} : { skip: lane.skip }),
   };
+}
+
+/** What tells the lanes of a workload apart. */
+function placeOf({ lane, side, engine, flavor }: Pick<LaneDefinition, 'lane' | 'side' | 'engine' | 'flavor'>): string {
+  return JSON.stringify([lane, side, engine, flavor]);
 }
 
 function cellId({ family, name }: Pick<WorkloadDefinition, 'family' | 'name'>, lane: LaneDefinition): string {

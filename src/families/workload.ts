@@ -100,6 +100,14 @@ export interface Runtime {
   readonly args: readonly string[];
 }
 
+/** A build of an addon. */
+export interface AddonBuild {
+  /** The real paths of the files in whose place it is loaded. */
+  readonly replaces: readonly string[];
+  /** The path of its file. */
+  readonly file: string;
+}
+
 /** A cell of the expanded matrix, with what the runner needs to know besides its identity. */
 export interface PlannedCell {
   readonly cell: Cell;
@@ -109,6 +117,10 @@ export interface PlannedCell {
   readonly client?: string;
   /** The lane on the `rust` side that this cell is compared with; absent on the `rust` side. */
   readonly rustLane?: string;
+  /** The build of an addon that its process loads in place of others; absent: what the program itself loads. */
+  readonly build?: AddonBuild;
+  /** The id of another cell that this one is compared with: the same work by another way, or by another build; absent: none. */
+  readonly rival?: string;
   /** What must be named, each of these, for the cell to be measured without `all`; absent: nothing. */
   readonly askedBy?: readonly AskedBy[];
   /** Whether a quick run measures it, too. It measures all usual cells of a family that marks none. */

@@ -72,6 +72,8 @@ export interface Cell {
   readonly runtime?: string;
   /** For an open loop: the requested rate, in requests per second of all threads together. */
   readonly rate?: number;
+  /** The size of the input, of a user's own workload that has several. */
+  readonly size?: number;
   /** The rows that one sample moves over the boundary. */
   readonly rows: number;
   /** The bytes of the rows by the widths of the schema (24 bytes per row of `measurements`), never by encoding. */
@@ -250,10 +252,10 @@ export interface Comparison extends RatioInterval {
   /** The operations of one request of the numerator; absent for the kind `best`, whose cells have them. */
   readonly batch?: number;
   /**
-   * The kind of pair: the same lane on two sides, the best of each side, a batch over single operations on one side, or one cell
+   * The kind of pair: the same lane on two sides, the best of each side, a cell and its rival, as of the user's own workloads, a batch over single operations on one side, or one cell
    * against itself.
    */
-  readonly kind: 'lane' | 'best' | 'batching' | 'noise-floor';
+  readonly kind: 'lane' | 'best' | 'rival' | 'batching' | 'noise-floor';
   /** The ids of the two cells. */
   readonly numerator: string;
   readonly denominator: string;

@@ -86,7 +86,10 @@ function floorsOf(
   const firstOfEither = (record: CompletedRecord, lane: string, side: 'rust' | 'js'): CompletedRecord | undefined =>
     firstOf(record, lane, side) ?? firstOf(record, PLAIN_LANE, side);
   return {
-    rust: (record) => firstOfEither(record, recordOf(rustIds.get(record.id) ?? '')?.lane ?? record.lane, 'rust'),
+    rust(record) {
+      const chosen = recordOf(rustIds.get(record.id) ?? '');
+      return firstOfEither(record, chosen?.lane ?? record.lane, 'rust') ?? chosen;
+    },
     javaScript(record) {
       const own = firstOfEither(record, record.lane, 'js');
       if (own !== undefined) return own;

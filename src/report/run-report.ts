@@ -6,6 +6,7 @@ import { checkOf } from '../records/run-file.js';
 import { adviceFor } from './advice.js';
 import { callTable, isCall } from './call-table.js';
 import { compactNote, isCompact } from './compact.js';
+import { crossoverTexts } from './crossover.js';
 import { CROSSING_NOTE, crossingShareOf } from './crossing-share.js';
 import { settingTable } from './setting-table.js';
 import { type Block, heading, list, paragraph, renderMarkdown, renderTerminal, tableBlock, under } from './document.js';
@@ -92,6 +93,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
     ...adaptationBlocks(run.context.adaptations?.[engine]),
     ...tableBlock(callTable(completed.filter(isCall), run.comparisons, judgeOf(run))),
     ...noVerdictNotes(completed.filter(isCall)).map(paragraph),
+    ...list(crossoverTexts(completed, judgeOf(run))),
     ...runtimeBlocks(completed.filter(isCall), run),
     ...tableBlock(resultsTable(completed.filter(isRow))),
     ...noVerdictNotes(completed.filter(isRow)).map(paragraph),

@@ -8,6 +8,7 @@ import { median } from '../stats/quantile.js';
 import { recommended } from './advice.js';
 import { isCall } from './call-table.js';
 import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf } from './document.js';
+import { crossoverTexts } from './crossover.js';
 import { UNKNOWN, formatPercent, formatRateOf } from './format.js';
 import { factorOf, isDecided, shortFactorOf, signNotes } from './factor.js';
 import { cpuColumn, cpuMark, factorNotes } from './head-to-head.js';
@@ -53,6 +54,7 @@ export function renderRunSummary(run: Run, { report, columns: width }: SummaryOp
   const blocks: Block[] = [
     paragraph(countsOf(run)),
     ...tableBlock(answerTable(answers, style)),
+    ...list(crossoverTexts(completedOf(run.records), judgeOf(run))),
     ...notes(answers, style).map(paragraph),
     ...list(unfinishedTable(run.records).rows.map(([cells, outcome, why]) => `${cells} ${outcome}: ${why}`)),
     ...(warning === undefined ? [] : [paragraph(`Warning: ${warning}`)]),

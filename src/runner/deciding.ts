@@ -17,8 +17,8 @@ export interface Deciding extends ForkPolicy {
   readonly mayGoOn: () => boolean;
 }
 
-/** What a run decides, in this order: the best of both sides of all its work, and then the lanes. */
-export const DECIDED = ['best', 'lane'] as const;
+/** What a run decides, in this order: the best of both sides of all its work, cells and their rivals, and then the lanes. */
+export const DECIDED = ['best', 'rival', 'lane'] as const;
 
 type Decided = (typeof DECIDED)[number];
 
@@ -32,7 +32,7 @@ export class Entry {
   /** The number of processes that it is to have before the next look at its comparisons. */
   target = LOOKS[0]!;
   /** The number of processes at the last look at its comparisons, by their kind. */
-  readonly looks = { best: LOOKS[0]!, lane: LOOKS[0]! };
+  readonly looks = { best: LOOKS[0]!, rival: LOOKS[0]!, lane: LOOKS[0]! };
 
   constructor(planned: PlannedCell, forks: ForkRecord[]) {
     this.planned = planned;
@@ -119,7 +119,7 @@ export function contendersOf(entries: readonly Entry[]): ReadonlySet<Entry> {
 function cellsOf({ kind, numerator, denominator }: Comparison, open: readonly Entry[]): readonly Entry[] {
   const pair = open.filter(({ planned }) => [numerator, denominator].includes(planned.cell.id));
   if (pair.length < 2) return [];
-  if (kind === 'lane') return pair;
+  if (kind !== 'best') return pair;
   const contest = contestOf(pair[0]!.planned.cell);
   const contenders = contendersOf(open);
   return open.filter(
@@ -143,7 +143,7 @@ function undecidedIn(entries: readonly Entry[], { comparing }: Deciding): Decide
   const records = measured.map(({ planned, forks }) => completedRecord(planned, forks));
   return comparisonsOf(records, comparing).filter(
     (comparison): comparison is DecidedComparison =>
-      (comparison.kind === 'lane' || comparison.kind === 'best') &&
+      DECIDED.some((kind) => kind === comparison.kind) &&
       comparison.verdict === 'inconclusive' &&
       comparison.noVerdict === undefined,
   );

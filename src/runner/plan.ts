@@ -165,10 +165,10 @@ function onRuntimes(plan: FamilyPlan, { runtimes = [] }: RunConfig): FamilyPlan 
   const cells = plan.cells.flatMap((planned) => {
     if (planned.cell.side === 'rust') return [planned];
     const others = found.map(([name, runtime]): PlannedCell => {
-      const cell: Cell = { ...planned.cell, id: `${planned.cell.id}/${name.replaceAll('/', '_')}`, runtime: name };
-      return 'missing' in runtime
-        ? { ...planned, cell, skip: planned.skip ?? runtime.missing }
-        : { ...planned, cell, runtime };
+      const onIt = (id: string): string => `${id}/${name.replaceAll('/', '_')}`;
+      const cell: Cell = { ...planned.cell, id: onIt(planned.cell.id), runtime: name };
+      const other = { ...planned, cell, ...(planned.rival !== undefined && { rival: onIt(planned.rival) }) };
+      return 'missing' in runtime ? { ...other, skip: planned.skip ?? runtime.missing } : { ...other, runtime };
     });
     return [planned, ...others];
   });

@@ -85,7 +85,9 @@ async function sessionIn(options: RunOptions, resumed: RunDirectory | undefined)
 
 /** How a run decides how often cells are measured, by its configuration. */
 function decidingBy(config: RunConfig, plans: readonly FamilyPlan[], { host }: RunContext): Deciding {
-  const rustLanes = new Map(plans.flatMap(({ cells }) => cells).map(({ cell, rustLane }) => [cell.id, rustLane]));
+  const planned = plans.flatMap(({ cells }) => cells);
+  const rustLanes = new Map(planned.map(({ cell, rustLane }) => [cell.id, rustLane]));
+  const rivals = new Map(planned.map(({ cell, rival }) => [cell.id, rival]));
   const each = config.aa === true ? 2 : 1;
   const forks = config.forks ?? (config.aa === true ? AA_FORKS : undefined);
   const startedAt = performance.now();
@@ -96,6 +98,7 @@ function decidingBy(config: RunConfig, plans: readonly FamilyPlan[], { host }: R
     mayGoOn: () => performance.now() < startedAt + 1000 * config.decideSeconds,
     comparing: {
       rustLaneOf: (id) => rustLanes.get(id),
+      rivalOf: (id) => rivals.get(id),
       margin: config.margin,
       risk: riskOf({ config: { ...config } }),
       cores: coresOf(host),

@@ -1,0 +1,48 @@
+/** A workload of the tests: the sum of numbers by several ways, one of which is a program in Python where that is there. */
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+import { program, workload } from '../../../dist/bench.js';
+
+const PROGRAM = fileURLToPath(new URL('sum.py', import.meta.url));
+
+function hasPython() {
+  try {
+    execFileSync('python3', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const plain = (numbers) => {
+  let sum = 0;
+  for (let index = 0; index < numbers.length; index += 1) sum += numbers[index];
+  return sum;
+};
+
+/** The same, twice as often. */
+const twice = (numbers) => plain(numbers) + plain(numbers) - plain(numbers);
+
+export default workload('sum', {
+  sizes: [100, 10_000],
+  input: (size) => Float64Array.from({ length: size }, (_, index) => index / 7),
+  ways: {
+    js: plain,
+    'js, thrice': twice,
+    'js, later': async (numbers) => plain(numbers),
+    ...(hasPython() && { 'native, Python': program('python3', [PROGRAM]) }),
+  },
+});
+
+export const wrong = workload('wrong', {
+  input: () => 3,
+  ways: {
+    js: (value) => value + 1,
+    'js, other': (value) => value + 2,
+    'js, nothing': () => {},
+    'js, throws': () => {
+      throw new Error('no such thing');
+    },
+  },
+});

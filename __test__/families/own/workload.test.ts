@@ -1,0 +1,118 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { loadOwn, wordsOf } from '../../../src/cli/own-files.js';
+import { type OwnWorkload, workload } from '../../../src/families/own/workload.js';
+import { program } from '../../../src/families/own/program.js';
+import type { CompletedRecord, RunRecord } from '../../../src/records/record.js';
+import { run } from '../../../src/run.js';
+
+const FILE = fileURLToPath(new URL('sum.bench.mjs', import.meta.url));
+
+const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-own-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('a workload of the user', () => {
+  const js = (value: number): number => value;
+
+  it('plans a cell for each way and size, on the side that the name begins with', () => {
+    const family = workload('work', {
+      sizes: [1, 10],
+      items: (size) => size,
+      ways: { js, 'napi, one call': js, wasm: js, rust: program('p'), other: { side: 'napi', run: js } },
+    });
+    const cells = family.plan({ rows: 1, workers: 1, engines: {} });
+    expect(cells.map(({ cell }) => [cell.id, cell.workload, cell.side, cell.rows, cell.size])).toEqual([
+      ['work/1/js', 'work.1', 'js', 1, 1],
+      ['work/1/napi-one-call', 'work.1', 'napi', 1, 1],
+      ['work/1/wasm', 'work.1', 'js', 1, 1],
+      ['work/1/rust', 'work.1', 'rust', 1, 1],
+      ['work/1/other', 'work.1', 'napi', 1, 1],
+      ['work/10/js', 'work.10', 'js', 10, 10],
+      ['work/10/napi-one-call', 'work.10', 'napi', 10, 10],
+      ['work/10/wasm', 'work.10', 'js', 10, 10],
+      ['work/10/rust', 'work.10', 'rust', 10, 10],
+      ['work/10/other', 'work.10', 'napi', 10, 10],
+    ]);
+    expect(cells.map(({ rustLane }) => rustLane).slice(0, 5)).toEqual(['rust', 'rust', 'rust', undefined, 'rust']);
+  });
+
+  it.each<[string, Partial<OwnWorkload<number>>]>([
+    ['has no ways', { ways: {} }],
+    ['does not say on which side it is', { ways: { fast: js } }],
+    ['must be a function or a program', { ways: { js: 3 as never } }],
+    ["must be 'rust', 'napi' or 'js'", { ways: { x: { side: 'wasm' as never, run: js } } }],
+    ['have the same name', { ways: { 'js a': js, 'js-a': js } }],
+    ['needs a name with letters', { ways: { '??': js } }],
+    ['sizes must be an array of numbers', { sizes: ['a' as never], ways: { js } }],
+    ['sizes must be an array of numbers', { sizes: [], ways: { js } }],
+    ['two sizes are the same', { sizes: [1, 1], ways: { js } }],
+    ['tolerance must be a number', { tolerance: -1, ways: { js } }],
+    ['ways must be an object', { ways: 3 as never }],
+    ['input must be a function', { input: 3 as never, ways: { js } }],
+  ])('is refused where it makes no sense: %s', (message, definition) => {
+    expect(() => workload('work', definition as OwnWorkload<number>)).toThrow(message);
+  });
+
+  it('is refused where items are no number', () => {
+    const family = workload('work', { sizes: [0], items: (size) => size, ways: { js } });
+    expect(() => family.plan({ rows: 1, workers: 1, engines: {} })).toThrow('items must return a whole number');
+  });
+});
+
+describe('files of workloads', () => {
+  it('stand beside a number of rows', () => {
+    expect(wordsOf(['1M', FILE])).toEqual({ rows: 1_000_000, files: [FILE] });
+    expect(wordsOf([])).toEqual({ files: [] });
+    expect(() => wordsOf(['1', '2'])).toThrow('given twice');
+    expect(() => wordsOf(['nothing.mjs'])).toThrow('there is no file nothing.mjs');
+    expect(() => wordsOf(['1X'])).toThrow('is no number of rows');
+  });
+
+  it('export workloads', async () => {
+    expect((await loadOwn([FILE])).map(({ name }) => name)).toEqual(['sum', 'wrong']);
+    await expect(loadOwn([FILE, FILE])).rejects.toThrow('two workloads have the name sum');
+    await expect(
+      loadOwn([fileURLToPath(new URL('equal.test.ts', import.meta.url)).replace('equal.test.ts', 'sum.py')]),
+    ).rejects.toThrow("can't be loaded");
+  });
+});
+
+describe('a run of a file', () => {
+  let records: readonly RunRecord[];
+  beforeAll(async () => {
+    const families = await loadOwn([FILE]);
+    const result = await run({
+      families,
+      directory: join(folder, 'run'),
+      forks: 2,
+      samples: 2,
+      timeBudgetSeconds: 0.01,
+    });
+    records = result.run.records;
+  });
+  const of = (id: string): RunRecord => records.find((record) => record.id === id)!;
+
+  it('measures each way in processes of its own', () => {
+    const measured = records.filter(({ family }) => family === 'sum');
+    expect(measured.map(({ outcome }) => outcome)).toEqual(measured.map(() => 'completed'));
+    for (const record of measured as CompletedRecord[]) {
+      expect(new Set(record.samples.map(({ fork }) => fork))).toEqual(new Set([1, 2]));
+    }
+    const [plain, thrice] = ['sum/10000/js', 'sum/10000/js-thrice'].map((id) => of(id) as CompletedRecord);
+    expect(thrice!.summary.medianSeconds).toBeGreaterThan(plain!.summary.medianSeconds);
+  });
+
+  it('fails the ways that return something else than the first, nothing, or an error', () => {
+    expect(of('wrong/js').outcome).toBe('completed');
+    expect(of('wrong/js-other')).toMatchObject({
+      outcome: 'failed',
+      error: { code: 'BB_CHECKSUM_MISMATCH', message: 'the way js, other: the result is 5, expected 4' },
+    });
+    expect(of('wrong/js-nothing')).toMatchObject({ outcome: 'failed', error: { code: 'BB_NO_RESULT' } });
+    expect(of('wrong/js-throws')).toMatchObject({ outcome: 'failed', error: { message: 'no such thing' } });
+  });
+});

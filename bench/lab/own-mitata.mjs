@@ -1,0 +1,63 @@
+// Whether this package and mitata agree on the time of a call of five functions: each by mitata in a process of its own, and by a run of
+// this package. It installs mitata in a folder that it removes at the end.
+//
+//   node bench/lab/own-mitata.mjs
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+import { run } from '../../dist/bench.js';
+import { FUNCTIONS, workloads } from './own-functions.mjs';
+
+const MITATA = 'mitata@1.0.34';
+
+const folder = mkdtempSync(join(tmpdir(), 'own-mitata-'));
+try {
+  execFileSync('npm', ['install', '--silent', '--prefix', folder, MITATA], { stdio: 'inherit' });
+  const ours = await timesByUs();
+  console.log('| Function | boundary-bench | mitata | ratio |\n| --- | ---: | ---: | ---: |');
+  for (const name of Object.keys(FUNCTIONS)) {
+    const theirs = timeByMitata(name);
+    console.log(
+      `| ${name} | ${nanoseconds(ours.get(name))} | ${nanoseconds(theirs)} | ${(ours.get(name) / theirs).toFixed(2)} |`,
+    );
+  }
+} finally {
+  rmSync(folder, { recursive: true });
+}
+
+/** The seconds of a call in the median of a run, by the names of the functions. */
+async function timesByUs() {
+  const module = new URL('own-functions.mjs', import.meta.url).href;
+  // The family of a name is found among the exports, so that each has a file of its own.
+  const families = workloads.map((family, index) => {
+    const file = join(folder, `function-${index}.mjs`);
+    writeFileSync(
+      file,
+      `import { workloads } from ${JSON.stringify(module)};\nexport const own = workloads[${index}];\n`,
+    );
+    return { ...family, module: pathToFileURL(file).href };
+  });
+  const { run: finished } = await run({ families, directory: join(folder, 'run'), forks: 5 });
+  return new Map(finished.records.map(({ family, summary }) => [family, summary.medianSeconds]));
+}
+
+/** The seconds of a call in the median of mitata. */
+function timeByMitata(name) {
+  const script = `
+    import { measure } from ${JSON.stringify(pathToFileURL(join(folder, 'node_modules', 'mitata', 'src', 'main.mjs')).href)};
+    import { FUNCTIONS } from ${JSON.stringify(new URL('own-functions.mjs', import.meta.url).href)};
+    const { p50 } = await measure(FUNCTIONS[${JSON.stringify(name)}]);
+    console.log(p50);
+  `;
+  const output = execFileSync(process.execPath, ['--expose-gc', '--input-type=module', '--eval', script], {
+    encoding: 'utf8',
+  });
+  return Number(output.trim().split('\n').at(-1)) / 1e9;
+}
+
+function nanoseconds(seconds) {
+  return `${(seconds * 1e9).toPrecision(3)} ns`;
+}

@@ -1,0 +1,171 @@
+//! The side of Rust of a workload that Boundary Bench measures: a program that does the work of a way, and times it.
+//!
+//! ```no_run
+//! # // examples/sum.rs of your crate
+//! boundary_bench::main!(|numbers: &Vec<f64>| numbers.iter().sum::<f64>());
+//! ```
+//!
+//! In the file of the workload, `program('target/release/examples/sum')` is then a way. The program gets the input that JavaScript made,
+//! as JSON, before the first sample. It speaks the protocol of `docs/protocol.md` over its standard streams.
+use std::hint::black_box;
+use std::io::{self, BufRead, Write};
+use std::time::Instant;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// The version of the protocol.
+const PROTOCOL: u64 = 1;
+
+/// Makes the `main` of a program that does this work: a closure, or a function, of a reference to the input. What it returns must be the same each
+/// time. The types of input and result are any of `serde`.
+#[macro_export]
+macro_rules! main {
+    ($work:expr) => {
+        fn main() -> ::std::process::ExitCode {
+            $crate::serve($work)
+        }
+    };
+}
+
+/// Answers orders on the standard input until it is told to close, or the input ends. Exit code 1 means that the work failed.
+pub fn serve<Input: DeserializeOwned, Output: Serialize>(work: impl FnMut(&Input) -> Output) -> std::process::ExitCode {
+    let (input, output) = (io::stdin().lock(), io::stdout().lock());
+    match answer(work, input, output) {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(_) => std::process::ExitCode::FAILURE,
+    }
+}
+
+/// Answers the orders of `orders`, a line each, on `answers`.
+///
+/// # Errors
+///
+/// An order that can't be read or understood, which `answers` tells before; and an answer that can't be written.
+pub fn answer<Input: DeserializeOwned, Output: Serialize>(
+    mut work: impl FnMut(&Input) -> Output,
+    orders: impl BufRead,
+    mut answers: impl Write,
+) -> io::Result<()> {
+    let mut input: Option<Input> = None;
+    let mut result: Option<Output> = None;
+    for line in orders.lines() {
+        let line = line?;
+        let answered = obey(&line, &mut work, &mut input, &mut result);
+        let (answer, error) = match answered {
+            Ok(Some(answer)) => (answer, None),
+            Ok(None) => return Ok(()),
+            Err(message) => (json!({ "type": "failed", "message": message }), Some(message)),
+        };
+        serde_json::to_writer(&mut answers, &answer)?;
+        answers.write_all(b"\n")?;
+        answers.flush()?;
+        if let Some(message) = error {
+            return Err(io::Error::other(message));
+        }
+    }
+    Ok(())
+}
+
+/// The answer to an order; none to the last one.
+fn obey<Input: DeserializeOwned, Output: Serialize>(
+    line: &str,
+    work: &mut impl FnMut(&Input) -> Output,
+    input: &mut Option<Input>,
+    result: &mut Option<Output>,
+) -> Result<Option<Value>, String> {
+    let mut order: Value = serde_json::from_str(line).map_err(|error| format!("an order is no JSON: {error}"))?;
+    match order["type"].as_str() {
+        Some("open") => {
+            let version = order["protocol"].as_u64();
+            if version != Some(PROTOCOL) {
+                return Err(format!("this program speaks version {PROTOCOL} of the protocol, not {version:?}"));
+            }
+            let given = serde_json::from_value(order["input"].take());
+            *input = Some(given.map_err(|error| format!("the input is not of the type that the work takes: {error}"))?);
+            Ok(Some(json!({ "type": "ready" })))
+        }
+        Some("sample") => {
+            let input = input.as_ref().ok_or("a sample was asked for before the input was given")?;
+            let repeats =
+                order["repeats"].as_u64().filter(|&repeats| repeats > 0).ok_or("a sample needs a number of repeats")?;
+            *result = None;
+            let cpu_before = cpu_seconds();
+            let start = Instant::now();
+            for _ in 0..repeats {
+                *result = Some(black_box(work(black_box(input))));
+            }
+            let seconds = start.elapsed().as_secs_f64();
+            let cpu = cpu_before.zip(cpu_seconds()).map(|(before, after)| after - before);
+            let mut sample = json!({ "type": "sample", "seconds": seconds });
+            if let Some(cpu) = cpu {
+                sample["cpuUserSeconds"] = json!(cpu);
+            }
+            Ok(Some(sample))
+        }
+        Some("result") => {
+            let result = result.as_ref().ok_or("the result was asked for before any sample")?;
+            let result = serde_json::to_value(result).map_err(|error| format!("the result is no JSON: {error}"))?;
+            Ok(Some(json!({ "type": "result", "result": result })))
+        }
+        Some("close") => Ok(None),
+        other => Err(format!("an order of the type {other:?} is not known")),
+    }
+}
+
+/// The CPU time of all threads of this process, of the user and of the kernel; none where the system does not tell it.
+fn cpu_seconds() -> Option<f64> {
+    let tasks = std::fs::read_dir("/proc/self/task").ok()?;
+    let nanoseconds = tasks.flatten().filter_map(|task| {
+        let times = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        times.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    Some(std::time::Duration::from_nanos(nanoseconds.sum()).as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answers_to(orders: &str) -> (Vec<Value>, io::Result<()>) {
+        let mut answers = Vec::new();
+        let ended = answer(|numbers: &Vec<f64>| numbers.iter().sum::<f64>(), orders.as_bytes(), &mut answers);
+        let lines = String::from_utf8(answers).unwrap();
+        (lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), ended)
+    }
+
+    #[test]
+    fn does_the_work_as_often_as_it_is_asked_to() {
+        let orders = r#"{"type":"open","protocol":1,"workload":"sum","input":[1,2.5]}
+{"type":"sample","repeats":1000}
+{"type":"result"}
+{"type":"close"}
+{"type":"sample","repeats":1}"#;
+        let (answers, ended) = answers_to(orders);
+        ended.unwrap();
+        assert_eq!(answers.len(), 3);
+        assert_eq!(answers[0]["type"], "ready");
+        assert!(answers[1]["seconds"].as_f64().unwrap() > 0.0);
+        assert_eq!(answers[2]["result"], 3.5);
+    }
+
+    #[test]
+    fn says_what_is_wrong_with_an_order() {
+        for (order, message) in [
+            ("{", "no JSON"),
+            (r#"{"type":"sample","repeats":1}"#, "before the input"),
+            (r#"{"type":"result"}"#, "before any sample"),
+            (r#"{"type":"open","protocol":2}"#, "version 1"),
+            (r#"{"type":"open","protocol":1,"input":["a"]}"#, "the type that the work takes"),
+            (r#"{"type":"dance"}"#, "not known"),
+        ] {
+            let (answers, ended) = answers_to(order);
+            assert!(ended.is_err());
+            assert_eq!(answers[0]["type"], "failed");
+            assert!(answers[0]["message"].as_str().unwrap().contains(message), "{order}: {answers:?}");
+        }
+        let opened = r#"{"type":"open","protocol":1,"input":[1]}"#;
+        assert!(answers_to(&format!("{opened}\n{{\"type\":\"sample\",\"repeats\":0}}")).1.is_err());
+    }
+}

@@ -1,0 +1,65 @@
+/** `compare --builds`: two builds of an addon, measured in turns in one run. */
+import { existsSync, realpathSync } from 'node:fs';
+
+import { exposeCollector } from '../collect-garbage.js';
+import { BoundaryError } from '../errors.js';
+import { ofBuilds } from '../families/own/builds.js';
+import { buildComparisons, renderBuilds } from '../report/builds-report.js';
+import { run } from '../runner/run.js';
+import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
+import { interruptible } from './interrupt.js';
+import { loadOwn, wordsOf } from './own-files.js';
+import { print } from './print.js';
+import { progressOn } from './progress.js';
+import type { CliServices, Finish } from './services.js';
+import { terminalWidth } from './terminal-width.js';
+
+/** How two builds are compared. */
+export interface CompareBuildsOptions {
+  readonly threshold: number;
+  readonly decideWithin: number;
+  readonly json?: boolean;
+}
+
+/** Measures the workloads of files by two builds, and prints how they differ; the exit code is 1 where the new one is slower. */
+export async function compareBuilds(
+  builds: readonly [before: string, after: string],
+  files: readonly string[],
+  { threshold, decideWithin, json = false }: CompareBuildsOptions,
+  services: CliServices,
+  finish: Finish,
+): Promise<void> {
+  const missing = builds.find((file) => !existsSync(file));
+  if (missing !== undefined) {
+    throw new BoundaryError('BB_USAGE', `there is no build ${missing}`, {
+      hint: 'Name the two .node files, the old one first.',
+    });
+  }
+  if (files.length === 0) {
+    throw new BoundaryError('BB_USAGE', 'no file says what the builds are to do', {
+      hint: 'boundary-bench compare --builds OLD.node NEW.node levenshtein.bench.mjs',
+    });
+  }
+  const [before, after] = builds.map((file) => realpathSync(file)) as [string, string];
+  const families = (await loadOwn(wordsOf(files).files)).map((family) => ofBuilds(family, [before, after]));
+  const build = await services.loadNativeBuild();
+  const progress = progressOn(process.stderr, { quiet: false });
+  const { result, exitCode } = await interruptible(
+    (signal) =>
+      run({
+        families,
+        decideSeconds: decideWithin,
+        build,
+        signal,
+        onEvent: (event) => progress.show(event),
+        resources: services.resources,
+        collectGarbage: exposeCollector(),
+      }),
+    () => progress.say('Stopping after the work under way; Ctrl-C again to stop at once.'),
+  );
+  const pairs = buildComparisons(result.run, threshold);
+  print(json, pairs, () => renderBuilds(result.run, threshold, terminalWidth(process.stdout)));
+  const isWrong =
+    pairs.some(({ regressed }) => regressed) || result.run.records.some(({ outcome }) => outcome === 'failed');
+  finish(exitCode ?? (isWrong ? EXIT_FAILED : EXIT_OK));
+}

@@ -1,0 +1,85 @@
+/** Files with workloads of the user's own. */
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+import { BoundaryError } from '../errors.js';
+import { parseRows } from '../families/option-values.js';
+import type { Family } from '../families/workload.js';
+
+/** What a command is given beside its options. */
+export interface Words {
+  /** The number of rows; absent: each family's own. */
+  readonly rows?: number;
+  /** The files of the user's workloads; none: the families of this package. */
+  readonly files: readonly string[];
+}
+
+/** What looks like a number of rows. */
+const NUMBER = /^[\d.][\d_,.]*[a-z]*$/i;
+
+/** The number of rows and the files among words. Throws as `parseRows`, and `BB_USAGE` for two numbers, or a file that is not there. */
+export function wordsOf(words: readonly string[] = []): Words {
+  const numbers = words.filter((word) => NUMBER.test(word) && !existsSync(word));
+  const files = words.filter((word) => !numbers.includes(word));
+  if (numbers.length > 1) throw new BoundaryError('BB_USAGE', `rows are given twice: ${numbers.join(' and ')}`);
+  const missing = files.find((file) => !existsSync(file));
+  if (missing !== undefined) {
+    throw new BoundaryError('BB_USAGE', `there is no file ${missing}`, {
+      hint: 'A number of rows looks like 1000000, 1_000_000, 1M or 500K. A file of workloads looks like levenshtein.bench.mjs; `boundary-bench init` writes one.',
+    });
+  }
+  const [rows] = numbers;
+  return { ...(rows !== undefined && { rows: rowsOf(rows) }), files };
+}
+
+function rowsOf(text: string): number {
+  try {
+    return parseRows(text);
+  } catch (thrown) {
+    throw new BoundaryError('BB_USAGE', `${text} is no number of rows: ${(thrown as Error).message}`, {
+      cause: thrown,
+    });
+  }
+}
+
+/** The workloads that files export. Throws `BB_USAGE` for a file that exports none, that fails, or that repeats a name. */
+export async function loadOwn(files: readonly string[]): Promise<Family[]> {
+  const families: Family[] = [];
+  for (const file of files) {
+    const module = pathToFileURL(path.resolve(file)).href;
+    const own = Object.values(await exportsOf(file, module)).filter(isFamily);
+    if (own.length === 0) {
+      throw new BoundaryError('BB_USAGE', `${file} exports no workload`, {
+        hint: "Write: export default workload('name', { ways: { js: () => ..., napi: () => ... } })",
+      });
+    }
+    for (const family of new Set(own)) {
+      if (families.some(({ name }) => name === family.name)) {
+        throw new BoundaryError('BB_USAGE', `two workloads have the name ${family.name}, the second in ${file}`);
+      }
+      families.push({ ...family, module });
+    }
+  }
+  return families;
+}
+
+async function exportsOf(file: string, module: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(module)) as Record<string, unknown>;
+  } catch (thrown) {
+    const { code, message } = thrown as NodeJS.ErrnoException;
+    const isTypeScript = code === 'ERR_UNKNOWN_FILE_EXTENSION' && /\.[cm]?ts$/.test(file);
+    const hint = isTypeScript
+      ? 'Node.js 22.18 and later run TypeScript; before, install tsx, and run: NODE_OPTIONS="--import tsx" boundary-bench run ...'
+      : undefined;
+    const at = thrown instanceof Error && !isTypeScript ? `\n${thrown.stack}` : '';
+    throw new BoundaryError('BB_USAGE', `${file} can't be loaded: ${message}${at}`, { hint, cause: thrown });
+  }
+}
+
+function isFamily(value: unknown): value is Family {
+  if (typeof value !== 'object' || value === null) return false;
+  const { name, plan, open } = value as Partial<Family>;
+  return typeof name === 'string' && typeof plan === 'function' && typeof open === 'function';
+}

@@ -1,0 +1,369 @@
+/** A user's work by several ways, such as JavaScript, an addon, and a program in Rust. */
+import { BoundaryError, checksumMismatch, invalidArgument, toBoundaryError } from '../../errors.js';
+import { describeValue } from '../../library/crossing/describe-value.js';
+import { checkFunction, requireOptions } from '../../library/crossing/options.js';
+import { checkText } from '../../library/crossing/well-formed.js';
+import type { Cell, Side } from '../../records/record.js';
+import { heapBytesPerCall } from '../heap-bytes.js';
+import { IN_PROCESS } from '../in-process.js';
+import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell } from '../workload.js';
+import { type Canonical, DEFAULT_TOLERANCE, canonicalOf, differenceOf } from './equal.js';
+import { type Program, RunningProgram, isProgram } from './program.js';
+
+/** Does the work once, and returns what it results in: a value, or a promise of it. */
+export type WayFunction<Input> = (input: Input) => unknown;
+
+/** A way whose side its name does not say. */
+export interface SidedWay<Input> {
+  readonly side: Side;
+  readonly run: WayFunction<Input> | Program;
+}
+
+/** A way to do the work: a function whose name says the side, a program, or one with its side. */
+export type Way<Input> = WayFunction<Input> | Program | SidedWay<Input>;
+
+/** A user's work. */
+export interface OwnWorkload<Input> {
+  /** The sentence that `boundary-bench list` shows. */
+  readonly description?: string;
+  /** The sizes of the input; the answer then says from which size on which way is the fastest. Absent: there is one input. */
+  readonly sizes?: readonly number[];
+  /**
+   * Makes the input of a size, once in each process, untimed. It must make the same each time, or the ways can't be compared: random
+   * values need a seed. Absent: the size itself is the input.
+   */
+  readonly input?: (size: number) => Input | Promise<Input>;
+  /**
+   * The ways to do the work, by their names. The first word of a name is the side: `js` or `wasm`, `napi` for any addon, or `rust`.
+   * Each must return its result, which must not depend on earlier calls, and must leave the input as it is.
+   */
+  readonly ways: Readonly<Record<string, Way<Input>>>;
+  /** The items that one call works on, by which times are given; absent: times are of calls. */
+  readonly items?: (size: number) => number;
+  /** Throws, or returns `false`, if a result is wrong. Absent: all ways must return the same. */
+  readonly check?: (result: unknown, input: Input) => unknown;
+  /** The relative difference up to which two numbers are the same. Default: 1e-9. */
+  readonly tolerance?: number;
+  /** The URL of the module that exports the workload, `import.meta.url` there; the command line knows it. */
+  readonly module?: string;
+}
+
+/** The first words of ways' names, with the sides that they stand for. */
+const SIDES: Readonly<Record<string, Side>> = {
+  js: 'js',
+  javascript: 'js',
+  ts: 'js',
+  wasm: 'js',
+  napi: 'napi',
+  addon: 'napi',
+  native: 'napi',
+  ffi: 'napi',
+  rust: 'rust',
+};
+
+/** The side of a way's checksum: whether all its results were right. */
+const RIGHT = { result: 'right' };
+
+/** A way with its cell's place. */
+interface PlannedWay<Input> {
+  readonly name: string;
+  readonly lane: string;
+  readonly side: Side;
+  readonly run: WayFunction<Input> | Program;
+}
+
+/**
+ * Makes a family of a user's work, for `boundary-bench run FILE`, where FILE exports it, and for `run({ families: [...] })`. Each way is
+ * measured in processes of its own, which take turns. The number of calls of a sample is found by itself.
+ *
+ * All ways must return the same, by deep equality: of numbers up to `tolerance`, of typed arrays, iterables and plain arrays by their
+ * items, of `null` and `undefined` as one. With `check`, it decides instead.
+ *
+ * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a definition that makes no sense.
+ */
+export function workload<Input = number>(name: string, definition: OwnWorkload<Input>): Family {
+  checkText('name', name);
+  requireOptions(definition);
+  const { sizes, input, items, check, tolerance = DEFAULT_TOLERANCE, module } = definition;
+  const ways = waysOf(name, definition.ways);
+  if (sizes !== undefined) checkSizes(sizes);
+  for (const [option, value] of Object.entries({ input, items, check })) {
+    if (value !== undefined) checkFunction(option, value);
+  }
+  if (!(Number.isFinite(tolerance) && tolerance >= 0)) {
+    throw invalidArgument(`tolerance must be a number of 0 or more, not ${describeValue(tolerance)}`);
+  }
+  const work: Work<Input> = { ...definition, name, planned: ways, tolerance };
+  return {
+    name,
+    ...(module === undefined ? {} : { module }),
+    description: definition.description ?? `${ways.map((way) => way.name).join(', ')}`,
+    defaultRows: 1,
+    hasOperations: true,
+    plan: () => (sizes ?? [undefined]).flatMap((size) => ways.map((way) => plannedWay(work, way, size))),
+    open: async (options, cells) => openWork(work, options as OwnOptions, cells),
+  };
+}
+
+/** A workload whose definition was checked. */
+interface Work<Input> extends OwnWorkload<Input> {
+  readonly name: string;
+  readonly planned: readonly PlannedWay<Input>[];
+  readonly tolerance: number;
+}
+
+/** The options with which processes open the workload: what each cell must return, by its workload. */
+type OwnOptions = FamilyOptions & { readonly results?: Readonly<Record<string, Canonical>> };
+
+function waysOf<Input>(name: string, ways: OwnWorkload<Input>['ways']): PlannedWay<Input>[] {
+  if (typeof ways !== 'object' || ways === null) {
+    throw invalidArgument(`ways must be an object of functions by their names, not ${describeValue(ways)}`);
+  }
+  const planned = Object.entries(ways).map(([way, given]) => wayOf(way, given));
+  if (planned.length === 0) throw invalidArgument(`the workload ${name} has no ways`);
+  const lanes = new Set(planned.map(({ lane, side }) => `${lane} ${side}`));
+  if (lanes.size < planned.length) throw invalidArgument(`two ways of ${name} have the same name, but for signs`);
+  return planned;
+}
+
+function wayOf<Input>(name: string, given: Way<Input>): PlannedWay<Input> {
+  const lane = name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '');
+  if (lane === '') throw invalidArgument(`a way needs a name with letters, not ${JSON.stringify(name)}`);
+  if (typeof given === 'object' && given !== null && 'run' in given) {
+    const { side, run } = given;
+    if (!['rust', 'napi', 'js'].includes(side)) {
+      throw invalidArgument(`side of the way ${name} must be 'rust', 'napi' or 'js', not ${describeValue(side)}`);
+    }
+    return { name, lane, side, run: runOf(name, run) };
+  }
+  const side = SIDES[lane.split('-')[0]!];
+  if (side === undefined) {
+    throw invalidArgument(`the way ${JSON.stringify(name)} does not say on which side it is`, {
+      hint: `Begin its name with one of ${Object.keys(SIDES).join(', ')}, or write { side: 'napi', run: (input) => ... }.`,
+    });
+  }
+  return { name, lane, side, run: runOf(name, given) };
+}
+
+function runOf<Input>(name: string, run: WayFunction<Input> | Program): WayFunction<Input> | Program {
+  if (typeof run === 'function' || isProgram(run)) return run;
+  throw invalidArgument(`the way ${name} must be a function or a program, not ${describeValue(run)}`);
+}
+
+function checkSizes(sizes: readonly number[]): void {
+  const isRight = Array.isArray(sizes) && sizes.length > 0 && sizes.every((size) => Number.isFinite(size) && size >= 0);
+  if (!isRight) throw invalidArgument(`sizes must be an array of numbers of 0 or more, not ${describeValue(sizes)}`);
+  if (new Set(sizes).size < sizes.length) throw invalidArgument('two sizes are the same');
+}
+
+function plannedWay<Input>(
+  { name, planned, items }: Work<Input>,
+  { name: variant, lane, side }: PlannedWay<Input>,
+  size: number | undefined,
+): PlannedCell {
+  const rows = items?.(size ?? 1) ?? 1;
+  if (!Number.isSafeInteger(rows) || rows < 1) {
+    throw invalidArgument(`items must return a whole number of 1 or more, not ${describeValue(rows)}`);
+  }
+  const idOf = (way: string): string => [name, ...(size === undefined ? [] : [size]), way].join('/');
+  const cell: Cell = {
+    id: idOf(lane),
+    family: name,
+    workload: size === undefined ? name : `${name}.${size}`,
+    lane,
+    side,
+    variant,
+    engine: IN_PROCESS,
+    ...(size === undefined ? {} : { size }),
+    rows,
+    calls: 1,
+  };
+  const rust = planned.find((way) => way.side === 'rust');
+  // The first way in JavaScript is what the others are to beat.
+  const rival = planned.find((way) => way.side === 'js') ?? planned[0]!;
+  return {
+    cell,
+    group: cell.workload,
+    ...(side === 'rust' || rust === undefined ? {} : { rustLane: rust.lane }),
+    ...(rival.lane === lane ? {} : { rival: idOf(rival.lane) }),
+  };
+}
+
+async function openWork<Input>(
+  work: Work<Input>,
+  { results: given }: OwnOptions,
+  cells: readonly PlannedCell[],
+): Promise<OpenFamily> {
+  // The first process of the run finds out what is right, so that no way is compiled by what another one did in its process.
+  const results = given ?? (await resultsOf(work, cells));
+  return {
+    versions: async () => ({}),
+    shared: async () => ({ results }) as Partial<FamilyOptions>,
+    openCell: async ({ cell }) => {
+      const way = work.planned.find(({ lane, side }) => lane === cell.lane && side === cell.side);
+      if (way === undefined) throw invalidArgument(`the workload ${work.name} has no cell ${cell.id}`);
+      const input = await inputOf(work, cell.size);
+      const verify = verifierOf(work, way, input, results[cell.workload]);
+      return isProgram(way.run)
+        ? openProgram(work, way.run, cell, input, verify)
+        : openFunction(way.run, cell, input, verify);
+    },
+    close: async () => {},
+  };
+}
+
+async function inputOf<Input>({ input }: Work<Input>, size = 1): Promise<Input> {
+  return input === undefined ? (size as Input) : input(size);
+}
+
+/** What is right, by the workload of a cell: what the first way in JavaScript returns, or else the first function. Nothing where `check` decides. */
+async function resultsOf<Input>(
+  work: Work<Input>,
+  cells: readonly PlannedCell[],
+): Promise<Readonly<Record<string, Canonical>>> {
+  const functions = work.planned.filter(({ run }) => !isProgram(run));
+  const reference = functions.find(({ side }) => side === 'js') ?? functions[0];
+  if (work.check !== undefined || reference === undefined) return {};
+  const bySize = new Map(cells.map(({ cell }) => [cell.workload, cell.size]));
+  const results: Record<string, Canonical> = {};
+  for (const [name, size] of bySize) {
+    try {
+      const result = await (reference.run as WayFunction<Input>)(await inputOf(work, size));
+      requireResult(reference, result);
+      results[name] = canonicalOf(result);
+    } catch (thrown) {
+      const { code, message, hint } = toBoundaryError(thrown);
+      throw new BoundaryError(code, `the way ${reference.name} of ${name}: ${message}`, { hint, cause: thrown });
+    }
+  }
+  return results;
+}
+
+function requireResult(way: Pick<PlannedWay<never>, 'name'>, result: unknown): void {
+  if (result !== undefined) return;
+  throw new BoundaryError('BB_NO_RESULT', `the way ${way.name} returned nothing`, {
+    hint: 'Return the result, so that it can be compared, and so that no compiler leaves the work out.',
+  });
+}
+
+/** Throws if a result is not right. */
+type Verify = (result: unknown) => Promise<void>;
+
+function verifierOf<Input>(
+  { check, tolerance }: Work<Input>,
+  way: PlannedWay<Input>,
+  input: Input,
+  expected: Canonical | undefined,
+): Verify {
+  return async (result) => {
+    requireResult(way, result);
+    if (check !== undefined) {
+      if ((await check(result, input)) === false) throw checksumMismatch(`the way ${way.name}: check returned false`);
+      return;
+    }
+    if (expected === undefined) return;
+    const difference = differenceOf(canonicalOf(result), expected, tolerance);
+    if (difference === undefined) return;
+    const { code, message } = checksumMismatch(`the way ${way.name}: ${difference}`);
+    throw new BoundaryError(code, message, {
+      hint: 'All ways must return the same, must leave the input as it is, and the input must be the same in each process: give random values a seed.',
+    });
+  };
+}
+
+/** The results of the last two calls, so that no compiler leaves out a call whose result nobody looks at. */
+const kept: unknown[] = [undefined, undefined];
+
+function called<Input>(run: WayFunction<Input>, input: Input, repeats: number): unknown {
+  for (let repeat = 0; repeat < repeats; repeat += 1) kept[repeat & 1] = run(input);
+  return kept[(repeats - 1) & 1];
+}
+
+async function calledLater<Input>(run: WayFunction<Input>, input: Input, repeats: number): Promise<unknown> {
+  for (let repeat = 0; repeat < repeats; repeat += 1) kept[repeat & 1] = await run(input);
+  return kept[(repeats - 1) & 1];
+}
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as PromiseLike<unknown>).then === 'function';
+}
+
+/** The calls of a sample from which on the growth of the heap is looked at. */
+const FEWEST_CALLS_FOR_HEAP = 100;
+
+/** The bytes by which V8's heap grows in one call. */
+async function heapOf<Input>(run: WayFunction<Input>, input: Input, repeats: number): Promise<number> {
+  const loop = (calls: number): number => {
+    called(run, input, calls);
+    return calls;
+  };
+  return heapBytesPerCall(loop, repeats, 1);
+}
+
+async function openFunction<Input>(
+  run: WayFunction<Input>,
+  { rows }: Cell,
+  input: Input,
+  verify: Verify,
+): Promise<OpenCell> {
+  const first = run(input);
+  const isLater = isPromise(first);
+  await verify(await first);
+  return {
+    expected: { rows, sums: RIGHT },
+    repeats: true,
+    async sample(stopwatch, _signal, repeats = 1) {
+      let result: unknown;
+      // A way that waits for nothing must not wait for a turn of the event loop either.
+      if (isLater) {
+        stopwatch.start();
+        result = await calledLater(run, input, repeats);
+        stopwatch.stop();
+      } else {
+        stopwatch.start();
+        result = called(run, input, repeats);
+        stopwatch.stop();
+        if (repeats >= FEWEST_CALLS_FOR_HEAP) stopwatch.addHeapBytes(await heapOf(run, input, repeats));
+      }
+      await verify(result);
+      return { rows, sums: RIGHT };
+    },
+    close: async () => {
+      kept.fill(undefined);
+    },
+  };
+}
+
+async function openProgram<Input>(
+  { name }: Work<Input>,
+  way: Program,
+  { rows, size }: Cell,
+  input: Input,
+  verify: Verify,
+): Promise<OpenCell> {
+  const running = await RunningProgram.start(way, name, size, canonicalOf(input));
+  try {
+    await running.sample(1);
+    await verify(await running.result());
+  } catch (error) {
+    await running.close();
+    throw error;
+  }
+  return {
+    expected: { rows, sums: RIGHT },
+    repeats: true,
+    async sample(stopwatch, _signal, repeats = 1) {
+      const { seconds, cpuUserSeconds, cpuSystemSeconds } = await running.sample(repeats);
+      stopwatch.add({
+        seconds,
+        ...(cpuUserSeconds === undefined ? {} : { cpuUserSeconds, cpuSystemSeconds: cpuSystemSeconds ?? 0 }),
+      });
+      return { rows, sums: RIGHT };
+    },
+    verify: async () => verify(await running.result()),
+    close: () => running.close(),
+  };
+}

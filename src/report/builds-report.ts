@@ -1,0 +1,84 @@
+/** What two builds of an addon show in one run. */
+import type { Comparison, CompletedRecord, Run } from '../records/record.js';
+import { completedOf, recordsById } from '../compare/cell-groups.js';
+import { type Block, list, paragraph, renderTerminal, tableBlock, tableOf, under } from './document.js';
+import { formatDuration, formatFactorInterval, formatPercent } from './format.js';
+import { noVerdictMark, noVerdictNotes } from './marks.js';
+import { reasonOf } from './results-table.js';
+
+/** A way by two builds. */
+export interface BuildComparison extends Pick<Comparison, 'ratio' | 'low' | 'high' | 'verdict'> {
+  readonly before: CompletedRecord;
+  readonly after: CompletedRecord;
+  /** Whether the way uses no addon, so that only the machine can differ. */
+  readonly isControl: boolean;
+  /** Whether the whole interval lies below 1 - threshold. */
+  readonly regressed: boolean;
+}
+
+/** The ways of a run by two builds: those in JavaScript are controls. */
+export function buildComparisons(run: Run, threshold: number): BuildComparison[] {
+  const recordOf = recordsById(run.records);
+  return run.comparisons.flatMap(({ kind, numerator, denominator, ratio, low, high, verdict, noVerdict }) => {
+    const [after, before] = [recordOf(numerator), recordOf(denominator)];
+    if (kind !== 'rival' || before === undefined || after === undefined) return [];
+    const isControl = after.side === 'js';
+    const regressed = !isControl && noVerdict === undefined && high < 1 - threshold;
+    return [
+      {
+        before,
+        after,
+        ratio,
+        low,
+        high,
+        verdict: noVerdict === undefined ? verdict : 'inconclusive',
+        isControl,
+        regressed,
+      },
+    ];
+  });
+}
+
+/** The text for a terminal. */
+export function renderBuilds(run: Run, threshold: number, columns?: number): string {
+  return renderTerminal(buildsDocument(run, threshold), columns);
+}
+
+function buildsDocument(run: Run, threshold: number): Block[] {
+  const pairs = buildComparisons(run, threshold);
+  const each = ({ summary, rows, noVerdict }: CompletedRecord): string =>
+    formatDuration(summary.medianSeconds / rows) + noVerdictMark(noVerdict);
+  const failed = run.records.filter((record) => record.outcome !== 'completed');
+  return [
+    ...tableBlock(
+      tableOf(pairs, [
+        { title: 'Way', of: ({ before }) => before.id.replace(/\/old$/, '') },
+        { title: '>Old', of: ({ before }) => each(before) },
+        { title: '>New', of: ({ after }) => each(after) },
+        { title: '>New / old', of: (pair) => formatFactorInterval(pair) },
+        {
+          title: 'Verdict',
+          of: ({ regressed, verdict, isControl }) =>
+            `${regressed ? 'regression' : verdict}${isControl ? ' (control)' : ''}`,
+        },
+      ]),
+    ),
+    paragraph(
+      'New / old: the rate by the new build divided by that by the old one, measured in turns, with its 95% interval; above 1, it got faster. A control uses no addon, so that only the machine can differ.',
+    ),
+    ...noVerdictNotes(completedOf(run.records)).map(paragraph),
+    ...under(paragraph('Not measured:'), list(failed.map((record) => `${record.id}: ${reasonOf(record)}`))),
+    paragraph(conclusion(pairs, threshold)),
+  ];
+}
+
+function conclusion(pairs: readonly BuildComparison[], threshold: number): string {
+  const ways = pairs.filter(({ isControl }) => !isControl);
+  const regressions = ways.filter(({ regressed }) => regressed).length;
+  const moved = pairs.filter(({ isControl, verdict }) => isControl && (verdict === 'faster' || verdict === 'slower'));
+  const warning =
+    moved.length === 0
+      ? ''
+      : ` Warning: ${moved.length} of ${pairs.length - ways.length} controls differ, so the machine was not quiet.`;
+  return `${regressions} of ${ways.length} ways slower by more than ${formatPercent(threshold)}.${warning}`;
+}

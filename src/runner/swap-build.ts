@@ -1,0 +1,20 @@
+import { realpathSync } from 'node:fs';
+
+import type { AddonBuild } from '../families/workload.js';
+
+/** Has this process load a build of an addon in place of others, which its modules name. */
+export function swapBuild({ replaces, file }: AddonBuild): void {
+  const load = process.dlopen.bind(process);
+  process.dlopen = (module: object, path: string, ...rest: number[]) => {
+    load(module, replaces.includes(realPath(path)) ? file : path, ...rest);
+  };
+}
+
+/** The path without links; what is not there is left to the loader, which says so. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
