@@ -1,8 +1,9 @@
-import { mkdtemp, readdir, realpath, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, readdir, readlink, realpath, rm, symlink } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startOfProcess } from '../../src/host/process-start.js';
+import { type ForkRecord, readLog } from '../../src/records/run-log.js';
 import { RunDirectory } from '../../src/runner/run-directory.js';
 import { LOCK, RunLock } from '../../src/runner/run-lock.js';
 import { sampleRun } from '../records/sample-run.js';
@@ -29,6 +30,29 @@ describe('a run without a directory', () => {
     expect(runs.map(({ path }) => path).toSorted()).toEqual(names.map((name) => join('results', 'runs', name)));
     for (const run of runs) await run.close();
     expect((await readdir(join('results', 'runs'))).toSorted()).toEqual(names);
+  });
+});
+
+describe('the log of a run', () => {
+  it('has all that is appended at the same time, and is closed with the directory', async () => {
+    const { context } = sampleRun();
+    const directory = await RunDirectory.create('run', context);
+    const forkOf = (index: number): ForkRecord => ({
+      id: `cell ${index}`,
+      samples: [{ fork: 1, seconds: 1 }],
+      checksum: { rows: 1, sums: {} },
+    });
+    const appended = Array.from({ length: 20 }, (_, index) => directory.appendFork(forkOf(index)));
+    await Promise.all([...appended, directory.setContext({ ...context, loopSeconds: 1 })]);
+    await directory.close();
+    const log = await readLog(join('run', 'run.jsonl'));
+    expect(log.forks.map(({ id }) => id)).toEqual(Array.from({ length: 20 }, (_, index) => `cell ${index}`));
+    expect(log.context.loopSeconds).toBe(1);
+    if (process.platform !== 'linux') return;
+    const open = await Promise.all(
+      (await readdir('/proc/self/fd')).map((name) => readlink(join('/proc/self/fd', name)).catch(() => '')),
+    );
+    expect(open.filter((path) => path.startsWith(folder))).toEqual([]);
   });
 });
 

@@ -26,6 +26,8 @@ export class RunDirectory {
   readonly #records = new Map<string, RunRecord>();
   #forks: readonly ForkRecord[];
   #log: FileHandle | undefined;
+  /** The last work on the log. */
+  #working: Promise<void> = Promise.resolve();
 
   private constructor(path: string, lock: RunLock, { context, records, forks }: WholeLog) {
     this.path = path;
@@ -107,7 +109,7 @@ export class RunDirectory {
   /** Replaces the context, also in the log. */
   async setContext(context: RunContext): Promise<void> {
     this.#context = context;
-    await this.#saving('run.jsonl', () => this.#rewriteLog());
+    await this.#inTurn(() => this.#rewriteLog());
   }
 
   /** Appends a record to the log; resolves when the record is on disk. */
@@ -138,6 +140,7 @@ export class RunDirectory {
 
   /** Closes the log, and lets other processes write here. */
   async close(): Promise<void> {
+    await this.#working.catch(() => {});
     await this.#closeLog();
     await this.#lock.release();
   }
@@ -148,11 +151,19 @@ export class RunDirectory {
   }
 
   async #append(line: string): Promise<void> {
-    await this.#saving('run.jsonl', async () => {
+    await this.#inTurn(async () => {
       this.#log ??= await open(this.#pathOf('run.jsonl'), 'a');
       await this.#log.appendFile(line);
       await this.#log.datasync();
     });
+  }
+
+  /** Does work on the log once what was begun before has ended: processes end at the same time. */
+  async #inTurn(work: () => Promise<void>): Promise<void> {
+    const before = this.#working;
+    const working = before.catch(() => {}).then(() => this.#saving('run.jsonl', work));
+    this.#working = working;
+    await working;
   }
 
   #saving(file: string, work: () => Promise<void>): Promise<void> {
