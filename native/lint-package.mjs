@@ -32,7 +32,7 @@ for (const message of messages)
 const manifest = createRequire(import.meta.url).resolve('@arethetypeswrong/cli/package.json');
 const { bin } = JSON.parse(readFileSync(manifest, 'utf8'));
 const attw = path.join(path.dirname(manifest), bin.attw);
-const { status } = spawnSync(process.execPath, [attw, tarball, '--no-emoji', '--no-color', '--format', 'ascii'], {
-  stdio: 'inherit',
-});
+// The resolution `node10` reads no `exports`, so that it finds no entry but the first.
+const words = ['--profile', 'node16', '--no-emoji', '--no-color', '--format', 'ascii'];
+const { status } = spawnSync(process.execPath, [attw, tarball, ...words], { stdio: 'inherit' });
 if (messages.length > 0 || status !== 0) process.exit(1);
