@@ -77,7 +77,8 @@ class ForkedCell {
     this.#watch = watch;
     this.#leftMs = watch.timeoutSeconds * 1000;
     this.#child = fork(PROGRAM, [], {
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      // What a user's code prints is shown, beside the progress: the results are for standard output.
+      stdio: ['ignore', process.stderr.fd, 'pipe', 'ipc'],
       ...(runtime === undefined
         ? { serialization: 'advanced', execArgv: inheritedFlags() }
         : // What all runtimes understand.
@@ -141,7 +142,7 @@ class ForkedCell {
     if (this.#isLate) {
       return new BoundaryError(TIMEOUT, `the cell was not measured within ${this.#watch.timeoutSeconds} seconds`);
     }
-    const what = `the process that measured the cell ended by ${ending}${lastLine(this.#output)}`;
+    const what = `the process that measured the cell ended by ${ending}${lastWords(this.#output)}`;
     return new BoundaryError('BB_FORK', what);
   }
 
@@ -165,7 +166,11 @@ class ForkedCell {
   }
 }
 
-function lastLine(output: string): string {
-  const line = output.trimEnd().split('\n').at(-1);
-  return line === undefined || line === '' ? '' : `: ${line}`;
+/** What a process has said at its end: of a panic in Rust its place and its text, else the last line. */
+export function lastWords(output: string): string {
+  const lines = output.trimEnd().split('\n');
+  const panic = lines.findLastIndex((line) => line.includes(' panicked at '));
+  const words = panic === -1 ? lines.slice(-1) : lines.slice(panic, panic + 2);
+  const text = words.join(' ').trim();
+  return text === '' ? '' : `: ${text}`;
 }

@@ -6,7 +6,7 @@ import { checkText } from '../../library/crossing/well-formed.js';
 import type { Cell, Side } from '../../records/record.js';
 import { heapBytesPerCall } from '../heap-bytes.js';
 import { IN_PROCESS } from '../in-process.js';
-import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell } from '../workload.js';
+import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell, Stopwatch } from '../workload.js';
 import { type Canonical, DEFAULT_TOLERANCE, canonicalOf, differenceOf } from './equal.js';
 import { type Program, RunningProgram, isProgram } from './program.js';
 
@@ -209,7 +209,7 @@ async function openWork<Input>(
       const verify = verifierOf(work, way, input, results[cell.workload]);
       return isProgram(way.run)
         ? openProgram(work, way.run, cell, input, verify)
-        : openFunction(way.run, cell, input, verify);
+        : openFunction(way.name, way.run, cell, input, verify);
     },
     close: async () => {},
   };
@@ -303,32 +303,57 @@ async function heapOf<Input>(run: WayFunction<Input>, input: Input, repeats: num
   return heapBytesPerCall(loop, repeats, 1);
 }
 
+/** The error of a way that threw, with the place in the user's file: another process prints no stack. */
+function thrownBy(way: string, thrown: unknown): BoundaryError {
+  const { code, message, hint } = toBoundaryError(thrown);
+  const stack = thrown instanceof Error ? (thrown.stack ?? '') : '';
+  const lines = stack
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line) && !line.includes(OWN_FOLDER) && !line.includes('node:'));
+  const [, place] = /\(?((?:file:\/\/)?[^\s()]+:\d+:\d+)\)?$/.exec(lines[0] ?? '') ?? [];
+  const at = place === undefined ? '' : ` (at ${place.replace('file://', '')})`;
+  return new BoundaryError(code, `the way ${way} threw: ${message}${at}`, { hint, cause: thrown });
+}
+
+/** The folder of this package's code. */
+const OWN_FOLDER = new URL('../..', import.meta.url).pathname;
+
 async function openFunction<Input>(
+  name: string,
   run: WayFunction<Input>,
   { rows }: Cell,
   input: Input,
   verify: Verify,
 ): Promise<OpenCell> {
-  const first = run(input);
-  const isLater = isPromise(first);
-  await verify(await first);
+  const guarded = async <T>(work: () => T | PromiseLike<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (thrown) {
+      throw thrownBy(name, thrown);
+    }
+  };
+  let isLater = false;
+  const first = await guarded(() => {
+    const result = run(input);
+    isLater = isPromise(result);
+    return result;
+  });
+  await verify(first);
+  const once = async (stopwatch: Stopwatch, repeats: number): Promise<unknown> => {
+    let result: unknown;
+    stopwatch.start();
+    // A way that waits for nothing must not wait for a turn of the event loop either.
+    if (isLater) result = await calledLater(run, input, repeats);
+    else result = called(run, input, repeats);
+    stopwatch.stop();
+    if (!isLater && repeats >= FEWEST_CALLS_FOR_HEAP) stopwatch.addHeapBytes(await heapOf(run, input, repeats));
+    return result;
+  };
   return {
     expected: { rows, sums: RIGHT },
     repeats: true,
     async sample(stopwatch, _signal, repeats = 1) {
-      let result: unknown;
-      // A way that waits for nothing must not wait for a turn of the event loop either.
-      if (isLater) {
-        stopwatch.start();
-        result = await calledLater(run, input, repeats);
-        stopwatch.stop();
-      } else {
-        stopwatch.start();
-        result = called(run, input, repeats);
-        stopwatch.stop();
-        if (repeats >= FEWEST_CALLS_FOR_HEAP) stopwatch.addHeapBytes(await heapOf(run, input, repeats));
-      }
-      await verify(result);
+      await verify(await guarded(() => once(stopwatch, repeats)));
       return { rows, sums: RIGHT };
     },
     close: async () => {
