@@ -22,6 +22,8 @@ export {
   compareWays,
 } from './testing/compare-ways.js';
 export { BoundaryError } from './errors.js';
+export type { JsKvClient as KvDriver, JsKvConnection as KvDriverConnection } from './clients/js-kv-client.js';
+export type { JsSqlClient as SqlDriver, JsSqlConnection as SqlDriverConnection } from './clients/js-sql-client.js';
 export { type RunComparison, compareRuns } from './compare/compare-runs.js';
 export { parseRun, readRun } from './records/run-file.js';
 export { renderRunMarkdown, renderRunTerminal } from './report/run-report.js';

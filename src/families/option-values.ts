@@ -35,6 +35,12 @@ function parseNumber(text: string, what: string): number {
   return rows;
 }
 
+/** A user's client: its file as an absolute path, after the side that it is on, `js` or `napi`. */
+function parseClient(text: string): string {
+  const [, side = 'js', file = ''] = /^(?:(js|napi):)?(.+)$/s.exec(text) ?? [];
+  return `${side}:${resolve(file)}`;
+}
+
 function numbers(pattern: RegExp, isRight: (value: number) => boolean, expected: string): (text: string) => number {
   return (text) => {
     const value = Number(text);
@@ -136,6 +142,7 @@ export const kinds = {
   uris: kind<Readonly<Record<string, string>>>(parseEngineUri, aText),
   text: kind<string>(String, aText),
   path: kind<string>((text) => resolve(text), aText),
+  client: kind<string>(parseClient, aText),
   /** A flag has no text but that of its variable. */
   flag: kind<boolean>(
     (text) => text === '1',
@@ -143,5 +150,20 @@ export const kinds = {
   ),
 };
 
-export const { rows, count, counts, grid, seconds, fraction, rate, amount, scale, words, uris, text, path, flag } =
-  kinds;
+export const {
+  rows,
+  count,
+  counts,
+  grid,
+  seconds,
+  fraction,
+  rate,
+  amount,
+  scale,
+  words,
+  uris,
+  text,
+  path,
+  client,
+  flag,
+} = kinds;

@@ -1,7 +1,7 @@
 import { HYBRID_OPTIONS } from './hybrid/options.js';
 import { MEASUREMENTS_OPTIONS } from './measurements/options.js';
 import type { GivenValues, OptionTable } from './option.js';
-import { PROCESS_OPTIONS, REQUEST_OPTIONS, SERVER_OPTIONS } from './requests/options.js';
+import { CLIENT_OPTIONS, PROCESS_OPTIONS, REQUEST_OPTIONS, SERVER_OPTIONS } from './requests/options.js';
 import { REST_OPTIONS } from './rest/options.js';
 import type { Family } from './workload.js';
 
@@ -36,6 +36,7 @@ export const FAMILY_OPTIONS: OptionTable = Object.assign(
   ...FAMILIES.map((family: Entry) => family.options),
   REQUEST_OPTIONS,
   PROCESS_OPTIONS,
+  CLIENT_OPTIONS,
 );
 
 type Intersection<Union> = (Union extends unknown ? (part: Union) => void : never) extends (all: infer All) => void
@@ -46,5 +47,6 @@ type Intersection<Union> = (Union extends unknown ? (part: Union) => void : neve
 export type FamilyValues = GivenValues<
   Intersection<Extract<(typeof FAMILIES)[number], { readonly options: unknown }>['options']> &
     typeof REQUEST_OPTIONS &
-    typeof PROCESS_OPTIONS
+    typeof PROCESS_OPTIONS &
+    typeof CLIENT_OPTIONS
 >;

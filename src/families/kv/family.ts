@@ -2,6 +2,7 @@ import type { JsKvClient } from '../../clients/js-kv-client.js';
 import type { OpenCell } from '../workload.js';
 import { JsClients } from '../requests/clients.js';
 import { defineRequestFamily } from '../requests/family.js';
+import { CLIENT_OPTIONS } from '../requests/options.js';
 import type { PlannedRequests } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
 import { openRequestCell } from '../requests/load-cell.js';
@@ -35,6 +36,7 @@ export const kvFamily = defineRequestFamily({
   otherServers: ['redis-cluster'],
   matrix: KV_MATRIX,
   packagesOf: CLIENTS.packagesOf,
+  options: CLIENT_OPTIONS,
   expected: ({ cell }) => expectedOf(cell.rows),
   openCell,
   versions: CLIENTS.versions,
@@ -69,7 +71,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
 }
 
 async function openRequester(work: KvWork, url: string): Promise<Requester> {
-  const { cell, client, setting } = work.planned;
-  if (cell.side === 'napi') return openNapiRequester(work, url);
-  return jsRequester(work, await (await CLIENTS.of(client)).connect(url, setting));
+  const { cell, clientModule, setting } = work.planned;
+  if (cell.side === 'napi' && clientModule === undefined) return openNapiRequester(work, url);
+  return jsRequester(work, await (await CLIENTS.of(work.planned)).connect(url, setting));
 }

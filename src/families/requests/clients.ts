@@ -1,4 +1,7 @@
+import { pathToFileURL } from 'node:url';
+
 import { optionalVersion } from '../../clients/optional-package.js';
+import { BoundaryError } from '../../errors.js';
 import type { PlannedRequests, RequestLane } from './grid.js';
 
 /** A client that is compared. */
@@ -9,8 +12,8 @@ interface ClientEntry<Client> {
   load(): Promise<Client>;
 }
 
-/** The clients of a family's side `js`, by their names in the matrix. */
-export class JsClients<Client> {
+/** The clients of a family's side `js`, by their names in the matrix, and the user's own. */
+export class JsClients<Client extends { readonly connect: unknown }> {
   readonly #family: string;
   readonly #clients: Readonly<Record<string, ClientEntry<Client>>>;
 
@@ -19,19 +22,36 @@ export class JsClients<Client> {
     this.#clients = clients;
   }
 
-  of(name: string | undefined): Promise<Client> {
-    return this.#entry(name).load();
+  /** The client of a cell. Throws `BB_CLIENT` for a module of the user's that has none. */
+  of({ client, clientModule }: Pick<PlannedRequests, 'client' | 'clientModule'>): Promise<Client> {
+    return clientModule === undefined ? this.#entry(client).load() : this.#ofUser(clientModule);
   }
 
   /** The packages that a lane needs. */
-  readonly packagesOf = ({ side, client }: RequestLane): readonly string[] =>
-    side === 'js' ? [this.#entry(client).packageName] : [];
+  readonly packagesOf = ({ side, client, module }: RequestLane): readonly string[] =>
+    side === 'js' && module === undefined ? [this.#entry(client).packageName] : [];
 
   /** The versions of the clients that the cells use, by their names. */
   readonly versions = (cells: readonly PlannedRequests[]): Readonly<Record<string, string>> => {
-    const names = new Set(cells.flatMap(({ cell, client }) => (cell.side === 'js' ? (client ?? []) : [])));
+    const ours = cells.filter(({ cell, clientModule }) => cell.side === 'js' && clientModule === undefined);
+    const names = new Set(ours.flatMap(({ client }) => client ?? []));
     return Object.fromEntries([...names].map((name) => [name, optionalVersion(this.#entry(name).packageName)]));
   };
+
+  async #ofUser(file: string): Promise<Client> {
+    const hint = `Write: export default { connect: async (url) => ... }. docs/own.md says what a client of ${this.#family} does.`;
+    let exported: Readonly<Record<string, unknown>>;
+    try {
+      exported = (await import(pathToFileURL(file).href)) as typeof exported;
+    } catch (cause) {
+      throw new BoundaryError('BB_CLIENT', `${file} can't be loaded: ${(cause as Error).message}`, { hint, cause });
+    }
+    const client = Object.values(exported).find(
+      (value) => typeof (value as Partial<Client> | null | undefined)?.connect === 'function',
+    );
+    if (client === undefined) throw new BoundaryError('BB_CLIENT', `${file} exports no client`, { hint });
+    return client as Client;
+  }
 
   #entry(name: string | undefined): ClientEntry<Client> {
     const entry = this.#clients[name ?? ''];

@@ -1,4 +1,6 @@
 /** The cells of a family of requests: the lanes of `bench/matrix.json`, over its grid of threads and batches. */
+import { basename } from 'node:path';
+
 import type { Cell, Driver, Side } from '../../records/record.js';
 import type { AskedBy, LaneRuns, PlannedCell } from '../workload.js';
 import type { RequestOptions, RequestValues } from './options.js';
@@ -38,6 +40,8 @@ export interface RequestLane {
   readonly runs?: LaneRuns;
   /** Whether the client is planned only if peers are asked for. */
   readonly peer?: boolean;
+  /** The path of the module that has the client, where it is the user's own. */
+  readonly module?: string;
 }
 
 /** The part of `bench/matrix.json` that defines a family of requests. */
@@ -68,6 +72,8 @@ export interface Grid {
 export interface PlannedRequests extends PlannedCell {
   readonly cell: Cell & { readonly lane: RequestLane['lane']; readonly threads: number; readonly batch: number };
   readonly setting?: string;
+  /** The path of the module that has the client, where it is the user's own. */
+  readonly clientModule?: string;
 }
 
 /** The place where the cells of a family run. */
@@ -84,7 +90,8 @@ export interface GridPlace {
 
 /** Every cell of the family for these options: workload by workload, with few threads and small batches first. */
 export function planRequests(matrix: RequestMatrix, place: GridPlace, options: RequestOptions): PlannedRequests[] {
-  const lanes = matrix.lanes.filter(
+  const own = options.client === undefined ? [] : lanesOfUser(matrix, options.client);
+  const lanes = [...matrix.lanes, ...own].filter(
     ({ peer, engine = place.engine }) => engine === place.engine && (peer !== true || options.peers === true),
   );
   return Object.keys(matrix.workloads).flatMap((workload) => {
@@ -103,6 +110,20 @@ export function planRequests(matrix: RequestMatrix, place: GridPlace, options: R
         ),
       );
   });
+}
+
+/** The lanes of a client of the user's, given by its side and its file: those of the first client in JavaScript without settings. */
+function lanesOfUser({ lanes }: RequestMatrix, given: string): RequestLane[] {
+  const [side, file] = [given.slice(0, given.indexOf(':')) as Side, given.slice(given.indexOf(':') + 1)];
+  const name = basename(file).replace(/\.[^.]*$/, '');
+  const ofJavaScript = lanes.filter((lane) => lane.side === 'js');
+  const [first] = ofJavaScript;
+  return ofJavaScript
+    .filter(
+      ({ client, setting, driver, engine, peer }) =>
+        client === first?.client && [setting, driver, engine, peer].every((value) => value === undefined),
+    )
+    .map((lane) => ({ ...lane, side, client: name, variant: name, module: file }));
 }
 
 function chosen(
@@ -127,7 +148,7 @@ function plannedCell(
   { workload, threads, batch }: Dimensions,
   { operations, rate, processes = 1 }: RequestValues,
 ): PlannedRequests {
-  const { side, lane, rustLane, variant, setting, driver, client, runs } = requestLane;
+  const { side, lane, rustLane, variant, setting, driver, client, runs, module } = requestLane;
   const way = [client, setting, driver].filter((part) => part !== undefined);
   const several = processes === 1 ? [] : [`p${processes}`];
   const skip = placeSkip ?? laneSkip(requestLane, workload);
@@ -156,6 +177,7 @@ function plannedCell(
     ...(rustLane === undefined ? {} : { rustLane }),
     ...(setting === undefined ? {} : { setting }),
     ...(client === undefined ? {} : { client }),
+    ...(module === undefined ? {} : { clientModule: module }),
     ...(askedBy.length > 0 && { askedBy }),
     ...(runs === 'quick' && { isQuick: true }),
     ...(skip === undefined ? {} : { skip }),

@@ -1,7 +1,7 @@
 /** The options that families of requests share. */
 import { HIDDEN } from '../../redact-url.js';
 import { type FilledValues, type OptionTable, option } from '../option.js';
-import { count, grid, rate, rows, text } from '../option-values.js';
+import { client, count, grid, rate, rows, text } from '../option-values.js';
 import type { FamilyOptions } from '../workload.js';
 import type { ServerKind } from './target-server.js';
 
@@ -16,6 +16,18 @@ export const REQUEST_OPTIONS = {
   rate: option('--rate <n>', rate, 'requests a second, sent whether answers come or not', CLOSED_LOOP),
 } satisfies OptionTable;
 
+/** The option of the families that a client of the user's can join. */
+export const CLIENT_OPTIONS = {
+  client: option(
+    '--client <file>',
+    client,
+    'a module with a client of your own for kv or sql; napi:<file> if it is an addon',
+    {
+      otherwise: 'none',
+    },
+  ),
+} satisfies OptionTable;
+
 /** The option of the families whose cells several processes can measure at once. */
 export const PROCESS_OPTIONS = {
   processes: option('--processes <n>', count, 'processes that send at once, each over all --threads of kv, sql, rest', {
@@ -23,7 +35,9 @@ export const PROCESS_OPTIONS = {
   }),
 } satisfies OptionTable;
 
-export type RequestValues = FilledValues<typeof REQUEST_OPTIONS> & FilledValues<typeof PROCESS_OPTIONS>;
+export type RequestValues = FilledValues<typeof REQUEST_OPTIONS> &
+  FilledValues<typeof PROCESS_OPTIONS> &
+  FilledValues<typeof CLIENT_OPTIONS>;
 export type RequestOptions = FamilyOptions & RequestValues;
 
 const ABOUT_KEY = 'the key that requests of rest, ingest and hybrid carry';

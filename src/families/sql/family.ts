@@ -1,6 +1,7 @@
 import type { JsSqlClient } from '../../clients/js-sql-client.js';
 import { JsClients } from '../requests/clients.js';
 import { defineRequestFamily } from '../requests/family.js';
+import { CLIENT_OPTIONS } from '../requests/options.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
 import { openRequestCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
@@ -32,6 +33,7 @@ export const sqlFamily = defineRequestFamily({
   expected: (planned) => new SqlPlan(planned).expected().checksum(),
   openCell,
   packagesOf: CLIENTS.packagesOf,
+  options: CLIENT_OPTIONS,
   versions: CLIENTS.versions,
 });
 
@@ -66,7 +68,7 @@ async function openCell(planned: PlannedRequests, target: TargetServer): Promise
 }
 
 async function openRequester(work: SqlWork, { url, dialect }: SqlServer): Promise<SqlRequester> {
-  const { cell, client, setting } = work.planned;
-  if (cell.side === 'napi') return openNapiRequester(work, url);
-  return requester(work, await (await CLIENTS.of(client)).connect(url, setting, dialect.typesIntegers));
+  const { cell, clientModule, setting } = work.planned;
+  if (cell.side === 'napi' && clientModule === undefined) return openNapiRequester(work, url);
+  return requester(work, await (await CLIENTS.of(work.planned)).connect(url, setting, dialect.typesIntegers));
 }
