@@ -49,6 +49,7 @@ const EXAMPLES: Readonly<Record<keyof typeof kinds, readonly [string, unknown]>>
   words: ['a,b', ['a', 'b']],
   text: [`http://user:${SECRET}@host`, `http://user:${SECRET}@host`],
   path: ['some', resolve('some')],
+  client: ['napi:some.mjs', `napi:${resolve('some.mjs')}`],
   uris: ['arrays=arrays:', { arrays: 'arrays:' }],
   flag: ['', true],
 };
@@ -130,6 +131,7 @@ test('the flags of today are all there', () => {
       "--all",
       "--api-key",
       "--batch",
+      "--client",
       "--data-dir",
       "--decide-within",
       "--engine",

@@ -112,18 +112,21 @@ export function planRequests(matrix: RequestMatrix, place: GridPlace, options: R
   });
 }
 
-/** The lanes of a client of the user's, given by its side and its file: those of the first client in JavaScript without settings. */
+/** The lanes of a client of the user's, given by its side and its file: those of the first client in JavaScript, whatever its settings. */
 function lanesOfUser({ lanes }: RequestMatrix, given: string): RequestLane[] {
   const [side, file] = [given.slice(0, given.indexOf(':')) as Side, given.slice(given.indexOf(':') + 1)];
   const name = basename(file).replace(/\.[^.]*$/, '');
   const ofJavaScript = lanes.filter((lane) => lane.side === 'js');
-  const [first] = ofJavaScript;
-  return ofJavaScript
-    .filter(
-      ({ client, setting, driver, engine, peer }) =>
-        client === first?.client && [setting, driver, engine, peer].every((value) => value === undefined),
-    )
-    .map((lane) => ({ ...lane, side, client: name, variant: name, module: file }));
+  const ofFirst = ofJavaScript.filter(({ client }) => client === ofJavaScript[0]!.client);
+  return [...new Set(ofFirst.map(({ lane }) => lane))].map((lane) => ({
+    side,
+    lane,
+    rustLane: lane,
+    variant: name,
+    workloads: [...new Set(ofFirst.filter((other) => other.lane === lane).flatMap(({ workloads }) => workloads))],
+    client: name,
+    module: file,
+  }));
 }
 
 function chosen(
