@@ -23,12 +23,15 @@ export interface JsSqlRequest {
 
 /** One connection of a client. Every method resolves with the response. */
 export interface JsSqlConnection {
+  /** Asks the server whether it is there. */
   ping(): Promise<unknown>;
+  /** Runs one statement. */
   request(request: JsSqlRequest): Promise<SqlAnswer>;
   /** Runs many requests in order, in this client's fastest way. */
   requests(requests: readonly JsSqlRequest[]): Promise<readonly SqlAnswer[]>;
   /** Inserts rows into a table at once, in this client's fastest way; resolves to the number of rows. */
   insertRows(table: string, columns: readonly string[], rows: readonly (readonly unknown[])[]): Promise<number>;
+  /** Closes the connection. */
   close(): Promise<void>;
 }
 
