@@ -206,7 +206,10 @@ describe('engines', () => {
   ];
   const run = (): unknown[] => [[1], { int64: 'number', batchRows: 10, timeoutMs: 10_000, signal: signal() }];
 
+  const before = process.cwd();
   beforeAll(async () => {
+    // A hostile text may name a folder that is made.
+    process.chdir(folder);
     connection = await library.connect('embedded:');
     memory = await library.connect('memory:');
     for (const each of [connection, memory]) await each.createTable(table);
@@ -219,6 +222,7 @@ describe('engines', () => {
     await statement.close();
     await connection.close();
     await memory.close();
+    process.chdir(before);
     rmSync(folder, { recursive: true });
   });
 
