@@ -55,7 +55,7 @@ const packageRoot = fileURLToPath(new URL('..', import.meta.url));
 
 const require = createRequire(import.meta.url);
 
-/** What names another addon to load in place of ours: that of the program which is measured, if it is made with napi-rs, too. */
+/** The variable by which napi-rs's loaders find an addon. It may be set for the addon that is measured, and must not name ours. */
 const OVERRIDE = 'NAPI_RS_NATIVE_LIBRARY_PATH';
 
 /**

@@ -39,8 +39,8 @@ export function invalidArgument(
 }
 
 /** The error of a cell that did not do its work: rows, answers or sums are not those that they should be. */
-export function checksumMismatch(problem: string): BoundaryError {
-  return new BoundaryError('BB_CHECKSUM_MISMATCH', problem);
+export function checksumMismatch(problem: string, options?: { hint: string }): BoundaryError {
+  return new BoundaryError('BB_CHECKSUM_MISMATCH', problem, options);
 }
 
 /** Splits `[BB_CODE] text` into its code and its text; `undefined` if the message has no code. */

@@ -1,16 +1,13 @@
 /** `compare --builds`: two builds of an addon, measured in turns in one run. */
 import { existsSync, realpathSync } from 'node:fs';
 
-import { exposeCollector } from '../collect-garbage.js';
 import { BoundaryError } from '../errors.js';
 import { ofBuilds } from '../families/own/builds.js';
 import { buildComparisons, renderBuilds } from '../report/builds-report.js';
-import { run } from '../runner/run.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
-import { interruptible } from './interrupt.js';
+import { measure } from './measure.js';
 import { loadOwn, wordsOf } from './own-files.js';
 import { print } from './print.js';
-import { progressOn } from './progress.js';
 import type { CliServices, Finish } from './services.js';
 import { terminalWidth } from './terminal-width.js';
 
@@ -42,21 +39,7 @@ export async function compareBuilds(
   }
   const [before, after] = builds.map((file) => realpathSync(file)) as [string, string];
   const families = (await loadOwn(wordsOf(files).files)).map((family) => ofBuilds(family, [before, after]));
-  const build = await services.loadNativeBuild();
-  const progress = progressOn(process.stderr, { quiet: false });
-  const { result, exitCode } = await interruptible(
-    (signal) =>
-      run({
-        families,
-        decideSeconds: decideWithin,
-        build,
-        signal,
-        onEvent: (event) => progress.show(event),
-        resources: services.resources,
-        collectGarbage: exposeCollector(),
-      }),
-    () => progress.say('Stopping after the work under way; Ctrl-C again to stop at once.'),
-  );
+  const { result, exitCode } = await measure({ families, decideSeconds: decideWithin }, services);
   const pairs = buildComparisons(result.run, threshold);
   print(json, pairs, () => renderBuilds(result.run, threshold, terminalWidth(process.stdout)));
   const isWrong =

@@ -6,7 +6,7 @@ import type { Family } from '../families/workload.js';
 import type { CliServices } from './services.js';
 import type { Flags } from './flags.js';
 import { addMatrixOptions, requestFrom } from './matrix-options.js';
-import { loadOwn, wordsOf } from './own-files.js';
+import { familiesOf, wordsOf } from './own-files.js';
 import { print } from './print.js';
 
 const EXAMPLES = `
@@ -25,7 +25,7 @@ export function addListCommand(program: Command, services: CliServices): void {
     .action(async (words: readonly string[], flags: Flags) => {
       const { rows, files } = wordsOf(words);
       const request = requestFrom(rows, flags);
-      const families = files.length > 0 ? await loadOwn(files) : await services.loadFamilies();
+      const families = await familiesOf(files, services);
       const { plans } = planRun(families, request);
       const cells = plans.flatMap((plan) => plan.cells.map(({ cell, ...rest }) => ({ ...cell, ...rest })));
       print(flags['json'] === true, cells, () => renderTable(plans) + othersLine(families, plans));

@@ -6,8 +6,9 @@ import { pathToFileURL } from 'node:url';
 import { BoundaryError } from '../errors.js';
 import { parseRows } from '../families/option-values.js';
 import type { Family } from '../families/workload.js';
+import type { CliServices } from './services.js';
 
-/** What a command is given beside its options. */
+/** The arguments of a command beside its options. */
 export interface Words {
   /** The number of rows; absent: each family's own. */
   readonly rows?: number;
@@ -15,7 +16,7 @@ export interface Words {
   readonly files: readonly string[];
 }
 
-/** What looks like a number of rows. */
+/** The form of a number of rows. */
 const NUMBER = /^[\d.][\d_,.]*[a-z]*$/i;
 
 /** The number of rows and the files among words. Throws as `parseRows`, and `BB_USAGE` for two numbers, or a file that is not there. */
@@ -41,6 +42,11 @@ function rowsOf(text: string): number {
       cause: thrown,
     });
   }
+}
+
+/** The workloads of files, or the families of this package if there is no file. Throws as `loadOwn`. */
+export async function familiesOf(files: readonly string[], services: CliServices): Promise<readonly Family[]> {
+  return files.length > 0 ? loadOwn(files) : services.loadFamilies();
 }
 
 /** The workloads that files export. Throws `BB_USAGE` for a file that exports none, that fails, or that repeats a name. */

@@ -4,16 +4,14 @@ import { renderRunTerminal } from '../report/run-report.js';
 import { renderRunSummary } from '../report/summary-report.js';
 import { probeMachine } from '../host/resolution.js';
 import { BoundaryError } from '../errors.js';
-import { exposeCollector } from '../collect-garbage.js';
-import { type RunResult, run } from '../runner/run.js';
+import type { RunResult } from '../runner/run.js';
 import { SAMPLING_OPTIONS } from '../runner/run-config.js';
 import type { CliServices, Finish } from './services.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
-import { interruptible } from './interrupt.js';
 import type { Flags } from './flags.js';
 import { addMatrixOptions, requestFrom } from './matrix-options.js';
-import { loadOwn, wordsOf } from './own-files.js';
-import { progressOn } from './progress.js';
+import { measure } from './measure.js';
+import { familiesOf, wordsOf } from './own-files.js';
 import { terminalWidth } from './terminal-width.js';
 
 interface RunCommandOptions extends Flags {
@@ -57,24 +55,11 @@ export function addRunCommand(program: Command, services: CliServices, finish: F
       const { rows, files } = wordsOf(words);
       const { directory, resume } = whereTo(options);
       const request = requestFrom(rows, options);
-      const families = files.length > 0 ? await loadOwn(files) : await services.loadFamilies();
-      const build = await services.loadNativeBuild();
-      const progress = progressOn(process.stderr, { quiet: options.quiet ?? false });
-      const measure = (signal: AbortSignal): Promise<RunResult> =>
-        run({
-          ...request,
-          families,
-          directory,
-          resume,
-          build,
-          signal,
-          probe: probeMachine,
-          onEvent: (event) => progress.show(event),
-          resources: services.resources,
-          collectGarbage: exposeCollector(),
-        });
-      const { result, exitCode } = await interruptible(measure, () =>
-        progress.say('Stopping after the work under way; Ctrl-C again to stop at once.'),
+      const families = await familiesOf(files, services);
+      const { result, exitCode } = await measure(
+        { ...request, families, directory, resume, probe: probeMachine },
+        services,
+        options,
       );
       printResult(result, options);
       finish(exitCode ?? (hasFailures(result) ? EXIT_FAILED : EXIT_OK));

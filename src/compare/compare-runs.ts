@@ -34,10 +34,10 @@ export interface Control {
   readonly cells?: number;
 }
 
-/** What two runs show, cell by cell. */
+/** The comparison of two runs, cell by cell. */
 export interface RunComparison {
   readonly threshold: number;
-  /** What moved beside the cells. A cell is slower, or faster, only beyond it. */
+  /** The change of the machine between the two runs. A cell is slower, or faster, only beyond this change. */
   readonly control: Control;
   /** The differences between the hosts; empty unless the comparison was forced. */
   readonly hardwareDifferences: readonly string[];

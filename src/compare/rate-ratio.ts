@@ -21,9 +21,14 @@ export interface Timed {
  */
 const RISKS = [RISK, 0.0294, 0.0221, 0.0182];
 
+/** The risk of each of so many looks, four at most. */
+export function riskOfLooks(looks: number): number {
+  return RISKS[looks - 1]!;
+}
+
 /** The risk of the intervals of a run, by its configuration: of one that decides by itself how often cells are measured, a smaller one. */
 export function riskOf({ config }: Pick<RunContext, 'config'>): number {
-  return config['forks'] === undefined ? RISKS[LOOKS.length - 1]! : RISK;
+  return config['forks'] === undefined ? riskOfLooks(LOOKS.length) : RISK;
 }
 
 /** How a ratio of two cells is made. */

@@ -127,7 +127,7 @@ function plannedLane(definition: WorkloadDefinition, lane: LaneDefinition, rows:
   };
 }
 
-/** What tells the lanes of a workload apart. */
+/** The key of a lane within its workload. */
 function placeOf({ lane, side, engine, flavor }: Pick<LaneDefinition, 'lane' | 'side' | 'engine' | 'flavor'>): string {
   return JSON.stringify([lane, side, engine, flavor]);
 }

@@ -2,6 +2,9 @@ import { getHeapStatistics } from 'node:v8';
 
 import { median } from '../stats/quantile.js';
 
+/** The calls of a sample from which on the growth of the heap is looked at. */
+export const FEWEST_CALLS_FOR_HEAP = 100;
+
 /** The calls and the turns after which the growth is looked at: so few that the young generation is hardly ever collected among them. */
 const MOST_CALLS = 1000;
 const TURNS = 5;

@@ -2,7 +2,7 @@
 import { addon } from '../addon.js';
 import { optionalVersion, whyUnusable } from '../clients/optional-package.js';
 import type { Cell, Checksum, Crossing, Side } from '../records/record.js';
-import { heapBytesPerCall } from './heap-bytes.js';
+import { FEWEST_CALLS_FOR_HEAP, heapBytesPerCall } from './heap-bytes.js';
 import type { AskedBy, Family, NativeTiming, OpenCell, PlannedCell } from './workload.js';
 
 /** The engine of work that needs neither a database nor a server. */
@@ -156,9 +156,6 @@ function callCell(
     calls: rows,
   };
 }
-
-/** The calls of a sample from which on the growth of the heap is looked at. */
-const FEWEST_CALLS_FOR_HEAP = 100;
 
 /**
  * A cell whose sample is one execution of a loop over its calls, or several one after the other. The loop returns the sum of the calls'

@@ -79,7 +79,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
   const completed = completedOf(records);
   if (completed.length === 0) return [];
   const recordOf = recordsById(run.records);
-  const margin = marginOf(run);
+  const [margin, judge] = [marginOf(run), judgeOf(run)];
   const isRow = (record: CompletedRecord): boolean => !isRequestWork(record) && !isCall(record);
   const callIds = new Set(completed.filter(isCall).map(({ id }) => id));
   const comparisons = run.comparisons.filter(
@@ -91,9 +91,9 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
   return [
     heading(2, `Engine: ${engine}`),
     ...adaptationBlocks(run.context.adaptations?.[engine]),
-    ...tableBlock(callTable(completed.filter(isCall), run.comparisons, judgeOf(run))),
+    ...tableBlock(callTable(completed.filter(isCall), run.comparisons, judge)),
     ...noVerdictNotes(completed.filter(isCall)).map(paragraph),
-    ...list(crossoverTexts(completed, judgeOf(run))),
+    ...list(crossoverTexts(completed, judge)),
     ...runtimeBlocks(completed.filter(isCall), run),
     ...tableBlock(resultsTable(completed.filter(isRow))),
     ...noVerdictNotes(completed.filter(isRow)).map(paragraph),
@@ -103,7 +103,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
     ...requests.notes.map(paragraph),
     ...headToHeadBlocks(
       'In this process, behind gRPC, or partly each',
-      settingTable(completed.filter(isRequestWork), judgeOf(run), run.context.networks?.[engine]),
+      settingTable(completed.filter(isRequestWork), judge, run.context.networks?.[engine]),
     ),
     ...list(requestAdviceFor(run, engine)),
     ...headToHeadBlocks('Rust vs Node.js with the same threads', requestHeadToHeadTable(requestWork, recordOf, margin)),

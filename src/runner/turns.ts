@@ -4,7 +4,7 @@ import os from 'node:os';
 import { contestOf, groupBy } from '../compare/cell-groups.js';
 import type { PlannedCell } from '../families/workload.js';
 import type { Checksum, Sample } from '../records/record.js';
-import { type DrawIndex, seededDraws } from '../stats/random.js';
+import { type DrawIndex, seededDraws, shuffled } from '../stats/random.js';
 import type { CellSampler } from './sampler.js';
 
 /** A process that is to measure a cell in a round. */
@@ -209,16 +209,6 @@ async function together(count: number, work: () => Promise<void>): Promise<void>
 /** Whether one that takes part in `count` of so many blocks, evenly, takes part in the block of this index. */
 function isIn(block: number, count: number, blocks: number): boolean {
   return Math.floor(((block + 1) * count) / blocks) > Math.floor((block * count) / blocks);
-}
-
-/** The items in random order (Fisher and Yates; Durstenfeld, "Algorithm 235: Random Permutation", 1964). */
-function shuffled<T>(items: readonly T[], draw: DrawIndex): T[] {
-  const result = [...items];
-  for (let last = result.length - 1; last > 0; last--) {
-    const other = draw(last + 1);
-    [result[last], result[other]] = [result[other]!, result[last]!];
-  }
-  return result;
 }
 
 /** The bytes of memory that can be used, also by the limit of a container where Node knows it. */

@@ -23,3 +23,13 @@ export function seededDraws(seed: number): DrawIndex {
   // Scaling a 32-bit draw is biased by at most `below` / 2^32, far under what a bootstrap can resolve.
   return (below) => Math.floor((next() / 2 ** 32) * below);
 }
+
+/** The items in random order (Fisher and Yates; Durstenfeld, "Algorithm 235: Random Permutation", 1964). */
+export function shuffled<T>(items: readonly T[], draw: DrawIndex): T[] {
+  const result = [...items];
+  for (let last = result.length - 1; last > 0; last--) {
+    const other = draw(last + 1);
+    [result[last], result[other]] = [result[other]!, result[last]!];
+  }
+  return result;
+}

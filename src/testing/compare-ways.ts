@@ -2,9 +2,11 @@
 import { invalidArgument } from '../errors.js';
 import { describeValue } from '../library/crossing/describe-value.js';
 import { checkFunction, requireOptions } from '../library/crossing/options.js';
+import { riskOfLooks } from '../compare/rate-ratio.js';
+import { called, calledLater, forgetResults, isPromise } from '../families/own/calls.js';
 import { DEFAULT_TOLERANCE, canonicalOf, differenceOf } from '../families/own/equal.js';
 import type { Verdict } from '../records/record.js';
-import { seededDraws } from '../stats/random.js';
+import { seededDraws, shuffled } from '../stats/random.js';
 import { median } from '../stats/quantile.js';
 import { DEFAULT_MARGIN, type RatioInterval, verdictOf } from '../stats/ratio-interval.js';
 import { ratioInTurns } from '../stats/ratio-in-turns.js';
@@ -49,8 +51,6 @@ const DEFAULT_BUDGET_MS = 2000;
 
 /** The numbers of blocks after which a comparison is looked at. */
 const LOOKS = [6, 12, 24, 48];
-/** The risk of each look, so that all together err as seldom as one of 0.05 (Pocock, 1977; see `compare/rate-ratio.ts`). */
-const RISK = 0.0182;
 
 /**
  * Compares functions that do the same work, in this process: they take turns, sample by sample in random order, until all of them are told
@@ -84,13 +84,7 @@ export async function compareWays(
   const result = new Compared(names, contestants, margin);
   const draw = seededDraws(names.length);
   for (let block = 1; block <= LOOKS.at(-1)!; block += 1) {
-    // A random order: each way takes the place of one that was not drawn yet.
-    const order = [...contestants];
-    for (let last = order.length - 1; last >= 0; last -= 1) {
-      const other = draw(last + 1);
-      [order[last], order[other]] = [order[other]!, order[last]!];
-    }
-    for (const contestant of order) contestant.seconds.push(await sampleOf(contestant));
+    for (const contestant of shuffled(contestants, draw)) contestant.seconds.push(await sampleOf(contestant));
     if (performance.now() > until) break;
     if (LOOKS.includes(block) && result.isDecided) break;
   }
@@ -133,7 +127,7 @@ interface Contestant {
 
 async function warmed(way: TestedWay, end: number): Promise<Contestant> {
   const first = way();
-  const isLater = first instanceof Promise;
+  const isLater = isPromise(first);
   await first;
   let repeats = 1;
   do {
@@ -148,18 +142,12 @@ async function sampleOf({ way, isLater, repeats }: Contestant): Promise<number> 
   return (await timed(way, isLater, repeats)) / repeats;
 }
 
-/** The results of the last two calls, so that no compiler leaves out a call whose result nobody looks at. */
-const kept: unknown[] = [undefined, undefined];
-
 async function timed(way: TestedWay, isLater: boolean, repeats: number): Promise<number> {
   const startedAt = performance.now();
-  if (isLater) {
-    for (let repeat = 0; repeat < repeats; repeat += 1) kept[repeat & 1] = await way();
-  } else {
-    for (let repeat = 0; repeat < repeats; repeat += 1) kept[repeat & 1] = way();
-  }
+  if (isLater) await calledLater(way, undefined, repeats);
+  else called(way, undefined, repeats);
   const seconds = (performance.now() - startedAt) / 1000;
-  kept.fill(undefined);
+  forgetResults();
   return seconds;
 }
 
@@ -190,7 +178,9 @@ class Compared implements ComparedWays {
 
   ratioOf(way: string, other: string): WaysRatio {
     const [mine, others] = [this.#of(way), this.#of(other)];
-    const interval = ratioInTurns([mine.map((seconds, block) => others[block]! / seconds)], { risk: RISK });
+    const interval = ratioInTurns([mine.map((seconds, block) => others[block]! / seconds)], {
+      risk: riskOfLooks(LOOKS.length),
+    });
     return { ...interval, verdict: verdictOf(interval, this.#margin) };
   }
 

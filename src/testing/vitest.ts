@@ -4,13 +4,7 @@ import { describeValue } from '../library/crossing/describe-value.js';
 import { formatDuration, formatFactorInterval } from '../report/format.js';
 import type { ComparedWays } from './compare-ways.js';
 
-export {
-  type ComparedWays,
-  type CompareWaysOptions,
-  type TestedWay,
-  type WaysRatio,
-  compareWays,
-} from './compare-ways.js';
+export * from './compare-ways.js';
 
 /** How a matcher decides. */
 export interface FasterOptions {

@@ -1,4 +1,4 @@
-/** What ways return, in a form that two languages share, and whether two of them are the same. */
+/** The results of ways in a form that several languages share, and the comparison of two results. */
 
 /** The relative difference up to which two numbers are the same, unless the user sets another: additions in another order. */
 export const DEFAULT_TOLERANCE = 1e-9;

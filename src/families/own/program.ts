@@ -13,6 +13,9 @@ export const PROTOCOL = 1;
 /** The most of a program's error output that is kept, in characters. */
 const KEPT_OUTPUT = 2000;
 
+/** The time that a program has to end by itself. */
+const GRACE_MS = 5000;
+
 /** A program that is a way. */
 export interface Program {
   readonly program: string;
@@ -23,7 +26,7 @@ export interface Program {
  * A program that does the work of a way, such as one in Rust with the crate `boundary-bench`. It gets the input before the first sample,
  * repeats the work as often as it is asked to, and times it.
  *
- * `path` is that of the program, relative to the current directory.
+ * `path` is the path of the program, relative to the current directory.
  */
 export function program(path: string, args: readonly string[] = []): Program {
   checkText('path', path);
@@ -93,7 +96,7 @@ export class RunningProgram {
     return sample;
   }
 
-  /** What it returned last. */
+  /** The result of its last execution. */
   async result(): Promise<Canonical> {
     return (await this.#ask({ type: 'result' }, 'result')).result ?? null;
   }
@@ -129,6 +132,3 @@ export class RunningProgram {
     });
   }
 }
-
-/** The time that a program has to end by itself. */
-const GRACE_MS = 5000;

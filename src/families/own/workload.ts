@@ -4,9 +4,10 @@ import { describeValue } from '../../library/crossing/describe-value.js';
 import { checkFunction, requireOptions } from '../../library/crossing/options.js';
 import { checkText } from '../../library/crossing/well-formed.js';
 import type { Cell, Side } from '../../records/record.js';
-import { heapBytesPerCall } from '../heap-bytes.js';
+import { FEWEST_CALLS_FOR_HEAP, heapBytesPerCall } from '../heap-bytes.js';
 import { IN_PROCESS } from '../in-process.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell, Stopwatch } from '../workload.js';
+import { called, calledLater, forgetResults, isPromise } from './calls.js';
 import { type Canonical, DEFAULT_TOLERANCE, canonicalOf, differenceOf } from './equal.js';
 import { type Program, RunningProgram, isProgram } from './program.js';
 
@@ -61,7 +62,7 @@ const SIDES: Readonly<Record<string, Side>> = {
   rust: 'rust',
 };
 
-/** The side of a way's checksum: whether all its results were right. */
+/** The sums of a way's checksum, since results are compared before. */
 const RIGHT = { result: 'right' };
 
 /** A way with its cell's place. */
@@ -219,7 +220,10 @@ async function inputOf<Input>({ input }: Work<Input>, size = 1): Promise<Input> 
   return input === undefined ? (size as Input) : input(size);
 }
 
-/** What is right, by the workload of a cell: what the first way in JavaScript returns, or else the first function. Nothing where `check` decides. */
+/**
+ * The expected results, by the workloads of cells: those of the first way in JavaScript, or else of the first function. There are none if
+ * `check` decides.
+ */
 async function resultsOf<Input>(
   work: Work<Input>,
   cells: readonly PlannedCell[],
@@ -267,32 +271,11 @@ function verifierOf<Input>(
     if (expected === undefined) return;
     const difference = differenceOf(canonicalOf(result), expected, tolerance);
     if (difference === undefined) return;
-    const { code, message } = checksumMismatch(`the way ${way.name}: ${difference}`);
-    throw new BoundaryError(code, message, {
+    throw checksumMismatch(`the way ${way.name}: ${difference}`, {
       hint: 'All ways must return the same, must leave the input as it is, and the input must be the same in each process: give random values a seed.',
     });
   };
 }
-
-/** The results of the last two calls, so that no compiler leaves out a call whose result nobody looks at. */
-const kept: unknown[] = [undefined, undefined];
-
-function called<Input>(run: WayFunction<Input>, input: Input, repeats: number): unknown {
-  for (let repeat = 0; repeat < repeats; repeat += 1) kept[repeat & 1] = run(input);
-  return kept[(repeats - 1) & 1];
-}
-
-async function calledLater<Input>(run: WayFunction<Input>, input: Input, repeats: number): Promise<unknown> {
-  for (let repeat = 0; repeat < repeats; repeat += 1) kept[repeat & 1] = await run(input);
-  return kept[(repeats - 1) & 1];
-}
-
-function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && typeof (value as PromiseLike<unknown>).then === 'function';
-}
-
-/** The calls of a sample from which on the growth of the heap is looked at. */
-const FEWEST_CALLS_FOR_HEAP = 100;
 
 /** The bytes by which V8's heap grows in one call. */
 async function heapOf<Input>(run: WayFunction<Input>, input: Input, repeats: number): Promise<number> {
@@ -302,6 +285,9 @@ async function heapOf<Input>(run: WayFunction<Input>, input: Input, repeats: num
   };
   return heapBytesPerCall(loop, repeats, 1);
 }
+
+/** The folder of this package's code. */
+const OWN_FOLDER = new URL('../..', import.meta.url).pathname;
 
 /** The error of a way that threw, with the place in the user's file: another process prints no stack. */
 function thrownBy(way: string, thrown: unknown): BoundaryError {
@@ -314,9 +300,6 @@ function thrownBy(way: string, thrown: unknown): BoundaryError {
   const at = place === undefined ? '' : ` (at ${place.replace('file://', '')})`;
   return new BoundaryError(code, `the way ${way} threw: ${message}${at}`, { hint, cause: thrown });
 }
-
-/** The folder of this package's code. */
-const OWN_FOLDER = new URL('../..', import.meta.url).pathname;
 
 async function openFunction<Input>(
   name: string,
@@ -357,7 +340,7 @@ async function openFunction<Input>(
       return { rows, sums: RIGHT };
     },
     close: async () => {
-      kept.fill(undefined);
+      forgetResults();
     },
   };
 }

@@ -112,7 +112,7 @@ export function planRequests(matrix: RequestMatrix, place: GridPlace, options: R
   });
 }
 
-/** The lanes of a client of the user's, given by its side and its file: those of the first client in JavaScript, whatever its settings. */
+/** The lanes of the user's client, which is given as `side:file`. It does the work of all lanes of the family's first client in JavaScript. */
 function lanesOfUser({ lanes }: RequestMatrix, given: string): RequestLane[] {
   const [side, file] = [given.slice(0, given.indexOf(':')) as Side, given.slice(given.indexOf(':') + 1)];
   const name = basename(file).replace(/\.[^.]*$/, '');
