@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { PlannedCell } from '../../src/families/workload.js';
 import type { ForkRecord } from '../../src/records/run-log.js';
-import { type Deciding, Entry, finishedOf, losersOf, nextEntries, processesLeft } from '../../src/runner/deciding.js';
+import { type Deciding, Entry, closestOf, contendersOf, finishedOf, losersOf, nextEntries, processesLeft } from '../../src/runner/deciding.js';
 
 const deciding: Deciding = {
   slowForks: 3,
@@ -148,5 +148,27 @@ describe('the flavors of a lane of Rust', () => {
     ['measured further', [entryOf(flavor('sync'), [2, 2]), entryOf(flavor('async'), [1, 1])]],
   ])('go on where they are %s', (_, entries) => {
     expect(losersOf(entries, deciding)).toEqual([]);
+  });
+});
+
+describe('the cells that decide which side is the faster one', () => {
+  const cell = (id: string, side: 'rust' | 'napi', seconds: number): Entry => entryOf(plannedOf(id, side), [seconds]);
+
+  it('are the fastest two of each side, if the second is close to the first', () => {
+    const all = [
+      cell('a', 'rust', 1),
+      cell('b', 'rust', 1.1),
+      cell('c', 'rust', 1.12),
+      cell('d', 'napi', 1.3),
+      cell('e', 'napi', 2),
+    ];
+    expect(idsOf([...contendersOf(all)])).toEqual(['a', 'b', 'd']);
+    expect(idsOf([...closestOf(all)])).toEqual(['a', 'b', 'd']);
+  });
+
+  it('are not close where one side is much faster, or alone', () => {
+    expect([...closestOf([cell('a', 'rust', 1), cell('b', 'napi', 1.6)])]).toEqual([]);
+    expect([...closestOf([cell('a', 'rust', 1.6), cell('b', 'napi', 1)])]).toEqual([]);
+    expect([...closestOf([cell('a', 'napi', 1), cell('b', 'napi', 1)])]).toEqual([]);
   });
 });

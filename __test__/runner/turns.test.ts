@@ -44,6 +44,10 @@ async function trial(
     few = {} as Readonly<Record<string, number>>,
     /** Cells that still get faster when they are opened beside others. */
     restless = [] as readonly string[],
+    /** Cells that decide what is close, the seconds of their own blocks, and the milliseconds of a turn. */
+    close = [] as readonly string[],
+    closeSeconds = 0,
+    turnMs = 0,
   } = {},
 ): Promise<Trial> {
   const [log, failed]: [string[], string[]] = [[], []];
@@ -70,6 +74,7 @@ async function trial(
         take: async () => {
           taken += 1;
           log.push(`take ${cell.id}`);
+          if (turnMs > 0) await setTimeout(turnMs);
           if (taken === 2 && broken.includes(cell.id)) throw new Error('broken');
           return { seconds: 1 };
         },
@@ -85,6 +90,8 @@ async function trial(
     onMeasured: async (each) => void measured.push(each),
     onFailure: async ({ planned: { cell } }) => void failed.push(cell.id),
     nextBlock: () => (block += 1),
+    closest: (alive) => new Set(alive.map(({ turn }) => turn).filter((turn) => close.includes(turn.planned.cell.id))),
+    closeSeconds,
   });
   return { log, measured, failed, mostOpening };
 }
@@ -137,6 +144,34 @@ describe('the processes of a contest', () => {
     const { measured } = await trial(turnsOf(planned('a'), planned('slow')), { samples: 6, few: { slow: 2 } });
     const slow = measured.find(({ turn }) => turn.planned.cell.id === 'slow');
     expect(blocksOf(slow!.samples)).toEqual([3, 6]);
+  });
+
+  it('take more samples where they decide what is close, in blocks of their own', async () => {
+    const cells = turnsOf(planned('rust', { side: 'rust' }), planned('a'), planned('b'));
+    const close = ['rust', 'a'];
+    const { log, measured } = await trial(cells, { samples: 2, close, closeSeconds: 0.4, turnMs: 20 });
+    const [rust, a, b] = ['rust', 'a', 'b'].map(
+      (name) => measured.find(({ turn }) => turn.planned.cell.id === name)!.samples,
+    );
+    expect(blocksOf(b!)).toEqual([1, 2]);
+    expect(blocksOf(a!).slice(0, 3)).toEqual([1, 2, 3]);
+    expect(blocksOf(rust!)).toEqual(blocksOf(a!));
+    // As many as there is time for: fewer where a turn takes longer than its work.
+    expect(a!.length).toBeGreaterThanOrEqual(2 + 4);
+    expect(a!.length).toBeLessThanOrEqual(2 + 10);
+    expect(log.filter((entry) => entry.startsWith('open'))).toHaveLength(3);
+  });
+
+  it('take at least four samples where they are close, and at most forty', async () => {
+    const cells = turnsOf(planned('rust', { side: 'rust' }), planned('a'));
+    const close = ['rust', 'a'];
+    const blocks = async (closeSeconds: number): Promise<number> => {
+      const { measured } = await trial(cells, { samples: 2, close, closeSeconds });
+      return measured[0]!.samples.length - 2;
+    };
+    expect(await blocks(Number.MIN_VALUE)).toBe(4);
+    expect(await blocks(1e6)).toBe(40);
+    expect(await blocks(0)).toBe(0);
   });
 
   it('continue if one process fails, or one cell has lost its server', async () => {

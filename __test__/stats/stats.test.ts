@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { medianInPlace } from '../../src/stats/median-in-place.js';
-import { interquartileRange, median, quantile } from '../../src/stats/quantile.js';
+import { interquartileRange, median, pseudoMedian, quantile } from '../../src/stats/quantile.js';
 import { seededDraws } from '../../src/stats/random.js';
 import { ratioOfForks, verdictOf } from '../../src/stats/ratio-interval.js';
 import { studentQuantile } from '../../src/stats/student.js';
@@ -15,6 +15,18 @@ describe('quantiles', () => {
     expect(quantile([15, 20, 35, 40, 50], 0.4)).toBe(29);
     expect([median([3, 1, 2]), median([4, 1, 3, 2]), median([7])]).toEqual([2, 2.5, 7]);
     expect(interquartileRange([1, 2, 3, 4, 5])).toBe(2);
+  });
+
+  test('have a pseudo-median that few wild values hardly move, and that uses the others better than the median', () => {
+    expect(pseudoMedian([1, 2, 9])).toBe(2);
+    expect(pseudoMedian([1, 2, 3, 10])).toBe(2.75);
+    expect(pseudoMedian([...Array(8).keys(), 1e6, 1e6])).toBeLessThan(8);
+    const draw = seededDraws(3);
+    // The sum of twelve uniform values is nearly normal.
+    const normal = () => Array.from({ length: 12 }, () => draw(1000) / 1000).reduce((a, b) => a + b) - 6;
+    const of = (figure: (values: number[]) => number) =>
+      relativeSpread(Array.from({ length: 500 }, () => 100 + figure(Array.from({ length: 15 }, normal))));
+    expect(of(pseudoMedian)).toBeLessThan(0.9 * of(median));
   });
 
   test('lie between the least and the greatest value and grow with p', () => {

@@ -8,10 +8,11 @@
  * From the fastest to the slowest: rows in by vectors, `chunk.setRows`, `appendInteger` and its kind with `endRow`; columns in by
  * vectors, `chunk.setColumns`; objects out by vectors, `run(sql).getRowObjects()`, `yieldRowObjects` of a stream,
  * `runAndReadAll(sql)`; columns out by vectors of a materialized result, of a streamed one, each chunk's `getColumns`,
- * `run(sql).getColumns()`. Its `README.md` shows both interfaces; the database has the options that libduckdb has by itself.
+ * `run(sql).getColumns()`. Its `README.md` shows both interfaces; the database has the settings of the embedded engine's.
  */
 import type * as Api from '@duckdb/node-api';
 
+import { DUCKDB_SETTINGS } from './duckdb-settings.js';
 import type { MeasurementColumns } from './measurement-table.js';
 import { importPackage, optionalVersion } from './optional-package.js';
 
@@ -68,7 +69,7 @@ export class DuckDbPeer {
   }
 
   static async open(): Promise<DuckDbPeer> {
-    const instance = await DuckDBInstance.create(':memory:');
+    const instance = await DuckDBInstance.create(':memory:', DUCKDB_SETTINGS);
     return new DuckDbPeer(instance, await instance.connect());
   }
 

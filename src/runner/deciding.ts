@@ -1,11 +1,11 @@
 /** How many processes measure each cell: a number that is given, or as many as decide its comparisons. */
 import { type ComparisonOptions, comparisonsOf, isNodeSide } from '../compare/comparisons.js';
 import { contestOf, groupBy, identityOf } from '../compare/cell-groups.js';
-import type { Cell, Comparison } from '../records/record.js';
+import type { Cell, Comparison, Sample } from '../records/record.js';
 import type { PlannedCell } from '../families/workload.js';
 import type { ForkRecord } from '../records/run-log.js';
 import { LOOKS, nextLook } from '../stats/looks.js';
-import { rateOf } from '../stats/summary.js';
+import { rateOf, summarize } from '../stats/summary.js';
 import { completedRecord } from './cell-record.js';
 import { type ForkPolicy, forksOf, isSlow } from './sampling.js';
 
@@ -37,6 +37,10 @@ export class Entry {
   constructor(planned: PlannedCell, forks: ForkRecord[]) {
     this.planned = planned;
     this.forks = forks;
+  }
+
+  get samples(): Sample[] {
+    return this.forks.flatMap(({ samples }) => samples);
   }
 }
 
@@ -102,17 +106,49 @@ const CONTENDS = 0.85;
 /** The most of them: of equal ones, any will do. */
 const MOST_CONTENDERS = 2;
 
+/** A cell with samples of it. */
+interface Sampled {
+  readonly planned: PlannedCell;
+  readonly samples: readonly Sample[];
+}
+
 /** The cells that may turn out to be the best of their side, by what was measured so far: the fastest few of each contest. */
-export function contendersOf(entries: readonly Entry[]): ReadonlySet<Entry> {
-  const measured = entries.filter(({ forks }) => forks.length > 0);
-  const rates = new Map(measured.map((entry) => [entry, rateOf(completedRecord(entry.planned, entry.forks))]));
-  const sides = groupBy(measured, ({ planned: { cell } }) => `${contestOf(cell)} ${isNodeSide(cell.side)}`);
-  return new Set(
-    sides.flatMap((cells) => {
-      const sorted = cells.toSorted((a, b) => rates.get(b)! - rates.get(a)!);
-      return sorted.slice(0, MOST_CONTENDERS).filter((entry) => rates.get(entry)! >= CONTENDS * rates.get(sorted[0]!)!);
-    }),
-  );
+export function contendersOf<T extends Sampled>(cells: readonly T[]): ReadonlySet<T> {
+  return new Set(sidesOf(cells).flatMap(({ rust, node }) => [...rust, ...node].map(({ cell }) => cell)));
+}
+
+/** How much faster one side may look than the other where both are close. */
+const CLOSE = 1.5;
+
+/** The contenders of contests of which both sides are close: their noise decides the verdict on the best. */
+export function closestOf<T extends Sampled>(cells: readonly T[]): ReadonlySet<T> {
+  const close = sidesOf(cells).filter(({ rust: [rust], node: [node] }) => {
+    return rust !== undefined && node !== undefined && Math.max(rust.rate / node.rate, node.rate / rust.rate) < CLOSE;
+  });
+  return new Set(close.flatMap(({ rust, node }) => [...rust, ...node].map(({ cell }) => cell)));
+}
+
+/** A contender, with its rate. */
+interface Rated<T> {
+  readonly cell: T;
+  readonly rate: number;
+}
+
+/** The contenders of both sides of each contest, the fastest first. */
+function sidesOf<T extends Sampled>(cells: readonly T[]): { readonly rust: Rated<T>[]; readonly node: Rated<T>[] }[] {
+  const measured = cells.filter(({ samples }) => samples.length > 0);
+  return groupBy(measured, ({ planned: { cell } }) => contestOf(cell)).map((contest) => {
+    const ofSide = (isNode: boolean): Rated<T>[] =>
+      fastestFew(contest.filter(({ planned }) => isNodeSide(planned.cell.side) === isNode));
+    return { rust: ofSide(false), node: ofSide(true) };
+  });
+}
+
+function fastestFew<T extends Sampled>(cells: readonly T[]): Rated<T>[] {
+  const sorted = cells
+    .map((cell) => ({ cell, rate: rateOf({ summary: summarize(cell.samples, cell.planned.cell) }) }))
+    .toSorted((a, b) => b.rate - a.rate);
+  return sorted.slice(0, MOST_CONTENDERS).filter(({ rate }) => rate >= CONTENDS * sorted[0]!.rate);
 }
 
 /** The cells of a comparison; of the best of both sides also the contenders. None if one of the two gets no more processes. */

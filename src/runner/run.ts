@@ -9,7 +9,7 @@ import { LOOKS } from '../stats/looks.js';
 import { ratesOf } from '../stats/summary.js';
 import { toBoundaryError } from '../errors.js';
 import { completedRecord, lostRecord, unmeasuredRecord } from './cell-record.js';
-import { DECIDED, Entry, contendersOf, finishedOf, losersOf, nextEntries, processesLeft } from './deciding.js';
+import { DECIDED, Entry, closestOf, finishedOf, losersOf, nextEntries, processesLeft } from './deciding.js';
 import { openInFork } from './fork.js';
 import { LostServers } from './lost-servers.js';
 import { type FamilyPlan, planRun } from './plan.js';
@@ -17,7 +17,7 @@ import { withVersions } from './resume.js';
 import { type CellSampler, type WarmUpStep, openSampler } from './sampler.js';
 import type { RunOptions } from './run-options.js';
 import { type Session, startSession } from './session.js';
-import { type SamplingPolicy, orderOf, typicalSeconds } from './sampling.js';
+import { orderOf, typicalSeconds } from './sampling.js';
 import { type Turn, type TurnOptions, takeTurns } from './turns.js';
 
 export type { RunOptions };
@@ -154,8 +154,8 @@ async function closeFamily({ emit }: Session, family: Family, open: OpenFamily):
   }
 }
 
-/** The time budgets of the samples of a cell that may be the best of its side. */
-const CONTENDER_BUDGETS = 4;
+/** The time budgets of a process that the cells take together which decide what is close, in blocks of their own. */
+const CLOSE_BUDGETS = 30;
 
 /** Opens a cell and warms it up, in a process of its own if the family names its module, else in this one. */
 type OpenTurn = (turn: Turn, onStep: (step: WarmUpStep) => void) => Promise<CellSampler>;
@@ -163,17 +163,14 @@ type OpenTurn = (turn: Turn, onStep: (step: WarmUpStep) => void) => Promise<Cell
 function openerOf(session: Session, { family, options }: FamilyPlan, open: OpenFamily): OpenTurn {
   const { module, name } = family;
   const { policy, signal, config } = session;
-  const policyOf = ({ isContender = false }: Turn): SamplingPolicy => {
-    return isContender ? { ...policy, budgetSeconds: CONTENDER_BUDGETS * policy.budgetSeconds } : policy;
-  };
   if (module === undefined) {
-    return (turn, onStep) => openSampler(open, turn.planned, policyOf(turn), { ...session, onStep });
+    return (turn, onStep) => openSampler(open, turn.planned, policy, { ...session, onStep });
   }
   return async (turn, onStep) => {
     const { planned } = turn;
     const shared = { ...options, ...(await open.shared?.()) };
     const leaveGarbage = config.leaveGarbage === true;
-    const task = { module, family: name, options: shared, planned, policy: policyOf(turn), leaveGarbage };
+    const task = { module, family: name, options: shared, planned, policy, leaveGarbage };
     const { timeoutSeconds } = config;
     return openInFork(task, { signal, onStep, timeoutSeconds, runtime: planned.runtime });
   };
@@ -204,7 +201,6 @@ async function measureToLook(
   // Cells of this process change each other, so that one is closed before the next is opened.
   const isExclusive = plan.family.module === undefined;
   for (let next = nextEntries(all, session); next.length > 0; next = nextEntries(all, session)) {
-    const contenders = contendersOf(all);
     const turns = orderOf(next, next[0]!.forks.length).flatMap((entry) =>
       // Of a cell that stands for two, a process of each.
       Array.from({ length: config.aa === true ? 2 : 1 }, (_, twin): Turn => {
@@ -212,7 +208,6 @@ async function measureToLook(
         return {
           planned: isExclusive ? { ...planned, isExclusive } : planned,
           fork: forks.length + 1 + twin,
-          isContender: contenders.has(entry),
         };
       }),
     );
@@ -244,7 +239,7 @@ function turnOptions(
   open: OpenTurn,
   entryOf: (id: string) => Entry,
 ): TurnOptions {
-  const { emit, signal, directory } = session;
+  const { emit, signal, directory, policy } = session;
   return {
     signal,
     isLost: async ({ planned }) => {
@@ -285,6 +280,14 @@ function turnOptions(
       await fail(session, lost, entry.planned, error);
     },
     nextBlock: () => (session.block += 1),
+    closest: (alive) => {
+      const sampled = alive.map(({ turn, samples }) => {
+        const { planned } = turn;
+        return { turn, planned, samples: [...entryOf(planned.cell.id).samples, ...samples] };
+      });
+      return new Set(Array.from(closestOf(sampled), ({ turn }) => turn));
+    },
+    closeSeconds: policy.samples === undefined ? CLOSE_BUDGETS * policy.budgetSeconds : 0,
   };
 }
 

@@ -4,6 +4,7 @@ import os from 'node:os';
 import { contestOf, groupBy } from '../compare/cell-groups.js';
 import type { PlannedCell } from '../families/workload.js';
 import type { Checksum, Sample } from '../records/record.js';
+import { sumOf } from '../stats/sum.js';
 import { type DrawIndex, seededDraws, shuffled } from '../stats/random.js';
 import type { CellSampler } from './sampler.js';
 
@@ -12,15 +13,17 @@ export interface Turn {
   readonly planned: PlannedCell;
   /** The number of the process among those of its cell, from 1. */
   readonly fork: number;
-  /** Whether the cell may be the best of its side: it takes more samples, since their noise decides what is close. */
-  readonly isContender?: boolean;
+}
+
+/** What a process that is alive measured so far. */
+export interface Taken {
+  readonly turn: Turn;
+  readonly samples: readonly Sample[];
 }
 
 /** What a process measured in a round. */
-export interface Measured {
-  readonly turn: Turn;
+export interface Measured extends Taken {
   readonly sampler: CellSampler;
-  readonly samples: readonly Sample[];
   readonly checksum: Checksum;
 }
 
@@ -37,6 +40,10 @@ export interface TurnOptions {
   readonly onFailure: (turn: Turn, error: unknown) => Promise<void>;
   /** The number of the next block of the run. */
   readonly nextBlock: () => number;
+  /** The processes whose cells decide which of two close sides is the faster one. */
+  readonly closest: (alive: readonly Taken[]) => ReadonlySet<Turn>;
+  /** The seconds of the blocks that these take by themselves; 0: none. */
+  readonly closeSeconds: number;
 }
 
 /** The most processes that are alive at once: each has threads, memory and open files. */
@@ -48,11 +55,16 @@ const MOST_TOGETHER = Math.min(4, os.availableParallelism());
 /** The part of the memory that is free at the beginning of a round which its processes may use together. */
 const MEMORY_SHARE = 0.6;
 
+/** The blocks of the cells that decide what is close, at least and at most. */
+const FEWEST_CLOSE_BLOCKS = 4;
+const MOST_CLOSE_BLOCKS = 40;
+
 /** A process that is open and warm. */
-interface Alive {
-  readonly turn: Turn;
+interface Alive extends Taken {
   readonly sampler: CellSampler;
   readonly samples: Sample[];
+  /** The wall time of its last turn. */
+  turnSeconds: number;
 }
 
 /**
@@ -103,6 +115,7 @@ class Contest {
       while (waiting.length > 0 && !signal.aborted) {
         await this.#openSome(waiting);
         await this.#takeBlocks();
+        await this.#takeCloseBlocks();
         // Without room for one more beside those that stay, all end.
         const isCrowded = this.#alive.every(({ turn }) => staying.has(turn));
         await this.#finish(({ turn }) => isCrowded || waiting.length === 0 || !staying.has(turn));
@@ -137,7 +150,7 @@ class Contest {
         await sampler.abandon();
         unsure.push(turn);
       } else {
-        this.#alive.push({ turn, sampler, samples: [] });
+        this.#alive.push({ turn, sampler, samples: [], turnSeconds: 0 });
       }
     } catch (error) {
       await this.#options.onFailure(turn, error);
@@ -165,10 +178,33 @@ class Contest {
     }
   }
 
+  /**
+   * Has those that decide what is close take more samples, in blocks of their own. Such a block is short, so that less of the drift of the
+   * machine is within it, and no process has to open for it.
+   */
+  async #takeCloseBlocks(): Promise<void> {
+    const { closest, closeSeconds, signal, nextBlock } = this.#options;
+    if (closeSeconds === 0) return;
+    const turns = closest(this.#alive);
+    const close = this.#alive.filter(({ turn }) => turns.has(turn));
+    const blockSeconds = sumOf(close.map(({ turnSeconds }) => turnSeconds));
+    const room = Math.floor(closeSeconds / blockSeconds);
+    const blocks = Math.min(Math.max(room, FEWEST_CLOSE_BLOCKS), MOST_CLOSE_BLOCKS);
+    for (let block = 0; block < blocks && close.length > 0; block++) {
+      const number = nextBlock();
+      for (const alive of shuffled(close, this.#draw)) {
+        if (signal.aborted) return;
+        if (this.#alive.includes(alive)) await this.#take(alive, number);
+      }
+    }
+  }
+
   async #take(alive: Alive, block: number): Promise<void> {
     const { turn, sampler, samples } = alive;
+    const startedAt = performance.now();
     try {
       const sample = { ...(await sampler.take()), block };
+      alive.turnSeconds = (performance.now() - startedAt) / 1000;
       samples.push(sample);
       this.#options.onSample(turn, samples.length, sample);
     } catch (error) {

@@ -1,5 +1,5 @@
 import type { RatioInterval } from '../records/record.js';
-import { median, varianceOf } from './quantile.js';
+import { pseudoMedian, varianceOf } from './quantile.js';
 import { REACH_OF_CHOICE, reachOf } from './resampling.js';
 import { sumOf } from './sum.js';
 
@@ -16,7 +16,7 @@ export interface IntervalOptions {
  * processes. All ratios must be positive.
  *
  * A block is short, so that a drift of the machine changes both of its samples and not their ratio (randomized complete blocks; Bulej et
- * al., "Duet Benchmarking", 2020). The figure of a pair of processes is the median of its blocks, which a burst of other load does not
+ * al., "Duet Benchmarking", 2020). The figure of a pair of processes is the pseudo-median of its blocks, which a burst of other load does not
  * move. Processes differ by more than their samples do, so that the pairs of them are what counts (Kalibera and Jones, "Rigorous
  * Benchmarking in Reasonable Time", 2013): the interval is that of Student's t over the logarithms of the pairs' figures. Of a single pair,
  * the blocks count, which say nothing of the differences between processes.
@@ -29,7 +29,7 @@ export function ratioInTurns(
 ): RatioInterval {
   const filled = pairs.filter((ratios) => ratios.length > 0);
   if (filled.length === 0) throw new RangeError('a ratio in turns needs at least one block');
-  const units = filled.length === 1 ? filled[0]!.map(Math.log) : filled.map((ratios) => median(ratios.map(Math.log)));
+  const units = filled.length === 1 ? filled[0]!.map(Math.log) : filled.map((ratios) => pseudoMedian(ratios.map(Math.log)));
   const mean = sumOf(units) / units.length;
   const ratio = Math.exp(mean);
   if (units.length === 1) return { ratio, low: ratio, high: ratio };

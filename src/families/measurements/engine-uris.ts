@@ -1,3 +1,4 @@
+import { DUCKDB_SETTINGS } from '../../clients/duckdb-settings.js';
 import { findHyperd } from '../../host/hyperd.js';
 import { findSail } from '../../host/sail.js';
 import { targetSkip } from '../requests/target-server.js';
@@ -36,6 +37,11 @@ export function engineSkip(engine: string, uri: string | undefined, transport?: 
     return `a ${engine} server that runs already is reached over ${defaultTransport(engine)} alone`;
   }
   return isServer ? undefined : MISSING[matrix.engines[engine]?.server ?? '']?.();
+}
+
+/** The URI of an engine that the user gives none for. */
+export function defaultUri(engine: string): string {
+  return engine === 'embedded' ? `embedded:?${new URLSearchParams(DUCKDB_SETTINGS).toString()}` : `${engine}:`;
 }
 
 /** The URI of an engine over one of its transports. */

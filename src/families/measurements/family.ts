@@ -10,7 +10,7 @@ import type { Family, FamilyOptions, OpenCell, OpenFamily } from '../workload.js
 import { openNapiCell, openNativeCell, queryTables } from './addon-cells.js';
 import { columnTables } from './column-table-cells.js';
 import { ConnectedEngine, DatabaseFolder } from './connected-engine.js';
-import { defaultTransport, isBareUri, isServer } from './engine-uris.js';
+import { defaultUri, defaultTransport, isBareUri, isServer } from './engine-uris.js';
 import { matrix } from './matrix.js';
 import { MEASUREMENTS_OPTIONS, type MeasurementsValues } from './options.js';
 import { PEERS } from './peers.js';
@@ -87,7 +87,7 @@ class OpenMeasurements implements OpenFamily {
   async #shareable(): Promise<Readonly<Record<string, string>>> {
     const uris: Record<string, string> = {};
     for (const name of new Set(this.#cells.filter(({ skip }) => skip === undefined).map(({ cell }) => cell.engine))) {
-      const uri = this.#engineUris[name] ?? `${name}:`;
+      const uri = this.#engineUris[name] ?? defaultUri(name);
       if (isServer(uri)) uris[name] = uri;
       // A server of our own is told by its URL.
       else if (name === MYSQL) uris[name] = (await this.#mysql)?.server.url ?? uri;
@@ -173,7 +173,7 @@ class OpenMeasurements implements OpenFamily {
 
   async #engine(name: string): Promise<ConnectedEngine> {
     const isOnMysql = matrix.engines[name]?.server === MYSQL;
-    const uri = isOnMysql ? await this.#mysqlUrl() : (this.#engineUris[name] ?? `${name}:`);
+    const uri = isOnMysql ? await this.#mysqlUrl() : (this.#engineUris[name] ?? defaultUri(name));
     return ConnectedEngine.open(name, uri, this.#sharedTables.includes(name));
   }
 

@@ -106,8 +106,8 @@ function plannedCell(lane: EngineLane, dimensions: Dimensions, skip: string | un
 }
 
 /**
- * In which runs a cell is. Usual ones do without servers, which are slow to fill, and have several workers only where that shows how the
- * lane scales. They have both flavors of a lane in Rust: which of them is the faster depends on the lane, and Node's lanes are compared
+ * In which runs a cell is. Usual ones answer for one engine, and have several workers only where that shows how the lane scales: other
+ * engines, bare memory and tables in JavaScript would take most of the time. They have both flavors of a lane in Rust: which of them is the faster depends on the lane, and Node's lanes are compared
  * with the best. Quick ones have the first flavor alone, since the second would take as long again.
  */
 function askedOf(
@@ -115,10 +115,9 @@ function askedOf(
   { workload, flavor, workers }: Pick<Dimensions, 'workload' | 'flavor' | 'workers'>,
 ): Pick<PlannedCell, 'askedBy' | 'isQuick'> {
   const askedBy: AskedBy[] = [];
-  const { server, quick } = matrix.engines[engine] ?? {};
+  const { quick } = matrix.engines[engine] ?? {};
   const { few, needs } = workloadEntry(workload);
-  // Of an engine that can't do the workload, only who asks for it is to read so.
-  if (server !== undefined || missing(engine, needs) !== undefined) askedBy.push('engine');
+  if (quick !== true || missing(engine, needs) !== undefined) askedBy.push('engine');
   if (runs === 'named' || (few === true && runs !== 'quick')) askedBy.push('lane');
   if (workers > 1 && (scales !== true || few === true || quick !== true)) askedBy.push('workers');
   const isFirst = flavor === flavors[0];
