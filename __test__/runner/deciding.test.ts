@@ -2,7 +2,16 @@ import { describe, expect, it } from 'vitest';
 
 import type { PlannedCell } from '../../src/families/workload.js';
 import type { ForkRecord } from '../../src/records/run-log.js';
-import { type Deciding, Entry, closestOf, contendersOf, finishedOf, losersOf, nextEntries, processesLeft } from '../../src/runner/deciding.js';
+import {
+  type Deciding,
+  Entry,
+  closestOf,
+  contendersOf,
+  finishedOf,
+  losersOf,
+  nextEntries,
+  processesLeft,
+} from '../../src/runner/deciding.js';
 
 const deciding: Deciding = {
   slowForks: 3,

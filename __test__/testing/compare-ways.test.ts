@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { compareWays, matchers } from '../../src/testing/vitest.js';
+import { type WayBudget, compareWays, matchers } from '../../src/testing/vitest.js';
 
 /** Adds numbers up, so many of them. */
 function sumOf(count: number): number {
@@ -20,6 +20,7 @@ expect.extend(matchers);
 
 interface Faster {
   toBeFasterThan(other: string, options?: { way?: string; by?: number; strict?: boolean }): void;
+  toBeWithinBudget(way: string, budget: WayBudget): void;
 }
 const expectOf = (value: unknown): Faster & { not: Faster } => expect(value) as unknown as Faster & { not: Faster };
 
@@ -34,6 +35,26 @@ describe('a comparison within a test', () => {
     expectOf(compared).toBeFasterThan('often', { by: 1.5, strict: true });
     expectOf(compared).not.toBeFasterThan('often', { by: 50 });
     expectOf(compared).not.toBeFasterThan('once', { strict: true });
+  });
+
+  it('says whether a way is within its budget, in seconds or beside another way', async () => {
+    const compared = await compareWays({ once: way(1), often: way(4) });
+    const { ratio, low, high } = compared.timeOf('often');
+    expect(low).toBeLessThanOrEqual(ratio);
+    expect(ratio / compared.secondsOf('often')).toBeGreaterThan(0.5);
+    expect(ratio / compared.secondsOf('often')).toBeLessThan(2);
+    expectOf(compared).toBeWithinBudget('often', { maximumSeconds: high, strict: true });
+    expectOf(compared).not.toBeWithinBudget('often', { maximumSeconds: low / 2 });
+    expectOf(compared).toBeWithinBudget('once', { over: 'often', maximumRatio: 0.7, strict: true });
+    expectOf(compared).not.toBeWithinBudget('often', { over: 'once', maximumRatio: 1.4 });
+    // A budget within the interval breaks only where it is strict.
+    expectOf(compared).toBeWithinBudget('often', { maximumSeconds: ratio });
+    expect(matchers.toBeWithinBudget(compared, 'often', { maximumSeconds: low / 2 }).message()).toMatch(
+      /^often takes .* a call, which is to be at most .* \(\d+ blocks\)$/,
+    );
+    for (const budget of [{}, { maximumSeconds: 0 }, { over: 'once', maximumRatio: Number.NaN }]) {
+      expect(() => matchers.toBeWithinBudget(compared, 'often', budget as WayBudget)).toThrow('positive number');
+    }
   });
 
   it('waits for promises', async () => {

@@ -25,7 +25,7 @@ const PICTURES = {
   }),
   memory: () => ({
     title: 'Each lane of each side beside the best of Rust on bare memory',
-    figures: lanes(MAIN, ({ engine, workers }) => engine === 'memory' && workers === 1),
+    figures: lanes('memory', ({ engine, workers }) => engine === 'memory' && workers === 1),
     columns: 2,
     hollow: 'inconclusive',
   }),

@@ -8,6 +8,7 @@ const words = (text) => text.split(' ');
 
 export const PUBLISHED = {
   [MAIN]: { arguments: words('10000000') },
+  memory: { arguments: words('10000000 --engine memory,apache-arrow,flechette') },
   method: { script: 'bench/lab/method.mjs' },
   workers: {
     arguments: words(

@@ -1,7 +1,8 @@
 import type { Comparison, CompletedRecord, Run, RunRecord, Sample, Side } from '../records/record.js';
 import { verdictOf } from '../stats/ratio-interval.js';
 import { completedOf, contestOf, fastestOf, groupBy, largestOfEach } from './cell-groups.js';
-import { summarize } from '../stats/summary.js';
+import { typicalSeconds } from '../stats/median-polish.js';
+import { ratesOf } from '../stats/summary.js';
 import { marginOf } from './judge.js';
 import { coresOf, verdictOn } from './server-bound.js';
 import { type Timed, cpuRatio, forkCount, rateRatio, riskOf } from './rate-ratio.js';
@@ -164,28 +165,47 @@ type Estimated = CompletedRecord & Pick<Timed, 'isChosen'>;
 
 /**
  * The fastest of several cells, with the samples that say how fast the best of them is: of each process those of the cell that is the fastest
- * in all others, so that none both chooses and is compared (leave-one-out cross-validation: Stone, "Cross-Validatory Choice and
+ * in all others, among those that took most samples in this one, so that none both chooses and is compared (leave-one-out cross-validation: Stone, "Cross-Validatory Choice and
  * Assessment of Statistical Predictions", 1974).
  */
 function estimated(candidates: readonly CompletedRecord[]): Estimated {
-  const best = fastestOf(candidates)!;
-  if (candidates.length === 1) return best;
+  if (candidates.length === 1) return candidates[0]!;
   const forks = new Set(candidates.flatMap(({ samples }) => samples.map(({ fork }) => fork)));
-  const winners = new Set<string>();
-  const samples = [...forks].flatMap((fork) => {
-    const elsewhere = candidates.map((record) => withSamples(record, (sample) => sample.fork !== fork));
-    const { id } = fastestOf(elsewhere.filter(({ samples: others }) => others.length > 0).map(resummarized))!;
-    winners.add(id);
-    const chosen = candidates.find((record) => record.id === id)!;
-    // Cells of one contest may move different numbers of rows, and the ratio counts those of the best.
-    const scale = best.rows / chosen.rows;
-    return withSamples(chosen, (sample) => sample.fork === fork).samples.map((sample) => ({
-      ...sample,
-      seconds: sample.seconds * scale,
-    }));
+  const winners = Array.from(forks, (fork): CompletedRecord => {
+    const able = mostMeasured(candidates, ({ samples }) => samples.filter((sample) => sample.fork === fork).length);
+    const elsewhere = able.map((record) => withSamples(record, (sample) => sample.fork !== fork));
+    const { id } = fastestInTurns(elsewhere.filter(({ samples }) => samples.length > 0))!;
+    return withSamples(
+      candidates.find((record) => record.id === id)!,
+      (sample) => sample.fork === fork,
+    );
   });
+  const best = fastestInTurns(mostMeasured(candidates, ({ samples }) => samples.length))!;
+  const samples = winners.flatMap((winner) =>
+    // Cells of one contest may move different numbers of rows, and the ratio counts those of the best.
+    winner.samples.map((sample) => ({ ...sample, seconds: (sample.seconds * best.rows) / winner.rows })),
+  );
   // Where all processes agree, the choice leaves nothing to chance.
-  return { ...best, samples, isChosen: winners.size > 1 };
+  return { ...best, samples, isChosen: new Set(winners.map(({ id }) => id)).size > 1 };
+}
+
+function fastestInTurns(records: readonly CompletedRecord[]): CompletedRecord | undefined {
+  const seconds = typicalSeconds(records.map(({ samples }) => samples));
+  return fastestOf(
+    records.map((record, index) => ({
+      ...record,
+      summary: { ...record.summary, ...ratesOf(record, seconds[index]!) },
+    })),
+  );
+}
+
+/** The candidates that took most samples: what is close takes more, and few samples say less. */
+function mostMeasured(
+  candidates: readonly CompletedRecord[],
+  countOf: (record: CompletedRecord) => number,
+): readonly CompletedRecord[] {
+  const most = Math.max(...candidates.map(countOf));
+  return candidates.filter((record) => 2 * countOf(record) >= most);
 }
 
 /** A cell with the samples of every other process alone; the odd ones are as many as the even ones, or one more. */
@@ -195,10 +215,6 @@ function halfOf(record: CompletedRecord, half: 'odd' | 'even'): CompletedRecord 
 
 function withSamples(record: CompletedRecord, isKept: (sample: Sample) => boolean): CompletedRecord {
   return { ...record, samples: record.samples.filter(isKept) };
-}
-
-function resummarized(record: CompletedRecord): CompletedRecord {
-  return { ...record, summary: summarize(record.samples, record) };
 }
 
 function rivalComparison(

@@ -5,7 +5,8 @@ import type { Cell, Comparison, Sample } from '../records/record.js';
 import type { PlannedCell } from '../families/workload.js';
 import type { ForkRecord } from '../records/run-log.js';
 import { LOOKS, nextLook } from '../stats/looks.js';
-import { rateOf, summarize } from '../stats/summary.js';
+import { typicalSeconds } from '../stats/median-polish.js';
+import { rateOf, ratesOf } from '../stats/summary.js';
 import { completedRecord } from './cell-record.js';
 import { type ForkPolicy, forksOf, isSlow } from './sampling.js';
 
@@ -138,16 +139,18 @@ interface Rated<T> {
 function sidesOf<T extends Sampled>(cells: readonly T[]): { readonly rust: Rated<T>[]; readonly node: Rated<T>[] }[] {
   const measured = cells.filter(({ samples }) => samples.length > 0);
   return groupBy(measured, ({ planned: { cell } }) => contestOf(cell)).map((contest) => {
+    const seconds = typicalSeconds(contest.map(({ samples }) => samples));
+    const rated = contest.map((cell, index): Rated<T> => {
+      return { cell, rate: rateOf({ summary: ratesOf(cell.planned.cell, seconds[index]!) }) };
+    });
     const ofSide = (isNode: boolean): Rated<T>[] =>
-      fastestFew(contest.filter(({ planned }) => isNodeSide(planned.cell.side) === isNode));
+      fastestFew(rated.filter(({ cell }) => isNodeSide(cell.planned.cell.side) === isNode));
     return { rust: ofSide(false), node: ofSide(true) };
   });
 }
 
-function fastestFew<T extends Sampled>(cells: readonly T[]): Rated<T>[] {
-  const sorted = cells
-    .map((cell) => ({ cell, rate: rateOf({ summary: summarize(cell.samples, cell.planned.cell) }) }))
-    .toSorted((a, b) => b.rate - a.rate);
+function fastestFew<T>(cells: readonly Rated<T>[]): Rated<T>[] {
+  const sorted = cells.toSorted((a, b) => b.rate - a.rate);
   return sorted.slice(0, MOST_CONTENDERS).filter(({ rate }) => rate >= CONTENDS * sorted[0]!.rate);
 }
 

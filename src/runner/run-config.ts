@@ -14,7 +14,7 @@ import { SLOW_SECONDS } from './sampling.js';
 
 const URIS = { redact: redactUrl };
 const SAMPLES = { otherwise: '1 to 10, by the time budget' };
-const ABOUT_ALL = 'also engines behind servers, and several workers everywhere';
+const ABOUT_ALL = 'every engine and every lane, and several workers everywhere';
 const ABOUT_PEERS =
   'also clients one could pick instead: node:sqlite, better-sqlite3, nodejs-polars, hyperdb-api-node, valkey-glide, where installed';
 

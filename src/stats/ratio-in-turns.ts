@@ -29,7 +29,8 @@ export function ratioInTurns(
 ): RatioInterval {
   const filled = pairs.filter((ratios) => ratios.length > 0);
   if (filled.length === 0) throw new RangeError('a ratio in turns needs at least one block');
-  const units = filled.length === 1 ? filled[0]!.map(Math.log) : filled.map((ratios) => pseudoMedian(ratios.map(Math.log)));
+  const units =
+    filled.length === 1 ? filled[0]!.map(Math.log) : filled.map((ratios) => pseudoMedian(ratios.map(Math.log)));
   const mean = sumOf(units) / units.length;
   const ratio = Math.exp(mean);
   if (units.length === 1) return { ratio, low: ratio, high: ratio };

@@ -34,6 +34,8 @@ export interface ComparedWays {
   readonly blocks: number;
   /** The median time of a call of a way, in seconds. Throws `BB_INVALID_ARGUMENT` for a name that is none. */
   secondsOf(way: string): number;
+  /** The same with its interval of 95%: the geometric mean of the blocks, in seconds. Throws as `secondsOf` does. */
+  timeOf(way: string): RatioInterval;
   /**
    * How many times as fast as `other` a way is; its verdict is that on `way`. Throws `BB_INVALID_ARGUMENT` for a name that is none.
    */
@@ -174,6 +176,10 @@ class Compared implements ComparedWays {
 
   secondsOf(way: string): number {
     return median(this.#of(way));
+  }
+
+  timeOf(way: string): RatioInterval {
+    return ratioInTurns([this.#of(way)], { risk: riskOfLooks(LOOKS.length) });
   }
 
   ratioOf(way: string, other: string): WaysRatio {

@@ -1,7 +1,7 @@
 /** Matchers for vitest, and for other test runners whose `expect.extend` is Jest's. */
 import { invalidArgument } from '../errors.js';
 import { describeValue } from '../library/crossing/describe-value.js';
-import { formatDuration, formatFactorInterval } from '../report/format.js';
+import { formatDuration, formatFactor, formatFactorInterval } from '../report/format.js';
 import type { ComparedWays } from './compare-ways.js';
 
 export * from './compare-ways.js';
@@ -16,6 +16,23 @@ export interface FasterOptions {
   readonly strict?: boolean;
 }
 
+/** The most that a way may take, named as in a file of budgets. */
+export type WayBudget = {
+  /** Whether the matcher fails also where the interval does not decide. Default: false. */
+  readonly strict?: boolean;
+} & (
+  | {
+      /** The most seconds of a call. They hold on one machine. */
+      readonly maximumSeconds: number;
+    }
+  | {
+      /** The way that it is compared with. */
+      readonly over: string;
+      /** The most that its time may be of the time of `over`: 0.5 demands twice as fast. It holds on any machine. */
+      readonly maximumRatio: number;
+    }
+);
+
 /** What a matcher tells its test runner. */
 export interface MatcherResult {
   readonly pass: boolean;
@@ -27,6 +44,8 @@ export interface MatcherResult {
  *
  * - `expect(await compareWays({ js, napi })).toBeFasterThan('js', { by: 1.2 })` fails where the whole interval of the ratio is below `by`, and
  *   with `strict` where a part of it is.
+ * - `expect(...).toBeWithinBudget('napi', { over: 'js', maximumRatio: 0.5 })`, or `{ maximumSeconds: 0.002 }`, fails where the whole interval
+ *   of the time is beyond the budget, and with `strict` where a part of it is.
  */
 export const matchers = {
   toBeFasterThan(received: ComparedWays, other: string, options: FasterOptions = {}): MatcherResult {
@@ -41,7 +60,31 @@ export const matchers = {
         `${way} is ${formatFactorInterval(ratio)} as fast as ${other}, which is to be ${pass ? 'below' : 'at least'} ${by}× (${times}; ${received.blocks} blocks)`,
     };
   },
+
+  toBeWithinBudget(received: ComparedWays, way: string, budget: WayBudget): MatcherResult {
+    const { strict = false } = budget;
+    const isTime = 'maximumSeconds' in budget;
+    const maximum = requirePositive(budget, isTime ? 'maximumSeconds' : 'maximumRatio');
+    // The ratio of times is the inverse of the ratio of speeds.
+    const { ratio, low, high } = isTime ? received.timeOf(way) : received.ratioOf(budget.over, way);
+    const show = isTime ? formatDuration : (value: number) => formatFactor(value);
+    const of = isTime ? 'a call' : `the time of ${budget.over}`;
+    const pass = (strict ? high : low) <= maximum;
+    return {
+      pass,
+      message: () =>
+        `${way} takes ${show(ratio)} (${show(low)} to ${show(high)}) ${of}, which is to be ${pass ? 'above' : 'at most'} ${show(maximum)} (${received.blocks} blocks)`,
+    };
+  },
 };
+
+function requirePositive(budget: WayBudget, name: 'maximumSeconds' | 'maximumRatio'): number {
+  const value = (budget as Partial<Record<typeof name, number>>)[name];
+  if (typeof value === 'number' && value > 0 && value < Infinity) return value;
+  throw invalidArgument(`${name} must be a positive number, not ${describeValue(value)}`, {
+    hint: "A budget is { maximumSeconds: 0.002 } or { over: 'js', maximumRatio: 0.5 }.",
+  });
+}
 
 function onlyOther({ ways }: ComparedWays, other: string): string {
   const [way, ...rest] = ways.filter((name) => name !== other);
