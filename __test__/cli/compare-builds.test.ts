@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -37,6 +37,98 @@ beforeAll(() => {
      };
      export default workload('work', { input: () => 20_000, ways: { js: plain, napi: (limit) => addon.work(limit) } });`,
   );
+});
+
+describe.skipIf(process.platform === 'win32')('two commits of an addon', () => {
+  const repository = pathOf('repository');
+  const git = (...words: string[]): string =>
+    execFileSync('git', ['-C', repository, '-c', 'user.name=Someone', '-c', 'user.email=nobody@localhost', ...words], {
+      encoding: 'utf8',
+    });
+  /** Builds the addon, which is ignored by git, as often as a file that is not says. */
+  const BUILD = `cc -O2 -shared -fPIC -DTIMES=$(cat times) ${process.platform === 'darwin' ? '-undefined dynamic_lookup' : ''} -o addon.node addon.c`;
+  const compare = (range: string, ...words: string[]): Promise<Ended> =>
+    spawnCli(['compare', '--git', range, '--decide-within', '60', '--json', 'work.bench.mjs', ...words], {
+      cwd: repository,
+      script: builtMain,
+    });
+
+  beforeAll(() => {
+    mkdirSync(repository);
+    const write = (name: string, text: string): void => writeFileSync(join(repository, name), text);
+    git('init', '--quiet', '--initial-branch', 'main');
+    write('addon.c', readFileSync(SOURCE, 'utf8'));
+    write('.gitignore', '*.node\n');
+    write('times', '1');
+    write('work.bench.mjs', readFileSync(pathOf('work.bench.mjs'), 'utf8').replace('old.node', 'addon.node'));
+    git('add', '.');
+    git('commit', '--quiet', '-m', 'once');
+    write('times', '2');
+    git('commit', '--quiet', '-am', 'twice');
+    execFileSync('sh', ['-c', BUILD], { cwd: repository });
+  });
+
+  it('are built in checkouts of their own, which are removed again, and measured in turns', async () => {
+    const { exitCode, stdout, stderr } = await compare('HEAD~1..HEAD', '--build', BUILD);
+    expect(stderr).toContain('Building HEAD~1: cc');
+    const pairs = JSON.parse(stdout) as { after: { id: string }; regressed: boolean }[];
+    expect(pairs.map(({ after, regressed }) => [after.id, regressed])).toEqual([
+      ['work/js/new', false],
+      ['work/napi/new', true],
+    ]);
+    expect(exitCode).toBe(1);
+    expect(git('worktree', 'list').trim().split('\n')).toHaveLength(1);
+  });
+
+  it.each([
+    ['names no two commits', 'HEAD', []],
+    ['git worktree failed: ', 'nothing..HEAD', []],
+    ['the build of HEAD~1 ended with 3: exit 3', 'HEAD~1..HEAD', ['--build', 'exit 3']],
+    ['the build of HEAD~1 leaves no .node file', 'HEAD~1..HEAD', ['--build', 'true']],
+    ['several .node files: a.node, b.node', 'HEAD~1..HEAD', ['--build', 'touch a.node b.node']],
+    ['leaves no build/x.node', 'HEAD~1..HEAD', ['--build', 'true', '--addon', 'build/x.node']],
+  ])('say what is wrong: %s', async (message, range, words) => {
+    const { exitCode, stderr } = await compare(range, ...words);
+    expect(stderr).toContain(message);
+    expect(exitCode).toBe(2);
+    expect(git('worktree', 'list').trim().split('\n')).toHaveLength(1);
+  });
+
+  it('are compared by the action for GitHub, which leaves a table', () => {
+    const clone = pathOf('clone');
+    execFileSync('git', ['clone', '--quiet', repository, clone]);
+    mkdirSync(pathOf('bin'));
+    writeFileSync(pathOf('bin/npx'), `#!/bin/sh\nshift\nexec '${process.execPath}' '${builtMain}' "$@"\n`, {
+      mode: 0o755,
+    });
+    execFileSync('sh', ['-c', BUILD], { cwd: clone });
+    const action = readFileSync(new URL('../../action.yml', import.meta.url), 'utf8');
+    const script = /run: \|\n([\s\S]*?)\n    - if:/.exec(action)![1]!.replaceAll(/^ {8}/gm, '');
+    const result = spawnSync('bash', ['-e', '-o', 'pipefail', '-c', script], {
+      cwd: clone,
+      encoding: 'utf8',
+      env: {
+        ...process.env,
+        PATH: `${pathOf('bin')}:${process.env['PATH']}`,
+        RUNNER_TEMP: pathOf('.'),
+        GITHUB_OUTPUT: pathOf('output'),
+        GITHUB_STEP_SUMMARY: pathOf('summary'),
+        FILES: 'work.bench.mjs',
+        BUILD,
+        ADDON: 'addon.node',
+        BASE: git('rev-parse', 'HEAD~1').trim(),
+        THRESHOLD: '0.05',
+        DECIDE_WITHIN: '60',
+      },
+    });
+    expect([result.status, result.stderr]).toEqual([1, expect.stringContaining('Building HEAD')]);
+    const table = readFileSync(pathOf('boundary-bench.md'), 'utf8');
+    expect(table).toMatch(/^## Boundary Bench\n/);
+    expect(table).toContain('| work/napi |');
+    expect(table).toContain('1 of 1 ways slower by more than 5.0%.');
+    expect(readFileSync(pathOf('summary'), 'utf8')).toBe(table);
+    expect(readFileSync(pathOf('output'), 'utf8')).toBe(`table=${pathOf('boundary-bench.md')}\n`);
+  });
 });
 
 describe.skipIf(process.platform === 'win32')('two builds of an addon', () => {

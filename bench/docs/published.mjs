@@ -47,6 +47,8 @@ export const PUBLISHED = {
   'redis-cluster': {
     arguments: words('--family kv --engine redis-cluster --workload get,mget,mset --threads 32 --batch 1,64'),
   },
+  builds: { script: 'bench/lab/builds.mjs' },
+  own: { script: 'bench/lab/own-packages.mjs' },
   ceiling: { script: 'bench/lab/ceiling.mjs' },
   'offered-load': { script: 'bench/lab/offered-load.mjs' },
   hybrid: { arguments: words('--family hybrid') },

@@ -1,11 +1,13 @@
 /** The tables that pages have between `<!-- table: NAME -->` and `<!-- /table -->`, by their names. */
 import { completedOf, recordsById } from '../../dist/compare/cell-groups.js';
+import { comparedAnew } from '../../dist/compare/comparisons.js';
 import { judgeOf, marginOf } from '../../dist/compare/judge.js';
 import { BOUNDARY_MATRIX } from '../../dist/families/boundary/matrix.js';
 import { withExpected } from '../../dist/model/expected.js';
-import { withEachSample } from '../../dist/records/run-file.js';
+import { parseRun, withEachSample } from '../../dist/records/run-file.js';
 import { adviceFor } from '../../dist/report/advice.js';
 import { callTable } from '../../dist/report/call-table.js';
+import { crossoverTexts } from '../../dist/report/crossover.js';
 import { noVerdictNotes } from '../../dist/report/marks.js';
 import { modelBlocks } from '../../dist/report/model-table.js';
 import { settingTable } from '../../dist/report/setting-table.js';
@@ -17,6 +19,7 @@ import { networkText } from '../../dist/report/network-text.js';
 import { requestAdviceFor } from '../../dist/report/request-advice.js';
 import { runtimeTable } from '../../dist/report/runtime-table.js';
 import { requestHeadToHeadTable } from '../../dist/report/request-tables.js';
+import { buildsTable } from '../lab/builds-table.mjs';
 import { ceilingFindings, ceilingTable } from '../lab/ceiling-table.mjs';
 import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
 import { offeredLoadFindings, offeredLoadTable } from '../lab/offered-load-table.mjs';
@@ -87,6 +90,10 @@ const TABLES = {
       return [...methodTable(results), methodNotes(results)];
     }),
   'method-ladder': () => ifCommitted('method', () => ladderTable(JSON.parse(newestText('method')).ladder)),
+  builds: () => ifCommitted('builds', () => buildsTable(JSON.parse(newestText('builds')).results)),
+  'own-hash': () => ownPackages('hash.bench.mjs'),
+  'own-parse': () => ownPackages('parse.bench.mjs'),
+  'own-get': () => ownPackages('get.bench.mjs'),
   'kv-ceiling': () => ceiling('kv'),
   'sql-ceiling': () => ceiling('sql'),
   'rest-ceiling': () => ceiling('rest'),
@@ -158,6 +165,23 @@ function ceiling(family) {
     const measurements = JSON.parse(newestText('ceiling')).measurements.filter((each) => each.family === family);
     if (measurements.length === 0) return NOT_COMMITTED;
     return [...marked(ceilingTable(measurements)), ...list(ceilingFindings(measurements))];
+  });
+}
+
+/** The packages that a file of examples/packages compares. */
+function ownPackages(file) {
+  return ifCommitted('own', () => {
+    const { runs } = JSON.parse(newestText('own'));
+    const { packages, run: text } = runs.find((each) => each.file === file);
+    const run = comparedAnew(parseRun(JSON.stringify(text), file));
+    const completed = completedOf(run.records);
+    const judge = judgeOf(run);
+    return [
+      ...tableBlock(callTable(completed, run.comparisons, judge)),
+      ...noVerdictNotes(completed).map(paragraph),
+      ...list(crossoverTexts(completed, judge)),
+      paragraph(`Measured by: npm i ${packages.join(' ')}; npx boundary-bench run ${file}`),
+    ];
   });
 }
 

@@ -3,11 +3,12 @@ import { existsSync, realpathSync } from 'node:fs';
 
 import { BoundaryError } from '../errors.js';
 import { ofBuilds } from '../families/own/builds.js';
-import { buildComparisons, renderBuilds } from '../report/builds-report.js';
+import { buildComparisons, renderBuilds, renderBuildsMarkdown } from '../report/builds-report.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { measure } from './measure.js';
 import { loadOwn, wordsOf } from './own-files.js';
 import { print } from './print.js';
+import { writeReport } from './report-files.js';
 import type { CliServices, Finish } from './services.js';
 import { terminalWidth } from './terminal-width.js';
 
@@ -16,13 +17,17 @@ export interface CompareBuildsOptions {
   readonly threshold: number;
   readonly decideWithin: number;
   readonly json?: boolean;
+  /** The file for the table as Markdown. */
+  readonly markdown?: string;
+  /** The real paths of further files in whose place the builds are loaded. */
+  readonly replaces?: readonly string[];
 }
 
 /** Measures the workloads of files by two builds, and prints how they differ; the exit code is 1 where the new one is slower. */
 export async function compareBuilds(
   builds: readonly [before: string, after: string],
   files: readonly string[],
-  { threshold, decideWithin, json = false }: CompareBuildsOptions,
+  { threshold, decideWithin, json = false, markdown, replaces }: CompareBuildsOptions,
   services: CliServices,
   finish: Finish,
 ): Promise<void> {
@@ -38,9 +43,10 @@ export async function compareBuilds(
     });
   }
   const [before, after] = builds.map((file) => realpathSync(file)) as [string, string];
-  const families = (await loadOwn(wordsOf(files).files)).map((family) => ofBuilds(family, [before, after]));
+  const families = (await loadOwn(wordsOf(files).files)).map((family) => ofBuilds(family, [before, after], replaces));
   const { result, exitCode } = await measure({ families, decideSeconds: decideWithin }, services);
   const pairs = buildComparisons(result.run, threshold);
+  if (markdown !== undefined) await writeReport(markdown, renderBuildsMarkdown(result.run, threshold));
   print(json, pairs, () => renderBuilds(result.run, threshold, terminalWidth(process.stdout)));
   const isWrong =
     pairs.some(({ regressed }) => regressed) || result.run.records.some(({ outcome }) => outcome === 'failed');

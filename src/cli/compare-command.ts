@@ -7,6 +7,7 @@ import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { parseFraction, seconds } from '../families/option-values.js';
 import { BoundaryError } from '../errors.js';
 import { compareBuilds } from './compare-builds.js';
+import { DEFAULT_BUILD, compareCommits } from './compare-commits.js';
 import { parserOf } from './flags.js';
 import { print } from './print.js';
 import { runFileOf, writeReport } from './report-files.js';
@@ -17,7 +18,11 @@ interface CompareOptions {
   readonly threshold: number;
   readonly json?: boolean;
   readonly html?: string;
+  readonly markdown?: string;
   readonly builds?: boolean;
+  readonly git?: string;
+  readonly build: string;
+  readonly addon?: string;
   readonly decideWithin: number;
 }
 
@@ -26,11 +31,14 @@ Versions of Node, engines and clients that differ are named.
 
 Exit code: 0 without a regression, 1 with one, 2 where the runs can't be compared.
 
-Runs of two times differ by what the machine did as well. To compare two builds of an addon of yours, measure both in turns.
+Runs of two times differ by what the machine did as well. To compare two builds of an addon of yours, measure both in turns:
+--builds takes two files, and --git builds two commits, each in a checkout of its own, which is removed again. The files that
+hold the workloads are those of this tree, and load the addon from it; the builds are loaded in its place.
 
 Examples:
   boundary-bench compare before/run.json after/run.json --threshold 0.1
-  boundary-bench compare --builds old.node new.node levenshtein.bench.mjs`;
+  boundary-bench compare --builds old.node new.node levenshtein.bench.mjs
+  boundary-bench compare --git main..HEAD --build 'npm ci && npm run build' levenshtein.bench.mjs`;
 
 /** The seconds after which inconclusive builds get no more processes. */
 const DECIDE_BUILDS_SECONDS = 120;
@@ -42,23 +50,34 @@ export function addCompareCommand(program: Command, services: CliServices, finis
     .description(
       'Compares two runs cell by cell: the rows per second of AFTER over those of BEFORE, with the interval of the ratio.',
     )
-    .argument('<before>', 'the run that is the baseline: its run.json or its directory')
-    .argument('<after>', 'the run to judge')
-    .argument('[files...]', 'with --builds: the files with workloads of your own')
-    .option('--builds', 'BEFORE and AFTER are two builds of your addon (.node), which are measured in turns')
+    .usage('[options] BEFORE AFTER | --builds OLD.node NEW.node FILE... | --git OLD..NEW FILE...')
+    .argument(
+      '<paths...>',
+      'two runs, the baseline first: run.json or a directory; or builds, and files with workloads of your own',
+    )
+    .option('--builds', 'compare two builds of your addon (.node), which are measured in turns')
+    .option('--git <commits>', 'the same of the builds of two commits, such as main..HEAD, which are made here')
+    .option('--build <command>', 'with --git: the command that builds a commit, in its root', DEFAULT_BUILD)
+    .option('--addon <path>', 'with --git: the addon that the build leaves (default: the only .node file)')
     .option(
       '--decide-within <seconds>',
-      'with --builds: the time after which inconclusive ways get no more processes',
+      'with --builds and --git: the time after which inconclusive ways get no more processes',
       parserOf(seconds.parse),
       DECIDE_BUILDS_SECONDS,
     )
     .option('--force', 'compare though the hardware or the work differs')
     .option('--threshold <part>', 'the part of its speed a cell may lose', parserOf(parseFraction), DEFAULT_THRESHOLD)
     .option('--json', 'print JSON')
-    .option('--html <file>', 'also write a page with pictures')
+    .option('--markdown <file>', 'with --builds and --git: also write the table as Markdown')
+    .option('--html <file>', 'of two runs, also write a page with pictures')
     .addHelpText('after', EXAMPLES)
-    .action(async (before: string, after: string, files: readonly string[], options: CompareOptions) => {
-      const { force, threshold, json, html } = options;
+    .action(async (paths: readonly string[], options: CompareOptions) => {
+      const { force, threshold, json, html, git } = options;
+      if (git !== undefined) return compareCommits(paths, { ...options, git }, services, finish);
+      const [before, after, ...files] = paths;
+      if (before === undefined || after === undefined) {
+        throw new BoundaryError('BB_USAGE', `${before} is compared with nothing`, { hint: 'Name two runs.' });
+      }
       if (options.builds === true) return compareBuilds([before, after], files, options, services, finish);
       if (files.length > 0)
         throw new BoundaryError('BB_USAGE', `two runs are compared, and ${files.join(', ')} is no run`);

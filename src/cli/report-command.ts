@@ -1,13 +1,16 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { comparedAnew } from '../compare/comparisons.js';
 import { readRun } from '../records/run-file.js';
+import { actionFigures } from '../report/action-benchmark.js';
 import { isCompact } from '../report/compact.js';
 import { renderRunMarkdown } from '../report/run-report.js';
+import { print } from './print.js';
 import { openFile, reportsOf, requireCompactReport, runFileOf, writeReport } from './report-files.js';
 
 interface ReportOptions {
   readonly out?: string;
   readonly open?: boolean;
+  readonly format?: string;
 }
 
 const EXAMPLES = `
@@ -22,7 +25,8 @@ be written.
 
 Examples:
   boundary-bench report results/runs/2026-05-02T10-00-00Z --open
-  boundary-bench report mailed/run.json --out /tmp/report`;
+  boundary-bench report mailed/run.json --out /tmp/report
+  boundary-bench report run --format github-action-benchmark > figures.json   # tool: customSmallerIsBetter`;
 
 export function addReportCommand(program: Command): void {
   program
@@ -32,10 +36,16 @@ export function addReportCommand(program: Command): void {
     .argument('<run>', 'the directory of a run, or its run.json')
     .option('--out <dir>', 'where the reports go (default: beside the result file)')
     .option('--open', 'show run.html in the browser')
+    .addOption(
+      new Option('--format <name>', 'print the times of the cells for another tool, and make no reports').choices([
+        'github-action-benchmark',
+      ]),
+    )
     .addHelpText('after', EXAMPLES)
-    .action(async (path: string, { out, open = false }: ReportOptions) => {
+    .action(async (path: string, { out, open = false, format }: ReportOptions) => {
       const file = await runFileOf(path);
       const run = comparedAnew(await readRun(file));
+      if (format !== undefined) return print(true, actionFigures(run), () => '');
       const { renderRunHtml } = await import('../report/html/run-page.js');
       const { markdown, html } = reportsOf(file, out);
       if (out === undefined && isCompact(run)) {

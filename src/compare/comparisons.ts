@@ -161,7 +161,7 @@ function withoutLosers(candidates: readonly CompletedRecord[]): readonly Complet
 }
 
 /** A cell with the samples to compare it by. */
-type Estimated = CompletedRecord & Pick<Timed, 'isChosen'>;
+type Estimated = CompletedRecord & Pick<Timed, 'chosenPart'>;
 
 /**
  * The fastest of several cells, with the samples that say how fast the best of them is: of each process those of the cell that is the fastest
@@ -170,23 +170,34 @@ type Estimated = CompletedRecord & Pick<Timed, 'isChosen'>;
  */
 function estimated(candidates: readonly CompletedRecord[]): Estimated {
   if (candidates.length === 1) return candidates[0]!;
-  const forks = new Set(candidates.flatMap(({ samples }) => samples.map(({ fork }) => fork)));
-  const winners = Array.from(forks, (fork): CompletedRecord => {
-    const able = mostMeasured(candidates, ({ samples }) => samples.filter((sample) => sample.fork === fork).length);
-    const elsewhere = able.map((record) => withSamples(record, (sample) => sample.fork !== fork));
+  const best = bestOf(candidates);
+  const forks = [...new Set(best.samples.map(({ fork }) => fork))];
+  const ableIn = forks.map((fork) =>
+    mostMeasured(candidates, ({ samples }) => samples.filter((sample) => sample.fork === fork).length),
+  );
+  const winners = forks.map((fork, index): CompletedRecord => {
+    const elsewhere = ableIn[index]!.map((record) => withSamples(record, (sample) => sample.fork !== fork));
     const { id } = fastestInTurns(elsewhere.filter(({ samples }) => samples.length > 0))!;
     return withSamples(
       candidates.find((record) => record.id === id)!,
       (sample) => sample.fork === fork,
     );
   });
-  const best = fastestInTurns(mostMeasured(candidates, ({ samples }) => samples.length))!;
   const samples = winners.flatMap((winner) =>
     // Cells of one contest may move different numbers of rows, and the ratio counts those of the best.
     winner.samples.map((sample) => ({ ...sample, seconds: (sample.seconds * best.rows) / winner.rows })),
   );
   // Where all processes agree, the choice leaves nothing to chance.
-  return { ...best, samples, isChosen: new Set(winners.map(({ id }) => id)).size > 1 };
+  const isDisputed = new Set(winners.map(({ id }) => id)).size > 1;
+  const chosenPart = isDisputed ? ableIn.filter(({ length }) => length > 1).length / forks.length : 0;
+  return { ...best, samples, chosenPart };
+}
+
+/** The fastest of several cells, of those that were measured most: once one was chosen, it alone is measured further. */
+function bestOf(candidates: readonly CompletedRecord[]): CompletedRecord {
+  const most = Math.max(...candidates.map(forkCount));
+  const measured = candidates.filter((record) => forkCount(record) === most);
+  return fastestInTurns(mostMeasured(measured, ({ samples }) => samples.length))!;
 }
 
 function fastestInTurns(records: readonly CompletedRecord[]): CompletedRecord | undefined {

@@ -10,8 +10,8 @@ import { groupBy } from './cell-groups.js';
 export interface Timed {
   readonly rows: number;
   readonly samples: readonly Sample[];
-  /** Whether the samples are of several cells: the fastest by cross-validation is not the same in all processes. */
-  readonly isChosen?: boolean;
+  /** The part of the processes whose samples are those of the fastest of several cells by cross-validation, if it is not the same in all. */
+  readonly chosenPart?: number;
 }
 
 /**
@@ -61,11 +61,11 @@ function ratioOf(
   { risk = RISK, isApart = false }: RatioOptions,
 ): RatioInterval | undefined {
   if (numerator.rows === 0 || denominator.rows === 0) return undefined;
-  const isChosen = denominator.isChosen === true || numerator.isChosen === true;
+  const chosenPart = Math.max(numerator.chosenPart ?? 0, denominator.chosenPart ?? 0);
   const pairs = isApart ? [] : pairsOf(numerator, denominator, secondsOf);
-  if (pairs.length > 0) return ratioInTurns(pairs, { risk, isChosen });
+  if (pairs.length > 0) return ratioInTurns(pairs, { risk, chosenPart });
   // Time per row is the inverse of the rate, so the arguments are swapped.
-  return ratioOfForks(perRow(denominator, secondsOf), perRow(numerator, secondsOf), { risk, isChosen });
+  return ratioOfForks(perRow(denominator, secondsOf), perRow(numerator, secondsOf), { risk, chosenPart });
 }
 
 /** The ratios of the samples of one block each, a list for each pair of processes; none where the two took no turns. */

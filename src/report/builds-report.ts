@@ -1,7 +1,17 @@
 /** What two builds of an addon show in one run. */
 import type { Comparison, CompletedRecord, Run } from '../records/record.js';
 import { completedOf, recordsById } from '../compare/cell-groups.js';
-import { type Block, list, paragraph, renderTerminal, tableBlock, tableOf, under } from './document.js';
+import {
+  type Block,
+  heading,
+  list,
+  paragraph,
+  renderMarkdown,
+  renderTerminal,
+  tableBlock,
+  tableOf,
+  under,
+} from './document.js';
 import { formatDuration, formatFactorInterval, formatPercent } from './format.js';
 import { noVerdictMark, noVerdictNotes } from './marks.js';
 import { reasonOf } from './results-table.js';
@@ -37,6 +47,11 @@ export function buildComparisons(run: Run, threshold: number): BuildComparison[]
       },
     ];
   });
+}
+
+/** The text for a page, such as a comment on a pull request. */
+export function renderBuildsMarkdown(run: Run, threshold: number): string {
+  return renderMarkdown([heading(2, 'Boundary Bench'), ...buildsDocument(run, threshold)]);
 }
 
 /** The text for a terminal. */

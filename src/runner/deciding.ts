@@ -113,15 +113,13 @@ interface Sampled {
   readonly samples: readonly Sample[];
 }
 
-/** The cells that may turn out to be the best of their side, by what was measured so far: the fastest few of each contest. */
-export function contendersOf<T extends Sampled>(cells: readonly T[]): ReadonlySet<T> {
-  return new Set(sidesOf(cells).flatMap(({ rust, node }) => [...rust, ...node].map(({ cell }) => cell)));
-}
-
 /** How much faster one side may look than the other where both are close. */
 const CLOSE = 1.5;
 
-/** The contenders of contests of which both sides are close: their noise decides the verdict on the best. */
+/**
+ * The cells whose noise decides the verdict on the best of both sides: where these are close, the fastest few of each side, any of which may turn
+ * out to be the best.
+ */
 export function closestOf<T extends Sampled>(cells: readonly T[]): ReadonlySet<T> {
   const close = sidesOf(cells).filter(({ rust: [rust], node: [node] }) => {
     return rust !== undefined && node !== undefined && Math.max(rust.rate / node.rate, node.rate / rust.rate) < CLOSE;
@@ -154,16 +152,10 @@ function fastestFew<T>(cells: readonly Rated<T>[]): Rated<T>[] {
   return sorted.slice(0, MOST_CONTENDERS).filter(({ rate }) => rate >= CONTENDS * sorted[0]!.rate);
 }
 
-/** The cells of a comparison; of the best of both sides also the contenders. None if one of the two gets no more processes. */
-function cellsOf({ kind, numerator, denominator }: Comparison, open: readonly Entry[]): readonly Entry[] {
+/** The cells of a comparison; none if one of the two gets no more processes. */
+function cellsOf({ numerator, denominator }: Comparison, open: readonly Entry[]): readonly Entry[] {
   const pair = open.filter(({ planned }) => [numerator, denominator].includes(planned.cell.id));
-  if (pair.length < 2) return [];
-  if (kind !== 'best') return pair;
-  const contest = contestOf(pair[0]!.planned.cell);
-  const contenders = contendersOf(open);
-  return open.filter(
-    (entry) => pair.includes(entry) || (contenders.has(entry) && contestOf(entry.planned.cell) === contest),
-  );
+  return pair.length < 2 ? [] : pair;
 }
 
 /** The last and the next look at a comparison of cells; `undefined` if there is no next one. Slow cells have two looks. */

@@ -1,14 +1,14 @@
 import type { RatioInterval } from '../records/record.js';
 import { pseudoMedian, varianceOf } from './quantile.js';
-import { REACH_OF_CHOICE, reachOf } from './resampling.js';
+import { reachOf, reachOfChoice } from './resampling.js';
 import { sumOf } from './sum.js';
 
 /** What an interval is made by, beside the values. */
 export interface IntervalOptions {
   /** The part of cases in which an interval may miss the truth. Default: 0.05. */
   readonly risk?: number;
-  /** Whether these pairs of processes chose a side from several cells, and disagreed: the interval then reaches further. */
-  readonly isChosen?: boolean;
+  /** The part of these pairs of processes that chose a side from several cells, if they disagreed: the interval then reaches further. Default: 0. */
+  readonly chosenPart?: number;
 }
 
 /**
@@ -25,7 +25,7 @@ export interface IntervalOptions {
  */
 export function ratioInTurns(
   pairs: readonly (readonly number[])[],
-  { risk, isChosen = false }: IntervalOptions = {},
+  { risk, chosenPart = 0 }: IntervalOptions = {},
 ): RatioInterval {
   const filled = pairs.filter((ratios) => ratios.length > 0);
   if (filled.length === 0) throw new RangeError('a ratio in turns needs at least one block');
@@ -35,6 +35,6 @@ export function ratioInTurns(
   const ratio = Math.exp(mean);
   if (units.length === 1) return { ratio, low: ratio, high: ratio };
   const error = Math.sqrt(varianceOf(Float64Array.from(units)) / (units.length - 1));
-  const reach = Math.exp(reachOf(units.length - 1, risk) * error * (isChosen ? REACH_OF_CHOICE : 1));
+  const reach = Math.exp(reachOf(units.length - 1, risk) * error * reachOfChoice(chosenPart));
   return { ratio, low: ratio / reach, high: ratio * reach };
 }

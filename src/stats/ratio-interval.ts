@@ -1,7 +1,7 @@
 import type { RatioInterval, Verdict } from '../records/record.js';
 import { median, varianceOf } from './quantile.js';
 import { type DrawIndex, seededDraws } from './random.js';
-import { type Forks, REACH_OF_CHOICE, Resampling, reachOf, unshrunk } from './resampling.js';
+import { type Forks, Resampling, reachOf, reachOfChoice, unshrunk } from './resampling.js';
 
 export type { RatioInterval };
 
@@ -25,7 +25,7 @@ const SEED = 0x5eed;
  * The interval is that of Student's t over the logarithms, with the standard error of the hierarchical bootstrap (Kalibera and Jones,
  * "Rigorous Benchmarking in Reasonable Time", 2013): forks are resampled with replacement, then the values within each.
  *
- * It reaches further where forks chose a side from several cells by cross-validation, and disagreed (`isChosen`): they decided about each
+ * It reaches further where forks chose a side from several cells by cross-validation, and disagreed (`chosenPart`): they decided about each
  * other.
  *
  * The values of a cell with one fork count as forks of one value each; the interval then knows nothing of the differences
@@ -34,14 +34,14 @@ const SEED = 0x5eed;
 export function ratioOfForks(
   numerators: Forks,
   denominators: Forks,
-  { risk, isChosen = false }: { readonly risk?: number; readonly isChosen?: boolean } = {},
+  { risk, chosenPart = 0 }: { readonly risk?: number; readonly chosenPart?: number } = {},
 ): RatioInterval {
   const draw = seededDraws(SEED);
   const over = logarithmOf(new Resampling(numerators), draw);
   const under = logarithmOf(new Resampling(denominators), draw);
   const ratio = median(numerators.flat()) / median(denominators.flat());
   const error = Math.sqrt(over.variance + under.variance);
-  const spread = reachOf(over.degrees + under.degrees, risk) * error * (isChosen ? REACH_OF_CHOICE : 1);
+  const spread = reachOf(over.degrees + under.degrees, risk) * error * reachOfChoice(chosenPart);
   const reach = spread < ROUNDING ? 1 : Math.exp(spread);
   return { ratio, low: ratio / reach, high: ratio * reach };
 }

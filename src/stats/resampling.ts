@@ -52,12 +52,16 @@ export function reachOf(degrees: number, risk = RISK): number {
   return studentQuantile(1 - risk / 2, degrees);
 }
 
+const REACH_OF_CHOICE = 0.35;
+
 /**
- * How much further an interval reaches where processes chose, by cross-validation, among cells that are about as fast: what they show is then
- * not independent. By simulation, which __test__/stats/ratio-in-turns.test.ts repeats, the intervals of two to four equal cells then miss the
- * truth less than 1.8 times as often as those of one.
+ * How much further an interval reaches where a part of the processes chose, by cross-validation, among cells that are about as fast: what they
+ * show is then not independent. By simulation, which __test__/stats/ratio-in-turns.test.ts repeats, the intervals of two to four equal
+ * cells then miss the truth less than 1.8 times as often as those of one.
  */
-export const REACH_OF_CHOICE = 1.35;
+export function reachOfChoice(part: number): number {
+  return 1 + REACH_OF_CHOICE * part;
+}
 
 /**
  * The variance of a figure, from the variance of its resampled values: these vary less by the part that `degrees` lacks to the number of

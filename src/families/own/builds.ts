@@ -6,10 +6,15 @@ export const BUILDS = ['old', 'new'] as const;
 
 /**
  * The workload with two cells for each way: one whose process loads the old build of an addon, and its rival with the new one. Ways that
- * use no addon are there as well: what they show is the machine, and not the builds.
+ * use no addon are there as well: what they show is the machine, and not the builds. Each build is loaded in place of the other, and of
+ * `others`.
  */
-export function ofBuilds(family: Family, [before, after]: readonly [before: string, after: string]): Family {
-  const replaces = [before, after];
+export function ofBuilds(
+  family: Family,
+  [before, after]: readonly [before: string, after: string],
+  others: readonly string[] = [],
+): Family {
+  const replaces = [before, after, ...others];
   return {
     ...family,
     plan: (options) =>

@@ -1,0 +1,117 @@
+// How often `compare --builds` is right: an addon that does its work twice is to be found, and the same addon built twice is to be called
+// unchanged; on a quiet machine, and beside programs that disturb it. It needs a C compiler.
+//
+//   node bench/lab/builds.mjs [--runs N] [--on quiet,disturbed] [--out FILE]
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+import { runContext } from '../../dist/host/provenance.js';
+import { loadNativeBuild } from '../../dist/native-build.js';
+import { renderMarkdown } from '../../dist/report/document.js';
+import { buildsTable } from './builds-table.mjs';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** How often the work is done by the new build, and for each such run how many of the same build. */
+const KINDS = { doubled: { times: 2, runs: 1 }, same: { times: 1, runs: 2 } };
+
+const { values } = parseArgs({
+  options: {
+    runs: { type: 'string', default: '10' },
+    on: { type: 'string', default: 'quiet,disturbed' },
+    out: { type: 'string' },
+  },
+});
+const { startedAt, host, versions, git } = await runContext({
+  startedAt: new Date(),
+  config: {},
+  build: await loadNativeBuild(),
+});
+const folder = mkdtempSync(join(tmpdir(), 'builds-'));
+const results = [];
+try {
+  build('old', 1);
+  for (const [kind, { times }] of Object.entries(KINDS)) build(kind, times);
+  writeFileSync(
+    join(folder, 'work.bench.mjs'),
+    `import { createRequire } from 'node:module';
+     import { workload } from ${JSON.stringify(new URL('../../dist/bench.js', import.meta.url).href)};
+     const addon = createRequire(import.meta.url)('./old.node');
+     const plain = (limit) => {
+       let sum = 0;
+       for (let number = 0; number < limit; number += 1) sum += number % 7;
+       return sum;
+     };
+     export default workload('work', { input: () => 20_000, ways: { js: plain, napi: (limit) => addon.work(limit) } });`,
+  );
+  for (const machine of values.on.split(',')) {
+    const disturbers = machine === 'disturbed' ? ['cpu', 'memory'].map(disturb) : [];
+    try {
+      for (const [kind, { runs }] of Object.entries(KINDS)) {
+        for (let run = 0; run < runs * Number(values.runs); run += 1) {
+          results.push({ machine, kind, ...compare(kind) });
+          console.error(`${machine}, ${kind}: run ${run + 1}`);
+        }
+      }
+    } finally {
+      for (const child of disturbers) child.kill();
+    }
+  }
+} finally {
+  rmSync(folder, { recursive: true });
+}
+console.log(renderMarkdown(buildsTable(results)));
+if (values.out !== undefined) {
+  const lines = results.map((result) => JSON.stringify(result)).join(',\n');
+  writeFileSync(
+    values.out,
+    `${JSON.stringify({ startedAt, host, versions, git }).slice(0, -1)},\n"results":[\n${lines}\n]}\n`,
+  );
+}
+
+/** Builds the addon of one function, which does its work so many times. */
+function build(name, times) {
+  const source = join(ROOT, '__test__', 'fixtures', 'small-addon.c');
+  const undefinedSymbols = process.platform === 'darwin' ? ['-undefined', 'dynamic_lookup'] : [];
+  const words = [
+    '-O2',
+    '-shared',
+    '-fPIC',
+    `-DTIMES=${times}`,
+    ...undefinedSymbols,
+    '-o',
+    join(folder, `${name}.node`),
+  ];
+  execFileSync('cc', [...words, source]);
+}
+
+/** What the comparison of the old build with another one says of the addon. */
+function compare(kind) {
+  const startedAt = performance.now();
+  const words = [
+    'compare',
+    '--builds',
+    'old.node',
+    `${kind}.node`,
+    'work.bench.mjs',
+    '--decide-within',
+    '30',
+    '--json',
+  ];
+  const { stdout, stderr } = spawnSync(process.execPath, [join(ROOT, 'dist', 'cli', 'main.js'), ...words], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  const pairs = stdout === '' ? undefined : JSON.parse(stdout);
+  if (pairs === undefined) throw new Error(stderr);
+  const { ratio, low, high, regressed } = pairs.find(({ isControl }) => !isControl);
+  return { ratio, low, high, regressed, seconds: (performance.now() - startedAt) / 1000 };
+}
+
+function disturb(what) {
+  return spawn(process.execPath, [fileURLToPath(new URL('disturber.mjs', import.meta.url)), what], { stdio: 'ignore' });
+}

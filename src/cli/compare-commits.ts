@@ -1,0 +1,147 @@
+/** `compare --git`: an addon as two commits of its repository build it. */
+import { spawn } from 'node:child_process';
+import { realpathSync } from 'node:fs';
+import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { BoundaryError } from '../errors.js';
+import { exists } from '../runner/files.js';
+import { type CompareBuildsOptions, compareBuilds } from './compare-builds.js';
+import { untilInterrupted } from './interrupt.js';
+import type { CliServices, Finish } from './services.js';
+
+/** How the builds of two commits are compared. */
+export interface CompareCommitsOptions extends CompareBuildsOptions {
+  /** Two commits: `main..HEAD`. */
+  readonly git: string;
+  /** The command that builds the addon, for a shell in the root of a checkout. */
+  readonly build: string;
+  /** The path of the addon in a checkout; absent: the only `.node` file that the build leaves. */
+  readonly addon?: string;
+}
+
+/** The command that builds the addon, where none is given. */
+export const DEFAULT_BUILD = 'npm ci && npm run build';
+
+/** The folders in which no addon of the user's is looked for. */
+const FOREIGN = new Set(['node_modules', 'target', '.git']);
+
+/**
+ * Builds two commits in checkouts of their own, and measures the workloads of files by both builds, in turns. The checkouts are removed
+ * afterwards.
+ */
+export async function compareCommits(
+  files: readonly string[],
+  options: CompareCommitsOptions,
+  services: CliServices,
+  finish: Finish,
+): Promise<void> {
+  const [before, after] = commitsOf(options.git);
+  const root = (await git(['rev-parse', '--show-toplevel'], process.cwd())).trim();
+  const folder = await realpath(await mkdtemp(path.join(tmpdir(), 'boundary-bench-git-')));
+  const checkouts = [path.join(folder, 'old'), path.join(folder, 'new')] as const;
+  try {
+    const { result, exitCode } = await untilInterrupted(
+      async (signal) => [
+        await built(root, before, checkouts[0], options, signal),
+        await built(root, after, checkouts[1], options, signal),
+      ],
+      () => process.stderr.write('Stopping.\n'),
+    );
+    if (result === undefined) return finish(exitCode!);
+    const [old, renewed] = result as [string, string];
+    // The files load the addon of the tree that they are in.
+    const own = path.join(root, path.relative(checkouts[1], renewed));
+    const replaces = (await exists(own)) ? [realpathSync(own)] : [];
+    await compareBuilds([old, renewed], files, { ...options, replaces }, services, finish);
+  } finally {
+    for (const checkout of checkouts) {
+      // One that was not made yet can't be removed.
+      await git(['worktree', 'remove', '--force', checkout], root).catch(() => undefined);
+    }
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function commitsOf(range: string): [before: string, after: string] {
+  const [before = '', after = '', ...rest] = range.split('..');
+  if (before === '' || rest.length > 0 || after.startsWith('.') || !range.includes('..')) {
+    throw new BoundaryError('BB_USAGE', `${range} names no two commits`, {
+      hint: 'Write OLD..NEW, such as main..HEAD.',
+    });
+  }
+  return [before, after === '' ? 'HEAD' : after];
+}
+
+/** Checks a commit out, builds it, and resolves to the path of its addon. */
+async function built(
+  root: string,
+  commit: string,
+  checkout: string,
+  { build, addon }: Pick<CompareCommitsOptions, 'build' | 'addon'>,
+  signal: AbortSignal,
+): Promise<string> {
+  await git(['worktree', 'add', '--detach', '--quiet', checkout, commit], root);
+  process.stderr.write(`Building ${commit}: ${build}\n`);
+  const { code } = await started(build, { cwd: checkout, shell: true, signal });
+  signal.throwIfAborted();
+  if (code !== 0) {
+    throw new BoundaryError('BB_BUILD_FAILED', `the build of ${commit} ended with ${code}: ${build}`, {
+      hint: 'What it wrote is above. Another command is given by --build.',
+    });
+  }
+  if (addon === undefined) return onlyAddonIn(checkout, commit);
+  const file = path.resolve(checkout, addon);
+  if (await exists(file)) return file;
+  throw new BoundaryError('BB_BUILD_FAILED', `the build of ${commit} leaves no ${addon}`, {
+    hint: 'The path is that in the root of the repository.',
+  });
+}
+
+async function onlyAddonIn(checkout: string, commit: string): Promise<string> {
+  const found = (await readdir(checkout, { recursive: true })).filter(
+    (name) => name.endsWith('.node') && !name.split(path.sep).some((part) => FOREIGN.has(part)),
+  );
+  const [only, ...others] = found;
+  if (only !== undefined && others.length === 0) return path.join(checkout, only);
+  const what = only === undefined ? 'no .node file' : `several .node files: ${found.join(', ')}`;
+  throw new BoundaryError('BB_BUILD_FAILED', `the build of ${commit} leaves ${what}`, {
+    hint: 'Name the addon: --addon build/my-addon.node',
+  });
+}
+
+/** What git prints. Throws `BB_USAGE` with its complaint. */
+async function git(words: readonly string[], cwd: string): Promise<string> {
+  const { code, output, errors } = await started('git', { words, cwd });
+  if (code === 0) return output;
+  throw new BoundaryError('BB_USAGE', `git ${words[0]} failed: ${errors.trim() || `it ended with ${code}`}`);
+}
+
+interface Start {
+  readonly words?: readonly string[];
+  readonly cwd: string;
+  /** Whether the program is a line for a shell, whose output is shown. */
+  readonly shell?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+interface Ended {
+  readonly code: number | string | null;
+  readonly output: string;
+  readonly errors: string;
+}
+
+function started(program: string, { words = [], cwd, shell = false, signal }: Start): Promise<Ended> {
+  return new Promise((resolve) => {
+    const stdio = shell
+      ? (['ignore', process.stderr.fd, process.stderr.fd] as const)
+      : (['ignore', 'pipe', 'pipe'] as const);
+    const child = spawn(program, words, { cwd, shell, stdio: [...stdio], ...(signal && { signal }) });
+    let [output, errors] = ['', ''];
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => (output += text));
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (errors += text));
+    child.once('error', ({ message }) => resolve({ code: message, output, errors: message }));
+    child.once('close', (code, name) => resolve({ code: code ?? name, output, errors }));
+  });
+}
