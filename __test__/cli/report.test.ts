@@ -136,7 +136,7 @@ describe('check', () => {
     await writeFile(join(cwd, 'b.json'), JSON.stringify({ schemaVersion: 1, budgets: [budget] }));
     const { exitCode, stdout } = await cli('check', '--budgets', 'b.json', 'run');
     expect(exitCode).toBe(0);
-    expect(stdout).toContain('not decided');
+    expect(stdout).toContain('inconclusive');
     expect((await cli('check', '--budgets', 'b.json', 'run', '--strict')).exitCode).toBe(1);
   });
 });

@@ -111,12 +111,12 @@ describe('the report', () => {
       | a row | 90 ns | 120 ns | 100 ns (97 ns–103 ns) | within the maximum |
       | a "ratio", \\<50% more | — | 1.5× | 2.0× (1.9–2.1) | BROKEN |
       | gone | — | 1.00 s | — | NOT MEASURED |
-      | a row | — | 100 ns | 100 ns (97 ns–103 ns) | not decided |
+      | a row | — | 100 ns | 100 ns (97 ns–103 ns) | inconclusive |
 
       - gone: nowhere is not in the run
       - a row: measurements/insert.bulk/row/rust/embedded/w1 takes 100 ns (97 ns–103 ns), and the maximum is 100 ns; more forks decide it
 
-      1 of 4 budgets broken, 1 not measured, 1 not decided.
+      1 of 4 budgets broken, 1 not measured, 1 inconclusive.
       "
     `);
     expect(renderBudgetsTerminal(check([time(1)], { ...context.host, cpu: 'Another CPU' }))).toMatchInlineSnapshot(`
@@ -128,7 +128,7 @@ describe('the report', () => {
       ──────  ──────  ───────  ───────────────────────  ────────────────
       a row        —   1.00 s                        —  not checked here
 
-      0 of 1 budgets broken, 0 not measured, 0 not decided.
+      0 of 1 budgets broken, 0 not measured, 0 inconclusive.
       "
     `);
   });

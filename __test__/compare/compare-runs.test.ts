@@ -89,7 +89,7 @@ test('tells every way in which two runs can differ', () => {
 
     † The two were measured at different numbers of rows; their rows per second are compared.
 
-    ‡ The ratio rests on fewer than 3 processes of one of the two, which hardly say how much processes differ.
+    ‡ Fewer than 3 processes on one side: too few to know how much processes differ.
 
     Completed before, failed after:
 
@@ -123,7 +123,7 @@ test('tells every way in which two runs can differ', () => {
 
     † The two were measured at different numbers of rows; their rows per second are compared.
 
-    ‡ The ratio rests on fewer than 3 processes of one of the two, which hardly say how much processes differ.
+    ‡ Fewer than 3 processes on one side: too few to know how much processes differ.
 
     Completed before, failed after:
 

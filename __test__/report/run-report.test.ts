@@ -162,7 +162,7 @@ test('a whole run as Markdown', () => {
 
     Disturbance: 65 samples of 65 processes; 4 more were thrown away and taken again because others used the CPU, and the hypervisor took 9.00 ms of those that stayed.
 
-    A/A: 13 cells, the odd against the even processes of each: 0.5% apart in the median, 0.5% at most; 0 of 13 (0%) look faster or slower than themselves.
+    A/A: 13 cells, each compared with itself, its odd processes with its even ones: 0.5% apart in the median, 0.5% at most; 0 of 13 (0%) look faster or slower than themselves.
     "
   `);
 });
@@ -298,7 +298,7 @@ test('a whole run on a terminal', () => {
 
     Disturbance: 65 samples of 65 processes; 4 more were thrown away and taken again because others used the CPU, and the hypervisor took 9.00 ms of those that stayed.
 
-    A/A: 13 cells, the odd against the even processes of each: 0.5% apart in the median, 0.5% at most; 0 of 13 (0%) look faster or slower than themselves.
+    A/A: 13 cells, each compared with itself, its odd processes with its even ones: 0.5% apart in the median, 0.5% at most; 0 of 13 (0%) look faster or slower than themselves.
     "
   `);
 });

@@ -24,7 +24,7 @@ test('marks other numbers of rows and too few processes', () => {
     RUST_FACTOR_NOTE,
     CPU_FACTOR_NOTE,
     '† The two were measured at different numbers of rows; their rows per second are compared.',
-    '‡ The ratio rests on fewer than 3 processes of one of the two, which hardly say how much processes differ.',
+    '‡ Fewer than 3 processes on one side: too few to know how much processes differ.',
   ]);
 });
 

@@ -9,7 +9,7 @@ const words = (text) => text.split(' ');
 export const PUBLISHED = {
   [MAIN]: { arguments: words('10000000') },
   memory: { arguments: words('10000000 --engine memory,apache-arrow,flechette') },
-  method: { script: 'bench/lab/method.mjs' },
+  method: { script: 'bench/lab/method.mjs', arguments: words('--runs 3') },
   workers: {
     arguments: words(
       '10000000 --workload insert.bulk,query.full_scan --lane columns,columnar,cursor --engine embedded,memory --workers 1,2,4',

@@ -66,7 +66,12 @@ export function addCompareCommand(program: Command, services: CliServices, finis
       DECIDE_BUILDS_SECONDS,
     )
     .option('--force', 'compare though the hardware or the work differs')
-    .option('--threshold <part>', 'the part of its speed a cell may lose', parserOf(parseFraction), DEFAULT_THRESHOLD)
+    .option(
+      '--threshold <part>',
+      'the slowdown that is tolerated per cell, as a part: 0.05 is 5%',
+      parserOf(parseFraction),
+      DEFAULT_THRESHOLD,
+    )
     .option('--json', 'print JSON')
     .option('--markdown <file>', 'with --builds and --git: also write the table as Markdown')
     .option('--html <file>', 'of two runs, also write a page with pictures')

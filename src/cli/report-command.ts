@@ -20,13 +20,15 @@ The page needs no network and no server: it opens from disk, and can be sent as 
 reports of that name. What the result file leaves out, as compact ones do, is not in the reports, which say so: a compact file
 replaces no report of a whole one beside it. --out says where else to write.
 
+The figures of github-action-benchmark are of its tool customSmallerIsBetter.
+
 Exit code: 0, 1 where --open finds no program that opens the page, 2 where the run can't be read or the reports can't
 be written.
 
 Examples:
   boundary-bench report results/runs/2026-05-02T10-00-00Z --open
   boundary-bench report mailed/run.json --out /tmp/report
-  boundary-bench report run --format github-action-benchmark > figures.json   # tool: customSmallerIsBetter`;
+  boundary-bench report run --format github-action-benchmark`;
 
 export function addReportCommand(program: Command): void {
   program

@@ -44,7 +44,7 @@ Examples:
 export function addRunCommand(program: Command, services: CliServices, finish: Finish): void {
   addMatrixOptions(program.command('run'), SAMPLING_OPTIONS)
     .summary('measure the matrix, or a part of it')
-    .description('Measures the cells of the matrix: checks that each did its work, and prints who is how fast.')
+    .description('Measures the cells of the matrix: checks that each did its work, and prints how fast each one is.')
     .option('--out <dir>', 'where the result files go (default: results/runs/<UTC time>)')
     .option('--resume [dir]', 'go on with the run in this directory, or in that of --out')
     .option('--json', 'print nothing but the path of run.json to standard output')

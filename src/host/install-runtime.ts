@@ -20,7 +20,7 @@ export async function installRuntime(
   const wanted = runtimePackage(name);
   if (wanted === undefined) {
     const what = 'it must be node, bun or deno, with a version such as node@22';
-    throw new BoundaryError('BB_INVALID_ARGUMENT', `${name} is no runtime that npm has: ${what}`);
+    throw new BoundaryError('BB_INVALID_ARGUMENT', `${name} is an unknown runtime: ${what}`);
   }
   const present = findRuntime(name);
   if ('program' in present && force !== true) {

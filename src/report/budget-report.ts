@@ -86,10 +86,10 @@ const VERDICTS: Readonly<
     { readonly text: string; readonly result?: 'failure' | 'skipped'; readonly level?: 'error' | 'warning' }
   >
 > = {
-  target: { text: 'meets the target' },
+  target: { text: 'within the target' },
   kept: { text: 'within the maximum' },
   broken: { text: 'BROKEN', result: 'failure', level: 'error' },
-  undecided: { text: 'not decided', result: 'skipped', level: 'warning' },
+  undecided: { text: 'inconclusive', result: 'skipped', level: 'warning' },
   unmeasured: { text: 'NOT MEASURED', result: 'failure', level: 'error' },
   'other-hardware': { text: 'not checked here', result: 'skipped' },
 };
@@ -120,7 +120,7 @@ function sentenceOn({ budget, verdict, measured, reason }: BudgetOutcome): strin
 function conclusion(outcomes: readonly BudgetOutcome[]): string {
   const of = (...verdicts: BudgetVerdict[]): number =>
     outcomes.filter(({ verdict }) => verdicts.includes(verdict)).length;
-  return `${of('broken')} of ${outcomes.length} budgets broken, ${of('unmeasured')} not measured, ${of('undecided')} not decided.`;
+  return `${of('broken')} of ${outcomes.length} budgets broken, ${of('unmeasured')} not measured, ${of('undecided')} inconclusive.`;
 }
 
 function boundsOf(budget: Budget): {

@@ -43,7 +43,7 @@ function legend({ threshold, cells }: RunComparison): string {
     slower: 'the whole interval is below 1, and below what the machine moved',
     faster: 'the whole interval is above 1, and above what the machine moved',
     equivalent: `the whole interval is within ${formatPercent(threshold)} of 1`,
-    inconclusive: 'the interval decides none of these',
+    inconclusive: 'the interval includes 1, and is wider than what counts',
   };
   const used = Object.entries(meanings).flatMap(([word, meaning]) =>
     shown.has(word as keyof typeof meanings) ? `${word}, ${meaning}` : [],

@@ -1,6 +1,7 @@
 /** From which size of the input on which way is the fastest, of workloads that were measured at several sizes. */
 import { groupBy } from '../compare/cell-groups.js';
 import type { Judge, Judged } from '../compare/judge.js';
+import { NOOP } from '../records/noop.js';
 import type { CompletedRecord } from '../records/record.js';
 import { formatCount, formatFactor, formatFactorInterval } from './format.js';
 
@@ -12,7 +13,7 @@ interface Step {
 
 /** The sentences of all workloads with sizes: each way beside the first in JavaScript, or beside the first of all. */
 export function crossoverTexts(records: readonly CompletedRecord[], judge: Judge): string[] {
-  const sized = records.filter(({ size }) => size !== undefined);
+  const sized = records.filter(({ size, engine }) => size !== undefined && engine !== NOOP);
   return groupBy(sized, ({ family, runtime }) => JSON.stringify([family, runtime])).flatMap((ofFamily) => {
     const ways = groupBy(ofFamily, ({ side, lane }) => `${side} ${lane}`);
     const reference = ways.find(([first]) => first!.side === 'js') ?? ways[0]!;

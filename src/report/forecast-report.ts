@@ -54,7 +54,7 @@ function crossoverText(question: Question, crossover: ForecastCrossover, most: n
   if (rows === undefined) return `${subject}: ${name} never beats ${rival}, up to ${sizeText(question, most)}.`;
   if (by === 'crossing')
     return `${subject}: from ${sizeText(question, rows)} a call${range} on, ${name} is cheaper than ${rival}.`;
-  if (rows === 1) return `${subject}: ${name} beats ${rival} from the first on${range}.`;
+  if (rows === 1) return `${subject}: ${name} beats ${rival} from 1 row up${range}.`;
   return `${subject}: below ${sizeText(question, rows)} a call${range}, ${name} never pays; from there on it beats ${rival}.`;
 }
 

@@ -80,9 +80,7 @@ export function notesOf(marks: readonly string[]): string[] {
       ? ['† The two were measured at different numbers of rows; their rows per second are compared.']
       : []),
     ...(isUsed(FEW_FORKS)
-      ? [
-          `‡ The ratio rests on fewer than ${FORKS_FOR_INTERVAL} processes of one of the two, which hardly say how much processes differ.`,
-        ]
+      ? [`‡ Fewer than ${FORKS_FOR_INTERVAL} processes on one side: too few to know how much processes differ.`]
       : []),
     ...(isUsed(ONE_PROCESS)
       ? ['§ One process measured all cells, one beside the other: they may have changed each other.']

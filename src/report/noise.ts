@@ -14,7 +14,7 @@ export function noiseText(comparisons: readonly Comparison[]): string | undefine
   const wrong = noise.filter(isDecided).length;
   const cells = noise.length === 1 ? '1 cell' : `${noise.length} cells`;
   return (
-    `A/A: ${cells}, the odd against the even processes of each: ${formatPercent(median(sizes))} apart in the median, ` +
+    `A/A: ${cells}, each compared with itself, its odd processes with its even ones: ${formatPercent(median(sizes))} apart in the median, ` +
     `${formatPercent(Math.max(...sizes))} at most; ${wrong} of ${noise.length} (${formatPercent(wrong / noise.length)}) look ` +
     'faster or slower than themselves.'
   );

@@ -6,6 +6,8 @@ import { checkOf } from '../records/run-file.js';
 import { adviceFor } from './advice.js';
 import { callTable, isCall } from './call-table.js';
 import { compactNote, isCompact } from './compact.js';
+import { NOOP } from '../records/noop.js';
+import { attributionTexts } from './attribution.js';
 import { crossoverTexts } from './crossover.js';
 import { CROSSING_NOTE, crossingShareOf } from './crossing-share.js';
 import { settingTable } from './setting-table.js';
@@ -94,6 +96,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
     ...tableBlock(callTable(completed.filter(isCall), run.comparisons, judge)),
     ...noVerdictNotes(completed.filter(isCall)).map(paragraph),
     ...list(crossoverTexts(completed, judge)),
+    ...(engine === NOOP ? [] : list(attributionTexts(completedOf(run.records), judge))),
     ...runtimeBlocks(completed.filter(isCall), run),
     ...tableBlock(resultsTable(completed.filter(isRow))),
     ...noVerdictNotes(completed.filter(isRow)).map(paragraph),

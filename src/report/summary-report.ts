@@ -8,11 +8,14 @@ import { median } from '../stats/quantile.js';
 import { recommended } from './advice.js';
 import { isCall } from './call-table.js';
 import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf } from './document.js';
+import { NOOP } from '../records/noop.js';
+import { attributionTexts } from './attribution.js';
+import { crossingLines, isCrossing } from './crossing-lines.js';
 import { crossoverTexts } from './crossover.js';
 import { UNKNOWN, formatPercent, formatRateOf } from './format.js';
 import { factorOf, isDecided, shortFactorOf, signNotes } from './factor.js';
 import { cpuColumn, cpuMark, factorNotes } from './head-to-head.js';
-import { marksInRun, noVerdictMark, noVerdictReason, notesOf } from './marks.js';
+import { marksInRun, noVerdictMark, noVerdictNotes, noVerdictReason, notesOf } from './marks.js';
 import { nameAndBatchOf } from './request-tables.js';
 import { unfinishedTable } from './results-table.js';
 
@@ -54,7 +57,10 @@ export function renderRunSummary(run: Run, { report, columns: width }: SummaryOp
   const blocks: Block[] = [
     paragraph(countsOf(run)),
     ...tableBlock(answerTable(answers, style)),
+    ...list(crossingLines(completedOf(run.records))),
+    ...noVerdictNotes(completedOf(run.records).filter(isCrossing)).map(paragraph),
     ...list(crossoverTexts(completedOf(run.records), judgeOf(run))),
+    ...list(attributionTexts(completedOf(run.records), judgeOf(run))),
     ...notes(answers, style).map(paragraph),
     ...list(unfinishedTable(run.records).rows.map(([cells, outcome, why]) => `${cells} ${outcome}: ${why}`)),
     ...(warning === undefined ? [] : [paragraph(`Warning: ${warning}`)]),
@@ -83,7 +89,7 @@ interface Answer {
 /** One answer for each workload, engine and transport: with the fewest workers, or the most threads, that were measured. */
 function answersOf(run: Run): Answer[] {
   const judge = judgeOf(run);
-  const completed = completedOf(run.records);
+  const completed = completedOf(run.records).filter((record) => record.engine !== NOOP && !isCrossing(record));
   const workloads = groupBy(completed, ({ family, workload, engine, transport, rate, runtime }) =>
     JSON.stringify([family, workload, engine, transport, rate, runtime]),
   );
@@ -199,7 +205,7 @@ function worstWarning({ records, comparisons, context }: Run, answers: readonly 
   }
   const spreads = completedOf(records).map(({ summary }) => summary.spread);
   if (spreads.length > 0 && median(spreads) > RESTLESS_SPREAD) {
-    return `the samples of a cell are ${formatPercent(median(spreads))} apart in the median: the machine is busy, or the work too short.`;
+    return `the samples of a cell vary by ${formatPercent(median(spreads))} in the median: the machine is busy, or each sample is too short.`;
   }
   const rust = answers.flatMap((answer) => answer.rust ?? []);
   const open = rust.filter(({ comparison }) => comparison.verdict === 'inconclusive').length;

@@ -33,6 +33,7 @@ export default workload('sum', {
     'js, later': async (numbers) => plain(numbers),
     ...(hasPython() && { 'native, Python': program('python3', [PROGRAM]) }),
   },
+  noop: { 'js, later': async () => {} },
 });
 
 export const wrong = workload('wrong', {

@@ -8,6 +8,7 @@ import { loadOwn, wordsOf } from '../../../src/cli/own-files.js';
 import { type OwnWorkload, workload } from '../../../src/families/own/workload.js';
 import { program } from '../../../src/families/own/program.js';
 import type { CompletedRecord, RunRecord } from '../../../src/records/record.js';
+import { readRun } from '../../../src/records/run-file.js';
 import { run } from '../../../src/run.js';
 
 const FILE = fileURLToPath(new URL('sum.bench.mjs', import.meta.url));
@@ -53,8 +54,17 @@ describe('a workload of the user', () => {
     ['tolerance must be a number', { tolerance: -1, ways: { js } }],
     ['ways must be an object', { ways: 3 as never }],
     ['input must be a function', { input: 3 as never, ways: { js } }],
+    ['noop has a twin of "napi"; the ways are js', { ways: { js }, noop: { napi: js } }],
+    ['the twin of the way js must be a function', { ways: { js }, noop: { js: 3 as never } }],
   ])('is refused where it makes no sense: %s', (message, definition) => {
     expect(() => workload('work', definition as OwnWorkload<number>)).toThrow(message);
+  });
+
+  it('has twins of ways, which take turns with them and compete with nothing', () => {
+    const family = workload('work', { ways: { js, napi: js, rust: program('p') }, noop: { napi: () => undefined } });
+    const twin = family.plan({ rows: 1, workers: 1, engines: {} }).at(-1)!;
+    expect(twin.cell).toMatchObject({ id: 'work/napi-noop', lane: 'napi-noop', side: 'napi', engine: 'noop' });
+    expect([twin.group, twin.rival, twin.rustLane]).toEqual(['work', undefined, undefined]);
   });
 
   it('is refused where items are no number', () => {
@@ -104,6 +114,10 @@ describe('a run of a file', () => {
     }
     const [plain, thrice] = ['sum/10000/js', 'sum/10000/js-thrice'].map((id) => of(id) as CompletedRecord);
     expect(thrice!.summary.medianSeconds).toBeGreaterThan(plain!.summary.medianSeconds);
+  });
+
+  it('leaves a result file that others read', async () => {
+    expect((await readRun(join(folder, 'run', 'run.json'))).records).toHaveLength(records.length);
   });
 
   it('fails the ways that return something else than the first, nothing, or an error', () => {

@@ -177,8 +177,8 @@ describe('requests', () => {
   it('have one line a client, of its fastest setting', () => {
     const figures = requestFigures(canvas, runOf(records));
     expect(figures.map(({ title, note }) => [title, note])).toEqual([
-      ['get on redis: throughput against batch', "32 connections; of a client's settings the fastest"],
-      ['get on redis: throughput against connections', "1 a request; of a client's settings the fastest"],
+      ['get on redis: throughput against batch', '32 connections; each client at its fastest setting'],
+      ['get on redis: throughput against connections', '1 a request; each client at its fastest setting'],
     ]);
     const { document } = parseHTML(figures[0]!.picture.text);
     const titles = [...document.querySelectorAll('g[aria-label="dot"] title')].map(({ textContent }) => textContent!);

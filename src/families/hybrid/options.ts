@@ -35,12 +35,17 @@ export const HYBRID_OPTIONS = {
     'of hybrid: megabits a second each way, of a shard or a connection; 0 for as many as there are',
     { ...called('netBandwidthMbps'), default: 0, variable: 'HYBRID_NET_BANDWIDTH_MBPS' },
   ),
-  netBy: option('--net-by <who>', text, 'of hybrid: who does both: the kernel (netem, as root), else a proxy', {
-    ...called('netBy'),
-    choices: ['auto', 'kernel', 'proxy'],
-    default: 'auto',
-    variable: 'HYBRID_NET_BY',
-  }),
+  netBy: option(
+    '--net-by <who>',
+    text,
+    'of hybrid: how both are simulated: by the kernel (netem, as root), or a proxy',
+    {
+      ...called('netBy'),
+      choices: ['auto', 'kernel', 'proxy'],
+      default: 'auto',
+      variable: 'HYBRID_NET_BY',
+    },
+  ),
 } satisfies OptionTable;
 
 export type HybridValues = FilledValues<typeof HYBRID_OPTIONS>;

@@ -9,6 +9,7 @@ import { IN_PROCESS } from '../in-process.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell, Stopwatch } from '../workload.js';
 import { called, calledLater, forgetResults, isPromise } from './calls.js';
 import { type Canonical, DEFAULT_TOLERANCE, canonicalOf, differenceOf } from './equal.js';
+import { NOOP, noopLaneOf } from '../../records/noop.js';
 import { type Program, RunningProgram, isProgram } from './program.js';
 
 /** Does the work once, and returns what it results in: a value, or a promise of it. */
@@ -39,6 +40,11 @@ export interface OwnWorkload<Input> {
    * Each must return its result, which must not depend on earlier calls, and must leave the input as it is.
    */
   readonly ways: Readonly<Record<string, Way<Input>>>;
+  /**
+   * Twins of ways, by the names of these: functions that take the same arguments, and do no work, such as an exported function with an empty
+   * body. What a twin takes is the crossing, and the report says which part of a call that is. Their results are not looked at.
+   */
+  readonly noop?: Readonly<Record<string, WayFunction<Input>>>;
   /** The items that one call works on, by which times are given; absent: times are of calls. */
   readonly items?: (size: number) => number;
   /** Throws, or returns `false`, if a result is wrong. Absent: all ways must return the same. */
@@ -63,7 +69,7 @@ const SIDES: Readonly<Record<string, Side>> = {
 };
 
 /** The sums of a way's checksum, since results are compared before. */
-const RIGHT = { result: 'right' };
+const RIGHT = { right: 1 };
 
 /** A way with its cell's place. */
 interface PlannedWay<Input> {
@@ -71,6 +77,8 @@ interface PlannedWay<Input> {
   readonly lane: string;
   readonly side: Side;
   readonly run: WayFunction<Input> | Program;
+  /** Whether it is the twin of a way, which does no work. */
+  readonly isNoop?: boolean;
 }
 
 /**
@@ -87,6 +95,7 @@ export function workload<Input = number>(name: string, definition: OwnWorkload<I
   requireOptions(definition);
   const { sizes, input, items, check, tolerance = DEFAULT_TOLERANCE, module } = definition;
   const ways = waysOf(name, definition.ways);
+  const twins = twinsOf(ways, definition.noop);
   if (sizes !== undefined) checkSizes(sizes);
   for (const [option, value] of Object.entries({ input, items, check })) {
     if (value !== undefined) checkFunction(option, value);
@@ -94,14 +103,14 @@ export function workload<Input = number>(name: string, definition: OwnWorkload<I
   if (!(Number.isFinite(tolerance) && tolerance >= 0)) {
     throw invalidArgument(`tolerance must be a number of 0 or more, not ${describeValue(tolerance)}`);
   }
-  const work: Work<Input> = { ...definition, name, planned: ways, tolerance };
+  const work: Work<Input> = { ...definition, name, planned: [...ways, ...twins], tolerance };
   return {
     name,
     ...(module === undefined ? {} : { module }),
     description: definition.description ?? `${ways.map((way) => way.name).join(', ')}`,
     defaultRows: 1,
     hasOperations: true,
-    plan: () => (sizes ?? [undefined]).flatMap((size) => ways.map((way) => plannedWay(work, way, size))),
+    plan: () => (sizes ?? [undefined]).flatMap((size) => work.planned.map((way) => plannedWay(work, way, size))),
     open: async (options, cells) => openWork(work, options as OwnOptions, cells),
   };
 }
@@ -125,6 +134,23 @@ function waysOf<Input>(name: string, ways: OwnWorkload<Input>['ways']): PlannedW
   const lanes = new Set(planned.map(({ lane, side }) => `${lane} ${side}`));
   if (lanes.size < planned.length) throw invalidArgument(`two ways of ${name} have the same name, but for signs`);
   return planned;
+}
+
+/** The twins of ways, in cells of their own. Throws `BB_INVALID_ARGUMENT` for one of no way. */
+function twinsOf<Input>(
+  ways: readonly PlannedWay<Input>[],
+  noop: OwnWorkload<Input>['noop'] = {},
+): PlannedWay<Input>[] {
+  return Object.entries(noop).map(([name, run]) => {
+    const way = ways.find((each) => each.name === name);
+    if (way === undefined) {
+      throw invalidArgument(
+        `noop has a twin of ${describeValue(name)}; the ways are ${ways.map((each) => each.name).join(', ')}`,
+      );
+    }
+    checkFunction(`the twin of the way ${name}`, run);
+    return { name: `${name} (noop)`, lane: noopLaneOf(way.lane), side: way.side, run, isNoop: true };
+  });
 }
 
 function wayOf<Input>(name: string, given: Way<Input>): PlannedWay<Input> {
@@ -162,7 +188,7 @@ function checkSizes(sizes: readonly number[]): void {
 
 function plannedWay<Input>(
   { name, planned, items }: Work<Input>,
-  { name: variant, lane, side }: PlannedWay<Input>,
+  { name: variant, lane, side, isNoop = false }: PlannedWay<Input>,
   size: number | undefined,
 ): PlannedCell {
   const rows = items?.(size ?? 1) ?? 1;
@@ -177,11 +203,13 @@ function plannedWay<Input>(
     lane,
     side,
     variant,
-    engine: IN_PROCESS,
+    engine: isNoop ? NOOP : IN_PROCESS,
     ...(size === undefined ? {} : { size }),
     rows,
     calls: 1,
   };
+  // A twin does not compete.
+  if (isNoop) return { cell, group: cell.workload };
   const rust = planned.find((way) => way.side === 'rust');
   // The first way in JavaScript is what the others are to beat.
   const rival = planned.find((way) => way.side === 'js') ?? planned[0]!;
@@ -207,7 +235,7 @@ async function openWork<Input>(
       const way = work.planned.find(({ lane, side }) => lane === cell.lane && side === cell.side);
       if (way === undefined) throw invalidArgument(`the workload ${work.name} has no cell ${cell.id}`);
       const input = await inputOf(work, cell.size);
-      const verify = verifierOf(work, way, input, results[cell.workload]);
+      const verify = way.isNoop === true ? unchecked : verifierOf(work, way, input, results[cell.workload]);
       return isProgram(way.run)
         ? openProgram(work, way.run, cell, input, verify)
         : openFunction(way.name, way.run, cell, input, verify);
@@ -228,7 +256,7 @@ async function resultsOf<Input>(
   work: Work<Input>,
   cells: readonly PlannedCell[],
 ): Promise<Readonly<Record<string, Canonical>>> {
-  const functions = work.planned.filter(({ run }) => !isProgram(run));
+  const functions = work.planned.filter(({ run, isNoop }) => !isProgram(run) && isNoop !== true);
   const reference = functions.find(({ side }) => side === 'js') ?? functions[0];
   if (work.check !== undefined || reference === undefined) return {};
   const bySize = new Map(cells.map(({ cell }) => [cell.workload, cell.size]));
@@ -255,6 +283,8 @@ function requireResult(way: Pick<PlannedWay<never>, 'name'>, result: unknown): v
 
 /** Throws if a result is not right. */
 type Verify = (result: unknown) => Promise<void>;
+
+const unchecked: Verify = async () => {};
 
 function verifierOf<Input>(
   { check, tolerance }: Work<Input>,

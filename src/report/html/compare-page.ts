@@ -22,7 +22,7 @@ export async function renderComparisonHtml(comparison: RunComparison, before: Ru
   return pageText('Boundary Bench: two runs', lead, [
     {
       id: 'cells',
-      title: 'After beside before',
+      title: 'After vs. before',
       content: markup`${sideLegend('inconclusive')}<p class="quiet">The rate of the later run over that of the earlier: above 1, a cell became faster. A bar is the 95% interval.</p>${figures(all)}`,
     },
     { id: 'table', title: 'All cells', content: blocksMarkup(comparisonDocument(comparison)) },

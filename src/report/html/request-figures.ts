@@ -59,7 +59,7 @@ function throughputFigure(
   const where = at === 'threads' ? `${size} connections` : `${size} a request`;
   const { [by]: _, [at]: __, ...first } = shown[0]!;
   const title = `${placeOf(first as CompletedRecord)}: throughput against ${by === 'batch' ? 'batch' : 'connections'}`;
-  const note = `${where}; of a client's settings the fastest`;
+  const note = `${where}; each client at its fastest setting`;
   const picture = linePlot(canvas, {
     label: `${title}, ${where}`,
     xAxis: AXES[by],
