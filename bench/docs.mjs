@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Writes what README.md and docs/*.md have from the newest committed runs of `results/linux-x64`: `node bench/docs.mjs`. With
+ * Writes what README.md and the pages in docs have from the newest committed runs of `results/linux-x64`: `node bench/docs.mjs`. With
  * `--check` it changes nothing and fails where something is stale.
  *
  * - The pictures in docs/pictures; bench/docs/pictures.mjs has their names.
@@ -12,7 +12,7 @@
  *   - `lane`, the cell over its Rust lane as the run compares them: `lane | RUN | CELL | VERDICT`;
  *   - `ratio`, the rate of a cell over the rate of another: `ratio | RUN | CELL | CELL | VERDICT`.
  *   VERDICT is what the sentence says, `faster`, `slower`, `equivalent` or `inconclusive`; the script fails where the run says otherwise. A
- *   marker may run over several lines, but no line begins with one, since Markdown then takes the line for HTML.
+ *   sentence that says nothing beside the figure leaves it out. A marker may run over several lines, but no line begins with one, since Markdown then takes the line for HTML.
  *
  * It always fails where a figure stands in prose without a marker, README.md is too long, a relative link of a page leads nowhere, or the
  * runner, the engine or the statistics changed since a run that a page shows was measured. Runs that are known to be older stand in
@@ -36,7 +36,7 @@ const PICTURES = join(DOCS, 'pictures');
 const MOST_LINES_OF_README = 200;
 const MOST_BYTES_OF_PICTURE = 60_000;
 
-const docs = readdirSync(DOCS).map((name) => join(DOCS, name));
+const docs = readdirSync(DOCS, { recursive: true }).map((name) => join(DOCS, name));
 const pages = [README, ...docs.filter((path) => path.endsWith('.md'))];
 const linking = [...pages, join(ROOT, 'CONTRIBUTING.md'), join(ROOT, 'CHANGELOG.md')];
 const isCheck = process.argv.includes('--check');

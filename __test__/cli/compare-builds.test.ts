@@ -1,10 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import type { Run } from '../../src/records/record.js';
 import { builtMain, type Ended, spawnCli } from './spawn-cli.js';
 
 const SOURCE = fileURLToPath(new URL('../fixtures/small-addon.c', import.meta.url));
@@ -155,6 +157,17 @@ describe.skipIf(process.platform === 'win32')('two builds of an addon', () => {
     expect(pairs[1]!.ratio).toBeGreaterThan(0.3);
     expect(pairs[1]!.ratio).toBeLessThan(0.8);
     expect(exitCode).toBe(1);
+  });
+
+  it('are named in the context, with their hashes', async () => {
+    const few = ['--forks', '1', '--samples', '1', '--time-budget', '0.01', '--out', pathOf('context')];
+    expect((await cli('run', 'work.bench.mjs', ...few)).exitCode).toBe(0);
+    const { context } = JSON.parse(readFileSync(pathOf('context/run.json'), 'utf8')) as { context: Run['context'] };
+    const hash = createHash('sha256')
+      .update(readFileSync(pathOf('old.node')))
+      .digest('hex');
+    expect(context.versions['old.node']).toBe(hash.slice(0, 12));
+    expect(Object.keys(context.versions).filter((name) => name.endsWith('.node'))).toEqual(['old.node']);
   });
 
   it('that are the same pass', async () => {

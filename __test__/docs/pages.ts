@@ -7,7 +7,9 @@ import { PACKAGE } from '../package/installed.js';
 /** Generated from the declarations, which are no examples. */
 const GENERATED = new Set(['api.md']);
 
-const DOCS = readdirSync(join(PACKAGE, 'docs')).filter((name) => name.endsWith('.md') && !GENERATED.has(name));
+const DOCS = readdirSync(join(PACKAGE, 'docs'), { encoding: 'utf8', recursive: true }).filter(
+  (name) => name.endsWith('.md') && !GENERATED.has(name),
+);
 
 const PAGES = ['README.md', 'CONTRIBUTING.md', ...DOCS.map((name) => join('docs', name))];
 

@@ -1,6 +1,7 @@
 /** A user's work by several ways, such as JavaScript, an addon, and a program in Rust. */
 import { BoundaryError, checksumMismatch, invalidArgument, toBoundaryError } from '../../errors.js';
 import { describeValue } from '../../library/crossing/describe-value.js';
+import { loadedAddons } from '../../host/loaded-addons.js';
 import { checkFunction, requireOptions } from '../../library/crossing/options.js';
 import { checkText } from '../../library/crossing/well-formed.js';
 import type { Cell, Side } from '../../records/record.js';
@@ -229,7 +230,8 @@ async function openWork<Input>(
   // The first process of the run finds out what is right, so that no way is compiled by what another one did in its process.
   const results = given ?? (await resultsOf(work, cells));
   return {
-    versions: async () => ({}),
+    // The user's addons, which the file has loaded.
+    versions: loadedAddons,
     shared: async () => ({ results }) as Partial<FamilyOptions>,
     openCell: async ({ cell }) => {
       const way = work.planned.find(({ lane, side }) => lane === cell.lane && side === cell.side);

@@ -1,0 +1,41 @@
+/** The addons that this process has loaded. */
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+
+/** The addon of this package, and the one that its engine loads. */
+const OURS = /[/\\]boundary-bench\.[^/\\]*$|[/\\]@duckdb[/\\]/;
+
+/** The digits of a hash that tell builds apart. */
+const DIGITS = 12;
+
+/** What compilers leave in what they build: rustc and others write their versions into a section of comments. */
+const COMPILERS = /rustc version (\d+\.\d+\.\d+)/;
+
+/**
+ * The addons of others that this process has loaded, by the names of their files, each with its hash, and the version of rustc if the file has
+ * it. Bun and Deno do not tell.
+ */
+export async function loadedAddons(): Promise<Readonly<Record<string, string>>> {
+  const files = sharedObjects().filter((file) => file.endsWith('.node') && !OURS.test(file));
+  const told = await Promise.all(
+    files.map(async (file): Promise<[string, string]> => [path.basename(file), buildOf(await readFile(file))]),
+  );
+  return Object.fromEntries(told);
+}
+
+function buildOf(bytes: Uint8Array): string {
+  const hash = createHash('sha256').update(bytes).digest('hex').slice(0, DIGITS);
+  const [, rustc] = COMPILERS.exec(Buffer.from(bytes).toString('latin1')) ?? [];
+  return rustc === undefined ? hash : `${hash}, rustc ${rustc}`;
+}
+
+/** The shared libraries of this process. */
+function sharedObjects(): readonly string[] {
+  const { report } = process as { report?: { excludeNetwork?: boolean; getReport(): unknown } };
+  if (report === undefined) return [];
+  // A report resolves the names of all connections otherwise, which takes seconds.
+  report.excludeNetwork = true;
+  const { sharedObjects: files = [] } = report.getReport() as { sharedObjects?: readonly string[] };
+  return files;
+}
