@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { rateRatio, riskOf } from '../../dist/compare/rate-ratio.js';
+import { priorsOf, rateRatio, riskOf } from '../../dist/compare/rate-ratio.js';
 import { loadFamilies } from '../../dist/families/registry.js';
 import { runContext } from '../../dist/host/provenance.js';
 import { loadNativeBuild } from '../../dist/native-build.js';
@@ -118,6 +118,10 @@ async function measure({ options, plan, how }) {
     const seconds = (performance.now() - startedAt) / 1000;
     const byId = new Map(finished.records.map((record) => [record.id, record]));
     const reference = byId.get('reference');
+    const others = finished.records.filter(
+      ({ id, outcome, noVerdict }) => id !== 'reference' && outcome === 'completed' && noVerdict === undefined,
+    );
+    const priors = priorsOf(others.map((record) => ({ numerator: reference, denominator: record })));
     const found = Object.entries(KINDS).map(([kind, { cells }]) => [
       kind,
       Array.from({ length: cells }, (_, number) => {
@@ -125,7 +129,7 @@ async function measure({ options, plan, how }) {
         if (record.outcome !== 'completed') return { outcome: record.error.code };
         if (record.noVerdict !== undefined) return { outcome: record.noVerdict };
         // The rate of the reference divided by the rate of the cell: above 1, the cell is slower.
-        const interval = rateRatio(reference, record, how);
+        const interval = rateRatio(reference, record, { ...how, priors });
         return { outcome: verdictOf(interval, DEFAULT_MARGIN), width: Math.log(interval.high / interval.low) };
       }),
     ]);

@@ -1,4 +1,4 @@
-import type { Cell, CompletedRecord, RunRecord } from '../records/record.js';
+import type { Cell, Comparison, CompletedRecord, RunRecord } from '../records/record.js';
 import { rateOf } from '../stats/summary.js';
 
 /** The records with samples. */
@@ -57,4 +57,9 @@ export function fastestOf(records: readonly CompletedRecord[]): CompletedRecord 
     (best, record) => (best === undefined || rateOf(record) > rateOf(best) ? record : best),
     undefined,
   );
+}
+
+/** Whether comparisons of a kind say which of two ways is faster. */
+export function isOnClients(kind: Comparison['kind']): boolean {
+  return kind === 'lane' || kind === 'best' || kind === 'rival';
 }

@@ -1,11 +1,11 @@
-import type { Comparison, CompletedRecord, Run, RunRecord, Sample, Side } from '../records/record.js';
+import type { Comparison, CompletedRecord, NoVerdict, Run, RunRecord, Sample, Side } from '../records/record.js';
 import { verdictOf } from '../stats/ratio-interval.js';
-import { completedOf, contestOf, fastestOf, groupBy, largestOfEach } from './cell-groups.js';
+import { completedOf, contestOf, fastestOf, groupBy, isOnClients, largestOfEach } from './cell-groups.js';
 import { typicalSeconds } from '../stats/median-polish.js';
 import { ratesOf } from '../stats/summary.js';
 import { marginOf } from './judge.js';
 import { coresOf, verdictOn } from './server-bound.js';
-import { type Timed, cpuRatio, forkCount, rateRatio, riskOf } from './rate-ratio.js';
+import { type Priors, type Timed, cpuRatio, forkCount, priorsOf, rateRatio, riskOf } from './rate-ratio.js';
 
 /** For a cell's id, the lane on the `rust` side that it is compared with; `undefined` if there is none. */
 export type RustLaneOf = (cellId: string) => string | undefined;
@@ -61,7 +61,8 @@ export function comparisonsOf(
     ...completed.flatMap((cell) => batchingComparison(cell, completed)),
     ...completed.flatMap(noiseFloor),
   ];
-  return pairs.flatMap((pair) => compared(pair, how));
+  const priors = priorsOf(pairs.filter((pair) => isOnClients(pair.kind) && noVerdictOf(pair) === undefined));
+  return pairs.flatMap((pair) => compared(pair, { ...how, priors }));
 }
 
 /** The run with its comparisons made anew from the samples, as this version makes them. Which lanes are compared stays as the run has it. */
@@ -260,20 +261,19 @@ function noiseFloor(record: CompletedRecord): Pair[] {
   return [{ kind: 'noise-floor', numerator, denominator, subject: record }];
 }
 
-/** Whether comparisons of a kind say which of two ways is faster. */
-function isOnClients(kind: Comparison['kind']): boolean {
-  return kind === 'lane' || kind === 'best' || kind === 'rival';
+function noVerdictOf({ numerator, denominator }: Pick<Pair, 'numerator' | 'denominator'>): NoVerdict | undefined {
+  return numerator.noVerdict ?? denominator.noVerdict;
 }
 
 /** The comparison of a pair, or none if one of the two has no rate. */
 function compared(
   { kind, numerator, denominator, subject, forks }: Pair,
-  { margin, risk, cores }: Omit<ComparisonOptions, 'rustLaneOf' | 'rivalOf'>,
+  { margin, risk, cores, priors }: Omit<ComparisonOptions, 'rustLaneOf' | 'rivalOf'> & { readonly priors?: Priors },
 ): Comparison[] {
-  const interval = rateRatio(numerator, denominator, { risk });
+  const interval = rateRatio(numerator, denominator, { risk, priors });
   if (interval === undefined) return [];
-  const cpu = cpuRatio(numerator, denominator, { risk });
-  const noVerdict = numerator.noVerdict ?? denominator.noVerdict;
+  const cpu = cpuRatio(numerator, denominator, { risk, priors });
+  const noVerdict = noVerdictOf({ numerator, denominator });
   return [
     {
       workload: subject.workload,

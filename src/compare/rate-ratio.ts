@@ -1,6 +1,8 @@
 import type { RatioInterval, RunContext, Sample } from '../records/record.js';
 import { FORKS_FOR_INTERVAL, ratioOfForks } from '../stats/ratio-interval.js';
-import { ratioInTurns } from '../stats/ratio-in-turns.js';
+import { type Variance, priorVariance } from '../stats/prior-variance.js';
+import { median } from '../stats/quantile.js';
+import { ratioInTurns, varianceBetween } from '../stats/ratio-in-turns.js';
 import { processCpuOf } from '../stats/summary.js';
 import { type Forks, RISK } from '../stats/resampling.js';
 import { LOOKS } from '../stats/looks.js';
@@ -37,6 +39,40 @@ export interface RatioOptions {
   readonly risk?: number | undefined;
   /** Whether the cells are of two runs, whose blocks have nothing in common. */
   readonly isApart?: boolean;
+  /** What the comparisons of the run know together of their variances; absent: each knows its own alone. */
+  readonly priors?: Priors | undefined;
+}
+
+/** The variances that the comparisons of a run have in common, of elapsed time and of CPU time, by how many blocks their processes shared. */
+export interface Priors {
+  readonly elapsed: PriorsByBlocks;
+  readonly cpu: PriorsByBlocks;
+}
+
+type PriorsByBlocks = Readonly<Record<'few' | 'many', Variance | undefined>>;
+
+/** The blocks of a pair of processes from which on they are many: the noise of samples is then small beside that of processes. */
+const MANY_BLOCKS = 4;
+
+/** What the comparisons of a run know together. Those of which a cell got no verdict are to be left out. */
+export function priorsOf(compared: readonly { readonly numerator: Timed; readonly denominator: Timed }[]): Priors {
+  const of = (secondsOf: (sample: Sample) => number): PriorsByBlocks => {
+    const pairs = compared
+      .map(({ numerator, denominator }) => pairsOf(numerator, denominator, secondsOf))
+      .filter((each) => each.length > 1 && each.flat().every((ratio) => ratio > 0 && Number.isFinite(ratio)));
+    const prior = (isMeant: boolean): Variance | undefined =>
+      priorVariance(pairs.filter((each) => hasManyBlocks(each) === isMeant).map(varianceBetween));
+    return { few: prior(false), many: prior(true) };
+  };
+  return { elapsed: of(elapsedOf), cpu: of((sample) => processCpuOf(sample) ?? Number.NaN) };
+}
+
+function hasManyBlocks(pairs: readonly (readonly number[])[]): boolean {
+  return median(pairs.map(({ length }) => length)) >= MANY_BLOCKS;
+}
+
+function elapsedOf({ seconds }: Sample): number {
+  return seconds;
 }
 
 /**
@@ -44,14 +80,14 @@ export interface RatioOptions {
  * The numbers of rows may differ. `undefined` if one moved no rows and so has no rate.
  */
 export function rateRatio(numerator: Timed, denominator: Timed, options: RatioOptions = {}): RatioInterval | undefined {
-  return ratioOf(numerator, denominator, (sample) => sample.seconds, options);
+  return ratioOf(numerator, denominator, elapsedOf, options, options.priors?.elapsed);
 }
 
 /** The same of the rows per second of CPU time; `undefined` also where a sample has none. */
 export function cpuRatio(numerator: Timed, denominator: Timed, options: RatioOptions = {}): RatioInterval | undefined {
   const isKnown = ({ samples }: Timed): boolean => samples.every((sample) => (processCpuOf(sample) ?? 0) > 0);
   if (!isKnown(numerator) || !isKnown(denominator)) return undefined;
-  return ratioOf(numerator, denominator, (sample) => processCpuOf(sample)!, options);
+  return ratioOf(numerator, denominator, (sample) => processCpuOf(sample)!, options, options.priors?.cpu);
 }
 
 function ratioOf(
@@ -59,11 +95,14 @@ function ratioOf(
   denominator: Timed,
   secondsOf: (sample: Sample) => number,
   { risk = RISK, isApart = false }: RatioOptions,
+  priors: PriorsByBlocks | undefined,
 ): RatioInterval | undefined {
   if (numerator.rows === 0 || denominator.rows === 0) return undefined;
   const chosenPart = Math.max(numerator.chosenPart ?? 0, denominator.chosenPart ?? 0);
   const pairs = isApart ? [] : pairsOf(numerator, denominator, secondsOf);
-  if (pairs.length > 0) return ratioInTurns(pairs, { risk, chosenPart });
+  if (pairs.length > 0) {
+    return ratioInTurns(pairs, { risk, chosenPart, prior: priors?.[hasManyBlocks(pairs) ? 'many' : 'few'] });
+  }
   // Time per row is the inverse of the rate, so the arguments are swapped.
   return ratioOfForks(perRow(denominator, secondsOf), perRow(numerator, secondsOf), { risk, chosenPart });
 }
