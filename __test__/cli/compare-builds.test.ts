@@ -67,7 +67,6 @@ describe.skipIf(process.platform === 'win32')('two commits of an addon', () => {
     git('commit', '--quiet', '-m', 'once');
     write('times', '2');
     git('commit', '--quiet', '-am', 'twice');
-    execFileSync('sh', ['-c', BUILD], { cwd: repository });
   });
 
   it('are built in checkouts of their own, which are removed again, and measured in turns', async () => {
@@ -80,6 +79,29 @@ describe.skipIf(process.platform === 'win32')('two commits of an addon', () => {
     ]);
     expect(exitCode).toBe(1);
     expect(git('worktree', 'list').trim().split('\n')).toHaveLength(1);
+  });
+
+  it('are measured by a file that is not committed, too, which loads the addon of its tree', async () => {
+    execFileSync('sh', ['-c', BUILD], { cwd: repository });
+    const text = readFileSync(join(repository, 'work.bench.mjs'), 'utf8');
+    writeFileSync(join(repository, 'new.bench.mjs'), text.replace("workload('work'", "workload('newer'"));
+    const words = [
+      'compare',
+      '--git',
+      'HEAD~1..',
+      '--build',
+      BUILD,
+      '--decide-within',
+      '60',
+      '--json',
+      'new.bench.mjs',
+    ];
+    const { stdout } = await spawnCli(words, { cwd: repository, script: builtMain });
+    const pairs = JSON.parse(stdout) as { after: { id: string }; regressed: boolean }[];
+    expect(pairs.map(({ after, regressed }) => [after.id, regressed])).toEqual([
+      ['newer/js/new', false],
+      ['newer/napi/new', true],
+    ]);
   });
 
   it.each([
@@ -100,12 +122,12 @@ describe.skipIf(process.platform === 'win32')('two commits of an addon', () => {
 
   it('are compared by the action for GitHub, which leaves a table', () => {
     const clone = pathOf('clone');
+    // Nothing is built there.
     execFileSync('git', ['clone', '--quiet', repository, clone]);
     mkdirSync(pathOf('bin'));
     writeFileSync(pathOf('bin/npx'), `#!/bin/sh\nshift\nexec '${process.execPath}' '${builtMain}' "$@"\n`, {
       mode: 0o755,
     });
-    execFileSync('sh', ['-c', BUILD], { cwd: clone });
     const action = readFileSync(new URL('../../action.yml', import.meta.url), 'utf8');
     const script = /run: \|\n([\s\S]*?)\n    - if:/.exec(action)![1]!.replaceAll(/^ {8}/gm, '');
     const result = spawnSync('bash', ['-e', '-o', 'pipefail', '-c', script], {

@@ -1,4 +1,4 @@
-/** The tables that pages have between `<!-- table: NAME -->` and `<!-- /table -->`, by their names. */
+/** The tables, and the text of a terminal, that pages have between `<!-- table: NAME -->` and `<!-- /table -->`, by their names. */
 import { completedOf, recordsById } from '../../dist/compare/cell-groups.js';
 import { comparedAnew } from '../../dist/compare/comparisons.js';
 import { judgeOf, marginOf } from '../../dist/compare/judge.js';
@@ -17,6 +17,7 @@ import { headToHeadTable } from '../../dist/report/head-to-head.js';
 import { hostLines } from '../../dist/report/host-block.js';
 import { networkText } from '../../dist/report/network-text.js';
 import { requestAdviceFor } from '../../dist/report/request-advice.js';
+import { renderRunSummary } from '../../dist/report/summary-report.js';
 import { runtimeTable } from '../../dist/report/runtime-table.js';
 import { requestHeadToHeadTable } from '../../dist/report/request-tables.js';
 import { buildsTable } from '../lab/builds-table.mjs';
@@ -36,6 +37,10 @@ const TABLES = {
     const lines = hostLines(context).filter((line) => MACHINE.test(line));
     const rows = formatRows(context.config.rows.measurements);
     return [paragraph(`Measured with ${rows} rows. ${lines.join('; ')}.`)];
+  },
+  summary: () => {
+    const text = renderRunSummary(newestRun(MAIN), { report: 'run.html', columns: 120 });
+    return `\`\`\`text\n${text.trimEnd()}\n\`\`\``;
   },
   host: () => list(hostLines(newestRun(MAIN).context)),
   embedded: () => [...best(MAIN, 'embedded'), ...list(adviceFor(newestRun(MAIN), 'embedded'))],
@@ -113,7 +118,8 @@ export function tableText(name) {
   if (table === undefined) throw new Error(`no table is named "${name}"`);
   const { value, files } = filesReadBy(table);
   const warning = WITHOUT_FIGURES.has(name) ? undefined : ageWarning(files);
-  const text = renderMarkdown([...(warning === undefined ? [] : [paragraph(warning)]), ...value]);
+  const head = warning === undefined ? [] : [paragraph(warning)];
+  const text = typeof value === 'string' ? `${renderMarkdown(head)}${value}\n` : renderMarkdown([...head, ...value]);
   requireOneCommit(name, text, files);
   return text;
 }

@@ -33,7 +33,7 @@ Exit code: 0 without a regression, 1 with one, 2 where the runs can't be compare
 
 Runs of two times differ by what the machine did as well. To compare two builds of an addon of yours, measure both in turns:
 --builds takes two files, and --git builds two commits, each in a checkout of its own, which is removed again. The files that
-hold the workloads are those of this tree, and load the addon from it; the builds are loaded in its place.
+hold the workloads are those of NEW, or of this tree where NEW has none; the builds are loaded in place of the addon that they load.
 
 Examples:
   boundary-bench compare before/run.json after/run.json --threshold 0.1

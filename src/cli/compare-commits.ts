@@ -51,10 +51,11 @@ export async function compareCommits(
     );
     if (result === undefined) return finish(exitCode!);
     const [old, renewed] = result as [string, string];
-    // The files load the addon of the tree that they are in.
+    // A file that is not committed is that of this tree, and loads the addon from it.
     const own = path.join(root, path.relative(checkouts[1], renewed));
     const replaces = (await exists(own)) ? [realpathSync(own)] : [];
-    await compareBuilds([old, renewed], files, { ...options, replaces }, services, finish);
+    const used = await Promise.all(files.map((file) => committed(file, root, checkouts[1])));
+    await compareBuilds([old, renewed], used, { ...options, replaces }, services, finish);
   } finally {
     for (const checkout of checkouts) {
       // One that was not made yet can't be removed.
@@ -62,6 +63,12 @@ export async function compareCommits(
     }
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** A file as the new commit has it; the file itself where it has none. */
+async function committed(file: string, root: string, checkout: string): Promise<string> {
+  const there = path.join(checkout, path.relative(root, path.resolve(file)));
+  return (await exists(there)) ? there : file;
 }
 
 function commitsOf(range: string): [before: string, after: string] {
