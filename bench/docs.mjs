@@ -12,7 +12,8 @@
  *   - `lane`, the cell over its Rust lane as the run compares them: `lane | RUN | CELL | VERDICT`;
  *   - `ratio`, the rate of a cell over the rate of another: `ratio | RUN | CELL | CELL | VERDICT`.
  *   VERDICT is what the sentence says, `faster`, `slower`, `equivalent` or `inconclusive`; the script fails where the run says otherwise. A
- *   sentence that says nothing beside the figure leaves it out. A marker may run over several lines, but no line begins with one, since Markdown then takes the line for HTML.
+ *   sentence that says nothing beside the figure leaves it out.
+ *   A marker may run over several lines, but no line begins with one, since Markdown then takes the line for HTML.
  *
  * It always fails where a figure stands in prose without a marker, README.md is too long, a relative link of a page leads nowhere, or the
  * runner, the engine or the statistics changed since a run that a page shows was measured. Runs that are known to be older stand in

@@ -3,42 +3,23 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { Run } from '../../src/records/record.js';
+import { SMALL_ADDON_WORKLOAD, buildSmallAddon } from '../fixtures/small-addon.mjs';
 import { builtMain, type Ended, spawnCli } from './spawn-cli.js';
 
-const SOURCE = fileURLToPath(new URL('../fixtures/small-addon.c', import.meta.url));
 const BENCH = new URL('../../dist/bench.js', import.meta.url).href;
 
 const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-builds-'));
 const pathOf = (name: string): string => join(folder, name);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Builds the addon of one function, which does its work so many times. */
-function build(name: string, times: number): void {
-  const undefinedSymbols = process.platform === 'darwin' ? ['-undefined', 'dynamic_lookup'] : [];
-  const words = ['-O2', '-shared', '-fPIC', `-DTIMES=${times}`, ...undefinedSymbols, '-o', pathOf(name), SOURCE];
-  execFileSync('cc', words);
-}
-
 beforeAll(() => {
-  build('old.node', 1);
-  build('same.node', 1);
-  build('doubled.node', 2);
-  writeFileSync(
-    pathOf('work.bench.mjs'),
-    `import { createRequire } from 'node:module';
-     import { workload } from ${JSON.stringify(BENCH)};
-     const addon = createRequire(import.meta.url)('./old.node');
-     const plain = (limit) => {
-       let sum = 0;
-       for (let number = 0; number < limit; number += 1) sum += number % 7;
-       return sum;
-     };
-     export default workload('work', { input: () => 20_000, ways: { js: plain, napi: (limit) => addon.work(limit) } });`,
-  );
+  buildSmallAddon(pathOf('old.node'), 1);
+  buildSmallAddon(pathOf('same.node'), 1);
+  buildSmallAddon(pathOf('doubled.node'), 2);
+  writeFileSync(pathOf('work.bench.mjs'), SMALL_ADDON_WORKLOAD);
 });
 
 describe.skipIf(process.platform === 'win32')('two commits of an addon', () => {
@@ -49,8 +30,8 @@ describe.skipIf(process.platform === 'win32')('two commits of an addon', () => {
     });
   /** Builds the addon, which is ignored by git, as often as a file that is not says. */
   const BUILD = `cc -O2 -shared -fPIC -DTIMES=$(cat times) ${process.platform === 'darwin' ? '-undefined dynamic_lookup' : ''} -o addon.node addon.c`;
-  const compare = (range: string, ...words: string[]): Promise<Ended> =>
-    spawnCli(['compare', '--git', range, '--decide-within', '60', '--json', 'work.bench.mjs', ...words], {
+  const compare = (range: string, words: readonly string[], file = 'work.bench.mjs'): Promise<Ended> =>
+    spawnCli(['compare', '--git', range, '--decide-within', '60', '--json', file, ...words], {
       cwd: repository,
       script: builtMain,
     });
@@ -59,10 +40,10 @@ describe.skipIf(process.platform === 'win32')('two commits of an addon', () => {
     mkdirSync(repository);
     const write = (name: string, text: string): void => writeFileSync(join(repository, name), text);
     git('init', '--quiet', '--initial-branch', 'main');
-    write('addon.c', readFileSync(SOURCE, 'utf8'));
+    write('addon.c', readFileSync(new URL('../fixtures/small-addon.c', import.meta.url), 'utf8'));
     write('.gitignore', '*.node\n');
     write('times', '1');
-    write('work.bench.mjs', readFileSync(pathOf('work.bench.mjs'), 'utf8').replace('old.node', 'addon.node'));
+    write('work.bench.mjs', SMALL_ADDON_WORKLOAD.replace('old.node', 'addon.node'));
     git('add', '.');
     git('commit', '--quiet', '-m', 'once');
     write('times', '2');
@@ -70,7 +51,7 @@ describe.skipIf(process.platform === 'win32')('two commits of an addon', () => {
   });
 
   it('are built in checkouts of their own, which are removed again, and measured in turns', async () => {
-    const { exitCode, stdout, stderr } = await compare('HEAD~1..HEAD', '--build', BUILD);
+    const { exitCode, stdout, stderr } = await compare('HEAD~1..HEAD', ['--build', BUILD]);
     expect(stderr).toContain('Building HEAD~1: cc');
     const pairs = JSON.parse(stdout) as { after: { id: string }; regressed: boolean }[];
     expect(pairs.map(({ after, regressed }) => [after.id, regressed])).toEqual([
@@ -85,18 +66,7 @@ describe.skipIf(process.platform === 'win32')('two commits of an addon', () => {
     execFileSync('sh', ['-c', BUILD], { cwd: repository });
     const text = readFileSync(join(repository, 'work.bench.mjs'), 'utf8');
     writeFileSync(join(repository, 'new.bench.mjs'), text.replace("workload('work'", "workload('newer'"));
-    const words = [
-      'compare',
-      '--git',
-      'HEAD~1..',
-      '--build',
-      BUILD,
-      '--decide-within',
-      '60',
-      '--json',
-      'new.bench.mjs',
-    ];
-    const { stdout } = await spawnCli(words, { cwd: repository, script: builtMain });
+    const { stdout } = await compare('HEAD~1..', ['--build', BUILD], 'new.bench.mjs');
     const pairs = JSON.parse(stdout) as { after: { id: string }; regressed: boolean }[];
     expect(pairs.map(({ after, regressed }) => [after.id, regressed])).toEqual([
       ['newer/js/new', false],
@@ -105,18 +75,16 @@ describe.skipIf(process.platform === 'win32')('two commits of an addon', () => {
   });
 
   it.each([
-    ['names no two commits', 'HEAD', []],
-    ['git worktree failed: ', 'nothing..HEAD', []],
-    ['the build of HEAD~1 ended with 3: exit 3', 'HEAD~1..HEAD', ['--build', 'exit 3']],
-    ['the build of HEAD~1 leaves no .node file', 'HEAD~1..HEAD', ['--build', 'true']],
-    ['several .node files: a.node, b.node', 'HEAD~1..HEAD', ['--build', 'touch a.node b.node']],
-    ['leaves no build/x.node', 'HEAD~1..HEAD', ['--build', 'true', '--addon', 'build/x.node']],
-  ])('say what is wrong: %s', async (message, range, words) => {
-    const { exitCode, stderr } = await compare(range, ...words);
+    [2, 'names no two commits', 'HEAD', []],
+    [2, 'git worktree failed: ', 'nothing..HEAD', []],
+    [1, 'the build of HEAD~1 ended with 3: exit 3', 'HEAD~1..HEAD', ['--build', 'exit 3']],
+    [1, 'the build of HEAD~1 leaves no .node file', 'HEAD~1..HEAD', ['--build', 'true']],
+    [1, 'several .node files: a.node, b.node', 'HEAD~1..HEAD', ['--build', 'touch a.node b.node']],
+    [1, 'leaves no build/x.node', 'HEAD~1..HEAD', ['--build', 'true', '--addon', 'build/x.node']],
+  ])('end with %i and say what is wrong: %s', async (code, message, range, words) => {
+    const { exitCode, stderr } = await compare(range, words);
     expect(stderr).toContain(message);
-    expect(exitCode).toBe(
-      message.startsWith('the build') || message.includes('leaves') || message.includes('several') ? 1 : 2,
-    );
+    expect(exitCode).toBe(code);
     expect(git('worktree', 'list').trim().split('\n')).toHaveLength(1);
   });
 

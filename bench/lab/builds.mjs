@@ -2,7 +2,7 @@
 // unchanged; on a quiet machine, and beside programs that disturb it. It needs a C compiler.
 //
 //   node bench/lab/builds.mjs [--runs N] [--on quiet,disturbed] [--out FILE]
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util';
 import { runContext } from '../../dist/host/provenance.js';
 import { loadNativeBuild } from '../../dist/native-build.js';
 import { renderMarkdown } from '../../dist/report/document.js';
+import { SMALL_ADDON_WORKLOAD, buildSmallAddon } from '../../__test__/fixtures/small-addon.mjs';
 import { buildsTable } from './builds-table.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -34,20 +35,9 @@ const { startedAt, host, versions, git } = await runContext({
 const folder = mkdtempSync(join(tmpdir(), 'builds-'));
 const results = [];
 try {
-  build('old', 1);
-  for (const [kind, { times }] of Object.entries(KINDS)) build(kind, times);
-  writeFileSync(
-    join(folder, 'work.bench.mjs'),
-    `import { createRequire } from 'node:module';
-     import { workload } from ${JSON.stringify(new URL('../../dist/bench.js', import.meta.url).href)};
-     const addon = createRequire(import.meta.url)('./old.node');
-     const plain = (limit) => {
-       let sum = 0;
-       for (let number = 0; number < limit; number += 1) sum += number % 7;
-       return sum;
-     };
-     export default workload('work', { input: () => 20_000, ways: { js: plain, napi: (limit) => addon.work(limit) } });`,
-  );
+  buildSmallAddon(join(folder, 'old.node'), 1);
+  for (const [kind, { times }] of Object.entries(KINDS)) buildSmallAddon(join(folder, `${kind}.node`), times);
+  writeFileSync(join(folder, 'work.bench.mjs'), SMALL_ADDON_WORKLOAD);
   for (const machine of values.on.split(',')) {
     const disturbers = machine === 'disturbed' ? ['cpu', 'memory'].map(disturb) : [];
     try {
@@ -73,23 +63,7 @@ if (values.out !== undefined) {
   );
 }
 
-/** Builds the addon of one function, which does its work so many times. */
-function build(name, times) {
-  const source = join(ROOT, '__test__', 'fixtures', 'small-addon.c');
-  const undefinedSymbols = process.platform === 'darwin' ? ['-undefined', 'dynamic_lookup'] : [];
-  const words = [
-    '-O2',
-    '-shared',
-    '-fPIC',
-    `-DTIMES=${times}`,
-    ...undefinedSymbols,
-    '-o',
-    join(folder, `${name}.node`),
-  ];
-  execFileSync('cc', [...words, source]);
-}
-
-/** What the comparison of the old build with another one says of the addon. */
+/** Compares the old build with another one. Returns the ratio of the way through the addon, and the seconds that the command took. */
 function compare(kind) {
   const startedAt = performance.now();
   const words = [

@@ -118,9 +118,7 @@ async function measure({ options, plan, how }) {
     const seconds = (performance.now() - startedAt) / 1000;
     const byId = new Map(finished.records.map((record) => [record.id, record]));
     const reference = byId.get('reference');
-    const others = finished.records.filter(
-      ({ id, outcome, noVerdict }) => id !== 'reference' && outcome === 'completed' && noVerdict === undefined,
-    );
+    const others = finished.records.filter(({ id, outcome }) => id !== 'reference' && outcome === 'completed');
     const priors = priorsOf(others.map((record) => ({ numerator: reference, denominator: record })));
     const found = Object.entries(KINDS).map(([kind, { cells }]) => [
       kind,
@@ -133,11 +131,10 @@ async function measure({ options, plan, how }) {
         return { outcome: verdictOf(interval, DEFAULT_MARGIN), width: Math.log(interval.high / interval.low) };
       }),
     ]);
-    const samples = finished.records.flatMap((record) => record.samples ?? []);
     const processes = new Set(
       finished.records.flatMap(({ id, samples = [] }) => samples.map(({ fork }) => `${id} ${fork}`)),
     );
-    return { seconds, processes: processes.size, samples, found: Object.fromEntries(found) };
+    return { seconds, processes: processes.size, found: Object.fromEntries(found) };
   } finally {
     rmSync(directory, { recursive: true });
   }

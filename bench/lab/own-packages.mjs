@@ -54,7 +54,7 @@ try {
   rmSync(folder, { recursive: true });
 }
 
-/** What the command line measures for a file, in the compact form. */
+/** Measures a file by the command line, and returns its run in the compact form. */
 function measured(file) {
   cpSync(join(ROOT, 'examples', 'packages', file), join(folder, file));
   const out = join(folder, `${file}.run`);

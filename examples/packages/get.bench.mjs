@@ -6,13 +6,14 @@ import { workload } from 'boundary-bench/bench';
 import { GlideClient } from '@valkey/valkey-glide';
 import { Redis } from 'ioredis';
 
-const { hostname: host, port = '6379' } = new URL(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379');
+const url = new URL(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379');
+const [host, port] = [url.hostname, Number(url.port || 6379)];
 const connected = { redis: undefined, glide: undefined };
 
 /** Connects the clients once, in the processes that use them. */
 async function connect() {
-  connected.redis ??= new Redis(Number(port), host);
-  connected.glide ??= await GlideClient.createClient({ addresses: [{ host, port: Number(port) }] });
+  connected.redis ??= new Redis(port, host);
+  connected.glide ??= await GlideClient.createClient({ addresses: [{ host, port }] });
 }
 
 export default workload('get', {

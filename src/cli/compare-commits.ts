@@ -1,9 +1,10 @@
 /** `compare --git`: an addon as two commits of its repository build it. */
-import { spawn } from 'node:child_process';
+import { type StdioOptions, execFile, spawn } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 
 import { BoundaryError } from '../errors.js';
 import { exists } from '../runner/files.js';
@@ -91,7 +92,7 @@ async function built(
 ): Promise<string> {
   await git(['worktree', 'add', '--detach', '--quiet', checkout, commit], root);
   process.stderr.write(`Building ${commit}: ${build}\n`);
-  const { code } = await started(build, { cwd: checkout, shell: true, signal });
+  const code = await shell(build, checkout, signal);
   signal.throwIfAborted();
   if (code !== 0) {
     throw new BoundaryError('BB_BUILD_FAILED', `the build of ${commit} ended with ${code}: ${build}`, {
@@ -118,37 +119,24 @@ async function onlyAddonIn(checkout: string, commit: string): Promise<string> {
   });
 }
 
-/** What git prints. Throws `BB_USAGE` with its complaint. */
+const execute = promisify(execFile);
+
+/** Runs git, and resolves to its output. Throws `BB_USAGE` with the error that git prints. */
 async function git(words: readonly string[], cwd: string): Promise<string> {
-  const { code, output, errors } = await started('git', { words, cwd });
-  if (code === 0) return output;
-  throw new BoundaryError('BB_USAGE', `git ${words[0]} failed: ${errors.trim() || `it ended with ${code}`}`);
+  try {
+    return (await execute('git', [...words], { cwd })).stdout;
+  } catch (cause) {
+    const { stderr = '', message } = cause as Error & { stderr?: string };
+    throw new BoundaryError('BB_USAGE', `git ${words[0]} failed: ${stderr.trim() || message}`, { cause });
+  }
 }
 
-interface Start {
-  readonly words?: readonly string[];
-  readonly cwd: string;
-  /** Whether the program is a line for a shell, whose output is shown. */
-  readonly shell?: boolean;
-  readonly signal?: AbortSignal;
-}
-
-interface Ended {
-  readonly code: number | string | null;
-  readonly output: string;
-  readonly errors: string;
-}
-
-function started(program: string, { words = [], cwd, shell = false, signal }: Start): Promise<Ended> {
+/** Runs a line of a shell, whose output is shown. Resolves to the exit code, or to why there is none. */
+function shell(line: string, cwd: string, signal: AbortSignal): Promise<number | string | null> {
   return new Promise((resolve) => {
-    const stdio = shell
-      ? (['ignore', process.stderr.fd, process.stderr.fd] as const)
-      : (['ignore', 'pipe', 'pipe'] as const);
-    const child = spawn(program, words, { cwd, shell, stdio: [...stdio], ...(signal && { signal }) });
-    let [output, errors] = ['', ''];
-    child.stdout?.setEncoding('utf8').on('data', (text: string) => (output += text));
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => (errors += text));
-    child.once('error', ({ message }) => resolve({ code: message, output, errors: message }));
-    child.once('close', (code, name) => resolve({ code: code ?? name, output, errors }));
+    const stdio: StdioOptions = ['ignore', process.stderr.fd, process.stderr.fd];
+    const child = spawn(line, { cwd, shell: true, stdio, signal });
+    child.once('error', ({ message }) => resolve(message));
+    child.once('close', (code, name) => resolve(code ?? name));
   });
 }

@@ -1,11 +1,20 @@
-import type { Comparison, CompletedRecord, NoVerdict, Run, RunRecord, Sample, Side } from '../records/record.js';
+import type { Comparison, CompletedRecord, Run, RunRecord, Sample, Side } from '../records/record.js';
 import { verdictOf } from '../stats/ratio-interval.js';
 import { completedOf, contestOf, fastestOf, groupBy, isOnClients, largestOfEach } from './cell-groups.js';
 import { typicalSeconds } from '../stats/median-polish.js';
 import { ratesOf } from '../stats/summary.js';
 import { marginOf } from './judge.js';
 import { coresOf, verdictOn } from './server-bound.js';
-import { type Priors, type Timed, cpuRatio, forkCount, priorsOf, rateRatio, riskOf } from './rate-ratio.js';
+import {
+  type Priors,
+  type Timed,
+  cpuRatio,
+  forkCount,
+  noVerdictOf,
+  priorsOf,
+  rateRatio,
+  riskOf,
+} from './rate-ratio.js';
 
 /** For a cell's id, the lane on the `rust` side that it is compared with; `undefined` if there is none. */
 export type RustLaneOf = (cellId: string) => string | undefined;
@@ -61,7 +70,7 @@ export function comparisonsOf(
     ...completed.flatMap((cell) => batchingComparison(cell, completed)),
     ...completed.flatMap(noiseFloor),
   ];
-  const priors = priorsOf(pairs.filter((pair) => isOnClients(pair.kind) && noVerdictOf(pair) === undefined));
+  const priors = priorsOf(pairs.filter(({ kind }) => isOnClients(kind)));
   return pairs.flatMap((pair) => compared(pair, { ...how, priors }));
 }
 
@@ -165,9 +174,9 @@ function withoutLosers(candidates: readonly CompletedRecord[]): readonly Complet
 type Estimated = CompletedRecord & Pick<Timed, 'chosenPart'>;
 
 /**
- * The fastest of several cells, with the samples that say how fast the best of them is: of each process those of the cell that is the fastest
- * in all others, among those that took most samples in this one, so that none both chooses and is compared (leave-one-out cross-validation: Stone, "Cross-Validatory Choice and
- * Assessment of Statistical Predictions", 1974).
+ * The fastest of several cells, with the samples that say how fast the best of them is. Each process gives the samples of the cell that is the
+ * fastest in all others, among the cells that took most samples in it. So none both chooses and is compared (leave-one-out
+ * cross-validation: Stone, "Cross-Validatory Choice and Assessment of Statistical Predictions", 1974).
  */
 function estimated(candidates: readonly CompletedRecord[]): Estimated {
   if (candidates.length === 1) return candidates[0]!;
@@ -185,7 +194,7 @@ function estimated(candidates: readonly CompletedRecord[]): Estimated {
     );
   });
   const samples = winners.flatMap((winner) =>
-    // Cells of one contest may move different numbers of rows, and the ratio counts those of the best.
+    // Cells of one contest may move different numbers of rows: times are scaled to the rows of the best.
     winner.samples.map((sample) => ({ ...sample, seconds: (sample.seconds * best.rows) / winner.rows })),
   );
   // Where all processes agree, the choice leaves nothing to chance.
@@ -259,10 +268,6 @@ function noiseFloor(record: CompletedRecord): Pair[] {
   if (forkCount(record) < FORKS_FOR_NOISE_FLOOR) return [];
   const [numerator, denominator] = [halfOf(record, 'odd'), halfOf(record, 'even')];
   return [{ kind: 'noise-floor', numerator, denominator, subject: record }];
-}
-
-function noVerdictOf({ numerator, denominator }: Pick<Pair, 'numerator' | 'denominator'>): NoVerdict | undefined {
-  return numerator.noVerdict ?? denominator.noVerdict;
 }
 
 /** The comparison of a pair, or none if one of the two has no rate. */

@@ -1,6 +1,6 @@
 import type { CompletedRecord, NoVerdict, Run, Verdict } from '../records/record.js';
 import { DEFAULT_MARGIN, type RatioInterval } from '../stats/ratio-interval.js';
-import { priorsOf, rateRatio, riskOf } from './rate-ratio.js';
+import { noVerdictOf, priorsOf, rateRatio, riskOf } from './rate-ratio.js';
 import { isOnClients, recordsById } from './cell-groups.js';
 import { coresOf, verdictOn } from './server-bound.js';
 
@@ -22,27 +22,23 @@ export function marginOf({ context }: Pick<Run, 'context'>): number {
 /** A run, or its context alone. */
 type Judging = Pick<Run, 'context'> & Partial<Pick<Run, 'records' | 'comparisons'>>;
 
-/** The cells that a run compares with each other, where both got a verdict. */
-function comparedIn({
-  records = [],
-  comparisons = [],
-}: Judging): readonly { readonly numerator: CompletedRecord; readonly denominator: CompletedRecord }[] {
-  const recordOf = recordsById(records);
-  return comparisons.flatMap(({ kind, numerator, denominator, noVerdict }) => {
-    const [over, under] = [recordOf(numerator), recordOf(denominator)];
-    if (!isOnClients(kind) || noVerdict !== undefined || over === undefined || under === undefined) return [];
-    return [{ numerator: over, denominator: under }];
-  });
+/** The judges of runs: their priors take all comparisons of a run, and a report asks for its judge again and again. */
+const judges = new WeakMap<Judging, Judge>();
+
+/** Judges by the margin of a run, and by the variances that its comparisons have in common. */
+export function judgeOf(run: Judging): Judge {
+  const judge = judges.get(run) ?? newJudge(run);
+  judges.set(run, judge);
+  return judge;
 }
 
-/** Judges by the margin of a run, and by what its comparisons know together. */
-export function judgeOf(run: Judging): Judge {
+function newJudge(run: Judging): Judge {
   const limits = { margin: marginOf(run), cores: coresOf(run.context.host) };
   const risk = riskOf(run.context);
   const priors = priorsOf(comparedIn(run));
   return (numerator, denominator) => {
     const interval = rateRatio(numerator, denominator, { risk, priors });
-    const noVerdict = numerator.noVerdict ?? denominator.noVerdict;
+    const noVerdict = noVerdictOf({ numerator, denominator });
     return (
       interval && {
         ...interval,
@@ -51,4 +47,13 @@ export function judgeOf(run: Judging): Judge {
       }
     );
   };
+}
+
+/** The cells that a run compares with each other. */
+function comparedIn({ records = [], comparisons = [] }: Judging): Parameters<typeof priorsOf>[0] {
+  const recordOf = recordsById(records);
+  return comparisons.flatMap(({ kind, ...ids }) => {
+    const [numerator, denominator] = [recordOf(ids.numerator), recordOf(ids.denominator)];
+    return isOnClients(kind) && numerator && denominator ? [{ numerator, denominator }] : [];
+  });
 }

@@ -1,4 +1,4 @@
-import type { RatioInterval, RunContext, Sample } from '../records/record.js';
+import type { NoVerdict, RatioInterval, RunContext, Sample } from '../records/record.js';
 import { FORKS_FOR_INTERVAL, ratioOfForks } from '../stats/ratio-interval.js';
 import { type Variance, priorVariance } from '../stats/prior-variance.js';
 import { median } from '../stats/quantile.js';
@@ -12,7 +12,11 @@ import { groupBy } from './cell-groups.js';
 export interface Timed {
   readonly rows: number;
   readonly samples: readonly Sample[];
-  /** The part of the processes whose samples are those of the fastest of several cells by cross-validation, if it is not the same in all. */
+  readonly noVerdict?: NoVerdict;
+  /**
+   * The part of the processes in which one of several cells was chosen by cross-validation, if the choice was not the same in all of them.
+   * Absent: 0.
+   */
   readonly chosenPart?: number;
 }
 
@@ -39,7 +43,7 @@ export interface RatioOptions {
   readonly risk?: number | undefined;
   /** Whether the cells are of two runs, whose blocks have nothing in common. */
   readonly isApart?: boolean;
-  /** What the comparisons of the run know together of their variances; absent: each knows its own alone. */
+  /** The variances that moderate those of a comparison. Absent: its own variance alone counts. */
   readonly priors?: Priors | undefined;
 }
 
@@ -54,10 +58,17 @@ type PriorsByBlocks = Readonly<Record<'few' | 'many', Variance | undefined>>;
 /** The blocks of a pair of processes from which on they are many: the noise of samples is then small beside that of processes. */
 const MANY_BLOCKS = 4;
 
-/** What the comparisons of a run know together. Those of which a cell got no verdict are to be left out. */
-export function priorsOf(compared: readonly { readonly numerator: Timed; readonly denominator: Timed }[]): Priors {
+/** Two cells that a run compares. */
+interface ComparedCells {
+  readonly numerator: Timed;
+  readonly denominator: Timed;
+}
+
+/** The priors by these comparisons, without those of which a cell got no verdict. */
+export function priorsOf(compared: readonly ComparedCells[]): Priors {
+  const judged = compared.filter((cells) => noVerdictOf(cells) === undefined);
   const of = (secondsOf: (sample: Sample) => number): PriorsByBlocks => {
-    const pairs = compared
+    const pairs = judged
       .map(({ numerator, denominator }) => pairsOf(numerator, denominator, secondsOf))
       .filter((each) => each.length > 1 && each.flat().every((ratio) => ratio > 0 && Number.isFinite(ratio)));
     const prior = (isMeant: boolean): Variance | undefined =>
@@ -65,6 +76,11 @@ export function priorsOf(compared: readonly { readonly numerator: Timed; readonl
     return { few: prior(false), many: prior(true) };
   };
   return { elapsed: of(elapsedOf), cpu: of((sample) => processCpuOf(sample) ?? Number.NaN) };
+}
+
+/** Why two cells get no verdict, by one of them; `undefined` if they do. */
+export function noVerdictOf({ numerator, denominator }: ComparedCells): NoVerdict | undefined {
+  return numerator.noVerdict ?? denominator.noVerdict;
 }
 
 function hasManyBlocks(pairs: readonly (readonly number[])[]): boolean {

@@ -54,13 +54,14 @@ export function renderRunSummary(run: Run, { report, columns: width }: SummaryOp
   const answers = answersOf(run);
   const style = { margin: marginOf(run), isNarrow: width < WIDE };
   const warning = worstWarning(run, answers);
+  const [completed, judge] = [completedOf(run.records), judgeOf(run)];
   const blocks: Block[] = [
     paragraph(countsOf(run)),
     ...tableBlock(answerTable(answers, style)),
-    ...list(crossingLines(completedOf(run.records))),
-    ...noVerdictNotes(completedOf(run.records).filter(isCrossing)).map(paragraph),
-    ...list(crossoverTexts(completedOf(run.records), judgeOf(run))),
-    ...list(attributionTexts(completedOf(run.records), judgeOf(run))),
+    ...list(crossingLines(completed)),
+    ...noVerdictNotes(completed.filter(isCrossing)).map(paragraph),
+    ...list(crossoverTexts(completed, judge)),
+    ...list(attributionTexts(completed, judge)),
     ...notes(answers, style).map(paragraph),
     ...list(unfinishedTable(run.records).rows.map(([cells, outcome, why]) => `${cells} ${outcome}: ${why}`)),
     ...(warning === undefined ? [] : [paragraph(`Warning: ${warning}`)]),

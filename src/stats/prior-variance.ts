@@ -1,4 +1,4 @@
-/** What comparisons know together of the variance between their pairs of processes, of which each alone has too few to know it. */
+/** The variance between pairs of processes that comparisons have in common: each alone has too few pairs to estimate its own well. */
 import { sumOf } from './sum.js';
 
 /** A variance, and the degrees of freedom by which it is known. */
