@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { Run } from '../../src/records/record.js';
 import { SMALL_ADDON_WORKLOAD, buildSmallAddon } from '../fixtures/small-addon.mjs';
+import { lacks } from '../needs.js';
 import { builtMain, type Ended, spawnCli } from './spawn-cli.js';
 
 const BENCH = new URL('../../dist/bench.js', import.meta.url).href;
@@ -22,7 +23,7 @@ beforeAll(() => {
   writeFileSync(pathOf('work.bench.mjs'), SMALL_ADDON_WORKLOAD);
 });
 
-describe.skipIf(process.platform === 'win32')('two commits of an addon', () => {
+describe.skipIf(process.platform === 'win32' || lacks('git'))('two commits of an addon', () => {
   const repository = pathOf('repository');
   const git = (...words: string[]): string =>
     execFileSync('git', ['-C', repository, '-c', 'user.name=Someone', '-c', 'user.email=nobody@localhost', ...words], {
