@@ -16,7 +16,7 @@ export const PUBLISHED = {
     ),
   },
   boundary: {
-    arguments: words('--family boundary,codec'),
+    arguments: words('--family boundary,codec --decide-within 240'),
     parts: [
       { kind: 'boundary', compact: ['--family', 'boundary'] },
       { kind: 'codec', compact: ['--family', 'codec'] },
@@ -31,9 +31,9 @@ export const PUBLISHED = {
       '--family boundary --workload nothing,numbers,text_in.short,bytes_in.4096,callback --lane call,view --runtime node@22,node@26,bun,deno',
     ),
   },
-  kv: { arguments: words('--family kv --peers') },
-  sql: { arguments: words('--family sql --peers') },
-  rest: { arguments: words('--family rest --peers') },
+  kv: { arguments: words('--family kv --peers --decide-within 240') },
+  sql: { arguments: words('--family sql --peers --decide-within 240') },
+  rest: { arguments: words('--family rest --peers --decide-within 240') },
   'all-cores': {
     arguments: words(
       '--family kv,sql --workload get,set,select_pk,oltp_point_select --lane call,batch --side rust,napi --engine redis,mysql --threads 32 --batch 1,64 --all',
@@ -51,9 +51,9 @@ export const PUBLISHED = {
   own: { script: 'bench/lab/own-packages.mjs' },
   ceiling: { script: 'bench/lab/ceiling.mjs' },
   'offered-load': { script: 'bench/lab/offered-load.mjs' },
-  hybrid: { arguments: words('--family hybrid') },
+  hybrid: { arguments: words('--family hybrid --decide-within 240') },
   'hybrid-crossover': { script: 'bench/lab/hybrid-crossover.mjs' },
-  ingest: { arguments: words('--family ingest') },
+  ingest: { arguments: words('--family ingest --decide-within 240') },
   flight: { arguments: words('--engine flight') },
   mysql: { arguments: words('--engine mysql') },
   hyper: { arguments: words('4000000 --engine hyper --transport tcp,ipc') },

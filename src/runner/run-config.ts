@@ -61,7 +61,7 @@ export const SAMPLING_OPTIONS = {
     '--decide-within <seconds>',
     seconds,
     'without --forks, add processes to inconclusive comparisons only until the run has taken so long',
-    { default: 480, quickly: 40, otherwise: '480, with --quick 40', calledAs: 'the time to decide' },
+    { default: 480, quickly: 30, otherwise: '480, with --quick 30', calledAs: 'the time to decide' },
   ),
   samples: option('--samples <n>', count, 'take exactly so many samples in each of them', SAMPLES),
   timeBudgetSeconds: option(
@@ -70,8 +70,8 @@ export const SAMPLING_OPTIONS = {
     'time for the samples of a process, without --samples',
     {
       default: 0.3,
-      quickly: 0.1,
-      otherwise: '0.3, with --quick 0.1',
+      quickly: 0.05,
+      otherwise: '0.3, with --quick 0.05',
       calledAs: 'the time budget',
     },
   ),
