@@ -23,12 +23,12 @@ export const PUBLISHED = {
     ],
   },
   model: {
-    arguments: words('--family boundary --workload bytes_*,text_in.*,text_out.*,rows_*'),
+    arguments: words('--family boundary --workload bytes_*,text_in.*,text_out.*,rows_* --decide-within 240'),
     parts: [{ kind: 'model', compact: ['--model'] }],
   },
   runtimes: {
     arguments: words(
-      '--family boundary --workload nothing,numbers,text_in.short,bytes_in.4096,callback --lane call,view --runtime node@22,node@26,bun,deno',
+      '--family boundary --workload nothing,numbers,text_in.short,bytes_in.4096,callback --lane call,view --runtime node@22,node@26,bun,deno --decide-within 240',
     ),
   },
   kv: { arguments: words('--family kv --peers --decide-within 240') },
@@ -36,16 +36,18 @@ export const PUBLISHED = {
   rest: { arguments: words('--family rest --peers --decide-within 240') },
   'all-cores': {
     arguments: words(
-      '--family kv,sql --workload get,set,select_pk,oltp_point_select --lane call,batch --side rust,napi --engine redis,mysql --threads 32 --batch 1,64 --all',
+      '--family kv,sql --workload get,set,select_pk,oltp_point_select --lane call,batch --side rust,napi --engine redis,mysql --threads 32 --batch 1,64 --all --decide-within 240',
     ),
   },
   processes: {
     arguments: words(
-      '--family kv,sql --workload get,oltp_point_select --lane call --side rust,napi --engine redis,mysql --threads 32 --batch 1 --processes 2',
+      '--family kv,sql --workload get,oltp_point_select --lane call --side rust,napi --engine redis,mysql --threads 32 --batch 1 --processes 2 --decide-within 240',
     ),
   },
   'redis-cluster': {
-    arguments: words('--family kv --engine redis-cluster --workload get,mget,mset --threads 32 --batch 1,64'),
+    arguments: words(
+      '--family kv --engine redis-cluster --workload get,mget,mset --threads 32 --batch 1,64 --decide-within 240',
+    ),
   },
   builds: { script: 'bench/lab/builds.mjs' },
   own: { script: 'bench/lab/own-packages.mjs' },
@@ -54,10 +56,10 @@ export const PUBLISHED = {
   hybrid: { arguments: words('--family hybrid --decide-within 240') },
   'hybrid-crossover': { script: 'bench/lab/hybrid-crossover.mjs' },
   ingest: { arguments: words('--family ingest --decide-within 240') },
-  flight: { arguments: words('--engine flight') },
-  mysql: { arguments: words('--engine mysql') },
-  hyper: { arguments: words('4000000 --engine hyper --transport tcp,ipc') },
-  'hyper-grpc': { arguments: words('--engine hyper --transport grpc-*') },
+  flight: { arguments: words('--engine flight --decide-within 240') },
+  mysql: { arguments: words('--engine mysql --decide-within 240') },
+  hyper: { arguments: words('4000000 --engine hyper --transport tcp,ipc --decide-within 240') },
+  'hyper-grpc': { arguments: words('--engine hyper --transport grpc-* --decide-within 240') },
   sail: {
     arguments: words(
       '100000000 --engine sail:?workers=4 --workload query.full_scan,query.filtered,query.aggregation --lane columnar',
