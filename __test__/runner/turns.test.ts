@@ -92,6 +92,7 @@ async function trial(
     nextBlock: () => (block += 1),
     closest: (alive) => new Set(alive.map(({ turn }) => turn).filter((turn) => close.includes(turn.planned.cell.id))),
     closeSeconds,
+    fewestCloseBlocks: 4,
   });
   return { log, measured, failed, mostOpening };
 }

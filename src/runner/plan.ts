@@ -4,9 +4,13 @@ import type { AskedBy, Family, FamilyOptions, PlannedCell } from '../families/wo
 import { BoundaryError } from '../errors.js';
 import { flatten } from '../families/option.js';
 import { findRuntime } from '../host/runtimes.js';
+import { contestOf, groupBy } from '../compare/cell-groups.js';
 import type { Cell } from '../records/record.js';
+import { LOOKS } from '../stats/looks.js';
+import { sumOf } from '../stats/sum.js';
 import { type FilterName, filterCells, unknownWord, valuesNamedBy, wordsAreKnown } from './filters.js';
 import { type RunConfig, type RunRequest, configOf, knownOptions } from './run-config.js';
+import { typicalSeconds } from './sampling.js';
 
 /** The cells of one family that a run measures, and the options with which the family is opened. */
 export interface FamilyPlan {
@@ -115,7 +119,28 @@ function usualOf(cells: readonly PlannedCell[], config: RunConfig): readonly Pla
   const placeOf = (cell: Cell): string =>
     isNamed('engine', cell, config) ? JSON.stringify([cell.family, cell.engine]) : cell.family;
   const marked = new Set(usual.flatMap(({ cell, isQuick }) => (isQuick === true ? [placeOf(cell), cell.family] : [])));
-  return usual.filter(({ cell, isQuick }) => isQuick === true || !marked.has(placeOf(cell)));
+  const quick = usual.filter(({ cell, isQuick }) => isQuick === true || !marked.has(placeOf(cell)));
+  return marked.size > 0 ? quick : withinAMinute(quick, config);
+}
+
+/** The seconds that the processes of a quick run may take together, typically. */
+const QUICK_SECONDS = 60;
+
+/** As many cells as a quick run has time for: contest by contest, in each the first cell of each client of a side. */
+function withinAMinute(
+  cells: readonly PlannedCell[],
+  { samples, timeBudgetSeconds }: RunConfig,
+): readonly PlannedCell[] {
+  const policy = { samples, budgetSeconds: timeBudgetSeconds };
+  const secondsOf = (some: readonly PlannedCell[]): number =>
+    LOOKS[0]! * sumOf(some.map(({ cell, skip }) => (skip === undefined ? typicalSeconds(policy, cell) : 0)));
+  let left = QUICK_SECONDS;
+  if (secondsOf(cells) <= left) return cells;
+  const contests = groupBy(cells, ({ cell }) => contestOf(cell)).map((contest) =>
+    groupBy(contest, ({ cell, client }) => JSON.stringify([cell.side, client])).map(([first]) => first!),
+  );
+  const fitting = contests.findIndex((contest) => (left -= secondsOf(contest)) < 0);
+  return contests.slice(0, fitting === -1 ? undefined : Math.max(1, fitting)).flat();
 }
 
 /** Whether the request names what a cell is asked by. Its filters match the cell. */

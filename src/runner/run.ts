@@ -75,7 +75,7 @@ function workLeft(session: Session): { readonly forks: number; readonly seconds:
   const { planned, directory, policy } = session;
   const left = planned.filter((cell) => cell.skip === undefined && !isDone(session, cell));
   const forks = left.map((cell) => processesLeft(new Entry(cell, directory.forksOf(cell.cell.id)), session));
-  const seconds = left.map(({ cell }, index) => forks[index]! * typicalSeconds(policy, cell.rows));
+  const seconds = left.map(({ cell }, index) => forks[index]! * typicalSeconds(policy, cell));
   return { forks: sumOf(forks), seconds: sumOf(seconds) };
 }
 
@@ -86,7 +86,7 @@ function fullRun(options: RunOptions): { readonly cells: number; readonly second
   const cells = plans.flatMap((plan) => plan.cells).filter(({ skip }) => skip === undefined);
   return {
     cells: cells.length,
-    seconds: sumOf(cells.map(({ cell }) => (config.forks ?? LOOKS[0]!) * typicalSeconds(policy, cell.rows))),
+    seconds: sumOf(cells.map(({ cell }) => (config.forks ?? LOOKS[0]!) * typicalSeconds(policy, cell))),
   };
 }
 
@@ -156,6 +156,8 @@ async function closeFamily({ emit }: Session, family: Family, open: OpenFamily):
 
 /** The time budgets of a process that the cells take together which decide what is close, in blocks of their own. */
 const CLOSE_BUDGETS = 30;
+/** The fewest of these blocks of a run that is not quick. */
+const FEWEST_CLOSE_BLOCKS = 4;
 
 /** Opens a cell and warms it up, in a process of its own if the family names its module, else in this one. */
 type OpenTurn = (turn: Turn, onStep: (step: WarmUpStep) => void) => Promise<CellSampler>;
@@ -288,6 +290,7 @@ function turnOptions(
       return new Set(Array.from(closestOf(sampled), ({ turn }) => turn));
     },
     closeSeconds: policy.samples === undefined ? CLOSE_BUDGETS * policy.budgetSeconds : 0,
+    fewestCloseBlocks: session.config.quick === true ? 1 : FEWEST_CLOSE_BLOCKS,
   };
 }
 

@@ -3,7 +3,8 @@
  * reads a clock: the caller reports times.
  */
 
-import type { Sample } from '../records/record.js';
+import { isRequestWork } from '../compare/cell-groups.js';
+import type { Cell, Sample } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 
 /** How one process of a cell is sampled. */
@@ -189,12 +190,15 @@ function isFaster(times: readonly number[], before: readonly number[]): boolean 
 /** The seconds in which a process starts and opens its cell, typically, and how often its warm-up and samples take the budget. */
 const TYPICAL_OPENING_SECONDS = 1;
 const TYPICAL_BUDGETS = 2.5;
+/** The samples of request work, with those of its warm-up and of close cells, that last as long as they must, typically. */
+const TYPICAL_REQUEST_SAMPLES = 4;
 /** The seconds in which a process loads, moves and checks a row, typically. */
 const TYPICAL_ROW_SECONDS = 2e-7;
 
-/** The seconds that one process of a cell with so many rows takes, typically. */
-export function typicalSeconds({ budgetSeconds }: SamplingPolicy, rows: number): number {
-  return TYPICAL_OPENING_SECONDS + TYPICAL_BUDGETS * budgetSeconds + rows * TYPICAL_ROW_SECONDS;
+/** The seconds that one process of a cell takes, typically. */
+export function typicalSeconds({ budgetSeconds }: SamplingPolicy, cell: Pick<Cell, 'rows' | 'threads'>): number {
+  const sampleSeconds = isRequestWork(cell) ? TYPICAL_REQUEST_SAMPLES * SHORTEST_REQUESTS_SECONDS : 0;
+  return TYPICAL_OPENING_SECONDS + TYPICAL_BUDGETS * budgetSeconds + sampleSeconds + cell.rows * TYPICAL_ROW_SECONDS;
 }
 
 /**

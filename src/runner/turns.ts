@@ -44,6 +44,8 @@ export interface TurnOptions {
   readonly closest: (alive: readonly Taken[]) => ReadonlySet<Turn>;
   /** The seconds of the blocks that these take by themselves; 0: none. */
   readonly closeSeconds: number;
+  /** The fewest of these blocks. */
+  readonly fewestCloseBlocks: number;
 }
 
 /** The most processes that are alive at once: each has threads, memory and open files. */
@@ -55,8 +57,7 @@ const MOST_TOGETHER = Math.min(4, os.availableParallelism());
 /** The part of the memory that is free at the beginning of a round which its processes may use together. */
 const MEMORY_SHARE = 0.6;
 
-/** The blocks of the cells that decide what is close, at least and at most. */
-const FEWEST_CLOSE_BLOCKS = 4;
+/** The most blocks of the cells that decide what is close. */
 const MOST_CLOSE_BLOCKS = 40;
 
 /** A process that is open and warm. */
@@ -183,13 +184,13 @@ class Contest {
    * machine is within it, and no process has to open for it.
    */
   async #takeCloseBlocks(): Promise<void> {
-    const { closest, closeSeconds, signal, nextBlock } = this.#options;
+    const { closest, closeSeconds, fewestCloseBlocks, signal, nextBlock } = this.#options;
     if (closeSeconds === 0) return;
     const turns = closest(this.#alive);
     const close = this.#alive.filter(({ turn }) => turns.has(turn));
     const blockSeconds = sumOf(close.map(({ turnSeconds }) => turnSeconds));
     const room = Math.floor(closeSeconds / blockSeconds);
-    const blocks = Math.min(Math.max(room, FEWEST_CLOSE_BLOCKS), MOST_CLOSE_BLOCKS);
+    const blocks = Math.min(Math.max(room, fewestCloseBlocks), MOST_CLOSE_BLOCKS);
     for (let block = 0; block < blocks && close.length > 0; block++) {
       const number = nextBlock();
       for (const alive of shuffled(close, this.#draw)) {

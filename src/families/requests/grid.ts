@@ -13,6 +13,8 @@ export interface RequestWorkload {
   readonly operations?: number;
   /** The most connections with which the workload makes sense; absent: any number. */
   readonly mostThreads?: number;
+  /** `named`: usual runs leave it out, since it shows little that others do not; absent: they measure it. */
+  readonly runs?: 'named';
   /** The part of the grid that is measured by default; absent dimensions are the family's. */
   readonly default?: Partial<Grid>;
 }
@@ -157,6 +159,7 @@ function plannedCell(
   const skip = placeSkip ?? laneSkip(requestLane, workload);
   const askedBy: AskedBy[] = [
     ...(isOther === true ? ['engine' as const] : []),
+    ...(matrix.workloads[workload]?.runs === 'named' ? ['workload' as const] : []),
     ...(runs === 'named' ? ['lane' as const] : []),
   ];
   return {
