@@ -17,68 +17,12 @@ export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-was
 export declare class Cancel {
   /** Makes a token that no work has been given yet. */
   constructor()
-  /** Cancels the work; its promises are rejected with `BB_ABORTED`. */
+  /** Cancels the work. Its promises are rejected with `BB_ABORTED`. */
   cancel(): void
 }
 
-/** A place where rows live, and a session there. Every call is a transaction of its own. */
+/** A place for rows, and a session there. Every call is a transaction of its own. */
 export declare class Engine {
-  /**
-   * Opens the engine of a URI: `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...`,
-   * `flight:...` or `sail:...`. Two opens of one file share one engine.
-   */
-  static open(uri: string): Promise<Engine>
-  /**
-   * The engine that another thread of this process shared, which this object keeps open, with a session of its own. Throws `BB_CLOSED`
-   * if it was closed in all threads, and `BB_INVALID_ARGUMENT` for what is no handle of this process.
-   */
-  static attach(handle: string): Engine
-  /** A handle for `attach` in other threads of this process, valid while the engine is open in any of them. */
-  share(): string
-  /** Ends the session, so that the next user of this object begins a new one: its settings and temporary tables are gone. */
-  endSession(): void
-  /** The engine's name. */
-  get name(): string
-  /** The version of the software that holds the rows. */
-  get version(): string
-  /** The URI by which other processes open the same engine while it is open here; nothing where they can't. */
-  get address(): string | null
-  /** Whether the engine runs SQL; otherwise only `SELECT <columns> FROM <table>` works. */
-  get sql(): boolean
-  /** Creates a table. */
-  createTable(table: TableSpec, mode: CreateMode): Promise<void>
-  /** The definition of a table. */
-  describeTable(name: string): Promise<TableSpec>
-  /** The names of all tables, sorted. */
-  listTables(): Promise<Array<string>>
-  /** Drops a table; resolves to false if there was none. */
-  dropTable(name: string): Promise<boolean>
-  /**
-   * Runs commands in one transaction; resolves to the number of rows changed. Rows that they return are dropped.
-   * With parameters, `sql` must be one statement.
-   */
-  execute(sql: string, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null): Promise<number>
-  /** Prepares one statement, whose parameters are `$1`, `$2`, ... */
-  prepare(sql: string, cancel?: Cancel | undefined | null): Promise<Statement>
-  /** Rejects if the engine can never answer again, for example because its server has ended. */
-  check(): Promise<void>
-  /** Begins an insert into the table `table.name`, which must have these columns. */
-  inserter(table: TableSpec): RawInserter
-  /** Begins an insert in the naive lane; else like `inserter`. */
-  naiveInserter(table: TableSpec): NaiveInserter
-  /** Runs a query; resolves once its columns are known. */
-  query(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null): Promise<FrameReader>
-  /** Runs a query without parameters that does not run ahead of its reader: `tryNext` makes each frame. Else like `query`. */
-  queryOnDemand(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<FrameReader>
-  /** Runs a query in the naive lane; else like `query`. */
-  queryNaive(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<NaiveReader>
-  /** Runs a query; resolves to its whole result as one Arrow IPC stream. */
-  queryToArrow(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null): Promise<ArrayBuffer>
-  /**
-   * Releases the engine; resolves when that is done, and does nothing the second time. Inserts and queries under way keep the
-   * engine open until they end.
-   */
-  close(): Promise<void>
   /**
    * Executes a cell of the native suite once. Takes `{workload, lane, flavor, workers, rows, table}` as JSON, and
    * resolves to `{seconds, cpuUserSeconds, cpuSystemSeconds, minorFaults, threads, checksum}` as JSON.
@@ -93,6 +37,62 @@ export declare class Engine {
   loadNative(tables: string): Promise<void>
   /** Drops the tables that `loadNative` made. */
   unloadNative(tables: string): Promise<void>
+  /**
+   * Opens the engine of a URI: `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...`,
+   * `flight:...` or `sail:...`. Two opens of one file share one engine.
+   */
+  static open(uri: string): Promise<Engine>
+  /**
+   * The engine that another thread of this process shared, with a session of its own. This object keeps it open. Throws `BB_CLOSED` if
+   * it was closed in all threads, and `BB_INVALID_ARGUMENT` if the text is no handle of this process.
+   */
+  static attach(handle: string): Engine
+  /** A handle for `attach` in other threads of this process, valid while the engine is open in any of them. */
+  share(): string
+  /** Ends the session, so that the next user of this object begins a new one: its settings and temporary tables are gone. */
+  endSession(): void
+  /** The engine's name. */
+  get name(): string
+  /** The version of the software that holds the rows. */
+  get version(): string
+  /** The URI by which other processes open the same engine while it is open here, or nothing if they can't. */
+  get address(): string | null
+  /** Whether the engine runs SQL. Otherwise only `SELECT <columns> FROM <table>` works. */
+  get sql(): boolean
+  /** Creates a table. */
+  createTable(table: TableSpec, mode: CreateMode): Promise<void>
+  /** The definition of a table. */
+  describeTable(name: string): Promise<TableSpec>
+  /** The names of all tables, sorted. */
+  listTables(): Promise<Array<string>>
+  /** Drops a table, and resolves to false if there was none. */
+  dropTable(name: string): Promise<boolean>
+  /**
+   * Runs commands in one transaction, and resolves to the number of rows changed. Rows that they return are dropped.
+   * With parameters, `sql` must be one statement.
+   */
+  execute(sql: string, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null): Promise<number>
+  /** Prepares one statement, whose parameters are `$1`, `$2`, ... */
+  prepare(sql: string, cancel?: Cancel | undefined | null): Promise<Statement>
+  /** Rejects if the engine can never answer again, for example because its server has ended. */
+  check(): Promise<void>
+  /** Begins an insert into the table `table.name`, which must have these columns. */
+  inserter(table: TableSpec): RawInserter
+  /** Begins an insert in the naive lane. In all else like `inserter`. */
+  naiveInserter(table: TableSpec): NaiveInserter
+  /** Runs a query, and resolves once its columns are known. */
+  query(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null): Promise<FrameReader>
+  /** Runs a query without parameters that does not run ahead of its reader: `tryNext` makes each frame. Else like `query`. */
+  queryOnDemand(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<FrameReader>
+  /** Runs a query in the naive lane. In all else like `query`. */
+  queryNaive(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<NaiveReader>
+  /** Runs a query, and resolves to its whole result as one Arrow IPC stream. */
+  queryToArrow(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null): Promise<ArrayBuffer>
+  /**
+   * Releases the engine, and resolves when that is done. Does nothing the second time. Inserts and queries under way keep the
+   * engine open until they end.
+   */
+  close(): Promise<void>
 }
 
 /** A query's result, frame by frame. Dropping it cancels the query. */
@@ -100,7 +100,7 @@ export declare class FrameReader {
   /** The result's columns. */
   get columns(): Array<ColumnSpec>
   /**
-   * The next frame, or null at the end. Successive calls get the frames in the query's order; with several calls under way at
+   * The next frame, or null at the end. Successive calls get the frames in the query's order. With several calls under way at
    * once, it is unspecified which call gets which frame.
    */
   next(): Promise<ArrayBuffer | null>
@@ -109,7 +109,7 @@ export declare class FrameReader {
    * threads that a promise takes. Of a query that does not run ahead, it makes the next frame, and blocks meanwhile.
    */
   tryNext(): ArrayBuffer | null | undefined
-  /** Cancels the query; calls of `next` are then rejected with `BB_ABORTED`. */
+  /** Cancels the query. Calls of `next` are then rejected with `BB_ABORTED`. */
   cancel(): void
 }
 
@@ -117,9 +117,9 @@ export declare class FrameReader {
 export declare class HttpAsyncCalls {
   /** Connects to the server. */
   static open(place: HttpPlace): Promise<HttpAsyncCalls>
-  /** Posts a text; resolves to the response, whatever its status. */
+  /** Posts a text, and resolves to the response, even if its status is an error. */
   post(path: string, body: string): Promise<HttpText>
-  /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  /** Closes the connections. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
   close(): void
 }
 
@@ -127,9 +127,9 @@ export declare class HttpAsyncCalls {
 export declare class HttpBlockingCalls {
   /** Connects to the server. */
   static open(place: HttpPlace): Promise<HttpBlockingCalls>
-  /** Posts a text; resolves to the response, whatever its status. */
+  /** Posts a text, and resolves to the response, even if its status is an error. */
   post(path: string, body: string): Promise<HttpText>
-  /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  /** Closes the connections. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
   close(): void
 }
 
@@ -139,9 +139,9 @@ export declare class HttpBody {
   get status(): number
   /** The header lines as received. */
   get head(): string
-  /** The next piece of the body; null at its end. Only one call may run at a time; a cancelled call closes the connection. */
+  /** The next piece of the body, or null at its end. Only one call may run at a time. A cancelled call closes the connection. */
   next(cancel: Cancel): Promise<ArrayBuffer | null>
-  /** Closes the connection, unless a call of `next` is under way, which closes it when it is cancelled. */
+  /** Closes the connection, unless a call of `next` is under way. Then that call closes it when it is cancelled. */
   close(): void
 }
 
@@ -152,13 +152,13 @@ export declare class HttpLoop {
    * end.
    */
   constructor(callback: (buffer: ArrayBuffer, start: number, end: number) => void)
-  /** Adds a pool of connections to a server; returns its number, by which submissions name it. */
+  /** Adds a pool of connections to a server, and returns its number, by which submissions name it. */
   addPool(place: HttpPlace): number
-  /** Adds a connection to a pool, which sends the pool's waiting requests; returns its number. */
+  /** Adds a connection to a pool, and returns its number. The connection sends the pool's waiting requests. */
   add(pool: number, place: HttpPlace, socket: HttpSocket): number
   /** Sends the requests in the first `bytes` bytes of a submission. Returns a frame if there are results at once. */
   submit(submission: Uint8Array, bytes: number): ArrayBuffer | undefined
-  /** Cancels a group, which then gets no result. Connections that owe it responses are closed once they owe no others. */
+  /** Cancels a group. It then gets no result. Connections that owe it responses are closed once they owe no others. */
   cancel(id: number): ArrayBuffer | undefined
   /** Fails all requests of a pool that wait for a connection, with the error of connecting. */
   failWaiting(pool: number, code: string, message: string): ArrayBuffer | undefined
@@ -167,29 +167,26 @@ export declare class HttpLoop {
 }
 
 /**
- * A server and the options of connections to it. If it is `drivable`, an `HttpLoop` drives its sockets; otherwise `run` sends
+ * A server and the options of connections to it. If it is `drivable`, an `HttpLoop` drives its sockets. Otherwise `run` sends
  * submissions, as tasks of the event loop.
  */
 export declare class HttpPlace {
-  /** Checks a URL and options; does not connect yet. */
+  /** Checks a URL and options. It does not connect yet. */
   constructor(url: string, options: HttpPlaceOptions)
   /** Whether an `HttpLoop` can drive its sockets. */
   get drivable(): boolean
   /** Connects a socket for an `HttpLoop`. */
   open(): Promise<HttpSocket>
-  /** Connects to the server, to check that it can be reached; for servers that are not `drivable`. */
+  /** Connects to a server that is not `drivable`, to check that it can be reached. */
   connect(): Promise<void>
   /** Runs a submission of one group by itself and resolves to the frame of its result. */
   run(submission: Uint8Array, cancel: Cancel): Promise<ArrayBuffer>
   /**
-   * Sends the single request of a submission; resolves once the head of its response has been received.
-   * Tokio's threads receive the response: its next piece comes while JavaScript reads the last one.
+   * Sends the single request of a submission, and resolves once the head of its response has been received. Tokio's
+   * threads receive the response: its next piece comes while JavaScript reads the last one.
    */
   stream(submission: Uint8Array, cancel: Cancel): Promise<HttpBody>
-  /**
-   * Closes the connection of `run` once no call uses it; sockets and streams are closed by themselves. Does nothing the second
-   * time.
-   */
+  /** Closes the connection of `run` once no call uses it. Sockets and streams are closed by themselves. Does nothing the second time. */
   close(): void
 }
 
@@ -207,19 +204,19 @@ export declare class IngestStage {
   begin(): void
   /** Begins a sample of which each point is compared with the one that it must be, instead of being summed. */
   beginCheck(): void
-  /** Runs the stage on a body; returns the number of its points. */
+  /** Runs the stage on a body, and returns the body's number of points. */
   run(body: Uint8Array): number
   /** Adds the result of the last body to the sample's checksum, or checks it. */
   consume(): void
-  /** The checksum of the sample, as JSON; of a check, an empty one. */
+  /** The checksum of the sample, as JSON. The checksum of a check is empty. */
   finish(): string
-  /** Closes the stage and removes its files; does nothing the second time. */
+  /** Closes the stage and removes its files. Does nothing the second time. */
   close(): Promise<void>
 }
 
 /** Paths of values in JSON, such as `result.*.body.data.*`. */
 export declare class JsonPaths {
-  /** Checks the paths; `numbers` tells for each path whether its values are numbers (else texts). */
+  /** Checks the paths. `numbers` tells for each path whether its values are numbers (else texts). */
   constructor(paths: Array<string>, numbers: Array<boolean>)
   /** Picks the values of all paths out of a JSON text. */
   pick(json: Uint8Array): ArrayBuffer
@@ -227,7 +224,7 @@ export declare class JsonPaths {
 
 /** The rows of an array in a JSON object that arrives in pieces. */
 export declare class JsonRows {
-  /** Makes a reader of the rows of the entry `array`, which picks the values of `paths` out of each row. */
+  /** Makes a reader of the rows of the entry `array`. The reader picks the values of `paths` out of each row. */
   constructor(array: string, paths: Array<string>, numbers: Array<boolean>)
   /** Takes the next bytes, and picks the values out of the rows that are now complete. */
   feed(json: Uint8Array): ArrayBuffer
@@ -239,11 +236,11 @@ export declare class JsonRows {
 export declare class KvAsyncCalls {
   /** Connects to the server and logs in. */
   static open(url: string): Promise<KvAsyncCalls>
-  /** The value of a key; null if the key does not exist. */
+  /** The value of a key, or null if the key does not exist. */
   get(key: string): Promise<string | null>
   /** Sets a key to a value. */
   set(key: string, value: string): Promise<void>
-  /** Closes the connection; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  /** Closes the connection. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
   close(): void
 }
 
@@ -251,16 +248,16 @@ export declare class KvAsyncCalls {
 export declare class KvBlockingCalls {
   /** Connects to the server and logs in. */
   static open(url: string): Promise<KvBlockingCalls>
-  /** The value of a key; null if the key does not exist. */
+  /** The value of a key, or null if the key does not exist. */
   get(key: string): Promise<string | null>
   /** Sets a key to a value. */
   set(key: string, value: string): Promise<void>
-  /** Closes the connection; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  /** Closes the connection. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
   close(): void
 }
 
 /**
- * A connection to a server, or the connections to a cluster. A `KvLoop` drives a `drivable` connection; those to a cluster run
+ * A connection to a server, or the connections to a cluster. A `KvLoop` drives a `drivable` connection. Connections to a cluster run
  * submissions as tasks of the event loop.
  */
 export declare class KvConnection {
@@ -274,7 +271,7 @@ export declare class KvConnection {
    */
   run(submission: Uint8Array): Promise<ArrayBuffer>
   /**
-   * Closes the connection. A submission under way ends with `BB_CLOSED`; the requests already sent may have been executed or
+   * Closes the connection. A submission under way ends with `BB_CLOSED`. The requests already sent may have been executed or
    * not. Does nothing the second time.
    */
   close(): void
@@ -287,10 +284,10 @@ export declare class KvLoop {
    * end.
    */
   constructor(callback: (buffer: ArrayBuffer, start: number, end: number) => void)
-  /** Adds a `drivable` connection; returns its number, by which submissions name it. */
+  /** Adds a `drivable` connection, and returns its number, by which submissions name it. */
   add(connection: KvConnection): number
   /**
-   * Sends the requests in the first `bytes` bytes of a submission. Returns a frame if there are results at once: those of
+   * Sends the requests in the first `bytes` bytes of a submission. Returns a frame if there are results at once: results of
    * requests on closed connections, and of requests that are refused.
    */
   submit(submission: Uint8Array, bytes: number): ArrayBuffer | undefined
@@ -301,16 +298,16 @@ export declare class KvLoop {
 /** An insert of rows value by value: the naive lane, as in most addons. */
 export declare class NaiveInserter {
   /**
-   * Adds rows, each an array of values in the order of the columns; every value crosses by itself. Returns and throws as
+   * Adds rows, each an array of values in the order of the columns. Each value crosses on its own. Returns and throws as
    * `RawInserter.writeColumns` does.
    */
   addRows(rows: unknown[][]): boolean
   /**
-   * Resolves when there is room for more rows; undefined if there is already. Throws and rejects with the error that stopped the
+   * Resolves when there is room for more rows, or undefined if there is already. Throws and rejects with the error that stopped the
    * insert.
    */
   drained(): Promise<void> | undefined
-  /** Publishes all rows at once; resolves to the number of rows. */
+  /** Publishes all rows at once, and resolves to the number of rows. */
   execute(): Promise<number>
   /** Drops all rows. Does nothing after the end of the insert. */
   abort(): Promise<void>
@@ -328,11 +325,11 @@ export declare class NaiveReader {
 export declare class NativeIngest {
   /** Opens a stage and makes its input. Takes `{workload, batches, batch, inputs, durable?}` as JSON. */
   static open(spec: string): Promise<NativeIngest>
-  /** Takes a sample on the suite's thread; resolves to the sample as JSON. */
+  /** Takes a sample on the suite's thread, and resolves to the sample as JSON. */
   sample(cancel?: Cancel | undefined | null): Promise<string>
   /** Runs all batches once more, and compares each point with the one that it must be. */
   verify(cancel?: Cancel | undefined | null): Promise<undefined>
-  /** Closes the stage and removes its files; does nothing the second time. */
+  /** Closes the stage and removes its files. Does nothing the second time. */
   close(): Promise<void>
 }
 
@@ -345,13 +342,13 @@ export declare class NativeRequests {
   static open(spec: string, cancel?: Cancel | undefined | null): Promise<NativeRequests>
   /** Does ahead what the next sample would do before its load, so that loads of several processes begin together. */
   prepare(cancel?: Cancel | undefined | null): Promise<void>
-  /** Runs the load once, on threads of its own; resolves to the sample as JSON. */
+  /** Runs the load once, on threads of its own, and resolves to the sample as JSON. */
   sample(cancel?: Cancel | undefined | null): Promise<string>
   /** Executes the work once more, untimed, and compares each answer with the one that it must be. */
   verify(cancel?: Cancel | undefined | null): Promise<void>
   /** The checksum that every sample must return, as JSON. */
   get expected(): string
-  /** Removes the cell's tables or keys and closes its connections; does nothing the second time. */
+  /** Removes the cell's tables or keys and closes its connections. Does nothing the second time. */
   close(): Promise<void>
 }
 
@@ -364,7 +361,7 @@ export declare class PrivateDelays {
   static start(addresses: Array<string>, delayUs: number, megabits?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateDelays>
   /** The addresses of the proxies, in the order of the servers. */
   get urls(): Array<string>
-  /** Stops all proxies; does nothing the second time. */
+  /** Stops all proxies. Does nothing the second time. */
   stop(): Promise<void>
 }
 
@@ -378,11 +375,11 @@ export declare class PrivateServer {
   static describe(kind: ServerKind, url: string): Promise<string>
   /** The URL of the server, with its generated password. */
   get url(): string
-  /** The ids of the server's processes: one, or those of a cluster's masters. */
+  /** The ids of the server's processes: one process, or a cluster's masters. */
   get processIds(): Array<number>
-  /** How the server ended by itself; null while it runs, and after `stop`. */
+  /** The reason why the server ended by itself, or null while it runs, and after `stop`. */
   get ending(): string | null
-  /** Stops the server and removes its folder; does nothing the second time. */
+  /** Stops the server and removes its folder. Does nothing the second time. */
   stop(): Promise<void>
 }
 
@@ -397,9 +394,9 @@ export declare class PrivateShards {
   get urls(): Array<string>
   /** The process ids of the shards, in their order. */
   get processIds(): Array<number>
-  /** How the first shard in order that has ended by itself did so; null while all run, and after `stop`. */
+  /** The reason why the first shard in order ended by itself, or null while all run, and after `stop`. */
   get ending(): string | null
-  /** The reason why shards can't have network namespaces that the kernel slows down on this machine; null if they can. */
+  /** The reason why shards can't have network namespaces that the kernel slows down on this machine, or null if they can. */
   static whyNoNamespaces(): Promise<string | null>
   /**
    * Has the kernel delay all traffic of the shards by `delayUs` in each direction, and limit it to `megabits` a second for
@@ -408,7 +405,7 @@ export declare class PrivateShards {
   slowDown(delayUs: number, megabits?: number | undefined | null): Promise<void>
   /** Stops one shard. */
   stopOne(shard: number): Promise<void>
-  /** Stops all shards; does nothing the second time. */
+  /** Stops all shards. Does nothing the second time. */
   stop(): Promise<void>
 }
 
@@ -418,7 +415,7 @@ export declare class RawColumnsReader {
   constructor()
   /**
    * Returns the function that decodes a batch into the arrays. It returns four times the number of points, plus 1 if the
-   * batch has timestamps, plus 2 if its names are not those of the last batch; or, if the arrays are too short, minus the
+   * batch has timestamps, plus 2 if its names differ from the last batch's. If the arrays are too short, it returns minus the
    * number of points.
    */
   decoder(): (bytes: Uint8Array, values: Float64Array, timestamps: BigInt64Array) => number
@@ -439,15 +436,15 @@ export declare class RawInserter {
   writeColumns(rows: number, parts: Array<Uint8Array | null>): boolean
   /**
    * Adds the batches in a part of an Arrow IPC stream or file: a slice of a batch, a whole one, or several. The bytes are copied.
-   * Returns false as `writeColumns` does; throws, adding none of these bytes, if they can't be read or do not fit the table.
+   * Returns false as `writeColumns` does. Throws, and adds none of these bytes, if they can't be read or do not fit the table.
    */
   writeIpc(bytes: Uint8Array): boolean
   /**
-   * Resolves when there is room for more rows; undefined if there is already. Throws and rejects with the error that stopped the
+   * Resolves when there is room for more rows, or undefined if there is already. Throws and rejects with the error that stopped the
    * insert.
    */
   drained(): Promise<void> | undefined
-  /** Publishes all rows at once; resolves to the number of rows. */
+  /** Publishes all rows at once, and resolves to the number of rows. */
   execute(): Promise<number>
   /** Drops all rows. Does nothing after the end of the insert. */
   abort(): Promise<void>
@@ -461,7 +458,7 @@ export declare class RawLineParser {
   constructor()
   /**
    * Parses a body and keeps its points for `take`. A line without a timestamp gets `nowMs`, in milliseconds. Returns four
-   * times the number of points, plus 2 if the names are not those of the last body.
+   * times the number of points, plus 2 if the names differ from the last body's.
    */
   parse(bytes: Uint8Array, precision: string, nowMs: number): number
   /** The series and tables of the last body, as JSON. */
@@ -498,11 +495,11 @@ export declare class RawShardClient {
    * shard is not in the memory of this process.
    */
   rowWriter(): (from: Uint8Array) => number
-  /** Reads the row of a key; resolves to the packed row, or to null if there is none. */
+  /** Reads the row of a key, and resolves to the packed row, or to null if there is none. */
   get(key: number | bigint, cancel?: Cancel): Promise<ArrayBuffer | null>
   /** Reads the rows of keys. */
   multiGet(keys: BigInt64Array | Int32Array | Float64Array, cancel?: Cancel): Promise<RawShardRows>
-  /** Reads the rows of keys without a promise; null if a shard is not in the memory of this process. */
+  /** Reads the rows of keys without a promise. Returns null if a shard is not in the memory of this process. */
   multiGetNow(keys: BigInt64Array | Int32Array | Float64Array): RawShardRows | null
   /** Writes a packed row. */
   put(row: Uint8Array, cancel?: Cancel): Promise<void>
@@ -510,9 +507,9 @@ export declare class RawShardClient {
   putMany(rows: Uint8Array, cancel?: Cancel): Promise<void>
   /** Starts a scan of all rows. */
   scan(): RawShardScan
-  /** Aggregates a column over the rows that pass the filter; the shards compute. */
+  /** Aggregates a column over the rows that pass the filter. The shards compute. */
   aggregate(column: RawShardColumn, filter?: RawShardColumn, comparison?: RawComparison, value?: number | bigint, cancel?: Cancel): Promise<RawAggregate>
-  /** Aggregates a column over the rows that pass the filter; all rows are read and the client computes. */
+  /** Aggregates a column over the rows that pass the filter. All rows are read, and the client computes. */
   aggregateHere(column: RawShardColumn, filter?: RawShardColumn, comparison?: RawComparison, value?: number | bigint, cancel?: Cancel): Promise<RawAggregate>
   /** Fills all shards with the generated rows of the keys 0 to `rows` - 1. */
   populate(rows: number, replace: boolean, cancel?: Cancel | undefined | null): Promise<void>
@@ -529,8 +526,8 @@ export declare class RawShardFilling {
   /** Makes the filling of shards that get these numbers of rows. */
   constructor(rows: Array<number>)
   /**
-   * Adds the next message of a shard's Arrow stream. The bytes are copied. Resolves once there is room for another one; to false
-   * if the shard takes no more, for which `populateFrom` has the reason.
+   * Adds the next message of a shard's Arrow stream. The bytes are copied. Resolves once there is room for another one. Resolves
+   * to false if the shard takes no more. `populateFrom` then has the reason.
    */
   add(shard: number, header: Uint8Array, body: Uint8Array): Promise<boolean>
   /** Ends the messages of a shard. Its population fails if they did not reach the end of their stream. */
@@ -539,7 +536,7 @@ export declare class RawShardFilling {
 
 /** A scan of all shards, frame by frame. Dropping it cancels the scan. */
 export declare class RawShardScan {
-  /** The next frame of any shard, or null at the end. It rejects once for each shard that fails; the others go on. */
+  /** The next frame of any shard, or null at the end. It rejects once for each shard that fails. The others go on. */
   next(): Promise<ArrayBuffer | null>
   /** The next frame if it is ready, null at the end, undefined if it must be awaited with `next`. */
   tryNext(): ArrayBuffer | null | undefined
@@ -553,11 +550,11 @@ export declare class RawShardStore {
   static inMemory(): RawShardStore
   /** Opens the persistent store in a folder, or creates it. */
   static open(folder: string, shard: number, shards: number): Promise<RawShardStore>
-  /** The text that names this store to a client's `connect`, in place of a server's address. */
+  /** The text that names this store to a client's `connect`, instead of a server's address. */
   get place(): string
   /** The number of rows in the store. */
   get rows(): number
-  /** Closes this handle of the store; clients that are connected to the store keep it. Does nothing the second time. */
+  /** Closes this handle of the store. Clients that are connected to the store keep it. Does nothing the second time. */
   close(): void
 }
 
@@ -567,9 +564,9 @@ export declare class SqlAsyncCalls {
   static open(url: string): Promise<SqlAsyncCalls>
   /** Checks that the server answers. */
   ping(): Promise<void>
-  /** Runs a statement, which is prepared at its first use. */
+  /** Runs a statement. It is prepared at its first use. */
   execute(sql: string, parameters: readonly unknown[]): Promise<SqlAnswer>
-  /** Closes the connection; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  /** Closes the connection. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
   close(): void
 }
 
@@ -579,9 +576,9 @@ export declare class SqlBlockingCalls {
   static open(url: string): Promise<SqlBlockingCalls>
   /** Checks that the server answers. */
   ping(): Promise<void>
-  /** Runs a statement, which is prepared at its first use. */
+  /** Runs a statement. It is prepared at its first use. */
   execute(sql: string, parameters: readonly unknown[]): Promise<SqlAnswer>
-  /** Closes the connection; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  /** Closes the connection. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
   close(): void
 }
 
@@ -600,7 +597,7 @@ export declare class SqlLoop {
    * end.
    */
   constructor(shapes: SqlShapes, callback: (buffer: ArrayBuffer, start: number, end: number) => void)
-  /** Adds a connection; returns its number. */
+  /** Adds a connection, and returns its number. */
   add(connection: SqlConnection): number
   /**
    * Begins the call in the first `bytes` bytes of a submission, on a connection that has no call under way. Returns a frame if
@@ -619,17 +616,17 @@ export declare class SqlShapes {
   columns(number: number): Array<ColumnSpec>
 }
 
-/** A prepared statement; it may run any number of times at once. */
+/** A prepared statement. It may run any number of times at once. */
 export declare class Statement {
-  /** The types of the statement's parameters; null where the type is unknown until a value is given. */
+  /** The types of the statement's parameters, or null if the type is unknown until a value is given. */
   get parameters(): Array<ColumnSpec | undefined | null>
-  /** Runs the statement as a query; resolves once its columns are known. */
+  /** Runs the statement as a query, and resolves once its columns are known. */
   query(parameters: unknown[], batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<FrameReader>
-  /** Runs the statement as a query; resolves to its whole result as one Arrow IPC stream. */
+  /** Runs the statement as a query, and resolves to its whole result as one Arrow IPC stream. */
   queryToArrow(parameters: unknown[], batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<ArrayBuffer>
-  /** Runs the statement as a command, in a transaction of its own; resolves to the number of rows changed. */
+  /** Runs the statement as a command, in a transaction of its own, and resolves to the number of rows changed. */
   execute(parameters: unknown[], cancel?: Cancel | undefined | null): Promise<number>
-  /** Releases the engine; runs under way go on to their end. Does nothing the second time. */
+  /** Releases the engine. Runs under way continue to their end. Does nothing the second time. */
   close(): Promise<void>
 }
 
@@ -647,6 +644,10 @@ export interface BuildInfo {
   targetCpu: string
   /** The compiler's version. */
   rustc: string
+  /** Whether the engines over Arrow Flight SQL are in it. */
+  flight: boolean
+  /** Whether the clients of others in Rust are in it, which ours are compared with. */
+  references: boolean
 }
 
 /** Throws `BB_NOT_ENOUGH_MEMORY` if the machine, or the limit set for this process, has too little memory for `rows` rows. */
@@ -654,7 +655,7 @@ export declare function checkShardMemory(rows: number): void
 
 /**
  * Sets the function that collects this thread's young generation, so that the buffers of released frames are collected and their
- * memory is reused. `releaseFrame` calls it now and then; it must not touch frames.
+ * memory is reused. `releaseFrame` calls it now and then. It must not touch frames.
  *
  * Throws `BB_INVALID_ARGUMENT` for anything but a function.
  */
@@ -687,12 +688,12 @@ export declare const enum ColumnKind {
 }
 
 /**
- * Returns a function that encodes columns of one series and field as `MessagePack`; `tags` holds names and values alternately.
- * The function encodes into `out`, which must have room for `columnsMostBytes`, and returns the number of bytes written.
+ * Returns a function that encodes columns of one series and field as `MessagePack`. `tags` holds names and values alternately.
+ * The function encodes into `out`, and returns the number of bytes written. `out` must have room for `columnsMostBytes`.
  */
 export declare function columnsEncoder(measurement: string, tags: Array<string>, field: string): (values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number
 
-/** The most bytes that a batch of zero points with these names takes; each point takes 18 more. */
+/** The most bytes that a batch of zero points with these names takes. Each point takes 18 more. */
 export declare function columnsMostBytes(measurement: string, tags: Array<string>, field: string): number
 
 /** A column of a table or of a query's result. */
@@ -741,9 +742,9 @@ export interface HttpPlaceOptions {
   mostBytes?: number
   /** Whether to speak HTTP/2. */
   http2: boolean
-  /** The TLS mode of `https`: `verify`, which is the default, or `required`. */
+  /** The TLS mode of `https`: `verify` (the default) or `required`. */
   tls?: string
-  /** A file of certificates to trust in place of the system's. */
+  /** A file of certificates to trust instead of the system's certificates. */
   tlsCa?: string
 }
 
@@ -758,13 +759,13 @@ export interface HttpText {
 /** Throws for a command that a connection of many callers never takes. Both words must be in capitals. */
 export declare function kvCheckCommand(name: string, firstArgument: string): void
 
-/** The names, in capitals, of the commands that `kvCheckCommand` looks at; pipelines with one of them are checked as a whole. */
+/** The names, in capitals, of the commands that `kvCheckCommand` looks at. Pipelines with one of them are checked as a whole. */
 export declare function kvStatefulCommands(): Array<string>
 
 /**
- * Returns a function that encodes columns of one series and field as line protocol; `tags` holds names and values alternately.
- * The function encodes into `out` and returns the number of bytes written, or, if `out` is too short, minus the number of bytes
- * needed.
+ * Returns a function that encodes columns of one series and field as line protocol. `tags` holds names and values alternately.
+ * The function encodes into `out` and returns the number of bytes written. If `out` is too short, it returns minus the number of
+ * bytes needed.
  */
 export declare function linesEncoder(measurement: string, tags: Array<string>, field: string): (values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number
 
@@ -774,9 +775,9 @@ export interface RawAggregate {
   count: number
   /** The sum of the column's values in those rows. */
   sum: bigint | number
-  /** The smallest of those values; absent if there are no rows. */
+  /** The smallest of those values, absent if there are no rows. */
   min?: bigint | number
-  /** The largest of those values; absent if there are no rows. */
+  /** The largest of those values, absent if there are no rows. */
   max?: bigint | number
 }
 
@@ -818,7 +819,7 @@ export interface RawShardFailure {
 
 /** The answer to a request for the rows of several keys. */
 export interface RawShardRows {
-  /** The frame of the rows, in the order of the keys. Where a key has no row, all columns but the key are null. */
+  /** The frame of the rows, in the order of the keys. If a key has no row, all columns but the key are null. */
   rows: ArrayBuffer
   /** The shards that failed, if any did. */
   failures?: Array<RawShardFailure>
@@ -828,7 +829,7 @@ export interface RawShardRows {
 export interface RawShardState {
   /** The number of rows of the shard. */
   rows: number
-  /** The number of rows that all shards together got from the last population; absent if none was completed. */
+  /** The number of rows that all shards together got from the last population, absent if none was completed. */
   populated?: number
 }
 
@@ -850,9 +851,9 @@ export declare function recycleFrame(buffer: ArrayBuffer): void
 export declare function releaseFrame(buffer: ArrayBuffer): void
 
 /**
- * Returns a function that encodes columns of one series and field as rows of `MessagePack`; `tags` holds names and values
- * alternately. The function encodes into `out` and returns the number of bytes written, or, if `out` is too short, minus the
- * number of bytes needed.
+ * Returns a function that encodes columns of one series and field as rows of `MessagePack`. `tags` holds names and values
+ * alternately. The function encodes into `out` and returns the number of bytes written. If `out` is too short, it returns minus
+ * the number of bytes needed.
  */
 export declare function rowsEncoder(measurement: string, tags: Array<string>, field: string): (values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number
 
@@ -864,8 +865,8 @@ export declare function runInProcess(spec: string): string
 
 /**
  * Posts batches of points for a while, with the native client on threads of its own. Takes `{url, path, measurement, encoding,
- * workers, batchSize, durationSeconds, warmupSeconds, rate?, firstTime}` as JSON and resolves to `{points, seconds, requests,
- * latency, errors, acknowledged, uncertain, unsent}`; if cancelled, to the measurements until then.
+ * workers, batchSize, durationSeconds, warmupSeconds, rate?, firstTime}` as JSON, and resolves to `{points, seconds, requests,
+ * latency, errors, acknowledged, uncertain, unsent}`. If it is cancelled, it resolves to the measurements until then.
  */
 export declare function runSoak(spec: string, cancel?: Cancel | undefined | null): Promise<string>
 
@@ -888,7 +889,7 @@ export interface SqlAnswer {
   /** The number of rows changed. */
   affectedRows: number
   /**
-   * The rows as objects: integers as numbers where those hold them exactly, decimals as texts, dates as days and timestamps as
+   * The rows as objects: integers as numbers if a number holds them exactly, decimals as texts, dates as days and timestamps as
    * microseconds since 1970.
    */
   rows: Array<Record<string, unknown>>
@@ -902,7 +903,7 @@ export interface TableSpec {
   columns: Array<ColumnSpec>
 }
 
-/** The CPU time of the calling thread since its start; null if the platform does not report it. */
+/** The CPU time of the calling thread since its start, or null if the platform does not report it. */
 export declare function threadCpu(): CpuTime | null
 
 export declare namespace codec {
@@ -912,15 +913,15 @@ export declare namespace codec {
     constructor()
     /** The number of keys. */
     get size(): number
-    /** The value of a key; null if the tree does not have it. */
+    /** The value of a key, or null if the tree does not have it. */
     get(key: string): number | null
-    /** Puts a key and its value in, in place of an older value; returns whether the tree did not have the key. */
+    /** Puts in a key and its value, and overwrites an older value. Returns whether the key is new to the tree. */
     set(key: string, value: number): boolean
     /** The values of at most `count` consecutive keys, from `first` on. */
     range(first: string, count: number): Array<number>
     /**
-     * Returns a function that looks up keys, eight bytes each, and writes their values, one for each key; NaN for a key that the tree does
-     * not have. It returns the number of keys found.
+     * Returns a function that looks up keys, eight bytes each, and writes their values, one per key. A key that the tree does not have
+     * gets NaN. It returns the number of keys found.
      */
     getter(): (keys: Uint8Array, values: Float64Array) => number
     /**
@@ -938,8 +939,8 @@ export declare namespace codec {
   export function arrowDocument(turn: number): Uint8Array
   /**
    * Returns a function that copies the columns of an Arrow IPC stream into the caller's memory, and returns the number of rows. `offsets`
-   * gets the place in `texts` at which the text of each row begins, and the end of the last one. The function throws where there is too
-   * little room.
+   * gets the place in `texts` at which the text of each row begins, and the end of the last one. The function throws if there is too little
+   * room.
    */
   export function arrowReader(): (stream: Uint8Array, ids: Int32Array, scores: Float64Array, offsets: Int32Array, texts: Uint8Array) => number
   /** Returns a function that writes the bytes of a text in base64 over the beginning of `into`, and returns their number. */
@@ -976,16 +977,16 @@ export declare namespace codec {
   /** The JSON of ten records, one of four texts. */
   export function jsonDocument(turn: number): string
   /**
-   * Returns a function that reads the records of a JSON array into the caller's memory, and returns their number. `numbers` gets the size
-   * of all texts in bytes, then twelve numbers a record: its six numbers, two truth values, the sizes of its two texts in bytes, and their
-   * lengths. `texts` gets the name and the city of each record. The function throws where there is too little room.
+   * Returns a function that reads the records of a JSON array into the caller's memory, and returns their number. `numbers` first gets the
+   * size of all texts in bytes. Then follow twelve numbers per record: its six numbers, two truth values, then the sizes of its two texts
+   * in bytes and their lengths. `texts` gets the name and the city of each record. The function throws if there is too little room.
    */
   export function jsonReader(): (json: string, numbers: Float64Array, texts: Uint8Array) => number
   /** The records of a JSON array, as objects. */
   export function jsonRecords(json: string): Array<napiRs.BoundaryRecord>
   /** The `MessagePack` of the same ten records. */
   export function messagePackDocument(turn: number): Uint8Array
-  /** Returns a function that reads the records of an array in `MessagePack` as that of `jsonReader` reads them. */
+  /** Returns a function that reads the records of an array in `MessagePack` as the function of `jsonReader` reads them. */
   export function messagePackReader(): (bytes: Uint8Array, numbers: Float64Array, texts: Uint8Array) => number
   /** The records of an array in `MessagePack`, as objects. */
   export function messagePackRecords(bytes: Uint8Array): Array<napiRs.BoundaryRecord>
@@ -996,7 +997,7 @@ export declare namespace codec {
   export function rowDecoder(kinds: ReadonlyArray<`${codec.RowKind}`>, rows: number, textBytes: number): (bytes: Uint8Array, size: number, block: Uint8Array) => number
   /**
    * Returns a function that encodes the first rows of columns of these types as a batch over the beginning of `out`, and returns the size
-   * of the batch. The block of the columns has room for `rows` rows, and for `textBytes` bytes in each column of texts or bytes;
+   * of the batch. The block of the columns has room for `rows` rows, and for `textBytes` bytes in each column of texts or bytes.
    * `native/codecs/src/rows/columns.rs` tells where the columns lie.
    */
   export function rowEncoder(kinds: ReadonlyArray<`${codec.RowKind}`>, rows: number, textBytes: number): (block: Uint8Array, rows: number, out: Uint8Array) => number
@@ -1039,7 +1040,7 @@ export declare namespace codec {
     start: number
     /** The length of the node in the SQL, in characters. */
     length: number
-    /** The text of a name, a value, an operator or a word; absent for other nodes. */
+    /** The text of a name, a value, an operator or a word, absent for other nodes. */
     text?: string
     /** The children in their order. */
     children: Array<codec.SqlNode>
@@ -1047,9 +1048,9 @@ export declare namespace codec {
   /** The tree of SQL as objects. Throws an error with the place for a text that is no SQL, and for a tree of more than 1000 levels. */
   export function sqlObjects(sql: string): codec.SqlNode
   /**
-   * Makes a function that parses SQL into memory of the caller's: it writes the words of all nodes, children before their parents, and
-   * returns the number of nodes; where the memory is too small it writes nothing, and returns the negative number of words that it
-   * needs. Throws an error with the place for a text that is no SQL.
+   * Makes a function that parses SQL into memory of the caller's. The function writes the words of all nodes, children before their
+   * parents, and returns the number of nodes. If the memory is too small, it writes nothing, and returns the negative number of words
+   * that it needs. Throws an error with the place for a text that is no SQL.
    */
   export function sqlWordsParser(): (sql: string, words: Uint32Array) => number
   /** A row of ten types, each of which may be null. */
@@ -1098,7 +1099,7 @@ export declare namespace napiRs {
   export class ThreadCaller {
     /** Lets other threads call a function. It does not keep the process alive. */
     constructor(callback: (arg: number) => number)
-    /** What the function returns for a number, called from a thread of tokio's. */
+    /** The result of the function for a number, called from a thread of tokio's. */
     call(value: number): Promise<number>
   }
   /** The sum of two numbers. */
@@ -1144,7 +1145,7 @@ export declare namespace napiRs {
     f: number
     g: number
   }
-  /** What a function of JavaScript returns for a number. */
+  /** The result of a JavaScript function for a number. */
   export function callBack(callback: (arg: number) => number, value: number): number
   /** The calls of `nothing` so far, by any lane. */
   export function calls(): number
@@ -1156,9 +1157,9 @@ export declare namespace napiRs {
   export function externalBytes(size: number): Uint8Array
   /** Throws an error. */
   export function fail(): void
-  /** Fills memory of the caller's; returns the number of bytes. */
+  /** Fills memory of the caller's, and returns the number of bytes. */
   export function fillBytes(into: Uint8Array): number
-  /** Writes rows into columns of the caller's; returns the size of their texts in bytes. */
+  /** Writes rows into columns of the caller's, and returns the size of their texts in bytes. */
   export function fillRowColumns(ids: Int32Array, numbers: Float64Array, offsets: Uint32Array, bytes: Uint8Array, characters: number): number
   /** The next integer. */
   export function increment(value: bigint): bigint
@@ -1168,23 +1169,23 @@ export declare namespace napiRs {
   export function longWideText(): string
   /** Rows of an id and 3 numbers. */
   export function makeFourRows(count: number): Array<napiRs.BoundaryFourRow>
-  /** Rows of an id, a number and a text of so many characters. */
+  /** Rows of an id, a number and a text of `characters` characters. */
   export function makeNamedRows(count: number, characters: number): Array<napiRs.BoundaryNamedRow>
   /** An object. */
   export function makeRecord(): napiRs.BoundaryRecord
-  /** Writes an object as a flat frame; returns the number of bytes. */
+  /** Writes an object as a flat frame, and returns the number of bytes. */
   export function makeRecordFrame(into: Uint8Array): number
   /** An object as JSON. */
   export function makeRecordJson(): string
-  /** Rows as JSON, of so many numbers and a text of so many characters. */
+  /** Rows as JSON, each with `numbers` numbers and a text of `characters` characters. */
   export function makeRowsJson(count: number, numbers: number, characters: number): string
-  /** A text of so many characters of one byte. */
+  /** A text of `characters` characters of one byte each. */
   export function makeText(characters: number): string
   /** Rows of an id and 7 numbers. */
   export function makeWideRows(count: number): Array<napiRs.BoundaryWideRow>
   /** A call that passes nothing. */
   export function nothing(): void
-  /** The sum of the first and the last byte, where they lie. */
+  /** The sum of the first and the last byte, read in place. */
   export function readBytes(bytes: Uint8Array): number
   /** The sum of an object's fields. */
   export function readRecord(record: napiRs.BoundaryRecord): number
@@ -1206,7 +1207,7 @@ export declare namespace napiRs {
   export function sumNamedRows(rows: Array<napiRs.BoundaryNamedRow>): number
   /** The sum of the values of rows in columns. */
   export function sumRowColumns(ids: Int32Array, numbers: Float64Array, offsets: Uint32Array, bytes: Uint8Array): number
-  /** The sum of the values of rows as JSON. The rows have so many numbers. */
+  /** The sum of the values of rows as JSON. Each row has `numbers` numbers. */
   export function sumRowsJson(text: string, numbers: number): number
   /** The sum of the numbers of a typed array. */
   export function sumTyped(values: Float64Array): number

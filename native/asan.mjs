@@ -39,10 +39,10 @@ function runtime() {
   return shared;
 }
 
-run('npm', ['run', 'build']);
+run('npm', ['run', 'build:all']);
 const preloaded = runtime();
-// The options are those of `npm run build`, so that other people's crates are not built again. The
-// program of the reference servers is not checked: unlike the addon, it would have to be linked with the sanitizer's runtime.
+// The options are the same as for `npm run build:all`, so that other people's crates are not built again. The program of the
+// reference servers is not checked: unlike the addon, it would have to be linked with the sanitizer's runtime.
 const built = spawnSync(
   'cargo',
   [
@@ -53,6 +53,8 @@ const built = spawnSync(
     'boundary-bench-addon',
     '-p',
     'boundary-bench-server',
+    '--features',
+    'boundary-bench-addon/flight,boundary-bench-addon/references',
     '--lib',
     '--target',
     host,

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Cargo's RUSTC_WORKSPACE_WRAPPER for `npm run test:asan`: AddressSanitizer checks the memory accesses of our own crates; Node has
+# Cargo's RUSTC_WORKSPACE_WRAPPER for `npm run test:asan`: AddressSanitizer checks the memory accesses of our own crates. Node has
 # loaded its runtime already. All other crates are built as usual. Sanitizers are not a stable option of rustc yet.
 rustc=$1
 shift

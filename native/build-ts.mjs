@@ -1,6 +1,6 @@
 // Compiles src/ to dist/, removes what earlier builds have left there, and adds what programs need that `require` the package: an entry
-// in CommonJS, and declarations for it. A declaration in CommonJS can't name one of an ES module where `module` is `node16`, so
-// each that the entry leads to is there twice.
+// in CommonJS, and declarations for it. A declaration in CommonJS can't name one of an ES module where `module` is `node16`, so each
+// declaration that the entry leads to is there twice.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -9,7 +9,7 @@ import path from 'node:path';
 const root = path.join(import.meta.dirname, '..');
 const dist = path.join(root, 'dist');
 
-// The declarations of the raw addon, as those of its loader in CommonJS.
+// The declarations of the raw addon, as declarations of its loader in CommonJS.
 copyFileSync(path.join(root, 'index.d.ts'), path.join(root, 'index.d.cts'));
 
 const compiled = compile();
@@ -24,7 +24,7 @@ for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true }))
   if (entry.isFile() && !written.has(file)) rmSync(file);
 }
 
-/** Runs the compiler; returns the paths of the files that it wrote. */
+/** Runs the compiler, and returns the paths of the files that it wrote. */
 function compile() {
   const manifest = createRequire(import.meta.url).resolve('typescript/package.json');
   const tsc = path.join(path.dirname(manifest), JSON.parse(readFileSync(manifest, 'utf8')).bin.tsc);
@@ -45,7 +45,7 @@ function writeEntry(entry) {
   );
 }
 
-/** Writes the declarations that `entries` lead to as declarations of modules in CommonJS; returns their paths. */
+/** Writes the declarations that `entries` lead to as declarations of modules in CommonJS. Returns their paths. */
 function writeDeclarations(entries) {
   const left = [...entries];
   const paths = new Map();

@@ -1,9 +1,11 @@
-// Builds the addon and the program of the reference servers, and puts both at the top of the package: `node native/build.mjs [PROFILE]`.
-// What is built with a profile has its debug information in files of its own beside it.
-// Cargo runs once for both, so that the crates which they share are compiled once.
+// Builds the addon, and puts it at the top of the package: `node native/build.mjs [PROFILE] [--all]`. With `--all`, the addon also has the
+// engines over Arrow Flight SQL and the crates of others that ours are compared with. Then the program of the reference servers is built
+// too, and put next to the addon. Cargo runs once for both, so that the crates which they share are compiled once. The binaries of a profile
+// have their debug information in files of their own next to them.
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, renameSync } from 'node:fs';
+import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { parseArgs } from 'node:util';
 
 import { NapiCli } from '@napi-rs/cli';
 
@@ -18,7 +20,8 @@ type Buffer = typeof globalThis extends { Buffer: { alloc(size: number): infer K
 `;
 
 const root = path.join(import.meta.dirname, '..');
-const profile = process.argv[2];
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { all: { type: 'boolean' } } });
+const [profile] = positionals;
 
 // Windows runs no script as a program: there Cargo compiles the addon twice.
 if (process.platform !== 'win32') process.env.CARGO ??= path.join(import.meta.dirname, 'cargo.mjs');
@@ -27,7 +30,8 @@ const { task } = await new NapiCli().build({
   cwd: root,
   manifestPath: 'native/addon/Cargo.toml',
   profile,
-  cargoOptions: ['--package', 'boundary-bench-addon', '--package', PROGRAM],
+  cargoOptions: ['--package', 'boundary-bench-addon', ...(values.all ? ['--package', PROGRAM] : [])],
+  ...(values.all && { features: ['boundary-bench-addon/flight,boundary-bench-addon/references'] }),
   platform: true,
   format: 'commonjs',
   outputDir: '.',
@@ -37,16 +41,23 @@ const { task } = await new NapiCli().build({
 });
 const addon = (await task).find(({ kind }) => kind === 'node').path;
 
-const { target_directory: target } = JSON.parse(outputOf('cargo', 'metadata', '--no-deps', '--format-version', '1'));
-const host = /^host: (.*)$/m.exec(outputOf('rustc', '-vV'))[1];
-const suffix = process.platform === 'win32' ? '.exe' : '';
-const built = path.join(target, host, profile ?? 'debug', `${PROGRAM}${suffix}`);
 // The addon finds the program by its own name: it is `boundary-bench.linux-x64-gnu.node`, for example.
-const beside = path.join(root, `${path.basename(addon, '.node').replace('boundary-bench', PROGRAM)}${suffix}`);
-// Copied under another name first, since the file of a running program can be replaced but not be written.
-copyFileSync(built, `${beside}.new`);
-renameSync(`${beside}.new`, beside);
-if (profile !== undefined) for (const file of [addon, beside]) splitDebug(file);
+const suffix = process.platform === 'win32' ? '.exe' : '';
+const program = path.join(root, `${path.basename(addon, '.node').replace('boundary-bench', PROGRAM)}${suffix}`);
+if (values.all) copyProgram();
+// A program of an earlier build may not fit the addon.
+else rmSync(program, { force: true });
+if (profile !== undefined) for (const file of values.all ? [addon, program] : [addon]) splitDebug(file);
+
+/** Puts the program of the reference servers next to the addon. */
+function copyProgram() {
+  const { target_directory: target } = JSON.parse(outputOf('cargo', 'metadata', '--no-deps', '--format-version', '1'));
+  const host = /^host: (.*)$/m.exec(outputOf('rustc', '-vV'))[1];
+  const built = path.join(target, host, profile ?? 'debug', `${PROGRAM}${suffix}`);
+  // Copied under another name first, since the file of a running program can be replaced but not be written.
+  copyFileSync(built, `${program}.new`);
+  renameSync(`${program}.new`, program);
+}
 
 function outputOf(program, ...args) {
   return execFileSync(program, args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 28 });

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Cargo, as the build of napi-rs calls it. Where the types of the addon's functions are missing, that has the addon compiled anew by a
-// variable, and Cargo compiles it once more in the next build, where the variable is gone. A build script that looks changed asks
-// for the same without a trace.
+// Cargo, as the build of napi-rs calls it. If the types of the addon's functions are missing, that build recompiles the addon by
+// setting a variable. Cargo then compiles it once more in the next build, since the variable is gone. A build script that looks
+// changed asks for the same without a trace.
 import { spawnSync } from 'node:child_process';
 import { utimesSync } from 'node:fs';
 

@@ -1,11 +1,11 @@
-// Finds modules of a Rust crate that import each other in circles: `node native/check-circles.mjs [FOLDER]`, in native/ where no
-// folder is given. For TypeScript the linter has a rule, `import/no-cycle`.
+// Finds modules of a Rust crate that import each other in circles: `node native/check-circles.mjs [FOLDER]`, in native/ if no folder
+// is given. For TypeScript the linter has a rule, `import/no-cycle`.
 //
 // A module is a file. It imports another one by a `use`, or by a path in its code that begins with `crate`, `self`, `super`, or the
-// name of a module. What such a path names may be a re-export; then the module that has the thing is imported, not the one that
-// passes it on. A module may use what an enclosing module has, since it is a part of that one. Code for tests does not count.
+// name of a module. The thing that such a path names may be a re-export. Then the module that has the thing is imported, not the one
+// that passes it on. A module may use what an enclosing module has, since it is a part of that one. Code for tests does not count.
 //
-// The code is read by its layout, which rustfmt makes: no macro is expanded, and `use x::*` names no module behind `x`.
+// The code is read by its layout. rustfmt makes this layout: no macro is expanded, and `use x::*` names no module behind `x`.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 
@@ -23,7 +23,7 @@ for (const circle of circles) {
 console.log(`${circles.length} circles of imports in ${path.relative(process.cwd(), folder) || '.'}`);
 process.exitCode = circles.length > 0 ? 1 : 0;
 
-/** The folders of crates, which may be within each other. */
+/** The folders of crates. They may be within each other. */
 function cratesIn(directory) {
   const entries = readdirSync(directory, { withFileTypes: true });
   const within = entries.filter(
@@ -67,7 +67,7 @@ function linesOf(text) {
   return text.replaceAll(/[^\n]/g, '');
 }
 
-/** What the `use` statements of a file name: the words of each path, and the name it has in the file. */
+/** The names in the `use` statements of a file: the words of each path, and the name it has in the file. */
 function usesOf(code) {
   return [...code.matchAll(/^ *((?:pub(?:\(.*\))? )?use ([^;]+);)/gm)].flatMap(
     ({ 0: all, 1: statement, 2: tree, index }) =>
@@ -97,7 +97,10 @@ function pathsOf(tree) {
     .flatMap((branch) => pathsOf(branch).map((end) => head + end));
 }
 
-/** The module that has what the words name in a module, behind the uses passed; for what is of another crate, that one itself. */
+/**
+ * The module that has the thing that the words name in a module, behind the uses passed. For a thing of another crate,
+ * that crate itself.
+ */
 function ownerOf(module, [word, ...rest], passed = new Set()) {
   if (word === 'crate') return ownerOf(rootOf(module), rest, passed);
   if (word === 'self') return ownerOf(module, rest, passed);

@@ -1,5 +1,5 @@
-// Looks for inputs that break a harness of native/fuzz: `npm run fuzz -- [--seconds N] [--keep] [NAME ...]`, each harness for a
-// minute by default. Begins with the kept inputs; with --keep, adds the new inputs that reach more of the code. An input that
+// Looks for inputs that break a harness of native/fuzz: `npm run fuzz -- [--seconds N] [--keep] [NAME ...]`. Each harness runs for
+// a minute by default. Begins with the kept inputs. With --keep, adds the new inputs that reach more of the code. An input that
 // breaks a harness is kept in any case, as a regression test.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -44,7 +44,7 @@ const engine = cargo(['build'], { cwd: path.join(folder, 'libfuzzer') }).find(
   ({ reason, package_id: id }) => reason === 'build-script-executed' && id.includes('libfuzzer-sys'),
 );
 const host = /^host: (.*)$/m.exec(execFileSync('rustc', ['-vV'], { encoding: 'utf8' }))[1];
-// The target and the features are those of the addon's build, so that other people's crates are not built again.
+// The target and the features are the same as in the addon's build, so that other people's crates are not built again.
 const program = cargo(
   ['build', '--target', host, '-p', 'boundary-bench-addon', '-p', 'boundary-bench-fuzz'].concat([
     '--bin',
@@ -76,8 +76,8 @@ function reachingMore(name, kept, fresh, longest, work) {
   // libFuzzer adds to its first folder every input that differs in how often it reaches a place.
   cpSync(kept, before, { recursive: true });
   run(name, ['-merge=1', `-max_len=${longest}`, `-merge_control_file=${control}`, before, fresh]);
-  // The control file holds the number of inputs, the number of those in the first folder, their paths, and then lines such as
-  // `COV 7 31 32`: the places in the code that no input before input 7 had reached.
+  // The control file holds the number of inputs, the number of inputs in the first folder, and their paths. Then follow lines
+  // such as `COV 7 31 32`: the places in the code that no input before input 7 had reached.
   const [all, , ...lines] = readFileSync(control, 'utf8').split('\n');
   const inputs = lines.slice(0, Number(all));
   const more = lines.map((line) => /^COV (\d+)(?: \d+){3}/.exec(line)?.[1]).filter((index) => index !== undefined);

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** Writes `NAME.lib` beside `NAME.dll`, for the functions whose names begin with `prefix`; by the linker of rustup's toolchains. */
+/** Writes `NAME.lib` beside `NAME.dll`, for the functions whose names begin with `prefix`. The linker of rustup's toolchains writes it. */
 export function makeImportLibrary(dll, prefix) {
   const base = dll.slice(0, -path.extname(dll).length);
   const names = exportsOf(readFileSync(dll)).filter((name) => name.startsWith(prefix));

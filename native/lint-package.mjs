@@ -1,5 +1,5 @@
-// Packs the package and looks at what its users would get: publint checks what package.json says of the files, and
-// arethetypeswrong whether each way to resolve the package finds declarations that fit its code. Needs no network.
+// Packs the package and looks at what its users would get: publint checks the statements of package.json about the files.
+// arethetypeswrong checks whether each way to resolve the package finds declarations that fit its code. Needs no network.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';

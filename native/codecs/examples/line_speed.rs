@@ -1,5 +1,5 @@
-//! Measures how fast line protocol is read, compared with the crate `influxdb-line-protocol`: lines a second of both and the
-//! ratio, as the median of rounds that take turns. Our side makes points and looks up their series and fields; the other side
+//! Measures how fast line protocol is read, compared with the crate `influxdb-line-protocol`. Prints lines per second of both and
+//! the ratio, as the median of rounds that take turns. Our side makes points and looks up their series and fields. The other side
 //! only iterates, and sums the values.
 //!
 //! `cargo run --release -p boundary-bench-codecs --features peers --example line_speed [ROUNDS]`

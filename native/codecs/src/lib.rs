@@ -4,7 +4,7 @@
 //! - [`line`]: line protocol, read and written.
 //! - [`msgpack`]: columns and rows in `MessagePack`, read and written.
 //! - [`points`]: the points that every format is decoded to, and [`arrow`], their Arrow batch.
-//! - [`rules`]: which names and times can be stored, whatever their format was.
+//! - [`rules`]: the names and times that can be stored, from any format.
 //!
 //! Of tables, [`rows`]: rows as bytes, from structs or columns, and out of bytes.
 //!

@@ -1,6 +1,6 @@
 //! `MessagePack`: columns of one field, and rows.
 //!
-//! Columns are one map `{measurement, tags?, field, values: [f64], timestamps?: [i64]}`; rows an array of maps
+//! Columns are one map `{measurement, tags?, field, values: [f64], timestamps?: [i64]}`. Rows are an array of maps
 //! `{measurement, tags?, fields: {name: {"Float": 1.5}}, timestamp?}`.
 
 mod columns;

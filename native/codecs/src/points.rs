@@ -1,7 +1,7 @@
 //! Points: the representation that every format is decoded to.
 //!
 //! A point has a series, a time, and values of some fields. The points of a write share few series and few sets of fields, so
-//! each of those is stored once, and a point is a row in four arrays: its series, its shape, its time, and its values one after
+//! each of these is stored once. A point is a row in four arrays: its series, its shape, its time, and its values one after
 //! another. Nothing is allocated for a single point, and a write-ahead log or a store takes the arrays as they are.
 
 mod key;
@@ -31,7 +31,7 @@ pub enum FieldValue<'a> {
 }
 
 impl<'a> FieldValue<'a> {
-    /// Decodes a value from its bits; the bits of text are a place in `text`.
+    /// Decodes a value from its bits. The bits of text are a place in `text`.
     #[must_use]
     pub fn from_bits(kind: FieldKind, bits: u64, text: &'a str) -> Self {
         match kind {
@@ -163,7 +163,7 @@ impl<'a> Points<'a> {
         }
     }
 
-    /// Drops the names, which borrow the body, and keeps the times and values.
+    /// Drops the names, since they borrow the body, and keeps the times and values.
     #[must_use]
     pub fn without_names<'b>(self) -> Points<'b> {
         Points {
@@ -177,8 +177,7 @@ impl<'a> Points<'a> {
         }
     }
 
-    /// Finds or adds the shape of these fields, in the measurement of this series; returns its index. A new shape takes the
-    /// fields.
+    /// Finds or adds the shape of these fields, in the measurement of this series. Returns its index. A new shape takes the fields.
     pub(crate) fn intern_shape(&mut self, series: usize, fields: &mut FieldList<'a>, index: &mut ShapeIndex) -> usize {
         let measurement = self.series[series].measurement();
         let is_it = |shape: &Shape<'_>| shape.measurement == measurement && shape.fields == fields.fields;

@@ -3,7 +3,7 @@
 use crate::rules::check_times;
 use crate::{Error, Result};
 
-/// The unit of the timestamps of a write; the store keeps nanoseconds.
+/// The unit of the timestamps of a write. The store keeps nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precision {
     /// Nanoseconds.
@@ -103,7 +103,7 @@ impl Precision {
     /// Converts timestamps of this unit to nanoseconds, in place.
     ///
     /// # Errors
-    /// The errors of [`Precision::check`]; then the timestamps are unchanged.
+    /// The errors of [`Precision::check`]. Then the timestamps are unchanged.
     pub fn to_nanoseconds(self, timestamps: &mut [i64]) -> Result<()> {
         let unit = self.nanoseconds();
         if unit != 1 {

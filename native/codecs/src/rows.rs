@@ -1,9 +1,9 @@
 //! Rows of a table as bytes.
 //!
 //! A row is a bitmap of its nulls, then each value that is not null, in the order of the columns:
-//! - The bitmap has one bit a column, the first column in the lowest bit of the first byte; the bits behind the last column are 0.
-//! - A number has the width of its type, the lowest byte first. A timestamp is a double: milliseconds since 1970, fractions included,
-//!   which is what JavaScript's dates hold; no bigint need be made of it.
+//! - The bitmap has one bit per column, the first column in the lowest bit of the first byte. The bits behind the last column are 0.
+//! - A number has the width of its type, the lowest byte first. A timestamp is a double: milliseconds since 1970, fractions included.
+//!   JavaScript's dates hold the same, so no bigint need be made of it.
 //! - A truth value is a byte, 0 or 1.
 //! - A text or bytes follow their length in bytes, an unsigned integer of 32 bits. A text is UTF-8.
 //!
@@ -30,7 +30,7 @@ pub const MOST_COLUMNS: usize = 64;
 /// The bytes of a length.
 const LENGTH: usize = 4;
 
-/// The size in bytes of the bitmap of so many columns.
+/// The size in bytes of the bitmap of `columns` columns.
 const fn bitmap_bytes(columns: usize) -> usize {
     columns.div_ceil(8)
 }

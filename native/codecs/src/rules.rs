@@ -1,6 +1,6 @@
 //! The rules that names and times must keep: a write is checked before it is acknowledged, and again by a flush.
 //!
-//! Names are checked once, when they are registered; times are checked for each write. A flush checks names again, since a log
+//! Names are checked once, when they are registered. Times are checked for each write. A flush checks names again, since a log
 //! may hold names that an older version accepted.
 
 use std::ops::RangeInclusive;
@@ -14,8 +14,8 @@ pub const TIME: &str = "time";
 /// Bytes of the name of a database, a measurement, a tag or a field, at most.
 pub const MOST_NAME_BYTES: usize = 1024;
 
-/// Bytes of a measurement with all its tags, names and values, at most. The metadata's keys, which hold them and the database's
-/// name, have at most 64 KiB.
+/// The most bytes of a measurement with all its tags, names and values. The metadata's keys hold them and the database's name, and
+/// have at most 64 KiB.
 pub const MOST_SERIES_BYTES: usize = 32 << 10;
 
 /// The times that can be stored, in nanoseconds. In the files, the values outside mean no time and the two infinities.
@@ -40,7 +40,7 @@ pub fn check_name(what: &str, name: &str) -> Result<()> {
     Err(Error::InvalidArgument(problem))
 }
 
-/// Checks the name of a tag or a field, which becomes a column besides the time.
+/// Checks the name of a tag or a field. It becomes a column besides the time.
 fn check_column(what: &str, measurement: &str, name: &str) -> Result<()> {
     check_name(what, name)?;
     if name == TIME {

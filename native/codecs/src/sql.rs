@@ -1,8 +1,8 @@
 //! A parser of SQL whose syntax tree is one flat buffer.
 //!
-//! [`Parser::parse`] reads one statement or several, and leaves the tree as nodes of four words each, children before their parent, so that
-//! it can be handed to another language as it is and read there where it is asked for. Nothing of the text is copied: nodes refer to
-//! it by place and length.
+//! [`Parser::parse`] reads one statement or several, and leaves the tree as nodes of four words each, children before their parent. So it
+//! can be handed to another language as it is, and read there on demand. Nothing of the text is copied: nodes refer to it by place and
+//! length.
 
 mod expressions;
 mod json;

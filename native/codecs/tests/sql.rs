@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A statement with its tree, which the tests in TypeScript read as well: `__test__/families/codec/sql-tree.test.ts` has the form.
+/// A statement with its tree. The tests in TypeScript read it as well: `__test__/families/codec/sql-tree.test.ts` has the form.
 #[derive(Deserialize)]
 struct Example {
     sql: String,
@@ -18,8 +18,8 @@ fn examples() -> Vec<Example> {
     serde_json::from_str(include_str!("../../../__test__/fixtures/sql-trees.json")).unwrap()
 }
 
-/// The tree as text: names and values by their text, other nodes by their text or their kind, with the flags where there are any, and
-/// with the children in parentheses.
+/// The tree as text: names and values by their text, other nodes by their text or their kind, with the flags if there are any, and with
+/// the children in parentheses.
 fn shown(sql: &str, tree: &Tree) -> String {
     let node_shown = |node: Node, children: Vec<String>| {
         let flags = if node.flags == 0 { String::new() } else { format!("!{}", node.flags) };

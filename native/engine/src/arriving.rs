@@ -31,7 +31,7 @@ impl ArrivingBytes {
         self.length - self.filled
     }
 
-    /// The part of the buffer to receive into; empty once all bytes are there.
+    /// The part of the buffer to receive into. It is empty once all bytes are there.
     pub fn room(&mut self) -> &mut [u8] {
         let capacity = self.slab.as_slice().len();
         if self.filled == capacity && capacity < self.length {

@@ -7,7 +7,7 @@ use crate::table::{Column, TableDefinition};
 /// A row of a catalog query, as texts.
 pub type Row = Vec<Option<String>>;
 
-/// The sorted names of tables, which are the first column of the rows.
+/// The sorted names of tables, from the first column of the rows.
 #[must_use]
 pub fn table_names(rows: Vec<Row>) -> Vec<String> {
     let mut names: Vec<String> = rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect();
@@ -15,7 +15,7 @@ pub fn table_names(rows: Vec<Row>) -> Vec<String> {
     names
 }
 
-/// A table whose columns are the rows; `column` reads a row of four values that are no NULL.
+/// A table whose columns are the rows. `column` reads a row of four values that are no NULL.
 ///
 /// # Errors
 /// [`Error::TableNotFound`] without rows, [`Error::Internal`] for a row of another form, and the errors of `column`.

@@ -15,8 +15,7 @@ use self::sum::sum_array;
 pub use self::sum::{sum_f32, sum_f64, sum_i32, sum_i64};
 use boundary_bench_kernel::{Error, Result};
 
-/// The relative difference allowed between two sums of the same floating-point values, which depend on the order of
-/// addition.
+/// The relative difference allowed between two sums of the same floating-point values. Such sums depend on the order of addition.
 pub const FLOAT_TOLERANCE: f64 = 1e-9;
 
 /// The number of rows and the sum of each column.
@@ -32,18 +31,18 @@ pub struct Checksum {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ColumnSums(pub Vec<(String, ChecksumSum)>);
 
-/// The sum of one column. Text and bytes count their lengths in bytes, booleans their true values, decimals their
-/// unscaled integers, dates and timestamps the integers that they are stored as; nulls add nothing.
+/// The sum of one column. Text and bytes count their lengths in bytes, and booleans their true values. Decimals count
+/// their unscaled integers, dates and timestamps the integers that they are stored as. Nulls add nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ChecksumSum {
-    /// An exact sum; a decimal string in JSON. A sum of decimals beyond 128 bits wraps, the same way in every order.
+    /// An exact sum. It is a decimal string in JSON. A sum of decimals beyond 128 bits wraps, the same way in every order.
     Int(i128),
     /// A sum of floating-point values, compared within [`FLOAT_TOLERANCE`].
     Float(f64),
 }
 
 impl ColumnSums {
-    /// The sum of a column; `None` for an unknown name.
+    /// The sum of a column, or `None` for an unknown name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<ChecksumSum> {
         self.0.iter().find(|(column, _)| column == name).map(|(_, sum)| *sum)
@@ -66,10 +65,10 @@ impl Checksum {
         Self { rows, sums: ColumnSums(sums.into_iter().map(|(name, sum)| (name.to_owned(), sum)).collect()) }
     }
 
-    /// Adds all values of a batch, whose columns must be those of the schema given to [`Checksum::new`].
+    /// Adds all values of a batch. Its columns must be the columns of the schema given to [`Checksum::new`].
     ///
     /// # Errors
-    /// [`Error::SchemaMismatch`] for other columns; nothing is added then.
+    /// [`Error::SchemaMismatch`] for other columns. Nothing is added then.
     pub fn add_batch(&mut self, batch: &RecordBatch) -> Result<()> {
         let names = batch.schema_ref().fields().iter().map(|field| field.name());
         if !names.eq(self.sums.0.iter().map(|(name, _)| name)) {
@@ -79,10 +78,10 @@ impl Checksum {
         self.add_sums(batch.num_rows() as u64, added.into_iter())
     }
 
-    /// Adds another checksum of the same columns, such as that of another worker.
+    /// Adds another checksum of the same columns, such as another worker's.
     ///
     /// # Errors
-    /// [`Error::SchemaMismatch`] for other columns; nothing is added then.
+    /// [`Error::SchemaMismatch`] for other columns. Nothing is added then.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         if !self.sums.0.iter().map(|(name, _)| name).eq(other.sums.0.iter().map(|(name, _)| name)) {
             return Err(Error::SchemaMismatch("the checksums are of different columns".to_owned()));
@@ -121,7 +120,7 @@ impl Checksum {
         self.difference(expected, tolerance).is_none()
     }
 
-    /// A description of the first difference from the expected checksum; `None` if it [`Checksum::matches`].
+    /// A description of the first difference from the expected checksum, or `None` if it [`Checksum::matches`].
     #[must_use]
     pub fn difference(&self, expected: &Self, tolerance: f64) -> Option<String> {
         if self.rows != expected.rows {

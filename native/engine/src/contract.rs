@@ -58,7 +58,7 @@ fn numbers(name: &str) -> TableDefinition {
     }
 }
 
-/// Rows `id = i, value = i / 2` for the ids of a range; every seventh value is null.
+/// Rows `id = i, value = i / 2` for the ids of a range. Every seventh value is null.
 fn number_rows(ids: std::ops::Range<i32>) -> RecordBatch {
     let values: Float64Array = ids.clone().map(|id| (id % 7 != 0).then(|| f64::from(id) / 2.0)).collect();
     let columns: Vec<ArrayRef> = vec![Arc::new(Int32Array::from_iter_values(ids)), Arc::new(values)];
@@ -82,7 +82,7 @@ fn rows(engine: &Arc<dyn Engine>, sql: &str) -> usize {
     rows_by_batch(engine, sql, 65_536).iter().map(RecordBatch::num_rows).sum()
 }
 
-/// The clause that a query needs to return rows in the order of their first column, which is how the tests insert them.
+/// The clause that a query needs to return rows in the order of their first column. The tests insert them in this order.
 fn in_order(engine: &Arc<dyn Engine>) -> &'static str {
     if engine.capabilities().ordered { "" } else { " ORDER BY 1" }
 }
@@ -257,7 +257,7 @@ pub fn slices_of_batches_are_inserted_as_they_are_seen(engine: &Arc<dyn Engine>)
     assert_eq!(all(engine, &table), number_rows(3..9000));
 }
 
-/// Each type with the extremes of its values, and nulls; floats are those that the engine can hold.
+/// Each type with the extremes of its values, and nulls. The floats are limited to those that the engine can hold.
 fn every_type(all_floats: bool) -> Vec<(SqlType, ArrayRef)> {
     let (infinity, minus_infinity, nan, zero) = if all_floats {
         (f32::INFINITY, f64::NEG_INFINITY, f64::NAN, -0.0)

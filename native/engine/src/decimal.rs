@@ -1,7 +1,7 @@
 //! Decimals as text: `-12.30` for the unscaled value -1230 at scale 2.
 
-/// The unscaled value of a decimal written as digits with an optional sign and point. `None` where the text is no such
-/// number, has more digits behind the point than `scale`, except zeros, or more digits in all than `precision`.
+/// The unscaled value of a decimal written as digits with an optional sign and point. `None` if the text is no such number, or
+/// has more digits in all than `precision`. Also `None` if it has more digits behind the point than `scale`, not counting zeros.
 #[must_use]
 pub fn parse(text: &str, precision: u8, scale: u8) -> Option<i128> {
     let (negative, digits) = match text.as_bytes().first()? {

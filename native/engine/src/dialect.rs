@@ -1,5 +1,5 @@
-//! The SQL of a server, for an engine that must read it itself: which statements run together, what a transaction can undo, and
-//! where the parameters are.
+//! The SQL of a server, for an engine that must read it itself. It tells which statements run together, what a transaction can undo,
+//! and where the parameters are.
 
 use boundary_bench_kernel::{Error, Result};
 
@@ -16,7 +16,7 @@ pub fn no_transaction() -> Error {
     )
 }
 
-/// The error for commands that change nothing but the state of a session, where each call has a session of its own.
+/// The error for commands that change nothing but the state of a session, for engines whose calls have a session each.
 #[must_use]
 pub fn no_session(keyword: &str) -> Error {
     let what = if keyword == "CREATE" { "a temporary table or the like" } else { keyword };
@@ -26,8 +26,8 @@ pub fn no_session(keyword: &str) -> Error {
     ))
 }
 
-/// The statements that create a table by names and columns as the server writes them: the one that drops the table to be
-/// replaced, and the one that creates the new one.
+/// The statements that create a table, by names and columns as the server writes them. One drops the table to be replaced, and
+/// one creates the new table.
 #[must_use]
 pub fn create_table(
     table: &TableDefinition,
@@ -45,7 +45,7 @@ pub fn create_table(
 /// The numbered parameters of a statement.
 #[derive(Debug)]
 pub struct Parameters<'sql> {
-    /// The places of the parameters in the text, each with the parameter's index, which is 0 for `$1`.
+    /// The places of the parameters in the text, each with the parameter's index. It is 0 for `$1`.
     pub places: Vec<(Placeholder<'sql>, usize)>,
     /// The number of different parameters.
     pub count: usize,
@@ -62,7 +62,7 @@ pub trait Dialect {
     /// The name of a type.
     fn type_name(sql_type: SqlType) -> String;
 
-    /// The first token of a text, which is not empty.
+    /// The first token of a text that is not empty.
     fn first_token(text: &str) -> Token;
 
     /// Whether the statement may return rows and changes nothing.
@@ -71,7 +71,7 @@ pub trait Dialect {
     /// Whether the statement begins or ends a transaction.
     fn is_transaction(statement: &Statement<'_>) -> bool;
 
-    /// Whether a transaction can undo the statement; changes of the tables themselves can't be undone.
+    /// Whether a transaction can undo the statement. Changes of the tables themselves can't be undone.
     fn is_undoable(statement: &Statement<'_>) -> bool;
 
     /// Whether the statement changes nothing but the state of its session, such as a setting, or a temporary table, and ends no
@@ -149,7 +149,7 @@ pub trait Dialect {
     /// The statements of a command. Several are one transaction.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for parameters, [`Error::Unsupported`] for statements that begin or end a transaction, for one of
+    /// [`Error::InvalidArgument`] for parameters. [`Error::Unsupported`] for statements that begin or end a transaction, for one of
     /// several that can't be undone, and if all of them change nothing but the state of the session.
     fn command(script: &str) -> Result<Vec<Statement<'_>>> {
         let statements = Self::statements(script);

@@ -1,4 +1,4 @@
-//! Engines, which hold the rows. An engine is one implementation of [`Engine`]; every lane is written over it.
+//! Engines hold the rows. An engine is one implementation of [`Engine`]. Every lane is written over it.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -23,21 +23,21 @@ const DEFAULT_BATCH_BYTES: usize = 64 << 20;
 /// The most bytes of a batch's values of fixed width: half of a frame.
 const MOST_BATCH_BYTES: usize = 1 << 30;
 
-/// The behaviour of [`Engine::create_table`] where the table exists.
+/// The behaviour of [`Engine::create_table`] if the table exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreateMode {
     /// Fail with [`Error::TableExists`].
     Create,
     /// Drop the existing table with its rows, then create the new one.
     Replace,
-    /// Leave the table as it is, whatever its columns.
+    /// Leave the table as it is, with any columns.
     IfNotExists,
 }
 
 /// The options of a query.
 #[derive(Debug, Clone)]
 pub struct QueryOptions {
-    /// The most rows of a batch; every batch but the last is filled as far as the engine can. Rows of very many columns make smaller
+    /// The most rows of a batch. Every batch but the last is filled as far as the engine can. Rows of very many columns make smaller
     /// batches.
     pub batch_rows: usize,
     /// The token that cancels the query from any thread.
@@ -45,7 +45,7 @@ pub struct QueryOptions {
 }
 
 impl QueryOptions {
-    /// The most rows of a batch with these columns: as many as were asked for, or fewer where these would take too much memory.
+    /// The most rows of a batch with these columns: as many as were asked for, or fewer if these would take too much memory.
     #[must_use]
     pub fn rows_per_batch(&self, columns: &[Column]) -> usize {
         let bytes = if self.batch_rows > DEFAULT_BATCH_ROWS { MOST_BATCH_BYTES } else { DEFAULT_BATCH_BYTES };
@@ -63,7 +63,7 @@ impl Default for QueryOptions {
 /// The canonical path of a database's file, so that all ways to write it open one database. The file need not exist.
 ///
 /// # Errors
-/// The problem of a path that can't be that of a file.
+/// The problem of a path that can't be a file's.
 pub fn canonical_file(path: &Path) -> std::result::Result<PathBuf, String> {
     let canonical = if path.exists() {
         path.canonicalize()
@@ -106,16 +106,16 @@ pub struct Descriptor {
     pub name: &'static str,
     /// The schemes of the engine's URIs.
     pub schemes: &'static [&'static str],
-    /// Whether the engine runs SQL; see [`Capabilities::sql`].
+    /// Whether the engine runs SQL. See [`Capabilities::sql`].
     pub sql: bool,
-    /// The transports to the engine's server, the default one first; empty where there is no choice.
+    /// The transports to the engine's server, the default one first. Empty if there is no choice.
     pub transports: &'static [&'static str],
     /// Opens the engine of a URI with one of the schemes.
     pub open: fn(&str) -> Result<Arc<dyn Engine>>,
 }
 
-/// An engine that holds rows. All methods may be called from several threads at once; each call is a transaction of its
-/// own. An engine can be downcast to its own type, which may have more to say, such as the address of its server.
+/// An engine that holds rows. All methods may be called from several threads at once. Each call is a transaction of its
+/// own. An engine can be downcast to its own type. That type may tell more, such as the address of its server.
 pub trait Engine: Any + Send + Sync {
     /// The description of the engine.
     fn descriptor(&self) -> &'static Descriptor;
@@ -131,24 +131,24 @@ pub trait Engine: Any + Send + Sync {
     /// The capabilities of the engine.
     fn capabilities(&self) -> Capabilities;
 
-    /// The transport to the engine's server, one of [`Descriptor::transports`]; `None` where there is no choice.
+    /// The transport to the engine's server, one of [`Descriptor::transports`], or `None` if there is no choice.
     fn transport(&self) -> Option<&'static str> {
         None
     }
 
-    /// The URI by which other processes open the same engine, for as long as it is open here; `None` where they can't.
+    /// The URI by which other processes open the same engine, for as long as it is open here, or `None` if they can't.
     fn address(&self) -> Option<String> {
         None
     }
 
     /// Whether an insert takes a batch in less time than it takes to wake a thread, and commits and aborts as fast. It is then
-    /// driven by its caller; otherwise by a thread of its own, so that the caller makes the next batch meanwhile.
+    /// driven by its caller. Otherwise a thread of its own drives it, so that the caller makes the next batch meanwhile.
     fn takes_batches_at_once(&self) -> bool {
         false
     }
 
-    /// An item of `FROM` whose only column `i` counts through a range, as a BIGINT: for tables that the engine fills by itself,
-    /// where it takes no rows.
+    /// An item of `FROM` whose only column `i` counts through a range, as a BIGINT. It is for tables that the engine fills by
+    /// itself, if it takes no rows.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for an engine that takes rows, and the errors of [`Engine::query`].
@@ -161,16 +161,15 @@ pub trait Engine: Any + Send + Sync {
         )))
     }
 
-    /// An engine over the same rows whose calls share a session of their own: what one call sets, later ones see, such as temporary
-    /// tables and settings. `None` where each call has a session of its own; the engine then refuses commands that change nothing but
-    /// that.
+    /// An engine over the same rows whose calls share a session of their own. Later calls see what one call sets, such as temporary tables
+    /// and settings. `None` if each call has a session of its own. The engine then refuses commands that change nothing but the session.
     fn session(&self) -> Option<Arc<dyn Engine>> {
         None
     }
 
-    /// The same engine for one call, whose place in the order of the session's calls is taken now, wherever it will run. The call is one of
-    /// [`Engine::query`], [`Engine::execute`], or [`Engine::prepare`] with the first run of the statement. Later calls wait until it has
-    /// begun or is dropped. `None` where calls have no order.
+    /// The same engine for one call. The call's place in the order of the session's calls is taken now, on whichever thread it will run.
+    /// The call is one of [`Engine::query`], [`Engine::execute`], or [`Engine::prepare`] with the first run of the statement. Later calls
+    /// wait until it has begun or is dropped. `None` if calls have no order.
     fn in_turn(&self) -> Option<Arc<dyn Engine>> {
         None
     }
@@ -193,16 +192,16 @@ pub trait Engine: Any + Send + Sync {
     /// The names of all tables, sorted.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the engine fails.
+    /// [`Error::Engine`] if the engine fails.
     fn list_tables(&self) -> Result<Vec<String>>;
 
-    /// Drops a table; `false` if there was none.
+    /// Drops a table. Returns `false` if there was none.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the engine fails.
+    /// [`Error::Engine`] if the engine fails.
     fn drop_table(&self, name: &str) -> Result<bool>;
 
-    /// Begins an insert into the table `table.name`, which must have the columns of `table`, and no others unless the engine has
+    /// Begins an insert into the table `table.name`. The table must have the columns of `table`, and no others unless the engine has
     /// [`Capabilities::some_columns`].
     ///
     /// # Errors
@@ -217,17 +216,17 @@ pub trait Engine: Any + Send + Sync {
     /// [`Error::Engine`] with the engine's own message, [`Error::Unsupported`], [`Error::Cancelled`].
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>>;
 
-    /// Runs commands and commits them together; returns the number of rows changed. Rows that they return are counted and dropped.
+    /// Runs commands and commits them together, and returns the number of rows changed. Rows that they return are counted and dropped.
     ///
     /// # Errors
-    /// The errors of [`Engine::query`]; nothing is done then.
+    /// The errors of [`Engine::query`]. Nothing is done then.
     fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64>;
 
     /// Prepares one statement, whose parameters are written `$1`, `$2`, ...
     ///
     /// # Errors
-    /// The errors of [`Engine::query`]; [`Error::Unsupported`] where the engine has no parameters,
-    /// [`Error::InvalidArgument`] for several statements, and for parameters that have names or leave out a number.
+    /// The errors of [`Engine::query`]. [`Error::Unsupported`] if the engine has no parameters. [`Error::InvalidArgument`]
+    /// for several statements, and for parameters that have names or leave out a number.
     fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Statement>> {
         let _ = (sql, cancel);
         Err(Error::Unsupported(format!("the engine {} takes no parameters and prepares no statements", self.name())))
@@ -246,33 +245,32 @@ pub trait Engine: Any + Send + Sync {
 /// matched by position. After an error other than [`Error::InvalidArgument`], and after a stream that was dropped before
 /// its end, the statement must not be used again.
 pub trait Statement: Send {
-    /// The types of the parameters, `None` where a type is open until there is a value.
+    /// The types of the parameters, `None` if a type is open until there is a value.
     fn parameters(&self) -> &[Option<SqlType>];
 
-    /// The columns of the rows, none for a command; `None` where they are not known before the statement runs.
+    /// The columns of the rows, none for a command, or `None` if they are not known before the statement runs.
     fn columns(&self) -> Option<&[Column]> {
         None
     }
 
-    /// Runs the statement as a query; see [`Engine::query`].
+    /// Runs the statement as a query. See [`Engine::query`].
     ///
     /// # Errors
-    /// The errors of [`Engine::query`]; [`Error::InvalidArgument`] naming a parameter that is missing, too many or of a
-    /// wrong type.
+    /// The errors of [`Engine::query`]. [`Error::InvalidArgument`] for a parameter that is missing, too many or of a wrong type.
     fn query<'statement>(
         &'statement mut self,
         parameters: &[Value],
         options: &QueryOptions,
     ) -> Result<Box<dyn BatchStream + 'statement>>;
 
-    /// Runs the statement as a command, in a transaction of its own; returns the number of rows changed.
+    /// Runs the statement as a command, in a transaction of its own, and returns the number of rows changed.
     ///
     /// # Errors
-    /// The errors of [`Statement::query`]; nothing is done then.
+    /// The errors of [`Statement::query`]. Nothing is done then.
     fn execute(&mut self, parameters: &[Value], cancel: &CancelToken) -> Result<u64>;
 }
 
-/// An insert in progress. Its rows can't be seen before [`Ingest::commit`]; dropped without that, it leaves nothing.
+/// An insert in progress. Its rows can't be seen before [`Ingest::commit`]. If it is dropped without that, it leaves nothing.
 pub trait Ingest: Send {
     /// Appends a batch, whose schema must be the table's ([`TableDefinition::to_arrow`], nullability apart).
     ///
@@ -284,13 +282,13 @@ pub trait Ingest: Send {
     /// Publishes all rows at once and returns their number.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the engine fails; nothing is published then.
+    /// [`Error::Engine`] if the engine fails. Nothing is published then.
     fn commit(self: Box<Self>) -> Result<u64>;
 
     /// Discards all rows.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the engine fails.
+    /// [`Error::Engine`] if the engine fails.
     fn abort(self: Box<Self>) -> Result<()>;
 }
 
@@ -302,7 +300,7 @@ pub trait BatchStream: Send {
     /// The Arrow schema of the batches.
     fn schema(&self) -> SchemaRef;
 
-    /// The next batch; `None` at the end. Batches are never empty.
+    /// The next batch, or `None` at the end. Batches are never empty.
     ///
     /// # Errors
     /// [`Error::Engine`], [`Error::Cancelled`]. After an error the stream is at its end.
@@ -331,7 +329,7 @@ pub fn take_rows(gathered: &mut VecDeque<RecordBatch>, most: usize) -> Vec<Recor
 /// Checks that `batch` has the columns of `schema` and no null in a NOT NULL column.
 ///
 /// # Errors
-/// [`Error::SchemaMismatch`]; [`Error::InvalidValue`] naming the first null's row, counted from `first_row`.
+/// [`Error::SchemaMismatch`]. [`Error::InvalidValue`] names the first null's row, counted from `first_row`.
 pub fn check_batch(schema: &SchemaRef, batch: &RecordBatch, first_row: u64) -> Result<()> {
     let given = batch.schema_ref();
     if given.fields().len() != schema.fields().len() {

@@ -15,9 +15,9 @@
 //!
 //! The padding between the parts is zero, so that no earlier content of the memory shows.
 //!
-//! Offsets count bytes from the frame's start and are multiples of 64; in frames embedded in a larger buffer, of 8. Values are
-//! those of the Arrow columnar format (<https://arrow.apache.org/docs/format/Columnar.html>), except booleans, which take a byte
-//! each, 0 or 1, since JavaScript has typed arrays of bytes and none of bits.
+//! Offsets count bytes from the frame's start and are multiples of 64. In frames embedded in a larger buffer, they are
+//! multiples of 8. Values are stored as in the Arrow columnar format (<https://arrow.apache.org/docs/format/Columnar.html>), except
+//! booleans. A boolean takes a byte, 0 or 1, since JavaScript has typed arrays of bytes and none of bits.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch};
@@ -39,7 +39,7 @@ const HEADER_WORDS: usize = 2;
 /// The number of header words for each column.
 const COLUMN_WORDS: usize = 5;
 
-/// The element width of JavaScript's widest typed arrays, in bytes; they must begin at multiples of it.
+/// The element width of JavaScript's widest typed arrays, in bytes. The arrays must begin at multiples of it.
 const WIDEST_VALUE: usize = 8;
 
 /// The limit of a frame in bytes, since offsets are 32-bit words.
@@ -54,7 +54,7 @@ struct Section {
     values_length: usize,
 }
 
-/// Encodes a batch as a frame: one copy into recycled memory, which the caller then owns alone.
+/// Encodes a batch as a frame. This is one copy into recycled memory. The caller then owns the memory alone.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for a column whose type no [`SqlType`] has, and for a batch whose frame would take 2 GiB: ask
@@ -66,7 +66,7 @@ pub fn encode(batch: &RecordBatch) -> Result<Slab> {
     Ok(slab)
 }
 
-/// Encodes a batch as [`encode`] does, behind the contents of `target`, at the next multiple of 8; returns the start of the
+/// Encodes a batch as [`encode`] does, behind the contents of `target`, at the next multiple of 8. Returns the start of the
 /// frame. With a larger alignment, small frames would consist mostly of padding.
 ///
 /// # Errors
@@ -123,7 +123,7 @@ impl Plan {
         offset
     }
 
-    /// The length of the frame of this many rows; an error beyond the limits.
+    /// The length of the frame of this many rows, or an error beyond the limits.
     fn length(&self, rows: usize) -> Result<usize> {
         // Rows without columns take no bytes, so their number is checked by itself.
         if u32::try_from(rows).is_err() {
@@ -224,7 +224,7 @@ fn value_range(array: &dyn Array) -> std::ops::Range<usize> {
 fn write_validity(target: &mut [u8], nulls: &NullBuffer) {
     let bits = nulls.inner().sliced();
     target.copy_from_slice(&bits.as_slice()[..target.len()]);
-    // The bits behind the last row may be those of other rows.
+    // The bits behind the last row may belong to other rows.
     if let (Some(last), used @ 1..) = (target.last_mut(), nulls.len() % 8) {
         *last &= (1 << used) - 1;
     }
@@ -238,7 +238,7 @@ fn write_booleans(target: &mut [u8], booleans: &BooleanArray) {
 
 fn write_words(bytes: &mut [u8], first_word: usize, words: &[usize]) {
     for (slot, word) in bytes[first_word * 4..].as_chunks_mut::<4>().0.iter_mut().zip(words) {
-        // All words are below `FRAME_LIMIT`, which was checked.
+        // It was checked that all words are below `FRAME_LIMIT`.
         *slot = u32::try_from(*word).unwrap_or(u32::MAX).to_le_bytes();
     }
 }

@@ -1,7 +1,7 @@
 //! Tables, engines and lanes, without JavaScript.
 //!
-//! Rows live in an [`Engine`]. A *lane* ([`lanes`]) is a way for rows to go in or to come out; every lane is written once, over the
-//! engine trait, so an engine gets all lanes and a lane works on all engines.
+//! Rows live in an [`Engine`]. A *lane* ([`lanes`]) is a way for rows to go in or to come out. Every lane is written once, over the
+//! engine trait. So an engine gets all lanes, and a lane works on all engines.
 
 pub mod arriving;
 pub mod arrow_in;

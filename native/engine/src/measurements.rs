@@ -1,5 +1,5 @@
-//! The rows of the `measurements` family: a pure function of the row's index, so that every side and every run uses the
-//! same bytes, and the checksums of its workloads in closed form.
+//! The rows of the `measurements` family, and the checksums of its workloads in closed form. A row is a pure function of
+//! its index, so that every side and every run uses the same bytes.
 //!
 //! Row `i` is `id = i, sensor_id = i % 10, value = i * 0.1, timestamp = 1_700_000_000_000 + i * 1000`.
 
@@ -110,7 +110,7 @@ impl RowRange {
         u64::from(self.end - self.start)
     }
 
-    /// The place of a row in the range, from 0, by its `id`; `None` for a row of another range.
+    /// The place of a row in the range, from 0, by its `id`, or `None` for a row of another range.
     #[must_use]
     pub fn place_of(self, id: i32) -> Option<usize> {
         let id = u32::try_from(id).ok().filter(|id| (self.start..self.end).contains(id))?;
@@ -155,7 +155,7 @@ impl RowRange {
         columns
     }
 
-    /// The series of a sensor's rows in the range; `None` if it has none.
+    /// The series of a sensor's rows in the range, or `None` if it has none.
     fn of_sensor(self, sensor: u32) -> Option<Series> {
         let first = self.start + (sensor + SENSORS - self.start % SENSORS) % SENSORS;
         (first < self.end).then(|| {
@@ -215,7 +215,7 @@ pub struct MeasurementColumns {
 }
 
 impl MeasurementColumns {
-    /// Puts the rows of a range in the place of those before, in the same memory where it suffices.
+    /// Replaces the rows with the rows of a range, in the same memory if it suffices.
     pub fn fill(&mut self, range: RowRange) {
         fn put<T>(column: &mut Vec<T>, range: RowRange, value: fn(Measurement) -> T) {
             column.clear();
@@ -286,8 +286,7 @@ impl MeasurementSums {
         self.timestamp += i128::from(row.timestamp);
     }
 
-    /// Adds rows, which are summed separately first: many small sums lose less of the floats' precision than one long
-    /// sum.
+    /// Adds rows. They are summed separately first: many small sums lose less of the floats' precision than one long sum.
     #[inline]
     pub fn add_rows(&mut self, rows: impl IntoIterator<Item = Measurement>) {
         let mut sums = Self::default();

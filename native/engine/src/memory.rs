@@ -1,5 +1,4 @@
-//! The engine `memory:`, a plain list of Arrow batches for each table: the floor, where only the cost of the boundary
-//! is left.
+//! The engine `memory:`, a plain list of Arrow batches for each table. It is the floor: only the cost of the boundary is left.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -228,7 +227,7 @@ impl BatchStream for MemoryScan {
 
 #[derive(Debug, PartialEq, Eq)]
 struct Scan {
-    /// The names of the columns; `None` for `*`.
+    /// The names of the columns, or `None` for `*`.
     columns: Option<Vec<String>>,
     table: String,
 }

@@ -25,7 +25,7 @@ const SMALLEST: usize = 4 << 10;
 /// A piece of initialised memory that returns to the pool when dropped. Its initial contents are unspecified.
 pub struct Slab {
     pointer: NonNull<u8>,
-    /// The allocated size, which is its size class, in bytes.
+    /// The allocated size in bytes, a size class.
     capacity: usize,
     /// The requested size, in bytes.
     length: usize,
@@ -65,15 +65,15 @@ impl Slab {
         self.pointer.as_ptr()
     }
 
-    /// An Arrow buffer over the bytes `offset..offset + length`, which keeps the slab alive.
+    /// An Arrow buffer over the bytes `offset..offset + length`. The buffer keeps the slab alive.
     ///
     /// # Panics
     /// Panics when the range is not inside the slab.
     #[must_use]
     pub fn buffer(self: &Arc<Self>, offset: usize, length: usize) -> Buffer {
         assert!(offset <= self.length && length <= self.length - offset, "the range lies outside the slab");
-        // SAFETY: the range was checked; the pointer stays valid for as long as the owner handed over lives, and
-        // nobody can write to the slab while an `Arc` of it is shared.
+        // SAFETY: the range was checked. The pointer stays valid for as long as the owner handed over lives. Nobody can
+        // write to the slab while an `Arc` of it is shared.
         unsafe { Buffer::from_custom_allocation(self.pointer.add(offset), length, Arc::clone(self) as _) }
     }
 }

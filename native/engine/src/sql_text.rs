@@ -1,5 +1,5 @@
 //! The parts of SQL that an engine must parse itself: the statements of a script, and the parameters of a statement. Tokens
-//! differ from server to server; each engine brings a function that finds them.
+//! differ from server to server. Each engine brings a function that finds them.
 
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ impl Token {
     }
 }
 
-/// A function that finds the first token of a text, which is not empty.
+/// A function that finds the first token of a textthat is not empty.
 pub type FirstToken = fn(&str) -> Token;
 
 /// Quotes a name as a standard SQL identifier.
@@ -42,8 +42,8 @@ pub fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A name in a statement for any server: as it is where every server reads it so, else quoted as [`identifier`] does. Servers differ
-/// in how they quote names.
+/// A name in a statement for any server: unquoted if every server reads it so, else quoted as [`identifier`] does. Servers differ in
+/// how they quote names.
 #[must_use]
 pub fn name(name: &str) -> String {
     let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -90,7 +90,7 @@ pub fn quoted(text: &str, quote: char, backslashes: bool) -> usize {
     text.len()
 }
 
-/// The first token of a text in the SQL of Postgres and its relatives, which DuckDB and hyperd are.
+/// The first token of a text in the SQL of Postgres and its relatives, such as DuckDB and hyperd.
 #[must_use]
 pub fn postgres_token(text: &str) -> Token {
     let first = text.chars().next().unwrap_or_default();
@@ -139,7 +139,7 @@ fn dollar_quoted(text: &str) -> usize {
     text[tag.len()..].find(tag).map_or(text.len(), |end| end + 2 * tag.len())
 }
 
-/// The name in the double quotes that `text` begins with, and what follows; `None` if it is not closed.
+/// The name in the double quotes that `text` begins with, and the rest of the text. `None` if it is not closed.
 #[must_use]
 pub fn quoted_name(text: &str) -> Option<(String, &str)> {
     let mut name = String::new();
@@ -161,7 +161,7 @@ pub struct Statement<'a> {
     pub text: &'a str,
     /// The first word of the statement, in capitals.
     pub keyword: String,
-    /// The second word of the statement, in capitals; "" if it has none.
+    /// The second word of the statement, in capitals, or "" if it has none.
     pub second: String,
 }
 
@@ -233,7 +233,7 @@ pub fn statements(script: &str, first_token: FirstToken) -> Vec<Statement<'_>> {
     statements
 }
 
-/// The statement that an `EXPLAIN ANALYZE` runs; `None` for every other statement.
+/// The statement that an `EXPLAIN ANALYZE` runs, or `None` for every other statement.
 #[must_use]
 pub fn analyzed<'sql>(statement: &Statement<'sql>, first_token: FirstToken) -> Option<&'sql str> {
     if statement.keyword != "EXPLAIN" {

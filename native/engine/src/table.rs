@@ -107,7 +107,7 @@ impl SqlType {
         }
     }
 
-    /// The number of bytes of one value in a frame; `None` for types of varying width.
+    /// The number of bytes of one value in a frame, or `None` for types of varying width.
     #[must_use]
     pub fn fixed_width(self) -> Option<usize> {
         match self {
@@ -192,7 +192,7 @@ impl TableDefinition {
         Ok(())
     }
 
-    /// Checks that this table, as it is stored, has exactly the columns of the given definition; `to_sql` formats a column
+    /// Checks that this table, as it is stored, has exactly the columns of the given definition. `to_sql` formats a column
     /// for the error as its engine does.
     ///
     /// # Errors

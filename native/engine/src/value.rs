@@ -10,9 +10,9 @@ pub enum Value {
     Null,
     /// A `BOOLEAN`.
     Bool(bool),
-    /// An integer; a `BIGINT` where the statement leaves the type open.
+    /// An integer. It is a `BIGINT` if the statement leaves the type open.
     Int(i64),
-    /// A floating-point number; a `DOUBLE` where the statement leaves the type open.
+    /// A floating-point number. It is a `DOUBLE` if the statement leaves the type open.
     Double(f64),
     /// An exact decimal.
     Decimal {
@@ -34,7 +34,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The natural type of the value; `None` for null.
+    /// The natural type of the value, or `None` for null.
     #[must_use]
     pub fn sql_type(&self) -> Option<SqlType> {
         Some(match self {
@@ -51,7 +51,7 @@ impl Value {
     }
 }
 
-/// The error for an unusable parameter; `position` counts from 1, as `$1` does.
+/// The error for an unusable parameter. `position` counts from 1, as `$1` does.
 #[must_use]
 pub fn unusable_parameter(position: usize, problem: impl std::fmt::Display) -> Error {
     Error::InvalidArgument(format!("parameter {position}: {problem}"))

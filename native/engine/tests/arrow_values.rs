@@ -26,7 +26,7 @@ fn decimal(precision: u8, scale: u8) -> SqlType {
     SqlType::Decimal { precision, scale }
 }
 
-/// The values of a converted array as texts; the error's text otherwise.
+/// The values of a converted array as texts, or the error's text if the conversion fails.
 fn stored(array: impl Array + 'static, sql_type: SqlType) -> std::result::Result<Vec<String>, String> {
     let array: ArrayRef = Arc::new(array);
     let converted = convert(&array, &column(sql_type), 10).map_err(|error| format!("[{}] {error}", error.code()))?;
@@ -131,7 +131,7 @@ fn dates_and_times_keep_their_instant() {
     check(Date32Array::from(vec![1]), SqlType::Timestamp, &["1970-01-02T00:00:00"]);
     check(TimestampSecondArray::from(vec![-1]), SqlType::Timestamp, &["1969-12-31T23:59:59"]);
     check(TimestampNanosecondArray::from(vec![-1_000]), SqlType::Timestamp, &["1969-12-31T23:59:59.999999"]);
-    // A zone says how a reader shows the instant; the value is in UTC.
+    // A zone says how a reader shows the instant. The value is in UTC.
     let zoned = TimestampMicrosecondArray::from(vec![0]).with_timezone("Europe/Berlin");
     check(zoned, SqlType::Timestamp, &["1970-01-01T00:00:00"]);
     check(TimestampNanosecondArray::from(vec![DAY * 1000]), SqlType::Date, &["1970-01-02"]);

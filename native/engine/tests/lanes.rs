@@ -44,7 +44,7 @@ fn rebuild(table: &TableDefinition, frame: &[u8]) -> Result<RecordBatch> {
     batch_from_columns(&table.to_arrow(), &table.columns, rows, &parts, 0)
 }
 
-/// Asserts equal values, whatever bytes are behind nulls.
+/// Asserts equal values, ignoring the bytes behind nulls.
 fn assert_same(left: &RecordBatch, right: &RecordBatch) {
     assert_eq!(left.num_rows(), right.num_rows());
     for (left, right) in left.columns().iter().zip(right.columns()) {
@@ -207,7 +207,7 @@ fn numbers(rows: std::ops::Range<i32>) -> RecordBatch {
     RecordBatch::try_new(table.to_arrow(), vec![Arc::new(Int32Array::from_iter_values(rows))]).unwrap()
 }
 
-/// The engine `memory`, whose inserts have a thread as those of other engines have.
+/// The engine `memory`, whose inserts have a thread of their own, like the inserts of other engines.
 struct Threaded(MemoryEngine);
 
 impl Engine for Threaded {

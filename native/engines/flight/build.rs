@@ -1,4 +1,4 @@
-//! Tells the linker where this crate's tests, whose server uses DuckDB, find libduckdb when they run.
+//! Tells the linker where this crate's tests find libduckdb when they run. Their server uses DuckDB.
 
 include!("../../link_duckdb.rs");
 

@@ -9,7 +9,7 @@ use crate::uv::{self, LibuvLoop};
 /// The event loop of one of a runtime's threads.
 #[derive(Clone)]
 pub enum EventLoop {
-    /// The runtime's own loop, which is libuv's.
+    /// The runtime's own loop: libuv's.
     Libuv(LibuvLoop),
     /// A loop of ours, beside one that the runtime does not share.
     Polled(Rc<PolledLoop>),

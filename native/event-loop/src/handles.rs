@@ -38,7 +38,7 @@ impl Handles {
     /// The socket stays open until the handle is closed. The watcher calls [`Handles::on_closed`] when it is.
     ///
     /// # Errors
-    /// [`boundary_bench_kernel::Error::Internal`] where the loop refuses.
+    /// [`boundary_bench_kernel::Error::Internal`] if the loop refuses.
     pub unsafe fn poll(&self, socket: SocketNumber, watcher: Box<dyn Watcher>) -> Result<Handle> {
         Ok(self.counted(match &self.event_loop {
             // SAFETY: the caller's promise.
@@ -50,7 +50,7 @@ impl Handles {
     /// Calls a watcher in every iteration, after all ready sockets have been handled. It calls [`Handles::on_closed`].
     ///
     /// # Errors
-    /// [`boundary_bench_kernel::Error::Internal`] where the loop refuses.
+    /// [`boundary_bench_kernel::Error::Internal`] if the loop refuses.
     pub fn check(&self, watcher: Box<dyn Watcher>) -> Result<Handle> {
         Ok(self.counted(match &self.event_loop {
             EventLoop::Libuv(uv_loop) => Handle::Libuv(uv::Handle::check(*uv_loop, watcher)?),
@@ -61,7 +61,7 @@ impl Handles {
     /// Calls a watcher in every iteration, before the loop waits for sockets. It calls [`Handles::on_closed`].
     ///
     /// # Errors
-    /// [`boundary_bench_kernel::Error::Internal`] where the loop refuses.
+    /// [`boundary_bench_kernel::Error::Internal`] if the loop refuses.
     pub fn prepare(&self, watcher: Box<dyn Watcher>) -> Result<Handle> {
         Ok(self.counted(match &self.event_loop {
             EventLoop::Libuv(uv_loop) => Handle::Libuv(uv::Handle::prepare(*uv_loop, watcher)?),
@@ -69,8 +69,7 @@ impl Handles {
         }))
     }
 
-    /// The requests of iterations, where the loop has one only on request; `None` for libuv's loop, which has one after each call of
-    /// JavaScript.
+    /// The requests of iterations, if the loop has one only on request. `None` for libuv's loop: it has one after each call of JavaScript.
     #[must_use]
     pub(crate) fn turns(&self) -> Option<Turns> {
         match &self.event_loop {
@@ -79,7 +78,7 @@ impl Handles {
         }
     }
 
-    /// Counts a handle, which does not keep the process alive by itself.
+    /// Counts a handle. A handle does not keep the process alive by itself.
     fn counted(&self, handle: Handle) -> Handle {
         self.open.set(self.open.get() + 1);
         handle.keep_alive(false);
@@ -92,7 +91,8 @@ impl Handles {
         self.end_if_closed();
     }
 
-    /// Does work once the last handle is closed; at once, if none is open. For the end of the thread, when all handles are being closed.
+    /// Does work once the last handle is closed, or at once if none is open. It is for the end of the thread, when all handles are
+    /// being closed.
     pub fn when_closed(&self, then: Box<dyn FnOnce()>) {
         *self.then.borrow_mut() = Some(then);
         if let EventLoop::Polled(polled) = &self.event_loop {

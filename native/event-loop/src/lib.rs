@@ -1,7 +1,7 @@
-//! The event loop of one of a runtime's threads as the driver of sockets and futures: requests are sent and replies received on that
-//! thread itself, since going through another thread costs two wake-ups a request, which take longer than all the rest.
+//! The event loop of one of a runtime's threads as the driver of sockets and futures. Requests are sent and replies received on that
+//! thread itself. Going through another thread would cost two wake-ups per request, and they take longer than all the rest.
 //!
-//! In Node the loop is libuv's. A runtime that does not share its loop gets one of ours beside it, which pays one wake-up a turn.
+//! In Node the loop is libuv's. A runtime that does not share its loop gets one of ours next to it. Our loop pays one wake-up per turn.
 //!
 //! Only this crate knows libuv. It knows nothing of JavaScript: who owns sockets or tasks delivers their results.
 

@@ -1,5 +1,5 @@
-//! An event loop where the runtime has none that we could use: a thread waits for the sockets and wakes the thread of JavaScript,
-//! which then takes a turn. A turn is what an iteration is to libuv, but there is one only when there is work.
+//! An event loop for a runtime that has none that we could use. A thread waits for the sockets and wakes the thread of JavaScript.
+//! That thread then takes a turn. A turn is what an iteration is to libuv, but there is one only when there is work.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -32,7 +32,7 @@ pub struct PolledLoop {
 
 /// A handle, as its loop knows it.
 struct Entry {
-    /// The number of the handle, which no other handle of the loop ever gets.
+    /// The number of the handle. No other handle of the loop ever gets it.
     token: usize,
     phase: Phase,
     /// The number of the socket, if the handle watches one.
@@ -49,11 +49,11 @@ struct Entry {
 impl PolledLoop {
     /// A loop of the calling thread.
     ///
-    /// `wake`, which any thread may call, makes the loop's thread call [`PolledLoop::turn`] soon. `set_alive`, which only the
-    /// loop's thread calls, sets whether the process goes on while nothing else keeps it; it does not at first.
+    /// `wake` makes the loop's thread call [`PolledLoop::turn`] soon. Any thread may call it. `set_alive` sets whether the loop
+    /// keeps the process alive. Only the loop's thread calls it. At first, the loop does not keep the process alive.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the system gives no thread.
+    /// [`Error::Internal`] if the system gives no thread.
     pub fn new(wake: impl Fn() + Send + Sync + 'static, set_alive: impl Fn(bool) + 'static) -> Result<Rc<Self>> {
         let poller = Poller::start(wake);
         let poller = poller.map_err(|error| Error::Internal(format!("an event loop can't be started: {error}")))?;
@@ -69,7 +69,7 @@ impl PolledLoop {
         }))
     }
 
-    /// The requests of turns, which any thread may make.
+    /// The requests of turns. Any thread may make them.
     pub(crate) fn turns(&self) -> Turns {
         self.poller.turns().clone()
     }
@@ -116,8 +116,8 @@ impl PolledLoop {
         Ok(Handle { event_loop: Rc::clone(self), entry })
     }
 
-    /// Takes a turn: calls the watchers of ready sockets, then those of the check phase, then those of the prepare phase, and closes
-    /// the handles whose closing was asked for before the turn.
+    /// Takes a turn. It calls the watchers of ready sockets, then the watchers of the check phase, then the watchers of the prepare
+    /// phase. Then it closes the handles whose closing was asked for before the turn.
     ///
     /// libuv closes handles in an iteration's end too, and only after watchers of the check phase were called: they deliver what the
     /// closing of a connection has left.
@@ -183,7 +183,7 @@ impl PolledLoop {
         }
     }
 
-    /// Closes for good all handles whose closing was asked for. For the end of the thread, which takes no more turns.
+    /// Closes for good all handles whose closing was asked for. It is for the end of the thread, after which there are no more turns.
     pub(crate) fn close_now(&self) {
         let closing = self.closing.borrow().len();
         self.close(closing);
@@ -208,7 +208,7 @@ impl PolledLoop {
     }
 }
 
-/// A handle of the loop. It must be closed: dropping it leaves it to the loop, which goes on using it.
+/// A handle of the loop. It must be closed: dropping it leaves it to the loop, and the loop continues to use it.
 pub struct Handle {
     event_loop: Rc<PolledLoop>,
     entry: Rc<Entry>,
@@ -227,7 +227,7 @@ impl Handle {
         self.event_loop.set_alive(&self.entry, keep);
     }
 
-    /// Closes the handle. The next turn calls the watcher's `on_closed` and drops the watcher; the process stays alive until then.
+    /// Closes the handle. The next turn calls the watcher's `on_closed` and drops the watcher. The process stays alive until then.
     pub fn close(self) {
         let Self { event_loop, entry } = self;
         entry.is_closing.set(true);

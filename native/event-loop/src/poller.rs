@@ -16,7 +16,7 @@ use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use crate::socket_number::SocketNumber;
 use crate::watcher::{READABLE, WRITABLE};
 
-/// A socket, which mio watches by its number on Unix alone.
+/// A socket. mio watches it by its number on Unix only.
 #[cfg(windows)]
 struct Watched<'a>(#[expect(dead_code, reason = "it is not watched")] &'a SocketNumber);
 
@@ -35,10 +35,10 @@ impl mio::event::Source for Watched<'_> {
     }
 }
 
-/// Event flag beside those of watchers: the socket has failed.
+/// Event flag in addition to the flags of watchers: the socket has failed.
 pub const FAILED: c_int = 1 << 8;
 
-/// The token of the waker that ends the thread; sockets have smaller ones.
+/// The token of the waker that ends the thread. Sockets have smaller tokens.
 const END: Token = Token(usize::MAX);
 
 /// The number of events that the thread takes from the system at a time.
@@ -50,13 +50,13 @@ pub struct Turns(Arc<Shared>);
 
 struct Shared {
     due: Mutex<Due>,
-    /// Makes the loop's thread take a turn soon; `None` once the loop has ended.
+    /// Makes the loop's thread take a turn soon. Returns `None` once the loop has ended.
     wake: RwLock<Option<Wake>>,
 }
 
 type Wake = Box<dyn Fn() + Send + Sync>;
 
-/// What the next turn is to do.
+/// The work of the next turn.
 #[derive(Default)]
 struct Due {
     /// Whether the loop's thread has been woken for the turn.
@@ -66,7 +66,7 @@ struct Due {
 }
 
 impl Turns {
-    /// Makes the loop take a turn soon; does nothing if one was requested already and has not begun.
+    /// Makes the loop take a turn soon. Does nothing if one was requested already and has not begun.
     pub fn request(&self) {
         self.report([]);
     }
@@ -97,7 +97,7 @@ impl Turns {
     }
 }
 
-/// The sockets that a thread waits for. The system reports an event of a socket once; then the socket is to be armed again.
+/// The sockets that a thread waits for. The system reports an event of a socket once. Then the socket must be armed again.
 pub struct Poller {
     registry: Registry,
     turns: Turns,
@@ -106,7 +106,7 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// Starts the thread. `wake`, which any thread may call, makes the loop's thread take a turn soon.
+    /// Starts the thread. `wake` makes the loop's thread take a turn soon. Any thread may call it.
     pub fn start(wake: impl Fn() + Send + Sync + 'static) -> io::Result<Self> {
         let poll = Poll::new()?;
         let registry = poll.registry().try_clone()?;
@@ -132,7 +132,7 @@ impl Poller {
         self.registry.reregister(&mut Watched(&socket), Token(token), interest(events))
     }
 
-    /// Waits for a socket no more; events that the thread has reported may still be in the next turn's list.
+    /// Stops waiting for a socket. Events that the thread has reported may still be in the next turn's list.
     pub fn remove(&self, socket: SocketNumber) {
         // The system forgets closed sockets by itself, and has no other reason to refuse.
         let _ = self.registry.deregister(&mut Watched(&socket));
@@ -178,7 +178,7 @@ fn wait(mut poll: Poll, turns: &Turns) {
     let mut events = Events::with_capacity(EVENTS);
     loop {
         if poll.poll(&mut events, None).is_err() {
-            // A signal has interrupted the wait, which has no other reason to fail.
+            // A signal has interrupted the wait. It has no other reason to fail.
             continue;
         }
         if events.iter().any(|event| event.token() == END) {

@@ -18,7 +18,7 @@ use crate::watcher::{READABLE, WRITABLE, Watcher};
 /// The most reads from one socket before the other sockets get their turn.
 const MOST_READS: usize = 8;
 
-/// Results of at least this many bytes are delivered to JavaScript before the next socket is handled: JavaScript then sends its
+/// Results of at least this many bytes are delivered to JavaScript before the next socket is handled. JavaScript then sends its
 /// next requests while the server and we are both busy with the rest. Smaller results are collected, since one crossing costs
 /// more than they do.
 const DELIVERED_BYTES: usize = 1 << 10;
@@ -50,7 +50,7 @@ pub trait Protocol: 'static {
     fn ended(&mut self, number: usize, session: &mut Self::Session, error: &Error);
 }
 
-/// The owner of sockets, which delivers their results.
+/// The owner of sockets. It delivers their results.
 pub trait SocketOwner: 'static {
     /// The protocol of the sockets.
     type Protocol: Protocol;
@@ -58,7 +58,7 @@ pub trait SocketOwner: 'static {
     /// The handles of the sockets.
     fn handles(&self) -> &Handles;
 
-    /// The sockets; not borrowed while JavaScript runs.
+    /// The sockets. They are not borrowed while JavaScript runs.
     fn sockets(&self) -> &RefCell<Sockets<Self::Protocol>>;
 
     /// Gives the collected results to JavaScript.
@@ -67,9 +67,9 @@ pub trait SocketOwner: 'static {
 
 /// The sockets of a loop, by their numbers, and the protocol with its results.
 pub struct Sockets<P: Protocol> {
-    /// The sockets; a number without one is free.
+    /// The sockets. A number without a socket is free.
     pub sockets: Vec<Option<Socket<P>>>,
-    /// The protocol, which has the undelivered results.
+    /// The protocol, with the undelivered results.
     pub protocol: P,
     /// The numbers of closed connections that JavaScript has not heard of: no other connection may get them yet.
     ended: Vec<usize>,
@@ -111,7 +111,7 @@ impl<P: Protocol> Socket<P> {
         Ok(())
     }
 
-    /// Receives the bytes that the socket has, in about [`MOST_READS`] reads at most; returns their number.
+    /// Receives the bytes that the socket has, in about [`MOST_READS`] reads at most, and returns their number.
     fn receive(&mut self, protocol: &mut P) -> Result<usize> {
         let (mut received, mut reads) = (0, 0);
         loop {
@@ -120,7 +120,7 @@ impl<P: Protocol> Socket<P> {
             let wanted = room.len();
             match self.stream.read(room) {
                 Ok(0) => {
-                    // TLS has an end of its own, which stands whatever happened to the socket.
+                    // TLS has an end of its own. It is valid no matter what happened to the socket.
                     let failure = self.failure.take().filter(|_| !self.stream.has_input());
                     let error = failure.unwrap_or_else(|| ErrorKind::UnexpectedEof.into());
                     return Err(protocol.lost(&mut self.session, &error));
@@ -141,9 +141,9 @@ impl<P: Protocol> Socket<P> {
         }
     }
 
-    /// Receives the bytes that arrived before the socket failed; returns the error of the connection.
+    /// Receives the bytes that arrived before the socket failed. Returns the error of the connection.
     fn broken(&mut self, status: c_int, protocol: &mut P) -> Error {
-        // Taken before reading, which would clear it. The loop's status says no more than that there is an error.
+        // Taken before reading, because reading would clear it. The loop's status says no more than that there is an error.
         if let Some(error) = self.stream.take_error() {
             self.note(error);
         }
@@ -222,7 +222,7 @@ impl<P: Protocol> Sockets<P> {
         self.drive(index, |_, _| Ok(()));
     }
 
-    /// Closes a connection; its requests get the error.
+    /// Closes a connection. Its requests get the error.
     pub fn end(&mut self, index: usize, error: &Error) {
         if let Some(mut socket) = self.sockets.get_mut(index).and_then(Option::take) {
             self.protocol.ended(index, &mut socket.session, error);
@@ -232,19 +232,19 @@ impl<P: Protocol> Sockets<P> {
         }
     }
 
-    /// Takes the undelivered results, which tell of the closed connections too.
+    /// Takes the undelivered results. They also report the closed connections.
     pub fn take_results(&mut self) -> Vec<u8> {
         self.ended.clear();
         self.protocol.frame().take()
     }
 
-    /// Drops the results, which were copied.
+    /// Drops the results, after they were copied.
     pub fn clear_results(&mut self) {
         self.ended.clear();
         self.protocol.frame().clear();
     }
 
-    /// Closes all connections; their requests get the error.
+    /// Closes all connections. Their requests get the error.
     pub fn end_all(&mut self, error: &Error) {
         for index in 0..self.sockets.len() {
             self.end(index, error);
@@ -252,10 +252,10 @@ impl<P: Protocol> Sockets<P> {
     }
 }
 
-/// Adds a connection to the sockets of an owner; returns its number.
+/// Adds a connection to the sockets of an owner, and returns its number.
 ///
 /// # Errors
-/// [`Error::Internal`] where the loop refuses.
+/// [`Error::Internal`] if the loop refuses.
 pub fn add<O: SocketOwner>(
     owner: &Rc<O>,
     stream: DrivenStream,
@@ -270,7 +270,7 @@ pub fn add<O: SocketOwner>(
         sockets.len() - 1
     });
     let watcher = Box::new(SocketWatcher { owner: Rc::clone(owner), index });
-    // SAFETY: the stream goes with the handle, which is closed first; the watcher tells the handles.
+    // SAFETY: the stream goes with the handle, and the handle is closed first. The watcher tells the handles.
     let handle = unsafe { owner.handles().poll(number_of(&stream.system_socket()), watcher) }?;
     let has_input = stream.has_input();
     sockets[index] = Some(Socket { stream, session, handle, events: READABLE, is_kept_alive: false, failure: None });
@@ -300,7 +300,7 @@ impl<O: SocketOwner> Watcher for SocketWatcher<O> {
             }
             Ok(())
         });
-        // A statement of its own, which ends the borrow: JavaScript may submit requests while it runs.
+        // A statement of its own ends the borrow: JavaScript may submit requests while it runs.
         let is_much = self.owner.sockets().borrow_mut().protocol.frame().bytes().len() >= DELIVERED_BYTES;
         // JavaScript must hear of a closed connection before it runs anything else: it must not take the connection for an idle
         // one.

@@ -19,7 +19,8 @@ use crate::handle::Handle;
 use crate::socket_number::{SocketNumber, number_of};
 use crate::watcher::{READABLE, WRITABLE};
 
-/// The number of written or unsent bytes from which output is sent at once; less is sent together with the tasks' next writes.
+/// The number of written or unsent bytes from which output is sent at once. Less output is sent together with the
+/// tasks' next writes.
 const MUCH: usize = 16 << 10;
 
 /// The number of unsent bytes from which writing tasks wait (backpressure).
@@ -54,7 +55,7 @@ pub fn close_all() {
 
 /// Sets the events that a socket of this thread's loop is watched for.
 fn set_events(number: u64, events: c_int) {
-    // While a thread ends, its thread-local storage may be gone; `close_all` has then closed the handles.
+    // While a thread ends, its thread-local storage may be gone. `close_all` has then closed the handles.
     let _ = SOCKETS.try_with(|sockets| {
         if let Some(handle) = sockets.borrow().handles.get(&number) {
             handle.watch(events);
@@ -64,7 +65,7 @@ fn set_events(number: u64, events: c_int) {
 
 /// Stops watching a socket of this thread's loop and closes its handle.
 fn forget(number: u64) {
-    // While a thread ends, its thread-local storage may be gone; `close_all` has then closed the handles.
+    // While a thread ends, its thread-local storage may be gone. `close_all` has then closed the handles.
     let handle = SOCKETS
         .try_with(|sockets| sockets.try_borrow_mut().ok().and_then(|mut sockets| sockets.handles.remove(&number)));
     handle.ok().flatten().into_iter().for_each(Handle::close);
@@ -117,7 +118,7 @@ impl Events {
         lock(&self.state)
     }
 
-    /// Sends the tasks' output until the socket's buffer is full; the loop then reports when it has room again.
+    /// Sends the tasks' output until the socket's buffer is full. The loop then reports when it has room again.
     pub fn send(&self) {
         self.send_output(&mut self.state());
     }
@@ -206,7 +207,7 @@ impl Drop for TaskSocket {
 }
 
 impl fmt::Debug for TaskSocket {
-    /// Shows the socket without its output, which may hold a password.
+    /// Shows the socket without its output, since the output may hold a password.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0.stream, formatter)
     }
@@ -242,7 +243,7 @@ impl AsyncRead for TaskSocket {
                 Ok(bytes) => {
                     // After the end of the stream, the next read finds it again.
                     state.is_readable = bytes == wanted || bytes == 0;
-                    // SAFETY: so many bytes came.
+                    // SAFETY: this number of bytes came.
                     unsafe { into.assume_init(bytes) };
                     into.advance(bytes);
                     return Poll::Ready(Ok(()));

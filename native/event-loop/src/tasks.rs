@@ -37,7 +37,7 @@ thread_local! {
     static OWNER: RefCell<Option<Rc<dyn TaskOwner>>> = const { RefCell::new(None) };
 }
 
-/// The owner of a thread's tasks, which delivers their outcomes.
+/// The owner of a thread's tasks. It delivers their outcomes.
 pub trait TaskOwner: 'static {
     /// The tasks.
     fn tasks(&self) -> &Tasks;
@@ -48,16 +48,16 @@ pub trait TaskOwner: 'static {
     /// Does the work with the runtime at hand that drives timers.
     fn within(&self, work: &mut dyn FnMut());
 
-    /// Gives the outcomes so far to JavaScript, which may begin other tasks.
+    /// Gives the outcomes so far to JavaScript. JavaScript may then begin other tasks.
     fn deliver(&self);
 
-    /// Fails all work under way with the error; called after a callback of the loop has panicked.
+    /// Fails all work under way with the error. It is called after a callback of the loop has panicked.
     fn fail(&self, error: &Error);
 }
 
 /// The tasks of one of Node's threads.
 pub struct Tasks {
-    /// The tasks; `None` once they have ended.
+    /// The tasks, or `None` once they have ended.
     set: RefCell<Option<LocalSet>>,
     alarm: Arc<Alarm>,
     /// The read end of the socket pair by which other threads wake libuv's loop, until the loop watches it.
@@ -103,7 +103,7 @@ impl Alarm {
         match &self.bell {
             Bell::Libuv(writer) => {
                 let mut writer = writer;
-                // A full socket has already woken the loop; an error means that the loop has ended, and there is nothing to wake.
+                // A full socket has already woken the loop. An error means that the loop has ended, and there is nothing to wake.
                 let _ = writer.write(&[1]);
             }
             Bell::Polled(turns) => turns.request(),
@@ -133,7 +133,7 @@ impl Tasks {
     /// No tasks yet, on this thread, whose owner has `handles`.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the system gives no sockets.
+    /// [`Error::Internal`] if the system gives no sockets.
     pub fn new(handles: &Handles) -> Result<Self> {
         let (bell, reader) = if let Some(turns) = handles.turns() {
             (Bell::Polled(turns), None)
@@ -151,10 +151,10 @@ impl Tasks {
         })
     }
 
-    /// Lets the event loop run the tasks of their owner, which are this thread's from now on.
+    /// Lets the event loop run the tasks of their owner. They belong to this thread from now on.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the loop refuses.
+    /// [`Error::Internal`] if the loop refuses.
     pub fn attach(owner: &Rc<impl TaskOwner>) -> Result<()> {
         let (owner, tasks): (Rc<dyn TaskOwner>, _) = (Rc::clone(owner) as _, owner.tasks());
         let watched = |reader: BellSocket| {
@@ -170,7 +170,7 @@ impl Tasks {
         Ok(())
     }
 
-    /// Adds a task, which is first polled before the loop waits.
+    /// Adds a task. It is first polled before the loop waits.
     ///
     /// # Errors
     /// [`Error::Closed`] once the tasks have ended.
@@ -190,13 +190,13 @@ impl Tasks {
         }
     }
 
-    /// Polls all tasks again soon, where it is unknown which of them were awake.
+    /// Polls all tasks again soon, for when it is unknown which of them were awake.
     pub fn poll_again(&self) {
         self.alarm.state.store(WOKEN, Ordering::Release);
         self.alarm.ring();
     }
 
-    /// Ends all tasks and closes their sockets; does nothing the second time.
+    /// Ends all tasks and closes their sockets. Does nothing the second time.
     pub fn end(&self) {
         OWNER.set(None);
         // Dropping the tasks drops their sockets. Taken in a statement of its own, since destructors may borrow this field.
@@ -282,7 +282,7 @@ fn bell_pair() -> std::io::Result<(BellSocket, BellSocket)> {
 /// Registers a socket with the loop of this thread.
 ///
 /// # Errors
-/// The error of the system, and [`ErrorKind::NotConnected`] where the thread has no tasks.
+/// The error of the system, and [`ErrorKind::NotConnected`] if the thread has no tasks.
 pub fn watch(stream: std::net::TcpStream) -> std::io::Result<TaskSocket> {
     let gone = || std::io::Error::new(ErrorKind::NotConnected, "the event loop has ended");
     let owner = OWNER.with_borrow(Clone::clone).ok_or_else(gone)?;

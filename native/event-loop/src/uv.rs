@@ -59,7 +59,7 @@ static FUNCTIONS: LazyLock<Option<Functions>> = LazyLock::new(|| {
         unsafe { host.get::<F>(name.to_bytes_with_nul()) }.ok().map(|function| *function)
     }
     let host = host()?;
-    // SAFETY: the types are those of libuv's header; the host is loaded for as long as the process runs.
+    // SAFETY: the types are from libuv's header. The host is loaded for as long as the process runs.
     unsafe {
         Some(Functions {
             handle_size: find(&host, c"uv_handle_size")?,
@@ -127,7 +127,7 @@ impl Handle {
         let functions = FUNCTIONS.as_ref().ok_or_else(|| failed("this host has no libuv"))?;
         // SAFETY: it only looks up the number.
         let size = unsafe { (functions.handle_size)(kind) };
-        // SAFETY: calloc's memory is aligned for everything; it is freed in `on_close`.
+        // SAFETY: calloc's memory is aligned for everything. It is freed in `on_close`.
         let raw = NonNull::new(unsafe { libc::calloc(1, size) }).ok_or_else(|| failed("there is no memory"))?;
         // Boxed twice: a pointer to a trait object is two words, and the handle's data field is one.
         let data = Box::into_raw(Box::new(watcher));
@@ -138,7 +138,7 @@ impl Handle {
 
     /// Frees a handle that the loop failed to initialise.
     fn free(self) {
-        // SAFETY: the pointers are those of `allocate`, and nobody else has them.
+        // SAFETY: the pointers come from `allocate`, and nobody else has them.
         unsafe {
             drop(Box::from_raw((self.functions.get_data)(self.raw.as_ptr()).cast::<Box<dyn Watcher>>()));
             libc::free(self.raw.as_ptr());
@@ -151,7 +151,7 @@ impl Handle {
     /// The socket stays open until the handle is closed.
     pub unsafe fn poll(uv_loop: LibuvLoop, socket: SocketNumber, watcher: Box<dyn Watcher>) -> Result<Self> {
         let handle = Self::allocate(POLL, watcher)?;
-        // SAFETY: the loop is this thread's; the caller's promise, and the handle's memory is as big as libuv wants it.
+        // SAFETY: the loop is this thread's, by the caller's promise. The handle's memory is as big as libuv wants it.
         let status = unsafe { (handle.functions.poll_init_socket)(uv_loop.0, handle.raw.as_ptr(), socket) };
         let handle = handle.checked(status)?;
         handle.watch(READABLE);
@@ -162,7 +162,7 @@ impl Handle {
     pub fn check(uv_loop: LibuvLoop, watcher: Box<dyn Watcher>) -> Result<Self> {
         let handle = Self::allocate(CHECK, watcher)?;
         let Functions { check_init, check_start, .. } = handle.functions;
-        // SAFETY: the functions are those of a check handle.
+        // SAFETY: the functions belong to a check handle.
         unsafe { handle.started(uv_loop, *check_init, *check_start, on_check) }
     }
 
@@ -170,16 +170,16 @@ impl Handle {
     pub fn prepare(uv_loop: LibuvLoop, watcher: Box<dyn Watcher>) -> Result<Self> {
         let handle = Self::allocate(PREPARE, watcher)?;
         let Functions { prepare_init, prepare_start, .. } = handle.functions;
-        // SAFETY: the functions are those of a prepare handle.
+        // SAFETY: the functions belong to a prepare handle.
         unsafe { handle.started(uv_loop, *prepare_init, *prepare_start, on_prepare) }
     }
 
     /// Initialises and starts a check or prepare handle.
     ///
     /// # Safety
-    /// The functions are those of the handle's kind.
+    /// The functions belong to the handle's kind.
     unsafe fn started(self, uv_loop: LibuvLoop, init: Init, start: Start, callback: HandleCallback) -> Result<Self> {
-        // SAFETY: the loop is this thread's; the caller's promise, and the handle's memory is as big as libuv wants it.
+        // SAFETY: the loop is this thread's, by the caller's promise. The handle's memory is as big as libuv wants it.
         let status = unsafe { init(uv_loop.0, self.raw.as_ptr()) };
         let handle = self.checked(status)?;
         // SAFETY: the handle is initialised.
@@ -212,7 +212,7 @@ impl Handle {
 
     /// Closes the handle. Later the loop calls the watcher's `on_closed` and drops the watcher.
     pub fn close(self) {
-        // SAFETY: as in `watch`; from here on only `on_close` uses the handle.
+        // SAFETY: as in `watch`. From here on only `on_close` uses the handle.
         unsafe {
             if self.is_poll {
                 (self.functions.poll_stop)(self.raw.as_ptr());
@@ -233,8 +233,8 @@ unsafe fn watcher_of<'a>(handle: *mut c_void) -> Option<&'a dyn Watcher> {
 }
 
 unsafe extern "C" fn on_poll(handle: *mut c_void, status: c_int, events: c_int) {
-    // SAFETY: libuv calls with handles of ours that are not closed; the memory lasts until `on_close`, which the loop
-    // calls in an iteration's end, never from within this call.
+    // SAFETY: libuv calls with handles of ours that are not closed. The memory lasts until `on_close`. The loop calls that
+    // at an iteration's end, never from within this call.
     if let Some(watcher) = unsafe { watcher_of(handle) } {
         call(Phase::Poll, watcher, status, events);
     }
@@ -256,7 +256,7 @@ unsafe extern "C" fn on_prepare(handle: *mut c_void) {
 
 unsafe extern "C" fn on_close(handle: *mut c_void) {
     let Some(functions) = FUNCTIONS.as_ref() else { return };
-    // SAFETY: libuv is done with the handle; its memory and its watcher are those of `allocate`.
+    // SAFETY: libuv is done with the handle. Its memory and its watcher come from `allocate`.
     let watcher = unsafe {
         let watcher = Box::from_raw((functions.get_data)(handle).cast::<Box<dyn Watcher>>());
         libc::free(handle);

@@ -77,7 +77,7 @@ impl Host {
     }
 }
 
-/// What watchers were told, in order.
+/// The calls of watchers, in order.
 type Log = Rc<RefCell<Vec<(&'static str, String)>>>;
 
 /// A watcher that writes down what it is told.
@@ -110,7 +110,7 @@ impl Drop for Recorder {
     }
 }
 
-/// The two ends of a connection; the first does not block.
+/// The two ends of a connection. The first end does not block.
 fn connection() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
     let near = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
@@ -308,7 +308,7 @@ fn the_end_of_the_thread_closes_all_without_a_turn() {
     assert!(host.asked.recv_timeout(QUIET).is_err(), "nobody asks for turns any more");
 }
 
-/// An owner of tasks without a runtime of timers, which delivers nothing.
+/// An owner of tasks without a runtime of timers. It delivers nothing.
 struct Owner {
     tasks: Tasks,
     handles: Rc<Handles>,

@@ -20,7 +20,7 @@ const SOON: Duration = Duration::from_secs(20);
 #[derive(Default)]
 struct UntilClose {
     frame: Frame,
-    /// What was received by each connection that is lost, and of which kind the error was.
+    /// The bytes received by each lost connection, and the kind of its error.
     lost: Vec<(Vec<u8>, ErrorKind)>,
 }
 
@@ -89,8 +89,8 @@ impl SocketOwner for Owner {
     }
 }
 
-/// What a connection has received when it is lost, and of which kind its error is. `end` is the server, which gets the socket
-/// before the loop watches the other end, and `unsent` is still to be sent then.
+/// The bytes that a connection has received when it is lost, and the kind of its error. `end` is the server. It gets the socket
+/// before the loop watches the other end. `unsent` is still to be sent then.
 fn outcome(unsent: &[u8], end: impl FnOnce(TcpStream)) -> Vec<(Vec<u8>, ErrorKind)> {
     let (ask, asked) = mpsc::channel();
     let wake = move || {

@@ -23,10 +23,10 @@ const MOST_MESSAGE: usize = 64 << 20;
 const MOST_MESSAGE_READ: usize = 64 << 10;
 
 /// The bound of readers of Arrow streams. A schema of many small fields takes the most memory for its bytes. The buffers of any
-/// batch may be compressed, and say that they have 256 MiB in total; a million rows of nulls may have no buffers.
+/// batch may be compressed, and say that they have 256 MiB in total. A million rows of nulls may have no buffers.
 pub(crate) const STREAM: Bound = Bound { times: 256, for_any: 1 << 30 };
 
-/// A column of each type that crosses to JavaScript; all but the first are nullable.
+/// A column of each type that crosses to JavaScript. All but the first are nullable.
 static COLUMNS: LazyLock<Vec<Column>> = LazyLock::new(|| {
     let types = [
         SqlType::BigInt,
@@ -105,8 +105,8 @@ pub(crate) fn ipc(bytes: &[u8]) {
     }
 }
 
-/// The input: the number of rows, then for each column a byte that tells its parts, and the parts, after their lengths where the
-/// number of rows does not determine these.
+/// The input: the number of rows, then for each column a byte that tells its parts, and the parts. A part follows its length, if the
+/// number of rows does not determine the length.
 pub(crate) fn columns(bytes: &[u8]) {
     let mut input = Input(bytes);
     let (rows, count) = (usize::from(input.byte()), usize::from(input.byte()));

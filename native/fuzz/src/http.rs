@@ -6,10 +6,10 @@ use crate::input::cut;
 use crate::memory::Bound;
 use crate::sockets::hear;
 
-/// Bodies of more bytes are refused; no input is as long.
+/// Bodies of more bytes are refused. No input is as long.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The bound of the reader: the buffer offered to the network, whatever length is announced, and the responses that the
+/// The bound of the reader: the buffer offered to the network, no matter what length is announced, and the responses that the
 /// harness keeps.
 const READER: Bound = Bound { times: 16, for_any: 256 << 10 };
 

@@ -22,7 +22,7 @@ pub(crate) fn cut(bytes: &[u8]) -> Vec<&[u8]> {
     pieces
 }
 
-/// Takes values from the front of an input; zeros where it has ended.
+/// Takes values from the front of an input, and zeros once it has ended.
 pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Input<'a> {
@@ -48,7 +48,7 @@ impl<'a> Input<'a> {
         taken
     }
 
-    /// Takes bytes after their length, which takes two bytes.
+    /// Takes bytes after their length. The length takes two bytes.
     pub(crate) fn sized(&mut self) -> &'a [u8] {
         let length = u16::from_le_bytes(self.array());
         self.take(length.into())

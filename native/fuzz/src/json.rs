@@ -103,7 +103,7 @@ fn is_deep(json: &[u8]) -> bool {
 pub(crate) fn paths(bytes: &[u8]) {
     // The path picks nothing, so that the outcome tells only whether the bytes are JSON.
     let is_json = paths_of(&[("none.of.it", Kind::Text)]).pick(bytes).is_ok();
-    // We decode names with escapes, which `serde_json` only skips here.
+    // We decode names with escapes. `serde_json` only skips them here.
     if !is_deep(bytes) && is_unicode(bytes) {
         assert_eq!(is_json, serde_json::from_slice::<IgnoredAny>(bytes).is_ok());
     }

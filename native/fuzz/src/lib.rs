@@ -1,6 +1,6 @@
-//! Harnesses: each gives arbitrary bytes to a reader of network or file bytes, and panics if a property fails that must hold for
-//! all bytes. Bytes read in pieces give the same result as bytes read at once, memory stays in proportion to the input, values
-//! that were read can be written and read again, and other readers of the same format agree.
+//! Harnesses. Each gives arbitrary bytes to a reader of network or file bytes, and panics if a property fails that must hold for
+//! all bytes. Bytes read in pieces give the same result as bytes read at once. Memory stays in proportion to the input. Values
+//! that were read can be written and read again. Other readers of the same format agree.
 //!
 //! `npm run fuzz` looks for inputs that break a harness, guided by the code that they reach, and begins with the inputs kept in
 //! `corpus/`. The tests run the kept inputs through the same harnesses.
@@ -59,7 +59,7 @@ const fn harness(name: &'static str, reads: &'static str, run: fn(&[u8]), most_b
     Harness { name, reads, run, most_bytes }
 }
 
-/// The harness with a name; `None` if there is none.
+/// The harness with a name, or `None` if there is none.
 #[must_use]
 pub fn find(name: &str) -> Option<Harness> {
     HARNESSES.into_iter().find(|harness| harness.name == name)

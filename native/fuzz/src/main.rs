@@ -1,5 +1,5 @@
-//! Looks for inputs that break a harness, by libFuzzer: `npm run fuzz`. An environment variable names the harness; the arguments
-//! are those of libFuzzer.
+//! Looks for inputs that break a harness, by libFuzzer: `npm run fuzz`. An environment variable names the harness. The arguments
+//! are libFuzzer's.
 
 #![no_main]
 
@@ -36,7 +36,7 @@ extern "C" fn initialize(_arguments: *const i32, _values: *const *const *const u
 /// `data` must point to `size` bytes.
 #[unsafe(export_name = "LLVMFuzzerTestOneInput")]
 unsafe extern "C" fn test_one_input(data: *const u8, size: usize) -> i32 {
-    // SAFETY: the caller's promise; of no bytes, the pointer may be null.
+    // SAFETY: the caller's promise. The pointer to no bytes may be null.
     let input = if size == 0 { &[] } else { unsafe { std::slice::from_raw_parts(data, size) } };
     if input.len() <= HARNESS.most_bytes {
         (HARNESS.run)(input);

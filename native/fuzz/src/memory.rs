@@ -20,7 +20,7 @@ fn count(taken: usize, given_back: usize) {
     }
 }
 
-// SAFETY: all is the system's; the counters are of the thread, have no destructor and allocate nothing.
+// SAFETY: all is the system's. The counters are of the thread, have no destructor and allocate nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);

@@ -37,7 +37,7 @@ fn handshake(more: u64) -> Vec<u8> {
 pub(crate) fn connection(bytes: &[u8]) {
     let Some((kind, said)) = bytes.split_first() else { return };
     let bit = |bit: u8, capability: u64| u64::from(kind >> bit & 1) << capability;
-    // The capabilities: no EOF packets; many rows of values at once; column definitions that are not sent again.
+    // The capabilities: no EOF packets, many rows of values at once, and column definitions that are not sent again.
     let begins = if kind & 1 == 0 { Vec::new() } else { handshake(bit(1, 24) | bit(2, 34) | bit(3, 36)) };
     let all = [&begins, said].concat();
     let url: Url = "mysql://user:password@localhost/database".parse().expect("a URL");

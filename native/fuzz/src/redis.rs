@@ -5,7 +5,7 @@ use boundary_bench_redis::{Reply, ReplyBuffer};
 use crate::input::cut;
 use crate::memory::Bound;
 
-/// The bound of the reader: a reply is read in its buffer, which begins with 16 KiB and doubles.
+/// The bound of the reader: a reply is read in its buffer. The buffer begins with 16 KiB and doubles.
 const BUFFER: Bound = Bound { times: 4, for_any: 64 << 10 };
 
 /// The replies as text, with their contents, and whether the bytes after the last reply were refused.

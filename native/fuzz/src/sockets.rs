@@ -1,4 +1,4 @@
-//! The peer of a connection, which sends the bytes of an input.
+//! The peer of a connection. It sends the bytes of an input.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream as Socket;

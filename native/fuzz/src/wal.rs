@@ -9,7 +9,7 @@ use boundary_bench_point_store::{Entry, Wal, read_entry, replay};
 use crate::input::Input;
 use crate::memory::Bound;
 
-/// The bound of the reader of an entry, which has a few arrays, and names.
+/// The bound of the reader of an entry. An entry has a few arrays, and names.
 const ENTRY: Bound = Bound { times: 64, for_any: 16 << 10 };
 
 /// A folder that is removed when its thread ends.
@@ -41,7 +41,7 @@ fn in_folder<T>(work: impl FnOnce(&Path) -> T) -> T {
     })
 }
 
-/// All entries; `None` if the log is refused as damaged.
+/// All entries, or `None` if the log is refused as damaged.
 fn entries(folder: &Path) -> Option<Vec<Vec<u8>>> {
     let mut entries = Vec::new();
     let visit = |entry: &[u8]| {
@@ -61,8 +61,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The input: operations on a log, each a byte and its arguments. Appends and rotations make the files; then the log is closed
-/// and the files are damaged: cut, changed, or written anew with bytes of the input.
+/// The input: operations on a log, each a byte and its arguments. Appends and rotations make the files. Then the log is closed
+/// and the files are damaged: cut, changed, or rewritten with bytes of the input.
 pub(crate) fn log(bytes: &[u8]) {
     in_folder(|folder| {
         let mut input = Input(bytes);
@@ -82,7 +82,7 @@ pub(crate) fn log(bytes: &[u8]) {
             }
         }
         assert_eq!(entries(folder).as_ref(), Some(&appended), "what was appended is replayed");
-        // Whether the files hold bytes of the input, which may have valid checksums.
+        // Whether the files hold bytes of the input. These may have valid checksums.
         let mut is_foreign = false;
         while !input.is_empty() {
             let files = files(folder);

@@ -31,8 +31,7 @@ fn what_is_close_to_a_kept_input_passes_too() {
     for harness in &HARNESSES {
         run(harness, std::path::Path::new("nothing"), &[]);
         for (path, input) in kept(harness).unwrap() {
-            // All places of all inputs would take minutes: each input is tried at some places, which depend on its
-            // length.
+            // All places of all inputs would take minutes: each input is tried at some places. They depend on its length.
             let places = input.len().min(CHANGED);
             for place in (input.len() % 17..places).step_by(17) {
                 run(harness, &path, &input[..place]);

@@ -1,6 +1,6 @@
 //! The outcome of every kept input of the ingest formats: the number of points, or the error.
 //!
-//! `expected.txt` holds the expected outcomes; with `UPDATE_CORPUS=1` the test writes it.
+//! `expected.txt` holds the expected outcomes. With `UPDATE_CORPUS=1` the test writes it.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -7,6 +7,8 @@
 //!
 //! In the file of the workload, `program('target/release/examples/sum')` is then a way. The program gets the input that JavaScript made,
 //! as JSON, before the first sample. It speaks the protocol of `docs/protocol.md` over its standard streams.
+mod allocations;
+
 use std::hint::black_box;
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
@@ -15,11 +17,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+pub use allocations::CountingAllocator;
+use allocations::allocated_bytes;
+
 /// The version of the protocol.
 const PROTOCOL: u64 = 1;
 
-/// Makes the `main` of a program that does this work: a closure, or a function, of a reference to the input. What it returns must be the same each
-/// time. The types of input and result are any of `serde`.
+/// Makes the `main` of a program that does this work: a closure, or a function, of a reference to the input. It must return the same
+/// each time. The types of input and result are any of `serde`.
 #[macro_export]
 macro_rules! main {
     ($work:expr) => {
@@ -42,7 +47,7 @@ pub fn serve<Input: DeserializeOwned, Output: Serialize>(work: impl FnMut(&Input
 ///
 /// # Errors
 ///
-/// An order that can't be read or understood, which `answers` tells before; and an answer that can't be written.
+/// An order that can't be read or understood, and an answer that can't be written. `answers` reports a bad order before.
 pub fn answer<Input: DeserializeOwned, Output: Serialize>(
     mut work: impl FnMut(&Input) -> Output,
     orders: impl BufRead,
@@ -68,7 +73,7 @@ pub fn answer<Input: DeserializeOwned, Output: Serialize>(
     Ok(())
 }
 
-/// The answer to an order; none to the last one.
+/// The answer to an order, or none to the last order.
 fn obey<Input: DeserializeOwned, Output: Serialize>(
     line: &str,
     work: &mut impl FnMut(&Input) -> Output,
@@ -92,15 +97,20 @@ fn obey<Input: DeserializeOwned, Output: Serialize>(
                 order["repeats"].as_u64().filter(|&repeats| repeats > 0).ok_or("a sample needs a number of repeats")?;
             *result = None;
             let cpu_before = cpu_seconds();
+            let bytes_before = allocated_bytes();
             let start = Instant::now();
             for _ in 0..repeats {
                 *result = Some(black_box(work(black_box(input))));
             }
             let seconds = start.elapsed().as_secs_f64();
+            let bytes = bytes_before.zip(allocated_bytes()).map(|(before, after)| after - before);
             let cpu = cpu_before.zip(cpu_seconds()).map(|(before, after)| after - before);
             let mut sample = json!({ "type": "sample", "seconds": seconds });
             if let Some(cpu) = cpu {
                 sample["cpuUserSeconds"] = json!(cpu);
+            }
+            if let Some(bytes) = bytes {
+                sample["allocatedBytes"] = json!(bytes);
             }
             Ok(Some(sample))
         }
@@ -114,7 +124,7 @@ fn obey<Input: DeserializeOwned, Output: Serialize>(
     }
 }
 
-/// The CPU time of all threads of this process, of the user and of the kernel; none where the system does not tell it.
+/// The CPU time of all threads of this process, of the user and of the kernel, or none if the system does not tell it.
 fn cpu_seconds() -> Option<f64> {
     let tasks = std::fs::read_dir("/proc/self/task").ok()?;
     let nanoseconds = tasks.flatten().filter_map(|task| {
@@ -127,6 +137,8 @@ fn cpu_seconds() -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    crate::count_allocations!();
 
     fn answers_to(orders: &str) -> (Vec<Value>, io::Result<()>) {
         let mut answers = Vec::new();
@@ -148,6 +160,18 @@ mod tests {
         assert_eq!(answers[0]["type"], "ready");
         assert!(answers[1]["seconds"].as_f64().unwrap() > 0.0);
         assert_eq!(answers[2]["result"], 3.5);
+        assert!(answers[1]["allocatedBytes"].is_u64());
+    }
+
+    #[test]
+    fn counts_the_bytes_that_the_work_allocates() {
+        let orders = r#"{"type":"open","protocol":1,"input":3}
+{"type":"sample","repeats":10}"#;
+        let mut answers = Vec::new();
+        answer(|&length: &usize| vec![7_u64; length], orders.as_bytes(), &mut answers).unwrap();
+        let sample: Value = serde_json::from_str(String::from_utf8(answers).unwrap().lines().nth(1).unwrap()).unwrap();
+        // Other tests of this process may allocate at the same time.
+        assert!(sample["allocatedBytes"].as_u64().unwrap() >= 10 * 3 * 8);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The API key that requests to a server of ours must carry, if the server was given one.
 
-/// The header that holds the key alone, as `RonDB`'s REST server takes it; in gRPC, metadata.
+/// The header that holds the key alone, as `RonDB`'s REST server takes it. In gRPC, it is metadata.
 pub const HEADER: &str = "x-api-key";
 
 /// The header that holds a key behind a scheme, as clients of `InfluxDB` send it.
@@ -12,7 +12,7 @@ const SCHEMES: [&str; 2] = ["Token", "Bearer"];
 /// The number of characters of a key before and after its point.
 const PARTS: (usize, usize) = (16, 64);
 
-/// The description of a key's form, for errors, which must not repeat the key itself.
+/// The description of a key's form, for errors. They must not repeat the key itself.
 #[must_use]
 pub fn form() -> String {
     format!("an API key is {} characters, a point, and {} characters", PARTS.0, PARTS.1)
@@ -24,12 +24,12 @@ pub fn is_api_key(text: &str) -> bool {
     text.is_ascii() && text.split_once('.').is_some_and(|(left, right)| (left.len(), right.len()) == PARTS)
 }
 
-/// The key that a server requires of requests; `None` accepts all of them.
+/// The key that a server requires of requests. `None` accepts all requests.
 #[derive(Clone, Default)]
 pub struct ApiKey(pub Option<String>);
 
 impl ApiKey {
-    /// Checks the key in a request's headers, which are not read where no key is required.
+    /// Checks the key in a request's headers. The headers are not read if no key is required.
     ///
     /// # Errors
     /// The problem of the key.

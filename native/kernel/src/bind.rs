@@ -10,9 +10,9 @@ pub const ALLOW_INSECURE_BIND: &str = "--allow-insecure-bind";
 /// The protections that a server lacks against access and eavesdropping.
 #[derive(Debug, Clone, Copy)]
 pub struct Protection {
-    /// The options that make the server require a key or a login; `None` where it requires one.
+    /// The options that make the server require a key or a login, or `None` if it requires one.
     pub without_login: Option<&'static str>,
-    /// The options that make the server use TLS; `None` where it does.
+    /// The options that make the server use TLS, or `None` if it does.
     pub without_tls: Option<&'static str>,
 }
 

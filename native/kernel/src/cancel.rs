@@ -24,7 +24,7 @@ impl std::fmt::Debug for CancelToken {
 }
 
 impl CancelToken {
-    /// Cancels the query; a second call does nothing.
+    /// Cancels the query. A second call does nothing.
     pub fn cancel(&self) {
         let hook = lock(&self.0.hook);
         // The flag is set under the lock, so that a hook that is being installed is either called here or sees the
@@ -63,7 +63,7 @@ impl CancelToken {
     }
 }
 
-/// Keeps a hook of [`CancelToken::on_cancel`] installed; dropping the guard waits for a hook that runs.
+/// Keeps a hook of [`CancelToken::on_cancel`] installed. Dropping the guard waits for a hook that runs.
 #[derive(Debug)]
 pub struct CancelGuard(CancelToken);
 

@@ -82,7 +82,7 @@ impl DrivenStream {
         self.tls.as_ref().is_some_and(|tls| tls.held > 0 || tls.has_ended || tls.failure.is_some())
     }
 
-    /// Whether bytes were written that the socket has not taken yet; [`Write::flush`] sends them.
+    /// Whether bytes were written that the socket has not taken yet. [`Write::flush`] sends them.
     #[must_use]
     pub fn has_unsent(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.connection.wants_write())
@@ -110,7 +110,7 @@ impl DrivenStream {
         SockRef::from(&self.socket)
     }
 
-    /// The error of the socket, which is cleared.
+    /// Takes the error of the socket.
     #[must_use]
     pub fn take_error(&self) -> Option<io::Error> {
         self.socket.take_error().ok().flatten()

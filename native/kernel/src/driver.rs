@@ -1,4 +1,4 @@
-//! What drives a client's connections: tokio's threads, or the event loop of one of a JavaScript runtime's threads.
+//! The driver of a client's connections: tokio's threads, or the event loop of one of a JavaScript runtime's threads.
 
 use std::fmt::Debug;
 use std::io;
@@ -18,7 +18,7 @@ pub trait Socket: AsyncRead + AsyncWrite + Debug + Send + Sync + Unpin {
     /// The socket as the system knows it.
     fn system_socket(&self) -> SockRef<'_>;
 
-    /// Takes the socket, which stays non-blocking, from its driver. It may also be a Unix domain socket.
+    /// Takes the socket from its driver. The socket stays non-blocking. It may also be a Unix domain socket.
     ///
     /// # Errors
     /// The error of the system.

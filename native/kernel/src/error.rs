@@ -11,7 +11,7 @@ use thiserror::Error;
 /// The result of every fallible function of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The errors of this library. [`Error::code`] is stable across releases; the text is for people.
+/// The errors of this library. [`Error::code`] is stable across releases. The text is for people.
 #[derive(Debug, Clone, Error)]
 pub enum Error {
     /// A value that the caller gave is not usable.
@@ -85,7 +85,7 @@ pub enum Error {
         /// The error of the system.
         source: std::sync::Arc<std::io::Error>,
     },
-    /// A defect of this library; nothing was written.
+    /// A defect of this library. Nothing was written.
     #[error("internal error: {0}; please report it")]
     Internal(String),
 }
@@ -117,7 +117,7 @@ impl Error {
         }
     }
 
-    /// The text that crosses into JavaScript, where the library takes the code apart again: `[CODE] text`.
+    /// The text that crosses into JavaScript, as `[CODE] text`. There the library separates the code again.
     #[must_use]
     pub fn coded(&self) -> String {
         format!("[{}] {self}", self.code())
@@ -190,8 +190,7 @@ pub fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     result.unwrap_or_else(|payload| Err(from_panic(payload.as_ref())))
 }
 
-/// Runs the body of a callback from C: a panic must not unwind into C, which would end the process. Returns the panic as an
-/// error.
+/// Runs the body of a callback from C: a panic must not unwind into C, because that would end the process. Returns the panic as an error.
 ///
 /// Every callback from libuv and Node-API that napi-rs does not make runs in it.
 pub fn contained(work: impl FnOnce()) -> Option<Error> {

@@ -10,7 +10,7 @@ use crate::stream::Stream;
 pub struct Exchange {
     /// The stream to the server.
     pub stream: Stream,
-    /// The failure to send that the end of the stream would hide; the server may have answered before.
+    /// The failure to send that the end of the stream would hide. The server may have answered before.
     failure: Option<io::Error>,
 }
 
@@ -21,9 +21,9 @@ impl Exchange {
         Self { stream, failure: None }
     }
 
-    /// Receives bytes into `room`, and sends those of `bytes` behind the first `sent` meanwhile, which counts them. Returns the number
-    /// of bytes received, 0 at the end of the stream. A server that takes no more bytes has still said what it sent before: it may
-    /// say why.
+    /// Receives bytes into `room`. Meanwhile it sends the bytes of `bytes` behind the first `sent`, and `sent` counts them. Returns
+    /// the number of bytes received, 0 at the end of the stream. A server that takes no more bytes has still said what it sent before:
+    /// it may say why.
     ///
     /// # Errors
     /// The errors of the stream. A failure to send because the server has closed the stream comes after all that was received.
@@ -39,7 +39,7 @@ impl Exchange {
                 // The server had ended the stream before it refused more bytes.
             }
             Poll::Ready(Err(error)) if error.kind() == ErrorKind::ConnectionReset => {
-                // The end of TLS is its own, whatever happened to the socket.
+                // TLS has an end of its own. It is valid no matter what happened to the socket.
                 if matches!(self.stream, Stream::Plain(_)) {
                     self.failure.get_or_insert(error);
                 }

@@ -1,6 +1,6 @@
 //! The form in which results cross to another language: many in one buffer, in 32-bit words of the machine's order.
 //!
-//! A *frame* is a sequence of results. Each begins with the words `id, status, count, bytes, flags`; the data that follow,
+//! A *frame* is a sequence of results. Each begins with the words `id, status, count, bytes, flags`. The data that follow,
 //! padded to a whole word, are in the client's own format. The data of a failed result are the text of its error, with the
 //! code in brackets.
 
@@ -64,11 +64,11 @@ impl Frame {
         self.fill();
     }
 
-    /// Appends a result whose data, which `write` appends, begin at a multiple of 8 bytes. The count is the number of words
+    /// Appends a result. `write` appends its data, and they begin at a multiple of 8 bytes. The count is the number of words
     /// before the data.
     ///
     /// # Errors
-    /// The errors of `write`; the frame is as before then.
+    /// The errors of `write`. The frame is unchanged then.
     pub fn add(&mut self, id: u32, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         let start = self.bytes.len();
         let padding = (start / 4 + HEAD_WORDS) % 2;
@@ -117,14 +117,14 @@ pub fn layout() -> Vec<(&'static str, u32)> {
     vec![("RESULT_WORDS", word(HEAD_WORDS)), ("ANSWERED", ANSWERED), ("GONE", GONE), ("ASCII", ASCII)]
 }
 
-/// A number as a word; [`u32::MAX`] for a larger number.
+/// A number as a word, or [`u32::MAX`] for a larger number.
 #[inline]
 #[must_use]
 pub fn word(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// The words in `bytes`; the bytes of an incomplete last word are ignored.
+/// The words in `bytes`. The bytes of an incomplete last word are ignored.
 #[inline]
 pub fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
     bytes.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word))

@@ -1,13 +1,13 @@
-//! Responses of HTTP to calls of gRPC that are none of gRPC: those of a proxy, or of another program.
+//! HTTP responses to gRPC calls that are no gRPC responses, such as responses of a proxy or of another program.
 
-/// The content type of gRPC, which may be followed by that of the messages.
+/// The content type of gRPC. The content type of the messages may follow it.
 const CONTENT_TYPE: &[u8] = b"application/grpc";
 
 /// The most bytes of a content type that an error shows.
 const SHOWN: usize = 100;
 
-/// The code of gRPC, and the text, for a response that is none of gRPC, by its status and its content type; `None` for one that is. A
-/// response with a status of gRPC among its headers is one of gRPC, and is not to be asked about.
+/// The code of gRPC, and the text, for a response that is no gRPC response, by its status and its content type. `None` for a gRPC response.
+/// A response with a gRPC status among its headers is a gRPC response, and must not be passed here.
 #[must_use]
 pub fn foreign_answer(status: u16, content_type: Option<&[u8]>) -> Option<(i32, String)> {
     let other_type = content_type

@@ -1,4 +1,4 @@
-//! Latencies of requests: whole HDR histograms, which can be merged and written as text.
+//! Latencies of requests: whole HDR histograms. They can be merged and written as text.
 
 use std::time::Duration;
 
@@ -55,19 +55,19 @@ impl LatencyHistogram {
         self.0.len()
     }
 
-    /// The latency in nanoseconds that this part of all, from 0 to 1, did not exceed; 0 without latencies.
+    /// The latency in nanoseconds that this part of all, from 0 to 1, did not exceed, or 0 without latencies.
     #[must_use]
     pub fn quantile(&self, part: f64) -> u64 {
         self.0.value_at_quantile(part)
     }
 
-    /// The longest latency in nanoseconds; 0 without latencies.
+    /// The longest latency in nanoseconds, or 0 without latencies.
     #[must_use]
     pub fn max(&self) -> u64 {
         self.0.max()
     }
 
-    /// The whole histogram in HDR's compressed encoding (V2), as base64, which the result files hold.
+    /// The whole histogram in HDR's compressed encoding (V2), as base64. The result files hold this text.
     ///
     /// # Errors
     /// [`Error::Internal`] when it can't be encoded.
@@ -79,8 +79,8 @@ impl LatencyHistogram {
         Ok(STANDARD.encode(bytes))
     }
 
-    /// Parses the text of [`LatencyHistogram::to_base64`], or of another HDR histogram of nanoseconds, whatever its
-    /// bounds and precision.
+    /// Parses the text of [`LatencyHistogram::to_base64`], or of another HDR histogram of nanoseconds, with any bounds
+    /// and precision.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for any other text.

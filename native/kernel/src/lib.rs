@@ -1,5 +1,5 @@
-//! What every other crate of Boundary Bench stands on: errors, cancellation, clocks, loads of requests, URLs, sockets, TLS and
-//! private processes. It knows no database and nothing of JavaScript.
+//! The base of every other crate of Boundary Bench: errors, cancellation, clocks, loads of requests, URLs, sockets, TLS and private
+//! processes. It knows no database and nothing about JavaScript.
 
 pub mod api_key;
 pub mod bind;

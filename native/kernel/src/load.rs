@@ -3,8 +3,8 @@
 //! Thread `t` of `T` sends the requests `t`, `t + T`, `t + 2T`, ..., so that the requests of each connection are known
 //! beforehand. In a *closed loop* a thread sends its next request when the last one is answered, and a latency counts
 //! from there. In an *open loop* request `i` is due `i / rate` seconds after the start, whether the server keeps up or
-//! not, and its latency counts from then: requests that wait behind a slow answer are not left out. A load ends after a
-//! number of requests, after a duration, or at the first of both.
+//! not. Its latency counts from then, so that requests that wait behind a slow answer are not left out. A load ends after
+//! a number of requests, after a duration, or at the first of both.
 //!
 //! An open loop reports how late it sends: a thread of its own tells when each request is due, and wakes the one that sends it.
 
@@ -34,7 +34,7 @@ pub trait Requester: Send + 'static {
     /// Sends the request with this index and resolves once its answer is consumed.
     fn request(&mut self, index: u64) -> impl Future<Output = Result<()>> + Send;
 
-    /// Takes note of a failed request, which has no latency, after which this thread goes on. By default the failure ends the load.
+    /// Takes note of a failed request. The request has no latency, and this thread goes on. By default the failure ends the load.
     fn failed(&mut self, error: Error) -> impl Future<Output = Result<()>> + Send {
         std::future::ready(Err(error))
     }
@@ -45,9 +45,9 @@ pub trait Requester: Send + 'static {
 pub struct Load {
     /// The most requests of all threads together.
     pub requests: u64,
-    /// The duration after which no request is sent; `None` for a load that ends with its last request.
+    /// The duration after which no request is sent, or `None` for a load that ends with its last request.
     pub duration: Option<Duration>,
-    /// The requests per second of all threads together, for an open loop; `None` for a closed one.
+    /// The requests per second of all threads together, for an open loop, or `None` for a closed loop.
     pub rate: Option<f64>,
     /// The ids of the servers' processes, if they run on this machine: their CPU time is counted in total.
     pub server_processes: Vec<u32>,
@@ -63,7 +63,7 @@ impl Load {
         }
     }
 
-    /// The number of requests, without those of an open loop that are due after its end.
+    /// The number of requests, not counting requests of an open loop that are due after its end.
     fn most_requests(&self) -> u64 {
         let (Some(duration), Some(rate)) = (self.duration, self.rate) else { return self.requests };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
@@ -79,8 +79,8 @@ pub struct LoadOutcome {
     pub seconds: f64,
     /// The latencies of all requests that succeeded.
     pub latency: LatencyHistogram,
-    /// For an open loop, how late requests were sent for reasons within this program, not because the answer before was
-    /// late: the delay in noticing that they were due, and the delay in sending them then.
+    /// For an open loop, the delay of requests for reasons within this program, not because the previous answer was late. It
+    /// is the delay in noticing that they were due, plus the delay in sending them then.
     pub behind: Option<LatencyHistogram>,
     /// The number of requests of an open loop that were due, but not sent before its end.
     pub unsent: u64,
@@ -94,7 +94,7 @@ pub struct LoadOutcome {
 struct Thread<R> {
     number: usize,
     requester: R,
-    /// The time of the last answer; `None` without requests.
+    /// The time of the last answer, or `None` without requests.
     last_answer: Option<Instant>,
     latency: LatencyHistogram,
     behind: Option<LatencyHistogram>,
@@ -106,7 +106,7 @@ struct Thread<R> {
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] without a requester or for an unusable rate, [`Error::Cancelled`], else the error of a
-/// request; a panic becomes [`Error::Internal`]. The requesters are dropped then, and their connections with them.
+/// request. A panic becomes [`Error::Internal`]. The requesters are dropped then, and their connections with them.
 pub async fn run_load<R: Requester>(
     requesters: Vec<R>,
     load: &Load,
@@ -160,13 +160,13 @@ pub async fn run_load<R: Requester>(
     Ok((finished.into_iter().map(|thread| thread.requester).collect(), outcome))
 }
 
-/// The CPU time of all processes; `None` for an empty list, or if one of them can't be read.
+/// The CPU time of all processes, or `None` for an empty list, or if one of them can't be read.
 fn cpu_of_processes(processes: &[u32]) -> Option<CpuTime> {
     let times = processes.iter().map(|process| cpu_of_process(*process)).collect::<Option<Vec<_>>>()?;
     times.into_iter().reduce(|sum, time| sum + time)
 }
 
-/// The schedule of a load, which its threads share.
+/// The schedule of a load, shared by its threads.
 struct Course {
     requests: u64,
     duration: Option<Duration>,
@@ -223,14 +223,14 @@ impl Course {
         &self.notice_delays[place]
     }
 
-    /// Marks the next request of a thread as due, which was noticed with a delay.
+    /// Marks the next request of a thread as due. That was noticed with a delay.
     fn release(&self, index: u64, thread: &Semaphore, delay: Duration) {
         let nanoseconds = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
         self.notice_delay(index).store(nanoseconds, Ordering::Release);
         thread.add_permits(1);
     }
 
-    /// Waits until a request is due, and returns the delay in noticing that; `None` once the load is stopped.
+    /// Waits until a request is due, and returns the delay in noticing that. Returns `None` once the load is stopped.
     async fn turn(&self, index: u64, thread: usize) -> Option<Duration> {
         self.due[thread].acquire().await.ok()?.forget();
         Some(Duration::from_nanos(self.notice_delay(index).load(Ordering::Acquire)))
@@ -299,7 +299,7 @@ impl Pacer {
     }
 }
 
-/// Sleeps until a time, and returns the time at which that was noticed; `None` once the load is stopped.
+/// Sleeps until a time, and returns the time at which that was noticed. Returns `None` once the load is stopped.
 fn sleep_until(time: Instant, course: &Course) -> Option<Instant> {
     loop {
         if course.is_stopped() {
@@ -420,7 +420,7 @@ mod tests {
         let load = Load { requests: 20, ..Load::default() };
         let (_, closed) = run(slow(), &load).unwrap();
         assert!(closed.latency.max() >= 60_000_000 && closed.seconds >= 0.06);
-        // Request i is due after i ms; each waits for the first answer, for 60 ms less its own due time.
+        // Request i is due after i ms. Each waits for the first answer, for 60 ms less its own due time.
         let (_, open) = run(slow(), &Load { rate: Some(1000.0), ..load.clone() }).unwrap();
         assert!(open.latency.quantile(0.0) >= 40_000_000, "{}", open.latency.quantile(0.0));
     }

@@ -1,4 +1,4 @@
-//! A buffer of bytes to send through a socket, which takes them piecewise.
+//! A buffer of bytes to send through a socket. The socket takes them piecewise.
 
 /// The memory that is kept once all bytes are sent, at most.
 const KEPT: usize = 1 << 20;
@@ -30,8 +30,7 @@ impl Outbox {
             self.bytes.shrink_to(KEPT);
             self.sent = 0;
         } else if self.sent >= KEPT.max(self.bytes.len() - self.sent) {
-            // Sent bytes would pile up in a buffer that is never empty, so they are removed; each byte is moved once at
-            // most.
+            // Sent bytes would pile up in a buffer that is never empty, so they are removed. Each byte is moved once at most.
             self.bytes.drain(..self.sent);
             self.sent = 0;
         }

@@ -11,7 +11,7 @@ const RESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_
 ///
 /// # Errors
 /// The problem of the text: a `%` without two hexadecimal digits, or bytes that are no UTF-8. It repeats nothing of the
-/// text, which may be a secret.
+/// text, since the text may be a secret.
 pub fn decoded(text: &str) -> Result<String, &'static str> {
     let is_escape = |digits: &[u8]| digits.len() > 1 && digits[..2].iter().all(u8::is_ascii_hexdigit);
     if !text.split('%').skip(1).all(|behind| is_escape(behind.as_bytes())) {
@@ -20,7 +20,7 @@ pub fn decoded(text: &str) -> Result<String, &'static str> {
     percent_decode_str(text).decode_utf8().map(Cow::into_owned).map_err(|_| "a %XX in it is no UTF-8")
 }
 
-/// Decodes each `%XX` and keeps other percent signs, as servers do; a text whose bytes are no UTF-8 is unchanged.
+/// Decodes each `%XX` and keeps other percent signs, as servers do. A text whose bytes are no UTF-8 is unchanged.
 #[must_use]
 pub fn decoded_leniently(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8().unwrap_or(Cow::Borrowed(text))

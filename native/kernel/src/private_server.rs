@@ -46,27 +46,27 @@ static NEXT_FOLDER: AtomicU64 = AtomicU64::new(0);
 /// server does.
 ///
 /// # Errors
-/// [`Error::Io`] where no port is free.
+/// [`Error::Io`] if no port is free.
 pub fn free_port() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|listener| listener.local_addr());
     address.map(|address| address.port()).map_err(|source| io_error(&"127.0.0.1:0", source))
 }
 
-/// The rest of the first line with this `beginning` that the programs of a server's folder have printed; `None` until then.
+/// The rest of the first line with this `beginning` that the programs of a server's folder have printed, or `None` until then.
 #[must_use]
 pub fn printed(folder: &Path, beginning: &str) -> Option<String> {
     find_line(folder, |line| line.strip_prefix(beginning))
 }
 
-/// What follows a `text` in the first line that has it, of those that the programs of a server's folder have printed; `None` until
-/// then.
+/// The rest of the first line that has `text`, behind it, among the lines that the programs of a server's folder have printed. `None`
+/// until then.
 #[must_use]
 pub fn printed_after(folder: &Path, text: &str) -> Option<String> {
     find_line(folder, |line| line.split_once(text).map(|(_, rest)| rest))
 }
 
-/// What `find` finds in the first line that it takes, of those that the programs have printed to their ends.
+/// The result of `find` for the first line that it takes, among the complete lines that the programs have printed.
 fn find_line(folder: &Path, find: impl FnMut(&str) -> Option<&str>) -> Option<String> {
     let output = std::fs::read(folder.join(OUTPUT)).ok()?;
     let output = String::from_utf8_lossy(&output);
@@ -74,8 +74,8 @@ fn find_line(folder: &Path, find: impl FnMut(&str) -> Option<&str>) -> Option<St
     lines.into_iter().find_map(find).map(str::to_owned)
 }
 
-/// The folder of what `boundary-bench setup` installs: `$BOUNDARY_BENCH_CACHE`, else that of the system's caches; `None` where
-/// there is none.
+/// The folder where `boundary-bench setup` installs programs: `$BOUNDARY_BENCH_CACHE`, else the folder of the system's caches, or
+/// `None` if there is none.
 #[must_use]
 pub fn cache_folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -85,7 +85,7 @@ pub fn cache_folder() -> Option<PathBuf> {
     })
 }
 
-/// The folders that are searched for programs: those of `PATH`, then `elsewhere`, unless the variable
+/// The folders that are searched for programs: the folders of `PATH`, then `elsewhere`, unless the variable
 /// `BOUNDARY_BENCH_PATH_ONLY` is set.
 #[must_use]
 pub fn program_folders(elsewhere: &[&str]) -> Vec<PathBuf> {
@@ -115,7 +115,7 @@ impl ServerFolder {
     /// Creates a folder for the server `name` in the folder for temporary files, with its watchdog.
     ///
     /// # Errors
-    /// [`Error::Io`] where it can't be created, [`Error::Engine`] without a shell.
+    /// [`Error::Io`] if it can't be created, [`Error::Engine`] without a shell.
     pub fn new(name: &'static str) -> Result<Self> {
         let path = new_path(name);
         folder::create_private(&path).map_err(|source| io_error(&path.display(), source))?;
@@ -135,8 +135,8 @@ impl ServerFolder {
     /// Runs a program that prepares the folder, to its end.
     ///
     /// # Errors
-    /// [`Error::Engine`] with the end of its output where it fails, [`Error::Timeout`] where it takes longer than
-    /// `timeout` (it is then killed), [`Error::Cancelled`].
+    /// [`Error::Engine`] with the end of its output if it fails. [`Error::Timeout`] if it takes longer than `timeout` (it
+    /// is then killed). [`Error::Cancelled`].
     pub fn run(&mut self, command: &Command, timeout: Duration, cancel: &CancelToken) -> Result<()> {
         let mut program = self.launch(command)?;
         let ended = self.await_ready(&mut program, timeout, cancel, |_| false);
@@ -152,11 +152,11 @@ impl ServerFolder {
         }
     }
 
-    /// Starts the server and waits until `is_ready` returns true; it is called every few milliseconds.
+    /// Starts the server and waits until `is_ready` returns true. It is called every few milliseconds.
     ///
     /// # Errors
-    /// [`Error::Engine`] with the end of its output where it ends instead, [`Error::Timeout`] where it is not ready
-    /// after `timeout`, [`Error::Cancelled`]. The server and its folder are removed then.
+    /// [`Error::Engine`] with the end of its output if it ends instead. [`Error::Timeout`] if it is not ready after
+    /// `timeout`. [`Error::Cancelled`]. The server and its folder are removed then.
     pub fn serve(
         mut self,
         command: &Command,
@@ -178,7 +178,7 @@ impl ServerFolder {
         Err(failure)
     }
 
-    /// Starts a program, which the watchdog gets to know.
+    /// Starts a program, and tells the watchdog about it.
     fn launch(&self, command: &Command) -> Result<Child> {
         let unusable = |error: &dyn std::fmt::Display| failed(self.name, &format_args!("{}: {error}", shown(command)));
         let output = File::options().create(true).append(true).open(self.path.join(OUTPUT));
@@ -197,7 +197,7 @@ impl ServerFolder {
         Ok(program)
     }
 
-    /// Waits until the program is ready, or has ended; returns its status in the latter case.
+    /// Waits until the program is ready, or has ended. Returns its status in the latter case.
     fn await_ready(
         &self,
         program: &mut Child,
@@ -243,7 +243,7 @@ impl ServerFolder {
 impl Drop for ServerFolder {
     fn drop(&mut self) {
         self.watchdog.end();
-        // The folder still exists where the watchdog does not remove it, or was killed.
+        // The folder still exists if the watchdog does not remove it, or was killed.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }
@@ -262,7 +262,7 @@ impl PrivateServer {
         self.id
     }
 
-    /// The path of the server's folder; `None` once it was stopped.
+    /// The path of the server's folder, or `None` once it was stopped.
     #[must_use]
     pub fn folder(&self) -> Option<PathBuf> {
         let running = lock(&self.running);
@@ -276,7 +276,7 @@ impl PrivateServer {
         running && self.ending().is_none()
     }
 
-    /// How the server ended by itself, with the last lines that it printed; `None` while it runs and after
+    /// The way in which the server ended by itself, with the last lines that it printed, or `None` while it runs and after
     /// [`PrivateServer::stop`].
     #[must_use]
     pub fn ending(&self) -> Option<String> {
@@ -291,15 +291,15 @@ impl PrivateServer {
         Some(format!("the private server {} has ended, {status}: {}", folder.name, folder.last_output()))
     }
 
-    /// Leaves the server to its own end where this process ends without stopping it, for a server that notices that and must write
-    /// its data first. The folder is removed nevertheless. On Windows the system kills the server then.
+    /// Leaves the server to its own end if this process ends without stopping it. This is for a server that notices that and must
+    /// write its data first. The folder is removed nevertheless. On Windows the system kills the server then.
     pub fn leave_to_itself(&self) {
         if let Some((_, folder)) = lock(&self.running).as_mut() {
             folder.watchdog.forget();
         }
     }
 
-    /// Kills the server and removes its folder; a second call does nothing. Its data belongs to this process alone, so it
+    /// Kills the server and removes its folder. A second call does nothing. Its data belongs to this process alone, so it
     /// gets no time to save it.
     pub fn stop(&self) {
         let running = lock(&self.running).take();
@@ -325,7 +325,7 @@ fn new_path(name: &str) -> PathBuf {
     if fits { usual } else { Path::new("/tmp").join(folder) }
 }
 
-/// The program of a command without its arguments, which may hold a password.
+/// The program of a command, without its arguments, since they may hold a password.
 fn shown(command: &Command) -> String {
     OsString::from(command.get_program()).to_string_lossy().into_owned()
 }

@@ -54,32 +54,32 @@ impl std::ops::Sub for Usage {
     }
 }
 
-/// The costs of all threads of this process since its start; `None` where the platform does not provide them.
+/// The costs of all threads of this process since its start, or `None` if the platform does not provide them.
 #[must_use]
 pub fn process_usage() -> Option<Usage> {
     platform::process_usage()
 }
 
-/// The costs of the calling thread since its start; `None` where the platform does not provide them.
+/// The costs of the calling thread since its start, or `None` if the platform does not provide them.
 #[must_use]
 pub fn thread_usage() -> Option<Usage> {
     platform::thread_usage()
 }
 
-/// The CPU time of all threads of this process since its start; `None` where the platform does not provide it.
+/// The CPU time of all threads of this process since its start, or `None` if the platform does not provide it.
 #[must_use]
 pub fn process_cpu() -> Option<CpuTime> {
     process_usage().map(|usage| usage.cpu)
 }
 
-/// The CPU time of the calling thread since its start; `None` where the platform does not provide it.
+/// The CPU time of the calling thread since its start, or `None` if the platform does not provide it.
 #[must_use]
 pub fn thread_cpu() -> Option<CpuTime> {
     thread_usage().map(|usage| usage.cpu)
 }
 
-/// The CPU time of all threads of another process since its start, to the kernel's tick of 10 ms; `None` where there is no
-/// such process or the platform does not provide it.
+/// The CPU time of all threads of another process since its start, to the kernel's tick of 10 ms. `None` if there is no such
+/// process or the platform does not provide it.
 #[must_use]
 pub fn cpu_of_process(process_id: u32) -> Option<CpuTime> {
     let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
@@ -95,14 +95,14 @@ pub fn sleep_precisely() {
     platform::sleep_precisely();
 }
 
-/// Resets the peak of the resident set, so that [`peak_rss`] gives that of the time from now on. `false` where the
-/// platform or its permissions do not allow it.
+/// Resets the peak of the resident set, so that [`peak_rss`] gives the peak from now on. `false` if the platform or its
+/// permissions do not allow it.
 #[must_use]
 pub fn reset_peak_rss() -> bool {
     cfg!(target_os = "linux") && std::fs::write("/proc/self/clear_refs", "5").is_ok()
 }
 
-/// The largest resident set of this process, in bytes, since its start or the last [`reset_peak_rss`]; `None` where the
+/// The largest resident set of this process, in bytes, since its start or the last [`reset_peak_rss`], or `None` if the
 /// platform does not provide it.
 #[must_use]
 pub fn peak_rss() -> Option<u64> {
@@ -112,9 +112,17 @@ pub fn peak_rss() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// A clock that can be paused for work that must not be timed. While paused it counts the costs of its own thread,
-/// since those of the rest are measured for the whole process. A pause and its end must be called from one
-/// thread.
+/// The bytes of memory of the machine, or `None` if the platform does not provide them.
+#[must_use]
+pub fn physical_memory() -> Option<u64> {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// A clock that can be paused for work that must not be timed. While paused it counts the costs of its own thread, since the costs of
+/// other threads are measured for the whole process. A pause and its end must be called from one thread.
 #[derive(Debug)]
 pub struct Stopwatch {
     /// The total time of the running sections that have ended.
@@ -136,7 +144,7 @@ impl Stopwatch {
         Self { elapsed: Duration::ZERO, state: State::Running(Instant::now()), paused: Usage::default() }
     }
 
-    /// Pauses the clock; does nothing if it is paused.
+    /// Pauses the clock. Does nothing if it is paused.
     pub fn pause(&mut self) {
         if let State::Running(since) = self.state {
             self.elapsed += since.elapsed();
@@ -144,7 +152,7 @@ impl Stopwatch {
         }
     }
 
-    /// Resumes the clock; does nothing if it runs.
+    /// Resumes the clock. Does nothing if it runs.
     pub fn resume(&mut self) {
         if let State::Paused(usage) = self.state {
             if let (Some(before), Some(now)) = (usage, thread_usage()) {
@@ -163,7 +171,7 @@ impl Stopwatch {
         }
     }
 
-    /// The costs of this thread in the pauses that have ended; zero where the platform does not provide them.
+    /// The costs of this thread in the pauses that have ended, or zero if the platform does not provide them.
     #[must_use]
     pub fn paused(&self) -> Usage {
         self.paused
@@ -183,8 +191,8 @@ mod platform {
         usage(libc::RUSAGE_THREAD)
     }
 
-    /// The CPU time of the calling thread since its start, in seconds. To read this clock brings the kernel's account of the thread up
-    /// to date, which `getrusage` does not do: there the time since the last tick of the scheduler is missing.
+    /// The CPU time of the calling thread since its start, in seconds. Reading this clock brings the kernel's account of the thread up
+    /// to date. `getrusage` does not do that: there the time since the last tick of the scheduler is missing.
     pub(super) fn thread_clock() -> Option<f64> {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: the pointer is to memory of the right size and alignment.
@@ -199,7 +207,7 @@ mod platform {
     }
 
     pub(super) fn sleep_precisely() {
-        // SAFETY: it sets a number of the calling thread; where it is refused, sleeps stay as they are.
+        // SAFETY: it sets a number of the calling thread. If it is refused, sleeps stay as they are.
         let _ = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_usize) };
     }
 

@@ -2,7 +2,7 @@
 
 use crate::Error;
 
-/// The name of the option in URLs; `maxResponseBytes` in JavaScript.
+/// The name of the option in URLs. In JavaScript it is `maxResponseBytes`.
 pub const OPTION: &str = "max-response-bytes";
 
 /// Parses the option's value, a number of bytes.
@@ -14,7 +14,7 @@ pub fn parse(value: &str) -> Result<usize, &'static str> {
     bytes.ok_or("max-response-bytes is no number of bytes above 0")
 }
 
-/// The error for a response beyond the limit; `what` names it.
+/// The error for a response beyond the limit. `what` names it.
 #[must_use]
 pub fn exceeded(what: &str, limit: usize) -> Error {
     Error::TooLarge(format!(

@@ -4,14 +4,14 @@ use std::sync::LazyLock;
 
 use tokio::runtime::{Builder, Runtime};
 
-/// The number of threads that serve the engines' connections; the callers do most of the work.
+/// The number of threads that serve the engines' connections. The callers do most of the work.
 const THREADS: usize = 2;
 
 /// The runtime of the connections of all engines that wait for a server asynchronously. It is never shut down, so that
 /// a connection may be dropped on any thread.
 ///
 /// # Panics
-/// Panics where no thread can be started.
+/// Panics if no thread can be started.
 #[must_use]
 pub fn runtime() -> &'static Runtime {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {

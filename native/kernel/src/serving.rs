@@ -10,10 +10,10 @@ use tokio::sync::watch;
 
 use crate::{Error, Result, lock};
 
-/// The runtime of a server with this name: of so many threads, or of one for two cores, since the client has the others.
+/// The runtime of a server with this name. It has `threads` threads, or one thread per two cores, since the client has the others.
 ///
 /// # Errors
-/// [`Error::Internal`] where no thread can be started.
+/// [`Error::Internal`] if no thread can be started.
 pub fn runtime(name: &'static str, threads: Option<usize>) -> Result<Runtime> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = threads.unwrap_or_else(|| cores.div_ceil(2));
@@ -28,7 +28,7 @@ pub struct Stopped(watch::Receiver<bool>);
 impl Stopped {
     /// Waits until the server is to stop.
     pub async fn wait(mut self) {
-        // The wait fails where the sender was dropped, which also means stop.
+        // The wait fails if the sender was dropped. That also means stop.
         let _ = self.0.wait_for(|stopped| *stopped).await;
     }
 }
@@ -46,7 +46,7 @@ impl Serving {
     /// Runs `serve` on a thread of this name. It must return once it is stopped and the requests in flight are answered.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the thread can't be started.
+    /// [`Error::Internal`] if the thread can't be started.
     pub fn start(
         name: &str,
         scheme: &'static str,
@@ -71,7 +71,7 @@ impl Serving {
         format!("{}://{}", self.scheme, self.address)
     }
 
-    /// Stops accepting requests and returns once those in flight are answered; a second call does nothing.
+    /// Stops accepting requests and returns once the requests in flight are answered. A second call does nothing.
     pub fn stop(&self) {
         self.stop.send_replace(true);
         let thread = lock(&self.thread).take();

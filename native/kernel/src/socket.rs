@@ -58,7 +58,7 @@ pub async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Does as [`connect`], blocking this thread; each address of the host has the time-out [`CONNECT_TIMEOUT`].
+/// Does as [`connect`], blocking this thread. Each address of the host has the time-out [`CONNECT_TIMEOUT`].
 ///
 /// # Errors
 /// The errors of [`connect`].
@@ -79,7 +79,7 @@ pub fn connect_blocking(host: &str, port: u16) -> io::Result<BlockingStream> {
 /// Connects to a Unix domain socket, blocking this thread. The stream is one of TCP by its type alone.
 ///
 /// # Errors
-/// The error of the system; [`io::ErrorKind::Unsupported`] on Windows.
+/// The error of the system, or [`io::ErrorKind::Unsupported`] on Windows.
 #[cfg(unix)]
 pub fn connect_unix_blocking(path: &Path) -> io::Result<BlockingStream> {
     let connected = std::os::unix::net::UnixStream::connect(path)?;
@@ -92,7 +92,7 @@ pub fn connect_unix_blocking(_: &Path) -> io::Result<BlockingStream> {
     Err(no_unix_sockets())
 }
 
-/// The error for a Unix domain socket where there are none.
+/// The error for a Unix domain socket if there are none.
 #[cfg(not(unix))]
 pub(crate) fn no_unix_sockets() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "this system has no Unix domain sockets")

@@ -97,8 +97,8 @@ impl Stream {
         }
     }
 
-    /// Sends the bytes behind the first `sent`, which counts those that the stream takes. Ready once it has all of them, and none is
-    /// left in buffers of its own.
+    /// Sends the bytes behind the first `sent`. `sent` counts the bytes that the stream takes. Ready once the stream has all of them,
+    /// and none is left in buffers of its own.
     ///
     /// # Errors
     /// The errors of the stream.
@@ -112,7 +112,7 @@ impl Stream {
         Pin::new(self).poll_flush(context)
     }
 
-    /// Receives bytes into a buffer; returns their number, 0 at the end of the stream.
+    /// Receives bytes into a buffer. Returns their number, 0 at the end of the stream.
     ///
     /// # Errors
     /// The errors of the stream.
@@ -131,7 +131,7 @@ impl Stream {
             let Self::Tls(stream) = &mut *self else { return Poll::Ready(false) };
             // The bytes may be a TLS record without application data.
             let read = Pin::new(stream).poll_read(context, &mut ReadBuf::new(&mut [0]));
-            // Where there are more bytes, the driver has not noticed them yet, and will wake this task.
+            // If there are more bytes, the driver has not noticed them yet, and will wake this task.
             if read.is_pending() && !self.has_news() { Poll::Ready(true) } else { read.map(|_| false) }
         })
         .await

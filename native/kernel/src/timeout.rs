@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// Runs `work`, which is dropped after `limit`, if there is one; `late` makes the error of that.
+/// Runs `work`, and drops it after `limit`, if there is one. `late` makes the error for that.
 ///
 /// # Errors
-/// The errors of the work, and that of `late`.
+/// The errors of the work, and the error of `late`.
 pub async fn within<T, E>(
     limit: Option<Duration>,
     work: impl Future<Output = Result<T, E>>,

@@ -1,4 +1,4 @@
-//! TLS: for clients, the trust in servers, its options in URLs, and the setup of connections; for servers, their certificates.
+//! TLS. For clients, the trust in servers, its options in URLs, and the setup of connections. For servers, their certificates.
 
 mod named;
 
@@ -23,8 +23,8 @@ pub enum Trust {
     /// A server whose certificate is valid for its host name and signed by an authority that this machine trusts.
     #[default]
     System,
-    /// A server as for [`Trust::System`], with the authorities in this PEM file in place of the machine's; and a server that shows
-    /// exactly a certificate of this file which vouches for itself. Its name and its dates must be right all the same.
+    /// A server as for [`Trust::System`], with the authorities in this PEM file instead of the machine's. Also a server that shows
+    /// exactly a certificate of this file that vouches for itself. Its name and its dates must be right all the same.
     Authorities(PathBuf),
     /// Any server: this protects against eavesdroppers, but not against an attacker who takes the server's place.
     Anyone,
@@ -37,9 +37,9 @@ impl Trust {
         *self != Self::Anyone
     }
 
-    /// The trust that options state, in a URL's query or elsewhere; `None` for no TLS. `tls` is `verify`, `required` (encrypted,
-    /// without verifying the server) or `off`; `authorities`, in URLs `tls-ca=/file.pem`, is a file with the authorities to trust in
-    /// place of the machine's. `scheme` says whether the URL's scheme means TLS, `None` that it says nothing about it.
+    /// The trust that options state, in a URL's query or elsewhere, or `None` for no TLS. `tls` is `verify`, `required` (encrypted,
+    /// without verifying the server) or `off`. `authorities`, in URLs `tls-ca=/file.pem`, is a file with the authorities to trust
+    /// instead of the machine's. `scheme` says whether the URL's scheme means TLS, `None` that it says nothing about it.
     ///
     /// # Errors
     /// The problem of an option, without its value, or the contradiction between options.
@@ -49,8 +49,8 @@ impl Trust {
         scheme: Option<bool>,
     ) -> std::result::Result<Option<Self>, &'static str> {
         let trust = match (tls, scheme) {
-            (Some("off"), Some(true)) => return Err("its scheme is that of TLS, which tls=off refuses"),
-            (Some("required" | "verify"), Some(false)) => return Err("tls needs the scheme that is that of TLS"),
+            (Some("off"), Some(true)) => return Err("its scheme means TLS, but tls=off refuses it"),
+            (Some("required" | "verify"), Some(false)) => return Err("tls needs the scheme that means TLS"),
             (Some("off"), _) | (None, None | Some(false)) => None,
             (Some("required"), _) => Some(Self::Anyone),
             (Some("verify"), _) | (None, Some(true)) => Some(Self::System),
@@ -64,8 +64,8 @@ impl Trust {
         }
     }
 
-    /// The connector of connections; `protocol` is the application's protocol, where it is negotiated in TLS (ALPN).
-    /// Certificates are read anew each time, since they may change during the run.
+    /// The connector of connections. `protocol` is the application's protocol, if it is negotiated in TLS (ALPN). Certificates
+    /// are read again each time, since they may change during the run.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a file without usable certificates.
@@ -77,7 +77,7 @@ impl Trust {
         let builder = match self {
             Self::System => {
                 let mut roots = RootCertStore::empty();
-                // Some of a system's certificates may be unreadable; without any, the handshake fails with an error.
+                // Some of a system's certificates may be unreadable. Without any, the handshake fails with an error.
                 roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
                 builder.with_root_certificates(roots)
             }
@@ -115,7 +115,7 @@ pub struct TlsFiles {
 }
 
 impl TlsFiles {
-    /// The acceptor of connections of these protocols, where one is negotiated in TLS (ALPN).
+    /// The acceptor of connections of these protocols, if one is negotiated in TLS (ALPN).
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] naming the file that is not usable.

@@ -1,21 +1,21 @@
 //! The URLs of servers and databases in their parts: `scheme://user:password@host:port/path?option=value&option=value`.
 //!
-//! The crate `url` follows the rules of browsers. Those refuse a login or a port without a host, which stands beside the path of
-//! a Unix socket, do not tell an empty password from none, and rewrite the paths of files.
+//! The crate `url` follows the rules of browsers. These rules refuse a login or a port without a host, as in a URL with the path
+//! of a Unix socket. They also do not tell an empty password from none, and rewrite the paths of files.
 
 use std::borrow::Cow;
 
 use crate::tls::Trust;
 use crate::{percent, response_limit};
 
-/// The problem of a URL. It repeats nothing of the text, which may hold a password.
+/// The problem of a URL. It repeats nothing of the text, since the text may hold a password.
 pub type Problem = &'static str;
 
-/// The parts of a URL. Every client checks that they are those of its servers.
+/// The parts of a URL. Every client checks that they are right for its servers.
 pub struct UrlParts<'text> {
     /// The text before the first colon.
     pub scheme: &'text str,
-    /// The login and the address; `None` where no `//` follows the scheme.
+    /// The login and the address, or `None` if no `//` follows the scheme.
     pub authority: Option<Authority<'text>>,
     /// The path as it is written, with the slash that it begins with.
     pub path: &'text str,
@@ -25,11 +25,11 @@ pub struct UrlParts<'text> {
 
 /// A login and an address.
 pub struct Authority<'text> {
-    /// The user, percent-decoded; `None` without a login.
+    /// The user, percent-decoded, or `None` without a login.
     pub user: Option<String>,
     /// The password, percent-decoded.
     pub password: Option<String>,
-    /// The host as it is written, without the brackets of an IPv6 address; it may be empty.
+    /// The host as it is written, without the brackets of an IPv6 address. It may be empty.
     pub host: &'text str,
     /// The port behind the host.
     pub port: Option<u16>,
@@ -56,7 +56,7 @@ impl<'text> UrlParts<'text> {
         };
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let authority = Authority::parse(authority)?;
-        // A password with a slash or a question mark would be taken for a host and a path or options, which are shown and looked up.
+        // A password with a slash or a question mark would be taken for a host and a path or options. These are shown and looked up.
         let may_be_login =
             authority.user.is_some() || (!authority.host.is_empty() && !matches!(scheme, "http" | "https"));
         if (may_be_login && path.contains('@')) || options.has_login() {
@@ -88,17 +88,17 @@ impl<'text> Authority<'text> {
 }
 
 impl UrlOptions<'_> {
-    /// Whether a name holds an `@`, which no option has: the rest of a password with a question mark.
+    /// Whether a name holds an `@`. No option has one: the name is the rest of a password with a question mark.
     fn has_login(&self) -> bool {
         self.0.iter().any(|(name, _)| name.contains('@'))
     }
 
-    /// Takes the value of an option, the last one where it is given several times.
+    /// Takes the value of an option, the last one if it is given several times.
     pub fn take(&mut self, name: &str) -> Option<String> {
         self.0.extract_if(.., |(given, _)| *given == name).last().map(|(_, value)| value)
     }
 
-    /// Takes the options of TLS, of which `cacert` is an older spelling of `tls-ca`; see [`Trust::of_words`].
+    /// Takes the options of TLS. `cacert` is an older spelling of `tls-ca`. See [`Trust::of_words`].
     ///
     /// # Errors
     /// The problem of an option, or the contradiction between options.

@@ -11,8 +11,8 @@ pub struct Used {
     pub cpu: Option<CpuTime>,
     /// The minor page faults of the whole process.
     pub minor_faults: Option<u64>,
-    /// The number of threads that worked: those that ran for a share of the span ([`WORKING_SHARE`]); `None` for a span that is too
-    /// short to tell.
+    /// The number of threads that worked, that is, ran for a share of the span ([`WORKING_SHARE`]). `None` for a span that is too short
+    /// to tell.
     pub threads: Option<u32>,
 }
 
@@ -27,11 +27,11 @@ impl Used {
 /// The share of a span that a thread has run for, if it counts as one that worked. `src/families/working-threads.ts` has the same.
 pub const WORKING_SHARE: f64 = 0.05;
 
-/// The length of a span in seconds below which threads are not counted: the kernel brings the account of a running thread up to date
-/// at each tick of its scheduler only.
+/// The length of a span in seconds below which threads are not counted. The kernel brings the account of a running thread up to date
+/// only at each tick of its scheduler.
 const SHORTEST_SECONDS: f64 = 0.02;
 
-/// The most seconds by which the accounts of running threads lag behind that of the process.
+/// The most seconds by which the accounts of running threads lag behind the account of the process.
 const LAG_SECONDS: f64 = 0.01;
 
 /// The costs of this process until a time.
@@ -42,36 +42,36 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The costs until now, for a span that begins after the call. What the reading costs is not in the span.
+    /// The costs until now, for a span that begins after the call. The cost of the reading is not in the span.
     #[must_use]
     pub fn before() -> Self {
         let threads = ThreadTimes::read();
         Self { usage: process_usage(), threads }
     }
 
-    /// The costs until now, for a span that has ended before the call. What the reading costs is not in the span.
+    /// The costs until now, for a span that has ended before the call. The cost of the reading is not in the span.
     #[must_use]
     pub fn after() -> Self {
         let usage = process_usage();
         Self { usage, threads: ThreadTimes::read() }
     }
 
-    /// The costs of the span since another reading, which took so many seconds.
+    /// The costs of the span since another reading. The span took `seconds` seconds.
     #[must_use]
     pub fn since(&self, before: &Self, seconds: f64) -> Used {
         let usage = self.usage.zip(before.usage).map(|(after, before)| after - before);
         Used { threads: self.threads_since(before, seconds), ..Used::of(usage) }
     }
 
-    /// The number of threads that worked since another reading, during a span of so many seconds; `None` for a span that is too short
-    /// to tell.
+    /// The number of threads that worked since another reading, during a span of `seconds` seconds, or `None` for a span that is too
+    /// short to tell.
     #[must_use]
     pub fn threads_since(&self, before: &Self, seconds: f64) -> Option<u32> {
         self.threads.as_ref()?.working_since(before.threads.as_ref()?, seconds)
     }
 }
 
-/// The CPU time of each thread of this process since its start, in seconds, and that of all that there ever were.
+/// The CPU time of each thread of this process since its start, in seconds, and the CPU time of all threads that there ever were.
 #[derive(Debug, Clone, Default)]
 struct ThreadTimes {
     process: f64,
@@ -79,7 +79,7 @@ struct ThreadTimes {
 }
 
 impl ThreadTimes {
-    /// Reads the times; `None` where the platform does not provide them.
+    /// Reads the times. Returns `None` if the platform does not provide them.
     fn read() -> Option<Self> {
         if !cfg!(target_os = "linux") {
             return None;
@@ -125,7 +125,7 @@ mod tests {
     fn threads_that_ran_for_a_share_of_the_span_count() {
         let before = times(10.0, [(1, 5.0), (2, 1.0), (3, 4.0)]);
         let since = |process: f64, threads: [(u32, f64); 4]| times(process, threads).working_since(&before, 1.0);
-        // One thread worked, another one almost not, the third not at all; the fourth is new.
+        // One thread worked, another one almost not, the third not at all. The fourth is new.
         assert_eq!(since(11.03, [(1, 6.0), (2, 1.03), (3, 4.0), (4, 0.0)]), Some(1));
         assert_eq!(since(12.0, [(1, 5.5), (2, 1.9), (3, 4.0), (4, 0.6)]), Some(3));
         // A thread came and went.

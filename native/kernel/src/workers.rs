@@ -1,6 +1,6 @@
-//! Bounds on blocking work, for which an async runtime has a few hundred threads in total: of each kind of work, a limited number
-//! of pieces runs at a time, a limited number waits, and further ones are refused. So one kind of calls can't block the others,
-//! whatever its clients do.
+//! Bounds on blocking work. An async runtime has a few hundred threads for it in total. Of each kind of work, a limited number of
+//! pieces runs at a time, a limited number waits, and further pieces are refused. So one kind of calls can't block the others, no
+//! matter what its clients do.
 
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
@@ -65,10 +65,10 @@ impl Workers {
         }))
     }
 
-    /// Takes a place for a piece of work, which is held until it is dropped and the work has ended.
+    /// Takes a place for a piece of work. The place is held until it is dropped and the work has ended.
     ///
     /// # Errors
-    /// [`Full`] where no place is free.
+    /// [`Full`] if no place is free.
     pub fn admit(&self) -> std::result::Result<Place, Full> {
         let place = Arc::clone(&self.0.places).try_acquire_owned();
         let place = place.map_err(|_| Full { what: self.0.what, most: self.0.most_places })?;
@@ -117,9 +117,8 @@ impl Place {
         self.bounds.stalled.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Sends the items that `next` makes on a thread that may block, until it returns `None`. Items are made only while there is
-    /// room for them: a reader that takes none holds no thread, and after `patience` without taking one it gets an error as the
-    /// last item.
+    /// Sends the items that `next` makes on a thread that may block, until it returns `None`. Items are made only while there is room
+    /// for them. A reader that takes none holds no thread. After `patience` without taking one it gets an error as the last item.
     #[must_use]
     pub fn produce<T: Send + 'static>(
         self,
@@ -127,7 +126,7 @@ impl Place {
         patience: Duration,
         next: impl FnMut() -> Option<Result<T>> + Send + 'static,
     ) -> mpsc::Receiver<Result<T>> {
-        // The channel has one more slot, which is reserved for an error.
+        // The channel has one more slot, reserved for an error.
         let (sender, receiver) = mpsc::channel(room + 1);
         tokio::spawn(async move {
             let Ok(last) = sender.clone().reserve_owned().await else { return };
@@ -175,7 +174,7 @@ impl Place {
         }
     }
 
-    /// Waits for room; `false` where the reader was dropped.
+    /// Waits for room. Returns `false` if the reader was dropped.
     async fn wait_for_room<T>(
         &self,
         sender: &mpsc::Sender<Result<T>>,
@@ -238,7 +237,7 @@ mod tests {
             let full = workers.admit().unwrap_err();
             assert_eq!(full.to_string(), "2 tests are under way, which is the limit; try again when some have ended");
             let (ends, end) = std::sync::mpsc::channel::<()>();
-            // A caller that drops its future leaves its work behind, which keeps its place and its thread.
+            // A caller that drops its future leaves its work behind. The work keeps its place and its thread.
             let given_up = first.run(move || Ok(end.recv()));
             assert!(timeout(Duration::from_millis(50), given_up).await.is_err());
             drop(first);

@@ -25,7 +25,7 @@ fn until(what: impl Fn() -> bool) {
     }
 }
 
-/// A server that does nothing, with a child that does nothing; the id of the child is in its folder.
+/// A server that does nothing, with a child that does nothing. The id of the child is in its folder.
 fn idle_server() -> PrivateServer {
     let folder = ServerFolder::new("idle").unwrap();
     let script = "sleep 1000 & echo $! >child.tmp; mv child.tmp child; wait";

@@ -1,4 +1,4 @@
-//! Which certificates of servers are trusted, by those that a file names. The answers are those of Node.
+//! Tests of the trust in servers' certificates, by the certificates that a file names. The answers are the same as Node's.
 
 use boundary_bench_kernel::driver::Tokio;
 use boundary_bench_kernel::stream::Stream;
@@ -6,7 +6,7 @@ use boundary_bench_kernel::testing::{Folder, certificate};
 use boundary_bench_kernel::tls::{Trust, server_name};
 use tokio::net::TcpListener;
 
-/// Shakes hands with a server that has the certificate `served`, as `name`; the error of the client.
+/// Shakes hands with a server that has the certificate `served`, as `name`. Returns the error of the client.
 fn shake(served: &str, trust: &Trust, name: &str) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(shake_hands(served, trust, name))

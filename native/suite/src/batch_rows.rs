@@ -39,7 +39,7 @@ pub(crate) fn aggregates(batch: &RecordBatch) -> Result<impl Iterator<Item = Agg
     }))
 }
 
-/// The values of a column without nulls; this family's columns have none.
+/// The values of a column without nulls. This family's columns have none.
 fn values<'a, T: ArrowPrimitiveType>(batch: &'a RecordBatch, column: &str) -> Result<&'a [T::Native]> {
     let array = batch.column_by_name(column).and_then(|array| array.as_primitive_opt::<T>());
     match array {

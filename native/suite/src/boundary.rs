@@ -1,11 +1,10 @@
-//! The family `boundary`: the values that cross, and the floor of each lane, which is the same function called within Rust.
+//! The family `boundary`: the values that cross, and the floor of each lane. The floor is the same function called within Rust.
 //!
 //! Each function returns a number that depends on what it was passed, so that the sum of the numbers has a closed form and no
 //! call can be left out. `src/families/boundary/functions.ts` describes the functions for the other sides.
 //!
-//! A floor in Rust and one in JavaScript do the same: numbers are floats (in JavaScript, numbers with a fraction, which it holds as
-//! doubles), they come out of memory that no compiler knows, each result is in the sum, and a compiler may put a function's code in the
-//! place of its call.
+//! A floor in Rust and one in JavaScript do the same. Numbers are floats (in JavaScript, numbers with a fraction, held as doubles). They
+//! come out of memory that no compiler knows. Each result is in the sum. A compiler may inline a function.
 
 pub mod rows;
 
@@ -86,7 +85,7 @@ pub fn texts() -> &'static Texts {
     &TEXTS
 }
 
-/// A text of so many characters of one byte each; as long as the longest one, if it is to be longer.
+/// A text of `characters` characters of one byte each, at most as long as the longest text.
 #[must_use]
 pub fn text(characters: usize) -> &'static str {
     static LONGEST: LazyLock<String> = LazyLock::new(|| {
@@ -96,7 +95,7 @@ pub fn text(characters: usize) -> &'static str {
     LONGEST.get(..characters).unwrap_or(&LONGEST)
 }
 
-/// The code of the last character of a text; 0 of an empty one.
+/// The code of the last character of a text, or 0 for an empty text.
 #[must_use]
 pub fn last_code(text: &str) -> u32 {
     text.chars().next_back().map_or(0, u32::from)
@@ -113,7 +112,7 @@ pub fn bytes() -> &'static [u8] {
     &BYTES
 }
 
-/// The sum of the first and the last byte; 0 of none.
+/// The sum of the first and the last byte, or 0 if there are none.
 #[must_use]
 pub fn ends(bytes: &[u8]) -> u32 {
     bytes.first().zip(bytes.last()).map_or(0, |(first, last)| u32::from(*first) + u32::from(*last))
@@ -133,7 +132,7 @@ const MOST_TEXT: usize = 255;
 
 /// An object of ten fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the fields stand for those of any object")]
+#[expect(missing_docs, reason = "the fields stand for any object's fields")]
 pub struct Record {
     pub id: f64,
     pub sensor: f64,
@@ -148,7 +147,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The records that cross in, in turn; the first one crosses out.
+    /// The records that cross in, in turn. The first one crosses out.
     #[must_use]
     pub fn example(turn: u8) -> Self {
         Self {
@@ -250,7 +249,7 @@ impl Record {
 /// The calls of [`nothing`] so far.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
-/// A call that passes nothing; it is counted.
+/// A call that passes nothing. It is counted.
 #[inline]
 pub fn nothing() {
     // The one thread that calls needs no order.
@@ -277,7 +276,7 @@ pub fn increment(value: i64) -> i64 {
     value.wrapping_add(1)
 }
 
-/// What is called on a wrapped object.
+/// The wrapped object whose functions are called.
 #[derive(Debug, Default)]
 pub struct Counter {
     /// The sum so far.
@@ -334,7 +333,7 @@ pub(crate) fn run_floor(spec: &InProcessSpec) -> Result<CellSample> {
         ("numbers", _) => timed(times, |call| add(number(call), *addend)),
         #[expect(clippy::cast_precision_loss, reason = "there are fewer than 2^32 calls")]
         ("bigint", _) => {
-            // Each call gets the result of the one before, which no compiler may foretell.
+            // Each call gets the result of the call before. No compiler may foretell it.
             timed_work(times, || (0..times.calls).fold(0, |value, _| increment(opaque(value))) as f64)
         }
         ("record_in", "json") => timed(times, |call| through_json(&records[turn(call)])),

@@ -19,13 +19,13 @@ pub struct InProcessSpec {
     pub workload: String,
     /// The lane.
     pub lane: String,
-    /// The crate that does the work; `None`: code of ours, or Rust's own.
+    /// The crate that does the work. `None`: code of ours, or Rust's own.
     pub client: Option<String>,
     /// The operations of one call.
     pub batch: u32,
     /// The operations of an execution, a multiple of the batch.
     pub calls: u32,
-    /// The number of executions within the timed part, one after the other; 0 is taken for 1.
+    /// The number of executions within the timed part, one after the other. 0 is taken for 1.
     #[serde(default)]
     pub repeats: u32,
 }
@@ -68,13 +68,14 @@ pub(crate) fn result_of(sample: &CellSample) -> f64 {
     sum
 }
 
-/// Executes so many calls one after the other. The sum of their results is used, so that no call can be left out.
+/// Executes `times.calls` calls one after the other. The sum of their results is used, so that no call can be left out.
 pub(crate) fn timed(times: Times, mut call: impl FnMut(u32) -> f64) -> CellSample {
     timed_work(times, || (0..times.calls).map(&mut call).sum())
 }
 
-/// Executes work that makes so many calls by itself and returns the sum of their results. The time of the sample is that of all
-/// executions together, its checksum that of one. If the executions disagree, it is that of the last one that is unlike the first.
+/// Executes work that makes `calls` calls by itself and returns the sum of their results. The time of the sample is the time of all
+/// executions together, and its checksum is the checksum of one execution. If the executions disagree, it is the checksum of the last
+/// execution that differs from the first.
 pub(crate) fn timed_work(Times { calls, repeats }: Times, mut work: impl FnMut() -> f64) -> CellSample {
     let before = Reading::before();
     let start = Instant::now();
@@ -91,8 +92,8 @@ pub(crate) fn timed_work(Times { calls, repeats }: Times, mut work: impl FnMut()
     CellSample::new(seconds, used, checksum(calls, other))
 }
 
-/// Hides from the compiler what an integer is, at no cost: else it would find a closed form of a loop, which no engine of JavaScript
-/// looks for.
+/// Hides from the compiler what an integer is, at no cost: else it would find a closed form of a loop. No engine of JavaScript looks for
+/// one.
 #[inline]
 pub(crate) fn opaque(value: i64) -> i64 {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -108,7 +109,7 @@ pub(crate) fn opaque(value: i64) -> i64 {
     black_box(value)
 }
 
-/// The checksum of so many calls whose results have this sum.
+/// The checksum of `calls` calls whose results have this sum.
 pub(crate) fn checksum(calls: u32, sum: f64) -> Checksum {
     Checksum::from_sums(u64::from(calls), [("result", ChecksumSum::Float(sum))])
 }

@@ -14,7 +14,7 @@ pub enum Workload {
     /// Reads the rows of one sensor.
     #[serde(rename = "query.filtered")]
     QueryFiltered,
-    /// Aggregates the rows by sensor; the result has one row a sensor.
+    /// Aggregates the rows by sensor. The result has one row per sensor.
     #[serde(rename = "query.aggregation")]
     QueryAggregation,
 }
@@ -32,7 +32,7 @@ impl Workload {
     }
 }
 
-/// How the data crosses. On this side, where nothing crosses: the form in which a Rust program holds the data.
+/// The form in which the data crosses. On this side nothing crosses, so it is the form in which a Rust program holds the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lane {
@@ -56,11 +56,11 @@ pub enum Lane {
 pub enum Flavor {
     /// Plain calls on the calling thread, or on one thread a worker.
     Sync,
-    /// One task a worker on an async runtime; the engine's work runs on threads of its own.
+    /// One task per worker on an async runtime. The engine's work runs on threads of its own.
     Async,
 }
 
-/// A client library that a lane uses in place of the engine, to compare the engine with.
+/// A client library that a lane uses instead of the engine, to compare the engine with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Client {

@@ -1,12 +1,12 @@
-//! The lanes that use the crate `duckdb` in place of our engine, over the same database. The engine still makes, reads back and
-//! drops the tables.
+//! The lanes that use the crate `duckdb` instead of our engine, over the same database. The engine still makes, reads back and drops
+//! the tables.
 //!
-//! The timed part is that of the other lanes, on a connection that is open: for an insert, one transaction from its begin to its
-//! commit, without making the input; for a query, from preparing it until its last value is consumed. The crate brings an Arrow
-//! of another version than ours, so its columns are read as slices.
+//! The timed part is the same as for the other lanes, on a connection that is open. For an insert, it is one transaction from its
+//! begin to its commit, without making the input. For a query, it is from preparing it until its last value is consumed. The
+//! crate brings an Arrow of another version than ours, so its columns are read as slices.
 //!
-//! Memory: the input is made in the memory of the piece before, which an execution leaves to the next, as on our lanes. Batches of a
-//! result are in memory of the crate's own. Threads: the calling one, and those of the engine.
+//! Memory: the input is made in the memory of the previous piece. An execution leaves it to the next, as on our lanes. Batches of a result
+//! are in memory of the crate's own. Threads: the calling thread, and the engine's threads.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ fn insert(
     Ok(clock.finish(None))
 }
 
-/// Appends columns as a batch of Arrow, which takes them without copying, and then takes their memory back.
+/// Appends columns as a batch of Arrow, without copying, and then takes their memory back.
 fn append_columns(appender: &mut Appender<'_>, columns: &mut MeasurementColumns) -> Result<()> {
     let MeasurementColumns { id, sensor_id, value, timestamp } = std::mem::take(columns);
     let (id, sensor_id) = (Int32Array::from(id), Int32Array::from(sensor_id));
@@ -130,7 +130,7 @@ fn append_columns(appender: &mut Appender<'_>, columns: &mut MeasurementColumns)
     Ok(())
 }
 
-/// The memory of an array that nobody else reads; new memory if somebody does.
+/// The memory of an array that nobody else reads, or new memory if somebody does.
 fn memory_of<T: ArrowPrimitiveType>(array: PrimitiveArray<T>) -> Vec<T::Native> {
     array.into_parts().1.into_inner().into_vec().unwrap_or_default()
 }
@@ -204,7 +204,7 @@ fn columns(batch: &RecordBatch) -> Result<(&[i32], &[i32], &[f64], &[i64])> {
     Ok((ids, sensors, values::<Float64Type>(batch, 2)?, values::<Int64Type>(batch, 3)?))
 }
 
-/// The values of a column without nulls; this family's columns have none.
+/// The values of a column without nulls. This family's columns have none.
 fn values<T: ArrowPrimitiveType>(batch: &RecordBatch, column: usize) -> Result<&[T::Native]> {
     match batch.column(column).as_primitive_opt::<T>() {
         Some(array) if array.null_count() == 0 => Ok(array.values()),

@@ -1,9 +1,9 @@
-//! The lanes that use the client of the crate `arrow-flight` in place of our engine, over the same server. The engine still makes,
-//! reads back and drops the tables.
+//! The lanes that use the client of the crate `arrow-flight` instead of our engine, over the same server. The engine still makes, reads
+//! back and drops the tables.
 //!
-//! The timed part is that of the other lanes, on a connection that is open: for an insert, from the beginning of the call of bulk
-//! ingestion to its answer; for a query, from sending it until its last value is consumed. The batches of an insert are made before:
-//! the client takes them as a stream, and nothing tells when it has sent one. Their memory is left to the next execution.
+//! The timed part is the same as for the other lanes, on a connection that is open. For an insert, it is from the beginning of the call
+//! of bulk ingestion to its answer. For a query, it is from sending it until its last value is consumed. The batches of an insert are
+//! made before: the client takes them as a stream, and nothing tells when it has sent one. Their memory is left to the next execution.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -105,7 +105,7 @@ pub struct StageSpec {
     pub batches: u64,
     /// The number of points of a batch.
     pub batch: u32,
-    /// The number of different batches, which are taken in turn.
+    /// The number of different batches. They are taken in turn.
     pub inputs: u32,
     /// Whether an entry of the log is written to the disk before the stage ends.
     #[serde(default)]
@@ -118,7 +118,7 @@ pub struct InputBatch {
     pub values: Vec<f64>,
     /// The timestamps of the points, in milliseconds.
     pub times: Vec<i64>,
-    /// The encoded points, for stages that decode; else empty.
+    /// The encoded points, for stages that decode, else empty.
     body: Vec<u8>,
 }
 
@@ -192,7 +192,7 @@ fn tags() -> Result<Vec<(&'static str, &'static str)>> {
     Ok(family()?.tags.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect())
 }
 
-/// The memory of a buffer, which grows to at least `needed` bytes.
+/// The memory of a buffer. It grows to at least `needed` bytes.
 fn room(memory: &mut Vec<u8>, needed: usize) -> &mut [u8] {
     if memory.len() < needed {
         memory.resize(needed, 0);
@@ -273,7 +273,7 @@ impl StageCell {
         }
     }
 
-    /// The checksum of the sample's results; for a stage that logs, of the log's contents. The checksum of a check is empty.
+    /// The checksum of the sample's results, or for a stage that logs, of the log's contents. The checksum of a check is empty.
     ///
     /// # Errors
     /// I/O errors of the stage's files, and [`Error::WrongRows`] for a point that is wrong or missing.
@@ -342,8 +342,8 @@ impl NativeStage {
     }
 }
 
-/// The median time of reading the clock, which is subtracted from each batch's time: it is not the stage's work. The other sides,
-/// where it is larger, subtract it too.
+/// The median time of reading the clock. It is subtracted from each batch's time, because it is not the stage's work. The other sides
+/// have a larger one, and subtract it too.
 fn clock_cost() -> Duration {
     const READINGS: usize = 1001;
     let mut costs: Vec<_> = (0..READINGS).map(|_| Instant::now().elapsed()).collect();
@@ -402,7 +402,7 @@ mod tests {
                 values.swap(3, 7);
                 times.swap(3, 7);
             }),
-            ("one point came twice, in place of two", |values, times| {
+            ("one point came twice, instead of two", |values, times| {
                 (values[2], times[2], values[4], times[4]) = (values[3], times[3], values[3], times[3]);
             }),
             ("a point has the value of an earlier batch", |values, _| values[5] -= 0.01),

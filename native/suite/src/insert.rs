@@ -1,11 +1,11 @@
 //! `insert.bulk`: rows are inserted into a new table.
 //!
-//! Timed: opening the inserter, the lane's own work on each piece of input, waiting at the end of each piece until the
-//! engine has taken it (so that nothing is stored while the clock is paused), and `execute` until the rows are
-//! published. Not timed: making the tables and each piece of input, reading back, dropping the tables.
+//! Timed: opening the inserter, the lane's own work on each piece of input, waiting for the engine at the end of each
+//! piece, and `execute` until the rows are published. The wait at a piece's end is there so that nothing is stored while
+//! the clock is paused. Not timed: making the tables and each piece of input, reading back, dropping the tables.
 //!
-//! Memory: each piece of input is made in the memory of the piece before, which an execution leaves to the next. The engine gets
-//! batches in recycled slabs. After the first execution a lane therefore touches no fresh memory, as on the other sides.
+//! Memory: each piece of input is made in the memory of the previous piece. An execution leaves it to the next. The engine gets batches
+//! in recycled slabs. After the first execution a lane therefore touches no fresh memory, as on the other sides.
 //!
 //! Threads: `Sync` runs on the calling thread, `Async` as a task of a runtime. In both the inserter gives the batches to the engine on
 //! a thread of its own, unless the engine takes them at once, as for the lanes of Node.
@@ -47,7 +47,7 @@ struct Part {
     range: RowRange,
 }
 
-/// The report of one worker: the time to encode its input; `None` on lanes without encoding.
+/// The report of one worker: the time to encode its input, or `None` on lanes without encoding.
 pub(crate) type Encoded = Option<Duration>;
 
 pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Result<CellSample> {
@@ -241,7 +241,7 @@ impl Feeder {
     }
 }
 
-/// Generated rows as the result of a query, for the writer of IPC bytes, which does not make them.
+/// Generated rows as the result of a query, for the writer of IPC bytes. The writer does not make them.
 struct GeneratedRows {
     columns: Vec<Column>,
     schema: SchemaRef,

@@ -1,5 +1,4 @@
-//! Memory of input, which one execution leaves to the next: after the first execution none touches fresh memory, as on the other
-//! sides.
+//! Memory of input. One execution leaves it to the next: after the first execution none touches fresh memory, as on the other sides.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Mutex;
@@ -17,6 +16,7 @@ pub(crate) static ROWS: Kept<Vec<Measurement>> = Kept(Mutex::new(Vec::new()));
 pub(crate) static COLUMNS: Kept<MeasurementColumns> = Kept(Mutex::new(Vec::new()));
 
 /// Encoded pieces that an execution inserts.
+#[cfg(feature = "references")]
 pub(crate) static BYTES: Kept<Vec<u8>> = Kept(Mutex::new(Vec::new()));
 
 impl<T: Default> Kept<T> {

@@ -2,9 +2,9 @@
 //!
 //! A cell is one workload on one lane, in one flavour, with one or more workers ([`CellSpec`]). [`run_cell`] executes
 //! it once and returns the time and the checksum of the rows read or written, to be compared with [`expected`]. The
-//! tables of queries are prepared once by [`load`]; an insert makes and drops its own.
+//! tables of queries are prepared once by [`load`]. An insert makes and drops its own.
 //!
-//! Request work (small requests to a real server) has cells of its own ([`requests`]), which [`registry`] opens by family.
+//! Request work (small requests to a real server) has cells of its own ([`requests`]). [`registry`] opens them by family.
 //!
 //! The suite depends on engines only through their trait, and not on JavaScript.
 
@@ -13,9 +13,12 @@ pub mod boundary;
 mod calls;
 pub mod codec;
 mod dimensions;
+#[cfg(feature = "references")]
 pub mod direct;
+#[cfg(feature = "references")]
 mod duckdb_crate;
 mod expected;
+#[cfg(feature = "references")]
 mod flight_client;
 mod hybrid;
 mod in_process;
@@ -41,7 +44,7 @@ mod workers;
 use std::sync::Arc;
 
 use boundary_bench_engine::Engine;
-use boundary_bench_kernel::Result;
+use boundary_bench_kernel::{Error, Result};
 
 pub use calls::InProcessSpec;
 pub use dimensions::{Client, Flavor, Lane, Workload};
@@ -55,9 +58,9 @@ pub use warm_thread::WarmThread;
 
 /// Executes a cell once.
 ///
-/// The timed part of an insert is from opening the inserter to the end of `execute`, without making the input; that of a
-/// query is from starting it until its last value is consumed. With several workers, it is from their common start until
-/// the end of the last one.
+/// The timed part of an insert is from opening the inserter to the end of `execute`, without making the input. The timed
+/// part of a query is from starting it until its last value is consumed. With several workers, it is from their common
+/// start until the end of the last one.
 ///
 /// # Errors
 /// [`boundary_bench_kernel::Error::InvalidArgument`] for a cell that the matrix does not have, and the errors of the engine.
@@ -66,19 +69,24 @@ pub fn run_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample>
     run(engine, spec, false)
 }
 
-/// Executes a cell once; with `verify`, an insert checks each row that it stored.
+/// Executes a cell once. With `verify`, an insert checks each row that it stored.
 fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Result<CellSample> {
     match (spec.client, spec.workload) {
+        #[cfg(feature = "references")]
         (Some(Client::HyperdbApi), _) => direct::run(engine, spec, verify),
-        (Some(Client::ArrowFlight), _) => flight_client::run(engine, spec, verify),
+        #[cfg(feature = "references")]
         (Some(Client::Duckdb), _) => duckdb_crate::run(engine, spec, verify),
+        #[cfg(feature = "references")]
+        (Some(Client::ArrowFlight), _) => flight_client::run(engine, spec, verify),
+        #[cfg(not(feature = "references"))]
+        (Some(_), _) => Err(without_references()),
         (None, Workload::InsertBulk) => insert::run(engine, spec, verify),
         (None, _) => query::run(engine, spec),
     }
 }
 
-/// Executes a cell once, untimed, and checks each row that it read or stored: a sample's checksum does not show that rows have
-/// exchanged values, or that one came twice in place of others.
+/// Executes a cell once, untimed, and checks each row that it read or stored. A sample's checksum does not show that rows have
+/// exchanged values, or that one row came twice instead of others.
 ///
 /// # Errors
 /// [`boundary_bench_kernel::Error::WrongRows`] with the first row that is wrong, and the errors of [`run_cell`].
@@ -88,9 +96,19 @@ pub fn verify_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
         return run(engine, spec, true).map(drop);
     }
     match spec.client {
+        #[cfg(feature = "references")]
         Some(Client::HyperdbApi) => direct::verify(engine, spec),
-        Some(Client::ArrowFlight) => flight_client::verify(engine, spec),
+        #[cfg(feature = "references")]
         Some(Client::Duckdb) => duckdb_crate::verify(engine, spec),
+        #[cfg(feature = "references")]
+        Some(Client::ArrowFlight) => flight_client::verify(engine, spec),
+        #[cfg(not(feature = "references"))]
+        Some(_) => Err(without_references()),
         None => query::verify(engine, spec),
     }
+}
+
+/// The error of a cell of a client that is not in this build.
+fn without_references() -> Error {
+    Error::Unsupported("this build is without the clients of others: npm run build:all".to_owned())
 }

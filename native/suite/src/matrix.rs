@@ -16,7 +16,7 @@ pub(crate) struct FamilyPart<T> {
 }
 
 impl<T: DeserializeOwned> FamilyPart<T> {
-    /// The part of the family `name`, which is parsed at the first use.
+    /// The part of the family `name`. It is parsed at the first use.
     pub(crate) const fn new(name: &'static str) -> Self {
         Self { name, parsed: OnceLock::new() }
     }

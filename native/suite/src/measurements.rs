@@ -15,7 +15,7 @@ use crate::matrix::FamilyPart;
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Family {
-    /// The number of rows in one piece of a writer's input; pieces are made while the clock is paused.
+    /// The number of rows in one piece of a writer's input. Pieces are made while the clock is paused.
     pub(crate) input_rows: u32,
     /// The workloads by name.
     workloads: BTreeMap<String, WorkloadEntry>,
@@ -27,7 +27,7 @@ pub(crate) struct Family {
 /// A workload of the matrix.
 #[derive(Deserialize)]
 struct WorkloadEntry {
-    /// The query, with `{table}` for the table's name; `None` for workloads that insert rows.
+    /// The query, with `{table}` for the table's name, or `None` for workloads that insert rows.
     sql: Option<String>,
 }
 
@@ -55,7 +55,7 @@ impl LaneEntry {
 enum WorkerCount {
     /// One worker.
     One,
-    /// Several workers; the user sets the number.
+    /// Several workers. The user sets the number.
     Many,
 }
 
@@ -77,7 +77,7 @@ impl Family {
         Ok(sql.replace("{table}", &name(table)))
     }
 
-    /// The entries of a lane for a workload: those of the engines, or with `client` those of that client library.
+    /// The entries of a lane for a workload: the engines' entries, or with `client` the entries of that client library.
     pub(crate) fn lanes_of(
         &self,
         workload: Workload,

@@ -6,8 +6,8 @@
 //! Memory: batches and IPC bytes come in recycled slabs, as on the other sides. Rows that a lane keeps are put into fresh memory, as
 //! Node's objects are: a program that keeps its rows has no memory of earlier ones.
 //!
-//! Threads: `Sync` runs on the calling thread, which also asks the engine for the next batch. `Async` runs as a task of a runtime, while
-//! the query runs ahead on a thread of its own, as for Node's lanes.
+//! Threads: `Sync` runs on the calling thread. That thread also asks the engine for the next batch. `Async` runs as a task of a runtime,
+//! while the query runs ahead on a thread of its own, as for Node's lanes.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ pub(crate) fn sample(workers: Workers<Read>) -> Result<CellSample> {
 /// The report of one worker.
 pub(crate) struct Read {
     checksum: Checksum,
-    /// The time to decode the worker's IPC bytes; `None` on lanes without IPC.
+    /// The time to decode the worker's IPC bytes, or `None` on lanes without IPC.
     decoded: Option<Duration>,
 }
 
@@ -167,7 +167,7 @@ fn decode_ipc(mut bytes: Buffer) -> Result<(SchemaRef, Vec<RecordBatch>)> {
 
 /// The consumer of a lane's batches.
 pub(crate) enum Consumer {
-    /// Keeps every row; their values are added up once all are there, as Node does it.
+    /// Keeps every row. Their values are added up once all are there, as Node does it.
     Objects(Vec<Measurement>),
     /// Keeps every row of an aggregation.
     Aggregates { rows: Vec<Aggregate>, checksum: Checksum },

@@ -10,25 +10,29 @@ use crate::{hybrid, ingest, kv, rest, sql};
 /// Connects a cell of a family to its server and loads the data that it reads.
 type Open = fn(&RequestSpec, &CancelToken) -> Result<Box<dyn RequestCell>>;
 
-/// Every family by its name in the matrix, with each of its clients: our own, which has no name, and those to compare it with.
-const FAMILIES: [(&str, Option<&str>, Open); 9] = [
+/// Every family by its name in the matrix, with each of its clients: our own client without a name, and the clients to compare it with.
+const FAMILIES: &[(&str, Option<&str>, Open)] = &[
     ("sql", None, sql::open::<sql::Ours>),
+    #[cfg(feature = "references")]
     ("sql", Some("mysql_async"), sql::open::<sql::MysqlAsync>),
     ("kv", None, kv::open::<kv::Ours>),
+    #[cfg(feature = "references")]
     ("kv", Some("redis"), kv::open::<kv::RedisCrate>),
     ("rest", None, rest::open::<rest::Ours>),
+    #[cfg(feature = "references")]
     ("rest", Some("reqwest"), rest::open::<rest::Reqwest>),
     ("ingest", None, ingest::open),
     ("hybrid", None, hybrid::open::<hybrid::Ours>),
+    #[cfg(feature = "references")]
     ("hybrid", Some("tonic"), hybrid::open::<hybrid::Tonic>),
 ];
 
 /// One cell of request work, and its family.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FamilySpec {
-    /// The name of the family, which determines the client and the server's wire.
+    /// The name of the family. It determines the client and the server's wire.
     pub family: String,
-    /// The other fields of the cell, which its family reads.
+    /// The other fields of the cell. Its family reads them.
     #[serde(flatten)]
     pub requests: RequestSpec,
 }
@@ -44,6 +48,9 @@ pub fn open_request_cell(spec: &FamilySpec, cancel: &CancelToken) -> Result<Box<
     let client = requests.client.as_deref();
     let known = FAMILIES.iter().find(|(name, of, _)| name == family && *of == client);
     let (_, _, open) = known.ok_or_else(|| {
+        if cfg!(not(feature = "references")) && client.is_some() {
+            return crate::without_references();
+        }
         let client = client.map(|name| format!(" with the client {name}")).unwrap_or_default();
         Error::InvalidArgument(format!("there is no family of requests {family}{client}"))
     })?;

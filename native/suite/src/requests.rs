@@ -18,7 +18,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::sample::CellSample;
 
-/// The most connections of a cell; a larger number is taken for a mistake.
+/// The most connections of a cell. A larger number is taken for a mistake.
 const MAX_THREADS: u32 = 10_000;
 
 /// How operations are passed to the client.
@@ -31,7 +31,7 @@ pub enum RequestLane {
     Batch,
 }
 
-/// One cell of request work; its family is in [`crate::registry::FamilySpec`].
+/// One cell of request work. Its family is in [`crate::registry::FamilySpec`].
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestSpec {
@@ -42,21 +42,21 @@ pub struct RequestSpec {
     /// The way of using the client, for lanes that have several, such as `pipelined`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setting: Option<String>,
-    /// What drives the connections; `None`: threads for half of the cores.
+    /// The driver of the connections. `None`: threads for half of the cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<Driver>,
-    /// The client library, where it is not our own.
+    /// The client library, if it is not our own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     /// The URL of the server. It may hold a password, so no message contains it.
     pub url: String,
     /// The number of connections, each with one request in flight.
     pub threads: u32,
-    /// The number of operations of one request; the last request may have fewer.
+    /// The number of operations of one request. The last request may have fewer.
     pub batch: u32,
     /// The number of operations of one sample, all threads together.
     pub operations: u64,
-    /// The rate of an open loop, in requests a second of all threads together; `None` for a closed loop.
+    /// The rate of an open loop, in requests per second of all threads together, or `None` for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// The prefix of the names of the cell's tables or keys: the cell touches no others.
@@ -90,7 +90,7 @@ impl std::fmt::Debug for RequestSpec {
 }
 
 impl RequestSpec {
-    /// Checks the numbers and the prefix; the family checks the names.
+    /// Checks the numbers and the prefix. The family checks the names.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a number out of range, or an empty prefix.
@@ -150,7 +150,7 @@ impl RequestSpec {
         self.driver.unwrap_or_default().runtime()
     }
 
-    /// The value of an option of the family; `None` if it is not set.
+    /// The value of an option of the family, or `None` if it is not set.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if its value has another type.
@@ -174,7 +174,7 @@ pub trait RequestCell: Send + Sync {
 
     /// Runs the load once and returns its times, its latencies, and the checksum of the values read, or for writes of the
     /// values that are read back untimed. Blocks: call it from a thread that may block, and not twice at the same time.
-    /// After an error the next sample connects anew.
+    /// After an error the next sample connects again.
     ///
     /// # Errors
     /// The errors of its requests, and [`Error::Cancelled`].
@@ -183,8 +183,8 @@ pub trait RequestCell: Send + Sync {
     /// The checksum that every sample must return.
     fn expected(&self) -> &Checksum;
 
-    /// Executes the cell's work once more, untimed, and compares each answer with the one that it must be: sums do not show that
-    /// two answers were exchanged. Does nothing where a sample compares each answer already.
+    /// Executes the cell's work once more, untimed, and compares each answer with the expected answer. Sums do not show that two
+    /// answers were exchanged. Does nothing if a sample compares each answer already.
     ///
     /// # Errors
     /// [`Error::WrongRows`] for a wrong answer, the errors of the requests, and [`Error::Cancelled`].
@@ -214,12 +214,12 @@ impl CellSample {
     }
 }
 
-/// What drives the connections of a cell: the threads of its async runtime.
+/// The driver of a cell's connections: the threads of its async runtime.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Driver {
-    /// Threads for half of the cores, which leaves the others to a server on this machine. On two cores, one thread sends a third
-    /// more single requests over eight connections than two threads, which wake each other and take the server's core.
+    /// Threads for half of the cores. The other cores are left to a server on this machine. On two cores, one thread sends a third
+    /// more single requests over eight connections than two threads: two threads wake each other and take the server's core.
     #[default]
     HalfCores,
     /// The thread that runs the load also drives the sockets, as Node's loop does.

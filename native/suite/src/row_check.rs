@@ -1,7 +1,7 @@
 //! The exact check of the rows that a cell read or stored, beside its samples and untimed.
 //!
-//! A sample returns sums by column, which stay right if two rows exchange a value, or if one row comes twice in place of another
-//! with the same sums. This check sees both: each value must be that of its row, and each row must come once.
+//! A sample returns sums by column. They stay right if two rows exchange a value, or if one row comes twice instead of another with
+//! the same sums. This check sees both: each value must belong to its row, and each row must come once.
 
 use arrow_array::RecordBatch;
 use boundary_bench_engine::BatchStream;
@@ -14,7 +14,7 @@ use crate::dimensions::Workload;
 
 /// The check of the rows of one table, in any order.
 pub(crate) enum RowCheck {
-    /// The rows of a range, or those of one sensor.
+    /// The rows of a range, or the rows of one sensor.
     Rows { range: RowRange, sensor: Option<i32>, seen: Vec<bool> },
     /// One row a sensor: those that are still to come.
     Aggregates(Vec<Aggregate>),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::dimensions::{Client, Flavor, Lane, Workload};
 use crate::measurements::matrix;
 
-/// The most workers of a cell; a larger number is taken for a mistake.
+/// The most workers of a cell. A larger number is taken for a mistake.
 const MAX_WORKERS: u32 = 1024;
 
 /// One cell to run.
@@ -26,12 +26,12 @@ pub struct CellSpec {
     pub workers: u32,
     /// The number of rows of all workers together.
     pub rows: u64,
-    /// The name of the table; several workers add `_0`, `_1`, ... to it ([`crate::table_names`]).
+    /// The name of the table. Several workers add `_0`, `_1`, ... to it ([`crate::table_names`]).
     pub table: String,
-    /// The client library; `None` if the lane uses the engine.
+    /// The client library, or `None` if the lane uses the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Client>,
-    /// The most rows of a batch of a query, 1 or more; `None` for [`boundary_bench_engine::DEFAULT_BATCH_ROWS`].
+    /// The most rows of a batch of a query, 1 or more, or `None` for [`boundary_bench_engine::DEFAULT_BATCH_ROWS`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch_rows: Option<NonZeroUsize>,
 }

@@ -25,7 +25,7 @@ pub fn table_names(table: &str, workers: u32) -> Vec<String> {
     (0..workers).map(|worker| format!("{table}_{worker}")).collect()
 }
 
-/// The rows of each worker: consecutive ranges of `rows / workers` rows; the last range also has the remainder.
+/// The rows of each worker: consecutive ranges of `rows / workers` rows. The last range also has the remainder.
 ///
 /// # Errors
 /// [`boundary_bench_kernel::Error::InvalidArgument`] for too many rows or workers.
@@ -127,7 +127,8 @@ pub(crate) fn contents(engine: &dyn Engine, tables: &[String]) -> Result<Checksu
 }
 
 fn summed_by_engine(engine: &dyn Engine, table: &str) -> Result<Checksum> {
-    // Exact sums of 64-bit integers need more than 64 bits; not every engine widens them by itself. Those of 32-bit ones don't.
+    // Exact sums of 64-bit integers need more than 64 bits, and not every engine widens them by itself. Exact sums of 32-bit
+    // integers don't.
     let whole = |column, what| format!("CAST(coalesce(sum({what}), 0) AS DECIMAL(38, 0)) AS {column}");
     let sql = format!(
         "SELECT count(*) AS row_count, {}, {}, coalesce(sum(value), 0) AS value, {} FROM {}",

@@ -49,7 +49,7 @@ pub enum PrivateTarget {
     Redis(boundary_bench_redis::Server),
     /// Three masters, each `valkey-server` or `redis-server`.
     RedisCluster(boundary_bench_redis::PrivateCluster),
-    /// The reference server, which answers both kinds of requests over HTTP.
+    /// The reference server. It answers both kinds of requests over HTTP.
     Http(boundary_bench_processes::PrivateServer),
 }
 
@@ -57,7 +57,7 @@ impl TargetKind {
     /// The program that private servers of this kind run.
     ///
     /// # Errors
-    /// [`Error::NotInstalled`], which says what to install.
+    /// [`Error::NotInstalled`]. It says what to install.
     pub fn executable(self) -> Result<PathBuf> {
         match self {
             Self::Mysql => boundary_bench_mysql::server::executable(None),
@@ -112,7 +112,7 @@ impl PrivateTarget {
         }
     }
 
-    /// The ids of the server's processes: one, or those of a cluster's masters.
+    /// The ids of the server's processes: one process, or a cluster's masters.
     #[must_use]
     pub fn process_ids(&self) -> Vec<u32> {
         match self {
@@ -123,7 +123,7 @@ impl PrivateTarget {
         }
     }
 
-    /// How the server ended by itself; `None` while it runs, and after [`PrivateTarget::stop`].
+    /// The way in which the server ended by itself, or `None` while it runs, and after [`PrivateTarget::stop`].
     #[must_use]
     pub fn ending(&self) -> Option<String> {
         match self {
@@ -134,7 +134,7 @@ impl PrivateTarget {
         }
     }
 
-    /// Stops the server and removes its folder; does nothing the second time.
+    /// Stops the server and removes its folder. Does nothing the second time.
     pub fn stop(&self) {
         match self {
             Self::Mysql(server) => server.stop(),
@@ -182,7 +182,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The header in which `HyperbyteDB` reports its name and version.
 const INFLUXDB_VERSION: &str = "x-influxdb-version";
 
-/// Asks a server over HTTP for its name and version, which it may report in a header of the response.
+/// Asks a server over HTTP for its name and version. It may report these in a header of the response.
 fn describe_http(url: &str, path: &str) -> Result<TargetInfo> {
     let address: Address = url.parse()?;
     let options = HttpOptions { timeout: Some(PROBE_TIMEOUT), ..address.options() };

@@ -1,5 +1,5 @@
-//! Threads that take one sample after another: their stacks and the memory that they have freed stay warm, as those of Node's threads
-//! do. A new thread for each sample would touch fresh memory each time.
+//! Threads that take one sample after another: their stacks and the memory that they have freed stay warm, as they do for Node's
+//! threads. A new thread for each sample would touch fresh memory each time.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use boundary_bench_kernel::error::{catch_panic, contained};
 use boundary_bench_kernel::{Error, Result, lock};
 
-/// Work, which returns the delivery of its result.
+/// Work. It returns the delivery of its result.
 type Job = Box<dyn FnOnce() -> Delivery + Send>;
 type Delivery = Box<dyn FnOnce()>;
 
@@ -36,11 +36,11 @@ impl WarmThread {
         Ok(Self(Some(sender)))
     }
 
-    /// Runs work on the thread. Once the thread waits again, it calls `deliver` with the result; a panic of the work is
+    /// Runs work on the thread. Once the thread waits again, it calls `deliver` with the result. A panic of the work is
     /// [`Error::Internal`].
     ///
     /// # Errors
-    /// [`Error::Internal`] if the thread has ended, which none does.
+    /// [`Error::Internal`] if the thread has ended. None does.
     pub fn run<T: 'static>(
         mut self,
         work: impl FnOnce() -> Result<T> + Send + 'static,

@@ -99,7 +99,7 @@ impl<T> Workers<T> {
     }
 }
 
-/// Runs the work of each part on a warm thread of its own, all started at once; the work of a single part runs on this thread.
+/// Runs the work of each part on a warm thread of its own, all started at once. The work of a single part runs on this thread.
 pub(crate) fn on_threads<P: Send + 'static, T: Send + 'static>(
     parts: Vec<P>,
     work: impl Fn(P, Clock) -> Result<Finished<T>> + Send + Sync + 'static,
@@ -166,7 +166,7 @@ where
     })
 }
 
-/// The time for which an idle thread of blocking work is kept for the next execution, which may have to wait for its turn.
+/// The time for which an idle thread of blocking work is kept for the next execution. That one may have to wait for its turn.
 const KEEP_ALIVE: Duration = Duration::from_secs(60 * 60);
 
 /// The runtime of the async flavour, started once and kept warm.

@@ -26,7 +26,7 @@ fn family() -> &'static Value {
     &MATRIX["families"]["measurements"]
 }
 
-/// Whether a list of an entry of the matrix has a value; an entry without the list allows all.
+/// Whether a list of an entry of the matrix has a value. An entry without the list allows all.
 fn allows(list: &Value, value: &str) -> bool {
     list.as_array().is_none_or(|allowed| allowed.iter().any(|allowed| allowed == value))
 }
@@ -76,7 +76,7 @@ fn cells_of(engine: &dyn Engine, workers: u32) -> Vec<CellSpec> {
     cells
 }
 
-/// Checks every cell, of which there are so many at least.
+/// Checks every cell, of which there are at least `least`.
 fn check_every_cell(uri: &str, least: usize) {
     let engine: Arc<dyn Engine> = open(uri).unwrap();
     let mut completed = 0;

@@ -1,4 +1,4 @@
-//! Compares the closed forms with sums made row by row; the TypeScript side checks the same fixture.
+//! Compares the closed forms with sums made row by row. The TypeScript side checks the same fixture.
 
 use boundary_bench_engine::checksum::{Checksum, FLOAT_TOLERANCE};
 use boundary_bench_engine::measurements::{expected_aggregation, expected_all, expected_filtered};
@@ -20,7 +20,7 @@ struct Case {
     checksum: Checksum,
 }
 
-/// The checksum of a case, whose rows need not begin at 0 as those of a cell do.
+/// The checksum of a case. Its rows need not begin at 0 as a cell's rows do.
 fn closed_form(case: &Case) -> Checksum {
     let of_range = match case.workload {
         Workload::InsertBulk | Workload::QueryFullScan => expected_all,

@@ -48,7 +48,7 @@ impl Server {
             .set("grpc_service_roles", r#"{"default":{"user":"tableau_internal_user","authorizations":[]}}"#);
         parameters.set_transport_mode(transport);
         if transport == TransportMode::Tcp {
-            // Any free port; hyperd does not choose one for gRPC.
+            // Any free port. hyperd does not choose one for gRPC.
             let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
             parameters.set_listen_mode(ListenMode::Both { grpc_port: free.port() });
         }
@@ -68,7 +68,7 @@ impl Server {
         Connection::connect(&self.endpoint, &self.database, mode).unwrap()
     }
 
-    /// Replaces the table by an empty one; fails if a session holds the table.
+    /// Replaces the table by an empty one. Fails if a session holds the table.
     fn empty(&self, mode: CreateMode) {
         let connection = self.connect(mode);
         connection.execute_command("DROP TABLE IF EXISTS measurements").unwrap();

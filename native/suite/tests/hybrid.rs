@@ -109,14 +109,14 @@ fn a_wrong_row_is_seen() {
     assert_ne!(cell.sample(&CancelToken::default()).unwrap().checksum, *cell.expected());
 }
 
-/// What a store does wrong once it is filled.
+/// The fault of a store once it is filled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fault {
     /// The rows of the first two keys that are read, exchanged.
     Exchanged,
     /// A scan with the prices of its first two rows exchanged.
     Columns,
-    /// A scan with its second row in place of its first.
+    /// A scan with its second row instead of its first.
     Twice,
     /// Writes of the first key, lost.
     Lost,

@@ -33,8 +33,8 @@ fn sample(cell: &dyn RequestCell) {
     assert_eq!(sample.checksum.difference(cell.expected(), FLOAT_TOLERANCE), None);
 }
 
-/// Opens every lane in Rust that has a client or a driver, so many in all, with each of its workloads, and checks two samples and
-/// each answer.
+/// Opens every lane in Rust that has a client or a driver, `clients` in all, with each of its workloads. Checks two samples and each
+/// answer.
 fn every_lane_does_its_work(family: &str, url: &str, operations: u64, clients: usize) {
     let matrix: Value = serde_json::from_str(include_str!("../../../bench/matrix.json")).unwrap();
     let mut names = Vec::new();
@@ -106,7 +106,7 @@ fn one_connection_of_the_crate_redis_serves_all_threads_where_the_cell_says_so()
         let cell = open("kv", &server.url(), "get", &json!({ "lane": "call", "client": "redis", "setting": setting }))
             .unwrap();
         sample(&*cell);
-        // One more is that of untimed work.
+        // One more connection is for untimed work.
         assert_eq!(info(&mut admin, "total_connections_received") - before, connections + 1, "{setting}");
         cell.close().unwrap();
     }
@@ -130,7 +130,7 @@ fn the_crate_redis_sends_a_pipeline_at_once() {
         // A writer's keys are also written before the sample, by as many commands of our own client at once.
         let own = u64::from(workload == "set");
         assert_eq!(after[0] - before[0], OPERATIONS * (1 + own));
-        // Each of the ten pipelines is read at once, or in two parts where one comes while it is sent; not command by command.
+        // Each of the ten pipelines is read at once, or in two parts if one comes while it is sent. It is not read command by command.
         let reads = after[1] - before[1];
         assert!((10..=30).contains(&reads), "{reads} reads");
         cell.close().unwrap();

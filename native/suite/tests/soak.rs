@@ -59,7 +59,7 @@ fn what_a_cell_posts_is_counted() {
 #[test]
 fn a_soak_counts_what_was_acknowledged_and_what_was_not() {
     let server = server();
-    // Without the database, every write is refused; opening a cell creates the database.
+    // Without the database, every write is refused. Opening a cell creates the database.
     let refused = run(&spec(&server.url(), SoakEncoding::Lines));
     assert_eq!((refused.acknowledged, refused.uncertain, refused.points), (0, 0, 0));
     assert_eq!(refused.errors.keys().collect::<Vec<_>>(), ["HTTP 404: database not found: \"server\""]);
@@ -84,7 +84,7 @@ fn an_open_loop_above_what_is_possible_shows_how_far_it_was_behind() {
     let fast = SoakSpec { rate: Some(1e6), workers: 1, warmup_seconds: 0.0, ..spec(&server.url(), SoakEncoding::Rows) };
     let report = run(&fast);
     assert!(report.unsent > 0, "{report:?}");
-    // A million requests are due each second, so the last one was due `requests` microseconds after the start; its latency, in
+    // A million requests are due each second, so the last one was due `requests` microseconds after the start. Its latency, in
     // nanoseconds, is the rest of the elapsed time.
     let latency = LatencyHistogram::from_base64(&report.latency).unwrap();
     let due_at = report.requests as f64 * 1e3;

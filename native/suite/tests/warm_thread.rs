@@ -55,7 +55,7 @@ fn a_delivery_that_panics_ends_no_thread() {
     assert_eq!(id(), first);
 }
 
-/// Memory that a sample has freed is there for the next one, where a new thread takes fresh memory of the kernel.
+/// Memory that a sample has freed is there for the next sample, while a new thread takes fresh memory from the kernel.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_memory_that_a_sample_has_freed_is_warm_for_the_next_one() {

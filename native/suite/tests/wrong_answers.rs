@@ -39,7 +39,7 @@ fn every_client_of_kv_notices_values_of_other_keys() {
     // Each kind of mistake leaves the sums of all values as they are.
     let mistakes: [(&str, &[(u64, &str)]); 4] = [
         ("two keys have exchanged their values", &[(3, "0000000000000007"), (7, "0000000000000003")]),
-        ("one value came twice, in place of two", &[(10, "0000000000000020"), (30, "0000000000000020")]),
+        ("one value came twice, instead of two", &[(10, "0000000000000020"), (30, "0000000000000020")]),
         ("a value is cut, and another one is longer", &[(3, "000000000000003"), (7, "00000000000000007")]),
         (
             "a value is the old one, zeros, and another one too large",
@@ -98,7 +98,7 @@ fn every_client_of_sql_notices_rows_of_other_keys() {
         (texts, "two rows have exchanged their texts", exchange("c"), true),
         (
             texts,
-            "a row came in place of another",
+            "a row came instead of another",
             "UPDATE {table} a JOIN {table} b ON a.id = 1 AND b.id = 720 SET a.c = b.c".to_owned(),
             true,
         ),

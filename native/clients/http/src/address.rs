@@ -1,5 +1,4 @@
-//! The address of a server as users write it: its URL, which may hold a secret, with options such as a file of
-//! certificates.
+//! The address of a server as users write it: its URL, with options such as a file of certificates. The URL may hold a secret.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +12,7 @@ use crate::place::HttpOptions;
 use crate::url::Url;
 
 /// `http[s]://[[user]:secret@]host[:port][/path][?tls-ca=/file.pem&max-response-bytes=N]`. Characters that would end a part
-/// are percent-encoded in it. The options of TLS are those of [`Trust::of_words`].
+/// are percent-encoded in it. The options of TLS are as in [`Trust::of_words`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     /// The URL that requests are sent to.
@@ -45,7 +44,7 @@ impl fmt::Debug for Address {
 fn invalid(problem: &str) -> Error {
     Error::InvalidArgument(format!(
         "unusable URL of a server: {problem}; use http[s]://[:key@]host[:port][/path], with ?tls-ca=/file.pem and \
-         ?max-response-bytes=N where needed"
+         ?max-response-bytes=N if needed"
     ))
 }
 

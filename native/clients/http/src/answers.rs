@@ -15,7 +15,7 @@ pub(crate) struct Answers<F> {
 }
 
 impl<F: FnMut(usize, Answer<'_, '_>)> Answers<F> {
-    /// No answers yet, for a batch of this many requests; `each` is called with each request's position and answer.
+    /// No answers yet, for a batch of this many requests. `each` is called with each request's position and answer.
     pub(crate) fn new(requests: usize, each: F) -> Self {
         Self { each, is_answered: vec![false; requests], left: requests }
     }

@@ -17,11 +17,11 @@ use crate::request::Request;
 use crate::response::Response;
 use crate::stream::Version;
 
-/// A client of one server. It makes one call at a time; the requests of a batch share its connections.
+/// A client of one server. It makes one call at a time. The requests of a batch share its connections.
 ///
 /// A lost connection is an error of the requests in flight on it, and nothing is sent twice that may have been executed. Over HTTP/2,
 /// requests that the server refused, that it excluded when it ended the connection, or that had not left yet, are sent again. A
-/// connection that the server closed while it was idle is opened anew. A call that is dropped before its end closes the connections of
+/// connection that the server closed while it was idle is reopened. A call that is dropped before its end closes the connections of
 /// HTTP/1.1 that it used.
 #[derive(Debug)]
 pub struct HttpClient {
@@ -51,7 +51,7 @@ impl HttpClient {
     /// Opens all connections.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the server can't be reached, [`Error::Timeout`].
+    /// [`Error::Engine`] if the server can't be reached, [`Error::Timeout`].
     pub async fn connect(&mut self) -> Result<()> {
         match &self.http2 {
             Some(http2) => http2.connect().await,
@@ -62,9 +62,8 @@ impl HttpClient {
     /// Sends one request and reads its response in place.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a request that can't be sent, [`Error::Engine`] where the server can't be reached or
-    /// does not speak the protocol, [`Error::Connection`] where the connection is lost, [`Error::Timeout`], and the errors
-    /// of `read`.
+    /// [`Error::InvalidArgument`] for a request that can't be sent. [`Error::Engine`] if the server can't be reached or does
+    /// not speak the protocol. [`Error::Connection`] if the connection is lost. [`Error::Timeout`], and the errors of `read`.
     pub async fn call<T>(&mut self, request: &Request<'_>, read: impl FnOnce(Response<'_>) -> Result<T>) -> Result<T> {
         let mut read = Some(read);
         let mut result = Err(Error::Internal("a request without an answer".to_owned()));
@@ -100,8 +99,7 @@ impl HttpClient {
         }
     }
 
-    /// Opens connections until `wanted` of them are usable; open ones that are still usable count. Returns the number
-    /// usable.
+    /// Opens connections until `wanted` of them are usable. Open connections that are still usable count. Returns the number usable.
     async fn open_connections(&mut self, wanted: usize) -> Result<usize> {
         let mut usable = 0;
         for slot in &mut self.connections {

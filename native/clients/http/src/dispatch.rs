@@ -1,5 +1,5 @@
 //! Groups of requests over connections that an event loop drives. A request goes to a connection with room for it, or is
-//! queued until there is one; a group's result is written once all its requests have their responses. Nothing here blocks.
+//! queued until there is one. A group's result is written once all its requests have their responses. Nothing here blocks.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -102,7 +102,7 @@ struct Queued {
 struct OpenGroup {
     serial: u64,
     pool: usize,
-    /// The responses of a group of several requests; `None` for a single one, whose response is its result.
+    /// The responses of a group of several requests, or `None` for a single request, whose response is its result.
     responses: Option<Responses>,
     /// The requests that were queued, as they are sent.
     written: Vec<u8>,
@@ -133,7 +133,7 @@ impl Dispatch {
         number
     }
 
-    /// Removes a pool; its queued requests get the error. Returns the numbers of its sessions, which are to be closed.
+    /// Removes a pool. Its queued requests get the error. Returns the numbers of its sessions. They must then be closed.
     pub fn remove_pool(&mut self, pool: usize, error: &Error) -> Vec<usize> {
         self.fail_queue(pool, error);
         self.pools.get_mut(pool).and_then(Option::take).map(|pool| pool.members).unwrap_or_default()
@@ -233,7 +233,7 @@ impl Dispatch {
     /// requests.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the server does not speak the protocol; the connection is unusable then.
+    /// [`Error::Engine`] if the server does not speak the protocol. The connection is unusable then.
     pub fn received(&mut self, driven: &mut DrivenSession, bytes: usize) -> Result<()> {
         driven.session.received(bytes);
         while let Some(arrived) = driven.session.next_response()? {
@@ -266,9 +266,8 @@ impl Dispatch {
         self.frame.gone(word(number));
     }
 
-    /// Cancels a group, which gets no result. Returns the sessions that are to be closed since all responses they still
-    /// owe are this group's; sessions shared with other groups take no more requests, and close once all responses have
-    /// come.
+    /// Cancels a group. It gets no result. Returns the sessions that must be closed, since all responses that they still owe
+    /// are this group's. Sessions shared with other groups take no more requests, and close once all responses have come.
     pub fn cancel(&mut self, id: u32, sessions: &mut impl Sessions) -> Vec<usize> {
         let Some(open) = self.groups.get_mut(id as usize).and_then(Option::take) else { return Vec::new() };
         let is_its = |ticket: &Ticket| ticket.group == id && ticket.serial == open.serial;

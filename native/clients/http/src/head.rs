@@ -56,7 +56,7 @@ fn end_of(bytes: &[u8], searched: &mut usize) -> Option<usize> {
     }
 }
 
-/// Parses a whole head. With `is_head` it answers a HEAD request, and no body follows whatever the headers say.
+/// Parses a whole head. With `is_head` it answers a HEAD request, and no body follows, no matter what the headers say.
 pub(crate) fn parse_head(bytes: &[u8], is_head: bool) -> Result<Begun> {
     let malformed = |problem: &str| http_error(format!("what the server sent is no response of HTTP/1.1: {problem}"));
     let (mut space, mut more) = ([MaybeUninit::uninit(); USUAL_HEADERS], Vec::new());

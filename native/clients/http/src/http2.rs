@@ -28,7 +28,7 @@ use crate::response::Response;
 /// The most times that a request is sent which the server did not execute.
 const MOST_SENDINGS: u32 = 12;
 
-/// The pause before a request is sent for the third time; it doubles each time.
+/// The pause before a request is sent for the third time. It doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
 /// A driver as hyper's executor of tasks.

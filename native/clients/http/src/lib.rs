@@ -1,6 +1,6 @@
 //! Boundary Bench's HTTP/1.1 and HTTP/2 client for small requests.
 //!
-//! HTTP/1.1 is implemented here, over a socket that the async runtime or an event loop drives; HTTP/2 is hyper's.
+//! HTTP/1.1 is implemented here, over a socket that the async runtime or an event loop drives. HTTP/2 is hyper's.
 
 mod address;
 mod answers;

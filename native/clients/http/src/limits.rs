@@ -9,5 +9,5 @@ pub(crate) const MOST_HEADERS: usize = 1000;
 /// The number of headers for which there is room without an allocation.
 pub(crate) const USUAL_HEADERS: usize = 100;
 
-/// The most bytes of a response's body, where no limit is given.
+/// The most bytes of a response's body, if no limit is given.
 pub const MOST_BYTES: usize = 256 << 20;

@@ -20,7 +20,7 @@ use crate::{http_error, no_answer};
 /// The options of a client beside the URL.
 #[derive(Clone)]
 pub struct HttpOptions {
-    /// The most connections of HTTP/1.1; they are opened when they are needed.
+    /// The most connections of HTTP/1.1. They are opened when they are needed.
     pub connections: usize,
     /// The most requests in flight on one connection of HTTP/1.1.
     pub pipelining: usize,
@@ -60,7 +60,7 @@ pub struct Place {
 }
 
 impl std::fmt::Debug for Place {
-    /// Shows the place without its headers, which may hold a key.
+    /// Shows the place without its headers, since they may hold a key.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Place").field("url", &self.url).finish_non_exhaustive()
     }
@@ -80,7 +80,7 @@ impl Place {
         Ok(Self { url, options, head, tls })
     }
 
-    /// Whether an event loop can drive connections to it without tasks: those of HTTP/1.1.
+    /// Whether an event loop can drive connections to it without tasks. It can for HTTP/1.1.
     #[must_use]
     pub fn is_drivable(&self) -> bool {
         self.options.version == Version::Http1
@@ -101,7 +101,7 @@ impl Place {
     /// A new stream to the server, for an event loop that drives it.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the server can't be reached, [`Error::Timeout`].
+    /// [`Error::Engine`] if the server can't be reached, [`Error::Timeout`].
     pub async fn open_driven(&self) -> Result<DrivenStream> {
         self.open_stream().await?.into_driven().map_err(|error| http_error(error.to_string()))
     }

@@ -24,7 +24,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// All methods; a submission names one by its index here.
+    /// All methods. A submission names one by its index here.
     pub const ALL: [Self; 7] = [Self::Get, Self::Post, Self::Put, Self::Delete, Self::Patch, Self::Head, Self::Options];
 
     /// The name of the method on the wire.
@@ -56,7 +56,7 @@ pub struct Request<'a> {
     pub path: &'a str,
     /// Headers, each as `name: value` and a line break. They replace the client's of the same names.
     pub headers: &'a str,
-    /// The body; `None` sends no body.
+    /// The body. `None` sends no body.
     pub body: Option<&'a [u8]>,
 }
 

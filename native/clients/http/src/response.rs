@@ -13,7 +13,7 @@ const ROOM: usize = 16 << 10;
 /// A buffer up to this size is kept from one response to the next.
 const KEPT: usize = 1 << 20;
 
-/// A whole response, which borrows its memory.
+/// A whole response. It borrows its memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Response<'a> {
     /// Status code of the response.
@@ -107,8 +107,7 @@ impl ResponseReader {
         self.end = self.bytes.len().min(self.end + bytes);
     }
 
-    /// The next response, once it is whole. With `is_head` it answers a HEAD request, and has no body whatever its head
-    /// says.
+    /// The next response, once it is whole. With `is_head` it answers a HEAD request, and has no body, no matter what its head says.
     pub(crate) fn next_whole(&mut self, is_head: bool) -> Result<Option<Whole>> {
         if self.begun.is_none() && !self.begin(is_head)? {
             return Ok(None);
@@ -176,7 +175,7 @@ impl ResponseReader {
         response_limit::exceeded("the body of a response", self.most_bytes)
     }
 
-    /// Reads a head, if it was received whole; interim responses (100 to 199) are skipped.
+    /// Reads a head, if it was received whole. Interim responses (100 to 199) are skipped.
     fn begin(&mut self, is_head: bool) -> Result<bool> {
         loop {
             let available = &self.bytes[self.start..self.end];
@@ -203,7 +202,7 @@ impl ResponseReader {
         }
     }
 
-    /// Moves the received part of a chunked body to `kept`; true once the body is whole.
+    /// Moves the received part of a chunked body to `kept`. Returns true once the body is whole.
     fn read_chunks(&mut self) -> Result<bool> {
         loop {
             let Some(Begun { framing: Framing::Chunked(chunk), .. }) = &self.begun else { return Ok(false) };

@@ -20,7 +20,7 @@ pub struct Session<T> {
     reader: ResponseReader,
     waiting: VecDeque<Waiting<T>>,
     is_over: bool,
-    /// The time of the last response that left no request in flight; at first, that of the session's start.
+    /// The time of the last response that left no request in flight. At first, the time of the session's start.
     answered: Instant,
 }
 
@@ -30,7 +30,7 @@ struct Waiting<T> {
     is_head: bool,
 }
 
-/// A whole response; [`Session::response`] gives it until the session offers room again.
+/// A whole response. [`Session::response`] gives it until the session offers room again.
 #[derive(Debug)]
 pub struct Arrived<T> {
     /// The ticket of its request.
@@ -111,11 +111,11 @@ impl<T> Session<T> {
     /// The next whole response. Call it until it returns `None`.
     ///
     /// # Errors
-    /// [`Error::Engine`](boundary_bench_kernel::Error::Engine) where the server does not speak the protocol, or a response is too
-    /// large; the session is unusable then.
+    /// [`Error::Engine`](boundary_bench_kernel::Error::Engine) if the server does not speak the protocol, or a response is too large.
+    /// The session is unusable then.
     pub fn next_response(&mut self) -> Result<Option<Arrived<T>>> {
         let Some(waiting) = self.waiting.front() else {
-            // Before it closes an idle connection, a server may send a reason, which answers no request.
+            // Before it closes an idle connection, a server may send a reason. That answers no request.
             self.is_over |= !self.reader.is_idle();
             return Ok(None);
         };

@@ -33,7 +33,7 @@ impl SharedClient {
     /// Runs a submission and returns the frame of its results.
     ///
     /// # Errors
-    /// [`boundary_bench_kernel::Error::InvalidArgument`] for bytes that are no submission; nothing was sent then. All other
+    /// [`boundary_bench_kernel::Error::InvalidArgument`] for bytes that are no submission. Nothing was sent then. All other
     /// errors are in the frame.
     pub async fn run(&self, submission: &[u8]) -> Result<Vec<u8>> {
         let groups = groups(submission).collect::<Result<Vec<_>>>()?;

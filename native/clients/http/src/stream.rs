@@ -19,11 +19,11 @@ pub enum Version {
     Http2,
 }
 
-/// Connects, over TLS where a connector for it is given.
+/// Connects, over TLS if a connector for it is given.
 ///
 /// # Errors
-/// [`boundary_bench_kernel::Error::Engine`] where the server can't be reached,
-/// [`boundary_bench_kernel::Error::InvalidArgument`] for a host that TLS can't check.
+/// [`boundary_bench_kernel::Error::Engine`] if the server can't be reached, [`boundary_bench_kernel::Error::InvalidArgument`]
+/// for a host that TLS can't check.
 pub async fn open_stream(driver: &dyn Driver, url: &Url, tls: Option<&TlsConnector>) -> Result<Stream> {
     let failed = |error: std::io::Error| http_error(socket::unreachable_server(url, &error));
     let stream = Stream::connect(driver, &url.host, url.port).await.map_err(failed)?;
@@ -51,7 +51,7 @@ fn is_no_protocol(error: &std::io::Error) -> bool {
     )
 }
 
-/// The TLS connector for a URL; `None` where the URL is without TLS.
+/// The TLS connector for a URL, or `None` if the URL is without TLS.
 ///
 /// # Errors
 /// [`boundary_bench_kernel::Error::InvalidArgument`] for an unusable file of certificates.

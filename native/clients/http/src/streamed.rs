@@ -25,7 +25,7 @@ const ROOM: usize = 128 << 10;
 /// piece does not show.
 const PIECE: usize = 256 << 10;
 
-/// A response on a connection of its own, which is closed with it.
+/// A response on a connection of its own. The connection is closed with it.
 pub struct StreamedResponse {
     place: Place,
     exchange: Exchange,
@@ -33,7 +33,7 @@ pub struct StreamedResponse {
     output: Outbox,
     status: u16,
     head: Vec<u8>,
-    /// The framing of the rest of the body; `None` once the body is whole.
+    /// The framing of the rest of the body, or `None` once the body is whole.
     framing: Option<Framing>,
     bytes: Box<[u8]>,
     start: usize,
@@ -87,12 +87,12 @@ impl StreamedResponse {
         &self.head
     }
 
-    /// The next piece of the body, which is what has arrived when it is asked for, or else what arrives first; `None` at the end of
-    /// the body.
+    /// The next piece of the body, or `None` at the end of the body. It is the part that has arrived when it is asked for, or else the
+    /// part that arrives first.
     ///
     /// # Errors
-    /// [`Error::Connection`] where the body ends early, [`Error::Timeout`] where a piece takes too long,
-    /// [`Error::Engine`] where the framing is not that of HTTP/1.1.
+    /// [`Error::Connection`] if the body ends early, [`Error::Timeout`] if a piece takes too long, [`Error::Engine`] if
+    /// the framing is not HTTP/1.1's.
     pub async fn next_piece(&mut self) -> Result<Option<&[u8]>> {
         self.piece.clear();
         let timeout = self.place.options.timeout;
@@ -118,7 +118,7 @@ impl StreamedResponse {
             let has_received = if self.piece.is_empty() {
                 self.receive().await?
             } else {
-                // What has arrived is not held back for what may come much later.
+                // The part that has arrived is not held back for a part that may come much later.
                 match self.receive().now_or_never() {
                     Some(received) => received?,
                     None => return Ok(()),
@@ -194,8 +194,8 @@ impl StreamedResponse {
         Ok(())
     }
 
-    /// Reads from the network; false at the end of the connection. Dropping the future before it is ready loses no bytes, since a
-    /// pending read has taken none.
+    /// Reads from the network. Returns false at the end of the connection. Dropping the future before it is ready loses no bytes, since
+    /// a pending read has taken none.
     async fn receive(&mut self) -> Result<bool> {
         self.bytes.copy_within(self.start..self.end, 0);
         self.end -= self.start;

@@ -1,13 +1,13 @@
 //! The form in which requests and their responses cross between languages: many in one buffer each way.
 //!
 //! A *submission* is a sequence of groups of requests, in 32-bit words of the machine's order: `pool, id, count`, then for
-//! each request `method, path, headers, body`, the method by its index in [`Method::ALL`], the others by their lengths in
-//! bytes, where a body of [`NO_BODY`] is none; then the bytes of all paths, headers and bodies, padded to a whole word.
+//! each request `method, path, headers, body`. The method is its index in [`Method::ALL`], the others are lengths in bytes. A
+//! body of [`NO_BODY`] is none. Then come the bytes of all paths, headers and bodies, padded to a whole word.
 //!
-//! A *frame* is a sequence of results, one a group: `id, status, count, bytes, flags`, then for each request the words `status,
-//! start, head, body`: where among the bytes its header lines start, and the lengths of these and of the body behind them; then
-//! the bytes, padded to a whole word. The status 0 of a response marks an error: the body is the error's text, with its code in
-//! brackets. A result with the status 2 reports a lost connection; its id is that connection's.
+//! A *frame* is a sequence of results, one per group: `id, status, count, bytes, flags`, then for each request the words `status,
+//! start, head, body`. `start` is the place of its header lines among the bytes, `head` their length, and `body` the length of the
+//! body behind them. Then come the bytes, padded to a whole word. The status 0 of a response marks an error: the body is the
+//! error's text, with its code in brackets. A result with the status 2 reports a lost connection. Its id is that connection's.
 
 use boundary_bench_kernel::frame::{ASCII, Frame, word, words};
 use boundary_bench_kernel::{Error, Result};
@@ -123,7 +123,7 @@ impl Responses {
         Self { entries: vec![[0; RESPONSE_WORDS]; count], bytes: Vec::new(), left: count }
     }
 
-    /// Adds the outcome of the request `index`, once per request; true when it was the last one.
+    /// Adds the outcome of the request `index`, once per request. Returns true for the last one.
     pub fn add(&mut self, index: usize, answer: std::result::Result<Response<'_>, &Error>) -> bool {
         let text;
         let (status, head, body) = match answer {

@@ -42,7 +42,7 @@ fn default_port(tls: bool) -> u16 {
     if tls { 443 } else { 80 }
 }
 
-/// An error that does not repeat the URL, which may hold a secret.
+/// An error that does not repeat the URL, since the URL may hold a secret.
 fn invalid(problem: &str) -> Error {
     Error::InvalidArgument(format!("unusable URL of a server: {problem}; use http://host[:port][/path] or https://..."))
 }

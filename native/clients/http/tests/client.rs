@@ -31,7 +31,7 @@ fn serve(talk: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> (String, Ar
     (url, connections)
 }
 
-/// Reads one request without a body; `None` at the end.
+/// Reads one request without a body. Returns `None` at the end.
 fn read_head(stream: &mut TcpStream) -> Option<String> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -107,7 +107,7 @@ fn an_idle_connection_that_the_server_closed_is_opened_anew() {
     let (url, opened) = serve(|mut stream, _| {
         read_head(&mut stream);
         answer(&mut stream, "x");
-        // A response to no request, which servers send before they close an idle connection.
+        // A response to no request. Servers send it before they close an idle connection.
         let _ = stream.write_all(b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\n\r\n");
     });
     let mut client = client(&url, HttpOptions::default());

@@ -154,7 +154,7 @@ fn goaway(last: u32, reason: u32) -> Vec<u8> {
     frame(GOAWAY, 0, 0, &[last.to_be_bytes(), reason.to_be_bytes()].concat())
 }
 
-/// Reads frames until a request comes, and returns its stream; `None` at the end.
+/// Reads frames until a request comes, and returns its stream, or `None` at the end.
 fn next_request(stream: &mut TcpStream) -> Option<u32> {
     loop {
         let mut head = [0; 9];

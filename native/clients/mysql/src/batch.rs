@@ -27,7 +27,7 @@ pub struct StatementLists {
     pub sql: String,
     /// The parameters of the statement, a list for each request.
     pub lists: CellLists,
-    /// Whether the statement is sent as text instead of prepared; it then has no parameters.
+    /// Whether the statement is sent as text instead of prepared. It then has no parameters.
     pub is_text: bool,
 }
 
@@ -37,12 +37,12 @@ pub struct StatementLists {
 pub struct Batch {
     /// The statements that the requests run.
     pub statements: Vec<StatementLists>,
-    /// The index of the statement of each request, which takes that statement's next list.
+    /// The index of the statement of each request. The request takes that statement's next list.
     pub order: Vec<u32>,
 }
 
 impl Batch {
-    /// The index of each request's list among those of its statement.
+    /// The index of each request's list among the lists of its statement.
     fn lists(&self) -> Result<Vec<usize>> {
         let mut next = vec![0; self.statements.len()];
         let lists = self.order.iter().map(|statement| {
@@ -65,7 +65,7 @@ pub(crate) async fn run_batch(session: &mut Session, batch: &Batch, max_packet: 
 /// The state of a batch that runs.
 struct Run<'a> {
     batch: &'a Batch,
-    /// The index of each request's list among those of its statement.
+    /// The index of each request's list among the lists of its statement.
     lists: &'a [usize],
     max_packet: usize,
     statements: Vec<StatementState>,
@@ -122,7 +122,7 @@ impl<'a> Run<'a> {
 
     async fn finish(mut self, session: &mut Session) -> Result<Results> {
         if let Err(lost) = self.run(session).await {
-            // The outcomes received are complete; all other requests may or may not be done.
+            // The outcomes received are complete. All other requests may or may not be done.
             session.connection.condemn();
             return Err(lost);
         }
@@ -182,7 +182,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Prepares a statement; if that is refused, the statement has the error.
+    /// Prepares a statement. If that is refused, the statement has the error.
     async fn prepare(&mut self, session: &mut Session, index: usize) -> Result<()> {
         let (state, statement) = (&mut self.statements[index], &self.batch.statements[index]);
         let width = statement.lists.width();
@@ -208,7 +208,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Notes that the server has forgotten the statement of a request, which can be sent again if nothing behind it was run.
+    /// Notes that the server has forgotten the statement of a request. The request can be sent again if nothing behind it was run.
     fn note_again(&mut self, session: &mut Session, request: usize) {
         let index = self.batch.order[request] as usize;
         let sql = &self.batch.statements[index].sql;
@@ -227,7 +227,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Prepares the statements of these requests again, which are then sent again.
+    /// Prepares the statements of these requests again. The requests are then sent again.
     async fn begin_again(&mut self, session: &mut Session, requests: std::ops::Range<usize>) -> Result<()> {
         for request in requests {
             self.outcomes[request] = Outcome::default();

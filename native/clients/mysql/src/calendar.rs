@@ -7,7 +7,7 @@ use chrono::{Datelike, NaiveDate};
 /// The microseconds of a day.
 pub(crate) const MICROSECONDS_A_DAY: i64 = 86_400_000_000;
 
-/// The last year that the server has; its first is the year 0.
+/// The last year that the server has. Its first is the year 0.
 const LAST_YEAR: u16 = 9999;
 
 /// A date.
@@ -26,13 +26,13 @@ impl fmt::Display for Date {
 }
 
 impl Date {
-    /// The days since 1970-01-01; `None` for a month or day that does not exist, as in 0000-00-00.
+    /// The days since 1970-01-01, or `None` for a month or day that does not exist, as in 0000-00-00.
     pub(crate) fn days(self) -> Option<i32> {
         let date = NaiveDate::from_ymd_opt(self.year.into(), self.month.into(), self.day.into())?;
         (self.year <= LAST_YEAR).then(|| date.to_epoch_days())
     }
 
-    /// The date this many days after 1970-01-01; `None` outside of the years 0 to 9999.
+    /// The date this many days after 1970-01-01. `None` outside of the years 0 to 9999.
     #[expect(clippy::cast_possible_truncation, reason = "months and days")]
     pub(crate) fn of_days(days: i32) -> Option<Self> {
         let date = NaiveDate::from_epoch_days(days)?;
@@ -69,13 +69,13 @@ impl Clock {
     }
 }
 
-/// The date and time of day of microseconds since 1970-01-01T00:00:00; `None` outside of the years 0 to 9999.
+/// The date and time of day of microseconds since 1970-01-01T00:00:00. `None` outside of the years 0 to 9999.
 pub(crate) fn split(microseconds: i64) -> Option<(Date, Clock)> {
     let date = Date::of_days(i32::try_from(microseconds.div_euclid(MICROSECONDS_A_DAY)).ok()?)?;
     Some((date, Clock::of_microseconds(microseconds.rem_euclid(MICROSECONDS_A_DAY))))
 }
 
-/// The microseconds since 1970-01-01T00:00:00, the inverse of [`split`]; `None` for a date that does not exist.
+/// The microseconds since 1970-01-01T00:00:00, the inverse of [`split`], or `None` for a date that does not exist.
 pub(crate) fn join(date: Date, clock: Clock) -> Option<i64> {
     Some(i64::from(date.days()?) * MICROSECONDS_A_DAY + clock.microseconds())
 }

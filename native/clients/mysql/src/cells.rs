@@ -15,14 +15,14 @@ pub(crate) const NO_SUCH_DOUBLE: &str = "the server has no NaN and no infinity";
 pub(crate) const NO_SUCH_DATE: &str = "dates go from year 0 to 9999";
 pub(crate) const NO_SUCH_TIMESTAMP: &str = "timestamps go from year 0 to 9999";
 
-/// A single value, which borrows its text or bytes.
+/// A single value. It borrows its text or bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cell<'a> {
     /// NULL.
     Null,
     /// A `TINYINT` of 0 or 1.
     Bool(bool),
-    /// An `INT` where it fits, else a `BIGINT`: servers with a part of the dialect compare an `INT` with nothing wider.
+    /// An `INT` if it fits, else a `BIGINT`: servers with a part of the dialect compare an `INT` with nothing wider.
     Int(i64),
     /// A `DOUBLE`.
     Double(f64),
@@ -151,7 +151,7 @@ impl<'t> Parameters<'t> {
 /// Appends the parameters of `COM_STMT_EXECUTE`.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] naming the parameter that the server can't hold; `target` is unchanged then.
+/// [`Error::InvalidArgument`] for a parameter that the server can't hold, by name. `target` is unchanged then.
 pub(crate) fn put_parameters<'a>(
     target: &mut Vec<u8>,
     count: usize,
@@ -168,7 +168,7 @@ pub(crate) fn put_parameters<'a>(
     Ok(())
 }
 
-/// Values of the engine as cells, which borrow them; decimals are formatted as texts to borrow.
+/// Values of the engine as cells. The cells borrow them. Decimals are formatted as texts to borrow.
 pub(crate) struct Values<'a> {
     values: &'a [Value],
     decimals: Vec<Option<String>>,

@@ -6,7 +6,7 @@ use boundary_bench_kernel::Error;
 
 use crate::{NAME, engine_error};
 
-/// Flags of capabilities: those of the server in its greeting, those of the client in its response.
+/// Flags of capabilities: the server's in its greeting, and the client's in its response.
 pub(crate) mod capability {
     pub const LONG_PASSWORD: u64 = 1;
     pub const FOUND_ROWS: u64 = 1 << 1;
@@ -80,15 +80,15 @@ const UNSIGNED: u16 = 32;
 /// The errors of a server that no longer has a prepared statement: its number is unknown (1243), or it must be prepared again (1615).
 const FORGOTTEN: [u16; 2] = [1243, 1615];
 
-/// The error of a server that keeps as many prepared statements as it may, those of all sessions together.
+/// The error of a server that keeps as many prepared statements as it may, counting the statements of all sessions.
 const TOO_MANY_STATEMENTS: u16 = 1461;
 
-/// Status flags of answers: a transaction is open; another result follows this one.
+/// Status flags of answers: a transaction is open, another result follows this one.
 const IN_TRANSACTION: u16 = 1;
 const AUTOCOMMITS: u16 = 2;
 const MORE_RESULTS: u16 = 8;
 
-/// A reader of a packet from its start. Its methods return `None` where the packet is too short.
+/// A reader of a packet from its start. Its methods return `None` if the packet is too short.
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
@@ -145,7 +145,7 @@ impl<'a> Bytes<'a> {
         self.take(usize::try_from(length).ok()?)
     }
 
-    /// Reads bytes as [`Bytes::text`] does, where the byte 0xfb in place of a length stands for null.
+    /// Reads bytes as [`Bytes::text`] does. The byte 0xfb instead of a length stands for null.
     #[expect(clippy::option_option, reason = "too short, null, or a text")]
     pub(crate) fn nullable_text(&mut self) -> Option<Option<&'a [u8]>> {
         if let Some(rest) = self.0.strip_prefix(&[0xfb]) {
@@ -156,7 +156,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Appends a length-encoded integer, which [`Bytes::length`] reads.
+/// Appends a length-encoded integer. [`Bytes::length`] reads it.
 #[expect(clippy::cast_possible_truncation, reason = "each arm's pattern says that it fits")]
 pub(crate) fn put_length(target: &mut Vec<u8>, length: usize) {
     match length {
@@ -192,14 +192,14 @@ pub(crate) fn garbled(what: &str) -> Error {
 pub struct ServerError {
     /// The number of the error, such as 1062 for a duplicate key.
     pub code: u16,
-    /// The SQL state, such as `23000`; "" where the server gave none.
+    /// The SQL state, such as `23000`, or "" if the server gave none.
     pub state: String,
     /// The message of the server.
     pub message: String,
 }
 
 impl ServerError {
-    /// Parses an error packet, which begins with 0xff.
+    /// Parses an error packet. It begins with 0xff.
     pub(crate) fn parse(packet: &[u8]) -> Self {
         let mut bytes = Bytes(packet.get(1..).unwrap_or_default());
         let code = bytes.u16().unwrap_or(0);
@@ -227,7 +227,7 @@ impl fmt::Display for ServerError {
 /// The reason for which a command failed.
 #[derive(Debug, Clone)]
 pub enum Failure {
-    /// The server refused the command; the connection stays usable.
+    /// The server refused the command. The connection stays usable.
     Refused(ServerError),
     /// The connection is unusable, or could not be opened.
     Lost(Error),
@@ -275,7 +275,7 @@ impl From<Error> for Failure {
 /// The server's answer to a command that returns no rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Done {
-    /// The number of rows that were changed; for an update, rows that were matched.
+    /// The number of rows that were changed, or for an update, matched.
     pub affected_rows: u64,
     /// The first key that the server generated.
     pub last_insert_id: u64,
@@ -300,7 +300,7 @@ impl Done {
         Some(Self { affected_rows, last_insert_id, warnings, ..Self::of_status(status) })
     }
 
-    /// Parses an EOF packet, which ends rows unless the server uses OK packets for that.
+    /// Parses an EOF packet. It ends rows unless the server uses OK packets for that.
     pub(crate) fn parse_eof(packet: &[u8]) -> Option<Self> {
         let mut bytes = Bytes(packet.get(1..)?);
         let warnings = bytes.u16()?;

@@ -16,7 +16,7 @@ use crate::login::{Server, log_in};
 use crate::transport::{Exchange, Transport, too_large};
 use crate::url::{Url, ValueForms};
 
-/// The least bytes that a value of a row counts for where rows are gathered in memory.
+/// The least bytes that a value of a row counts for if rows are gathered in memory.
 pub(crate) const CELL_BYTES: usize = 8;
 
 /// A connection to a server. One that has an answer outstanding, or has failed, must not be used again
@@ -26,19 +26,19 @@ pub struct Connection {
     server: Server,
     forms: ValueForms,
     /// The columns of prepared statements as the server sent them last, by the statements' numbers. The server sends columns
-    /// again only where they change, as those of `SELECT ?` do with the type of the value.
+    /// again only if they change, as the columns of `SELECT ?` do with the type of the value.
     known: HashMap<u32, Arc<[Field]>>,
     /// The columns that the server described last.
     described: Description,
     /// The number of answers that were not read to their end.
     outstanding: usize,
     in_transaction: bool,
-    /// Whether the server commits each statement; `None` until an answer has said so: some servers never do.
+    /// Whether the server commits each statement, or `None` until an answer has said so: some servers never do.
     autocommits: Option<bool>,
     is_lost: bool,
 }
 
-/// The beginning of a result. A procedure answers with several results: the outcome of each tells whether another one follows, which
+/// The beginning of a result. A procedure answers with several results. The outcome of each tells whether another one follows. That one
 /// must then be read.
 #[derive(Debug, Clone)]
 pub enum Started {
@@ -68,7 +68,7 @@ pub struct Prepared {
     pub id: u32,
     /// The number of the statement's parameters.
     pub parameters: u16,
-    /// The columns of the result, as far as they are known without values; empty where the statement returns no rows.
+    /// The columns of the result, as far as they are known without values. Empty if the statement returns no rows.
     pub fields: Arc<[Field]>,
 }
 
@@ -79,10 +79,10 @@ impl std::fmt::Debug for Connection {
 }
 
 /// The server's description of a result's columns. Results of statements sent as text often repeat the description of the
-/// result before, which then is not parsed again.
+/// previous result. It is not parsed again then.
 #[derive(Default)]
 struct Description {
-    /// The column packets of the last result, each behind its length; `next` has those of the current one.
+    /// The column packets of the last result, each behind its length. `next` has the packets of the current result.
     last: Vec<u8>,
     next: Vec<u8>,
     /// The columns parsed from `last`.
@@ -99,7 +99,7 @@ impl Description {
         self.next.extend_from_slice(packet);
     }
 
-    /// The columns of the current result; `None` where a packet can't be parsed.
+    /// The columns of the current result, or `None` if a packet can't be parsed.
     fn fields(&mut self) -> Option<Arc<[Field]>> {
         if self.next != self.last {
             let mut rest = self.next.as_slice();
@@ -120,7 +120,7 @@ impl Connection {
     /// Opens a connection and logs in, within the usual time-out.
     ///
     /// # Errors
-    /// [`Failure::Refused`] for a wrong password or database, [`Failure::Lost`] where the server can't be reached.
+    /// [`Failure::Refused`] for a wrong password or database, [`Failure::Lost`] if the server can't be reached.
     pub async fn open(url: &Url) -> Answer<Self> {
         let opened = async { Self::on(Transport::connect(url).await?, url).await };
         within(Some(CONNECT_TIMEOUT), opened, |time| no_answer(url, time)).await
@@ -149,7 +149,7 @@ impl Connection {
         &self.server.version
     }
 
-    /// The number of the connection, which `KILL` takes.
+    /// The number of the connection. `KILL` takes it.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.server.connection
@@ -187,8 +187,8 @@ impl Connection {
         self.in_transaction
     }
 
-    /// Whether the server commits each statement that is in no transaction. A server that has never told is asked; one that does not
-    /// know the variable does.
+    /// Whether the server commits each statement that is in no transaction. A server that has never told is asked. A server that does
+    /// not know the variable commits each statement.
     pub(crate) async fn autocommits(&mut self) -> Answer<bool> {
         if let Some(autocommits) = self.autocommits {
             return Ok(autocommits);
@@ -247,7 +247,7 @@ impl Connection {
         });
     }
 
-    /// Appends `COM_STMT_CLOSE`, which the server does not answer.
+    /// Appends `COM_STMT_CLOSE`. The server does not answer it.
     pub(crate) fn send_close(&mut self, id: u32) {
         self.known.remove(&id);
         self.send(command::STMT_CLOSE, |target| target.extend_from_slice(&id.to_le_bytes()));
@@ -257,7 +257,7 @@ impl Connection {
     /// Checks that the server answers.
     ///
     /// # Errors
-    /// [`Failure::Lost`] where the connection is lost.
+    /// [`Failure::Lost`] if the connection is lost.
     pub async fn ping(&mut self) -> Answer<()> {
         self.send(command::PING, |_| {});
         self.started(None).await.map(drop)
@@ -352,8 +352,8 @@ impl Connection {
         Ok(Prepared { id, parameters, fields })
     }
 
-    /// Reads the beginning of the next result; for a result without rows, all of it. `prepared` is the number of the statement, if it is
-    /// a prepared one whose first result this is.
+    /// Reads the beginning of the next result, or all of a result without rows. `prepared` is the number of the statement, if it is a
+    /// prepared one whose first result this is.
     pub(crate) async fn started(&mut self, prepared: Option<u32>) -> Answer<Started> {
         let packet = self.first_packet().await?;
         let packet = self.transport.bytes(packet);
@@ -390,7 +390,7 @@ impl Connection {
         }
     }
 
-    /// Reads the rows of a result to their end, or until `row` breaks off; the outcome is `None` then.
+    /// Reads the rows of a result to their end, or until `row` breaks off. The outcome is `None` then.
     pub(crate) async fn rows(&mut self, mut row: impl FnMut(&[u8]) -> Result<ControlFlow<()>>) -> Answer<Option<Done>> {
         loop {
             while let Some(range) = self.transport.try_packet() {
@@ -415,7 +415,7 @@ impl Connection {
         }
     }
 
-    /// Whether a packet that begins with 0xfe ends the rows; a row may begin so where its first text is very long.
+    /// Whether a packet that begins with 0xfe ends the rows. A row may begin so if its first text is very long.
     fn is_end(&self, packet: &[u8]) -> bool {
         self.can(capability::DEPRECATE_EOF) || packet.len() < 9
     }
@@ -465,7 +465,7 @@ impl Connection {
         pushed.map_err(|error| self.broken(&error))
     }
 
-    /// Appends the empty packet that ends the file; the answer is to be read next.
+    /// Appends the empty packet that ends the file. The answer must be read next.
     pub(crate) fn end_file(&mut self) {
         self.transport.send(|_| {});
     }
@@ -492,7 +492,7 @@ impl Connection {
         self.described.fields().ok_or_else(|| self.lost(garbled("column")))
     }
 
-    /// Reads the first packet of an answer; an error packet becomes an error.
+    /// Reads the first packet of an answer. An error packet becomes an error.
     async fn first_packet(&mut self) -> Answer<std::ops::Range<usize>> {
         let range = self.next_packet().await?;
         let packet = self.transport.bytes(range.clone());

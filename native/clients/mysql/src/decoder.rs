@@ -1,4 +1,4 @@
-//! Decoders of a result's columns: one for each type in the protocol, which fills an Arrow column.
+//! Decoders of a result's columns: one for each type in the protocol. It fills an Arrow column.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -153,7 +153,7 @@ impl Decoder {
         on_builder!(self, builder => Arc::new(builder.finish()) as ArrayRef)
     }
 
-    /// Turns into a decoder of a kind that [`Kind::joined`] has found, which holds the `rows` values so far too.
+    /// Turns into a decoder of a kind that [`Kind::joined`] has found. That decoder also holds the `rows` values so far.
     pub(crate) fn join(&mut self, kind: Kind, rows: usize) {
         match (&mut *self, kind) {
             (Self::Null(_), _) => {
@@ -171,8 +171,8 @@ impl Decoder {
         }
     }
 
-    /// Takes a value that the column's type does not have: the column becomes one of the values as the server writes them, or of numbers
-    /// in place of truths.
+    /// Takes a value that the column's type does not have: the column becomes a column of the values as the server writes them, or of
+    /// numbers instead of truths.
     ///
     /// # Errors
     /// The problem, if no other type of column has the value either.
@@ -342,7 +342,7 @@ fn texts_of<T: ArrowPrimitiveType>(values: &PrimitiveArray<T>, text: impl Fn(T::
     texts
 }
 
-/// Decodes a `BOOLEAN`, which is a `TINYINT(1)` and can hold other numbers, too.
+/// Decodes a `BOOLEAN`. It is a `TINYINT(1)` and can hold other numbers, too.
 fn truth(number: i64) -> Taken<bool> {
     match number {
         0 => Ok(false),

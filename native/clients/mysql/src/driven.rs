@@ -15,7 +15,7 @@ use crate::submission::{Performed, Shapes, Submission};
 use crate::transport::{Buffers, Exchange};
 use crate::url::Url;
 
-/// The future of the submission that runs; it gives the session back.
+/// The future of the submission that runs. It gives the session back.
 type Work = Pin<Box<dyn Future<Output = (Box<Session>, Result<Performed>)> + Send>>;
 
 /// The session of a connection that the event loop drives.
@@ -60,7 +60,7 @@ impl DrivenSession {
     /// Connects, on the async runtime that this is called on. Returns the stream, too.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the server can't be reached or refuses the login.
+    /// [`Error::Engine`] if the server can't be reached or refuses the login.
     pub async fn open(url: &Url) -> Result<(DrivenStream, Self)> {
         let pool = Pool::new(url.clone(), Vec::new(), 1);
         let session = pool.lease().await?.into_session().ok_or(Error::Closed("the connection"))?;
@@ -87,7 +87,7 @@ impl DrivenSession {
     /// Starts a submission on the connection that the event loop knows by `number`.
     ///
     /// # Errors
-    /// [`Error::Internal`] while another submission runs, [`Error::Closed`] where the session is unusable.
+    /// [`Error::Internal`] while another submission runs, [`Error::Closed`] if the session is unusable.
     pub fn submit(&mut self, number: u32, submission: Submission, frame: &mut Frame, shapes: &Shapes) -> Result<()> {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Idle(mut session) => {
@@ -124,7 +124,7 @@ impl DrivenSession {
         Ok(())
     }
 
-    /// Notes that the connection has failed; returns the error of the connection.
+    /// Notes that the connection has failed, and returns the error of the connection.
     pub fn lost(&mut self, error: &std::io::Error) -> Error {
         self.exchange.end(error);
         lost(&error.to_string())

@@ -30,8 +30,8 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most sessions open at a time.
 const MAX_SESSIONS: usize = 256;
 
-/// The statement that sets up each session: SQL as in the other engines, times in UTC, and time-outs of a day, so that
-/// no result or insert ends while its reader or writer pauses.
+/// The statement that sets up each session: SQL as in the other engines, times in UTC, and time-outs of a day. With
+/// these, no result or insert ends while its reader or writer pauses.
 const SETUP: &str = "SET SESSION sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,STRICT_ALL_TABLES', time_zone = '+00:00', \
                      net_read_timeout = 86400, net_write_timeout = 86400, wait_timeout = 86400, autocommit = 1";
 
@@ -48,17 +48,17 @@ static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
 /// The number of the next database of this process.
 static NEXT_DATABASE: AtomicU64 = AtomicU64::new(0);
 
-/// Opens the engine of `mysql:` (a new database of the private server of this process) or `mysql://...` ([`Url`]; without
-/// a database, one named `boundary_bench` is created and used).
+/// Opens the engine of `mysql:` (a new database of the private server of this process) or `mysql://...` ([`Url`]). If the
+/// URL names no database, the database `boundary_bench` is created and used.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for an unusable URL, [`Error::NotInstalled`] where no server is found, [`Error::Engine`]
-/// when it does not start or refuses the login.
+/// [`Error::InvalidArgument`] for an unusable URL, [`Error::NotInstalled`] if no server is found, [`Error::Engine`] when
+/// it does not start or refuses the login.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     Ok(Arc::new(MysqlEngine::open(uri)?))
 }
 
-/// An engine over one database of a server. All methods may run at once; each takes a session of its own.
+/// An engine over one database of a server. All methods may run at once. Each takes a session of its own.
 pub struct MysqlEngine {
     pool: Arc<Pool>,
     url: Url,
@@ -66,7 +66,7 @@ pub struct MysqlEngine {
     ordered: bool,
     /// The name of the database to drop at the end.
     temporary: Option<String>,
-    /// The private server, which must outlive the sessions.
+    /// The private server. It must outlive the sessions.
     server: Option<Arc<Server>>,
 }
 
@@ -87,7 +87,7 @@ impl MysqlEngine {
         Self::attach(url, new, None)
     }
 
-    /// Connects; the database `new` is created if it does not exist, and dropped at the end if the server is private.
+    /// Connects. The database `new` is created if it does not exist, and dropped at the end if the server is private.
     fn attach(mut url: Url, new: Option<&str>, server: Option<Arc<Server>>) -> Result<Self> {
         if let Some(name) = new {
             let create = format!("CREATE DATABASE IF NOT EXISTS {} CHARACTER SET utf8mb4", identifier(name));
@@ -210,8 +210,8 @@ impl Engine for MysqlEngine {
         Ok(Box::new(MysqlIngest::begin(self.session()?, table)?))
     }
 
-    /// Takes one statement that reads: `SELECT`, `WITH`, `VALUES`, `TABLE`, and `SHOW`, `DESCRIBE` or `EXPLAIN`; or one that changes
-    /// rows and returns them.
+    /// Takes one statement that reads (`SELECT`, `WITH`, `VALUES`, `TABLE`, `SHOW`, `DESCRIBE` or `EXPLAIN`), or one that changes rows
+    /// and returns them.
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
         let statement = Mysql::query(sql)?;
         let returns_changed = returns_changed_rows(&statement);
@@ -242,7 +242,7 @@ impl Engine for MysqlEngine {
             }
             Ok(changed)
         });
-        // From here on the work is either published as a whole or not at all, which a cancellation must not interrupt.
+        // From here on the work is either published as a whole or not at all. A cancellation must not interrupt that.
         let was_cancelled = running.end(cancel);
         let ended = match (&ran, together) {
             (Ok(_), true) => runtime().block_on(session.connection.run("COMMIT")).map(drop),

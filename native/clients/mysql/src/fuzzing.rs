@@ -11,8 +11,7 @@ use crate::rows::{Form, RowBuilder, RowShape};
 use crate::transport::Transport;
 use crate::url::{Url, ValueForms};
 
-/// Logs in over a socket, sends commands and reads answers until the connection is lost; returns the outcome of every
-/// step.
+/// Logs in over a socket, sends commands and reads answers until the connection is lost. Returns the outcome of every step.
 pub async fn talk(socket: UnixStream, url: &Url) -> Vec<String> {
     let mut heard = Vec::new();
     let mut connection = match Connection::on(Transport::over_unix(socket), url).await {

@@ -1,5 +1,5 @@
-//! Inserts of the engine: one transaction, filled by `LOAD DATA LOCAL` where the server allows that, else by packets or
-//! statements of many rows.
+//! Inserts of the engine: one transaction, filled by `LOAD DATA LOCAL` if the server allows that, else by packets or statements
+//! of many rows.
 //!
 //! `LOAD DATA` is one statement for the whole insert: the server stores rows while the next ones are encoded. For
 //! values that it can't store it only gives warnings, so an insert with a warning is rolled back.
@@ -28,12 +28,12 @@ use crate::{engine_error, runtime, sql};
 /// The size in bytes at which a piece of the file is sent.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// The rows of a batch that are encoded into packets at once, where there is no `LOAD DATA`.
+/// The rows of a batch that are encoded into packets at once, if there is no `LOAD DATA`.
 const PACKED_ROWS: usize = 16_384;
 
 /// An insert in progress.
 pub(crate) struct MysqlIngest {
-    /// The session of the transaction; `None` once the insert has ended or failed.
+    /// The session of the transaction, or `None` once the insert has ended or failed.
     session: Option<Lease>,
     schema: SchemaRef,
     table: String,
@@ -180,7 +180,7 @@ impl Drop for MysqlIngest {
     }
 }
 
-/// Closes a session, which rolls its transaction back.
+/// Closes a session. That rolls its transaction back.
 fn close(session: Option<Lease>) {
     if let Some(session) = session {
         session.close();
@@ -236,7 +236,7 @@ impl<'a> BatchRows<'a> {
         Ok(Self { width: columns.len() * FIXED_BYTES, columns, rows: batch.num_rows() })
     }
 
-    /// Checks all values; the error names the first one that the server can't hold.
+    /// Checks all values. The error names the first one that the server can't hold.
     fn check(&self, first_row: u64, names: &[String]) -> Result<()> {
         let mut line = Vec::new();
         for row in 0..self.rows {

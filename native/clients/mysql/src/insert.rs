@@ -1,5 +1,5 @@
-//! Inserts of many rows into one table: as the file of `LOAD DATA LOCAL INFILE`, in packets of many rows where the server
-//! takes them (`MariaDB`), else by statements of many rows.
+//! Inserts of many rows into one table: as the file of `LOAD DATA LOCAL INFILE`, in packets of many rows if the server takes
+//! them (`MariaDB`), else by statements of many rows.
 
 use std::ops::Range;
 
@@ -12,14 +12,13 @@ use crate::connection::Started;
 use crate::pool::Session;
 use crate::sql;
 
-/// The most bytes of a packet, even where the server takes more: the next packet is encoded while the server stores
-/// this one.
+/// The most bytes of a packet, even if the server takes more: the next packet is encoded while the server stores this one.
 const PACKET_BYTES: usize = 1 << 20;
 
 /// The bytes of a packet beside its rows, at most.
 const PACKET_HEAD: usize = 1 << 10;
 
-/// The most rows of one statement where each row takes placeholders of its own. More rows gain nothing.
+/// The most rows of one statement if each row takes placeholders of its own. More rows gain nothing.
 const STATEMENT_ROWS: usize = 1000;
 
 /// The most parameters of one statement: the protocol counts them with 16 bits.
@@ -28,7 +27,7 @@ const MOST_PARAMETERS: usize = 65_535;
 /// The flag of `COM_STMT_BULK_EXECUTE` for types before the rows.
 const SEND_TYPES: u16 = 128;
 
-/// Statements around those of an insert, which is done as a whole or not at all.
+/// Statements around the statements of an insert. An insert is done as a whole or not at all.
 struct Bracket {
     begin: &'static str,
     commit: &'static str,
@@ -44,7 +43,7 @@ const TRANSACTION: Bracket = Bracket { begin: "BEGIN", commit: "COMMIT", undo: "
 const WITH_LOCKS: Bracket =
     Bracket { begin: "SET autocommit = 0", commit: "COMMIT", undo: "ROLLBACK", last: Some("SET autocommit = 1") };
 
-/// A part of a transaction of the caller's, which goes on after a rollback to the savepoint.
+/// A part of a transaction of the caller's. The transaction goes on after a rollback to the savepoint.
 const SAVEPOINT: Bracket = Bracket {
     begin: "SAVEPOINT boundary_bench",
     commit: "RELEASE SAVEPOINT boundary_bench",
@@ -224,8 +223,8 @@ async fn run_last(session: &mut Session, bracket: &Bracket) -> Answer<()> {
     session.connection.run(last).await.map(drop).inspect_err(|_| session.connection.condemn())
 }
 
-/// Sends the packets of all ranges; with `types` of the columns, packets of many rows. Each is encoded while the server
-/// stores the one before.
+/// Sends the packets of all ranges. With `types` of the columns, they are packets of many rows. Each packet is encoded while
+/// the server stores the previous one.
 async fn send_all(
     session: &mut Session,
     target: &Target<'_>,
@@ -276,7 +275,7 @@ async fn send_all(
     failure.map_or(Ok(inserted), Err)
 }
 
-/// Reads the answer to one packet; the first refusal is kept.
+/// Reads the answer to one packet. The first refusal is kept.
 async fn answer(session: &mut Session, inserted: &mut u64, failure: &mut Option<Failure>) -> Answer<()> {
     match session.connection.started(None).await {
         Ok(Started::Done(done)) if !done.has_more => *inserted += done.affected_rows,
@@ -290,7 +289,7 @@ async fn answer(session: &mut Session, inserted: &mut u64, failure: &mut Option<
     Ok(())
 }
 
-/// The type of each column in the protocol: that of its values where they are of one type, else text or bytes.
+/// The type of each column in the protocol: the type of its values if they have one type, else text or bytes.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] naming the first value that the server can't hold.

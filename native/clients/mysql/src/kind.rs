@@ -46,7 +46,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The kind of a column; `None` for a type that is not known.
+    /// The kind of a column, or `None` for a type that is not known.
     pub(crate) fn of(field: &Field, forms: ValueForms) -> Option<Self> {
         let unsigned = field.is_unsigned();
         Some(match field.type_id {
@@ -91,7 +91,7 @@ impl Kind {
         })
     }
 
-    /// The kind of a column that holds values of both kinds as each alone would; `None` if there is none.
+    /// The kind of a column that holds values of both kinds as each alone would, or `None` if there is none.
     pub(crate) fn joined(self, other: Self) -> Option<Self> {
         match (self, other) {
             (Self::Null, kind) | (kind, Self::Null) => Some(kind),
@@ -130,7 +130,7 @@ impl Kind {
 /// A column of a table that has more digits than a decimal here is text. Sums have more digits too, but their values have not.
 fn decimal_kind(field: &Field) -> Kind {
     let scale = field.decimals.min(MAX_DECIMAL_PRECISION);
-    // The length is that of the text, with its sign and point.
+    // The length counts the text with its sign and point.
     let signs = u32::from(!field.is_unsigned()) + u32::from(scale > 0);
     let digits = u8::try_from(field.length.saturating_sub(signs)).unwrap_or(u8::MAX);
     if digits > MAX_DECIMAL_PRECISION && field.of_table {

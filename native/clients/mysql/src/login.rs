@@ -20,7 +20,7 @@ const CACHING_SHA2: &str = "caching_sha2_password";
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Server {
     pub(crate) version: String,
-    /// The number of the connection, which `KILL` takes.
+    /// The number of the connection. `KILL` takes it.
     pub(crate) connection: u32,
     /// The capabilities that both sides have.
     pub(crate) capabilities: u64,
@@ -139,7 +139,7 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> Answer<Serve
                 let answer = response(&plugin, &nonce, password, transport)?;
                 transport.send(|target| target.extend_from_slice(&answer));
             }
-            // The server has the password's hash in its cache; its OK follows.
+            // The server has the password's hash in its cache. Its OK follows.
             Some(0x01) if plugin == CACHING_SHA2 && packet.get(1) == Some(&3) => {}
             Some(0x01) if plugin == CACHING_SHA2 && packet.get(1) == Some(&4) => {
                 let secret = whole_password(transport, url, password, &nonce).await?;
@@ -151,7 +151,7 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> Answer<Serve
     Ok(Server { version: greeting.version, connection: greeting.connection, capabilities })
 }
 
-/// Reads the next packet; an error packet becomes an error.
+/// Reads the next packet. An error packet becomes an error.
 async fn next(transport: &mut Transport, url: &Url) -> Answer<Vec<u8>> {
     let packet = transport.packet().await.map_err(|error| {
         too_large(&error).unwrap_or_else(|| engine_error(format!("{url} broke off the login: {error}")))
@@ -184,7 +184,7 @@ fn response(plugin: &str, nonce: &[u8], password: &str, transport: &Transport) -
     }
 }
 
-/// The password itself: in plain where only the server can read it, else encrypted with the server's key.
+/// The password itself: in plain if only the server can read it, else encrypted with the server's key.
 async fn whole_password(transport: &mut Transport, url: &Url, password: &str, nonce: &[u8]) -> Answer<Vec<u8>> {
     let mut secret = [password.as_bytes(), &[0]].concat();
     if transport.is_private() {
@@ -201,8 +201,8 @@ async fn whole_password(transport: &mut Transport, url: &Url, password: &str, no
     })
 }
 
-/// The key that the password is encrypted with. A key that the server sends may be that of anybody who answers in its
-/// place, so the server is asked for it only where the user allows that.
+/// The key that the password is encrypted with. A key that the server sends may belong to anybody who answers in its place.
+/// So the server is asked for it only if the user allows that.
 async fn public_key(transport: &mut Transport, url: &Url) -> Answer<Vec<u8>> {
     if let Some(file) = &url.server_public_key {
         let unreadable = |error| Error::Io { path: file.display().to_string(), source: std::sync::Arc::new(error) };

@@ -7,10 +7,10 @@ use boundary_bench_kernel::{Error, Result};
 
 use crate::rows::{RowBuilder, RowShape};
 
-/// One result of a request. A request has several where it calls a procedure.
+/// One result of a request. A request has several if it calls a procedure.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
-    /// The part that has its rows, an index into the parts of [`Results`]; `None` if it returned no rows.
+    /// The part that has its rows, an index into the parts of [`Results`], or `None` if it returned no rows.
     pub part: Option<usize>,
     /// The index of its first row in the part.
     pub first_row: usize,
@@ -18,7 +18,7 @@ pub struct Outcome {
     pub rows: usize,
     /// The index of the request's next result in the further results.
     pub next: Option<usize>,
-    /// The number of rows that it changed; for an update, the rows that it matched.
+    /// The number of rows that it changed, or for an update, matched.
     pub affected_rows: u64,
     /// The first key that the server generated.
     pub last_insert_id: u64,
@@ -28,11 +28,11 @@ pub struct Outcome {
 
 /// The results of a batch.
 ///
-/// The rows of a statement whose results have different columns are in several parts. The first parts are those in `rows`, by the
-/// statements' indexes; those in `more` follow.
+/// The rows of a statement whose results have different columns are in several parts. The first parts are in `rows`, by the statements'
+/// indexes. The parts in `more` follow.
 #[derive(Debug, Default)]
 pub struct Results {
-    /// The rows of each statement, in the order of its requests; `None` where it returned none.
+    /// The rows of each statement, in the order of its requests, or `None` if it returned none.
     pub rows: Vec<Option<StatementRows>>,
     /// The further parts of the statements' rows.
     pub more: Vec<StatementRows>,
@@ -56,8 +56,8 @@ pub struct StatementRows {
 }
 
 impl Results {
-    /// The results of requests. `statements` has the parts of the rows of each statement, and `order` the statement of each request; the
-    /// outcomes name parts by their places among those of their statement.
+    /// The results of requests. `statements` has the parts of the rows of each statement, and `order` the statement of each request. The
+    /// outcomes name parts by their places among the parts of their statement.
     pub(crate) fn of(
         statements: Vec<Vec<RowBuilder>>,
         order: &[u32],
@@ -65,14 +65,14 @@ impl Results {
         further: Vec<Outcome>,
     ) -> Result<Self> {
         let mut results = Self { requests, further, ..Self::default() };
-        // The place of each statement's second part among all parts; the first one's is the statement's.
+        // The place of each statement's second part among all parts. The first part's place is the statement's.
         let count = statements.len();
         let mut seconds = Vec::with_capacity(statements.len());
         for parts in statements {
             seconds.push(count + results.more.len());
             results.split.push(parts.len() > 1);
             let mut parts = parts.into_iter().map(|mut rows| {
-                // The shape is that of the finished batch.
+                // The shape belongs to the finished batch.
                 let batch = rows.finish()?;
                 Ok(StatementRows { shape: Arc::clone(rows.shape()), batch })
             });

@@ -83,7 +83,7 @@ impl Pool {
         self.max_packet.get().copied().unwrap_or(USUAL_PACKET)
     }
 
-    /// A session for exclusive use; waits while all are in use.
+    /// Returns a session for exclusive use. Waits while all are in use.
     pub(crate) async fn lease(self: &Arc<Self>) -> Answer<Lease> {
         let closed = || Error::Closed("the connection to the server");
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| closed())?;
@@ -253,7 +253,7 @@ impl Session {
         }
     }
 
-    /// Closes some of the prepared statements; returns whether there are any.
+    /// Closes some of the prepared statements. Returns whether there are any.
     pub(crate) fn close_statements(&mut self, is_closed: impl Fn(&Known) -> bool) -> bool {
         let closed: Vec<_> = self.statements.extract_if(|_, known| is_closed(known)).collect();
         for (_, old) in &closed {
@@ -265,7 +265,7 @@ impl Session {
 
 /// A session on loan. On drop it returns to the pool if it is idle, else it is closed.
 pub(crate) struct Lease {
-    /// The session; `None` only while the lease is dropped.
+    /// The session. `None` only while the lease is dropped.
     session: Option<Session>,
     pool: Arc<Pool>,
     _permit: OwnedSemaphorePermit,
@@ -276,7 +276,7 @@ impl Lease {
         &self.pool
     }
 
-    /// Takes the session out of the pool, which need not outlive it.
+    /// Takes the session out of the pool. The pool need not outlive it.
     pub(crate) fn into_session(mut self) -> Option<Session> {
         self.session.take()
     }

@@ -1,5 +1,5 @@
-//! Statements of the engine, prepared by the server: their rows are sent in binary, which costs both sides less than
-//! text. A statement that the server can't prepare runs as text.
+//! Statements of the engine, prepared by the server: their rows are sent in binary. That costs both sides less than text.
+//! A statement that the server can't prepare runs as text.
 
 use std::borrow::BorrowMut;
 use std::ops::ControlFlow;
@@ -34,7 +34,7 @@ const DEFAULT_CAPACITY: usize = 1024;
 
 /// A registered cancellation: asks the server to end what a session runs once the token is cancelled.
 pub(crate) struct Running {
-    /// Whether the statement still runs, which the request to end it checks.
+    /// Whether the statement still runs. The request to end it checks this.
     alive: Arc<AtomicBool>,
     guard: Option<CancelGuard>,
 }
@@ -68,7 +68,7 @@ impl Drop for Running {
     }
 }
 
-/// Starts a query. The server does not tell before a run that a statement which changes rows returns them; the caller does.
+/// Starts a query. The server does not tell before a run whether a statement that changes rows returns them. The caller does.
 pub(crate) fn start_query(
     mut session: Lease,
     text: &str,
@@ -121,7 +121,7 @@ pub(crate) fn unreturned() -> Error {
     )
 }
 
-/// The number of rows that a statement has changed, whose rows are not returned: those of `RETURNING` are the rows changed.
+/// The number of rows that a statement has changed, if its rows are not returned. The rows of `RETURNING` are the rows changed.
 ///
 /// # Errors
 /// [`unreturned`] for a procedure that returns rows.
@@ -137,7 +137,7 @@ pub(crate) fn changed_rows(text: &str, ended: Ended) -> Result<u64> {
 /// The rows of a query that runs.
 struct QueryRows<S: BorrowMut<Lease>> {
     session: S,
-    /// The registered cancellation; `None` once all rows have been read, or none will be.
+    /// The registered cancellation, or `None` once all rows have been read, or none will be.
     running: Option<Running>,
     rows: RowBuilder,
     batch_rows: usize,
@@ -230,7 +230,7 @@ pub(crate) struct PreparedStatement {
     session: Lease,
     prepared: Prepared,
     numbered: Numbered,
-    /// The types of the parameters, which are open until there are values.
+    /// The types of the parameters. They are open until there are values.
     parameters: Vec<Option<SqlType>>,
     /// Whether the statement is a query, or returns the rows that it changes.
     returns_rows: bool,

@@ -84,7 +84,7 @@ impl RowShape {
         Kind::of(field, self.forms)
     }
 
-    /// The kinds of columns that hold the values of this shape and of results with these columns; `None` if there are none.
+    /// The kinds of columns that hold the values of this shape and of results with these columns, or `None` if there are none.
     fn joined(&self, fields: &[Field], form: Form) -> Option<Vec<Kind>> {
         let joined = |(known, field): (&Kind, &Field)| known.joined(self.kind(field)?);
         (self.form == form && self.has_names(fields))
@@ -126,14 +126,14 @@ impl RowBuilder {
         Self { decoders, shape: Arc::clone(shape), rows: 0, bytes: 0, earlier: 0, is_flexible: false }
     }
 
-    /// A builder of one batch, whose columns are text where the server sends values that their types do not have: `0000-00-00`, a decimal
-    /// of more digits than the server said. The shape is that of the batch once the batch is finished.
+    /// A builder of one batch. A column is text if the server sends values that its type does not have, such as `0000-00-00`, or a decimal
+    /// of more digits than the server said. The shape is final once the batch is finished.
     #[must_use]
     pub fn flexible(shape: &Arc<RowShape>, capacity: usize) -> Self {
         Self { is_flexible: true, ..Self::new(shape, capacity) }
     }
 
-    /// Prepares for rows of a result with these columns; returns false if the rows so far and these have no columns in common.
+    /// Prepares for rows of a result with these columns. Returns false if the rows so far and these have no columns in common.
     pub(crate) fn takes(&mut self, fields: &Arc<[Field]>, form: Form) -> bool {
         if self.shape.fits(fields, form) {
             return true;
@@ -184,7 +184,7 @@ impl RowBuilder {
     ///
     /// # Errors
     /// [`Error::InvalidValue`] for a value without a counterpart, [`Error::Engine`] for bytes that are no row,
-    /// [`Error::Unsupported`] where the rows would take more bytes than a batch can hold.
+    /// [`Error::Unsupported`] if the rows would take more bytes than a batch can hold.
     pub fn push(&mut self, row: &[u8]) -> Result<()> {
         if self.bytes + row.len() > MOST_BYTES {
             return Err(Error::Unsupported("rows of more than 1 GiB at once; ask for fewer at a time".to_owned()));
@@ -260,7 +260,7 @@ impl RowBuilder {
     /// Returns the rows gathered as a batch, and starts a new one.
     ///
     /// # Errors
-    /// [`Error::Engine`] where Arrow refuses the columns.
+    /// [`Error::Engine`] if Arrow refuses the columns.
     pub fn finish(&mut self) -> Result<RecordBatch> {
         self.earlier += self.rows as u64;
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));

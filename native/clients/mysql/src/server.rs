@@ -1,9 +1,9 @@
 //! A private server: `mariadbd` or `mysqld`, in a folder that is removed with it.
 //!
-//! It listens on a port of the loopback and on a socket in its folder, for a user with a generated password. Settings: a
-//! commit writes the log but does not wait for the disk (`innodb_flush_log_at_trx_commit=2`), and there is no binary
-//! log, so that figures measure the protocol and not the disk; 512 MiB of buffer pool; packets of up to 64 MiB; `LOAD
-//! DATA LOCAL` is allowed; the server's own statistics (`performance_schema`) are off.
+//! It listens on a port of the loopback and on a socket in its folder, for a user with a generated password. A commit
+//! writes the log but does not wait for the disk (`innodb_flush_log_at_trx_commit=2`), and there is no binary log, so
+//! that figures measure the protocol and not the disk. The buffer pool has 512 MiB, and packets up to 64 MiB. `LOAD DATA
+//! LOCAL` is allowed. The server's own statistics (`performance_schema`) are off.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -19,16 +19,16 @@ use crate::connection::Connection;
 use crate::url::Url;
 use crate::{NAME, engine_error, runtime, sql};
 
-/// The time-out of creating the server's system tables, which takes 2 s where nothing else runs.
+/// The time-out of creating the server's system tables. It takes 2 s if nothing else runs.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The time-out of a start, which takes 0.3 s where nothing else runs.
+/// The time-out of a start. It takes 0.3 s if nothing else runs.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The attempts to start a server when another program has taken its port meanwhile.
 const ATTEMPTS: usize = 3;
 
-/// The folders searched for programs beside those of `PATH`.
+/// The folders searched for programs besides the folders of `PATH`.
 const ELSEWHERE: [&str; 6] =
     ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin", "/opt/homebrew/sbin", "/usr/libexec"];
 
@@ -52,7 +52,7 @@ pub struct Server {
 /// Starts a server: the program given, or the first of `mariadbd` and `mysqld` that is found.
 ///
 /// # Errors
-/// [`Error::NotInstalled`] where there is none, [`Error::Engine`] with the server's own message when it does not start.
+/// [`Error::NotInstalled`] if there is none, [`Error::Engine`] with the server's own message when it does not start.
 pub fn start(program: Option<&Path>) -> Result<Server> {
     start_with(program, &[], &CancelToken::default())
 }
@@ -131,13 +131,13 @@ fn start_once(program: &Path, settings: &[&str], cancel: &CancelToken) -> Result
     let process = folder.serve(&command, START_TIMEOUT, cancel, ready)?;
     let mut url: Url = format!("mysql://{USER}@{LOOPBACK}:{port}/").parse()?;
     url.password = Some(new_password()?);
-    // MySQL creates this key at its first start, and requires the password encrypted with it where there is no TLS.
+    // MySQL creates this key at its first start, and requires the password encrypted with it if there is no TLS.
     url.server_public_key = Some(data.join("public_key.pem")).filter(|file| file.is_file());
     let version = runtime().block_on(set_up(&socket, &url))?;
     Ok(Server { process, url, socket, version })
 }
 
-/// Creates the user, and gives root, which had no password, one that nobody knows; returns the server's version.
+/// Creates the user, and gives root a password that nobody knows, since it had none. Returns the server's version.
 async fn set_up(socket: &Path, url: &Url) -> Result<String> {
     let root = Url { user: "root".to_owned(), password: None, socket: Some(socket.to_owned()), ..url.clone() };
     let mut connection = Connection::open(&root).await?;

@@ -59,11 +59,11 @@ impl SqlSession {
         self.connection().prepare(sql).await
     }
 
-    /// Runs a statement, which is prepared at its first use, and calls `row` with each row of its result.
+    /// Runs a statement, and calls `row` with each row of its result. The statement is prepared at its first use.
     ///
     /// # Errors
-    /// [`crate::Failure`] of either kind; [`boundary_bench_kernel::Error::InvalidArgument`] for parameters that the statement or the
-    /// server does not take, with which nothing is run.
+    /// [`crate::Failure`] of either kind. [`boundary_bench_kernel::Error::InvalidArgument`] for parameters that the statement or the
+    /// server does not take. Nothing is run then.
     pub async fn execute(&mut self, sql: &str, parameters: &[Value], row: impl FnMut(RowView<'_>)) -> Answer<Done> {
         self.lease.admit(sql)?;
         if self.lease.known(sql).is_none() {
@@ -106,8 +106,7 @@ impl SqlSession {
     /// Appends a run of a prepared statement to the output.
     ///
     /// # Errors
-    /// [`boundary_bench_kernel::Error::InvalidArgument`] for a value that the server can't hold; the session is unusable
-    /// then.
+    /// [`boundary_bench_kernel::Error::InvalidArgument`] for a value that the server can't hold. The session is unusable then.
     pub fn queue<'a>(&mut self, prepared: &Prepared, cells: impl Iterator<Item = Cell<'a>>) -> Result<()> {
         let mut put = Ok(());
         let count = usize::from(prepared.parameters);

@@ -49,8 +49,8 @@ pub(crate) fn may_lock(sql: &str) -> bool {
     }
 }
 
-/// Checks that a statement leaves the character sets of the session as they are: client and results in another one would be read and
-/// stored as other texts, without an error.
+/// Checks that a statement leaves the character sets of the session as they are. Client and results in another character set would be read
+/// and stored as other texts, without an error.
 ///
 /// # Errors
 /// [`Error::Unsupported`] if it may set another character set than utf8mb4.
@@ -102,7 +102,7 @@ fn keeps_charset(assignment: &[&str]) -> bool {
             [charset, collate, _] => unquoted(charset) == CHARSET && collate.eq_ignore_ascii_case("COLLATE"),
             _ => false,
         },
-        // The server then sets `character_set_connection` to the character set of the database, whatever this statement names.
+        // The server then sets `character_set_connection` to the character set of the database, no matter what this statement names.
         "charset" | "character" => false,
         "character_set_client" | "character_set_connection" | "character_set_results" => {
             rest.len() <= 3 && value(rest).is_some_and(|value| value == CHARSET)
@@ -132,7 +132,7 @@ fn significant(sql: &str) -> Vec<&str> {
         match (found[index], found.get(index + 1).copied()) {
             ("/*", _) => {
                 index += 1 + found[index + 1..].iter().take_while(|token| matches!(**token, "M" | "!")).count();
-                // The version from which on the server runs it; a word may follow at once.
+                // The version from which on the server runs it. A word may follow at once.
                 if let Some(word) = found.get(index) {
                     let word = word.trim_start_matches(|c: char| c.is_ascii_digit());
                     if !word.is_empty() {

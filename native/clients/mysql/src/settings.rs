@@ -6,7 +6,7 @@ use crate::codec::{Answer, Failure};
 use crate::connection::Connection;
 use crate::url::{Collation, Url};
 
-/// The settings of a session as the server tells them; `None` for those that it does not know.
+/// The settings of a session as the server tells them, or `None` for a setting that it does not know.
 #[derive(Debug, Default)]
 struct Settings {
     max_packet: Option<usize>,
@@ -55,7 +55,7 @@ impl Settings {
     }
 }
 
-/// The values of a row of variables; `None` if the server refuses them.
+/// The values of a row of variables, or `None` if the server refuses them.
 async fn values(connection: &mut Connection, variables: &str) -> Answer<Option<Vec<Option<String>>>> {
     match connection.texts(&format!("SELECT {variables}")).await {
         Ok(rows) => Ok(Some(rows.into_iter().next().unwrap_or_default())),
@@ -64,8 +64,8 @@ async fn values(connection: &mut Connection, variables: &str) -> Answer<Option<V
     }
 }
 
-/// Makes sure that the session of a new connection takes and sends UTF-8 with the collation of the URL; returns the largest packet that
-/// the server takes, if it tells. A server that does not know the collation of the login silently takes another character set, in which
+/// Makes sure that the session of a new connection takes and sends UTF-8 with the collation of the URL. Returns the largest packet that
+/// the server takes, if it tells. A server that does not know the collation of the login silently takes another character set. In it,
 /// texts would be stored as other texts.
 ///
 /// # Errors

@@ -112,7 +112,7 @@ impl Dialect for Mysql {
     }
 }
 
-/// Whether the statement changes rows and returns them, which `MariaDB` has.
+/// Whether the statement changes rows and returns them. `MariaDB` has such statements.
 pub(crate) fn returns_changed_rows(statement: &Statement<'_>) -> bool {
     let has_returning = || {
         sql_text::tokens(statement.text, Mysql::first_token)
@@ -121,7 +121,7 @@ pub(crate) fn returns_changed_rows(statement: &Statement<'_>) -> bool {
     matches!(statement.keyword.as_str(), "INSERT" | "REPLACE" | "DELETE") && has_returning()
 }
 
-/// A statement with its parameters rewritten to `?`; `order` has the number of each in the original, `$1` being 0.
+/// A statement with its parameters rewritten to `?`. `order` has the number of each in the original, `$1` being 0.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Numbered {
     pub(crate) text: String,

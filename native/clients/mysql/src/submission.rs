@@ -3,25 +3,25 @@
 //!
 //! A submission is 32-bit words, then bytes. The first word is the operation:
 //!
-//! - 0, requests. More words: the number of statements, the number of requests; for each statement its flags (bit 0: sent
-//!   as text), the number of values in each list, the number of lists, the bytes of its SQL, the bytes of its lists; then,
-//!   if there is more than one statement, the index of each request's statement. Then for each statement the bytes of its
-//!   SQL and of its lists ([`CellLists`]). Results follow.
+//! - 0, requests. More words: the number of statements, and the number of requests. For each statement its flags (bit 0:
+//!   sent as text), the number of values in each list, the number of lists, the bytes of its SQL, and the bytes of its
+//!   lists. Then, if there is more than one statement, the index of each request's statement. Then for each statement the
+//!   bytes of its SQL and of its lists ([`CellLists`]). Results follow.
 //! - 1, a ping. It has no results.
 //! - 2, preparing the statement in the rest of the bytes. The result is the number of its parameters, a word.
-//! - 3, inserting rows. More words: the number of columns, the number of rows, the bytes of the table's name, those of each
-//!   column's name, those of the lists; then all of these. The result is the number of rows, a word.
+//! - 3, inserting rows. More words: the number of columns, the number of rows, the bytes of the table's name, the bytes of each
+//!   column's name, and the bytes of the lists. Then all of these. The result is the number of rows, a word.
 //!
-//! Results cross in a frame ([`boundary_bench_kernel::frame`]), whose ids are the numbers of connections, and which JavaScript
-//! reads from a multiple of 8 bytes: words, then sections that begin at multiples of 8. The words:
+//! Results cross in a frame ([`boundary_bench_kernel::frame`]). Its ids are the numbers of connections. JavaScript reads it from a
+//! multiple of 8 bytes: words, then sections that begin at multiples of 8. The words:
 //!
-//! - the numbers of statements, of parts, of requests and of results;
-//! - for each part, of which the first are the statements', the number of its shape, 0 where it has no rows, and the start of its frame
-//!   ([`boundary_bench_engine::frame`]); in those of statements then the first request that failed, from 1, and 1 if the statement has
-//!   further parts: results with other columns than those before are in parts of their own;
-//! - for each result, of which the first are the requests', its part, from 1, 0 where it has no rows, its first row and the number of its
-//!   rows, the request's next result, 0 for none, the rows that it changed and the first generated key, both of 64 bits, and the start,
-//!   0 without an error, and end of its error.
+//! - the numbers of statements, of parts, of requests and of results.
+//! - for each part (the first parts are the statements'), the number of its shape, 0 if it has no rows, and the start of its frame
+//!   ([`boundary_bench_engine::frame`]). For the statements' parts, also the first request that failed, from 1, and 1 if the statement has
+//!   further parts. Results with other columns than the earlier results are in parts of their own.
+//! - for each result (the first results are the requests'), its part, from 1, 0 if it has no rows, its first row and the number of its
+//!   rows, and the request's next result, 0 for none. Then the rows that it changed and the first generated key, both of 64 bits. Then
+//!   the start of its error, 0 without an error, and the error's end.
 //!
 //! The last sections are the errors: `[BB_CODE] text`.
 
@@ -49,12 +49,12 @@ const INSERT: u32 = 3;
 /// The flag of a statement that is sent as text.
 const AS_TEXT: u32 = 1;
 
-/// The number of words before those of the first part in the results, for each part, and for each result.
+/// The number of words before the first part's words in the results, for each part, and for each result.
 const HEAD_WORDS: usize = 4;
 const PART_WORDS: usize = 4;
 const RESULT_WORDS: usize = 10;
 
-/// The limit of the results in bytes: offsets are 32-bit words, which JavaScript takes as signed in places.
+/// The limit of the results in bytes: offsets are 32-bit words, and JavaScript takes them as signed in places.
 const MOST_BYTES: usize = 1 << 31;
 
 /// The numbers by which JavaScript knows the layouts of submissions and results, with their names.

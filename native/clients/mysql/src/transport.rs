@@ -18,7 +18,7 @@ use tokio::net::UnixStream;
 use crate::engine_error;
 use crate::url::Url;
 
-/// The largest payload of a packet, in bytes; a payload of this size continues in the next packet.
+/// The largest payload of a packet, in bytes. A payload of this size continues in the next packet.
 const MAX_PACKET: usize = 0xff_ffff;
 
 const HEADER: usize = 4;
@@ -90,7 +90,7 @@ impl Buffers {
         self.output.unsent()
     }
 
-    /// Marks this many of the unsent bytes as sent; returns whether the transport waits for that.
+    /// Marks this many of the unsent bytes as sent. Returns whether the transport waits for that.
     pub(crate) fn sent(&mut self, bytes: usize) -> bool {
         self.output.sent(bytes);
         self.awaits_sending
@@ -126,7 +126,7 @@ impl Buffers {
     }
 }
 
-/// Sends and receives packets. Output is buffered, and sent while an answer is awaited: so any number of commands may
+/// Sends and receives packets. Output is buffered, and sent while an answer is awaited. So any number of commands may
 /// be sent before the first answer is read, and neither side ever waits for the other to read.
 pub(crate) struct Transport {
     way: Way,
@@ -178,7 +178,7 @@ impl Transport {
     }
 
     /// Whether the server has closed the connection, or sent bytes that answer no command, as servers do before they
-    /// close. False over TLS, where the bytes may concern TLS only, and where a driver reads.
+    /// close. False over TLS, since the bytes may concern TLS only, and if a driver reads.
     pub(crate) fn has_ended(&mut self) -> bool {
         match &mut self.way {
             Way::Own(stream @ Stream::Plain(_)) => {
@@ -199,7 +199,7 @@ impl Transport {
         Ok((self, stream.into_driven()?, exchange))
     }
 
-    /// Takes the buffers from the exchange, or leaves them there; does nothing without a driver.
+    /// Takes the buffers from the exchange, or leaves them there. Does nothing without a driver.
     pub(crate) fn swap_buffers(&mut self) {
         if let Way::Driven(exchange) = &self.way {
             exchange.swap(&mut self.buffers);
@@ -308,7 +308,7 @@ impl Transport {
         self.buffers.unsent().len()
     }
 
-    /// The range of the next packet in [`Transport::bytes`], valid until the next call; `None` if it is incomplete.
+    /// The range of the next packet in [`Transport::bytes`], valid until the next call, or `None` if it is incomplete.
     pub(crate) fn try_packet(&mut self) -> Option<Range<usize>> {
         let Range { start, end } = self.buffers.pending;
         let header = self.buffers.input.get(start..end)?.first_chunk::<HEADER>()?;
@@ -379,7 +379,7 @@ impl Transport {
         poll_fn(|context| self.poll_exchange(context)).await
     }
 
-    /// Sends as much of the output as the socket takes without waiting; with a driver, waits until some of it is sent.
+    /// Sends as much of the output as the socket takes without waiting. With a driver, it waits until some of it is sent.
     pub(crate) async fn push(&mut self) -> io::Result<()> {
         if matches!(self.way, Way::Driven(_)) {
             return self.driven_sending(self.unsent().saturating_sub(1)).await;
@@ -407,7 +407,7 @@ impl Transport {
     }
 
     fn poll_exchange(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Asked also where nothing is unsent: TLS may hold bytes that it has taken and not sent.
+        // Asked also if nothing is unsent: TLS may hold bytes that it has taken and not sent.
         if let Poll::Ready(sent) = self.poll_send(context) {
             sent?;
         }

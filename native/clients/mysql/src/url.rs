@@ -1,9 +1,9 @@
 //! The URL of a server and its login: `mysql://user:password@host:port/database?socket=...&tls=...`.
 //!
-//! Options: `socket`; those of TLS ([`Trust::of_words`]); `server-public-key=/file.pem`, a key to encrypt the password with for a server
-//! that asks for it over a connection that others may read, and `allow-public-key-retrieval=on`, to ask the server for that key;
-//! `max-response-bytes`; `extensions=off`; `collation`, the name of a [`Collation`]; those of [`ValueForms`]: `date-strings=on`,
-//! `decimal-numbers=on`, `big-number-strings=on`, `tiny-int-1-is-bit=off`.
+//! Options: `socket`, the options of TLS ([`Trust::of_words`]), `max-response-bytes`, `extensions=off`, and `collation`, the name of a
+//! [`Collation`]. `server-public-key=/file.pem` is a key to encrypt the password with, for a server that asks for it over a connection that
+//! others may read. `allow-public-key-retrieval=on` asks the server for that key. The options of [`ValueForms`] are `date-strings=on`,
+//! `decimal-numbers=on`, `big-number-strings=on` and `tiny-int-1-is-bit=off`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,11 +21,11 @@ const DEFAULT_PORT: u16 = 3306;
 /// packet.
 const MOST_BYTES: usize = 1 << 30;
 
-/// A collation of the character set `utf8mb4`, which a client tells a server at its login. Which ones there are differs: servers of
+/// A collation of the character set `utf8mb4`. A client tells it to a server at its login. Servers differ in their collations: servers of
 /// `MariaDB` lack `utf8mb4_0900_ai_ci`, and others may lack `utf8mb4_unicode_ci`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Collation {
-    /// `utf8mb4_general_ci`, which every server knows.
+    /// `utf8mb4_general_ci`. Every server knows it.
     #[default]
     General,
     /// `utf8mb4_bin`.
@@ -93,7 +93,7 @@ impl Default for ValueForms {
 /// A server and its login. Neither the display nor the debug form shows the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
-    /// The user's name; empty for the server's anonymous user.
+    /// The user's name, empty for the server's anonymous user.
     pub user: String,
     /// The password, if any.
     pub password: Option<String>,
@@ -101,20 +101,20 @@ pub struct Url {
     pub host: String,
     /// The port of the server.
     pub port: u16,
-    /// The path of the Unix socket, which is used in place of host and port.
+    /// The path of the Unix socket. It is used instead of host and port.
     pub socket: Option<PathBuf>,
     /// The database that the session uses at first.
     pub database: Option<String>,
-    /// The certificates to trust over TLS; `None` for no TLS.
+    /// The certificates to trust over TLS, or `None` for no TLS.
     pub tls: Option<Trust>,
-    /// The path of the server's RSA key, in PEM. The password is encrypted with it where the server asks for it over a connection
-    /// that others may read.
+    /// The path of the server's RSA key, in PEM. The password is encrypted with it if the server asks for it over a connection that
+    /// others may read.
     pub server_public_key: Option<PathBuf>,
     /// Whether the server may send that key itself: anybody who answers in its place can then get the password.
     pub allow_public_key_retrieval: bool,
     /// The most bytes of a packet, and of the rows gathered in one call.
     pub most_bytes: usize,
-    /// Whether features of newer servers and of `MariaDB` are used where the server offers them.
+    /// Whether features of newer servers and of `MariaDB` are used if the server offers them.
     pub extensions: bool,
     /// The collation that the client tells the server at its login.
     pub collation: Collation,
@@ -192,13 +192,13 @@ impl Url {
 impl FromStr for Url {
     type Err = Error;
 
-    /// The error repeats nothing of the text, which may hold a password.
+    /// The error repeats nothing of the text, since the text may hold a password.
     fn from_str(text: &str) -> Result<Self> {
         let invalid = |problem: &str| {
             Error::InvalidArgument(format!(
                 "unusable URL of a MySQL server: {problem}; use mysql://user:password@host:port/database, with \
                  ?socket=/path, ?tls=required or ?tls=verify&tls-ca=/path.pem, ?server-public-key=/path.pem or \
-                 ?allow-public-key-retrieval=on, ?max-response-bytes=N, ?collation=utf8mb4_bin where needed"
+                 ?allow-public-key-retrieval=on, ?max-response-bytes=N, ?collation=utf8mb4_bin if needed"
             ))
         };
         let UrlParts { scheme, authority, path, mut options } = UrlParts::parse(text).map_err(invalid)?;

@@ -21,11 +21,11 @@ use lists::lists_of;
 
 static SERVER: LazyLock<Server> = LazyLock::new(|| start(None).unwrap());
 
-/// The time-out of all work; only a hang takes so long.
+/// The time-out of all work. Only a hang takes this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn on_runtime<T>(work: impl Future<Output = T>) -> T {
-    // The start of the server blocks, which a runtime does not allow.
+    // The start of the server blocks, and a runtime does not allow that.
     LazyLock::force(&SERVER);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await.expect("no answer") })

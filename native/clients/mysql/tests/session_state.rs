@@ -32,7 +32,7 @@ fn on_runtime(work: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(work);
 }
 
-/// Rows of several packets; the last one has this key.
+/// Rows of several packets. The last one has this key.
 fn many_rows(last: i64) -> CellLists {
     let text = "x".repeat(100_000);
     let rows: Vec<_> =

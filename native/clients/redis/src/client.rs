@@ -26,10 +26,10 @@ pub struct KvOptions {
 /// A client of one server, by one connection, or of a cluster, by one connection to each of its servers. It makes one call
 /// at a time.
 ///
-/// A call that is dropped before its end leaves replies outstanding on its connection, which is then closed; the next call
-/// connects anew, without the state that commands gave the old connection (SELECT, WATCH). It also connects anew after a server
-/// said that it is a replica or loads its data. Nothing is ever sent twice, except commands that a server of a cluster said it did
-/// not execute.
+/// A call that is dropped before its end leaves replies outstanding on its connection. The connection is then closed. The next
+/// call connects again, without the state that commands gave the old connection (SELECT, WATCH). It also connects again after a
+/// server said that it is a replica or loads its data. Nothing is ever sent twice, except commands that a server of a cluster said
+/// it did not execute.
 #[derive(Debug)]
 pub struct KvClient {
     url: Url,
@@ -48,7 +48,7 @@ impl KvClient {
     /// Connects, logs in, and, unless the URL says it, asks the server whether it belongs to a cluster.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the server can't be reached or refuses the login, [`Error::Timeout`].
+    /// [`Error::Engine`] if the server can't be reached or refuses the login, [`Error::Timeout`].
     pub async fn connect(url: Url, options: KvOptions) -> Result<Self> {
         let timeout = options.timeout.unwrap_or(CONNECT_TIMEOUT);
         let route = async {
@@ -65,7 +65,7 @@ impl KvClient {
         Ok(Self { url, options, route, scratch: Commands::new() })
     }
 
-    /// The same client, whose connections to a cluster `driver` drives; they are opened when they are needed.
+    /// The same client, with connections to a cluster that `driver` drives. They are opened when they are needed.
     #[must_use]
     pub fn driven_by(mut self, driver: &'static dyn Driver) -> Self {
         if let Route::Cluster(cluster) = &mut self.route {
@@ -86,7 +86,7 @@ impl KvClient {
         matches!(&self.route, Route::Single(Some(_)))
     }
 
-    /// The connection, for a caller who drives it himself; `None` for a cluster.
+    /// The connection, for a caller who drives it himself, or `None` for a cluster.
     #[must_use]
     pub fn into_connection(self) -> Option<Connection> {
         match self.route {
@@ -96,11 +96,11 @@ impl KvClient {
     }
 
     /// Runs commands as one pipeline, and calls `each` once for every command, with its position and its reply or its
-    /// error. The order of these calls is that of the commands, except for a cluster.
+    /// error. The calls come in the order of the commands, except for a cluster.
     ///
-    /// In a cluster, a transaction (MULTI to EXEC, with WATCH before it) goes to the master of its keys' slot, and commands that
-    /// mean all keys or all servers go to all masters, whose answers are combined. A pipeline with a transaction over several
-    /// slots, without its end, or with a command that concerns one server is [`Error::Unsupported`]; nothing of it is sent.
+    /// In a cluster, a transaction (MULTI to EXEC, with WATCH before it) goes to the master of its keys' slot. Commands that mean
+    /// all keys or all servers go to all masters. The masters' answers are combined. A pipeline with a transaction over several
+    /// slots, without its end, or with a command that concerns one server is [`Error::Unsupported`]. Nothing of it is sent.
     pub async fn execute(&mut self, commands: &Commands, mut each: impl FnMut(usize, Answer<'_, '_>)) {
         let mut plan = Plan::default();
         match self.plan(commands, &mut plan) {
@@ -109,7 +109,7 @@ impl KvClient {
         }
     }
 
-    /// Adds the commands behind those of the plan to it, as one pipeline. A single server needs no plan.
+    /// Adds the commands to the plan, behind its own, as one pipeline. A single server needs no plan.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a pipeline that a cluster can't execute.
@@ -186,7 +186,7 @@ impl KvClient {
         self.scratched(|commands| commands.push(arguments.iter().copied()), read).await
     }
 
-    /// Reads the value of a key, which `read` gets in place.
+    /// Reads the value of a key. `read` gets it in place.
     ///
     /// # Errors
     /// The errors of [`KvClient::call`].
@@ -228,7 +228,7 @@ impl KvClient {
     }
 
     /// Reads the values of keys: `each` gets the position of every key and its value. Many keys become several MGETs in
-    /// one pipeline; in a cluster, one or more per slot.
+    /// one pipeline. In a cluster, they become one or more per slot.
     pub async fn mget<'a>(
         &mut self,
         keys: impl Iterator<Item = &'a [u8]> + Clone,
@@ -264,8 +264,8 @@ impl KvClient {
         .await;
     }
 
-    /// Sets keys to values. Each MSET is atomic; many entries become several, as for [`KvClient::mget`]. The error is
-    /// that of the refused MSET whose first entry comes first, with that entry's position.
+    /// Sets keys to values. Each MSET is atomic. Many entries become several MSETs, as for [`KvClient::mget`]. Of the
+    /// refused MSETs, the one whose first entry comes first gives the error, with that entry's position.
     ///
     /// # Errors
     /// The errors of [`KvClient::call`].

@@ -21,10 +21,10 @@ use crate::trip::{Errand, Return, trip};
 use crate::url::{Place, Url};
 use crate::{engine_error, no_answer, server_error};
 
-/// The most rounds in which a command is sent; a redirection or failure in the last one is an error.
+/// The most rounds in which a command is sent. A redirection or failure in the last one is an error.
 const MOST_ROUNDS: u32 = 8;
 
-/// The wait before a retry of a command that a server can't execute now, as while a slot moves; multiplied by the round.
+/// The wait before a retry of a command that a server can't execute now, as while a slot moves. It is multiplied by the round.
 const TRY_AGAIN: Duration = Duration::from_millis(10);
 
 /// The servers of a cluster, each with a connection that is opened when it is needed.
@@ -36,7 +36,7 @@ pub(crate) struct Cluster {
     nodes: Vec<Node>,
     /// The index in `nodes` of every slot's server.
     slots: Vec<u16>,
-    /// Whether the slots must be read anew: a server said that they have changed, or could not be reached.
+    /// Whether the slots must be read again: a server said that they have changed, or could not be reached.
     is_stale: bool,
 }
 
@@ -50,7 +50,7 @@ struct Node {
 const NOWHERE: u16 = u16::MAX;
 
 impl Cluster {
-    /// The cluster that a server belongs to; `None` where it belongs to none, or does not say so, unless the URL says it.
+    /// The cluster that a server belongs to. `None` if it belongs to none, or does not say so, unless the URL says it.
     pub(crate) async fn ask(connection: &mut Connection, url: &Url) -> Result<Option<Self>> {
         let slots = vec![NOWHERE; SLOTS.into()];
         let mut cluster = Self { url: url.clone(), driver: &Tokio, nodes: Vec::new(), slots, is_stale: false };
@@ -70,7 +70,7 @@ impl Cluster {
         Ok(None)
     }
 
-    /// Asks a server for the map of slots; `false` where it knows of no cluster.
+    /// Asks a server for the map of slots. Returns `false` if it knows of no cluster.
     async fn read_slots(&mut self, connection: &mut Connection) -> Result<bool> {
         let mut commands = Commands::new();
         commands.push([b"CLUSTER".as_slice(), b"SLOTS"].into_iter());
@@ -98,7 +98,7 @@ impl Cluster {
         Ok(true)
     }
 
-    /// The index of the node at a place, which is added if it is new.
+    /// The index of the node at a place. The node is added if it is new.
     fn node_at(&mut self, place: Place) -> u16 {
         let known = self.nodes.iter().position(|node| node.place == place).unwrap_or_else(|| {
             self.nodes.push(Node { place, connection: None });
@@ -129,7 +129,7 @@ impl Cluster {
         }
     }
 
-    /// The master that a command goes to, which for a command of any master is not the lost one.
+    /// The master that a command goes to. For a command of any master, it is not the lost one.
     fn node_of(&self, step: &Step, lost: Option<u16>) -> u16 {
         match step.target {
             Target::Slot(slot) => self.slots[usize::from(slot)],
@@ -149,8 +149,8 @@ impl Cluster {
         masters
     }
 
-    /// The node for a command of all masters that a node did not execute: a new master in place of one that is none any more, else the
-    /// same node again.
+    /// The node for a command of all masters that a node did not execute: a new master instead of a node that is no master any more, else
+    /// the same node again.
     fn successor(&self, errand: Errand, asked: &mut Vec<(usize, u16)>) -> u16 {
         let masters = self.masters();
         let new = masters.iter().copied().find(|node| !asked.contains(&(errand.command, *node)));
@@ -254,8 +254,8 @@ impl Cluster {
         transaction.iter().for_each(|(errand, bytes)| answers.reply(errand.command, bytes));
     }
 
-    /// Sends the commands that a lost server surely did not execute to another one if it has their slots by now; the others
-    /// have failed.
+    /// Sends the commands that a lost server surely did not execute to another one if it has their slots by now. The other
+    /// commands have failed.
     async fn take_failure(
         &mut self,
         came: &Return,
@@ -286,7 +286,7 @@ impl Cluster {
         }
     }
 
-    /// The direction in a reply in wire format; `None` for any other reply.
+    /// The direction in a reply in wire format, or `None` for any other reply.
     fn directed(&mut self, reply: &[u8], errand: Errand) -> Option<Direction> {
         let Reply::Error(text) = Reply::read_whole(reply)? else { return None };
         if is_misdirected(text) {
@@ -368,7 +368,7 @@ fn range_of(entry: &Reply<'_>, from: &Place) -> Option<(usize, usize, Place)> {
     (start <= end && end < usize::from(SLOTS)).then_some((start, end, place))
 }
 
-/// The place of a server that the server at `from` names; an empty or unknown host means that of `from`.
+/// The place of a server that the server at `from` names. An empty or unknown host means the host of `from`.
 fn place_of(host: &str, port: u16, from: &Place) -> Place {
     match from {
         Place::Tcp { host: known, tls, .. } => {

@@ -33,7 +33,7 @@ impl Connection {
     /// Connects and logs in, within the usual time-out.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the server can't be reached or refuses the login, [`Error::Timeout`].
+    /// [`Error::Engine`] if the server can't be reached or refuses the login, [`Error::Timeout`].
     pub async fn open(url: &Url) -> Result<Self> {
         Self::open_at(&url.place, url, &Tokio).await
     }
@@ -57,7 +57,7 @@ impl Connection {
         if url.database != 0 {
             commands.push([b"SELECT".as_slice(), url.database.to_string().as_bytes()].into_iter());
         }
-        // Some server must answer before the connection counts as open; one that requires a password says so here.
+        // Some server must answer before the connection counts as open. One that requires a password says so here.
         commands.push([b"PING".as_slice()].into_iter());
         let mut refused = None;
         let outcome = connection
@@ -70,7 +70,7 @@ impl Connection {
                 }
             })
             .await;
-        // A server that has no room for a client says so once, whatever was sent, and closes the connection.
+        // A server that has no room for a client says so once, no matter what was sent, and closes the connection.
         match refused {
             None => outcome.map(|()| connection),
             Some(error) => Err(engine_error(format!("{place} refuses the connection: {error}"))),
@@ -89,7 +89,7 @@ impl Connection {
         !self.busy
     }
 
-    /// Whether the server has neither sent anything nor closed the connection, which is idle.
+    /// Whether the server has neither sent anything nor closed the connection. The connection is idle.
     pub(crate) async fn is_quiet(&mut self) -> bool {
         self.exchange.stream.is_quiet().await
     }
@@ -100,10 +100,10 @@ impl Connection {
         Session::new(self.place.to_string(), self.most_bytes)
     }
 
-    /// The stream, for a caller who drives it himself; `None` where replies are outstanding.
+    /// The stream, for a caller who drives it himself, or `None` if replies are outstanding.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the runtime can't release the socket.
+    /// [`Error::Engine`] if the runtime can't release the socket.
     pub fn into_driven(self) -> Result<Option<DrivenStream>> {
         if self.busy {
             return Ok(None);
@@ -178,8 +178,8 @@ impl Connection {
     }
 }
 
-/// Whether an error that answers PING says that the server is there and takes other commands: one that this user may not send PING to,
-/// that runs a script, which SCRIPT KILL ends, or that can't store its data.
+/// Whether an error that answers PING says that the server is there and takes other commands. Such a server refuses PING from this user,
+/// runs a script that SCRIPT KILL ends, or can't store its data.
 fn is_answer_to_probe(error: &[u8]) -> bool {
     matches!(error.split(|byte| *byte == b' ').next(), Some(b"NOPERM" | b"BUSY" | b"MISCONF"))
 }

@@ -25,7 +25,7 @@ pub(crate) enum Combine {
     OneSucceeded,
 }
 
-/// The receiver of answers, which holds back those of a command that several masters execute until all are there.
+/// The receiver of answers. If several masters execute a command, it holds back their answers until all are there.
 pub(crate) struct Answers<F> {
     each: F,
     /// The answers so far, by the positions of their commands.
@@ -63,7 +63,7 @@ impl<F: FnMut(usize, Answer<'_, '_>)> Answers<F> {
         self.close(command);
     }
 
-    /// Takes an error in place of a reply.
+    /// Takes an error instead of a reply.
     pub(crate) fn error(&mut self, command: usize, error: &Error) {
         let Some(gathering) = self.open.get_mut(&command) else { return (self.each)(command, Err(error)) };
         gathering.failure.get_or_insert_with(|| error.clone());
@@ -86,7 +86,7 @@ impl<F: FnMut(usize, Answer<'_, '_>)> Answers<F> {
     }
 }
 
-/// One reply in wire format for those of all masters.
+/// One reply in wire format for the replies of all masters.
 fn combined(combine: Combine, wire: &[Vec<u8>]) -> Vec<u8> {
     /// The number of the next answer of which one is chosen.
     static TURN: AtomicUsize = AtomicUsize::new(0);
@@ -119,7 +119,7 @@ fn joined(replies: &[Reply<'_>]) -> Vec<u8> {
     bytes
 }
 
-/// The integers of replies as one, or those of arrays as one array.
+/// The integers of replies as one integer, or the integers of arrays as one array.
 fn folded(replies: &[Reply<'_>], fold: fn(i64, i64) -> i64) -> Vec<u8> {
     let integers = |reply: &Reply<'_>| match reply {
         Reply::Int(number) => vec![*number],

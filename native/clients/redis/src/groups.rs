@@ -11,7 +11,7 @@ use crate::slots::slot_of;
 /// commands of more than a million arguments.
 const MOST_KEYS: usize = 4096;
 
-/// The most bytes of one MGET or MSET, where it has more than one key.
+/// The most bytes of one MGET or MSET, if it has more than one key.
 const MOST_BYTES: usize = 1 << 20;
 
 /// The division of keys among commands: a range of `order` for each command.
@@ -20,7 +20,7 @@ pub(crate) struct Groups {
     /// The end of each command's range in `order`.
     ends: Vec<usize>,
     total: usize,
-    /// The positions of the keys, grouped; `None` where they keep their own order.
+    /// The positions of the keys, grouped, or `None` if they keep their own order.
     order: Option<Vec<usize>>,
 }
 
@@ -123,7 +123,7 @@ impl Groups {
         }
     }
 
-    /// Adds the position of a command's first entry to its error, where there are several commands.
+    /// Adds the position of a command's first entry to its error, if there are several commands.
     pub(crate) fn at_entry(&self, position: usize, error: Error) -> Error {
         match error {
             error if self.len() == 1 => error,

@@ -1,17 +1,17 @@
 //! The positions of keys among the arguments of commands.
 
-/// The positions of a command's keys among its arguments; its name is argument 0.
+/// The positions of a command's keys among its arguments. Its name is argument 0.
 #[derive(Clone, Copy)]
 pub(crate) enum Keys {
     /// From the first to the last position, every `step`th argument. A negative last position counts from the end.
     Range { first: usize, last: isize, step: usize },
-    /// As many keys as argument `count` says, behind it, every `step`th argument; argument 1 as well if there is a target.
+    /// As many keys as argument `count` says, behind it, every `step`th argument. Argument 1 as well if there is a target.
     Counted { count: usize, step: usize, has_target: bool },
-    /// The first half of the arguments behind the word STREAMS, which stands at `from` or later.
+    /// The first half of the arguments behind the word STREAMS. It stands at `from` or later.
     Streams { from: usize },
     /// Argument 3, or the arguments behind the word KEYS if argument 3 is empty.
     Migrated,
-    /// Argument 1, and the arguments behind the words STORE and STOREDIST, which stand at `from` or later.
+    /// Argument 1, and the arguments behind the words STORE and STOREDIST. They stand at `from` or later.
     Stored { from: usize },
 }
 

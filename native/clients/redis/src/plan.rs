@@ -1,4 +1,5 @@
-//! The plan of a pipeline in a cluster: where each command goes, and which commands are a transaction, made before anything is sent.
+//! The plan of a pipeline in a cluster: the node of each command, and the commands that are a transaction. It is made before anything is
+//! sent.
 
 use boundary_bench_kernel::{Error, Result};
 
@@ -19,7 +20,7 @@ pub(crate) struct Plan {
 pub(crate) struct Step {
     pub(crate) target: Target,
     pub(crate) place: Place,
-    /// The number of the transaction that the command belongs to; a transaction goes to one server as a whole.
+    /// The number of the transaction that the command belongs to. A transaction goes to one server as a whole.
     pub(crate) transaction: Option<u32>,
 }
 
@@ -31,11 +32,11 @@ struct Open {
 }
 
 impl Plan {
-    /// Adds the commands behind those of the plan: one pipeline.
+    /// Adds the commands of one pipeline to the plan, behind its own.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] and [`Error::InvalidArgument`] for a pipeline that can't be executed by a cluster as it is meant; the plan
-    /// is as before then.
+    /// [`Error::Unsupported`] and [`Error::InvalidArgument`] for a pipeline that can't be executed by a cluster as it is meant. The plan
+    /// is unchanged then.
     pub(crate) fn add(&mut self, commands: &Commands) -> Result<()> {
         let start = self.steps.len();
         self.steps.reserve(commands.len() - start);

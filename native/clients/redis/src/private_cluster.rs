@@ -19,8 +19,8 @@ const MASTERS: u16 = 3;
 /// The interval at which a master of a new cluster is asked whether it knows all others.
 const POLL: Duration = Duration::from_millis(20);
 
-/// The settings of every master. Without replicas nobody could take over, so no master declares another one lost, however long
-/// a busy or halted machine keeps it from answering; and the keys of a master that has ended are the only ones that can't be had.
+/// The settings of every master. Without replicas nobody could take over, so no master declares another one lost, even if a busy
+/// or halted machine keeps it from answering for long. Only the keys of a master that has ended can't be read.
 const SETTINGS: [&str; 8] = [
     "--cluster-enabled",
     "yes",
@@ -44,8 +44,8 @@ impl PrivateCluster {
     /// Blocks while a process starts, so it needs a thread that may.
     ///
     /// # Errors
-    /// The errors of [`Server::start`], and [`Error::Engine`] where the servers are older than Redis 7.0, whose clusters have
-    /// no port of choice for the bus between them.
+    /// The errors of [`Server::start`], and [`Error::Engine`] if the servers are older than Redis 7.0. Their clusters can't
+    /// choose the port of the bus between them.
     pub async fn start(program: Option<&Path>, settings: &[&str], cancel: &CancelToken) -> Result<Self> {
         let mut masters = Vec::new();
         let mut bus_ports = Vec::new();
@@ -85,7 +85,7 @@ impl PrivateCluster {
         Ok(Self { masters })
     }
 
-    /// The URL of the first master, which says that it is one of a cluster.
+    /// The URL of the first master. It says that the master is one of a cluster.
     #[must_use]
     pub fn url(&self) -> String {
         format!("{}?cluster=true", self.masters[0].url())
@@ -97,13 +97,13 @@ impl PrivateCluster {
         &self.masters
     }
 
-    /// How the first master that ended by itself did so; `None` while all run and once they were stopped.
+    /// The way in which the first master ended by itself, or `None` while all run and once they were stopped.
     #[must_use]
     pub fn ending(&self) -> Option<String> {
         self.masters.iter().find_map(|master| master.ending())
     }
 
-    /// Kills the masters and removes their folders; a second call does nothing.
+    /// Kills the masters and removes their folders. A second call does nothing.
     pub fn stop(&self) {
         self.masters.iter().for_each(|master| master.stop());
     }

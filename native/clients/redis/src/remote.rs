@@ -1,4 +1,4 @@
-//! Submissions run by a [`KvClient`], for clusters, where one submission may take several connections and rounds.
+//! Submissions run by a [`KvClient`], for clusters. There one submission may take several connections and rounds.
 
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::frame::Frame;
@@ -12,7 +12,7 @@ use crate::submission::{Entered, Entries, RequestKind, requests};
 /// than MGET and MSET go as one pipeline.
 ///
 /// # Errors
-/// [`boundary_bench_kernel::Error::InvalidArgument`] for bytes that are no submission; nothing was sent then. All other
+/// [`boundary_bench_kernel::Error::InvalidArgument`] for bytes that are no submission. Nothing was sent then. All other
 /// errors are in the frame.
 pub async fn run_submission(client: &mut KvClient, submission: &[u8]) -> Result<Vec<u8>> {
     let requests = requests(submission).collect::<Result<Vec<_>>>()?;

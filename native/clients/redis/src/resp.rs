@@ -11,7 +11,7 @@ use crate::url::MOST_BYTES;
 /// The most elements that a reply may announce in one array.
 const MOST_ELEMENTS: i64 = 1 << 28;
 
-/// The deepest nesting of arrays in a reply: readers of replies recurse once per level. No command of Redis goes ten deep; a
+/// The deepest nesting of arrays in a reply: readers of replies recurse once per level. No command of Redis goes ten deep. A
 /// deeper reply than this is meant to exhaust a reader's stack.
 pub const MOST_DEPTH: usize = 128;
 
@@ -172,8 +172,7 @@ pub enum Reply<'a> {
 pub(crate) type Answer<'reply, 'error> = std::result::Result<Reply<'reply>, &'error Error>;
 
 impl<'a> Reply<'a> {
-    /// Reads the reply that the bytes begin with, and returns the bytes behind it; `None` where they hold no whole
-    /// reply.
+    /// Reads the reply that the bytes begin with, and returns the bytes behind it, or `None` if they hold no whole reply.
     #[must_use]
     pub fn read(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (kind, rest) = bytes.split_first()?;
@@ -200,7 +199,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Reads a whole reply whose end is known, which saves finding the end of an array.
+    /// Reads a whole reply whose end is known. That saves finding the end of an array.
     pub(crate) fn read_whole(bytes: &'a [u8]) -> Option<Self> {
         if bytes.first() == Some(&b'*') {
             let (count, rest) = number(&bytes[1..])?;
@@ -297,7 +296,7 @@ impl Scanner {
         Self { position: 0, more: 0, most_bytes, open: Vec::new() }
     }
 
-    /// The end of the reply that `bytes` begin with; `None` while it is incomplete. An announced length counts towards the
+    /// The end of the reply that `bytes` begin with, or `None` while it is incomplete. An announced length counts towards the
     /// limit before its bytes arrive.
     fn scan(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
         loop {
@@ -356,7 +355,7 @@ impl Scanner {
         }
     }
 
-    /// Enters the next array, before its elements are counted; false where it would be nested too deeply.
+    /// Enters the next array, before its elements are counted. Returns false if it would be nested too deeply.
     fn enter(&mut self) -> bool {
         while self.open.last().is_some_and(|last_element| *last_element > self.more) {
             self.open.pop();
@@ -376,7 +375,7 @@ fn too_deep() -> Error {
 fn not_resp(bytes: &[u8], position: usize) -> Error {
     let from = &bytes[position..bytes.len().min(position + 40)];
     engine_error(format!(
-        "the server does not speak the Redis protocol: it sent \"{}\"; is the port that of a Redis server?",
+        "the server does not speak the Redis protocol: it sent \"{}\"; does a Redis server listen on this port?",
         from.escape_ascii()
     ))
 }
@@ -434,13 +433,12 @@ impl ReplyBuffer {
     /// The next reply, if it is whole.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the bytes are not of this protocol, [`Error::TooLarge`] beyond the limit; the buffer is unusable
-    /// then.
+    /// [`Error::Engine`] if the bytes are not of this protocol, [`Error::TooLarge`] beyond the limit. The buffer is unusable then.
     pub fn next_reply(&mut self) -> Result<Option<Reply<'_>>> {
         Ok(self.next_bytes()?.and_then(Reply::read_whole))
     }
 
-    /// The next reply in wire format, if it is whole; [`Reply`] can then read it.
+    /// The next reply in wire format, if it is whole. [`Reply`] can then read it.
     ///
     /// # Errors
     /// The errors of [`ReplyBuffer::next_reply`].

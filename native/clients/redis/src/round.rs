@@ -2,14 +2,14 @@
 
 use crate::trip::Errand;
 
-/// What a server says to do with a command that it did not execute.
+/// A server's direction for a command that it did not execute.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Direction {
     /// Send it to this node, perhaps behind an ASKING.
     To { node: u16, asking: bool },
     /// Send it again a moment later.
     Later,
-    /// Send it where it belongs by a new map of slots, a moment later.
+    /// Send it to its node by a new map of slots, a moment later.
     Anew,
 }
 
@@ -17,7 +17,7 @@ pub(crate) enum Direction {
 #[derive(Default)]
 pub(crate) struct Next {
     pub(crate) errands: Vec<Errand>,
-    /// The errands that need a new map of slots first; each has the node that did not execute it.
+    /// The errands that need a new map of slots first. Each has the node that did not execute it.
     pub(crate) anew: Vec<Errand>,
     pub(crate) must_wait: bool,
 }

@@ -1,4 +1,4 @@
-//! The routes of commands in a cluster: where a command has its keys, and which servers execute a command without keys.
+//! The routes of commands in a cluster: the places of a command's keys, and the servers that execute a command without keys.
 
 use crate::gather::Combine;
 use crate::keys::{ALL, ALL_BUT_LAST, FIRST, Keys, PAIRS, SECOND, TWO, number};
@@ -14,7 +14,7 @@ pub(crate) enum Target {
     One,
     /// All masters, whose answers are combined.
     All(Combine),
-    /// No server: the command concerns one server or one connection, which the client can't choose.
+    /// No server: the command concerns one server or one connection, and the client can't choose it.
     Refused,
 }
 
@@ -30,7 +30,7 @@ enum Rule {
 /// The most bytes of a name that the rules know.
 const LONGEST_NAME: usize = 24;
 
-/// A word in capitals, in `room`; empty if it is longer than all words that the rules know.
+/// A word in capitals, in `room`, empty if it is longer than all words that the rules know.
 pub(crate) fn capitals<'a>(word: &[u8], room: &'a mut [u8; LONGEST_NAME]) -> &'a [u8] {
     let Some(room) = room.get_mut(..word.len()) else { return &[] };
     room.copy_from_slice(word);
@@ -168,11 +168,11 @@ fn rule_of_command(command: &[u8]) -> Rule {
     )
 }
 
-/// The servers that execute a command; a command with keys goes to the master of its first key's slot.
+/// The servers that execute a command. A command with keys goes to the master of its first key's slot.
 pub(crate) fn target_of(command: &[u8]) -> Target {
     match rule_of_command(command) {
         Rule::Fixed(target) => target,
-        // Most keys are the first argument, which is found without a list of all.
+        // Most keys are the first argument. It is found without a list of all.
         Rule::Keys(Keys::Range { first, .. }) => {
             arguments_of(command).nth(first).map_or(Target::One, |key| Target::Slot(slot_of(key)))
         }
@@ -224,7 +224,7 @@ mod tests {
     use crate::resp::{Commands, Items, Reply};
     use crate::{KvClient, KvOptions, Server, executable};
 
-    /// Commands with their keys; `''` is an empty argument.
+    /// Commands with their keys. `''` is an empty argument.
     const LINES: &[(&str, &str)] = &[
         ("get a", "a"),
         ("NOSUCHCOMMAND a b", "a"),
@@ -318,8 +318,8 @@ mod tests {
         String::from_utf8(text.to_vec()).unwrap()
     }
 
-    /// Compares the rule of a command with an entry of the server's COMMAND, and those of its subcommands. Adds the differences to
-    /// `wrong`, and returns the number of rules.
+    /// Compares the rule of a command with an entry of the server's COMMAND, and the rules of its subcommands with their entries. Adds the
+    /// differences to `wrong`, and returns the number of rules.
     fn compare(entry: Reply<'_>, wrong: &mut Vec<String>) -> usize {
         let entry = items(entry).collect::<Vec<_>>();
         let name = text(&entry[0]).to_ascii_uppercase();
@@ -338,7 +338,7 @@ mod tests {
                         == said
             }
             Rule::Keys(_) => is_movable,
-            // Subscriptions have channels in place of keys.
+            // Subscriptions have channels instead of keys.
             Rule::Fixed(_) | Rule::SlotNumber(_) => said == (0, 0, 0) && !is_movable || name.ends_with("SUBSCRIBE"),
         };
         if !known {

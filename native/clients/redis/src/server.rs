@@ -15,7 +15,7 @@ use boundary_bench_kernel::{Error, Result};
 /// The names of the server's program.
 const PROGRAMS: [&str; 2] = ["valkey-server", "redis-server"];
 
-/// The folders searched for the program beside those of `PATH`.
+/// The folders searched for the program besides the folders of `PATH`.
 const ELSEWHERE: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"];
 
 /// The time-out of a server's start, long enough for a busy machine.
@@ -57,8 +57,7 @@ impl Server {
     /// Starts a server: the program, or the first of `valkey-server` and `redis-server` that is found.
     ///
     /// # Errors
-    /// [`Error::NotInstalled`] where none is found, [`Error::Engine`] with the server's own message when it does not
-    /// start.
+    /// [`Error::NotInstalled`] if none is found, [`Error::Engine`] with the server's own message when it does not start.
     pub fn start(program: Option<&Path>, cancel: &CancelToken) -> Result<Self> {
         Self::start_with(program, &[], cancel)
     }

@@ -66,7 +66,7 @@ impl Driven for Session {
 }
 
 impl Session {
-    /// A session with the server at `place`, which errors name. Replies of more than `most_bytes` are refused.
+    /// A session with the server at `place`. Errors name the place. Replies of more than `most_bytes` are refused.
     #[must_use]
     pub fn new(place: String, most_bytes: usize) -> Self {
         Self {
@@ -84,7 +84,7 @@ impl Session {
     /// Takes a request, and appends its commands to the bytes to send.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] and [`Error::InvalidArgument`] for a pipeline that would leave the connection's state changed; nothing of
+    /// [`Error::Unsupported`] and [`Error::InvalidArgument`] for a pipeline that would leave the connection's state changed. Nothing of
     /// it is sent.
     pub fn submit(&mut self, request: &Request<'_>) -> Result<()> {
         let hinges = request.check()?;
@@ -117,8 +117,8 @@ impl Session {
     /// Handles this many bytes received into the buffer: appends the results that they complete to the frame.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the server does not speak the protocol, [`Error::TooLarge`] beyond the limit, [`Error::Connection`]
-    /// behind a DISCARD that the server refused; the session is unusable then.
+    /// [`Error::Engine`] if the server does not speak the protocol, [`Error::TooLarge`] beyond the limit, [`Error::Connection`] behind a
+    /// DISCARD that the server refused. The session is unusable then.
     pub fn received(&mut self, bytes: usize, frame: &mut Frame) -> Result<()> {
         self.replies.received(bytes);
         let mut is_open = false;
@@ -145,7 +145,7 @@ impl Session {
                 }
             }
             self.seen += 1;
-            // What comes next is no reply to what was sent, but its place in a transaction.
+            // The next result is no reply to a command, but the command's place in a transaction.
             if is_open && self.seen < waiting.replies {
                 return Err(still_open());
             }

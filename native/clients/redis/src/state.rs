@@ -2,7 +2,7 @@
 
 use boundary_bench_kernel::{Error, Result};
 
-/// The names of the commands that [`refusal`] or [`Transactions`] look at; all others need neither.
+/// The names of the commands that [`refusal`] or [`Transactions`] look at. All other commands need neither.
 pub const STATEFUL: &[&str] = &[
     "SUBSCRIBE",
     "UNSUBSCRIBE",
@@ -31,7 +31,7 @@ pub const STATEFUL: &[&str] = &[
     "UNWATCH",
 ];
 
-/// The error of a command that a shared connection never takes; both words in capitals.
+/// The error of a command that a shared connection never takes. Both words in capitals.
 #[must_use]
 pub fn refusal(name: &str, first_argument: &str) -> Option<Error> {
     let (what, remedy) = match (name, first_argument) {
@@ -62,7 +62,7 @@ pub fn refusal(name: &str, first_argument: &str) -> Option<Error> {
 pub(crate) enum Place {
     /// Outside of transactions.
     Outside,
-    /// A WATCH or MULTI, which begins or continues a transaction.
+    /// A WATCH or MULTI. It begins or continues a transaction.
     Edge,
     /// Between MULTI and its end.
     Inner,
@@ -144,7 +144,7 @@ pub(crate) enum Hinge {
 }
 
 impl Hinge {
-    /// The hinge that a command is; its name may have letters of any case.
+    /// The hinge that a command is. Its name may have letters of any case.
     pub(crate) fn of(name: &[u8]) -> Option<Self> {
         // Most commands are told apart by the length of their names.
         match name.len() {
@@ -155,7 +155,7 @@ impl Hinge {
         }
     }
 
-    /// Whether the server, which refused the command by this error, does not execute what comes next: it adds it to the transaction.
+    /// Whether the server does not execute the next commands, but adds them to the transaction. It has refused the command by this error.
     pub(crate) fn keeps_open(self, error: &[u8]) -> bool {
         self == Self::Discard && !error.starts_with(b"ERR DISCARD without MULTI")
     }
@@ -170,10 +170,10 @@ pub(crate) fn still_open() -> Error {
     )
 }
 
-/// Whether an error reply says that this server is not, or not now, the one to ask: a master that has become a replica, a server
-/// that loads its data, a cluster that is down. The command was not executed.
+/// Whether an error reply says that this server is not, or not now, the one to ask. It is a master that has become a replica, a
+/// server that loads its data, or in a cluster that is down. The command was not executed.
 pub(crate) fn is_misdirected(error: &[u8]) -> bool {
-    // An EXEC is refused by these words, followed by those of the refusal.
+    // An EXEC is refused by these words, followed by the words of the refusal.
     let reason = error.strip_prefix(b"EXECABORT Transaction discarded because of: ").unwrap_or(error);
     let kind = reason.split(|byte| *byte == b' ').next().unwrap_or_default();
     matches!(kind, b"READONLY" | b"MASTERDOWN" | b"LOADING" | b"CLUSTERDOWN")

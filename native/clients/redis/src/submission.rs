@@ -1,13 +1,13 @@
 //! The form in which requests and their results cross between languages: many in one buffer each way.
 //!
-//! A *submission* is a sequence of requests, in 32-bit words of the machine's order: `connection, id, kind, commands,
-//! arguments`, then for a pipeline the number of arguments of each of its commands, then the length of each argument,
-//! then the bytes of all arguments, padded to a whole word.
+//! A *submission* is a sequence of requests, in 32-bit words of the machine's order. Each request is `connection, id,
+//! kind, commands, arguments`, then for a pipeline the number of arguments of each of its commands. Then come the length
+//! of each argument, and the bytes of all arguments, padded to a whole word.
 //!
-//! A *frame* is a sequence of results: `id, status, entries, bytes, flags`, then the end of each entry's bytes, then a byte
-//! for each entry's kind, padded to a whole word, then the bytes of all entries, padded as well. A status other than 0 means
-//! that the request failed as a whole: the bytes are the error's text, with its code in brackets. A result with the status
-//! 2 reports a lost connection; its id is that connection's. The status 3 is like 0, for a connection that is to be replaced.
+//! A *frame* is a sequence of results. Each result is `id, status, entries, bytes, flags`, then the end of each entry's bytes. Then
+//! come a byte for each entry's kind, padded to a whole word, and the bytes of all entries, padded as well. A status other than 0
+//! means that the request failed as a whole: the bytes are the error's text, with its code in brackets. A result with the status 2
+//! reports a lost connection. Its id is that connection's. The status 3 is like 0, for a connection that must be replaced.
 
 use boundary_bench_kernel::frame::{ASCII, Frame, word, words};
 use boundary_bench_kernel::{Error, Result};
@@ -16,7 +16,7 @@ use crate::resp::{Commands, Reply};
 use crate::state::{Hinge, Transactions, is_misdirected, refusal};
 
 /// The status of a result with an error that says that the server is not, or not now, the one to ask. The result is otherwise
-/// like any other; its connection takes no further calls.
+/// like any other. Its connection takes no further calls.
 const OUTDATED: u32 = 3;
 
 /// The number of words before a request's lengths.
@@ -31,11 +31,11 @@ pub enum RequestKind {
     Set,
     /// MGET: the values of keys.
     Mget,
-    /// MSET: keys set to values, which alternate in the arguments.
+    /// MSET: keys set to values. They alternate in the arguments.
     Mset,
     /// Any commands, as one pipeline.
     Pipeline,
-    /// A pipeline of which some commands change the state of the connection; it is refused if it would leave it changed.
+    /// A pipeline with commands that change the state of the connection. It is refused if it would leave it changed.
     CheckedPipeline,
 }
 
@@ -247,7 +247,7 @@ impl Entered {
         }
     }
 
-    /// Adds a reply; an array stays in wire format.
+    /// Adds a reply. An array stays in wire format.
     pub fn reply(&mut self, reply: &Reply<'_>) {
         match reply {
             Reply::Nil => self.push(EntryKind::Nil, &[]),

@@ -14,7 +14,7 @@ use crate::url::{Place, Url};
 pub(crate) struct Errand {
     pub(crate) command: usize,
     pub(crate) node: u16,
-    /// Whether an ASKING goes before the command, since the slot is still moving to this node.
+    /// Whether an ASKING precedes the command, since the slot is still moving to this node.
     pub(crate) asking: bool,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Return {
     pub(crate) node: u16,
     pub(crate) connection: Option<Connection>,
     pub(crate) errands: Vec<Errand>,
-    /// The replies in wire format, one after the other; `ends` has the end of each.
+    /// The replies in wire format, one after the other. `ends` has the end of each.
     pub(crate) bytes: Vec<u8>,
     pub(crate) ends: Vec<usize>,
     /// The error of the commands without a reply, and whether they were sent.

@@ -15,9 +15,9 @@ const DEFAULT_PORT: u16 = 6379;
 pub const MOST_BYTES: usize = 512 << 20;
 
 /// A server's URL: `redis://[[user]:password@]host[:port][/database]`, `rediss://...` over TLS, and `redis+unix:///path` or
-/// `unix:///path` with `?db=`, `&user=`, `&password=`. With `?cluster=true` the server is one of a cluster, with
-/// `?cluster=false` it is used alone; otherwise the server is asked. `?tls-ca=/file.pem` names the certificate authorities to
-/// trust in place of the system's ([`Trust::of_words`]), `?max-response-bytes=` the most bytes of a reply. Passwords are never shown.
+/// `unix:///path` with `?db=`, `&user=`, `&password=`. With `?cluster=true` the server is one of a cluster, with `?cluster=false` it
+/// is used alone. Otherwise the server is asked. `?tls-ca=/file.pem` names the certificate authorities to trust instead of the
+/// system's ([`Trust::of_words`]). `?max-response-bytes=` is the most bytes of a reply. Passwords are never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
     /// The place of the server.
@@ -28,7 +28,7 @@ pub struct Url {
     pub password: Option<String>,
     /// The number of the database.
     pub database: u32,
-    /// Whether the server is one of a cluster; `None` means that it is asked.
+    /// Whether the server is one of a cluster. `None` means that it is asked.
     pub cluster: Option<bool>,
     /// The certificates to trust over TLS.
     pub trust: Trust,
@@ -79,11 +79,11 @@ impl fmt::Debug for Url {
     }
 }
 
-/// An error that does not repeat the URL, which may hold a password.
+/// An error that does not repeat the URL, since the URL may hold a password.
 fn invalid(problem: &str) -> Error {
     Error::InvalidArgument(format!(
         "unusable URL of a Redis server: {problem}; use redis://[[user]:password@]host[:port][/database], rediss://... \
-         for TLS, or redis+unix:///path[?db=0], with ?cluster=true or false, ?tls-ca=/file.pem and ?max-response-bytes=N where needed"
+         for TLS, or redis+unix:///path[?db=0], with ?cluster=true or false, ?tls-ca=/file.pem and ?max-response-bytes=N if needed"
     ))
 }
 

@@ -147,13 +147,13 @@ async fn a_moved_slot_is_followed_to_its_new_master() {
     cluster.end_move(&slot, from, to).await;
     let moved = client.get(b"{moved}1", |value| value.map(<[u8]>::to_vec)).await.unwrap();
     assert_eq!((moved.as_deref(), cluster.errors("MOVED").await), (Some(b"asked".as_slice()), 1));
-    // The client has read the slots anew, and is redirected no more.
+    // The client has read the slots again, and is redirected no more.
     assert_filled(&mut client, &keys).await;
     client.set(b"{moved}2", b"known").await.unwrap();
     assert_eq!(cluster.errors("MOVED").await, 1);
 }
 
-/// Reads and writes the keys until told to end: by GET and SET of each, which must always succeed, and by MGET, which may be
+/// Reads and writes the keys until told to end, by GET and SET of each, and by MGET. GET and SET must always succeed. MGET may be
 /// refused while some of its keys are here and some there. Returns the number of rounds and of refusals.
 async fn load(mut client: KvClient, keys: Vec<Vec<u8>>, is_over: Arc<AtomicBool>) -> (usize, usize) {
     let (mut rounds, mut refusals) = (0, 0);
@@ -260,7 +260,7 @@ async fn a_single_server_is_no_cluster() {
     assert!(error.to_string().contains("cluster support disabled"), "{error}");
 }
 
-/// The outcomes of a pipeline's commands, as text; a whole refusal is that of each command.
+/// The outcomes of a pipeline's commands, as text. A whole refusal counts for each command.
 async fn pipeline(client: &mut KvClient, lines: &[&str]) -> Vec<String> {
     let mut commands = Commands::new();
     for line in lines {

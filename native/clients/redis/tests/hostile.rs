@@ -11,7 +11,7 @@ use boundary_bench_kernel::resources::{peak_rss, reset_peak_rss};
 use boundary_bench_kernel::socket::{KEEP_ALIVE_IDLE, UNACKNOWLEDGED_TIMEOUT};
 use boundary_bench_redis::{Commands, Connection, KvClient, KvOptions, Url};
 
-/// The memory that a server may make this process use, in bytes, including that of the tests themselves.
+/// The memory that a server may make this process use, in bytes, including the memory of the tests themselves.
 const LITTLE: u64 = 300 << 20;
 
 /// A server that gives each connection to `talk` on a thread of its own. It lives as long as the test.
@@ -28,7 +28,7 @@ fn serve(talk: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> String {
     url
 }
 
-/// Reads the commands received so far; false at the end.
+/// Reads the commands received so far. Returns false at the end.
 fn hear(stream: &mut TcpStream) -> bool {
     stream.read(&mut vec![0; 1 << 16]).is_ok_and(|bytes| bytes > 0)
 }

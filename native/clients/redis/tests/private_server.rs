@@ -11,7 +11,7 @@ use boundary_bench_kernel::needs;
 use boundary_bench_kernel::testing::runs;
 use boundary_bench_redis::{Server, executable};
 
-/// The environment variable that marks a process started by a test, which checks what it leaves behind.
+/// The environment variable that marks a process started by a test. The test checks what it leaves behind.
 const LEAVING: &str = "BOUNDARY_BENCH_TEST_LEAVES";
 
 fn start() -> Server {

@@ -52,7 +52,7 @@ pub enum Number {
     Real(f64),
 }
 
-/// A filter, which a row passes where its column compares with the value as `comparison` says.
+/// A filter. A row passes it if its column compares with the value as `comparison` says.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Filter {
     /// The column that is compared.
@@ -68,14 +68,14 @@ pub struct Filter {
 pub struct Aggregation {
     /// The column to sum.
     pub column: Column,
-    /// The filter that rows must pass; `None`: all rows count.
+    /// The filter that rows must pass. `None`: all rows count.
     pub filter: Option<Filter>,
 }
 
 /// The sum of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sum {
-    /// A sum of integers; it can't overflow.
+    /// A sum of integers. It can't overflow.
     Integer(i128),
     /// A sum of prices.
     Real(f64),
@@ -88,9 +88,9 @@ pub struct Aggregate {
     pub count: u64,
     /// The sum of the values.
     pub sum: Sum,
-    /// The smallest value; `None` without rows. A NaN is neither smallest nor largest.
+    /// The smallest value, or `None` without rows. A NaN is neither smallest nor largest.
     pub min: Option<Number>,
-    /// The largest value; `None` without rows.
+    /// The largest value, or `None` without rows.
     pub max: Option<Number>,
 }
 
@@ -98,7 +98,7 @@ impl Aggregation {
     /// Checks the type of the filter's value.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an integer where prices are compared, or a real number where integers are.
+    /// [`Error::InvalidArgument`] for an integer if prices are compared, or for a real number if integers are.
     pub fn validate(&self) -> Result<()> {
         let fits = |filter: &Filter| matches!(filter.value, Number::Real(_)) == (filter.column == Column::Price);
         if self.filter.is_none_or(|filter| fits(&filter)) {
@@ -129,7 +129,7 @@ impl Aggregate {
         self.max = chosen(self.max, other.max, |left, right| right > left);
     }
 
-    /// Adds the rows that pass the filter; `aggregation` must be valid.
+    /// Adds the rows that pass the filter. `aggregation` must be valid.
     pub fn add(&mut self, aggregation: &Aggregation, rows: Columns<'_>) {
         let mut start = 0;
         while start < rows.len() {
@@ -276,7 +276,7 @@ fn reals(values: &[f64], passes: &[i32]) -> Aggregate {
     let min = mins.into_iter().fold(f64::INFINITY, f64::min);
     let max = maxs.into_iter().fold(f64::NEG_INFINITY, f64::max);
     let count = count(passes);
-    // Where every value is NaN, min is still above max.
+    // If every value is NaN, min is still above max.
     let number = |value| (count > 0 && min <= max).then_some(Number::Real(value));
     Aggregate { count, sum: Sum::Real(sums.into_iter().sum()), min: number(min), max: number(max) }
 }

@@ -1,5 +1,5 @@
-//! Rows stored by columns, in one allocation that is laid out as the body of an Arrow IPC message, so that a scan passes it to
-//! Arrow or sends it without a copy.
+//! Rows stored by columns, in one allocation. It is laid out as the body of an Arrow IPC message, so that a scan passes it to Arrow
+//! or sends it without a copy.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,7 +14,7 @@ use crate::placing::mix;
 use crate::prefetch::prefetch;
 use crate::row::{HEAD_WORDS, MadeValues, PAYLOAD_BYTES, PAYLOAD_WORDS, ROW_BYTES, Row, head_sum};
 
-/// The rows of a full block, which takes 800 KiB.
+/// The rows of a full block. Such a block takes 800 KiB.
 pub const BLOCK_ROWS: usize = 4096;
 
 /// A block's capacity is a multiple of this number of rows, so that each column begins at an address that Arrow recommends.
@@ -147,7 +147,7 @@ impl<'a> Columns<'a> {
         packed.extend_from_slice(&self.payloads[..PAYLOAD_BYTES]);
     }
 
-    /// The wrapping sum of the hashes of all rows; it reads every value.
+    /// The wrapping sum of the hashes of all rows. It reads every value.
     #[must_use]
     pub fn checksum(&self) -> u32 {
         let payloads = self.payloads.as_chunks::<PAYLOAD_BYTES>().0;
@@ -178,7 +178,7 @@ fn payload_sum(payload: &[u8; PAYLOAD_BYTES]) -> u32 {
 /// The rows in packed bytes.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] where the bytes are not a multiple of [`ROW_BYTES`].
+/// [`Error::InvalidArgument`] if the bytes are not a multiple of [`ROW_BYTES`].
 pub(crate) fn whole_rows(packed: &[u8]) -> Result<&[[u8; ROW_BYTES]]> {
     let (rows, rest) = packed.as_chunks();
     if rest.is_empty() {
@@ -190,7 +190,7 @@ pub(crate) fn whole_rows(packed: &[u8]) -> Result<&[[u8; ROW_BYTES]]> {
 /// Converts packed rows to a block.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] where the bytes are not a multiple of [`ROW_BYTES`].
+/// [`Error::InvalidArgument`] if the bytes are not a multiple of [`ROW_BYTES`].
 pub fn unpack(packed: &[u8]) -> Result<Block> {
     let rows = whole_rows(packed)?;
     let mut block = Block::with_capacity(rows.len());
@@ -201,7 +201,7 @@ pub fn unpack(packed: &[u8]) -> Result<Block> {
 /// The rows in these columns as an Arrow batch. Missing rows are null in all columns but the key.
 ///
 /// # Errors
-/// [`Error::Internal`] where Arrow refuses the columns, which is a defect.
+/// [`Error::Internal`] if Arrow refuses the columns. That is a defect.
 pub(crate) fn batch_of(
     schema: &SchemaRef,
     [keys, quantities, prices, updated_at, payloads]: [Buffer; 5],
@@ -297,7 +297,7 @@ impl Block {
         self.columns().row(index)
     }
 
-    /// Prefetches the memory of the row at `index`, where the block has room for it.
+    /// Prefetches the memory of the row at `index`, if the block has room for it.
     pub(crate) fn prefetch(&self, index: usize) {
         if index < self.capacity {
             for (offset, width) in OFFSETS.iter().zip(WIDTHS) {
@@ -368,7 +368,7 @@ impl Block {
     /// The rows as an Arrow batch over the same memory.
     ///
     /// # Errors
-    /// [`Error::Internal`] where Arrow refuses the columns, which is a defect.
+    /// [`Error::Internal`] if Arrow refuses the columns. That is a defect.
     pub fn to_batch(self: &Arc<Self>) -> Result<RecordBatch> {
         let memory = Buffer::from(self.to_shared());
         let column = |column| memory.slice_with_length(OFFSETS[column] * self.capacity, WIDTHS[column] * self.len);

@@ -22,7 +22,7 @@ impl From<&Row> for proto::Row {
 /// Converts a received row.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] where there is no row, and for a payload of another size.
+/// [`Error::InvalidArgument`] if there is no row, and for a payload of another size.
 pub fn row(row: Option<&proto::Row>) -> Result<Row> {
     let row = row.ok_or_else(|| Error::InvalidArgument("there is no row in the request".to_owned()))?;
     let payload = <[u8; PAYLOAD_BYTES]>::try_from(row.payload.as_ref()).map_err(|_| {

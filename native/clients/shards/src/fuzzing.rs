@@ -1,4 +1,4 @@
-//! Entry points for the fuzzers of `native/fuzz`, which feed arbitrary bytes to this crate's readers. Not part of the API.
+//! Entry points for the fuzzers of `native/fuzz`. They feed arbitrary bytes to this crate's readers. Not part of the API.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The rest of a scan in memory, which keeps the rows as they were when it began. gRPC requests a block only after sending the
-//! last one, so a client that stops reading is never noticed here: a second task watches for that.
+//! The rest of a scan in memory. It keeps the rows as they were when it began. gRPC requests a block only after sending the last
+//! one, so a client that stops reading is never noticed here. A second task watches for that.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(crate) struct HeldScan {
 }
 
 struct Rest {
-    /// The blocks and the scan's place among the open scans; `None` once released.
+    /// The blocks and the scan's place among the open scans, or `None` once released.
     blocks: Option<(Blocks, Place)>,
     /// The number of calls that took a block.
     taken: u64,
@@ -32,7 +32,7 @@ impl HeldScan {
         Self { rest, patience, looking }
     }
 
-    /// The next block; `None` at the end.
+    /// The next block, or `None` at the end.
     pub(crate) fn next(&mut self) -> Option<Result<Arc<Block>>> {
         let mut rest = lock(&self.rest);
         rest.taken += 1;

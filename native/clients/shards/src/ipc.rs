@@ -45,7 +45,7 @@ pub(crate) fn end_message() -> Bytes {
 pub(crate) fn block_header(block: &Block) -> Bytes {
     let (rows, capacity) = (signed(block.len()), block.capacity());
     let mut builder = FlatBufferBuilder::with_capacity(512);
-    // No column has a null bitmap, which the format expresses as a buffer of zero bytes.
+    // No column has a null bitmap. The format expresses that as a buffer of zero bytes.
     let places = OFFSETS.iter().zip(WIDTHS).flat_map(|(offset, width)| {
         let start = signed(offset * capacity);
         [Place::new(start, 0), Place::new(start, signed(width * block.len()))]
@@ -67,7 +67,7 @@ pub(crate) fn block_header(block: &Block) -> Bytes {
     encapsulated(builder.finished_data())
 }
 
-/// A size as a signed integer; blocks are far smaller than `i64::MAX`.
+/// A size as a signed integer. Blocks are far smaller than `i64::MAX`.
 fn signed(size: usize) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }
@@ -89,7 +89,7 @@ fn encapsulated(message: &[u8]) -> Bytes {
 pub struct ArrowMessage {
     /// The message without its body.
     pub header: Bytes,
-    /// The body of a batch; empty for other messages.
+    /// The body of a batch, empty for other messages.
     pub body: Bytes,
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct MessageReader {
 }
 
 impl MessageReader {
-    /// The batch of a message; `None` for a message without one. The batch borrows the body's memory where that is aligned.
+    /// The batch of a message, or `None` for a message without one. The batch borrows the body's memory if that is aligned.
     ///
     /// # Errors
     /// [`Error::InvalidIpc`] for an unusable message, or one with several batches.
@@ -150,7 +150,7 @@ impl MessageReader {
     /// Checks that the stream has been read to its end.
     ///
     /// # Errors
-    /// [`Error::InvalidIpc`] where the end has not been read.
+    /// [`Error::InvalidIpc`] if the end has not been read.
     pub(crate) fn finish(&self) -> Result<()> {
         // A stream cut between two messages can't be told from one that ends, except by its end message.
         if self.ended { Ok(()) } else { Err(Error::InvalidIpc("it broke off before its end".to_owned())) }
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// Reads the messages with Arrow's own stream reader, which knows nothing of blocks.
+    /// Reads the messages with Arrow's own stream reader. It knows nothing of blocks.
     #[test]
     fn the_messages_are_one_stream() {
         let blocks = [block(BLOCK_ROWS, BLOCK_ROWS), block(10, 10)];

@@ -1,5 +1,5 @@
-//! A sharded store: rows of 200 bytes, spread over shards by a hash of their key. Each shard is in this process or behind gRPC;
-//! a client may mix both kinds. It knows nothing of JavaScript.
+//! A sharded store: rows of 200 bytes, spread over shards by a hash of their key. Each shard is in this process or behind gRPC.
+//! A client may mix both kinds. The store knows nothing of JavaScript.
 //!
 //! `proto/boundary_bench/shards/v1/shards.proto` describes the rows, their placement, and the service.
 

@@ -20,9 +20,9 @@ use crate::store::Store;
 pub struct Limits {
     /// Bytes of a message in either direction, at most.
     pub message_bytes: usize,
-    /// Concurrent calls of one connection, at most; further ones wait.
+    /// The most concurrent calls of one connection. Further calls wait.
     pub streams: u32,
-    /// Open scans, at most; further ones are refused.
+    /// The most open scans. Further ones are refused.
     pub open: usize,
     /// Time-out of a client that reads nothing of a scan, or sends nothing of a population.
     pub stall_time: Duration,
@@ -46,7 +46,7 @@ impl Default for Limits {
 /// The options of a shard's server.
 #[derive(Debug, Clone)]
 pub struct ShardOptions {
-    /// The address that the server listens on; port 0 takes a free one.
+    /// The address that the server listens on. Port 0 takes a free one.
     pub listen: SocketAddr,
     /// The number of the shard, from 0.
     pub shard: u32,
@@ -58,7 +58,7 @@ pub struct ShardOptions {
     pub threads: Option<usize>,
     /// The API key that calls must carry in their metadata.
     pub api_key: Option<String>,
-    /// The certificate and key files of TLS; without them the server speaks plain HTTP/2.
+    /// The certificate and key files of TLS. Without them the server speaks plain HTTP/2.
     pub tls: Option<TlsFiles>,
     /// Whether the server may listen where other machines reach it without a key, or without TLS.
     pub allow_insecure_bind: bool,

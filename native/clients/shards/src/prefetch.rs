@@ -3,7 +3,7 @@
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Prefetches the memory of a value; does nothing on processors other than x86-64.
+/// Prefetches the memory of a value. Does nothing on processors other than x86-64.
 #[inline]
 pub(crate) fn prefetch<T: ?Sized>(value: &T) {
     #[cfg(target_arch = "x86_64")]
@@ -12,7 +12,7 @@ pub(crate) fn prefetch<T: ?Sized>(value: &T) {
 
         let (start, bytes) = (std::ptr::from_ref(value).cast::<i8>(), size_of_val(value));
         for line in (0..bytes).step_by(LINE).chain(bytes.checked_sub(1)) {
-            // SAFETY: a hint, which reads nothing that the program could see, and the place is within the value.
+            // SAFETY: a hint. It reads nothing that the program could see, and the place is within the value.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(start.add(line)) };
         }
     }

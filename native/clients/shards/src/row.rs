@@ -26,7 +26,7 @@ const EPOCH: i64 = 1_700_000_000_000_000;
 /// A row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
-    /// The key, which identifies the row.
+    /// The key. It identifies the row.
     pub key: i64,
     /// The quantity: any integer.
     pub quantity: i32,
@@ -120,7 +120,7 @@ impl Row {
     }
 }
 
-/// Splits off the first bytes of a packed row, which must hold enough; otherwise zeros.
+/// Splits off the first bytes of a packed row, or zeros if it does not hold enough.
 pub(crate) fn take<const N: usize>(bytes: &[u8]) -> ([u8; N], &[u8]) {
     bytes.split_first_chunk().map_or(([0; N], &[]), |(first, rest)| (*first, rest))
 }

@@ -1,4 +1,4 @@
-//! The response to a scan, as gRPC bytes: tonic would copy each message into another buffer; here the memory of a block is
+//! The response to a scan, as gRPC bytes. tonic would copy each message into another buffer. Here the memory of a block is
 //! passed to the socket without a copy.
 
 use std::convert::Infallible;
@@ -114,7 +114,7 @@ struct ScanBody {
     /// The body of the message whose prefix and header were sent.
     rest: Bytes,
     ended: bool,
-    /// The empty request body; if it were dropped before the response ends, the client would be told to stop.
+    /// The empty request body. If it were dropped before the response ends, the client would be told to stop.
     _request: Body,
 }
 

@@ -24,7 +24,7 @@ pub const STREAM_WINDOW: u32 = 4 << 20;
 /// The HTTP/2 window of a connection, in bytes, for all its streams together.
 pub const CONNECTION_WINDOW: u32 = 16 << 20;
 
-/// Bytes of an HTTP/2 frame, at most; large enough for a message of a scan to fit into few.
+/// The most bytes of an HTTP/2 frame, enough for a message of a scan to fit into few frames.
 pub(crate) const FRAME_BYTES: u32 = 1 << 20;
 
 /// The time-out of a TLS handshake.
@@ -38,10 +38,10 @@ const STOP_TIME: Duration = Duration::from_secs(10);
 pub struct ShardServer(Serving);
 
 impl ShardServer {
-    /// Starts a server; it accepts calls when this returns.
+    /// Starts a server. It accepts calls when this returns.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] where the address can't be bound, and the errors of
+    /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] if the address can't be bound, and the errors of
     /// [`ShardOptions::open`].
     pub fn start(options: &ShardOptions) -> Result<Self> {
         Self::serve(options, options.open()?)
@@ -50,7 +50,7 @@ impl ShardServer {
     /// Starts a server over a store that this process may use too.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] where the address can't be bound.
+    /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] if the address can't be bound.
     pub fn serve(options: &ShardOptions, store: Arc<dyn Store>) -> Result<Self> {
         options.validate()?;
         let io_error = |source| Error::Io { path: options.listen.to_string(), source: Arc::new(source) };
@@ -119,7 +119,7 @@ async fn serve(mut server: Server, service: WithScan, listener: std::net::TcpLis
         .add_optional_service(reflection().build_v1alpha().ok());
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     tokio::select! {
-        // Serving fails where the listener does.
+        // Serving fails if the listener does.
         _ = server.serve_with_incoming_shutdown(incoming, until) => {}
         () = async {
             stopped.wait().await;

@@ -48,13 +48,13 @@ const ANSWER_OVERHEAD: usize = 64;
 const READ_THREADS: usize = 128;
 const WRITE_THREADS: usize = 256;
 
-/// Reads, or writes, that may wait for a thread; further ones are refused.
+/// The most reads, or writes, that may wait for a thread. Further ones are refused.
 const WAITING: usize = 8192;
 
-/// Threads of scans of the disk, which hold one only while they read.
+/// Threads of scans of the disk. A scan holds one only while it reads.
 const SCAN_THREADS: usize = 64;
 
-/// Concurrent populations, each with a thread, and those that may wait for one; further ones are refused.
+/// The most concurrent populations, each with a thread, and the most that may wait for one. Further ones are refused.
 const POPULATIONS: usize = 8;
 const WAITING_POPULATIONS: usize = 64;
 
@@ -103,7 +103,7 @@ impl Service {
         catch_panic(|| work(&*self.store)).map_err(|error| self.status(&error))
     }
 
-    /// Runs work on a worker thread, which may block.
+    /// Runs work on a worker thread. The thread may block.
     async fn elsewhere<T: Send + 'static>(
         &self,
         workers: &Workers,
@@ -113,7 +113,7 @@ impl Service {
         place.run(move || work(&*store)).await.map_err(|error| self.status(&error))
     }
 
-    /// Writes to the store, on a worker thread where that may wait for the disk.
+    /// Writes to the store, on a worker thread if that may wait for the disk.
     async fn write(&self, put: impl FnOnce(&dyn Store) -> Result<()> + Send + 'static) -> Answer<()> {
         if self.store.is_persistent() { self.elsewhere(&self.writes, put).await } else { self.now(put) }
     }
@@ -206,7 +206,7 @@ impl proto::shard_service_server::ShardService for Service {
     async fn aggregate(&self, request: Request<AggregateRequest>) -> Answer<Response<AggregateResponse>> {
         let aggregation = convert::aggregation(request.get_ref()).map_err(|error| self.status(&error))?;
         let cancel = CancelToken::default();
-        // This future is dropped when the caller cancels, which cancels the work.
+        // This future is dropped when the caller cancels. That cancels the work.
         let _guard = CancelOnDrop(cancel.clone());
         let aggregate = self.elsewhere(&self.reads, move |store| store.aggregate(&aggregation, &cancel)).await?;
         Ok(Response::new((&aggregate).into()))
@@ -279,11 +279,11 @@ async fn send_batches(
     Ok(())
 }
 
-/// The source of a scan's blocks; dropping it ends the scan.
+/// The source of a scan's blocks. Dropping it ends the scan.
 enum Source {
-    /// Blocks taken as they are requested, which takes no time in memory.
+    /// Blocks taken as they are requested. That takes no time in memory.
     Now(HeldScan),
-    /// Blocks read ahead by worker threads, which may block.
+    /// Blocks read ahead by worker threads. These may block.
     Elsewhere(mpsc::Receiver<Result<Arc<Block>>>),
 }
 

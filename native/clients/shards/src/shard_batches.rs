@@ -13,7 +13,7 @@ pub struct ShardBatches<S> {
     pub messages: S,
 }
 
-/// The rows that one shard gets from a sender, which waits while the shard has not taken the messages before.
+/// The rows that one shard gets from a sender. The sender waits while the shard has not taken the earlier messages.
 pub type SentBatches = ShardBatches<ReceiverStream<ArrowMessage>>;
 
 /// The number of messages that may wait between the sender and the shard.

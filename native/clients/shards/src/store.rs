@@ -13,7 +13,7 @@ use crate::row::Row;
 /// The blocks of a scan, one after another.
 pub type Blocks = Box<dyn Iterator<Item = Result<Arc<Block>>> + Send>;
 
-/// Returns the next batch of a population's rows; `None` at their end.
+/// Returns the next batch of a population's rows, or `None` at their end.
 pub type NextBatch<'a> = dyn FnMut() -> Result<Option<RecordBatch>> + 'a;
 
 /// Takes the index of a requested key and its row.
@@ -26,7 +26,7 @@ pub struct Population {
     pub rows: u64,
     /// The number of rows that all shards get together.
     pub total_rows: u64,
-    /// Whether existing rows are replaced when the new ones are complete; if not, existing rows are an error.
+    /// Whether existing rows are replaced when the new ones are complete. If not, existing rows are an error.
     pub replace: bool,
 }
 
@@ -35,10 +35,10 @@ pub trait Store: Send + Sync {
     /// The number of rows in the store.
     fn rows(&self) -> u64;
 
-    /// The row of a key; `None` where there is none.
+    /// The row of a key, or `None` if there is none.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the store on disk fails.
+    /// [`Error::Engine`] if the store on disk fails.
     fn get(&self, key: i64) -> Result<Option<Row>>;
 
     /// Calls `each` with the index of each key that has a row, and with the row.
@@ -54,11 +54,11 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// Writes rows, replacing those with their keys; of several rows with one key the last one counts. A persistent store has
-    /// them on the disk when this returns.
+    /// Writes rows, and overwrites rows with the same keys. Of several rows with one key the last one counts. A persistent store
+    /// has them on the disk when this returns.
     ///
     /// # Errors
-    /// [`Error::NotEnoughMemory`] in memory, [`Error::Engine`] where the store on disk fails.
+    /// [`Error::NotEnoughMemory`] in memory, [`Error::Engine`] if the store on disk fails.
     fn put(&self, rows: Columns<'_>) -> Result<()>;
 
     /// All rows as blocks, in no particular order. Each block is consistent in itself.
@@ -67,23 +67,22 @@ pub trait Store: Send + Sync {
     /// Sums over a column of the rows that pass a filter.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an invalid aggregation, [`Error::Cancelled`], [`Error::Engine`] where the store on disk
-    /// fails.
+    /// [`Error::InvalidArgument`] for an invalid aggregation, [`Error::Cancelled`], [`Error::Engine`] if the store on disk fails.
     fn aggregate(&self, aggregation: &Aggregation, cancel: &CancelToken) -> Result<Aggregate>;
 
     /// Replaces all rows by the batches that `next` returns until `None`. They must hold as many rows as announced, with
-    /// ascending keys in a persistent store. The new rows take effect all at once, after the last; after an error nothing has
+    /// ascending keys in a persistent store. The new rows take effect all at once, after the last. After an error nothing has
     /// changed. While `next` waits, other threads may call any method, also this one.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where there are rows and `replace` is false, and for other rows than announced;
-    /// [`Error::NotEnoughMemory`] before the first row; the errors of `next`; [`Error::Engine`] where the store on disk fails.
+    /// [`Error::InvalidArgument`] if there are rows and `replace` is false, and for other rows than announced. [`Error::NotEnoughMemory`]
+    /// before the first row. The errors of `next`. [`Error::Engine`] if the store on disk fails.
     fn populate(&self, population: &Population, next: &mut NextBatch<'_>) -> Result<()>;
 
-    /// The rows of all shards together in the last completed population; `None` before one.
+    /// The rows of all shards together in the last completed population, or `None` before one.
     fn populated(&self) -> Option<u64>;
 
-    /// Whether rows survive the end of the process; calls may wait for the disk then.
+    /// Whether rows survive the end of the process. Calls may wait for the disk then.
     fn is_persistent(&self) -> bool;
 }
 
@@ -91,7 +90,7 @@ impl Population {
     /// Checks that the store is empty or may be replaced.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where it has rows and `replace` is false.
+    /// [`Error::InvalidArgument`] if it has rows and `replace` is false.
     pub(crate) fn check_empty(&self, rows: u64) -> Result<()> {
         if rows == 0 || self.replace {
             return Ok(());

@@ -20,7 +20,7 @@ use tonic::{Code, Request};
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 
-/// A store of endless rows, which counts the blocks that were taken.
+/// A store of endless rows. It counts the blocks that were taken.
 #[derive(Default)]
 struct Endless {
     taken: Arc<AtomicUsize>,

@@ -23,7 +23,7 @@ use tonic::{Code, Status};
 
 const ROWS: u64 = 20_000;
 
-/// Awaits a call, which must not hang whatever other clients do.
+/// Awaits a call. It must not hang, no matter what other clients do.
 async fn soon<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(120), work).await.expect("it hangs")
 }
@@ -49,7 +49,7 @@ impl Served {
         ShardClient::connect(vec![Place::Remote(self.server.url())], &ClientOptions::default()).await.unwrap()
     }
 
-    /// A population of which only the beginning is sent; it ends when the sender is dropped, or sends an error.
+    /// A population of which only the beginning is sent. It ends when the sender is dropped, or sends an error.
     async fn silent(&self, rows: u64) -> (mpsc::Sender<PopulateRequest>, JoinHandle<std::result::Result<(), Status>>) {
         let (sender, receiver) = mpsc::channel(4);
         let begin = Some(PopulateBegin { rows, total_rows: rows, replace: true });
@@ -146,7 +146,7 @@ async fn a_population_that_sends_nothing_ends() {
     }
 }
 
-/// A store of endless rows, which counts the open scans; on disk, its calls may block.
+/// A store of endless rows. It counts the open scans. On disk, its calls may block.
 struct Slow {
     block: Arc<Block>,
     is_on_disk: bool,

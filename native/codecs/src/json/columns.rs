@@ -5,9 +5,9 @@ use super::problem::{Problem, Scanned};
 /// The type of a path's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Text; numbers and booleans as JSON writes them.
+    /// Text. Numbers and booleans are taken as JSON writes them.
     Text,
-    /// Numbers; any other value is an error.
+    /// Numbers. Any other value is an error.
     Number,
 }
 
@@ -18,14 +18,14 @@ pub enum Picked {
     Texts {
         /// The end of each value in `bytes`.
         ends: Vec<u32>,
-        /// 1 for each value that is null, else 0; a null has no bytes.
+        /// 1 for each value that is null, else 0. A null has no bytes.
         nulls: Vec<u8>,
         /// The bytes of all values.
         bytes: Vec<u8>,
     },
     /// Numbers as `f64`.
     Numbers {
-        /// The values; NaN for null.
+        /// The values, or NaN for null.
         values: Vec<f64>,
         /// 1 for each value that is null, else 0.
         nulls: Vec<u8>,
@@ -54,7 +54,7 @@ impl Picked {
         self.len() == 0
     }
 
-    /// The values as texts, `None` for null; numbers as Rust displays them.
+    /// The values as texts, `None` for null. Numbers are as Rust displays them.
     pub fn texts(&self) -> impl Iterator<Item = Option<String>> {
         (0..self.len()).map(|index| match self {
             Self::Texts { ends, nulls, bytes } => {
@@ -77,10 +77,10 @@ impl Picked {
             }
     }
 
-    /// Appends the values as they cross between languages, each part padded to a multiple of eight bytes. First four words of
-    /// 32 bits: the number of values, the length of their bytes, the type (0: texts of UTF-8, 1: texts of ASCII, 2: numbers),
-    /// and an unused one. Then for texts the end of each, a null flag of one byte for each, and their bytes; for numbers the
-    /// numbers and a null flag of one byte for each.
+    /// Appends the values as they cross between languages, each part padded to a multiple of eight bytes. First come four words
+    /// of 32 bits: the number of values, the length of their bytes, the type (0: texts of UTF-8, 1: texts of ASCII, 2:
+    /// numbers), and an unused one. Then come, for texts, the end of each, a null flag of one byte for each, and their bytes.
+    /// For numbers, the numbers and a null flag of one byte for each.
     pub fn write(&self, out: &mut Vec<u8>) {
         let word = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let (bytes, kind) = match self {

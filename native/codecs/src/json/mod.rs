@@ -1,8 +1,8 @@
-//! Values picked out of JSON by their paths, in one pass and without a tree: many values then cross in one buffer, and no
-//! object is built for a value that nobody reads.
+//! Values picked out of JSON by their paths, in one pass and without a tree. This way, many values cross in one buffer, and no object
+//! is built for a value that nobody reads.
 //!
-//! The scanner is our own: on responses of batches and of scans it is faster than `serde_json` with the same paths, than
-//! `sonic-rs`, `simd-json` and `JSON.parse`, and it needs no unsafe code and no dependency.
+//! The scanner is our own. On responses of batches and of scans it is faster than `serde_json` with the same paths, and than
+//! `sonic-rs`, `simd-json` and `JSON.parse`. It needs no unsafe code and no dependency.
 
 mod columns;
 mod problem;
@@ -65,7 +65,7 @@ impl Paths {
     /// Picks the values of the paths out of a JSON text.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the text is no JSON, or a value is not of its path's type.
+    /// [`Error::InvalidArgument`] if the text is no JSON, or a value is not of its path's type.
     pub fn pick(&self, json: &[u8]) -> Result<Vec<Picked>> {
         let mut columns = self.columns();
         let mut scanner = Scanner::new(json);
@@ -82,7 +82,7 @@ impl Paths {
     }
 }
 
-/// The error for malformed JSON, with the line and the column of the problem. `before` is the text up to it; `lines`
+/// The error for malformed JSON, with the line and the column of the problem. `before` is the text up to it. `lines`
 /// counts the lines of earlier pieces.
 fn malformed(problem: Problem, before: &[u8], lines: usize) -> Error {
     let problem = match problem {
@@ -108,8 +108,8 @@ impl Node {
         &mut self.steps[place].1
     }
 
-    /// The node for an entry's name; a step with that name comes before `*`. `expected` is the step that is tried first, and
-    /// becomes the one after the match.
+    /// The node for an entry's name. A step with that name comes before `*`. `expected` is the step that is tried first, and
+    /// becomes the step after the match.
     fn child(&self, name: &[u8], expected: &mut usize) -> Option<&Self> {
         let is_it = |(step, _): &(String, Self)| step.as_bytes() == name;
         let found = match self.steps.get(*expected) {

@@ -9,14 +9,14 @@ use super::{Paths, Picked, malformed};
 /// The most bytes of one row.
 const MOST_ROW: usize = 64 << 20;
 
-/// A streaming reader of an array's elements; the array is an entry of the outermost object.
+/// A streaming reader of an array's elements. The array is an entry of the outermost object.
 #[derive(Debug)]
 pub struct Rows {
     array: String,
     /// The paths to pick, relative to an element of the array.
     paths: Paths,
     place: Place,
-    /// The last bytes received, which end in the middle of a row.
+    /// The last bytes received. They end in the middle of a row.
     pending: Vec<u8>,
     /// The number of lines before `pending`, for error messages.
     lines: usize,
@@ -44,7 +44,7 @@ impl Rows {
     /// Takes the next bytes, and returns the values of the rows that they complete.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the bytes are no JSON of this form; the reader is unusable then.
+    /// [`Error::InvalidArgument`] if the bytes are no JSON of this form. The reader is unusable then.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Picked>> {
         let before = std::mem::take(&mut self.pending);
         let joined = (!before.is_empty()).then(|| [&before, bytes].concat());
@@ -66,12 +66,12 @@ impl Rows {
     /// Ends the input.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the JSON ends early.
+    /// [`Error::InvalidArgument`] if the JSON ends early.
     pub fn finish(&self) -> Result<()> {
         if self.place == Place::Over { Ok(()) } else { Err(malformed(Problem::Ends, &self.pending, self.lines)) }
     }
 
-    /// Reads as many whole parts as there are; `done` is the end of the last one.
+    /// Reads as many whole parts as there are. `done` is the end of the last one.
     fn read(&mut self, scanner: &mut Scanner<'_>, columns: &mut [Picked], done: &mut usize) -> Scanned<()> {
         let mut lengths = vec![0; columns.len()];
         loop {

@@ -59,7 +59,7 @@ impl<'json> Scanner<'json> {
         Ok(byte)
     }
 
-    /// The problem of what was read last, which is none of what should be there.
+    /// The problem of the last part that was read: it is none of the expected parts.
     #[cold]
     fn wrong(&self, problem: &'static str) -> Problem {
         let is_mark =
@@ -140,7 +140,7 @@ impl<'json> Scanner<'json> {
         if byte == b'}' {
             return Ok(());
         }
-        // Objects of one kind mostly have their entries in one order, which is also that of the paths.
+        // Objects of one kind mostly have their entries in one order. The paths mostly have the same order.
         let mut expected = 0;
         loop {
             if byte != b'"' {
@@ -253,7 +253,7 @@ impl<'json> Scanner<'json> {
 fn plain(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 0xFF;
     const HIGHS: u64 = ONES * 0x80;
-    // Sets the high bit of each byte below `limit`, and of some bytes above the first such one, which do not matter.
+    // Sets the high bit of each byte below `limit`, and of some bytes above the first such byte. Those do not matter.
     let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word;
     let is = |word: u64, byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
     let (words, rest) = bytes.as_chunks();

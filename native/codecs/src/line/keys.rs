@@ -12,7 +12,7 @@ use crate::points::{SeriesKey, place_of};
 const BYTE_ORDER_MARK: &str = "a byte order mark (EF BB BF) is no part of line protocol; send the lines without it";
 
 impl<'a> Parser<'a> {
-    /// Finds or adds the key of a line that is not an expected one; returns its index.
+    /// Finds or adds the key of a line that is not an expected one, and returns its index.
     pub(super) fn find_key(&mut self) -> Result<usize> {
         let start = self.at;
         if self.text[start..].starts_with('\u{feff}') {
@@ -39,10 +39,10 @@ impl<'a> Parser<'a> {
         Ok(place)
     }
 
-    /// Finds or adds a series; returns its index among those of the points.
+    /// Finds or adds a series, and returns its index among the series of the points.
     fn intern_series(&mut self, key: SeriesKey<'a>) -> u32 {
         let next = place_of(self.points.series.len());
-        // Keys that are written in canonical form differ where their series do.
+        // Keys that are written in canonical form differ if their series do.
         let is_written_so = matches!(key.text, Cow::Borrowed(_));
         if !(is_written_so && self.canonical.is_empty()) {
             if self.canonical.is_empty() {

@@ -44,7 +44,7 @@ impl<'a> Needle<'a> {
         let Some(bytes) = bytes.get(..text.len()) else { return false };
         let (whole, _) = text.as_chunks::<CHUNK>();
         let same = whole.iter().zip(bytes.as_chunks::<CHUNK>().0).skip(1).all(|(ours, theirs)| ours == theirs);
-        // The last chunk overlaps the one before it.
+        // The last chunk overlaps the chunk before it.
         same && text.last_chunk::<CHUNK>() == bytes.last_chunk::<CHUNK>()
     }
 }

@@ -25,7 +25,7 @@ const DIGITS: [[u8; DECIMALS]; 1000] = {
     digits
 };
 
-/// Writes a finite float at the start of `place`, which has room for the longest, and returns its length.
+/// Writes a finite float at the start of `place`, and returns its length. `place` has room for the longest float.
 #[inline]
 pub(super) fn put_float(place: &mut [u8], value: f64) -> usize {
     // Most floats have at most three decimals. A text of at most fifteen digits that reads back as the float is the shortest
@@ -62,7 +62,7 @@ fn put_unsigned(place: &mut [u8], value: u64) -> usize {
     put_text(place, buffer.format(value).as_bytes())
 }
 
-/// Writes an integer at the start of `place`, which has room for the longest, and returns its length.
+/// Writes an integer at the start of `place`, and returns its length. `place` has room for the longest integer.
 #[inline]
 pub(super) fn put_integer(place: &mut [u8], value: i64) -> usize {
     let mut buffer = itoa::Buffer::new();

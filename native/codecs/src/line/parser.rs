@@ -1,8 +1,8 @@
 //! Reads line protocol.
 //!
-//! Most lines of a body repeat a series and its fields, so a line is first compared with the expected bytes, and parsed only
-//! where it differs. Expected is the series that followed the same series before, or the same series again; within a series,
-//! the fields of its last line.
+//! Most lines of a body repeat a series and its fields, so a line is first compared with the expected bytes, and parsed only if
+//! it differs. The expected series is the series that followed the same series before, or the same series again. Within a
+//! series, the fields of its last line are expected.
 //!
 //! A line ends with a line feed, with a carriage return and a line feed, or with the body. Besides these, only text in quotes may hold
 //! a carriage return.
@@ -74,7 +74,7 @@ pub(super) const LONE_RETURN: &str =
 pub(super) struct Known<'a> {
     /// The key as it was written, with the space behind it.
     pub(super) key: Needle<'a>,
-    /// The index of the key's series among those of the points.
+    /// The index of the key's series among the series of the points.
     pub(super) series: u32,
     /// The index of the key that followed this one.
     pub(super) next: usize,
@@ -96,7 +96,7 @@ pub(super) struct Parser<'a> {
     pub(super) known: Vec<Known<'a>>,
     /// The index of a key, by how it was written.
     pub(super) key_indexes: HashMap<&'a str, usize>,
-    /// The index of a series among those of the points, by its key in canonical form. Empty as long as all keys are written in
+    /// The index of a series among the series of the points, by its key in canonical form. Empty as long as all keys are written in
     /// canonical form.
     pub(super) canonical: HashMap<Cow<'a, str>, u32>,
     /// The index of this line's shape.
@@ -104,7 +104,7 @@ pub(super) struct Parser<'a> {
     /// The fields of each shape.
     pub(super) names: Vec<Vec<Written<'a>>>,
     shapes: ShapeIndex,
-    /// The fields of this line, where they differ from the expected ones.
+    /// The fields of this line, if they differ from the expected fields.
     fields: FieldList<'a>,
 }
 
@@ -146,7 +146,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The length of the end of a line at this place: 0 at the end of the body, `None` where the line goes on.
+    /// The length of the end of a line at this place: 0 at the end of the body, `None` if the line goes on.
     #[inline]
     pub(super) fn line_end(&self) -> Option<usize> {
         match self.bytes[self.at..] {
@@ -157,14 +157,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Fails at this place, where a line neither ends nor goes on as it must.
+    /// Fails at this place, because a line neither ends nor continues here as it must.
     #[cold]
     pub(super) fn fail_behind<T>(&self, problem: &str) -> Result<T> {
         let is_lone = self.peek() == Some(b'\r') && self.line_end().is_none();
         self.fail(self.at, if is_lone { LONE_RETURN } else { problem })
     }
 
-    /// Goes to the next line that has a point; false at the end of the body.
+    /// Goes to the next line that has a point. Returns false at the end of the body.
     #[inline]
     fn find_line(&mut self) -> Result<bool> {
         loop {
@@ -261,8 +261,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reads the fields from `index` on, which differ from the expected shape; those before it match. `read` is a field that
-    /// was read already: its name, where it starts, and its type.
+    /// Reads the fields from `index` on. They differ from the expected shape. The fields before them match. `read` is a field
+    /// that was read already: its name, where it starts, and its type.
     #[cold]
     fn read_other_fields(&mut self, index: usize, read: Option<(&'a str, usize, FieldKind)>) -> Result<()> {
         let mut names = self.keep_fields(index);

@@ -9,7 +9,7 @@ impl Parser<'_> {
     /// Reads a line with an expected series, the fields of that series' last line, and no extra blanks. Returns false for any
     /// other line and consumes nothing of it: the slow path then reads it and reports its problems.
     ///
-    /// The position is kept in a local variable, since each step waits for the position of the one before.
+    /// The position is kept in a local variable, since each step waits for the position of the previous step.
     #[inline]
     pub(super) fn read_plain_line(&mut self, unit: i64) -> bool {
         let rest = &self.bytes[self.at..];
@@ -42,7 +42,7 @@ impl Parser<'_> {
         true
     }
 
-    /// Reads the fields of this shape and a time; returns where the next line begins, and the time.
+    /// Reads the fields of this shape and a time. Returns the place where the next line begins, and the time.
     #[inline]
     fn read_plain_fields(&mut self, start: usize, shape: usize, unit: i64) -> Option<(usize, i64)> {
         let bytes = self.bytes;

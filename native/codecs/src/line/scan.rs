@@ -18,7 +18,7 @@ pub struct Scanned {
     /// The length of the number in bytes.
     pub length: usize,
     negative: bool,
-    /// The digits without the point, where all of them fit 64 bits.
+    /// The digits without the point, if all of them fit 64 bits.
     digits: Option<u64>,
     /// The power of ten to multiply the digits by.
     exponent: i32,
@@ -29,7 +29,7 @@ pub struct Scanned {
 /// The byte `0`, eight times.
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// The powers of ten below that of a whole chunk of digits.
+/// The powers of ten below the power of a whole chunk of digits.
 const CHUNK_POWERS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
 /// The value and the number of the digits that eight bytes begin with. There is no branch on their number, since the lengths of
@@ -49,7 +49,7 @@ fn digits_of(chunk: [u8; 8]) -> (u64, usize) {
     (low.wrapping_add(high) >> 32, count as usize)
 }
 
-/// Appends the digits at the start of the bytes to `value`; returns the new value, and the number of digits.
+/// Appends the digits at the start of the bytes to `value`. Returns the new value, and the number of digits.
 #[inline]
 fn scan_digits(bytes: &[u8], mut value: u64) -> (u64, usize) {
     let mut length = 0;
@@ -68,8 +68,8 @@ fn scan_digits(bytes: &[u8], mut value: u64) -> (u64, usize) {
     (value, length)
 }
 
-/// The value and the number of the digits that bytes begin with; `None` for no digits, for more than nineteen, and where the
-/// bytes end soon after.
+/// The value and the number of the digits that bytes begin with. `None` for no digits, for more than nineteen, and if the bytes
+/// end soon after.
 #[inline]
 pub(super) fn plain_digits(bytes: &[u8]) -> Option<(u64, usize)> {
     let (first, count) = digits_of(*bytes.first_chunk()?);
@@ -84,14 +84,13 @@ fn more_digits(bytes: &[u8], first: u64) -> Option<(u64, usize)> {
     if let Some(power) = CHUNK_POWERS.get(count) {
         return Some((first * power + second, 8 + count));
     }
-    // Times in nanoseconds have nineteen digits, which always fit an unsigned integer, but not a signed one.
+    // Times in nanoseconds have nineteen digits. These always fit an unsigned integer, but not a signed one.
     let (third, count) = digits_of(*bytes.get(16..)?.first_chunk()?);
     let power = CHUNK_POWERS.get(count).filter(|_| count <= 3)?;
     Some(((first * 100_000_000 + second) * power + third, 16 + count))
 }
 
-/// The float that bytes begin with, and its length; `None` for no float or one that is too large. A comma or a space must
-/// follow.
+/// The float that bytes begin with, and its length. `None` for no float or a float that is too large. A comma or a space must follow.
 #[inline]
 pub(super) fn plain_float(bytes: &[u8]) -> Option<(f64, usize)> {
     let (value, length) = short_float(bytes).or_else(|| long_float(bytes))?;
@@ -152,17 +151,17 @@ impl Scanned {
             if count == 0 {
                 return None;
             }
-            // A larger exponent makes the number zero or infinite either way; the standard library decides which.
+            // A larger exponent makes the number zero or infinite either way. The standard library decides which.
             let power = if count > 6 { i32::MAX / 2 } else { i32::try_from(power).unwrap_or(i32::MAX / 2) };
             exponent = exponent.saturating_add(if negative { -power } else { power });
             length = start + count;
         }
-        // Leading zeros count as digits here; such numbers take the slow path, which is right for them, too.
+        // Leading zeros count as digits here. Such numbers take the slow path, and it is right for them, too.
         let digits = (whole + fraction <= SURE_DIGITS).then_some(value);
         Some(Self { length, negative, digits, exponent, is_fraction })
     }
 
-    /// The float, rounded as the standard library does; infinite where it is too large. `bytes` begin with the scanned number.
+    /// The float, rounded as the standard library does. It is infinite if it is too large. `bytes` begin with the scanned number.
     #[inline]
     pub fn to_float(self, bytes: &[u8]) -> f64 {
         if let Some(digits) = self.digits
@@ -176,7 +175,7 @@ impl Scanned {
         self.parsed(bytes).unwrap_or(f64::INFINITY)
     }
 
-    /// The signed integer; `None` where it does not fit or is a fraction.
+    /// The signed integer, or `None` if it does not fit or is a fraction.
     #[inline]
     pub fn to_integer(self, bytes: &[u8]) -> Option<i64> {
         if self.is_fraction {
@@ -189,7 +188,7 @@ impl Scanned {
         }
     }
 
-    /// The unsigned integer; `None` where it does not fit, is negative or is a fraction.
+    /// The unsigned integer, or `None` if it does not fit, is negative or is a fraction.
     pub fn to_unsigned(self, bytes: &[u8]) -> Option<u64> {
         (!self.is_fraction && !self.negative).then(|| self.parsed(bytes)).flatten()
     }

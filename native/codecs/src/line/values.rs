@@ -65,7 +65,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// Reads text in quotes, which may span several lines.
+    /// Reads text in quotes. The text may span several lines.
     fn read_text(&mut self) -> Result<u64> {
         let start = self.at + 1;
         let Some((length, has_escapes)) = text_end(&self.bytes[start..]) else {
@@ -101,7 +101,7 @@ impl Parser<'_> {
     }
 }
 
-/// The length of text behind its opening quote, and whether it has escapes; `None` without a closing quote.
+/// The length of text behind its opening quote, and whether it has escapes, or `None` without a closing quote.
 pub(super) fn text_end(bytes: &[u8]) -> Option<(usize, bool)> {
     let mut end = 0;
     let mut has_escapes = false;

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 /// Bytes of a head that are copied at a time.
 const HEAD_CHUNK: usize = 32;
 
-/// The part of a line before its value, which all lines of one series and field share.
+/// The part of a line before its value. All lines of one series and field share it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineHead {
     /// The head's bytes, zero-padded to whole chunks: chunks of a fixed size are copied without a call.
@@ -20,7 +20,7 @@ impl LineHead {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a name that line protocol can't express: an empty one, one with a line break, or one that
-    /// ends with a backslash; and for a tag that is there twice.
+    /// ends with a backslash. Also for a tag that is there twice.
     pub fn new(measurement: &str, tags: &[(&str, &str)], field: &str) -> Result<Self> {
         check_tags(tags)?;
         let mut head = Vec::new();
@@ -62,8 +62,8 @@ impl LineHead {
 /// Appends a line for each value.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] where the numbers of timestamps and values differ, and for a value that is not finite; then
-/// nothing is appended.
+/// [`Error::InvalidArgument`] if the numbers of timestamps and values differ, and for a value that is not finite. Then nothing
+/// is appended.
 pub fn write_columns(out: &mut Vec<u8>, head: &LineHead, values: &[f64], timestamps: Option<&[i64]>) -> Result<()> {
     let start = out.len();
     out.resize(start + head.most_bytes(values.len()), 0);
@@ -72,10 +72,10 @@ pub fn write_columns(out: &mut Vec<u8>, head: &LineHead, values: &[f64], timesta
     written.map(|_| ())
 }
 
-/// Writes a line for each value at the start of `out`, which has room for [`LineHead::most_bytes`]; returns their length.
+/// Writes a line for each value at the start of `out`, and returns their length. `out` has room for [`LineHead::most_bytes`].
 ///
 /// # Errors
-/// The errors of [`write_columns`], and [`Error::InvalidArgument`] where `out` is too short.
+/// The errors of [`write_columns`], and [`Error::InvalidArgument`] if `out` is too short.
 pub fn put_columns(out: &mut [u8], head: &LineHead, values: &[f64], timestamps: Option<&[i64]>) -> Result<usize> {
     check_columns(values, timestamps, out, head.most_bytes(values.len()))?;
     let mut at = 0;
@@ -169,7 +169,7 @@ fn push_name(out: &mut Vec<u8>, name: &str, what: &str, special: &[u8]) -> Resul
     } else if name.contains(['\n', '\r']) {
         "must not have a line break"
     } else if name.ends_with('\\') {
-        "must not end with a backslash: it would be that of what follows"
+        "must not end with a backslash: it would escape the next character"
     } else if what == "measurement" && name.starts_with(['#', '\t', '\u{feff}']) {
         "must not begin with #, a tab or a byte order mark: that is a comment, skipped, or no part of a name"
     } else {

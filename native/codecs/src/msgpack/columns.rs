@@ -1,7 +1,7 @@
 //! Columns: the values of one field of one series, and their timestamps.
 //!
 //! Each number takes nine bytes: a tag, and eight bytes in big-endian order. Encoding and decoding are loops over chunks of
-//! nine without a branch; decoding checks all tags at once at the end.
+//! nine without a branch. Decoding checks all tags at once at the end.
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ impl<'a> ColumnsHead<'a> {
     /// The key of the series.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a tag that is there twice, which a decoded head never has.
+    /// [`Error::InvalidArgument`] for a tag that is there twice. A decoded head never has one.
     pub fn series(&self) -> Result<SeriesKey<'static>> {
         let borrowed = |(name, value): &(&'a str, &'a str)| (Cow::Borrowed(*name), Cow::Borrowed(*value));
         Ok(SeriesKey::of(self.measurement, &mut self.tags.iter().map(borrowed).collect::<Vec<_>>())?)
@@ -54,7 +54,7 @@ pub struct ColumnarBatch<'a> {
     pub head: ColumnsHead<'a>,
     /// The value of each point.
     pub values: Vec<f64>,
-    /// The timestamp of each point, in the sender's unit; empty without timestamps.
+    /// The timestamp of each point, in the sender's unit. Empty without timestamps.
     pub timestamps: Vec<i64>,
 }
 
@@ -92,17 +92,17 @@ pub trait ColumnSink {
     /// The memory for this many values.
     ///
     /// # Errors
-    /// An error where there is no memory for them.
+    /// An error if there is no memory for them.
     fn values(&mut self, count: usize) -> Result<&mut [f64]>;
 
     /// The memory for this many timestamps.
     ///
     /// # Errors
-    /// An error where there is no memory for them.
+    /// An error if there is no memory for them.
     fn timestamps(&mut self, count: usize) -> Result<&mut [i64]>;
 }
 
-/// Resizes reused memory; only its growth is zeroed.
+/// Resizes reused memory. Only its growth is zeroed.
 fn resized<T: Default + Copy>(memory: &mut Vec<T>, count: usize) -> &mut [T] {
     memory.truncate(count);
     memory.resize(count, T::default());
@@ -134,7 +134,7 @@ pub fn decode_columns(bytes: &[u8], mut buffers: ColumnBuffers, most_points: usi
 /// Decodes columns into the caller's memory.
 ///
 /// # Errors
-/// The errors of [`decode_columns`], and those of the sink.
+/// The errors of [`decode_columns`], and the errors of the sink.
 pub fn decode_columns_into<'a>(
     bytes: &'a [u8],
     sink: &mut impl ColumnSink,
@@ -191,7 +191,7 @@ fn check_points(points: usize, most: usize) -> Result<()> {
     if points > most { Err(Error::TooManyPoints { most }) } else { Ok(()) }
 }
 
-/// The next `count` chunks of nine bytes; `None` where fewer bytes are left.
+/// The next `count` chunks of nine bytes, or `None` if fewer bytes are left.
 fn wide_chunks<'a>(reader: &Reader<'a>, count: usize) -> Option<&'a [[u8; WIDE]]> {
     Some(reader.rest().get(..count.checked_mul(WIDE)?)?.as_chunks::<WIDE>().0)
 }
@@ -241,7 +241,7 @@ fn read_timestamps(reader: &mut Reader<'_>, sink: &mut impl ColumnSink, most: us
             return Ok(count);
         }
     }
-    // Timestamps may be integers in any encoding; most encoders use the shortest.
+    // Timestamps may be integers in any encoding. Most encoders use the shortest.
     for (index, time) in into.iter_mut().enumerate() {
         *time = match reader.rest() {
             // The most frequent encoding is read without formatting a name for an error.
@@ -343,7 +343,7 @@ impl ColumnsWriter {
     /// Encodes into `out`, and returns the number of bytes written.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the numbers of timestamps and values differ, and where `out` is too short.
+    /// [`Error::InvalidArgument`] if the numbers of timestamps and values differ, or if `out` is too short.
     pub fn encode(&self, values: &[f64], timestamps: Option<&[i64]>, out: &mut [u8]) -> Result<usize> {
         check_columns(values, timestamps, out, self.most_bytes(values.len(), timestamps.is_some()))?;
         let whole = out.len();
@@ -363,7 +363,7 @@ impl ColumnsWriter {
     /// Encodes into a vector, replacing its contents.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the numbers of timestamps and values differ.
+    /// [`Error::InvalidArgument`] if the numbers of timestamps and values differ.
     pub fn encode_vec(&self, values: &[f64], timestamps: Option<&[i64]>, out: &mut Vec<u8>) -> Result<()> {
         let needed = self.most_bytes(values.len(), timestamps.is_some());
         if out.len() < needed {

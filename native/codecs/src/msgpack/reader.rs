@@ -1,4 +1,4 @@
-//! Reads `MessagePack`, one value after another; errors tell the byte.
+//! Reads `MessagePack`, one value after another. Errors tell the byte.
 
 use crate::{Error, Result};
 
@@ -81,14 +81,14 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Consumes the next value if it is nil; returns whether it was.
+    /// Consumes the next value if it is nil, and returns whether it was.
     pub fn nil(&mut self) -> bool {
         let is_nil = self.rest().first() == Some(&0xc0);
         self.at += usize::from(is_nil);
         is_nil
     }
 
-    /// The number of entries of the next map, which is checked against the bytes left: an entry takes at least two.
+    /// The number of entries of the next map. It is checked against the bytes left: an entry takes at least two.
     pub fn map(&mut self, what: &str) -> Result<usize> {
         let at = self.at;
         let entries = match self.tag()? {
@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
         self.plausible(at, entries, 2)
     }
 
-    /// The number of elements of the next array, which is checked against the bytes left.
+    /// The number of elements of the next array. It is checked against the bytes left.
     pub fn array(&mut self, what: &str) -> Result<usize> {
         let at = self.at;
         let elements = match self.tag()? {
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next number of any type, as a float; `what` names it in an error.
+    /// The next number of any type, as a float. `what` names it in an error.
     pub fn float(&mut self, what: impl FnOnce() -> String) -> Result<f64> {
         let at = self.at;
         Ok(match self.tag()? {

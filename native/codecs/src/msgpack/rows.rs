@@ -245,7 +245,7 @@ impl RowsWriter {
     /// Encodes into `out`, and returns the number of bytes written.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the numbers of timestamps and values differ, and where `out` is too short.
+    /// [`Error::InvalidArgument`] if the numbers of timestamps and values differ, or if `out` is too short.
     pub fn encode(&self, values: &[f64], timestamps: Option<&[i64]>, out: &mut [u8]) -> Result<usize> {
         check_columns(values, timestamps, out, self.most_bytes(values.len(), timestamps.is_some()))?;
         let whole = out.len();

@@ -44,15 +44,15 @@ pub(crate) fn check_tags(tags: &[(&str, &str)]) -> Result<(), DuplicateTag> {
 pub struct SeriesKey<'a> {
     /// The whole key, in canonical form.
     pub text: Cow<'a, str>,
-    /// Where the measurement ends in the key, in bytes.
+    /// The place where the measurement ends in the key, in bytes.
     pub measurement_end: usize,
 }
 
 impl SeriesKey<'_> {
-    /// The key of a measurement and tags, which may be in any order.
+    /// The key of a measurement and tags. The tags may be in any order.
     ///
     /// # Errors
-    /// [`DuplicateTag`] for a tag that is given twice, whatever its values are.
+    /// [`DuplicateTag`] for a tag that is given twice, with any values.
     pub fn of(
         measurement: &str,
         tags: &mut [(Cow<'_, str>, Cow<'_, str>)],

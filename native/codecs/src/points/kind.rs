@@ -33,7 +33,7 @@ impl FieldKind {
     }
 
     /// The type of a field that has values of both types, as `HyperbyteDB` widens them: integers become floats, or unsigned
-    /// integers. `None` where no type holds both.
+    /// integers. `None` if no type holds both.
     #[must_use]
     pub fn widened(self, other: Self) -> Option<Self> {
         match (self, other) {

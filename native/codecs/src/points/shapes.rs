@@ -24,7 +24,7 @@ impl<'a> FieldList<'a> {
     /// Adds a field.
     ///
     /// # Errors
-    /// The name, where the list has it already.
+    /// The name, if the list has it already.
     pub fn push(&mut self, name: Cow<'a, str>, kind: FieldKind) -> Result<(), Cow<'a, str>> {
         let is_new = if self.fields.len() < FEW {
             self.fields.iter().all(|(other, _)| *other != name)

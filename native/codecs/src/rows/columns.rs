@@ -1,9 +1,9 @@
-//! Rows written from columns and read into columns, which lie in one block of memory.
+//! Rows written from columns and read into columns. The columns lie in one block of memory.
 //!
 //! The block of `rows` rows begins with their bitmaps, behind one another as they are in the rows. Then come the columns, each from a
-//! multiple of eight bytes on: the values of a fixed width behind one another; of texts and bytes the offsets, one more than there are
-//! rows, of 32 bits, and from the next multiple of eight on the bytes, of which the offsets are places. A null is a value of zeros,
-//! or an empty text. All numbers have their lowest byte first, as typed arrays have them on each platform that Node runs on.
+//! multiple of eight bytes on: the values of a fixed width behind one another. A column of texts or bytes has offsets of 32 bits, one
+//! more than there are rows, and from the next multiple of eight on the bytes. The offsets are places in these bytes. A null is a value
+//! of zeros, or an empty text. All numbers have their lowest byte first, as typed arrays have them on each platform that Node runs on.
 
 use super::reader::split_row;
 use super::{LENGTH, MOST_COLUMNS, RowProblem, bitmap_bytes, bits_of};
@@ -49,7 +49,7 @@ impl Kind {
         Self::Timestamp,
     ];
 
-    /// The size of a value in bytes; `None` for texts and bytes, whose values differ in size.
+    /// The size of a value in bytes. `None` for texts and bytes, because their values differ in size.
     #[must_use]
     pub fn width(self) -> Option<usize> {
         match self {
@@ -66,13 +66,13 @@ impl Kind {
 #[derive(Debug)]
 struct Column {
     kind: Kind,
-    /// The place of the values; of texts and bytes, that of the offsets.
+    /// The place of the values. For texts and bytes, the place of the offsets.
     place: usize,
-    /// The place of the bytes that the offsets lead to; 0 where there are none.
+    /// The place of the bytes that the offsets lead to, or 0 if there are none.
     bytes: usize,
 }
 
-/// The places of columns in a block of memory with room for so many rows.
+/// The places of columns in a block of memory with room for `rows` rows.
 #[derive(Debug)]
 pub struct Layout {
     columns: Vec<Column>,
@@ -143,7 +143,7 @@ impl Layout {
     /// The bitmaps of the first rows.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the block is too short, or has no room for so many rows.
+    /// [`Error::InvalidArgument`] if the block is too short, or has no room for `rows` rows.
     pub fn bitmaps<'block>(&self, block: &'block [u8], rows: usize) -> Result<&'block [u8]> {
         self.check(block, rows)?;
         Ok(&block[..rows * self.bitmap])
@@ -152,7 +152,7 @@ impl Layout {
     /// The values of the first rows in a column.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the block is too short, has no room for so many rows or no such column.
+    /// [`Error::InvalidArgument`] if the block is too short, has no room for `rows` rows or no such column.
     pub fn values<'block>(&self, block: &'block [u8], column: usize, rows: usize) -> Result<Values<'block>> {
         self.check(block, rows)?;
         let no_column = || Error::InvalidArgument(format!("there is no column {column}"));
@@ -196,7 +196,7 @@ impl Layout {
         Ok(at)
     }
 
-    /// Writes a row from the place `start` on, and returns its end; `None` if there is no room or a text is not where it should be.
+    /// Writes a row from the place `start` on, and returns its end. Returns `None` if there is no room or a text is not where it should be.
     #[inline]
     fn encode_row(&self, block: &[u8], row: usize, out: &mut [u8], start: usize) -> Option<usize> {
         let bitmap = block.get(row * self.bitmap..(row + 1) * self.bitmap)?;
@@ -234,8 +234,8 @@ impl Layout {
     /// Reads a batch into the columns, and returns the number of its rows.
     ///
     /// # Errors
-    /// [`Error::Parse`] for bytes that are no batch of such rows, and for more rows or longer texts than the columns have room for;
-    /// [`Error::InvalidArgument`] if the block is too short. The columns hold rows of no use then.
+    /// [`Error::Parse`] for bytes that are no batch of such rows, and for more rows or longer texts than the columns have room for.
+    /// [`Error::InvalidArgument`] if the block is too short. The rows in the columns are useless then.
     pub fn decode(&self, bytes: &[u8], block: &mut [u8]) -> Result<usize> {
         self.check(block, 0)?;
         let block = &mut block[..self.size];
@@ -343,23 +343,23 @@ fn elements<const N: usize>(block: &[u8], place: usize, count: usize) -> &[[u8; 
     block[place..place + count * N].as_chunks().0
 }
 
-/// The length or offset at a place; `None` if there is none.
+/// The length or offset at a place, or `None` if there is none.
 fn length_at(bytes: &[u8], place: usize) -> Option<usize> {
     bytes.get(place..)?.first_chunk().map(|length| u32::from_le_bytes(*length) as usize)
 }
 
-/// Copies a value of `N` bytes; `None` if one of the sides is too short.
+/// Copies a value of `N` bytes. Returns `None` if one of the sides is too short.
 fn copy<const N: usize>(from: &[u8], place: usize, to: &mut [u8], into: usize) -> Option<()> {
     let value: &[u8; N] = from.get(place..)?.first_chunk()?;
     *to.get_mut(into..)?.first_chunk_mut()? = *value;
     Some(())
 }
 
-/// The bytes that are copied at once of a short text, those behind it included: a copy of so many bytes takes two instructions, one of a
-/// length that varies a call.
+/// The number of bytes that are copied at once for a short text, bytes behind it included. A copy of this length takes two instructions,
+/// while a copy of a length that varies takes a call.
 const SHORT: usize = 16;
 
-/// Copies a text; `None` if one of the sides is too short. The bytes behind the copy may change too.
+/// Copies a text. Returns `None` if one of the sides is too short. The bytes behind the copy may change too.
 fn copy_text(from: &[u8], place: usize, to: &mut [u8], into: usize, length: usize) -> Option<()> {
     if length <= SHORT && copy::<SHORT>(from, place, to, into).is_some() {
         return Some(());

@@ -21,11 +21,11 @@ const MOST_RESERVED: usize = 1 << 16;
 /// A value, or the reason why there is none.
 type Read<T> = std::result::Result<T, RowProblem>;
 
-/// The reader of one row. Each of its functions fails with a [`RowProblem`] where the row has no such value. They are inlined into other
+/// The reader of one row. Each of its functions fails with a [`RowProblem`] if the row has no such value. They are inlined into other
 /// crates as well, since each takes a few instructions.
 #[derive(Debug)]
 pub struct RowReader<'bytes> {
-    /// What is not read yet.
+    /// The bytes that are not read yet.
     rest: &'bytes [u8],
     /// The bits of the columns that are null, from the next column on.
     nulls: u64,
@@ -130,7 +130,7 @@ impl<'bytes> RowReader<'bytes> {
         self.float64()
     }
 
-    /// Reads a value by `read`; `None` for a null.
+    /// Reads a value by `read`. Returns `None` for a null.
     #[inline]
     pub fn nullable<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<Option<T>> {
         if self.nulls & 1 == 1 {
@@ -147,7 +147,7 @@ impl<'bytes> RowReader<'bytes> {
 /// [`crate::Error::Parse`] for bytes that are no batch of such rows.
 pub fn decode_rows<'bytes, R: ReadRow<'bytes>>(bytes: &'bytes [u8]) -> Result<Vec<R>> {
     const { assert!(R::COLUMNS <= MOST_COLUMNS) };
-    // Rows have about the same length; but one that only seems short must not take memory for rows that are not there.
+    // Rows have about the same length. But a row that only seems short must not take memory for rows that are not there.
     let likely = split_row(bytes).map_or(0, |(first, _)| bytes.len() / (LENGTH + first.len()));
     let mut rows = Vec::with_capacity(likely.min(MOST_RESERVED));
     let mut rest = bytes;
@@ -167,7 +167,7 @@ fn read_row<'bytes, R: ReadRow<'bytes>>(rest: &mut &'bytes [u8]) -> Read<R> {
     if reader.rest.is_empty() { Ok(row) } else { Err(RowProblem::GoesOn) }
 }
 
-/// The first row of a batch without its length, and what is behind it; `None` if it ends too early.
+/// The first row of a batch without its length, and the bytes behind it. `None` if it ends too early.
 #[inline]
 pub(super) fn split_row(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk()?;

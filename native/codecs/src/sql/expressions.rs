@@ -56,7 +56,7 @@ impl Run<'_> {
         })
     }
 
-    /// Reads IS NULL, IN, LIKE or BETWEEN behind an operand; returns whether one was there.
+    /// Reads IS NULL, IN, LIKE or BETWEEN behind an operand. Returns whether one was there.
     fn predicate(&mut self, token: Token, mark: Mark) -> Parsed<bool> {
         if token == Token::Is {
             self.advance()?;

@@ -3,13 +3,12 @@
 use super::places::Places;
 use super::tree::{Node, Tree};
 
-/// In place of the number of a node, where there is none.
+/// Stands for the number of a node, if there is none.
 const NONE: u32 = u32::MAX;
 
 impl Tree {
-    /// The tree as JSON: `{"kind", "flags", "start", "length", "text", "children"}`, in which `text` is there only where it says more
-    /// than the children, and places are in units of UTF-16. It is `null` without nodes. A deep tree takes no more of the stack than a
-    /// flat one.
+    /// The tree as JSON: `{"kind", "flags", "start", "length", "text", "children"}`, in which places are in units of UTF-16. `text` is
+    /// there only if it tells more than the children. It is `null` without nodes. A deep tree takes no more of the stack than a flat one.
     #[must_use]
     pub fn to_json(&self, sql: &str) -> String {
         /// Roughly the bytes of a node.

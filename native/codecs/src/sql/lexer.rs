@@ -2,7 +2,7 @@
 
 use logos::Logos;
 
-/// A word, a sign or a value. Words of the language are read whatever their case.
+/// A word, a sign or a value. Words of the language are read in any case.
 #[derive(Logos, Debug, Clone, Copy, PartialEq, Eq)]
 #[logos(skip r"[ \t\r\n]+")]
 // A comment is read once, up to the end of its line.
@@ -180,7 +180,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// How tightly a binary operator binds its operands; `None` for another token.
+    /// The strength with which a binary operator binds its operands, or `None` for another token.
     pub(super) fn binding(self) -> Option<u8> {
         Some(match self {
             Self::Or => 1,

@@ -21,7 +21,7 @@ impl Parser {
         Self::default()
     }
 
-    /// Parses one statement, or several with semicolons between; the root is a [`super::Kind::Statements`].
+    /// Parses one statement, or several with semicolons between. The root is a [`super::Kind::Statements`].
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] with the place in bytes, for a text that is no SQL of this grammar or is nested too deeply, and

@@ -5,7 +5,7 @@ use logos::{Lexer, Logos};
 use super::lexer::Token;
 use super::tree::{Kind, Tree};
 
-/// The deepest nesting of parentheses, operators and queries, which bounds the stack.
+/// The deepest nesting of parentheses, operators and queries. This bounds the stack.
 const DEEPEST: u32 = 200;
 
 /// A result whose error says what should stand at the token that is looked at. It fits into two registers, as an error with a text of
@@ -15,7 +15,7 @@ pub(super) type Parsed<T = ()> = Result<T, &'static str>;
 /// The parsing of one text, by recursive descent. The token that is looked at is always the first one that is not consumed.
 pub(super) struct Run<'a> {
     lexer: Lexer<'a, Token>,
-    /// The token that is looked at; `None` at the end.
+    /// The current token, or `None` at the end.
     token: Option<Token>,
     /// The place of the token that is looked at, in bytes.
     start: usize,
@@ -33,7 +33,7 @@ pub(super) struct Span {
     pub(super) end: usize,
 }
 
-/// Where a node begins: its text, and the first node of its subtree.
+/// The beginning of a node: its text, and the first node of its subtree.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     pub(super) start: usize,
@@ -51,7 +51,7 @@ impl<'a> Run<'a> {
         self.start
     }
 
-    /// The token that is looked at; `None` at the end.
+    /// The current token, or `None` at the end.
     pub(super) fn token(&self) -> Option<Token> {
         self.token
     }
@@ -88,7 +88,7 @@ impl<'a> Run<'a> {
         Ok(is_there)
     }
 
-    /// Goes past the token, which must be there.
+    /// Goes past the token. It must be there.
     pub(super) fn expect(&mut self, token: Token, problem: &'static str) -> Parsed {
         if self.is(token) { self.advance() } else { Err(problem) }
     }
@@ -126,7 +126,7 @@ impl<'a> Run<'a> {
         self.advance()
     }
 
-    /// Makes a node in place of a part that is left out.
+    /// Makes a node for a part that is left out.
     pub(super) fn absent(&mut self) {
         let here = Span { start: self.start, end: self.start };
         self.push_span(Kind::Absent, 0, here, self.tree.len());
@@ -186,7 +186,7 @@ impl<'a> Run<'a> {
         if self.is_name() { self.leaf(Kind::Name) } else { Err("a name should stand") }
     }
 
-    /// A name, with dots where it has several parts. One that is followed by a star may end with a dot.
+    /// A name, with dots if it has several parts. A name that is followed by a star may end with a dot.
     pub(super) fn name(&mut self) -> Parsed {
         let mark = self.mark();
         if !self.is_name() {

@@ -106,7 +106,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The flags of the join that begins here, which is gone past; `None` if none does. A comma is a cross join.
+    /// The flags of the join that begins here, or `None` if none does. Goes past the join. A comma is a cross join.
     fn join(&mut self) -> Parsed<Option<u16>> {
         let join = match self.token() {
             Some(Token::Comma) => {
@@ -227,7 +227,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Reads a constraint of a column; returns whether there was one.
+    /// Reads a constraint of a column. Returns whether there was one.
     fn column_constraint(&mut self) -> Parsed<bool> {
         let (word, first) = (self.span(), self.mark().first);
         match self.token() {

@@ -3,12 +3,12 @@
 /// The number of words of a node.
 pub const NODE_WORDS: usize = 4;
 
-/// What a node is. A node's children are listed in their order; those in brackets may be absent, in which case [`Kind::Absent`] stands
-/// in their place. `src/families/codec/sql-tree.ts` has the same numbers.
+/// The kind of a node. A node's children are listed in their order. Children in brackets may be absent. Then [`Kind::Absent`] stands in
+/// their place. `src/families/codec/sql-tree.ts` has the same numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
 pub enum Kind {
-    /// In place of a part that the statement leaves out.
+    /// Stands for a part that the statement leaves out.
     Absent = 0,
     /// Any number of nodes of one kind.
     List = 1,
@@ -22,7 +22,7 @@ pub enum Kind {
     Wildcard = 5,
     /// Name, \[alias\].
     Table = 6,
-    /// A query in place of a table: select, \[alias\].
+    /// A query instead of a table: select, \[alias\].
     Derived = 7,
     /// Table, \[condition\], \[columns\]. The flags are a number: 0 inner, 1 left, 2 right, 3 full, 4 cross join.
     Join = 8,
@@ -56,7 +56,7 @@ pub enum Kind {
     Cast = 22,
     /// Select.
     Exists = 23,
-    /// A name; the text is as it is written, dots included.
+    /// A name. The text is as it is written, dots included.
     Name = 24,
     /// A number, as it is written.
     Number = 25,
@@ -72,9 +72,9 @@ pub enum Kind {
     Unary = 30,
     /// Arguments. The text is the name. Flag 1: DISTINCT.
     Call = 31,
-    /// The text is the name; the children are its arguments.
+    /// The text is the name. The children are its arguments.
     Type = 32,
-    /// The text is the first word of the constraint; the children are its names or its expression.
+    /// The text is the first word of the constraint. The children are its names or its expression.
     Constraint = 33,
 }
 
@@ -131,8 +131,8 @@ pub(super) const JOIN_RIGHT: u16 = 2;
 pub(super) const JOIN_FULL: u16 = 3;
 pub(super) const JOIN_CROSS: u16 = 4;
 
-/// The words of a node as they lie in the buffer: the kind in the lower half of the first word and the flags in the upper one, the
-/// place of its text, the length of its text, and the number of the first node of its subtree.
+/// The words of a node as they lie in the buffer. The first word holds the kind in its lower half and the flags in its upper half. Then
+/// come the place of its text, the length of its text, and the number of the first node of its subtree.
 pub(super) type Words = [u32; NODE_WORDS];
 
 /// A node of a [`Tree`].
@@ -146,8 +146,8 @@ pub struct Node {
     pub start: u32,
     /// The length of the node's text, in bytes.
     pub length: u32,
-    /// The number of the first node of the subtree, which ends with this node: its last child is the node before it, and the child before
-    /// a child is the node before that child's first one.
+    /// The number of the first node of the subtree. The subtree ends with this node: its last child is the node before it. The child
+    /// before a child is the node before that child's first node.
     pub first: u32,
 }
 
@@ -165,7 +165,7 @@ impl Node {
     }
 }
 
-/// The nodes of a text, children before their parents; the last one is the root.
+/// The nodes of a text, children before their parents. The last node is the root.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
     nodes: Vec<Words>,
@@ -198,7 +198,7 @@ impl Tree {
         self.nodes.iter().copied().map(Node::of)
     }
 
-    /// The words of all nodes, [`NODE_WORDS`] each: the kind with the flags in its upper half, the place and the length of the text in
+    /// The words of all nodes, [`NODE_WORDS`] per node: the kind with the flags in its upper half, the place and the length of the text in
     /// bytes, and the number of the first node of the subtree.
     #[must_use]
     pub fn words(&self) -> &[u32] {
@@ -235,7 +235,8 @@ impl Tree {
         deepest
     }
 
-    /// Makes a value of each node out of those of its children, and returns the root's; `None` without nodes. It does not recurse.
+    /// Makes a value of each node out of the values of its children, and returns the root's value, or `None` without nodes. It does not
+    /// recurse.
     pub fn fold<T>(&self, mut make: impl FnMut(Node, Vec<T>) -> T) -> Option<T> {
         // The values whose parents have not come yet, with the numbers of their nodes.
         let mut waiting: Vec<(usize, T)> = Vec::new();

@@ -19,10 +19,10 @@ const MOST_ROWS_OF_NO_BYTES: usize = 1 << 20;
 /// The bytes to which any batch may be decompressed.
 const ANY_DECOMPRESSED: usize = 256 << 20;
 
-/// The ratio of compression above which the bytes of a larger batch are not believed; LZ4 has no higher one.
+/// The ratio of compression above which the bytes of a larger batch are not believed. LZ4 has no higher ratio.
 const MOST_RATIO: usize = 256;
 
-/// The number of bytes before a compressed buffer, which say its decompressed length.
+/// The number of bytes before a compressed buffer. They hold its decompressed length.
 const LENGTH_PREFIX: usize = 8;
 
 /// The length that says that a buffer of a compressed batch is not compressed.

@@ -7,4 +7,4 @@ mod values;
 
 pub use messages::{Decoded, MessageReader, schema_of};
 pub use pieces::PieceReader;
-pub use values::{convert, sql_type_of};
+pub use values::{convert, sql_type_of, value_text};

@@ -38,14 +38,14 @@ const OTHER_FORMATS: [(&[u8], &str); 4] = [
     ),
 ];
 
-/// A reader of streams and files. Where the bytes of a message lie in one piece, its arrays stay in the memory of that piece.
+/// A reader of streams and files. If the bytes of a message lie in one piece, its arrays stay in the memory of that piece.
 #[derive(Debug, Default)]
 pub struct PieceReader {
     messages: MessageReader,
     state: State,
     /// The bytes of a part whose end has not come.
     part: MutableBuffer,
-    /// The file whose messages are read; `None` for a stream.
+    /// The file whose messages are read, or `None` for a stream.
     file: Option<File>,
 }
 
@@ -67,7 +67,7 @@ enum State {
     Padding,
     /// The footer of a file.
     Footer,
-    /// The rest of a file that does not begin with a message, as those that polars writes: its footer tells where the messages are.
+    /// The rest of a file that does not begin with a message, such as a file by polars. Its footer tells where the messages are.
     Rest,
     /// Nothing, until the messages of a file that begins without its schema are decoded.
     Waiting,
@@ -85,7 +85,7 @@ struct File {
 }
 
 impl PieceReader {
-    /// Decodes the next message, and advances `input` behind it; `None` once all of `input` is taken.
+    /// Decodes the next message, and advances `input` behind it. Returns `None` once all of `input` is taken.
     ///
     /// # Errors
     /// [`Error::InvalidIpc`], [`Error::Unsupported`] for big-endian values. The reader can't be used after an error.
@@ -168,7 +168,7 @@ impl PieceReader {
         Err(invalid(&"it ends within a message"))
     }
 
-    /// Takes a part of this length; `None` if its end has not come.
+    /// Takes a part of this length. Returns `None` if its end has not come.
     fn take(&mut self, input: &mut Buffer, length: usize) -> Option<Buffer> {
         if self.part.is_empty() && input.len() >= length {
             let part = input.slice_with_length(0, length);
@@ -218,7 +218,7 @@ impl PieceReader {
         self.messages.read(message.as_ref(), &body).map(Some)
     }
 
-    /// Gathers the footer; its length once its end has come.
+    /// Gathers the footer. Returns its length once its end has come.
     fn footer(&mut self, input: &mut Buffer) -> Result<Option<usize>> {
         while !input.is_empty() {
             let seen = self.part.len();
@@ -241,7 +241,7 @@ impl PieceReader {
         Ok(None)
     }
 
-    /// Gathers the rest of a file; its schema once its end has come, when its messages are known.
+    /// Gathers the rest of a file. Returns its schema once its end has come, when its messages are known.
     fn rest(&mut self, input: &mut Buffer) -> Result<Option<SchemaRef>> {
         while !input.is_empty() {
             let seen = self.part.len();
@@ -274,7 +274,7 @@ impl PieceReader {
         Ok(None)
     }
 
-    /// Ends a file by its footer, the first `length` bytes of the part; the schema, if the file does not begin with it.
+    /// Ends a file by its footer, the first `length` bytes of the part. Returns the schema, if the file does not begin with it.
     fn close(&mut self, length: usize) -> Result<Option<SchemaRef>> {
         let part = std::mem::take(&mut self.part);
         let footer = arrow_ipc::root_as_footer(&part[..length]).map_err(|error| invalid(&error))?;
@@ -296,14 +296,14 @@ impl PieceReader {
     }
 }
 
-/// A message of a file: where its parts are.
+/// A message of a file: the places of its parts.
 struct Block {
     header: Range<usize>,
     body: Range<usize>,
 }
 
-/// The place of a file's footer and the messages that it lists, dictionaries first, if the file ends with the magic bytes at
-/// `magic`; `None` if these bytes are values. `bytes` are those of the file from its byte `before` on.
+/// The place of a file's footer and the messages that it lists, dictionaries first. The file must end with the magic bytes at
+/// `magic`. `None` if these bytes are values. `bytes` are the file's bytes from its byte `before` on.
 fn listed(bytes: &[u8], before: usize, magic: usize) -> Option<(Range<usize>, Vec<Block>)> {
     let end = magic.checked_sub(4)?;
     let length = usize::try_from(u32::from_le_bytes(*bytes[end..].first_chunk()?)).ok()?;

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, new_null_array};
-use arrow_cast::cast;
-use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_array::types::{
+    Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type, Float32Type,
+    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, downcast_run_array, new_null_array};
 use arrow_schema::{DataType, Field, TimeUnit};
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
@@ -29,8 +32,8 @@ enum Misfit {
     Size,
 }
 
-/// The type of ours that holds the values of an Arrow type; `None` if there is none. All values of the type fit, but for
-/// timestamps of nanoseconds and decimals of more than 38 digits.
+/// Our type that holds the values of an Arrow type, or `None` if there is none. All values of the type fit, but for timestamps of
+/// nanoseconds and decimals of more than 38 digits.
 #[must_use]
 pub fn sql_type_of(data_type: &DataType) -> Option<SqlType> {
     Some(match data_type {
@@ -54,7 +57,7 @@ pub fn sql_type_of(data_type: &DataType) -> Option<SqlType> {
     })
 }
 
-/// A negative scale stands for zeros before the point, which take digits here.
+/// A negative scale stands for zeros before the point. They take digits here.
 fn decimal_of(precision: u8, scale: i8) -> Option<SqlType> {
     let (whole, scale) = match u8::try_from(scale) {
         Ok(scale) => (precision.max(scale), scale),
@@ -63,12 +66,12 @@ fn decimal_of(precision: u8, scale: i8) -> Option<SqlType> {
     (scale <= MAX_DECIMAL_PRECISION).then_some(SqlType::Decimal { precision: whole.min(MAX_DECIMAL_PRECISION), scale })
 }
 
-/// Converts an array to the type of a column; an array that has the type is returned as it is. `first_row` is the number of
-/// rows before the array, for the errors.
+/// Converts an array to the type of a column. An array that has this type already is returned as it is. `first_row` is the
+/// number of rows before the array, for the errors.
 ///
 /// # Errors
 /// [`Error::SchemaMismatch`] for a type whose values the column can't hold, [`Error::InvalidValue`] for the first value that it
-/// does not hold exactly, [`Error::TooLarge`] for more than 2 GiB of texts or bytes.
+/// does not hold exactly. [`Error::TooLarge`] for more than 2 GiB of texts or bytes.
 pub fn convert(array: &ArrayRef, column: &Field, first_row: u64) -> Result<ArrayRef> {
     let wanted = column.data_type();
     if array.data_type() == wanted && !matches!(wanted, DataType::Decimal128(..)) {
@@ -100,12 +103,73 @@ fn converted(array: &ArrayRef, wanted: &DataType) -> std::result::Result<ArrayRe
     }
 }
 
-/// The text of a value; of a date or a time that has none, the number in the array.
-fn text_of(array: &ArrayRef, row: usize) -> String {
-    let options = FormatOptions::new().with_display_error(false);
-    let text = |array: &ArrayRef, row| ArrayFormatter::try_new(array, &options)?.value(row).try_to_string();
-    let number = |_| text(&cast(&array.slice(row, 1), &DataType::Int64)?, 0);
-    text(array, row).or_else(number).unwrap_or_else(|_| "the value".to_owned())
+/// The text of a number, a time, a text or a truth value, empty for a null. If a date or a time is beyond the times that have a text, it
+/// is the number in the array. `None` for values of other types.
+#[must_use]
+pub fn value_text(array: &ArrayRef, row: usize) -> Option<String> {
+    macro_rules! number {
+        ($type:ty) => {
+            array.as_primitive::<$type>().value(row).to_string()
+        };
+    }
+    macro_rules! float {
+        ($type:ty) => {
+            format!("{:?}", array.as_primitive::<$type>().value(row))
+        };
+    }
+    macro_rules! time {
+        ($type:ty) => {{
+            let times = array.as_primitive::<$type>();
+            times.value_as_datetime(row).map_or_else(|| times.value(row).to_string(), |time| format!("{time:?}"))
+        }};
+    }
+    macro_rules! decimal {
+        ($type:ty) => {
+            array.as_primitive::<$type>().value_as_string(row)
+        };
+    }
+    if array.is_null(row) {
+        return Some(String::new());
+    }
+    Some(match array.data_type() {
+        DataType::Boolean => array.as_boolean().value(row).to_string(),
+        DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
+        DataType::LargeUtf8 => array.as_string::<i64>().value(row).to_owned(),
+        DataType::Utf8View => array.as_string_view().value(row).to_owned(),
+        DataType::Int8 => number!(Int8Type),
+        DataType::Int16 => number!(Int16Type),
+        DataType::Int32 => number!(Int32Type),
+        DataType::Int64 => number!(Int64Type),
+        DataType::UInt8 => number!(UInt8Type),
+        DataType::UInt16 => number!(UInt16Type),
+        DataType::UInt32 => number!(UInt32Type),
+        DataType::UInt64 => number!(UInt64Type),
+        DataType::Float16 => number!(Float16Type),
+        DataType::Float32 => float!(Float32Type),
+        DataType::Float64 => float!(Float64Type),
+        DataType::Decimal32(..) => decimal!(Decimal32Type),
+        DataType::Decimal64(..) => decimal!(Decimal64Type),
+        DataType::Decimal128(..) => decimal!(Decimal128Type),
+        DataType::Decimal256(..) => decimal!(Decimal256Type),
+        DataType::Date32 => {
+            let days = array.as_primitive::<Date32Type>();
+            days.value_as_date(row).map_or_else(|| days.value(row).to_string(), |day| format!("{day:?}"))
+        }
+        DataType::Date64 => time!(Date64Type),
+        DataType::Timestamp(TimeUnit::Second, _) => time!(TimestampSecondType),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => time!(TimestampMillisecondType),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => time!(TimestampMicrosecondType),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => time!(TimestampNanosecondType),
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            return value_text(dictionary.values(), dictionary.normalized_keys()[row]);
+        }
+        DataType::RunEndEncoded(..) => downcast_run_array!(
+            array => return value_text(array.values(), array.get_physical_index(row)),
+            _ => return None,
+        ),
+        _ => return None,
+    })
 }
 
 impl Misfit {
@@ -132,7 +196,7 @@ impl Misfit {
                 problem: format!("has more digits than {name}"),
             },
             Self::Value(row) => {
-                let value = text_of(array, *row);
+                let value = value_text(array, *row).unwrap_or_else(|| "the value".to_owned());
                 let remedy = match other {
                     Some(other) => format!("make the column {other}, or change the value"),
                     None => format!("round it to {wanted}, or change the value"),

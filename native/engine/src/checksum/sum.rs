@@ -39,7 +39,7 @@ pub(super) fn sum_array(array: &dyn Array) -> Result<ChecksumSum> {
     })
 }
 
-/// Adds the sums of the runs of values between nulls; without nulls there is one run.
+/// Adds the sums of the runs of values between nulls. Without nulls there is one run.
 fn sum_runs<T: ArrowPrimitiveType, F: Fn(&[T::Native]) -> ChecksumSum>(array: &dyn Array, sum: F) -> ChecksumSum
 where
     T::Native: ArrowNativeType,
@@ -58,7 +58,7 @@ where
     total
 }
 
-/// The total length of the values that are not null; bytes under a null do not count.
+/// The total length of the values that are not null. Bytes under a null do not count.
 fn byte_lengths(array: &dyn Array, offsets: &[i32]) -> ChecksumSum {
     let length = |from: usize, to: usize| i128::from(offsets[to]) - i128::from(offsets[from]);
     ChecksumSum::Int(match array.nulls().filter(|nulls| nulls.null_count() > 0) {

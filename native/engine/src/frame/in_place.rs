@@ -19,7 +19,7 @@ pub struct FixedColumn {
     pub is_nullable: bool,
 }
 
-/// A frame that is filled in place. Each row is missing until it is set as found; in a missing row, columns that can't be
+/// A frame that is filled in place. Each row is missing until it is set as found. In a missing row, columns that can't be
 /// null have values nevertheless.
 pub struct FrameInPlace {
     slab: Slab,
@@ -27,7 +27,7 @@ pub struct FrameInPlace {
     found: usize,
     columns: Vec<FixedColumn>,
     sections: Vec<Section>,
-    /// The offset of the validity bitmap, which all columns that can be null share.
+    /// The offset of the validity bitmap. All columns that can be null share it.
     validity: usize,
 }
 
@@ -51,7 +51,7 @@ impl FrameInPlace {
         bytes[validity..][..rows.div_ceil(8)].fill(0);
         for (column, section) in columns.iter().zip(&sections).filter(|(column, _)| column.has_offsets) {
             let offsets = &mut bytes[section.offsets_offset..][..(rows + 1) * 4];
-            // The width is below the frame's length, which was checked.
+            // It was checked that the width is below the frame's length.
             let width = u32::try_from(column.width).unwrap_or(u32::MAX);
             for (slot, row) in offsets.as_chunks_mut::<4>().0.iter_mut().zip(0_u32..) {
                 *slot = row.wrapping_mul(width).to_le_bytes();
@@ -72,10 +72,10 @@ impl FrameInPlace {
         self.found
     }
 
-    /// Writes a value, which must have its column's width.
+    /// Writes a value. It must have its column's width.
     ///
     /// # Panics
-    /// Panics where there is no such column or row, and for a value of another width.
+    /// Panics if there is no such column or row, and for a value of another width.
     #[inline]
     pub fn write<const WIDTH: usize>(&mut self, column: usize, row: usize, value: &[u8; WIDTH]) {
         assert!(
@@ -89,7 +89,7 @@ impl FrameInPlace {
     /// Marks a row as found, after its values were written.
     ///
     /// # Panics
-    /// Panics where there is no such row.
+    /// Panics if there is no such row.
     #[inline]
     pub fn set_found(&mut self, row: usize) {
         assert!(row < self.rows, "there is no such row");

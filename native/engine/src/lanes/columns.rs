@@ -13,8 +13,7 @@ use boundary_bench_kernel::{Error, Result};
 /// The memory of one column in the form of a frame (see [`crate::frame`]): values little-endian, booleans a byte each.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ColumnParts<'a> {
-    /// The validity bits of the rows, set where the value is not null, lowest bit first; `None` where there are no
-    /// nulls.
+    /// The validity bits of the rows, set if the value is not null, lowest bit first. `None` if there are no nulls.
     pub validity: Option<&'a [u8]>,
     /// For text and bytes, `rows + 1` 32-bit offsets into the values.
     pub offsets: Option<&'a [u8]>,
@@ -28,8 +27,8 @@ pub struct ColumnParts<'a> {
 /// `first_row` is the number of rows given before, for the errors.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for a wrong number of columns or a wrong length, [`Error::InvalidValue`] for a null in a
-/// NOT NULL column, a boolean that is neither 0 nor 1, text that is not UTF-8, a decimal of too many digits.
+/// [`Error::InvalidArgument`] for a wrong number of columns or a wrong length. [`Error::InvalidValue`] for a null in a
+/// NOT NULL column, a boolean that is neither 0 nor 1, text that is not UTF-8, or a decimal of too many digits.
 pub fn batch_from_columns(
     schema: &SchemaRef,
     columns: &[Column],

@@ -1,6 +1,6 @@
-//! The insert behind every inbound lane. Batches are queued to a thread of their own that gives them to the engine, so that making
-//! the next batch and storing the last one overlap; or the caller gives them, where the engine takes them in less time than it
-//! takes to wake a thread.
+//! The insert behind every inbound lane. Batches are queued to a thread of their own that gives them to the engine. So making the
+//! next batch and storing the last one overlap. If the engine takes batches in less time than it takes to wake a thread, the caller
+//! gives them instead.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,8 +17,7 @@ use boundary_bench_kernel::{Error, Result, lock};
 /// The queued bytes above which [`Inserter::write`] asks its caller to wait.
 pub const HIGH_WATER_BYTES: usize = 16 << 20;
 
-/// The queued bytes above which [`Inserter::write`] itself blocks, so that memory stays bounded whatever the caller
-/// does.
+/// The queued bytes above which [`Inserter::write`] itself blocks, so that memory stays bounded even if the caller never waits.
 pub const LIMIT_BYTES: usize = 64 << 20;
 
 /// An insert into one table. Dropped without [`Inserter::execute`], it leaves nothing.
@@ -27,11 +26,11 @@ pub struct Inserter {
     giver: Giver,
 }
 
-/// Who gives the batches to the engine.
+/// The thread or the caller that gives the batches to the engine.
 enum Giver {
-    /// The insert's own thread; `None` once it is joined.
+    /// The insert's own thread, or `None` once it is joined.
     Thread(Mutex<Option<JoinHandle<()>>>),
-    /// The caller; `None` once the insert has ended.
+    /// The engine's insert, driven by the caller. `None` once the insert has ended.
     Caller(Mutex<Option<Box<dyn Ingest>>>),
 }
 
@@ -53,7 +52,7 @@ struct State {
 }
 
 impl State {
-    /// The result once the engine has taken all queued batches or the insert has ended; `None` before.
+    /// The result once the engine has taken all queued batches or the insert has ended. `None` before that.
     fn drained(&self) -> Option<Result<()>> {
         match &self.outcome {
             Some(Err(error)) => Some(Err(error.clone())),
@@ -140,11 +139,11 @@ impl Inserter {
         Ok(Self { shared, giver: Giver::Thread(Mutex::new(Some(worker))) })
     }
 
-    /// Queues a batch. `false` asks the caller to wait ([`Inserter::drained`]) before it adds more; a caller who does
-    /// not is blocked here once [`LIMIT_BYTES`] are queued.
+    /// Queues a batch. `false` asks the caller to wait ([`Inserter::drained`]) before it adds more. A caller who does
+    /// not wait is blocked here once [`LIMIT_BYTES`] are queued.
     ///
     /// # Errors
-    /// The error that stopped the insert; [`Error::Closed`] after [`Inserter::execute`] or [`Inserter::abort`].
+    /// The error that stopped the insert. [`Error::Closed`] after [`Inserter::execute`] or [`Inserter::abort`].
     pub fn write(&self, batch: RecordBatch) -> Result<bool> {
         // Locked before the state is read, so that another thread which ends the insert waits for this batch.
         let mut ingest = match &self.giver {
@@ -175,7 +174,7 @@ impl Inserter {
         Ok(below)
     }
 
-    /// Gives a batch to the engine. An error ends the insert, and is one of the next call, as where a thread gives the batch.
+    /// Gives a batch to the engine. An error ends the insert, and the next call reports it, as it does if a thread gives the batch.
     fn give(&self, ingest: &mut Option<Box<dyn Ingest>>, batch: &RecordBatch) {
         if let Some(Err(error)) = ingest.as_mut().map(|open| catch_panic(|| open.write(batch))) {
             *ingest = None;
@@ -221,7 +220,7 @@ impl Inserter {
     /// Publishes every row at once and returns their number.
     ///
     /// # Errors
-    /// The error that stopped the insert; nothing is published then. [`Error::Closed`] the second time.
+    /// The error that stopped the insert. Nothing is published then. [`Error::Closed`] the second time.
     pub fn execute(&self) -> Result<u64> {
         self.close(Order::Execute)?;
         self.join();
@@ -324,9 +323,9 @@ fn ingest(engine: &dyn Engine, table: &TableDefinition, shared: &Shared) -> Resu
     }
 }
 
-/// The bytes of a batch's values. The arrays of one IPC stream share a buffer, which must not count for each of them.
+/// The bytes of a batch's values. The arrays of one IPC stream share a buffer. It must not count for each of them.
 fn bytes_of(batch: &RecordBatch) -> usize {
     let sizes = batch.columns().iter().map(|column| column.to_data().get_slice_memory_size());
-    // Where the size of slices is unknown, that of the whole buffers counts, which is at least as much.
+    // If the size of slices is unknown, the size of the whole buffers counts. It is at least as large.
     sizes.sum::<std::result::Result<usize, _>>().unwrap_or_else(|_| batch.get_array_memory_size())
 }

@@ -52,7 +52,7 @@ impl IpcReader {
     ///
     /// # Errors
     /// [`Error::InvalidIpc`] for bytes that are no part of a stream or file, [`Error::Unsupported`] for big-endian values,
-    /// [`Error::SchemaMismatch`], [`Error::InvalidValue`] for a value that its column does not hold exactly, or a null in a
+    /// [`Error::SchemaMismatch`]. [`Error::InvalidValue`] for a value that its column does not hold exactly, or a null in a
     /// NOT NULL column.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<RecordBatch>> {
         let mut slab = Slab::allocate(bytes.len());
@@ -97,7 +97,7 @@ impl IpcReader {
         Ok(batches)
     }
 
-    /// Checks that a stream has the table's columns, whatever their types.
+    /// Checks that a stream has the table's columns, of any types.
     fn check_names(&self, given: &Schema) -> Result<()> {
         let (table, given) = (self.schema.fields(), given.fields());
         if table.len() != given.len() {

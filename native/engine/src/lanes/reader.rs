@@ -1,5 +1,5 @@
 //! A query that runs ahead of its reader, on a thread of its own, so that the outbound lanes read from it without a
-//! thread; or one whose batches its reader makes, so that they stay in the caches of one core.
+//! thread. Alternatively, its reader makes the batches, so that they stay in the caches of one core.
 
 use std::sync::Arc;
 
@@ -33,11 +33,11 @@ pub struct QueryReader<T> {
     columns: Vec<Column>,
 }
 
-/// Where the next result comes from.
+/// The source of the next result.
 enum Source<T> {
     /// The query's own thread.
     Ahead(Mutex<mpsc::Receiver<Result<T>>>),
-    /// The thread that asks for it; `None` after the last one and after an error, so that the engine is let go.
+    /// Results that are made by the thread that asks for them. `None` after the last one and after an error, so that the engine is let go.
     OnDemand(std::sync::Mutex<Option<OnDemand<T>>>),
 }
 
@@ -53,7 +53,7 @@ impl<T> OnDemand<T> {
 }
 
 impl<T: Send + 'static> QueryReader<T> {
-    /// Starts a query without parameters; see [`QueryReader::start_bound`].
+    /// Starts a query without parameters. See [`QueryReader::start_bound`].
     ///
     /// # Errors
     /// The errors of [`Engine::query`].
@@ -115,8 +115,8 @@ impl<T: Send + 'static> QueryReader<T> {
         Ok(reader)
     }
 
-    /// Reads a running query without a thread: each result is made by the thread that asks for it, which waits for the engine.
-    /// `options` are those that the query was started with.
+    /// Reads a running query without a thread: each result is made by the thread that asks for it. That thread waits for the engine.
+    /// `options` are the options that the query was started with.
     #[must_use]
     pub fn on_demand(
         stream: Box<dyn BatchStream>,
@@ -134,8 +134,7 @@ impl<T: Send + 'static> QueryReader<T> {
         &self.columns
     }
 
-    /// The next result, in the query's order; `None` at the end. Concurrent calls take turns. Blocks where the results are made on
-    /// demand.
+    /// The next result, in the query's order, or `None` at the end. Concurrent calls take turns. Blocks if the results are made on demand.
     ///
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Engine`], and the errors of the transform.
@@ -170,9 +169,9 @@ impl<T: Send + 'static> QueryReader<T> {
         }
     }
 
-    /// Ends the query from any thread, and lets its engine go: at once where results are made on demand, else when the query's
-    /// thread has ended. Calls that wait for a result get [`Error::Cancelled`]. To cancel the token alone leaves the engine to the
-    /// next call, or to the drop of the reader.
+    /// Ends the query from any thread, and lets its engine go. It does so at once if results are made on demand, else when the
+    /// query's thread has ended. Calls that wait for a result get [`Error::Cancelled`]. To cancel the token alone leaves the engine
+    /// to the next call, or to the drop of the reader.
     pub fn cancel(&self) {
         self.options.cancel.cancel();
         match &self.source {
@@ -183,7 +182,7 @@ impl<T: Send + 'static> QueryReader<T> {
                     while receiver.try_recv().is_ok() {}
                 }
             }
-            // Not by a hook of the token: the stream has one, which its drop takes away under the lock that is held then.
+            // Not by a hook of the token: the stream has one. Its drop takes that hook away under the lock that is held then.
             Source::OnDemand(pull) => {
                 let stream = lock(pull).take();
                 drop(stream);

@@ -54,9 +54,9 @@ impl RowWriter {
     #[expect(clippy::cast_ptr_alignment, reason = "columns begin at multiples of 64 bytes of an aligned slab")]
     pub fn push(&mut self, row: &Measurement) -> Result<bool> {
         let base = self.slab.as_ptr();
-        // SAFETY: the slab has BATCH_BYTES bytes, of which each column has those of DEFAULT_BATCH_ROWS values, and
-        // `staged` is below that number. Columns begin at multiples of 64 bytes from the slab's start, which is
-        // aligned to at least as much. `&mut self` makes this the only access.
+        // SAFETY: the slab has BATCH_BYTES bytes, of which each column has the bytes of DEFAULT_BATCH_ROWS values.
+        // `staged` is below that number. Columns begin at multiples of 64 bytes from the slab's start. That is aligned
+        // to at least as much. `&mut self` makes this the only access.
         unsafe {
             base.add(ID).cast::<i32>().add(self.staged).write(row.id);
             base.add(SENSOR_ID).cast::<i32>().add(self.staged).write(row.sensor_id);

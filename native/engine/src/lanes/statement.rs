@@ -10,7 +10,7 @@ use boundary_bench_kernel::{Error, Result, lock};
 /// The most idle sessions of a prepared statement that are kept for later callers.
 const KEPT_SESSIONS: usize = 4;
 
-/// A prepared statement for many concurrent callers: where all its sessions are in use, another one is prepared.
+/// A prepared statement for many concurrent callers. If all its sessions are in use, another one is prepared.
 pub struct PreparedStatement {
     parameters: Vec<Option<SqlType>>,
     columns: Option<Vec<Column>>,
@@ -33,7 +33,7 @@ impl PreparedStatement {
         Self::prepare_first(engine, None, sql, cancel)
     }
 
-    /// Prepares a statement, the first time by `first`, which is what [`Engine::in_turn`] of the engine returned.
+    /// Prepares a statement, the first time by `first`, the result of the engine's [`Engine::in_turn`].
     ///
     /// # Errors
     /// The errors of [`Engine::prepare`].
@@ -64,7 +64,7 @@ impl PreparedStatement {
         self.columns.as_deref()
     }
 
-    /// Releases the engine; a second call does nothing. Runs in progress continue to their end.
+    /// Releases the engine. A second call does nothing. Runs in progress continue to their end.
     pub fn close(&self) {
         let open = lock(&self.state).take();
         // The drop happens outside of the lock, since the engine may take a while to end the sessions.
@@ -113,7 +113,7 @@ impl Session {
 
 /// A statement with its parameters, ready to run.
 pub enum BoundStatement {
-    /// A text; with parameters it is prepared for this one run.
+    /// A text. With parameters, it is prepared for this one run.
     Text {
         /// The engine that runs the statement.
         engine: Arc<dyn Engine>,
@@ -159,7 +159,7 @@ impl BoundStatement {
         }
     }
 
-    /// Runs the statement as a command; returns the number of rows changed.
+    /// Runs the statement as a command, and returns the number of rows changed.
     ///
     /// # Errors
     /// The errors of [`Statement::execute`], and [`Error::Closed`].

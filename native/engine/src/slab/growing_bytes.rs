@@ -19,8 +19,8 @@ pub struct GrowingBytes {
 }
 
 impl GrowingBytes {
-    /// The size from which on the bytes move into a reservation. Fewer are not worth a huge page, which is zeroed as a
-    /// whole.
+    /// The size from which on the bytes move into a reservation. Fewer bytes are not worth a huge page, since a huge page is
+    /// zeroed as a whole.
     const SMALL: usize = 1 << 20;
 
     /// The size of a reservation. Beyond it the bytes grow as any vector does.
@@ -37,8 +37,8 @@ impl GrowingBytes {
         &mut self.bytes
     }
 
-    /// Ends the writing: pages beyond the end that earlier owners have filled return to the kernel, so that small
-    /// contents do not hold the memory of large ones for as long as they live.
+    /// Ends the writing. Pages beyond the end that earlier owners have filled return to the kernel. So small contents do
+    /// not hold the memory of large ones for as long as they live.
     pub fn finish(&mut self) {
         let end = self.bytes.len().next_multiple_of(HUGE_PAGE);
         if self.touched <= end {
@@ -48,7 +48,7 @@ impl GrowingBytes {
         {
             let skipped = self.bytes.as_ptr().align_offset(HUGE_PAGE);
             // SAFETY: the range lies within the vector's capacity, behind its last initialised byte, and begins at a
-            // page. What is read there next is zero, and written before it counts.
+            // page. The bytes that are read there next are zero, and are written before they count.
             unsafe {
                 let start = self.bytes.as_mut_ptr().add(end + skipped);
                 libc::madvise(start.cast(), (self.touched - end).saturating_sub(skipped), libc::MADV_DONTNEED);
@@ -62,8 +62,8 @@ impl GrowingBytes {
     pub fn into_buffer(self) -> Buffer {
         let length = self.bytes.len();
         let Some(pointer) = NonNull::new(self.bytes.as_ptr().cast_mut()) else { return Buffer::default() };
-        // SAFETY: the bytes are initialised and stay where they are while their owner, who is handed over, lives; nobody
-        // can write to them, since the owner is shared from here on.
+        // SAFETY: the bytes are initialised and do not move while their owner lives. The owner is handed over here. Nobody
+        // can write to the bytes, since the owner is shared from here on.
         unsafe { Buffer::from_custom_allocation(pointer, length, Arc::new(self)) }
     }
 
@@ -72,7 +72,7 @@ impl GrowingBytes {
         let pooled = lock(&POOL).take_reservation();
         let mut larger = pooled.map_or_else(Self::default, |Reservation { bytes, touched }| Self { bytes, touched });
         if larger.bytes.capacity() == 0 {
-            // Where a whole reservation can't be had, the bytes grow as any vector does.
+            // If a whole reservation can't be had, the bytes grow as any vector does.
             if larger.bytes.try_reserve_exact(Self::RESERVED).is_err() {
                 return;
             }

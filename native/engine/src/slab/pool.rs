@@ -1,5 +1,5 @@
-//! The memory that nobody uses, for the next who needs some. What lies there for a while is offered to the kernel, which takes it
-//! when memory is short, and only then: its pages stay warm for who comes before that.
+//! Unused memory, kept for the next user. Memory that is unused for a while is offered to the kernel. The kernel takes it only when
+//! memory is short. Until then, its pages stay warm for the next user.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -11,8 +11,8 @@ use boundary_bench_kernel::lock;
 /// The size of a huge page, in bytes. Slabs are aligned to it from this size on, and smaller ones are not worth an offer.
 pub(super) const HUGE_PAGE: usize = 2 << 20;
 
-/// The most unused memory that the pool keeps, in bytes: that of some 15 million rows of four columns. Memory above it
-/// returns to the kernel, and costs its page faults anew.
+/// The most unused memory that the pool keeps, in bytes. Some 15 million rows of four columns take this much. Memory above it
+/// returns to the kernel, and then costs its page faults again.
 const RETAINED_LIMIT: usize = 512 << 20;
 
 /// Memory that lies in the pool for longer than this, and at most twice as long, is offered to the kernel.
@@ -85,7 +85,7 @@ impl Pool {
     }
 
     /// Starts the thread that sweeps the pool, unless there is one. It ends when everything is offered, so that an idle process has no
-    /// thread that wakes. Where no thread can be started, the memory is kept.
+    /// thread that wakes. If no thread can be started, the memory is kept.
     fn sweep_later(&mut self) {
         if cfg!(target_os = "linux") && !self.is_swept {
             let thread = std::thread::Builder::new().name("bb-memory".to_owned());
@@ -152,7 +152,7 @@ impl<T> Idle<T> {
 pub(super) fn ask_for_huge_pages(start: *mut u8, length: usize) {
     #[cfg(target_os = "linux")]
     {
-        /// The largest page size of Linux, a multiple of all others; the advice must begin at a page.
+        /// The largest page size of Linux, a multiple of all others. The advice must begin at a page.
         const LARGEST_PAGE: usize = 64 << 10;
         let skipped = start.align_offset(LARGEST_PAGE);
         if skipped < length {

@@ -17,7 +17,7 @@ use boundary_bench_kernel::{Error, Result};
 const VISIBLE: &str = "((database_name = current_database() AND schema_name IN (SELECT unnest(current_schemas(false)))) OR \
                        (database_name = current_database() AND schema_name = current_schema()) OR database_name = 'temp')";
 
-/// The values of the first column of a result, which must be texts.
+/// The values of the first column of a result. They must be texts.
 fn texts(connection: &Connection, sql: &str) -> Result<Vec<String>> {
     let mut stream = EmbeddedStream::internal(connection, sql)?;
     let mut texts = Vec::new();
@@ -28,7 +28,7 @@ fn texts(connection: &Connection, sql: &str) -> Result<Vec<String>> {
     Ok(texts)
 }
 
-/// The place of a table: its name, and where it is not found by that alone, its schema and its database.
+/// The place of a table: its name, and its schema and its database if the name alone does not find it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TablePath {
     pub(super) within: Option<(String, String)>,
@@ -36,8 +36,8 @@ pub(super) struct TablePath {
 }
 
 impl TablePath {
-    /// The place that a name means. A name with dots is that of a table in a schema or in an attached database, where there is such a
-    /// schema or database; otherwise it is the name as it is.
+    /// The place that a name means. A name with dots names a table in a schema or in an attached database, if there is such a schema or
+    /// database. Otherwise it is taken as it is.
     pub(super) fn find(connection: &Connection, name: &str) -> Result<Self> {
         let plain = Self { within: None, table: name.to_owned() };
         let Some(parts) = parts(name).filter(|parts| (2..=3).contains(&parts.len())) else { return Ok(plain) };
@@ -70,7 +70,8 @@ impl TablePath {
         }
     }
 
-    /// The place with its schema and database, as other sessions find it, and whether the table is a temporary one, which they don't.
+    /// The place with its schema and database, as other sessions find it, and whether the table is a temporary one. Other sessions do
+    /// not find a temporary table.
     pub(super) fn resolved(self, connection: &Connection) -> Result<(Self, bool)> {
         if let Some((database, _)) = &self.within {
             let is_temporary = database == "temp";
@@ -113,7 +114,7 @@ impl TablePath {
     }
 }
 
-/// The parts of a name between its dots, without their quotes; `None` for a name without a dot, and for what SQL could not read.
+/// The parts of a name between its dots, without their quotes, or `None` for a name without a dot, and for a text that SQL could not read.
 fn parts(name: &str) -> Option<Vec<String>> {
     let mut parts = Vec::new();
     let mut rest = name;
@@ -147,13 +148,13 @@ pub(super) fn table_names(connection: &Connection) -> Result<Vec<String>> {
     )
 }
 
-/// Whether a table or view exists at this place; names are compared without regard to case.
+/// Whether a table or view exists at this place. Names are compared without regard to case.
 pub(super) fn exists(connection: &Connection, path: &TablePath) -> Result<bool> {
     Ok(!columns_in_catalog(connection, "column_name", path)?.is_empty())
 }
 
-/// Whether the setting is the same in all sessions. DuckDB's tables of settings do not tell it, but its refusal to reset it for this session,
-/// which nothing else uses.
+/// Whether the setting is the same in all sessions. DuckDB's tables of settings do not tell it. Its refusal to reset the setting for
+/// this session does. Nothing else uses this session.
 pub(super) fn is_global_setting(connection: &Connection, name: &str) -> Result<bool> {
     let sql = c_string(&format!("RESET SESSION {}", identifier(name)), "the setting")?;
     let refused = |message: &str| ["locally", "globally"].iter().any(|word| message.contains(word));
@@ -176,7 +177,7 @@ pub(super) fn hides_catalog_functions(connection: &Connection) -> Result<bool> {
     Ok(!texts(connection, &sql)?.is_empty())
 }
 
-/// The text of `expression` for each column of a table, from the whole catalog; none if there is no such table.
+/// The text of `expression` for each column of a table, from the whole catalog, or none if there is no such table.
 fn columns_in_catalog(connection: &Connection, expression: &str, path: &TablePath) -> Result<Vec<String>> {
     let sql = format!("SELECT {expression} FROM duckdb_columns() WHERE {} ORDER BY column_index", path.condition());
     texts(connection, &sql)
@@ -201,14 +202,14 @@ impl Habits {
 
 /// The habits of each column of a table.
 fn habits(connection: &Connection, path: &TablePath, name: &str) -> Result<Vec<Habits>> {
-    // The function for a single table is tried first: the whole catalog takes a millisecond, which would show in a
+    // The function for a single table is tried first: the whole catalog takes a millisecond, and that would show in a
     // small insert.
     let sql = format!(
         "SELECT (NOT \"notnull\")::VARCHAR || ' ' || (dflt_value IS NOT NULL)::VARCHAR || ' ' || \"type\" FROM pragma_table_info({})",
         literal(&path.to_sql())
     );
     let found = texts(connection, &sql).or_else(|_| {
-        // The table does not exist, or its name has quotes, which that function can't read.
+        // The table does not exist, or its name has quotes that the function can't read.
         let words = "is_nullable::VARCHAR || ' ' || (column_default IS NOT NULL)::VARCHAR || ' ' || data_type";
         columns_in_catalog(connection, words, path)
     })?;
@@ -298,7 +299,7 @@ pub(super) fn insert_columns(
     Ok(InsertColumns { mappings, type_names, are_all: places.iter().copied().eq(0..stored.len()) })
 }
 
-/// Whether DuckDB computes the column, which its catalog does not tell.
+/// Whether DuckDB computes the column. Its catalog does not tell it.
 fn is_generated(connection: &Connection, path: &TablePath, column: &str) -> bool {
     let sql = format!("INSERT INTO {} ({}) VALUES (NULL)", path.to_sql(), identifier(column));
     let prepared = c_string(&sql, "the column's name").and_then(|sql| Statements::parse(connection, &sql)?.prepare(0));

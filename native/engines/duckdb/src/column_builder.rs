@@ -1,4 +1,4 @@
-//! Gathers the vectors of one column in one Arrow array; each value is copied once.
+//! Gathers the vectors of one column in one Arrow array. Each value is copied once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +22,8 @@ const MAX_DATA_BYTES: usize = 64 << 20;
 /// The first value that is no valid `DECIMAL(38, 0)`.
 const DECIMAL_38_END: i128 = 10_i128.pow(38);
 
-/// The bytes of the longest text of a value that DuckDB does not keep as text: that of an `INTERVAL`. Texts of an `ENUM` may be longer.
+/// The bytes of the longest text of a value that DuckDB does not keep as text: the longest text of an `INTERVAL`. Texts
+/// of an `ENUM` may be longer.
 const LONGEST_TEXT_FORM: usize = 96;
 
 /// A value that does not fit its column's type: its row in the vector, and the problem.
@@ -56,7 +57,7 @@ impl ColumnBuilder {
         Self { mapping, store, nulls: NullBufferBuilder::new(rows) }
     }
 
-    /// The number of `rows` that can be appended to the batch; `empty` says that the batch has no rows yet.
+    /// The number of `rows` that can be appended to the batch. `empty` says that the batch has no rows yet.
     pub(super) fn rows_that_fit(&self, vector: Vector<'_>, rows: Range<usize>, empty: bool) -> usize {
         let Store::Bytes { data, .. } = &self.store else { return rows.len() };
         if self.mapping.is_text_form() {
@@ -130,7 +131,7 @@ fn append_fixed(
     vector: Vector<'_>,
     rows: Range<usize>,
 ) -> std::result::Result<(), Misfit> {
-    // SAFETY: each layout names the form of its vector's values; all are integers.
+    // SAFETY: each layout names the form of its vector's values. All are integers.
     unsafe {
         match mapping.layout {
             Layout::Same => match mapping.sql_type.fixed_width() {
@@ -180,12 +181,12 @@ const TOO_FAR: &str = "the timestamp does not fit 64 bits of microseconds";
 const TOO_FINE: &str =
     "the TIMESTAMP_NS is no whole number of microseconds; CAST it to VARCHAR in the query, or take epoch_ns() of it";
 
-/// Converts nanoseconds to microseconds if no digit is lost; the two values that mean infinity are kept.
+/// Converts nanoseconds to microseconds if no digit is lost. The two values that mean infinity are kept.
 fn micros_of_nanos(value: i64) -> Option<i64> {
     if value == i64::MAX || value == -i64::MAX { Some(value) } else { (value % 1000 == 0).then_some(value / 1000) }
 }
 
-/// Converts to microseconds; the two values that mean infinity are kept.
+/// Converts to microseconds. The two values that mean infinity are kept.
 fn micros(value: i64, factor: i64) -> Option<i64> {
     if value == i64::MAX || value == -i64::MAX { Some(value) } else { value.checked_mul(factor) }
 }
@@ -196,7 +197,7 @@ fn widen<S: Copy, T: ArrowNativeType>(buffer: &mut SlabBuffer, values: &[S], con
     }
 }
 
-/// Appends converted values, where a conversion may fail; a null is stored as zero.
+/// Appends converted values. A conversion may fail. A null is stored as zero.
 ///
 /// # Safety
 /// The conditions of [`Vector::values`].
@@ -231,7 +232,7 @@ fn append_text_forms(
             data.extend_from_slice(word.as_bytes());
         }
     };
-    // SAFETY: each layout names the form of its vector's values; all are integers, or structures of them.
+    // SAFETY: each layout names the form of its vector's values. All are integers, or structures of them.
     unsafe {
         match mapping.layout {
             Layout::Uuid => append_texts(offsets, data, vector, rows, text::uuid),
@@ -280,7 +281,7 @@ fn append_strings(
     vector: Vector<'_>,
     rows: Range<usize>,
 ) -> std::result::Result<(), Misfit> {
-    // SAFETY: strings have this form; the pointers behind nulls are not followed.
+    // SAFETY: strings have this form. The pointers behind nulls are not followed.
     let values = unsafe { vector.values::<StringValue>() };
     let validity = vector.validity();
     for row in rows {

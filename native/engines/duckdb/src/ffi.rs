@@ -1,5 +1,5 @@
-//! Owners of DuckDB's C objects, except those of a statement (`statement.rs`). Every object is destroyed once, after the objects
-//! made from it; every failure becomes an [`Error`] with DuckDB's own message.
+//! Owners of DuckDB's C objects, except the objects of a statement (`statement.rs`). Every object is destroyed once, after the
+//! objects made from it. Every failure becomes an [`Error`] with DuckDB's own message.
 
 use std::ffi::{CStr, CString, c_char};
 use std::ptr;
@@ -10,12 +10,12 @@ use libduckdb_sys as duckdb;
 use super::engine_error;
 use boundary_bench_kernel::{Error, Result};
 
-/// Converts a text for DuckDB, whose strings end with NUL; `what` names it in the error.
+/// Converts a text for DuckDB, whose strings end with NUL. `what` names it in the error.
 pub(super) fn c_string(text: &str, what: &str) -> Result<CString> {
     CString::new(text).map_err(|_| Error::InvalidArgument(format!("{what} contains a NUL character")))
 }
 
-/// Copies a string that DuckDB owns; null gives `fallback`.
+/// Copies a string that DuckDB owns. Null gives `fallback`.
 pub(super) fn borrowed_text(text: *const c_char, fallback: &str) -> String {
     if text.is_null() {
         return fallback.to_owned();
@@ -33,7 +33,7 @@ pub(super) fn library_version() -> String {
 /// DuckDB's registry of open files, by which two opens of one file in a process share one database.
 struct InstanceCache(duckdb::duckdb_instance_cache);
 
-// SAFETY: DuckDB guards the cache by a mutex; the pointer itself never changes.
+// SAFETY: DuckDB guards the cache by a mutex. The pointer itself never changes.
 unsafe impl Send for InstanceCache {}
 // SAFETY: as above.
 unsafe impl Sync for InstanceCache {}
@@ -49,7 +49,7 @@ struct Config(duckdb::duckdb_config);
 impl Config {
     fn new(settings: &[(CString, CString)]) -> Result<Self> {
         let mut raw = ptr::null_mut();
-        // SAFETY: `raw` receives the new object, which `Config` owns from here on.
+        // SAFETY: `raw` receives the new object. `Config` owns it from here on.
         let created = unsafe { duckdb::duckdb_create_config(&raw mut raw) };
         let config = Self(raw);
         if created != duckdb::DuckDBSuccess {
@@ -85,13 +85,13 @@ unsafe impl Send for Database {}
 unsafe impl Sync for Database {}
 
 impl Database {
-    /// Opens the file at `path`, an absolute path, or a database in memory: a new one for an empty path, and for `:memory:name` the one
-    /// of that name in this process.
+    /// Opens the file at `path`, an absolute path, or a database in memory. An empty path opens a new database, and `:memory:name` the
+    /// database of that name in this process.
     pub(super) fn open(path: &CStr, settings: &[(CString, CString)]) -> Result<Self> {
         let config = Config::new(settings)?;
         let mut raw = ptr::null_mut();
         let mut problem = ptr::null_mut();
-        // SAFETY: all arguments live during the call; `raw` and `problem` receive what is ours to free.
+        // SAFETY: all arguments live during the call. `raw` and `problem` receive what is ours to free.
         let state = unsafe {
             duckdb::duckdb_get_or_create_from_cache(
                 instance_cache().0,
@@ -105,7 +105,7 @@ impl Database {
             return Ok(Self(raw));
         }
         let message = borrowed_text(problem, "the database can't be opened");
-        // SAFETY: the message was allocated for us; null is allowed.
+        // SAFETY: the message was allocated for us. Null is allowed.
         unsafe { duckdb::duckdb_free(problem.cast()) };
         Err(engine_error(message))
     }
@@ -114,10 +114,10 @@ impl Database {
         self.0
     }
 
-    /// Opens a connection, which keeps the database alive.
+    /// Opens a connection. It keeps the database alive.
     pub(super) fn connect(self: &Arc<Self>) -> Result<Connection> {
         let mut raw = ptr::null_mut();
-        // SAFETY: the database lives; `raw` receives a connection that we own.
+        // SAFETY: the database lives. `raw` receives a connection that we own.
         if unsafe { duckdb::duckdb_connect(self.0, &raw mut raw) } != duckdb::DuckDBSuccess {
             return Err(engine_error("no connection to the database"));
         }
@@ -127,7 +127,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // SAFETY: owned by us and closed once, after its connections, which hold it.
+        // SAFETY: owned by us and closed once, after its connections, because they hold it.
         unsafe { duckdb::duckdb_close(&raw mut self.0) }
     }
 }
@@ -137,19 +137,19 @@ struct RawConnection {
     _database: Arc<Database>,
 }
 
-// SAFETY: a connection has no thread of its own; DuckDB locks its context in each call.
+// SAFETY: a connection has no thread of its own. DuckDB locks its context in each call.
 unsafe impl Send for RawConnection {}
-// SAFETY: as above; `duckdb_interrupt` is made to be called from another thread.
+// SAFETY: as above. `duckdb_interrupt` may be called from another thread.
 unsafe impl Sync for RawConnection {}
 
 impl Drop for RawConnection {
     fn drop(&mut self) {
-        // SAFETY: owned by us; all that was made from it holds it, so is gone.
+        // SAFETY: owned by us. All objects made from it hold it, so they are gone.
         unsafe { duckdb::duckdb_disconnect(&raw mut self.raw) }
     }
 }
 
-/// A connection, which its clones share. An open transaction is rolled back with the last clone.
+/// A connection, shared by its clones. An open transaction is rolled back with the last clone.
 #[derive(Clone)]
 pub(super) struct Connection(Arc<RawConnection>);
 
@@ -194,16 +194,16 @@ impl DataChunk {
 
     pub(super) fn new(types: &[LogicalType]) -> Self {
         let mut raw_types: Vec<_> = types.iter().map(|logical| logical.0).collect();
-        // SAFETY: the types live during the call, which copies them.
+        // SAFETY: the types live during the call, and the call copies them.
         Self(unsafe { duckdb::duckdb_create_data_chunk(raw_types.as_mut_ptr(), raw_types.len() as u64) })
     }
 
     pub(super) fn rows(&self) -> usize {
-        // SAFETY: the chunk lives. Its size is at most that of a vector.
+        // SAFETY: the chunk lives. Its size is at most a vector's size.
         usize::try_from(unsafe { duckdb::duckdb_data_chunk_get_size(self.0) }).unwrap_or(0)
     }
 
-    /// Empties the chunk and sets its number of rows to `rows`, which are to be filled.
+    /// Empties the chunk and sets its number of rows to `rows`. These rows must then be filled.
     pub(super) fn restart(&mut self, rows: usize) {
         // SAFETY: the chunk lives, and callers ask for no more rows than a vector holds.
         unsafe {
@@ -212,9 +212,9 @@ impl DataChunk {
         }
     }
 
-    /// The vector of the column `index`, which must be one of the chunk's.
+    /// The vector of the column `index`. It must be one of the chunk's columns.
     pub(super) fn vector(&self, index: usize) -> duckdb::duckdb_vector {
-        // SAFETY: the chunk lives; it owns the vector.
+        // SAFETY: the chunk lives. It owns the vector.
         unsafe { duckdb::duckdb_data_chunk_get_vector(self.0, index as u64) }
     }
 }
@@ -232,16 +232,16 @@ pub(super) struct Appender {
     _connection: Connection,
 }
 
-// SAFETY: an appender has no thread of its own; it is used by one thread at a time.
+// SAFETY: an appender has no thread of its own. It is used by one thread at a time.
 unsafe impl Send for Appender {}
 
 impl Appender {
-    /// An appender to all columns of a table, which is found in `within`, a database and a schema, or by its name alone.
+    /// An appender to all columns of a table. The table is found in `within`, a database and a schema, or by its name alone.
     pub(super) fn new(connection: &Connection, within: Option<(&CStr, &CStr)>, table: &CStr) -> Result<Self> {
         let mut raw = ptr::null_mut();
         let (database, schema) =
             within.map_or((ptr::null(), ptr::null()), |(database, schema)| (database.as_ptr(), schema.as_ptr()));
-        // SAFETY: connection and names live; `raw` receives an object that we own, also after a failure.
+        // SAFETY: connection and names live. `raw` receives an object that we own, also after a failure.
         let state = unsafe {
             duckdb::duckdb_appender_create_ext(connection.raw(), database, schema, table.as_ptr(), &raw mut raw)
         };
@@ -254,7 +254,7 @@ impl Appender {
         if state == duckdb::DuckDBSuccess {
             return Ok(());
         }
-        // SAFETY: the appender lives; the error data is ours to destroy, after its message was copied.
+        // SAFETY: the appender lives. The error data is ours to destroy, after its message was copied.
         let message = unsafe {
             let mut data = duckdb::duckdb_appender_error_data(self.raw);
             let message = borrowed_text(duckdb::duckdb_error_data_message(data), "the rows can't be appended");
@@ -264,7 +264,7 @@ impl Appender {
         Err(engine_error(message))
     }
 
-    /// Adds a column to those that are appended, where these are not all columns of the table in its order.
+    /// Adds a column to the appended columns, if they are not all columns of the table in its order.
     pub(super) fn add_column(&mut self, name: &CStr) -> Result<()> {
         // SAFETY: the appender and the name live.
         self.check(unsafe { duckdb::duckdb_appender_add_column(self.raw, name.as_ptr()) })
@@ -272,7 +272,7 @@ impl Appender {
 
     /// Appends a copy of the chunk's rows.
     pub(super) fn append(&mut self, chunk: &DataChunk) -> Result<()> {
-        // SAFETY: both live; the chunk's vectors were filled for its number of rows.
+        // SAFETY: both live. The chunk's vectors were filled for its number of rows.
         self.check(unsafe { duckdb::duckdb_append_data_chunk(self.raw, chunk.0) })
     }
 

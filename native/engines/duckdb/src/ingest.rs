@@ -20,7 +20,7 @@ use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 use serde::de::IgnoredAny;
 
-/// The bytes of texts at which the appender is flushed: it buffers some 200,000 rows, which takes too much memory if
+/// The bytes of texts at which the appender is flushed: it buffers some 200,000 rows, and these take too much memory if
 /// their texts are long.
 const MAX_HELD_BACK_BYTES: usize = 64 << 20;
 
@@ -39,13 +39,13 @@ pub(super) struct EmbeddedIngest {
 }
 
 impl EmbeddedIngest {
-    /// Begins an insert into `table`, which must exist with its columns.
+    /// Begins an insert into `table`. It must exist with its columns.
     pub(super) fn begin(connection: &Connection, table: &TableDefinition) -> Result<Self> {
         table.validate()?;
         connection.run(c"BEGIN TRANSACTION")?;
         let begun =
             TablePath::find(connection, &table.name).and_then(|path| Self::begin_at(connection.clone(), &path, table));
-        // The connection may be that of a session, which goes on.
+        // The connection may belong to a session, and the session goes on.
         begun.inspect_err(|_| drop(connection.run(c"ROLLBACK")))
     }
 
@@ -88,8 +88,8 @@ impl EmbeddedIngest {
             let end = batch.num_rows().min(start + VECTOR_ROWS);
             self.chunk.restart(end - start);
             for (index, column) in self.columns.iter().enumerate() {
-                // SAFETY: the chunk was made for these columns and just reset; `check_batch` proved the array's type;
-                // and the batch lives until the chunk was appended, which copies it.
+                // SAFETY: the chunk was made for these columns and just reset. `check_batch` proved the array's type.
+                // The batch lives until the chunk was appended, and appending copies it.
                 let filled =
                     unsafe { fill(self.chunk.vector(index), &self.mappings[index], batch.column(index), start..end) };
                 self.held_back_bytes += filled.map_err(|(row, problem)| Error::InvalidValue {
@@ -111,7 +111,7 @@ impl EmbeddedIngest {
         Ok(())
     }
 
-    /// Checks the texts for columns of the type `JSON`, which DuckDB stores as they are.
+    /// Checks the texts for columns of the type `JSON`. DuckDB stores them as they are.
     fn check_json(&self, batch: &RecordBatch) -> Result<()> {
         for index in (0..self.columns.len()).filter(|index| self.type_names[*index] == "JSON") {
             let texts = batch.column(index).as_string::<i32>();
@@ -199,7 +199,7 @@ impl Ingest for EmbeddedIngest {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let written = check_batch(&self.schema, batch, self.rows).and_then(|()| self.append(batch));
         if written.is_err() {
-            // Only the first error matters to the caller; closing the connection rolls back anyway.
+            // Only the first error matters to the caller. Closing the connection rolls back anyway.
             let _ = self.roll_back();
         }
         written
@@ -227,7 +227,7 @@ impl Drop for EmbeddedIngest {
 }
 
 /// An insert into a table as a session sees it. Its rows go through a connection of their own, so that other calls of the session need
-/// not wait for the end of the insert. Those of a temporary table, which no other connection sees, are kept until then.
+/// not wait for the end of the insert. The rows of a temporary table are kept until the end, because no other connection sees the table.
 pub(super) enum SessionIngest {
     /// The table is one that all sessions see.
     Permanent(Box<EmbeddedIngest>),
@@ -236,7 +236,7 @@ pub(super) enum SessionIngest {
 }
 
 impl SessionIngest {
-    /// Begins an insert; `connection` is the session's, on which its caller has the turn.
+    /// Begins an insert. `connection` is the session's, and the caller has the turn on it.
     pub(super) fn begin(
         session: &Arc<Session>,
         connection: &Connection,

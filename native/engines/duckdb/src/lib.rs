@@ -1,10 +1,10 @@
 //! The embedded engine: DuckDB in this process, through the C API of the libduckdb that an npm package brings.
 //!
-//! Each call has its own connection and thus its own transaction; queries and inserts run in parallel. A connection
-//! costs little, so connections are not pooled: all state that a call leaves behind ends with its connection.
+//! Each call has its own connection and thus its own transaction. Queries and inserts run in parallel. A connection
+//! costs little, so connections are not pooled. All state that a call leaves behind ends with its connection.
 //!
 //! An engine made by [`Engine::session`] does so until a call changes the state of a session, such as a temporary table. From then on,
-//! its calls take turns on one connection, which keeps that state.
+//! its calls take turns on one connection. It keeps that state.
 
 mod catalog;
 mod column_builder;
@@ -68,13 +68,13 @@ fn engine_error(message: impl Display) -> Error {
     Error::Engine { engine: EMBEDDED.name, message: message.to_string() }
 }
 
-/// Runs `work`; an error after a cancellation counts as the cancellation.
+/// Runs `work`. An error after a cancellation counts as the cancellation.
 fn interruptible<T>(cancel: &CancelToken, work: impl FnOnce() -> Result<T>) -> Result<T> {
     cancel.check()?;
     work().map_err(|error| if cancel.is_cancelled() { Error::Cancelled } else { error })
 }
 
-/// The engine over DuckDB, in memory or in a file. ACID; all methods may run at once.
+/// The engine over DuckDB, in memory or in a file. ACID. All methods may run at once.
 pub struct EmbeddedEngine {
     database: Arc<Database>,
     session: Option<Arc<Session>>,
@@ -84,9 +84,9 @@ pub struct EmbeddedEngine {
 }
 
 impl EmbeddedEngine {
-    /// Opens the database file `path`, which is created if it does not exist; "" and ":memory:" open a new database in memory, and
-    /// ":memory:name" the one of that name in this process. Opening a file that is open in this process gives the same database. It is
-    /// closed with the last engine, query or insert.
+    /// Opens the database file `path`, and creates it if it does not exist. "" and ":memory:" open a new database in memory. ":memory:name"
+    /// opens the database of that name in this process. Opening a file that is open in this process gives the same database. It is closed
+    /// with the last engine, query or insert.
     ///
     /// # Errors
     /// [`Error::Engine`] when the file can't be opened or is no database, [`Error::InvalidArgument`] for a NUL in the path, and for a
@@ -127,7 +127,7 @@ impl EmbeddedEngine {
         self.connections().call(false, &CancelToken::default())
     }
 
-    /// Whether one of the statements may change the state of a session, which an engine without a session does not ask.
+    /// Whether one of the statements may change the state of a session. An engine without a session does not ask this.
     fn begins_session(&self, statements: &[sql_text::Statement<'_>]) -> bool {
         let changes = |statement: &sql_text::Statement<'_>| {
             let changed = sql::may_change_session(statement, &|setting: &str| self.is_global(setting));
@@ -156,7 +156,8 @@ impl EmbeddedEngine {
         }
     }
 
-    /// Checks that the effect of the statements is not gone after the call, which it is without a session where they change nothing else.
+    /// Checks that the effect of the statements is not gone after the call. Without a session it is gone, if they change nothing but the
+    /// session.
     fn check_session(&self, statements: &[sql_text::Statement<'_>]) -> Result<()> {
         let is_gone =
             |statement: &sql_text::Statement<'_>| sql::is_session_only(statement, |setting| self.is_global(setting));
@@ -244,8 +245,8 @@ impl Engine for EmbeddedEngine {
 
     fn describe_table(&self, name: &str) -> Result<TableDefinition> {
         let call = self.call()?;
-        // DuckDB reads a table's entry when the query runs which it found when it prepared it. The transaction keeps that entry; without
-        // one, another connection that replaces the table between the two frees it.
+        // When the query runs, DuckDB reads the table's entry that it found when it prepared the query. The transaction keeps that entry.
+        // Without a transaction, another connection that replaces the table between the two frees it.
         let _transaction = Transaction::begin(call.connection())?;
         catalog::describe(call.connection(), name)
     }
@@ -293,7 +294,7 @@ impl Engine for EmbeddedEngine {
     }
 
     /// Several statements are one transaction, so `BEGIN`, `COMMIT` and `ROLLBACK` are refused. A single statement runs
-    /// outside of a transaction where DuckDB requires that (`CHECKPOINT`).
+    /// outside of a transaction if DuckDB requires that (`CHECKPOINT`).
     fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
         let written = sql::statements(sql);
         if written.iter().any(sql::is_transaction) {
@@ -314,7 +315,8 @@ impl Engine for EmbeddedEngine {
         for index in 0..statements.count() {
             changed += interruptible(cancel, || {
                 let statement = statements.prepare(index)?;
-                // DuckDB puts the statements that it makes of one between those of a transaction; there is one here already.
+                // DuckDB turns one statement into several, and puts these between `BEGIN` and `COMMIT`. There is a transaction here
+                // already.
                 if statement.is_transaction() {
                     return Ok(0);
                 }
@@ -322,7 +324,7 @@ impl Engine for EmbeddedEngine {
                 run_command(&statement, cancel)
             })?;
         }
-        // From here on the work is either published as a whole or not at all, which an interrupt must not disturb.
+        // From here on the work is either published as a whole or not at all. An interrupt must not disturb that.
         drop(guard);
         transaction.map_or(Ok(()), Transaction::commit)?;
         written.iter().filter_map(sql::hides_catalog_entries).for_each(note);

@@ -9,13 +9,13 @@ use boundary_bench_engine::sql_text::{analyzed, postgres_token};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
-/// What is known of a statement by its text.
+/// The known facts about a statement, from its text.
 #[derive(Clone)]
 pub(super) struct Facts {
     /// Whether the statement may return the rows that it changes.
     pub(super) returns_changed_rows: bool,
-    /// Whether the statement must be planned anew for each run, in the transaction of the run: its plan depends on rows, or holds pointers
-    /// into the catalog that are not valid any more when another transaction has dropped a table.
+    /// Whether the statement must be planned again for each run, in the transaction of the run. It must be if its plan depends on rows, or
+    /// holds pointers into the catalog that are not valid any more when another transaction has dropped a table.
     pub(super) is_planned_anew: bool,
     /// Whether the statement may hide functions that describe a table in a view or a macro, and whether in a temporary one.
     pub(super) hides_catalog_entries: Option<bool>,
@@ -26,13 +26,13 @@ pub(super) struct Facts {
 /// A statement, parsed but not planned.
 pub(super) struct OnlyStatement {
     parsed: Statements,
-    /// The index of the statement itself; those before it prepare for it.
+    /// The index of the statement itself. The statements before it prepare for it.
     main: u64,
     pub(super) facts: Facts,
 }
 
 impl OnlyStatement {
-    /// Parses a text, which must hold exactly one statement; `what` names it in the error.
+    /// Parses a text. It must hold exactly one statement. `what` names it in the error.
     pub(super) fn parse(connection: &Connection, text: &str, what: &str) -> Result<Self> {
         let parsed = Statements::parse(connection, &c_string(text, what)?)?;
         let written = sql::statements(text);
@@ -47,7 +47,7 @@ impl OnlyStatement {
             analyzed: analyzed(statement, postgres_token).map(str::to_owned),
         };
         let mut main = parsed.count() - 1;
-        // DuckDB puts some statements between those of a transaction. A parsed statement is planned once only, so another is asked.
+        // DuckDB puts some statements between `BEGIN` and `COMMIT`. A parsed statement is planned once only, so another is asked.
         if main > 0
             && Statements::parse(connection, &c_string(text, what)?)?
                 .prepare(main)

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use super::engine_error;
 use boundary_bench_engine::canonical_file;
+use boundary_bench_kernel::resources::physical_memory;
 use boundary_bench_kernel::url::UrlParts;
 use boundary_bench_kernel::{Error, Result};
 
-/// The place of a database in memory; a name may follow.
+/// The place of a database in memory. A name may follow.
 const IN_MEMORY: &str = ":memory:";
 
 /// A database and the settings that it is opened with.
@@ -25,7 +26,7 @@ impl Place {
         let invalid = |problem: &str| {
             Error::InvalidArgument(format!(
                 "unusable URI \"{uri}\": {problem}; use \"embedded:\", \"embedded::memory:name\" or \
-                 \"embedded:/path/to/file.duckdb\", with ?setting=value where needed"
+                 \"embedded:/path/to/file.duckdb\", with ?setting=value if needed"
             ))
         };
         let UrlParts { authority, path, options, .. } = UrlParts::parse(uri).map_err(invalid)?;
@@ -35,7 +36,11 @@ impl Place {
         if has_host {
             return Err(invalid("a database in this process has no host; one slash begins an absolute path"));
         }
-        Ok(Self { settings: options.take_all(), ..Self::of_path(path)? })
+        let settings = options.take_all();
+        settings
+            .iter()
+            .try_for_each(|(name, value)| check_setting(name, value).map_err(|problem| invalid(&problem)))?;
+        Ok(Self { settings, ..Self::of_path(path)? })
     }
 
     /// The place at a path.
@@ -49,7 +54,44 @@ impl Place {
     }
 }
 
-/// The canonical path of a database's file as a text. What looks like a place of another kind is refused, since it would name a new file.
+/// The setting whose unusable values end the process within `DuckDB`, instead of failing.
+const BLOCK_ALLOCATOR: &str = "block_allocator_memory";
+
+/// Refuses values of settings for which `DuckDB` ends the process.
+fn check_setting(name: &str, value: &str) -> std::result::Result<(), String> {
+    if !name.eq_ignore_ascii_case(BLOCK_ALLOCATOR) {
+        return Ok(());
+    }
+    let bytes = bytes_of(value).ok_or_else(|| format!("{BLOCK_ALLOCATOR} is a size such as 4GB, not \"{value}\""))?;
+    match physical_memory() {
+        Some(most) if bytes > most as f64 => Err(format!("{BLOCK_ALLOCATOR} is more than the memory of this machine")),
+        _ => Ok(()),
+    }
+}
+
+/// The bytes of a size as `DuckDB` reads it: `4GB`, `512 MiB` or `1000`.
+fn bytes_of(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    let unit = text[end..].trim().to_ascii_lowercase();
+    let power = match unit.as_bytes().first() {
+        Some(b'k') => 1,
+        Some(b'm') => 2,
+        Some(b'g') => 3,
+        Some(b't') => 4,
+        _ => 0,
+    };
+    let base: f64 = match unit.trim_start_matches(['k', 'm', 'g', 't']) {
+        "" | "b" => 1000.0,
+        "ib" => 1024.0,
+        _ => return None,
+    };
+    Some(number * base.powi(power))
+}
+
+/// The canonical path of a database's file as a text. A path that looks like a place of another kind is refused, since it would name
+/// a new file.
 fn absolute(path: &str) -> Result<String> {
     let other = path.split_once(':').map(|(scheme, _)| scheme).filter(|scheme| {
         // A single letter is a drive.
@@ -86,6 +128,7 @@ mod tests {
         for uri in ["embedded:/tmp/x.duckdb", "embedded:///tmp/x.duckdb"] {
             assert!(place(uri).0.ends_with("/x.duckdb"), "{uri}");
         }
+        assert_eq!(place("embedded:?block_allocator_memory=64MiB").1.len(), 1);
         let settings = vec![("threads".to_owned(), "2".to_owned()), ("access_mode".to_owned(), "read_only".to_owned())];
         assert_eq!(place("embedded:?threads=2&access_mode=read_only"), (String::new(), settings));
         assert!(place("embedded:./a:b").0.ends_with("/a:b"));
@@ -101,6 +144,9 @@ mod tests {
             "embedded:s3://bucket/x.duckdb",
             "embedded://host/x.duckdb",
             "embedded:x.duckdb?threads",
+            "embedded:?block_allocator_memory=50%25",
+            "embedded:?BLOCK_ALLOCATOR_MEMORY=400000GB",
+            "embedded:?block_allocator_memory=much",
         ] {
             assert_eq!(Place::of_uri(uri).unwrap_err().code(), "BB_INVALID_ARGUMENT", "{uri}");
         }

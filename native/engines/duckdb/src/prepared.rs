@@ -1,4 +1,4 @@
-//! A prepared statement, on a connection of its own or on that of a session.
+//! A prepared statement, on a connection of its own or on a session's.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -54,7 +54,7 @@ impl Call {
 }
 
 impl Connections {
-    /// The connection for a call: that of the session where there is one already, or the call begins it.
+    /// The connection for a call: the session's connection if there is one already, or the call begins it.
     pub(super) fn call(&self, begins_session: bool, cancel: &CancelToken) -> Result<Call> {
         match self.turn(begins_session, cancel)? {
             Some(turn) => Ok(Call::InSession(turn)),
@@ -70,7 +70,7 @@ impl Connections {
         if begins_session || ticket.finds_session(cancel)? { ticket.turn(cancel).map(Some) } else { Ok(None) }
     }
 
-    /// Ends a call that another one belongs to, which keeps its place if that was taken when the call was made.
+    /// Ends a call that another call belongs to. The other call keeps its place if the place was taken when the call was made.
     fn end(&self, call: Call) {
         if let (Call::InSession(turn), Some(place)) = (call, self.place.upgrade()) {
             let kept = turn.keep_place();
@@ -79,12 +79,12 @@ impl Connections {
     }
 }
 
-/// A prepared statement with its connection. DuckDB plans it anew by itself when a table was changed or a value has another type.
+/// A prepared statement with its connection. DuckDB itself plans it again when a table was changed or a value has another type.
 pub(super) struct EmbeddedStatement {
     // The plan comes first, so that it is dropped before its connection.
     planned: Option<Prepared>,
     connection: Connection,
-    /// Whether the connection is that of a session.
+    /// Whether the connection belongs to a session.
     is_in_session: bool,
     /// The number of changes of the session when the statement was planned.
     changes: u64,
@@ -100,7 +100,7 @@ pub(super) struct EmbeddedStatement {
 }
 
 impl EmbeddedStatement {
-    /// Prepares the only statement of `sql`, which `check` may refuse for the connection.
+    /// Prepares the only statement of `sql`. `check` may refuse it for the connection.
     pub(super) fn prepare(
         connections: Connections,
         sql: &str,
@@ -160,7 +160,7 @@ impl EmbeddedStatement {
             self.planned = None;
             self.connection = call.connection().clone();
         }
-        // DuckDB looks for changes of the catalog, but not for those of settings, variables, and what a name means.
+        // DuckDB looks for changes of the catalog, but not for changes of settings, variables, and the meaning of a name.
         let changes = self.connections.session.as_ref().map_or(0, |session| session.changes());
         if self.changes != changes {
             self.planned = None;
@@ -229,8 +229,8 @@ impl EmbeddedStatement {
     }
 }
 
-/// The columns of a statement's rows, none for a command; `None` where a column's type depends on parameters or rows, or has no
-/// counterpart here.
+/// The columns of a statement's rows, none for a command. `None` if a column's type depends on parameters or rows, or has no counterpart
+/// here.
 fn columns(facts: &Facts, statement: &Prepared) -> Option<Vec<Column>> {
     if !statement.reads() && !facts.returns_changed_rows {
         return Some(Vec::new());
@@ -269,7 +269,7 @@ impl Statement for EmbeddedStatement {
         let guard = cancel.on_cancel(move || interrupted.interrupt());
         self.with(parameters, cancel, |facts, statement, transaction| {
             let changed = interruptible(cancel, || run_command(statement, cancel))?;
-            // From here on the work is either published as a whole or not at all, which an interrupt must not disturb.
+            // From here on the work is either published as a whole or not at all. An interrupt must not disturb that.
             drop(guard);
             transaction.map_or(Ok(()), Transaction::commit)?;
             if let Some(is_temporary) = facts.hides_catalog_entries {

@@ -59,7 +59,7 @@ impl Session {
         self.exists.load(Ordering::Acquire)
     }
 
-    /// Forgets the connection, which ends with the calls that use it.
+    /// Forgets the connection. It ends with the calls that use it.
     pub(super) fn end(&self) {
         let mut state = lock(&self.state);
         self.exists.store(false, Ordering::Release);
@@ -91,13 +91,13 @@ impl Session {
     /// Waits for the turn of the caller, behind all calls that have a ticket.
     ///
     /// # Errors
-    /// Those of [`Ticket::turn`].
+    /// The errors of [`Ticket::turn`].
     pub(super) fn turn(self: &Arc<Self>, cancel: &CancelToken) -> Result<Turn> {
         self.ticket().turn(cancel)
     }
 }
 
-/// A place in the order of a session's calls, which is given up with the drop.
+/// A place in the order of a session's calls. Its drop gives it up.
 pub(super) struct Ticket {
     session: Arc<Session>,
     number: u64,
@@ -120,14 +120,14 @@ impl Ticket {
     /// # Errors
     /// [`Error::Cancelled`].
     pub(super) fn finds_session(&self, cancel: &CancelToken) -> Result<bool> {
-        // Where there is a session, earlier calls need not be waited for twice.
+        // If there is a session, earlier calls need not be waited for twice.
         Ok(self.session.exists() || self.wait(false, cancel).map(|_| self.session.exists())?)
     }
 
     /// Waits for the turn of the caller, until when the result of an earlier call is read to its end.
     ///
     /// # Errors
-    /// [`Error::Cancelled`], and those of a new connection.
+    /// [`Error::Cancelled`], and the errors of a new connection.
     pub(super) fn turn(self, cancel: &CancelToken) -> Result<Turn> {
         let session = Arc::clone(&self.session);
         let mut state = self.wait(true, cancel)?;
@@ -157,7 +157,7 @@ impl Drop for Ticket {
     }
 }
 
-/// The right to use the connection of a session alone, which ends with the drop.
+/// The right to use the connection of a session alone. It ends with the drop.
 pub(super) struct Turn {
     // Dropped after the turn has ended.
     ticket: Option<Ticket>,
@@ -198,7 +198,7 @@ impl Drop for Turn {
 
 /// A result on the connection of a session.
 struct OpenResult {
-    /// The result; `None` once nobody reads it.
+    /// The result, or `None` once nobody reads it.
     stream: Mutex<Option<EmbeddedStream>>,
     /// Whether the connection is not needed any more.
     is_settled: AtomicBool,

@@ -1,5 +1,5 @@
-//! What the engine must know of a statement before DuckDB has planned it. DuckDB's C API does not tell it, so it is read from the
-//! statement's words.
+//! Facts that the engine must know about a statement before DuckDB has planned it. DuckDB's C API does not tell them, so they are read from
+//! the statement's words.
 
 use boundary_bench_engine::sql_text::{self, Statement, TokenKind, postgres_token, tokens};
 
@@ -27,7 +27,7 @@ pub(super) fn returns_changed_rows(statement: &Statement<'_>) -> bool {
     statement.keyword != "SELECT" && has_word(statement.text, "RETURNING")
 }
 
-/// Whether the statement makes an object that ends with its session. A secret is that of the database.
+/// Whether the statement makes an object that ends with its session. A secret belongs to the database.
 fn creates_temporary(statement: &Statement<'_>) -> bool {
     let mut words = words(statement.text)
         .skip(1)
@@ -38,8 +38,8 @@ fn creates_temporary(statement: &Statement<'_>) -> bool {
         && words.next().is_none_or(|word| word != "SECRET")
 }
 
-/// The setting that the statement changes for its session, in small letters, unless it says that it changes it for all; "" for what
-/// is no setting of DuckDB, such as a variable.
+/// The setting that the statement changes for its session, in small letters, unless it says that it changes it for all. "" for a name
+/// that is no setting of DuckDB, such as a variable.
 fn setting_of(statement: &Statement<'_>) -> Option<String> {
     let mut words = words(statement.text).skip(1).map(str::to_ascii_lowercase);
     let first = words.next().unwrap_or_default();
@@ -51,7 +51,7 @@ fn setting_of(statement: &Statement<'_>) -> Option<String> {
     }
 }
 
-/// Whether the statement changes nothing but the state of its session; `is_global` tells settings that are the same in all sessions.
+/// Whether the statement changes nothing but the state of its session. `is_global` tells which settings are the same in all sessions.
 pub(super) fn is_session_only(statement: &Statement<'_>, is_global: impl FnOnce(&str) -> bool) -> bool {
     match setting_of(statement) {
         Some(setting) => setting.is_empty() || !is_global(&setting),
@@ -59,8 +59,8 @@ pub(super) fn is_session_only(statement: &Statement<'_>, is_global: impl FnOnce(
     }
 }
 
-/// Whether the statement may change the state of its session, such as a setting, a temporary table, or the seed of `random()`. It may say
-/// so of more statements than do, and says nothing of a `PRAGMA`. `is_global` is that of [`is_session_only`].
+/// Whether the statement may change the state of its session, such as a setting, a temporary table, or the seed of `random()`. It may also
+/// be true for statements that do not, and tells nothing about a `PRAGMA`. `is_global` is as for [`is_session_only`].
 pub(super) fn may_change_session(statement: &Statement<'_>, is_global: &dyn Fn(&str) -> bool) -> bool {
     if let Some(analyzed) = sql_text::analyzed(statement, postgres_token) {
         return statements(analyzed).iter().any(|statement| may_change_session(statement, is_global));
@@ -76,8 +76,9 @@ pub(super) fn may_change_plans(statement: &Statement<'_>) -> bool {
     matches!(statement.keyword.as_str(), "SET" | "RESET" | "CREATE" | "DROP" | "ALTER" | "ATTACH" | "DETACH" | "LOAD")
 }
 
-/// Whether a plan of the statement may hold pointers into the catalog that DuckDB does not check before it runs the plan: those of
-/// functions that describe a table, or use a sequence or a database. It may say so of more statements than do. A view or a macro hides them from this function.
+/// Whether a plan of the statement may hold pointers into the catalog that DuckDB does not check before it runs the plan. Functions that
+/// describe a table, or use a sequence or a database, have such pointers. It may also be true for statements whose plans hold none. A
+/// view or a macro hides them from this function.
 pub(super) fn holds_catalog_entries(statement: &Statement<'_>) -> bool {
     matches!(statement.keyword.as_str(), "DESCRIBE" | "DESC" | "SHOW" | "SUMMARIZE")
         || (statement.keyword == "PRAGMA" && contains_ignore_case(statement.text, "_info"))
@@ -86,7 +87,7 @@ pub(super) fn holds_catalog_entries(statement: &Statement<'_>) -> bool {
             .any(|name| contains_ignore_case(statement.text, name))
 }
 
-/// Whether the statement keeps a plan that [`holds_catalog_entries`], or runs one, where views and macros hide what does if `are_hidden`.
+/// Whether the statement keeps a plan that [`holds_catalog_entries`], or runs one. If `are_hidden`, views and macros hide such statements.
 pub(super) fn keeps_catalog_entries(statement: &Statement<'_>, are_hidden: impl FnOnce() -> bool) -> bool {
     match statement.keyword.as_str() {
         "PREPARE" => holds_catalog_entries(statement) || are_hidden(),

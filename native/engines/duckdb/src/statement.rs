@@ -14,7 +14,7 @@ impl Connection {
     /// Runs an internal command, such as `BEGIN`.
     pub(super) fn run(&self, sql: &CStr) -> Result<()> {
         let mut result = QueryResult::empty(self);
-        // SAFETY: connection and text live; the result is destroyed by its owner, also after a failure.
+        // SAFETY: connection and text live. The result is destroyed by its owner, also after a failure.
         let state = unsafe { duckdb::duckdb_query(self.raw(), sql.as_ptr(), &raw mut result.raw) };
         if state == duckdb::DuckDBSuccess { Ok(()) } else { Err(result.error()) }
     }
@@ -30,11 +30,11 @@ pub(super) struct Statements {
 impl Statements {
     pub(super) fn parse(connection: &Connection, sql: &CStr) -> Result<Self> {
         let mut raw = ptr::null_mut();
-        // SAFETY: connection and text live; `raw` receives an object that we own, also after a failure.
+        // SAFETY: connection and text live. `raw` receives an object that we own, also after a failure.
         let count = unsafe { duckdb::duckdb_extract_statements(connection.raw(), sql.as_ptr(), &raw mut raw) };
         let statements = Self { raw, count, connection: connection.clone() };
         if count == 0 {
-            // SAFETY: the object lives; the message is null when the text merely holds no statement.
+            // SAFETY: the object lives. The message is null when the text merely holds no statement.
             let problem = unsafe { duckdb::duckdb_extract_statements_error(raw) };
             if !problem.is_null() {
                 return Err(engine_error(borrowed_text(problem, "")));
@@ -47,10 +47,10 @@ impl Statements {
         self.count
     }
 
-    /// Prepares the statement `index`, which must be less than the count. DuckDB takes the statement: a second call fails.
+    /// Prepares the statement `index`. It must be less than the count. DuckDB takes the statement: a second call fails.
     pub(super) fn prepare(&self, index: u64) -> Result<Prepared> {
         let mut raw = ptr::null_mut();
-        // SAFETY: connection and statements live; `raw` receives an object that we own, also after a failure.
+        // SAFETY: connection and statements live. `raw` receives an object that we own, also after a failure.
         let state =
             unsafe { duckdb::duckdb_prepare_extracted_statement(self.connection.raw(), self.raw, index, &raw mut raw) };
         let prepared = Prepared { raw, connection: self.connection.clone() };
@@ -76,7 +76,7 @@ pub(super) struct Prepared {
     connection: Connection,
 }
 
-// SAFETY: a statement has no thread of its own; it is used by one thread at a time.
+// SAFETY: a statement has no thread of its own. It is used by one thread at a time.
 unsafe impl Send for Prepared {}
 
 impl Prepared {
@@ -96,7 +96,7 @@ impl Prepared {
         )
     }
 
-    /// Whether the statement changes rows, which it may return.
+    /// Whether the statement changes rows. It may return them.
     pub(super) fn changes_rows(&self) -> bool {
         matches!(
             self.kind(),
@@ -111,16 +111,15 @@ impl Prepared {
         self.kind() == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_TRANSACTION
     }
 
-    /// The number of parameters, or the highest parameter number where numbers are left out.
+    /// The number of parameters, or the highest parameter number if numbers are left out.
     pub(super) fn parameter_count(&self) -> usize {
         // SAFETY: the statement lives. There are fewer parameters than bytes in its text.
         usize::try_from(unsafe { duckdb::duckdb_nparams(self.raw) }).unwrap_or(usize::MAX)
     }
 
-    /// The name of the parameter `position`, from 1, which is its number or a name; `None` where the text leaves the
-    /// number out.
+    /// The name of the parameter `position`, counted from 1. It is a number or a name. `None` if the text leaves the number out.
     pub(super) fn parameter_name(&self, position: usize) -> Option<String> {
-        // SAFETY: the statement lives; a name, if there is one, was allocated for us.
+        // SAFETY: the statement lives. A name, if there is one, was allocated for us.
         unsafe {
             let name = duckdb::duckdb_parameter_name(self.raw, position as u64);
             let copy = (!name.is_null()).then(|| borrowed_text(name, ""));
@@ -131,13 +130,12 @@ impl Prepared {
 
     /// The type of the parameter `position`, from 1, if it is known.
     pub(super) fn parameter_type(&self, position: usize) -> Option<LogicalType> {
-        // SAFETY: the statement lives; a type, if there is one, is ours.
+        // SAFETY: the statement lives. A type, if there is one, is ours.
         let raw = unsafe { duckdb::duckdb_param_logical_type(self.raw, position as u64) };
         (!raw.is_null()).then_some(LogicalType(raw))
     }
 
-    /// The name and type of each result column, as far as they are known; a command has a column for the number of rows
-    /// changed.
+    /// The name and type of each result column, as far as they are known. A command has a column for the number of rows changed.
     pub(super) fn columns(&self) -> Vec<(String, LogicalType)> {
         // SAFETY: the statement lives. The names were allocated for us, and the types are ours.
         unsafe {
@@ -196,10 +194,10 @@ impl Prepared {
         taken == duckdb::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_TZ
     }
 
-    /// Starts the statement. An interrupt takes effect from here on; an earlier one is lost.
+    /// Starts the statement. An interrupt takes effect from here on. An earlier one is lost.
     pub(super) fn start(&self, streaming: bool) -> Result<Pending> {
         let mut raw = ptr::null_mut();
-        // SAFETY: the statement lives; `raw` receives an object that we own, also after a failure.
+        // SAFETY: the statement lives. `raw` receives an object that we own, also after a failure.
         let state = unsafe {
             if streaming {
                 duckdb::duckdb_pending_prepared_streaming(self.raw, &raw mut raw)
@@ -220,7 +218,7 @@ fn decimal(value: i128, width: u8, scale: u8) -> duckdb::duckdb_decimal {
 
 impl Drop for Prepared {
     fn drop(&mut self) {
-        // SAFETY: owned by us and destroyed once; a result made from it doesn't need it any more.
+        // SAFETY: owned by us and destroyed once. A result made from it doesn't need it any more.
         unsafe { duckdb::duckdb_destroy_prepare(&raw mut self.raw) }
     }
 }
@@ -235,7 +233,7 @@ impl Pending {
     /// Runs the statement to its end or, if it streams, to its first rows.
     pub(super) fn finish(self) -> Result<QueryResult> {
         let mut result = QueryResult::empty(&self.connection);
-        // SAFETY: the pending result lives; the result is destroyed by its owner, also after a failure.
+        // SAFETY: the pending result lives. The result is destroyed by its owner, also after a failure.
         let state = unsafe { duckdb::duckdb_execute_pending(self.raw, &raw mut result.raw) };
         if state == duckdb::DuckDBSuccess { Ok(result) } else { Err(result.error()) }
     }
@@ -254,13 +252,13 @@ impl Drop for Pending {
     }
 }
 
-/// The result of a statement, which may still be running.
+/// The result of a statement. The statement may still be running.
 pub(super) struct QueryResult {
     raw: duckdb::duckdb_result,
     _connection: Connection,
 }
 
-// SAFETY: a result has no thread of its own; it is used by one thread at a time.
+// SAFETY: a result has no thread of its own. It is used by one thread at a time.
 unsafe impl Send for QueryResult {}
 
 impl QueryResult {
@@ -281,7 +279,7 @@ impl QueryResult {
 
     /// The name and type of each column.
     pub(super) fn columns(&mut self) -> Vec<(String, LogicalType)> {
-        // SAFETY: the result lives and owns the names; the types are ours.
+        // SAFETY: the result lives and owns the names. The types are ours.
         unsafe {
             (0..duckdb::duckdb_column_count(&raw mut self.raw))
                 .map(|index| {
@@ -294,7 +292,7 @@ impl QueryResult {
 
     /// Whether the statement returned rows, and not only their number.
     pub(super) fn returns_rows(&self) -> bool {
-        // SAFETY: the result lives; the structure is passed by value, as the C API wants it.
+        // SAFETY: the result lives. The structure is passed by value, as the C API wants it.
         let returned = unsafe { duckdb::duckdb_result_return_type(self.raw) };
         returned == duckdb::duckdb_result_type_DUCKDB_RESULT_TYPE_QUERY_RESULT
     }
@@ -304,9 +302,9 @@ impl QueryResult {
         unsafe { duckdb::duckdb_rows_changed(&raw mut self.raw) }
     }
 
-    /// The next rows; `None` at the end.
+    /// The next rows, or `None` at the end.
     pub(super) fn fetch(&mut self) -> Result<Option<DataChunk>> {
-        // SAFETY: the result lives; the structure is passed by value, as the C API wants it. The chunk is ours.
+        // SAFETY: the result lives. The structure is passed by value, as the C API wants it. The chunk is ours.
         let raw = unsafe { duckdb::duckdb_fetch_chunk(self.raw) };
         if !raw.is_null() {
             return Ok(Some(DataChunk::from_raw(raw)));
@@ -317,7 +315,7 @@ impl QueryResult {
 
 impl Drop for QueryResult {
     fn drop(&mut self) {
-        // SAFETY: owned by us and destroyed once; zeros are allowed.
+        // SAFETY: owned by us and destroyed once. Zeros are allowed.
         unsafe { duckdb::duckdb_destroy_result(&raw mut self.raw) }
     }
 }

@@ -20,7 +20,7 @@ use boundary_bench_kernel::cancel::CancelGuard;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
-/// The most rows for which buffers are allocated ahead; those of larger batches grow.
+/// The most rows for which buffers are allocated ahead. The buffers of larger batches grow.
 const MAX_ROWS_AHEAD: usize = 1 << 20;
 
 /// The rows of a query, fetched on demand. The query and its snapshot end with the stream, drained or not.
@@ -38,7 +38,7 @@ pub(super) struct EmbeddedStream {
     mappings: Vec<Mapping>,
     schema: SchemaRef,
     batch_rows: usize,
-    /// The rows to allocate buffers for: those of the last batch, or of the first chunk.
+    /// The number of rows to allocate buffers for: the number in the last batch, or in the first chunk.
     expected_rows: usize,
     rows_before: u64,
     cancel: CancelToken,
@@ -54,8 +54,8 @@ struct PartlyRead {
 }
 
 impl EmbeddedStream {
-    /// Starts the only statement of `sql`, which must return rows. `must_hold` says whether any statement must be planned in the transaction
-    /// in which it runs.
+    /// Starts the only statement of `sql`. It must return rows. `must_hold` says whether any statement must be planned
+    /// in the transaction in which it runs.
     pub(super) fn start(
         connection: Connection,
         sql: &str,
@@ -143,7 +143,7 @@ impl EmbeddedStream {
         self.running.is_none() && self.chunk.is_none()
     }
 
-    /// Reads a batch ahead of the reader; false at the end.
+    /// Reads a batch ahead of the reader. Returns false at the end.
     pub(super) fn gather_batch(&mut self) -> bool {
         match self.fill_batch() {
             Ok(Some(batch)) => {
@@ -159,7 +159,7 @@ impl EmbeddedStream {
         }
     }
 
-    /// The next rows to read; `None` at the end of the result.
+    /// The next rows to read, or `None` at the end of the result.
     fn next_chunk(&mut self) -> Result<Option<PartlyRead>> {
         if let Some(chunk) = self.chunk.take() {
             return Ok(Some(chunk));

@@ -20,7 +20,7 @@ const LARGEST_OFFSET: i64 = 16 * 3600 - 1;
 /// Bits of an offset in a `TIME WITH TIME ZONE`.
 const OFFSET_BITS: u32 = 24;
 
-/// Writes formatted text to memory, which never fails.
+/// Writes formatted text to memory. This never fails.
 macro_rules! put {
     ($out:expr, $($text:tt)*) => {{
         let _ = write!($out, $($text)*);

@@ -3,7 +3,7 @@
 use super::ffi::Connection;
 use boundary_bench_kernel::Result;
 
-/// A transaction, which is rolled back unless it is committed.
+/// A transaction. It is rolled back unless it is committed.
 pub(super) struct Transaction(Option<Connection>);
 
 impl Transaction {

@@ -24,7 +24,7 @@ pub(super) enum Layout {
     UInt16,
     UInt32,
     UInt64,
-    /// 128-bit integers, which may have more than 38 digits.
+    /// 128-bit integers. They may have more than 38 digits.
     HugeInt,
     /// Unsigned 128-bit integers.
     UHugeInt,
@@ -55,7 +55,7 @@ pub(super) enum Layout {
     Enum16,
     /// Positions of 32 bits.
     Enum32,
-    /// Values that are inserted as text, which DuckDB converts, and not read.
+    /// Values that are inserted as text, and not read. DuckDB converts the text.
     Converted,
 }
 
@@ -104,11 +104,11 @@ impl Mapping {
         name.to_owned()
     }
 
-    /// The type of the vectors that are appended to the column: its own, or `VARCHAR`, which DuckDB converts.
+    /// The type of the vectors that are appended to the column: its own, or `VARCHAR`. DuckDB converts a `VARCHAR`.
     pub(super) fn appended_type(&self) -> LogicalType {
         let id = match self.sql_type {
             SqlType::Decimal { precision, scale } if self.id == duckdb::DUCKDB_TYPE_DUCKDB_TYPE_DECIMAL => {
-                // SAFETY: takes numbers only; they are those of a column's type.
+                // SAFETY: takes numbers only. They belong to a column's type.
                 return LogicalType(unsafe { duckdb::duckdb_create_decimal_type(precision, scale) });
             }
             SqlType::Text => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR,
@@ -124,7 +124,7 @@ fn type_id(logical: &LogicalType) -> duckdb::duckdb_type {
     unsafe { duckdb::duckdb_get_type_id(logical.0) }
 }
 
-/// The mapping of a column to insert to: a type without counterpart takes texts, which DuckDB converts.
+/// The mapping of a column to insert to: a type without counterpart takes texts, and DuckDB converts them.
 pub(super) fn stored_mapping(logical: &LogicalType) -> Mapping {
     mapping(logical).unwrap_or_else(|| Mapping {
         sql_type: SqlType::Text,
@@ -134,7 +134,7 @@ pub(super) fn stored_mapping(logical: &LogicalType) -> Mapping {
     })
 }
 
-/// The mapping of a DuckDB type; `None` if it has no counterpart.
+/// The mapping of a DuckDB type, or `None` if it has no counterpart.
 pub(super) fn mapping(logical: &LogicalType) -> Option<Mapping> {
     let id = type_id(logical);
     let whole = |precision| SqlType::Decimal { precision, scale: 0 };
@@ -183,7 +183,7 @@ pub(super) fn mapping(logical: &LogicalType) -> Option<Mapping> {
 
 /// The form and the values of an `ENUM`.
 fn enumeration(logical: &LogicalType) -> (Layout, Arc<[String]>) {
-    // SAFETY: the type lives and is an enum; each value was allocated for us, and is freed once, after it was copied.
+    // SAFETY: the type lives and is an enum. Each value was allocated for us, and is freed once, after it was copied.
     let (internal, values) = unsafe {
         let size = duckdb::duckdb_enum_dictionary_size(logical.0);
         let value = |index: u32| {
@@ -219,7 +219,7 @@ pub(super) fn type_name(logical: &LogicalType) -> &'static str {
     }
 }
 
-/// The layout of a decimal, which DuckDB keeps in the smallest integer that holds its digits.
+/// The layout of a decimal. DuckDB keeps it in the smallest integer that holds its digits.
 pub(super) fn decimal_layout(precision: u8) -> Layout {
     match precision {
         0..=4 => Layout::Decimal16,
@@ -282,7 +282,7 @@ impl StringValue {
             // SAFETY: `start` and `rest` are twelve adjacent bytes of this structure.
             unsafe { std::slice::from_raw_parts((&raw const *self).cast::<u8>().add(4), length) }
         } else {
-            // SAFETY: a longer value holds a pointer to its bytes, which the vector owns.
+            // SAFETY: a longer value holds a pointer to its bytes, and the vector owns these.
             unsafe { std::slice::from_raw_parts(self.rest.pointer, length) }
         }
     }
@@ -306,7 +306,7 @@ impl<'chunk> Vector<'chunk> {
         Self { data: data.cast(), validity, rows: chunk.rows(), chunk: PhantomData }
     }
 
-    /// All values of the vector; the value of a null is arbitrary.
+    /// All values of the vector. The value of a null is arbitrary.
     ///
     /// # Safety
     /// `T` is the representation of this column's values, and every pattern of bits is a valid `T`.
@@ -318,7 +318,7 @@ impl<'chunk> Vector<'chunk> {
         unsafe { std::slice::from_raw_parts(self.data.cast(), self.rows) }
     }
 
-    /// The validity bits (set: not null); `None` if no row is null.
+    /// The validity bits (set: not null), or `None` if no row is null.
     pub(super) fn validity(&self) -> Option<Validity<'chunk>> {
         if self.validity.is_null() {
             return None;
@@ -328,7 +328,7 @@ impl<'chunk> Vector<'chunk> {
     }
 }
 
-/// The validity bits of a vector's rows; a set bit means not null.
+/// The validity bits of a vector's rows. A set bit means not null.
 #[derive(Clone, Copy)]
 pub(super) struct Validity<'chunk>(&'chunk [u64]);
 

@@ -16,9 +16,9 @@ use super::column_builder::Misfit;
 use super::vector::{Layout, Mapping, StringValue, VECTOR_ROWS, decimal_layout};
 use boundary_bench_engine::table::SqlType;
 
-/// Fills `vector`, a column of which is appended as `mapping` says, with `rows` of `array`, which has the Arrow type of the mapping. Long
-/// strings are not copied: the array must live for as long as the vector is read. Returns the number of bytes of text that the
-/// vector refers to.
+/// Fills `vector` with `rows` of `array`. The vector's column is appended as `mapping` says, and `array` has the Arrow type of the
+/// mapping. Long strings are not copied: the array must live for as long as the vector is read. Returns the number of bytes of text that
+/// the vector refers to.
 ///
 /// # Safety
 /// `vector` belongs to a live chunk, has the type [`Mapping::appended_type`], and was reset since it was last filled. `rows` are at
@@ -96,7 +96,7 @@ fn is_narrowed(layout: Layout) -> bool {
 }
 
 /// # Safety
-/// The conditions of [`fill`]; `data` is the memory of the vector, whose layout [`is_narrowed`].
+/// The conditions of [`fill`]. `data` is the memory of the vector, and the vector's layout [`is_narrowed`].
 unsafe fn fill_narrowed(
     data: *mut c_void,
     layout: Layout,
@@ -134,7 +134,7 @@ fn kept_infinity(convert: impl Fn(i64) -> Option<i64>) -> impl Fn(i64) -> Option
     move |value| if value == i64::MAX || value == -i64::MAX { Some(value) } else { convert(value) }
 }
 
-/// Writes converted values; what is behind a null is written as zero.
+/// Writes converted values. A value behind a null is written as zero.
 ///
 /// # Safety
 /// `data` has room for `rows` values of `T`.
@@ -173,7 +173,7 @@ unsafe fn fill_validity(vector: duckdb::duckdb_vector, nulls: &NullBuffer, rows:
 /// `data` has room for `rows`, and is of the native type of `T`.
 unsafe fn copy<T: ArrowPrimitiveType>(data: *mut T::Native, array: &ArrayRef, rows: Range<usize>) {
     let values = &array.as_primitive::<T>().values()[rows];
-    // SAFETY: the caller's promise; DuckDB's memory and Arrow's don't overlap.
+    // SAFETY: the caller's promise. DuckDB's memory and Arrow's don't overlap.
     unsafe { data.copy_from_nonoverlapping(values.as_ptr(), values.len()) }
 }
 

@@ -30,7 +30,7 @@ fn sql_type() -> impl Strategy<Value = SqlType> {
     ]
 }
 
-/// The seeds of a column's distinct values, which its rows repeat in order.
+/// The seeds of a column's distinct values. Its rows repeat them in order.
 #[derive(Debug, Clone)]
 struct Values {
     numbers: Vec<Option<i128>>,

@@ -153,7 +153,7 @@ fn every_type_with_a_counterpart_goes_in_and_comes_out_unchanged() {
         let batch = query(&engine, "SELECT * FROM t").unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(batch.column(0), &array, "{name}");
         assert_eq!(text(&engine, "SELECT x::VARCHAR FROM t LIMIT 1"), first, "{name}");
-        // What DuckDB itself writes is read back as the same.
+        // Values that DuckDB itself writes are read back unchanged.
         assert_eq!(
             text(&engine, &format!("SELECT (x::VARCHAR::{name} IS NOT DISTINCT FROM x)::VARCHAR FROM t LIMIT 1")),
             "true"
@@ -273,7 +273,7 @@ fn names_with_a_schema_or_a_database_work_for_every_call() {
         assert!(!engine.drop_table(name).unwrap(), "{name}");
         assert_eq!(engine.describe_table(name).unwrap_err().code(), "BB_TABLE_NOT_FOUND");
     }
-    // Where there is no such schema, and where there is such a table, a name with a dot is a name like others.
+    // If there is no such schema, and if there is such a table, a name with a dot is a name like others.
     let dotted = definition("no.schema", vec![column("x", SqlType::Int)]);
     engine.create_table(&dotted, CreateMode::Create).unwrap();
     execute(&engine, "CREATE SCHEMA no; CREATE TABLE no.schema (y VARCHAR)");

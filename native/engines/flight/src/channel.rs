@@ -50,12 +50,12 @@ const END_WAIT: Duration = Duration::from_secs(1);
 /// A server and the connections to it.
 pub(crate) struct Channel {
     url: FlightUrl,
-    /// The value of the `authorization` header of calls; `None` without a login.
+    /// The value of the `authorization` header of calls, or `None` without a login.
     token: Mutex<Option<HeaderValue>>,
     connections: Mutex<Vec<Connection>>,
-    /// The same service at other locations, by their URIs; each is connected to when it is needed.
+    /// The same service at other locations, by their URIs. Each is connected to when it is needed.
     others: Mutex<HashMap<String, Arc<OnceCell<Arc<Self>>>>>,
-    /// A server of our own, which must outlive the connections.
+    /// A server of our own. It must outlive the connections.
     server: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -90,7 +90,7 @@ impl Channel {
         Ok(Arc::new(channel))
     }
 
-    /// The same service at another location, which one of its endpoints names; connected to at its first use.
+    /// The same service at another location, named by one of its endpoints. It is connected to at its first use.
     pub(crate) async fn elsewhere(&self, location: &str) -> Result<Arc<Self>> {
         let other = Arc::clone(lock(&self.others).entry(location.to_owned()).or_default());
         other.get_or_try_init(|| self.connect_elsewhere(location)).await.cloned()
@@ -115,7 +115,7 @@ impl Channel {
         &self.url
     }
 
-    /// Whether the server is one of our own, which ends with the channel.
+    /// Whether the server is one of our own. Such a server ends with the channel.
     pub(crate) fn is_private(&self) -> bool {
         self.server.is_some()
     }
@@ -145,7 +145,7 @@ impl Channel {
         }
     }
 
-    /// A connection without calls, opened if necessary; at [`MAX_CONNECTIONS`], the one with the fewest calls.
+    /// A connection without calls, opened if necessary. At [`MAX_CONNECTIONS`] connections, the connection with the fewest calls.
     async fn lease(&self) -> Result<Connection> {
         {
             let mut connections = lock(&self.connections);
@@ -174,7 +174,7 @@ impl Channel {
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_frame_size(FRAME_SIZE)
             .max_send_buf_size(SEND_BUFFER)
-            // The others wait for the server's settings, which say how many it takes.
+            // The others wait for the server's settings. These say how many calls it takes.
             .initial_max_send_streams(1)
             .timer(TokioTimer::new())
             .keep_alive_interval(PING_INTERVAL);
@@ -189,12 +189,12 @@ impl Channel {
         Ok(Connection { sender, end, calls: Arc::default() })
     }
 
-    /// Makes a call that changes nothing, or that our own server knows as one that does; its reply is read as it arrives.
+    /// Makes a call that changes nothing, or that our own server knows as one that does. Its reply is read as it arrives.
     pub(crate) async fn call(&self, method: &str, body: MessageBody) -> Result<Reply> {
         self.call_with(method, body, Intent::Read).await
     }
 
-    /// Makes a call with an intent; its reply is read as it arrives.
+    /// Makes a call with an intent. Its reply is read as it arrives.
     pub(crate) async fn call_with(&self, method: &str, body: MessageBody, intent: Intent) -> Result<Reply> {
         let Connection { mut sender, mut end, calls } = self.lease().await?;
         let uri = format!(
@@ -267,7 +267,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// The next message; `None` at the end of a successful call.
+    /// The next message, or `None` at the end of a successful call.
     pub(crate) async fn next<M: Message + Default>(&mut self) -> Result<Option<M>> {
         let next = self.messages.next().await.map_err(|status| to_error(&status))?;
         if next.is_none() {
@@ -276,7 +276,7 @@ impl Reply {
         Ok(next)
     }
 
-    /// The next `FlightData` message; `None` at the end of a successful call.
+    /// The next `FlightData` message, or `None` at the end of a successful call.
     pub(crate) async fn next_data(&mut self) -> Result<Option<Data>> {
         let next = Data::next(&mut self.messages).await.map_err(|status| to_error(&status))?;
         if next.is_none() {
@@ -317,7 +317,7 @@ impl Waiter {
         self.cancel.check()
     }
 
-    /// Waits for `work` on the calling thread. A cancellation drops the work, which ends the call at the server, too.
+    /// Waits for `work` on the calling thread. A cancellation drops the work. That ends the call at the server, too.
     pub(crate) fn wait<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         self.cancel.check()?;
         runtime().block_on(async {

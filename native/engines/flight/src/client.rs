@@ -22,7 +22,7 @@ impl Channel {
         only(&mut reply).await
     }
 
-    /// Sends a command and perhaps a batch; returns the response.
+    /// Sends a command and perhaps a batch, and returns the response.
     pub(crate) async fn put(
         &self,
         command: &impl ProstMessageExt,
@@ -41,7 +41,7 @@ impl Channel {
         self.timed(last(&mut reply)).await
     }
 
-    /// Runs an action; returns the message of its response.
+    /// Runs an action, and returns the message of its response.
     pub(crate) async fn act<M: ProstMessageExt>(
         &self,
         name: &str,
@@ -73,14 +73,14 @@ async fn only<M: Message + Default>(reply: &mut Reply) -> Result<M> {
     last(reply).await?.ok_or_else(|| engine_error("the server's answer is empty"))
 }
 
-/// The number of rows that an update changed; 0 if the server does not know it.
+/// The number of rows that an update changed, or 0 if the server does not know it.
 pub(crate) fn rows_changed(result: Option<PutResult>) -> Result<u64> {
     let Some(result) = result else { return Ok(0) };
     let result = DoPutUpdateResult::decode(result.app_metadata).map_err(|error| not_understood(&error))?;
     Ok(u64::try_from(result.record_count).unwrap_or(0))
 }
 
-/// A schema that the server sends outside of a stream; `None` if it sends none.
+/// A schema that the server sends outside of a stream, or `None` if it sends none.
 pub(crate) fn schema_of(bytes: Bytes) -> Result<Option<Schema>> {
     if bytes.is_empty() {
         return Ok(None);

@@ -48,7 +48,7 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// Reads the next message; `None` at the end. The body is aligned for Arrow's arrays, whatever precedes it.
+    /// Reads the next message. Returns `None` at the end. The body is aligned for Arrow's arrays, no matter what precedes it.
     pub(crate) async fn next<B: Frames>(messages: &mut Messages<B>) -> std::result::Result<Option<Self>, Status> {
         if messages.begin().await?.is_none() {
             return Ok(None);
@@ -93,7 +93,7 @@ async fn skip_other<B: Frames>(messages: &mut Messages<B>, tag: u64) -> std::res
 pub(crate) struct BatchReader(MessageReader);
 
 impl BatchReader {
-    /// Decodes a message; its arrays stay in the memory of the body.
+    /// Decodes a message. Its arrays stay in the memory of the body.
     ///
     /// # Errors
     /// [`Error::InvalidIpc`], [`Error::Unsupported`] for big-endian values.
@@ -106,10 +106,10 @@ impl BatchReader {
     }
 }
 
-/// Encodes batches of one schema; their arrays are sent without a copy.
+/// Encodes batches of one schema. Their arrays are sent without a copy.
 pub(crate) struct BatchWriter {
     encoder: StreamEncoder,
-    /// Whether the encoder has returned its own schema message, which is dropped.
+    /// Whether the encoder has returned its own schema message. That message is dropped.
     began: bool,
 }
 
@@ -153,7 +153,7 @@ impl BatchWriter {
     }
 }
 
-/// The message of a schema, which begins a stream.
+/// The message of a schema. It begins a stream.
 pub(crate) fn schema_message(schema: &Schema, descriptor: Option<&FlightDescriptor>) -> Parts {
     let data = arrow_flight::FlightData::from(SchemaAsIpc::new(schema, &IpcWriteOptions::default()));
     let mut parts = Parts::new();

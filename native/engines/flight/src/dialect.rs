@@ -32,7 +32,7 @@ const SERVERS: [(&str, Dialect); 5] = [
 /// The number of rows that [`Dialect::probe`] counts.
 const PROBED: u64 = 3;
 
-/// The sum that [`Dialect::probe`] returns where the server understands the dialect.
+/// The sum that [`Dialect::probe`] returns if the server understands the dialect.
 pub(crate) const PROBE_SUM: i64 = 3;
 
 impl Dialect {

@@ -19,7 +19,7 @@ use crate::grpc::{MessageBody, Parts, framed};
 /// The URI of a location that means the connection of the request.
 const SAME_CONNECTION: &str = "arrow-flight-reuse-connection://";
 
-/// Maximum number of endpoints that are read at the same time; further ones follow as these end.
+/// Maximum number of endpoints that are read at the same time. Further endpoints follow as these end.
 const AT_ONCE: usize = 16;
 
 /// Maximum number of messages of an endpoint that wait for the reader of the result.
@@ -33,11 +33,11 @@ pub(crate) struct Endpoints {
 
 /// The endpoints that are read.
 enum Source {
-    /// The only endpoint, which needs no task of its own.
+    /// The only endpoint. It needs no task of its own.
     One { channel: Arc<Channel>, endpoint: Box<FlightEndpoint>, part: Option<Box<Part>> },
     /// Several endpoints.
     Many {
-        /// The messages of each endpoint, in the order of the endpoints; one queue of all messages for a result in any order.
+        /// The messages of each endpoint, in the order of the endpoints. For a result in any order, one queue of all messages.
         queues: VecDeque<Receiver<Result<Decoded>>>,
         /// The tasks that read the endpoints. A drop ends them.
         tasks: JoinSet<()>,
@@ -61,13 +61,13 @@ impl Endpoints {
         Self { source, schema: None }
     }
 
-    /// Reads the schema, which precedes all batches.
+    /// Reads the schema. It precedes all batches.
     pub(crate) async fn schema(&mut self) -> Result<Option<SchemaRef>> {
         while self.schema.is_none() && self.advance().await?.is_some() {}
         Ok(self.schema.clone())
     }
 
-    /// The next batch; `None` at the end.
+    /// The next batch, or `None` at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<RecordBatch>> {
         while let Some(decoded) = self.advance().await? {
             if let Decoded::Batch(batch) = decoded {
@@ -149,7 +149,7 @@ impl Source {
     }
 }
 
-/// Reads an endpoint to its end, or to its error, which is its last message.
+/// Reads an endpoint to its end, or to its error. An error is its last message.
 async fn read(channel: &Arc<Channel>, endpoint: FlightEndpoint, sender: &Sender<Result<Decoded>>) {
     let mut part = match Part::open(channel, endpoint).await {
         Ok(part) => part,
@@ -167,7 +167,7 @@ async fn read(channel: &Arc<Channel>, endpoint: FlightEndpoint, sender: &Sender<
 /// The part of a result at one endpoint.
 struct Part {
     channel: Arc<Channel>,
-    /// The messages; `None` once all are read.
+    /// The messages, or `None` once all are read.
     reply: Option<Reply>,
     reader: BatchReader,
 }
@@ -203,7 +203,7 @@ impl Part {
         Ok(Self { channel, reply: Some(reply), reader: BatchReader::default() })
     }
 
-    /// The next message; `None` at the end.
+    /// The next message, or `None` at the end.
     async fn next(&mut self) -> Result<Option<Decoded>> {
         let Some(reply) = &mut self.reply else { return Ok(None) };
         if let Some(data) = self.channel.timed(reply.next_data()).await? {

@@ -42,12 +42,12 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// The types of tables that take rows, under the names of different servers.
 const TABLE_KINDS: [&str; 3] = ["TABLE", "BASE TABLE", "table"];
 
-/// Opens the engine of a running service, or with `flight:` of a private server over a database in memory, which ends with the
-/// engine.
+/// Opens the engine of a running service, or with `flight:` of a private server over a database in memory. The private server ends
+/// with the engine.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for an unusable URL, [`Error::Engine`] if the service is unreachable or refuses the
-/// calls; the errors of the start of the private server.
+/// calls, and the errors of the start of the private server.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     if uri != "flight:" {
         return Ok(Arc::new(FlightEngine::open(uri.parse()?, None)?));
@@ -70,7 +70,7 @@ pub struct FlightEngine {
 }
 
 impl FlightEngine {
-    /// Connects to a service; a server of our own is kept for as long as any part of the engine lives.
+    /// Connects to a service. A server of our own is kept for as long as any part of the engine lives.
     ///
     /// # Errors
     /// The same errors as [`open`].
@@ -163,7 +163,7 @@ impl FlightEngine {
         }
     }
 
-    /// Runs a command as a query; returns the only whole number of its result, which is that of the changed rows, else 0.
+    /// Runs a command as a query. Returns the only whole number of its result, the number of changed rows, else 0.
     async fn update_by_query(&self, sql: &str) -> Result<u64> {
         let info = self.channel.flight_info(&query_of(sql), Intent::Change).await?;
         let batches = all(&self.channel, info).await?;
@@ -180,7 +180,7 @@ impl FlightEngine {
         self.update(sql, &CancelToken::default()).map(drop)
     }
 
-    /// The tables of the server, those of a name or all, with their schemas if `with_columns` is set.
+    /// The server's tables of a name, or all its tables, with their schemas if `with_columns` is set.
     fn tables(&self, name: Option<&str>, with_columns: bool) -> Result<Vec<(String, Bytes)>> {
         let command = CommandGetTables {
             // As a pattern, a name matches itself, and perhaps others. A name with a backslash, the escape character of
@@ -294,7 +294,7 @@ fn texts<'a>(batch: &'a RecordBatch, name: &str) -> Option<&'a StringArray> {
     batch.column_by_name(name)?.as_string_opt::<i32>()
 }
 
-/// The name and the version of a server; `None` if it tells neither.
+/// The name and the version of a server, or `None` if it tells neither.
 async fn about(channel: &Arc<Channel>) -> Result<Option<String>> {
     let wanted = [SqlInfo::FlightSqlServerName, SqlInfo::FlightSqlServerVersion];
     let command = CommandGetSqlInfo { info: wanted.iter().map(|info| *info as u32).collect() };
@@ -311,7 +311,7 @@ async fn about(channel: &Arc<Channel>) -> Result<Option<String>> {
     Ok(Some(said).filter(|said| !said.is_empty()))
 }
 
-/// The version that a server tells in SQL, which most servers have.
+/// The version that a server tells in SQL. Most servers have SQL.
 async fn version_by_sql(channel: &Arc<Channel>) -> Option<String> {
     let batches = fetch(channel, &query_of("SELECT version()")).await.ok()?;
     let text = batches.first()?.columns().first()?.as_string_opt::<i32>()?.iter().next()??.to_owned();
@@ -332,7 +332,7 @@ impl Engine for FlightEngine {
     }
 
     fn address(&self) -> Option<String> {
-        // The scheme of the URL is that of the protocol; those of all engines over it end alike.
+        // The scheme of the URL is the protocol's. The schemes of all engines over it end alike.
         self.channel.is_private().then(|| self.url().to_string().replacen(FLIGHT.name, self.descriptor.name, 1))
     }
 
@@ -391,7 +391,7 @@ impl Engine for FlightEngine {
         FlightStream::start(&self.channel, Waiter::new(&options.cancel), options, info)
     }
 
-    /// Several statements are one command of the server, which decides whether they are one transaction.
+    /// Several statements are one command of the server. The server decides whether they are one transaction.
     fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
         self.update(sql, cancel)
     }

@@ -33,7 +33,7 @@ use crate::status::of_error;
 /// The number of bytes before each message: the compression flag and the message's length.
 pub(crate) const PREFIX: usize = 5;
 
-/// The path of Flight's service, which precedes the names of its methods.
+/// The path of Flight's service. It precedes the names of its methods.
 pub(crate) const SERVICE: &str = "/arrow.flight.protocol.FlightService/";
 
 /// The header of a client that only reads: our server then refuses commands that are sent as queries.
@@ -62,7 +62,7 @@ pub(crate) fn framed(message: &impl Message) -> Bytes {
     bytes.freeze()
 }
 
-/// Appends the prefix of a message of this length, which is far shorter than the 4 GiB that fit.
+/// Appends the prefix of a message of this length. The length is far below the 4 GiB that fit.
 pub(crate) fn put_prefix(target: &mut BytesMut, length: usize) {
     target.put_u8(0);
     target.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
@@ -99,7 +99,7 @@ impl<B: Frames> Messages<B> {
         self.trailers.as_ref()
     }
 
-    /// Begins the next message and returns its length; `None` at the end.
+    /// Begins the next message and returns its length. Returns `None` at the end.
     pub(crate) async fn begin(&mut self) -> Result<Option<usize>, Status> {
         self.skip(self.left).await?;
         if !self.fill().await? {
@@ -120,7 +120,7 @@ impl<B: Frames> Messages<B> {
         Ok(Some(length))
     }
 
-    /// The next message; `None` at the end.
+    /// The next message, or `None` at the end.
     pub(crate) async fn next<M: Message + Default>(&mut self) -> Result<Option<M>, Status> {
         let Some(length) = self.begin().await? else { return Ok(None) };
         let bytes = self.bytes(length).await?;
@@ -216,7 +216,7 @@ impl<B: Frames> Messages<B> {
         if length > self.left { Err(malformed(&"a field is longer than its message")) } else { Ok(()) }
     }
 
-    /// Waits until `current` has bytes; `false` at the end of the body.
+    /// Waits until `current` has bytes. Returns `false` at the end of the body.
     async fn fill(&mut self) -> Result<bool, Status> {
         while self.current.is_empty() {
             match poll_fn(|context| Pin::new(&mut self.body).poll_frame(context)).await {
@@ -238,7 +238,7 @@ impl<B: Frames> Messages<B> {
     }
 }
 
-/// The status for a message beyond the limit, which both client and server may have.
+/// The status for a message beyond the limit. Both client and server may have one.
 fn too_large(length: usize, limit: usize) -> Status {
     of_error(&Error::TooLarge(format!(
         "a message of {length} bytes is longer than the {limit} that are taken; send smaller batches, or raise the limit \
@@ -255,14 +255,14 @@ pub(crate) fn malformed(problem: &dyn Display) -> Status {
 #[derive(Debug)]
 pub struct MessageBody {
     parts: Parts,
-    /// The channel of the messages that are still being made; an error ends the body.
+    /// The channel of the messages that are still being made. An error ends the body.
     more: Option<mpsc::Receiver<Result<Parts, Status>>>,
     /// The status of a response, until it is sent.
     status: Option<Status>,
     /// Whether the body is a request. A request that ends with an error is cut off, so that the server does not take it
     /// for a complete one.
     is_request: bool,
-    /// The number of parts that the connection has taken; `None` if they are not counted.
+    /// The number of parts that the connection has taken, or `None` if they are not counted.
     taken: Option<Arc<AtomicU64>>,
 }
 
@@ -362,7 +362,7 @@ pub(crate) fn status_of(head: &hyper::http::response::Parts) -> Option<Status> {
         Some(_) => None,
         None => {
             let content_type = head.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-            // Whatever its status, such a server is none of Flight: it is not one that lacks a method.
+            // With any status, such a server is no Flight server. It is not a Flight server that lacks a method.
             foreign_answer(head.status.as_u16(), content_type).map(|(_, text)| Status::unavailable(text))
         }
     }

@@ -22,7 +22,7 @@ use crate::{engine_error, runtime};
 /// Maximum number of batches that wait to be sent.
 const AHEAD: usize = 2;
 
-/// The command that appends rows to a table, which must be there.
+/// The command that appends rows to a table. The table must exist.
 #[must_use]
 pub fn append_to(table: &str) -> CommandStatementIngest {
     CommandStatementIngest {
@@ -37,7 +37,7 @@ pub fn append_to(table: &str) -> CommandStatementIngest {
 
 /// An insert under way.
 pub(crate) struct FlightIngest {
-    /// The call of bulk ingestion; `None` once the insert has ended or failed.
+    /// The call of bulk ingestion, or `None` once the insert has ended or failed.
     call: Option<Call>,
     schema: SchemaRef,
     writer: BatchWriter,
@@ -51,7 +51,7 @@ struct Call {
 }
 
 impl FlightIngest {
-    /// Begins an insert into a table, which must have the columns of `table`.
+    /// Begins an insert into a table. It must have the columns of `table`.
     pub(crate) fn begin(channel: &Arc<Channel>, table: &TableDefinition) -> Result<Self> {
         let schema = table.to_arrow();
         let command = append_to(&table.name);

@@ -17,7 +17,7 @@ use crate::endpoints::Endpoints;
 use crate::engine_error;
 use crate::values::{adapted, columns_of};
 
-/// Batches of fewer rows are joined, if the caller wants larger ones; joining larger batches costs more than it saves.
+/// Batches of fewer rows are joined, if the caller wants larger ones. Joining larger batches costs more than it saves.
 const ENOUGH_ROWS: usize = 16_384;
 
 /// The number of bytes at which a batch is no longer extended: the offsets of its texts must not overflow.
@@ -25,7 +25,7 @@ const MAX_GATHERED_BYTES: usize = 256 << 20;
 
 /// A query under way. Dropping it ends the query.
 pub(crate) struct FlightStream {
-    /// The source of batches; `None` once it has ended.
+    /// The source of batches, or `None` once it has ended.
     endpoints: Option<Endpoints>,
     waiter: Waiter,
     columns: Vec<Column>,

@@ -14,24 +14,24 @@ use crate::dialect::Dialect;
 /// Default maximum length of a message, in bytes: a row is never split, so there is no natural limit.
 const MOST_BYTES: usize = 1 << 30;
 
-/// A service of Flight SQL: `flight://user:password@host:port`, or `flight+tls://...` with encryption.
-/// `?tls-ca=/path.pem` names the authority to trust in place of the system's ([`Trust::of_words`]), `?timeout=30` the seconds that the
-/// server may take to answer a call and to send the next part of a result, `?max-response-bytes=` the maximum length of one
-/// message, `?dialect=` the SQL of the server (`duckdb`, `spark` or `plain`), which is found by trying where it is left out.
-/// User, password and path are written with `%XX` where needed. Neither its text nor its debug form shows the password.
+/// A service of Flight SQL: `flight://user:password@host:port`, or `flight+tls://...` with encryption. `?tls-ca=/path.pem` names the
+/// authority to trust instead of the system's ([`Trust::of_words`]). `?timeout=30` is the number of seconds that the server may take
+/// to answer a call and to send the next part of a result. `?max-response-bytes=` is the maximum length of one message. `?dialect=` is
+/// the SQL of the server (`duckdb`, `spark` or `plain`). Without it, the dialect is found by trying. User, password and path are
+/// written with `%XX` if needed. Neither its text nor its debug form shows the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FlightUrl {
     /// The host, the port, and whether TLS protects the connection.
     pub place: Url,
-    /// The user and the password; `None` without a login.
+    /// The user and the password, or `None` without a login.
     pub login: Option<(String, String)>,
     /// The certificates to trust over TLS.
     pub trust: Trust,
     /// Maximum length of a message, in bytes.
     pub most_bytes: usize,
-    /// How long the server may take to answer a call and to send the next part of a result; `None` for no limit.
+    /// The time that the server may take to answer a call and to send the next part of a result, or `None` for no limit.
     pub timeout: Option<Duration>,
-    /// The dialect of the server; `None` to find it.
+    /// The dialect of the server, or `None` to find it.
     pub dialect: Option<Dialect>,
 }
 
@@ -51,12 +51,12 @@ impl fmt::Debug for FlightUrl {
 impl FromStr for FlightUrl {
     type Err = Error;
 
-    /// The error repeats nothing of the text, which may hold a password.
+    /// The error repeats nothing of the text, since the text may hold a password.
     fn from_str(text: &str) -> Result<Self> {
         let invalid = |problem: &str| {
             Error::InvalidArgument(format!(
                 "unusable URL of a Flight SQL server: {problem}; use flight://user:password@host:port, or flight+tls://..., \
-                 with ?tls-ca=/path.pem, ?timeout=SECONDS, ?max-response-bytes=N and ?dialect=NAME where needed"
+                 with ?tls-ca=/path.pem, ?timeout=SECONDS, ?max-response-bytes=N and ?dialect=NAME if needed"
             ))
         };
         let UrlParts { scheme, authority, path, mut options } = UrlParts::parse(text).map_err(invalid)?;

@@ -39,7 +39,7 @@ pub(crate) fn converted(array: &ArrayRef, name: &str, wanted: &DataType) -> Resu
     convert(array, &Field::new(name, wanted.clone(), true), 0)
 }
 
-/// The columns of a batch in the types of a schema, by their places; `first_row` is the number of rows before the batch.
+/// The columns of a batch in the types of a schema, by their places. `first_row` is the number of rows before the batch.
 pub(crate) fn adapted(batch: &RecordBatch, schema: &SchemaRef, first_row: u64) -> Result<RecordBatch> {
     let arrays = batch.columns().iter().zip(schema.fields());
     let arrays = arrays.map(|(array, field)| convert(array, field, first_row)).collect::<Result<Vec<_>>>()?;
@@ -47,7 +47,7 @@ pub(crate) fn adapted(batch: &RecordBatch, schema: &SchemaRef, first_row: u64) -
     RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options).map_err(engine_error)
 }
 
-/// The columns of a batch in the types of a table's schema, matched by name in any order; a nullable column that the batch
+/// The columns of a batch in the types of a table's schema, matched by name in any order. A nullable column that the batch
 /// lacks is filled with nulls. `first_row` is the number of rows before the batch.
 pub(crate) fn by_name(batch: &RecordBatch, schema: &SchemaRef, first_row: u64) -> Result<RecordBatch> {
     let given = batch.schema();
@@ -109,7 +109,7 @@ fn values(array: &ArrayRef, position: usize) -> Result<Vec<Value>> {
     Ok((0..array.len()).map(|row| if array.is_null(row) { Value::Null } else { make(array.as_ref(), row) }).collect())
 }
 
-/// Parameters as a batch of one row; a value has the type that the statement wants if it fits that type, else its own.
+/// Parameters as a batch of one row. A value has the type that the statement wants if it fits that type, else its own.
 pub(crate) fn parameter_batch(parameters: &[Value], wanted: &[Option<SqlType>]) -> Result<RecordBatch> {
     let mut fields = Vec::with_capacity(parameters.len());
     let mut arrays = Vec::with_capacity(parameters.len());
@@ -126,7 +126,7 @@ pub(crate) fn parameter_batch(parameters: &[Value], wanted: &[Option<SqlType>]) 
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(engine_error)
 }
 
-/// Whether a cast to the type keeps the value; a cast to another kind of type is left to the server.
+/// Whether a cast to the type keeps the value. A cast to another kind of type is left to the server.
 fn keeps(value: &Value, wanted: &DataType) -> bool {
     match value {
         Value::Null => true,
@@ -153,7 +153,7 @@ fn array_of(value: &Value) -> ArrayRef {
     }
 }
 
-/// The Arrow schema of parameters; an open type is Arrow's null type.
+/// The Arrow schema of parameters. An open type is Arrow's null type.
 pub(crate) fn parameter_schema(parameters: &[Option<SqlType>]) -> Schema {
     let fields = parameters.iter().enumerate().map(|(index, known)| {
         Field::new(format!("{}", index + 1), known.map_or(DataType::Null, SqlType::to_arrow), true)

@@ -14,7 +14,7 @@ pub struct ServerAddress {
     pub database: String,
     /// The transport of queries at that address.
     pub transport: Transport,
-    /// The user and the password; `None` for the server's default user, without a password.
+    /// The user and the password, or `None` for the server's default user, without a password.
     pub credentials: Option<(String, String)>,
 }
 

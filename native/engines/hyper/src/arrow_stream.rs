@@ -10,13 +10,13 @@ use crate::engine_error;
 
 /// A source of the pieces of a stream. Dropping it ends the query.
 pub(crate) trait Pieces: Send {
-    /// The next piece; `None` at the end.
+    /// The next piece, or `None` at the end.
     fn next_piece(&mut self) -> Result<Option<Buffer>>;
 }
 
 /// A stream, decoded on demand.
 pub(crate) struct ArrowStream<P> {
-    /// The source of pieces; `None` once the stream has ended.
+    /// The source of pieces, or `None` once the stream has ended.
     pieces: Option<P>,
     reader: PieceReader,
     /// Bytes that are not decoded yet.
@@ -25,7 +25,7 @@ pub(crate) struct ArrowStream<P> {
 }
 
 impl<P: Pieces> ArrowStream<P> {
-    /// Reads as far as the schema; the errors of a query arrive before it.
+    /// Reads as far as the schema. The errors of a query arrive before it.
     pub(crate) fn start(pieces: P) -> Result<Self> {
         let mut stream = Self {
             pieces: Some(pieces),
@@ -47,7 +47,7 @@ impl<P: Pieces> ArrowStream<P> {
         &self.schema
     }
 
-    /// The next batch, possibly empty; `None` at the end.
+    /// The next batch, possibly empty, or `None` at the end.
     pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         while let Some(decoded) = self.next_decoded()? {
             match decoded {

@@ -25,13 +25,13 @@ const MAX_GATHERED_BYTES: usize = 256 << 20;
 
 /// A source of batches, as the server sends them. Dropping it ends the query.
 pub(crate) trait Source: Send {
-    /// The next batch, possibly empty; `None` at the end.
+    /// The next batch, possibly empty, or `None` at the end.
     fn next_batch(&mut self) -> Result<Option<RecordBatch>>;
 }
 
 /// The result of a query.
 pub(crate) struct Batches<S> {
-    /// The source of batches; `None` once it has ended.
+    /// The source of batches, or `None` once it has ended.
     source: Option<S>,
     columns: Vec<Column>,
     schema: SchemaRef,

@@ -32,7 +32,7 @@ fn column(table: &str, [name, type_id, modifier, not_null]: [String; 4]) -> Resu
     Ok(Column { name, sql_type, nullable: !not_null.starts_with('t') })
 }
 
-/// The type with a number of the catalog; `None` if it has no counterpart here.
+/// The type with a number of the catalog, or `None` if it has no counterpart here.
 pub(crate) fn sql_type(id: u32, modifier: i32) -> Option<SqlType> {
     Some(match id {
         16 => SqlType::Bool,

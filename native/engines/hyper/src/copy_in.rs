@@ -1,10 +1,9 @@
 //! Inserts: each is a transaction of its own, filled by `COPY ... FROM STDIN` of Arrow streams.
 //!
 //! An open COPY blocks every reader of its table, an ended one does not. So a COPY ends after some bytes ([`COPY_BYTES`]), and a
-//! watchman thread ends a COPY whose caller pauses. Until then the batches are sent as they arrive, so that the server
-//! stores them while the next ones are made: an insert whose pieces are held back and sent in one go takes longer.
-//! Each COPY is one whole Arrow stream: of several streams in one COPY, the server takes the first and drops
-//! the rest without an error.
+//! watchman thread ends a COPY whose caller pauses. Until then the batches are sent as they arrive, so that the server stores
+//! them while the next ones are made. An insert whose pieces are held back and sent in one go takes longer. Each COPY is one
+//! whole Arrow stream. Of several streams in one COPY, the server takes the first and drops the rest without an error.
 
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -47,7 +46,7 @@ struct Shared {
 }
 
 struct Insert {
-    /// The session of the transaction; `None` once the insert has ended or failed.
+    /// The session of the transaction, or `None` once the insert has ended or failed.
     session: Option<Lease>,
     copy: String,
     schema: SchemaRef,
@@ -57,7 +56,7 @@ struct Insert {
     open: Option<OpenCopy>,
     rows: u64,
     written_at: Instant,
-    /// An error of the watchman, which the next call returns.
+    /// An error of the watchman. The next call returns it.
     failure: Option<Error>,
     is_watched: bool,
 }
@@ -70,7 +69,7 @@ struct OpenCopy {
 }
 
 impl CopyIn {
-    /// Begins an insert, by COPYs of that many bytes, into a table, which must have the columns of `table`.
+    /// Begins an insert, by COPYs of that many bytes, into a table. It must have the columns of `table`.
     pub(crate) fn begin(mut session: Lease, table: &TableDefinition, copy_bytes: usize) -> Result<Self> {
         let rows = session.rows(&catalog::columns_query(&table.name))?;
         catalog::definition(&table.name, rows)?.check_columns(table, Hyperd::column)?;
@@ -96,7 +95,7 @@ impl CopyIn {
         Ok(Self { shared: Arc::new(Shared { insert: Mutex::new(insert), changed: Condvar::new() }) })
     }
 
-    /// Runs a step of the insert; an error ends the insert.
+    /// Runs a step of the insert. An error ends the insert.
     fn step<T>(&self, work: impl FnOnce(&mut Insert) -> Result<T>) -> Result<T> {
         let mut insert = self.shared.lock();
         let result = match insert.failure.take() {
@@ -122,7 +121,7 @@ impl Shared {
     }
 }
 
-/// Starts the watchman thread, which ends a COPY whose caller pauses. The thread ends with the insert.
+/// Starts the watchman thread. It ends a COPY whose caller pauses. The thread ends with the insert.
 fn watch(shared: &Arc<Shared>) -> Result<()> {
     let theirs = Arc::clone(shared);
     let watchman = move || {
@@ -246,7 +245,7 @@ impl Insert {
         }
     }
 
-    /// Ends the transaction, and a COPY with it, whatever state they are in.
+    /// Ends the transaction, and a COPY with it, in any state.
     fn end(&mut self) {
         self.held.clear();
         let is_open = self.open.take().is_some();
@@ -261,7 +260,7 @@ fn bytes_of(batch: &RecordBatch) -> Result<usize> {
 }
 
 impl OpenCopy {
-    /// Sends the encoded bytes of the stream; returns their number.
+    /// Sends the encoded bytes of the stream, and returns their number.
     fn transmit(&mut self, session: &mut Lease) -> Result<usize> {
         let encoded = self.stream.get_mut();
         let mut writer = CopyWriter::new(session);
@@ -276,7 +275,7 @@ impl OpenCopy {
 }
 
 /// Rolls back the transaction of a failed insert. If the server does not confirm that the COPY has failed, the session
-/// is closed, which frees the table.
+/// is closed. That frees the table.
 fn end(mut session: Lease, in_copy: bool) {
     if in_copy && session.status().is_none() && session.end_copy("the insert failed").is_ok() {
         session.settle();

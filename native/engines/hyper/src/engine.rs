@@ -45,14 +45,14 @@ const TABLE_EXISTS: &str = "42P07";
 /// The SQLSTATE of a `DROP TABLE` whose table does not exist.
 const NO_SUCH_TABLE: &str = "42P01";
 
-/// A database of a `hyperd`. All methods may run at once; each takes a session of its own.
+/// A database of a `hyperd`. All methods may run at once. Each takes a session of its own.
 pub struct HyperEngine {
     address: ServerAddress,
     /// Bytes of one COPY of an insert.
     copy_bytes: usize,
     // Dropped before the sessions, with which a new database is removed.
     grpc: Option<Arc<Grpc>>,
-    /// The sessions; `None` if only the gRPC endpoint of the server is known.
+    /// The sessions, or `None` if only the gRPC endpoint of the server is known.
     pool: Option<Arc<Pool>>,
 }
 
@@ -250,7 +250,7 @@ impl Engine for HyperEngine {
             Ok(changed)
         };
         let result: Result<u64> = run();
-        // The changes are now committed or rolled back as a whole; a cancellation must not interrupt that.
+        // The changes are now committed or rolled back as a whole. A cancellation must not interrupt that.
         drop(guard);
         let settled = session.canceller().settle();
         let ended = match (&result, together && session.status().is_some()) {

@@ -1,7 +1,7 @@
 //! Queries over gRPC, in the three ways of handing a result over that the server has.
 //!
-//! A query is a task on the threads of all engines, which sends the pieces that arrive to the reading thread. So the engine
-//! can be used from any thread, also from one that runs tasks itself.
+//! A query is a task on the threads of all engines. It sends the pieces that arrive to the reading thread. So the engine can
+//! be used from any thread, also from one that runs tasks itself.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -9,9 +9,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
 
-use arrow_array::ArrayRef;
+use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
-use arrow_cast::display::array_value_to_string;
+use boundary_bench_engine::arrow_in::value_text;
 use boundary_bench_engine::catalog::Row;
 use boundary_bench_engine::sql_text::Statement;
 use boundary_bench_engine::{BatchStream, QueryOptions};
@@ -50,7 +50,7 @@ const MAX_IDLE: usize = 16;
 /// The gRPC endpoint of a server and a database of it.
 pub(crate) struct Grpc {
     clients: Arc<Clients>,
-    /// A server of our own, which must outlive the connections.
+    /// A server of our own. It must outlive the connections.
     _server: Option<Arc<Server>>,
 }
 
@@ -109,7 +109,10 @@ impl Grpc {
         let mut rows = Vec::new();
         while let Some(batch) = stream.next_batch()? {
             for row in 0..batch.num_rows() {
-                let text = |column: &ArrayRef| array_value_to_string(column, row).map(Some).map_err(engine_error);
+                let text = |column: &ArrayRef| {
+                    let text = value_text(column, row);
+                    text.map(Some).ok_or_else(|| engine_error(format!("a value of {} has no text", column.data_type())))
+                };
                 rows.push(batch.columns().iter().map(text).collect::<Result<_>>()?);
             }
         }
@@ -200,7 +203,7 @@ async fn fetch(
     }
 }
 
-/// Cancels a query whose result is fetched by requests of its own, which the server would otherwise run to its end.
+/// Cancels a query whose result is fetched by requests of its own. The server would otherwise run it to its end.
 async fn cancel(clients: &Clients, query_id: &str) {
     if let Ok(mut client) = clients.take().await
         && client.cancel_query(query_id).await.is_ok()
@@ -214,7 +217,7 @@ struct Call {
     pieces: mpsc::Receiver<Result<Buffer>>,
     stop: Arc<Notify>,
     guard: Option<CancelGuard>,
-    /// The task that runs the query; `None` once it has been joined.
+    /// The task that runs the query, or `None` once it has been joined.
     task: Option<JoinHandle<()>>,
     _grpc: Arc<Grpc>,
 }
@@ -225,7 +228,7 @@ impl Drop for Call {
         // Closing the channel ends the task soon. The drop waits for that, so that nothing runs on after it.
         self.pieces.close();
         if let Some(task) = self.task.take() {
-            // Fails only if the client panicked, which the reader learns at the end of the pieces.
+            // Fails only if the client panicked. The reader learns that at the end of the pieces.
             let _ = wait(task);
         }
     }
@@ -255,8 +258,8 @@ fn refused(error: &ClientError) -> Error {
     }
 }
 
-/// The text of an error of the client, which takes a page of HTML for a message and says nothing but the status of HTTP that came with
-/// it.
+/// The text of an error of the client. The client takes a page of HTML for a message. It reports nothing but the status of HTTP that came
+/// with the page.
 fn of_http(text: &str) -> String {
     let status = text.split_once("invalid compression flag").and_then(|(_, rest)| rest.split_once("with status: "));
     match status.and_then(|(_, status)| status.split(' ').next()?.parse().ok()) {
@@ -265,7 +268,7 @@ fn of_http(text: &str) -> String {
     }
 }
 
-/// Waits for a future on the calling thread, which may be any thread.
+/// Waits for a future on the calling thread. This may be any thread.
 fn wait<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
 

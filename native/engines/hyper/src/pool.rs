@@ -31,12 +31,12 @@ pub(crate) struct Pool {
     keeper: Option<Connection>,
     /// Whether the database is removed with the pool.
     temporary: bool,
-    /// A server of our own, which must outlive the sessions.
+    /// A server of our own. It must outlive the sessions.
     _server: Option<Arc<Server>>,
 }
 
 impl Pool {
-    /// The sessions with a database of our own server, which is created if it does not exist.
+    /// The sessions with a database of our own server. The database is created if it does not exist.
     pub(crate) fn own(server: Arc<Server>, address: Address, file: Option<PathBuf>, login: Login) -> Result<Self> {
         let temporary = file.is_none();
         if !temporary {
@@ -96,14 +96,14 @@ impl Drop for Pool {
         self.idle.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         self.keeper = None;
         if self.temporary {
-            // Not by DROP DATABASE, which makes hyperd crash while other sessions work. Files that the server still
+            // Not by DROP DATABASE, because it makes hyperd crash while other sessions work. Files that the server still
             // writes are removed with its folder.
             let _ = std::fs::remove_file(&self.database);
         }
     }
 }
 
-/// Opens a session with a database, which is created if it does not exist.
+/// Opens a session with a database, and creates the database if it does not exist.
 fn open_or_create(address: &Address, login: &Login, database: &str) -> Result<Connection> {
     let deadline = Instant::now() + UNLOAD_TIMEOUT;
     loop {
@@ -124,7 +124,7 @@ fn open_or_create(address: &Address, login: &Login, database: &str) -> Result<Co
 /// A session leased from the pool. Dropping the lease returns the session if it is idle, and closes it otherwise.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    /// The session; `None` only while the lease is dropped.
+    /// The session. `None` only while the lease is dropped.
     connection: Option<Connection>,
     // Dropped after the connection, so that the last session is closed before the pool is dropped.
     pool: Arc<Pool>,

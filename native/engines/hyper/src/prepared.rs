@@ -1,7 +1,7 @@
 //! Prepared statements, over `PostgreSQL`'s extended protocol.
 //!
-//! The server does not report the types of parameters. They are sent with the values: if they differ from those of the
-//! run before, the statement is parsed anew in the same round trip.
+//! The server does not report the types of parameters. They are sent with the values: if they differ from the types of
+//! the last run, the statement is parsed again in the same round trip.
 
 use arrow_array::RecordBatch;
 use boundary_bench_engine::decimal;
@@ -44,9 +44,9 @@ pub(crate) struct PreparedStatement {
     session: Lease,
     sql: String,
     returns_rows: bool,
-    /// The types of the parameters; all `None`, since the server does not report them.
+    /// The types of the parameters, all `None`, since the server does not report them.
     parameters: Vec<Option<SqlType>>,
-    /// The parameter types that the server has parsed the statement with; `None` if the statement must be parsed anew.
+    /// The parameter types that the server has parsed the statement with, or `None` if the statement must be parsed again.
     parsed: Option<Vec<Option<SqlType>>>,
 }
 
@@ -85,7 +85,7 @@ impl PreparedStatement {
         let values: Vec<_> = parameters.iter().map(encoded).collect();
         let parsed = self.parsed.take().filter(|parsed| {
             // After a change of a query's tables the server still describes the columns as they were parsed, but returns
-            // the new ones, whose values would be read as another type. So queries are parsed anew. NULL fits any type.
+            // the new ones. Their values would be read as another type. So queries are parsed again. NULL fits any type.
             !self.returns_rows
                 && parsed
                     .iter()
@@ -104,7 +104,7 @@ impl PreparedStatement {
         Ok(())
     }
 
-    /// The statement with casts of its decimal parameters to their precision and scale, which the protocol can't carry.
+    /// The statement with casts of its decimal parameters to their precision and scale. The protocol can't carry these.
     fn with_casts(&self, parameters: &[Value]) -> String {
         let (mut sql, mut copied) = (String::with_capacity(self.sql.len()), 0);
         for placeholder in placeholders(&self.sql, Hyperd::first_token) {
@@ -137,7 +137,7 @@ impl PreparedStatement {
 
     /// The error for the first parameter that the server can't convert. Nothing is run.
     fn misfit(&mut self, parameters: &[Value], cancel: &CancelToken) -> Option<Error> {
-        // A binary search: the first `fitting` parameters all fit; one of the first `refused` does not.
+        // A binary search: the first `fitting` parameters all fit. One of the first `refused` does not.
         let (mut fitting, mut refused) = (0, parameters.len());
         let mut problem = self.refusal_of(&parameters[..refused], parameters.len())?;
         while fitting + 1 < refused && !cancel.is_cancelled() {
@@ -150,8 +150,7 @@ impl PreparedStatement {
         (fitting + 1 == refused).then(|| unusable_parameter(refused, &problem))
     }
 
-    /// The server's error for the values of the `first` of `count` parameters, while the others are NULL; `None` if
-    /// they fit.
+    /// The server's error for the values of the `first` of `count` parameters, while the others are NULL, or `None` if they fit.
     fn refusal_of(&mut self, first: &[Value], count: usize) -> Option<String> {
         let mut types = vec![OPEN; count];
         let mut values: Vec<_> = (0..count).map(|_| None).collect();
@@ -249,7 +248,7 @@ impl Statement for PreparedStatement {
 struct BoundRows<'statement> {
     session: &'statement mut Lease,
     guard: Option<CancelGuard>,
-    /// The builder of the batches; `None` if a column of the result has an unsupported type.
+    /// The builder of the batches, or `None` if a column of the result has an unsupported type.
     rows: Option<RowBuilder>,
     refusal: Option<ServerError>,
     /// Maximum number of rows of a batch.
@@ -292,7 +291,7 @@ impl Drop for BoundRows<'_> {
 }
 
 /// The type number that is sent for a value. Text is open, so that the server converts it to the type that the
-/// statement wants, and so is a decimal, which is cast to its own type in the statement.
+/// statement wants. A decimal is open too, and is cast to its own type in the statement.
 fn type_of(value: &Value) -> u32 {
     match value {
         Value::Null | Value::Text(_) | Value::Decimal { .. } => OPEN,
@@ -305,7 +304,7 @@ fn type_of(value: &Value) -> u32 {
     }
 }
 
-/// A value, encoded for the type of [`type_of`]; `None` for NULL.
+/// A value, encoded for the type of [`type_of`], or `None` for NULL.
 fn encoded(value: &Value) -> Option<Parameter> {
     Some(match value {
         Value::Null => return None,

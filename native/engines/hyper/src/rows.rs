@@ -14,13 +14,13 @@ use boundary_bench_kernel::{Error, Result};
 use crate::wire::{Field, values_of};
 use crate::{catalog, engine_error};
 
-/// 1970-01-01 as a Julian day, which is how the server counts days.
+/// 1970-01-01 as a Julian day. The server counts days so.
 const EPOCH_DAY: i32 = 2_440_588;
 
 /// [`EPOCH_DAY`] in microseconds.
 const EPOCH_MICROSECONDS: i64 = EPOCH_DAY as i64 * 86_400_000_000;
 
-/// Maximum number of digits of a decimal that is sent in 8 bytes; longer ones take 16 bytes.
+/// Maximum number of digits of a decimal that is sent in 8 bytes. Longer decimals take 16 bytes.
 const MAX_SHORT_PRECISION: u8 = 18;
 
 /// The builder of a batch from rows.
@@ -136,7 +136,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Adds a value; `None` if its bytes are no value of the column's type.
+    /// Adds a value. Returns `None` if its bytes are no value of the column's type.
     fn push(&mut self, value: &[u8]) -> Option<()> {
         match self {
             Self::Bool(builder) => builder.append_value(i8::from_le_bytes(value.try_into().ok()?) != 0),

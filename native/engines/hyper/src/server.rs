@@ -14,7 +14,7 @@ use boundary_bench_kernel::{Error, Result, lock};
 
 use crate::{HYPER, engine_error};
 
-/// How long a server may take until it listens: 0.1 s where nothing else runs.
+/// The time that a server may take until it listens. It takes 0.1 s if nothing else runs.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a server may take to end by itself before it is killed.
@@ -90,7 +90,7 @@ impl Server {
             ports = port(folder, TCP_ANNOUNCEMENT).zip(port(folder, GRPC_ANNOUNCEMENT));
             switch.is_some() && ports.is_some() && folder.join(SOCKET_NAME).exists()
         })?;
-        // It must write the files of its databases, also where this process ends without its destructors.
+        // It must write the files of its databases, also if this process ends without its destructors.
         process.leave_to_itself();
         let (Some((switch, _)), Some((tcp_port, grpc_port))) = (switch, ports) else {
             return Err(Error::Internal("a server that is not heard is ready".to_owned()));
@@ -146,7 +146,7 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// Gives the server the time to end by itself; the drop of the process then kills it if it still runs.
+    /// Gives the server the time to end by itself. The drop of the process then kills it if it still runs.
     fn drop(&mut self) {
         // Fails only if the server has ended.
         let _ = self.switch.shutdown(Shutdown::Both);
@@ -201,8 +201,8 @@ fn arguments(folder: &Path, callback_port: u16) -> Vec<OsString> {
         "--date-style-lenient=false".to_owned(),
         // The first version of the database format that has both REAL and decimals of 38 digits.
         "--default-database-version=4".to_owned(),
-        // Every open result and insert holds a thread; with the default of 150 % a few of them make all others wait for
-        // five seconds. The threads of one query stay as many as there are cores.
+        // Every open result and insert holds a thread. With the default of 150 % a few of them make all others wait for
+        // five seconds. One query still has one thread per core.
         "--hard-concurrent-query-thread-limit=1000%".to_owned(),
         "--grpc-threads=4".to_owned(),
         "--grpc-persist-results=true".to_owned(),
@@ -220,7 +220,7 @@ fn socket_descriptor(folder: &Path) -> String {
     format!("tab.domain://{}/domain/{SOCKET_NAME}", folder.display())
 }
 
-/// The port that the server has said behind this beginning of a line; `None` until then.
+/// The port that the server has printed behind this beginning of a line, or `None` until then.
 fn port(folder: &Path, beginning: &str) -> Option<u16> {
     // A protocol may follow: `37673 using ipv4 with ...`.
     printed(folder, beginning)?.split(' ').next()?.parse().ok()

@@ -1,4 +1,4 @@
-//! The SQL of hyperd, which takes one statement at a time.
+//! The SQL of hyperd. It takes one statement at a time.
 
 use boundary_bench_engine::dialect::Dialect;
 use boundary_bench_engine::sql_text::{self, Statement, Token};

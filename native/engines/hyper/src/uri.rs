@@ -41,21 +41,22 @@ impl Transport {
     /// The transport's name in URIs, the matrix and the results.
     #[must_use]
     pub fn name(self) -> &'static str {
-        // Every transport is in the list; the first is the default.
+        // Every transport is in the list. The first is the default.
         TRANSPORTS.iter().find(|(_, transport)| *transport == self).map_or(TRANSPORTS[0].0, |(name, _)| name)
     }
 
-    /// Whether queries go over gRPC; all else then goes over TCP, since gRPC is for queries alone.
+    /// Whether queries go over gRPC. All else then goes over TCP, since gRPC is for queries alone.
     #[must_use]
     pub fn is_grpc(self) -> bool {
         matches!(self, Self::GrpcSync | Self::GrpcAdaptive | Self::GrpcAsync)
     }
 }
 
-/// The address of a database: `hyper:` (a private server and a new database), `hyper:/path/file.hyper` (a private
-/// server), or `hyper://user:password@host:port/database` (a running server). `?transport=` is one of `tcp` (the
-/// default), `ipc`, `grpc-sync`, `grpc-adaptive`, `grpc-async`; `max-response-bytes=` is the maximum length of one message from
-/// the server, `copy-bytes=` the length of one COPY of an insert, `socket-buffer-bytes=` the size of the buffers of a socket. In user and password, `/`, `?` and `%` are written `%2F`, `%3F` and `%25`.
+/// The address of a database: `hyper:` (a private server and a new database), `hyper:/path/file.hyper` (a private server), or
+/// `hyper://user:password@host:port/database` (a running server). `?transport=` is one of `tcp` (the default), `ipc`,
+/// `grpc-sync`, `grpc-adaptive`, `grpc-async`. `max-response-bytes=` is the maximum length of one message from the server.
+/// `copy-bytes=` is the length of one COPY of an insert. `socket-buffer-bytes=` is the size of the buffers of a socket. In user
+/// and password, `/`, `?` and `%` are written `%2F`, `%3F` and `%25`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Uri {
     /// The server and its database.
@@ -66,7 +67,7 @@ pub struct Uri {
     pub most_bytes: usize,
     /// Length of one COPY of an insert, in bytes.
     pub copy_bytes: usize,
-    /// Size of each of a socket's buffers, in bytes, 0 for the system's; `None` for the one that suits the transport.
+    /// Size of each of a socket's buffers, in bytes, 0 for the system's. `None` for the size that suits the transport.
     pub socket_buffer: Option<i32>,
 }
 
@@ -78,7 +79,7 @@ const MOST_BYTES: usize = 1 << 30;
 pub enum Place {
     /// The private server, and a new database that is removed with the engine.
     Fresh,
-    /// The private server, and the database in this file, which is created if it does not exist.
+    /// The private server, and the database in this file. The file is created if it does not exist.
     File(PathBuf),
     /// A running server.
     Server {
@@ -86,7 +87,7 @@ pub enum Place {
         host: String,
         /// The port of the server's TCP or gRPC endpoint.
         port: u16,
-        /// The user; `None` for the server's default user.
+        /// The user, or `None` for the server's default user.
         user: Option<String>,
         /// The password, never shown.
         password: Option<String>,
@@ -115,7 +116,7 @@ impl FromStr for Uri {
             Error::InvalidArgument(format!(
                 "unusable engine URI: {problem}; use \"hyper:\", \"hyper:/path/file.hyper\" or \
                  \"hyper://host:port/database\", with ?transport=tcp, ipc, grpc-sync, grpc-adaptive or grpc-async, \
-                 and ?max-response-bytes=N where needed"
+                 and ?max-response-bytes=N if needed"
             ))
         };
         let UrlParts { scheme, authority, path, mut options } = UrlParts::parse(text).map_err(invalid)?;

@@ -30,7 +30,7 @@ use socket::{Socket, lost, unreachable_server, write_both};
 
 use crate::engine_error;
 
-/// How long an abandoned statement may take to end after it was cancelled; the connection is closed then.
+/// The time that an abandoned statement may take to end after it was cancelled. The connection is closed then.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Minimum and maximum number of bytes that one read requests: memory is allocated for bytes that arrive, not for a length that a
@@ -63,13 +63,12 @@ pub(crate) enum Rows {
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: Socket,
-    /// Bytes read from the socket; those before `position` are parsed already.
+    /// Bytes read from the socket. The bytes before `position` are parsed already.
     read: Vec<u8>,
     position: usize,
     /// Bytes not yet written to the socket.
     unsent: Vec<u8>,
-    /// The state of the session; `None` while a statement runs, and for good once the connection is lost or out of
-    /// step.
+    /// The state of the session. `None` while a statement runs, and for good once the connection is lost or out of step.
     status: Option<Status>,
     canceller: Arc<Canceller>,
     version: String,
@@ -84,7 +83,7 @@ pub(crate) struct Login {
     pub(crate) password: Option<String>,
     /// Maximum length of a message from the server, in bytes.
     pub(crate) most_bytes: usize,
-    /// Size of each of the socket's buffers, in bytes, 0 for the system's; `None` for the one that suits the transport.
+    /// Size of each of the socket's buffers, in bytes, 0 for the system's. `None` for the size that suits the transport.
     pub(crate) socket_buffer: Option<i32>,
 }
 
@@ -132,7 +131,7 @@ impl Connection {
         Arc::clone(&self.canceller)
     }
 
-    /// The state of the session if the next statement may be sent; `None` while one runs and once the session is lost.
+    /// The state of the session if the next statement may be sent, or `None` while one runs and once the session is lost.
     pub(crate) fn status(&self) -> Option<Status> {
         self.status
     }
@@ -279,7 +278,7 @@ impl Connection {
         Ok(rows)
     }
 
-    /// Begins a `COPY ... FROM STDIN`; [`CopyWriter`] writes its data.
+    /// Begins a `COPY ... FROM STDIN`. [`CopyWriter`] writes its data.
     pub(crate) fn begin_copy(&mut self, sql: &str) -> Answer<()> {
         self.send_query(sql)?;
         let mut refusal = None;
@@ -331,7 +330,7 @@ impl Connection {
         }
     }
 
-    /// The next message; an error means that the session is lost.
+    /// The next message. An error means that the session is lost.
     pub(crate) fn receive(&mut self) -> Result<Message> {
         let received = self.receive_frame();
         if received.is_err() {
@@ -461,8 +460,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // A Terminate message, which also releases what a COPY has locked. Sent in the middle of another message, it is
-        // read as data.
+        // A Terminate message. It also releases the locks of a COPY. Sent in the middle of another message, it is read as data.
         let _ = self.socket.stream.set_write_timeout(Some(SETTLE_TIMEOUT));
         self.unsent.clear();
         let _ = self.begin_message(b'X', 0);
@@ -477,7 +475,7 @@ pub(crate) type Answer<T> = std::result::Result<T, Failure>;
 /// The failure of a statement.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The server refused the statement; the session is still usable.
+    /// The server refused the statement. The session is still usable.
     Refused(ServerError),
     /// The session is lost, or the statement was never sent.
     Lost(Error),

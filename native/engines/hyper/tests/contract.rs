@@ -2,7 +2,7 @@
 
 use boundary_bench_engine::engine_contract;
 
-/// The engine of a URI; without hyperd the test ends here.
+/// The engine of a URI. Without hyperd the test ends here.
 macro_rules! hyper {
     ($uri:literal) => {{
         boundary_bench_kernel::needs!("hyperd", boundary_bench_hyper::executable());

@@ -82,7 +82,7 @@ fn opening_and_closing_leaves_no_process_socket_or_file() {
         drop(engine);
     };
     let uris = ["hyper:", "hyper:?transport=ipc", "hyper:?transport=grpc-sync"];
-    // The runtime of gRPC, which the first cycles start, stays.
+    // The runtime of gRPC stays. The first cycles start it.
     uris.iter().for_each(|uri| cycle(uri));
     let before = open_files();
     for _ in 0..34 {

@@ -178,9 +178,9 @@ fn statements_given_together_are_one_transaction() {
     assert_eq!(execute(&engine, "UPDATE t SET x = x + 1; SELECT * FROM t; INSERT INTO t SELECT 5").unwrap(), 2);
     assert_eq!(execute(&engine, "").unwrap(), 0);
     assert_eq!(execute(&engine, "CREATE TABLE\0").unwrap_err().code(), "BB_INVALID_ARGUMENT");
-    // No data follows this statement; the server must not wait for any.
+    // No data follows this statement. The server must not wait for any.
     assert_eq!(execute(&engine, "COPY t FROM STDIN").unwrap_err().code(), "BB_ENGINE");
-    // A temporary table belongs to one session, which is that of one call.
+    // A temporary table belongs to one session, and each call has a session of its own.
     for sql in ["CREATE TEMPORARY TABLE passing (x INT)", "SET lc_time = 'de'", "SET a = 1; SET b = 2"] {
         let error = execute(&engine, sql).unwrap_err();
         assert_eq!(error.code(), "BB_UNSUPPORTED", "{sql}: {error}");

@@ -1,7 +1,7 @@
 //! Sail, a distributed engine of Spark's SQL, as an engine: over Arrow Flight SQL, with tables in files of Parquet.
 //!
-//! [`open`] takes an engine's URI. A private server runs in Sail's cluster mode on this machine: a driver and workers, which talk to
-//! each other over the loopback, all in one process.
+//! [`open`] takes an engine's URI. A private server runs in Sail's cluster mode on this machine: a driver and workers, all in one
+//! process. They talk to each other over the loopback.
 
 mod server;
 mod uri;

@@ -12,7 +12,7 @@ use boundary_bench_kernel::{Error, Result};
 
 use crate::{SAIL, engine_error};
 
-/// How long a server may take until it listens: 0.5 s where nothing else runs.
+/// The time that a server may take until it listens. It takes 0.5 s if nothing else runs.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The text in the server's log before its address.
@@ -35,7 +35,7 @@ pub struct SailServer {
 }
 
 impl SailServer {
-    /// Starts a server with so many workers, which divide every query among them.
+    /// Starts a server with `workers` workers. They divide every query among them.
     ///
     /// # Errors
     /// [`Error::Engine`] with the server's output if it does not start, [`Error::Timeout`], [`Error::Cancelled`].
@@ -83,14 +83,14 @@ impl SailServer {
         self.process.process_id()
     }
 
-    /// The server's folder, in which its tables are; `None` once it was stopped.
+    /// The server's folder, with its tables, or `None` once it was stopped.
     #[must_use]
     pub fn folder(&self) -> Option<PathBuf> {
         self.process.folder()
     }
 }
 
-/// The path of the program: what `SAIL_PATH` names, else where `boundary-bench setup sail` puts it.
+/// The path of the program: the path in `SAIL_PATH`, else the place where `boundary-bench setup sail` puts it.
 ///
 /// # Errors
 /// [`Error::NotInstalled`], whose message says what to do.

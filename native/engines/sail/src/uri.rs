@@ -16,8 +16,8 @@ const MAX_WORKERS: u32 = 256;
 /// Minimum number of workers of a private server whose URI names none: with fewer, nothing is exchanged among workers.
 const LEAST_WORKERS: u32 = 2;
 
-/// A server, by its URI: `sail:` (a private server with as many workers as there are cores, at least two), `sail:?workers=N`, or
-/// `sail://host:port` and `sail+tls://...` with the login and the options of a [`FlightUrl`] (a running server).
+/// A server, by its URI. `sail:` is a private server with one worker per core, at least two. `sail:?workers=N` is one with N workers.
+/// `sail://host:port` and `sail+tls://...` are a running server, with the login and the options of a [`FlightUrl`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// A private server, and the number of its workers.
@@ -32,7 +32,7 @@ pub enum Place {
 impl FromStr for Place {
     type Err = Error;
 
-    /// The error repeats nothing of the text, which may hold a password.
+    /// The error repeats nothing of the text, since the text may hold a password.
     fn from_str(text: &str) -> Result<Self> {
         let invalid = |problem: &str| {
             Error::InvalidArgument(format!(

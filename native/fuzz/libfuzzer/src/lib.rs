@@ -1,1 +1,2 @@
-//! An empty crate: the build of its dependency `libfuzzer-sys` makes `libfuzzer.a`, which the harnesses' program is linked with.
+//! An empty crate: the build of its dependency `libfuzzer-sys` makes `libfuzzer.a`, and the harnesses' program is
+//! linked with it.

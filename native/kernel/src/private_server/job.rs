@@ -1,5 +1,5 @@
-//! The watchdog of a private server on Windows: a job object, whose processes the system kills when its last handle is closed, also
-//! where this process ends without its destructors. The folder is then left behind.
+//! The watchdog of a private server on Windows: a job object. The system kills its processes when its last handle is closed, also if
+//! this process ends without its destructors. The folder is then left behind.
 
 use std::io;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
@@ -43,16 +43,16 @@ impl Watchdog {
         checked(set).map(|()| Self { job })
     }
 
-    /// The command that starts a program; it still needs its environment, folder and output.
+    /// The command that starts a program. It still needs its environment, folder and output.
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "elsewhere it has a pipe of the watchdog")]
     pub(super) fn launcher(&self, command: &Command) -> io::Result<Command> {
         let mut launcher = Command::new(command.get_program());
-        // Ctrl-C must reach only this process, which then ends in order.
+        // Ctrl-C must reach only this process. It then ends in order.
         launcher.args(command.get_args()).stdin(Stdio::null()).creation_flags(CREATE_NEW_PROCESS_GROUP);
         Ok(launcher)
     }
 
-    /// Takes a program that was just started into the job; kills it where that fails.
+    /// Takes a program that was just started into the job. Kills it if that fails.
     pub(super) fn adopt(&self, program: &mut Child) -> io::Result<()> {
         // SAFETY: both handles are open.
         let assigned = unsafe { AssignProcessToJobObject(self.job.as_raw_handle(), program.as_raw_handle()) };
@@ -61,7 +61,7 @@ impl Watchdog {
         })
     }
 
-    /// Notes that all programs have ended, which the system knows.
+    /// Notes that all programs have ended. The system knows it.
     pub(super) fn forget(&mut self) {}
 
     /// Kills a program with all processes that it started, and waits for its end.

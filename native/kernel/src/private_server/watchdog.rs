@@ -1,4 +1,4 @@
-//! The watchdog of a private server on Linux and macOS: a small shell script that waits for the end of a pipe that only this process
+//! The watchdog of a private server on Linux and macOS: a small shell script. It waits for the end of a pipe that only this process
 //! (and a program about to start) holds open. When the pipe ends, because this process closed it or has ended, the watchdog kills
 //! the program's process group and removes the folder.
 
@@ -8,8 +8,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// The script: reads ids of process groups, of which the last one counts; at the end of the input it kills that group
-/// and removes the folder. The removal is retried, since a process that is being killed may still finish creating a file.
+/// The script reads ids of process groups. The last one counts. At the end of the input it kills that group and removes the folder.
+/// The removal is retried, since a process that is being killed may still finish creating a file.
 const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM
 group=
@@ -28,7 +28,7 @@ const LAUNCHER: &str = r#"echo "$$" >&0; exec "$@" </dev/null"#;
 #[derive(Debug)]
 pub(super) struct Watchdog {
     process: Child,
-    /// The pipe whose end the watchdog waits for; `None` once it was closed.
+    /// The pipe whose end the watchdog waits for, or `None` once it was closed.
     pipe: Option<ChildStdin>,
 }
 
@@ -43,14 +43,14 @@ impl Watchdog {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Ctrl-C must reach only this process, which then ends in order.
+            // Ctrl-C must reach only this process. It then ends in order.
             .process_group(0)
             .spawn()?;
         let pipe = process.stdin.take();
         Ok(Self { process, pipe })
     }
 
-    /// The command that starts a program in a process group of its own; it still needs its environment, folder and output.
+    /// The command that starts a program in a process group of its own. It still needs its environment, folder and output.
     pub(super) fn launcher(&self, command: &Command) -> io::Result<Command> {
         let pipe = self.pipe.as_ref().ok_or(io::ErrorKind::NotConnected)?.as_fd().try_clone_to_owned()?;
         let mut launcher = Command::new("/bin/sh");

@@ -11,7 +11,7 @@ impl Folder {
     /// Makes a folder, whose name has this one in it.
     ///
     /// # Panics
-    /// Panics where the folder can't be made.
+    /// Panics if the folder can't be made.
     #[must_use]
     pub fn new(name: &str) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);

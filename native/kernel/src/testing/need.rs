@@ -1,8 +1,8 @@
 //! Needs of tests that a machine may lack: a server, a program, a feature of the kernel.
 //!
-//! `__test__/needs.json` has a word for each such need and the command that installs it; `__test__/needs.ts` is this rule
-//! for tests in TypeScript. A test whose need is missing ends at once, which is reported on the standard error stream and
-//! in the file that `BOUNDARY_BENCH_SKIPPED` names. It fails instead if `BOUNDARY_BENCH_REQUIRE` has the word.
+//! `__test__/needs.json` has a word for each such need and the command that installs it. `__test__/needs.ts` is this rule
+//! for tests in TypeScript. A test whose need is missing ends at once. That is reported on the standard error stream and in
+//! the file that `BOUNDARY_BENCH_SKIPPED` names. It fails instead if `BOUNDARY_BENCH_REQUIRE` has the word.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -52,10 +52,10 @@ macro_rules! needs {
     };
 }
 
-/// The need of a test; `None` where the test must be skipped, which was reported then. See [`needs!`](crate::needs).
+/// The need of a test, or `None` if the test must be skipped. That was reported then. See [`needs!`](crate::needs).
 ///
 /// # Panics
-/// Panics where the need is required but missing, and where a word is unknown.
+/// Panics if the need is required but missing, or if a word is unknown.
 pub fn ask<T, E: Display>(word: &str, found: Result<T, E>) -> Option<T> {
     let required = std::env::var(REQUIRE).unwrap_or_default();
     match decide(word, &required, found) {

@@ -1,4 +1,4 @@
-//! The processes of this machine, read from the kernel where it lists them, else from `ps`.
+//! The processes of this machine, read from the kernel if it lists them, else from `ps`.
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ pub struct Process {
     pub command: String,
 }
 
-/// Whether a process runs; a zombie does not.
+/// Whether a process runs. A zombie does not.
 #[must_use]
 pub fn runs(process_id: u32) -> bool {
     if cfg!(target_os = "linux") {
@@ -26,7 +26,7 @@ pub fn runs(process_id: u32) -> bool {
 /// Sends a process the signal of this name, such as `KILL`.
 ///
 /// # Panics
-/// Panics where there is no such process, or it is another user's.
+/// Panics if there is no such process, or it is another user's.
 pub fn signal(name: &str, process_id: u32) {
     // The shell's own command is used, since not every system has `kill` as a program.
     let mut shell = Command::new("/bin/sh");
@@ -37,7 +37,7 @@ pub fn signal(name: &str, process_id: u32) {
 /// All processes that run.
 ///
 /// # Panics
-/// Panics where the system lists none: without `/proc` on Linux, and without `ps` elsewhere.
+/// Panics if the system lists none: without `/proc` on Linux, and without `ps` elsewhere.
 #[must_use]
 pub fn processes() -> Vec<Process> {
     if cfg!(target_os = "linux") {

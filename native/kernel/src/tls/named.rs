@@ -1,8 +1,8 @@
 //! Trust in the certificates of a file: in those that an authority among them has signed, and in a server's own.
 //!
 //! A server whose certificate vouches for itself is trusted by naming that certificate. Such a certificate often says that it is one of
-//! an authority: `openssl req -x509` makes it so. rustls never takes the certificate of an authority from a server; Node does, if it is
-//! exactly one of those that are named, and so does this verifier.
+//! an authority: `openssl req -x509` makes it so. rustls never takes the certificate of an authority from a server. Node does, if it is
+//! exactly one of the named certificates, and so does this verifier.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use tokio_rustls::rustls::{CertificateError, DigitallySignedStruct, Error, RootC
 /// The verifier of servers by the certificates of a file.
 #[derive(Debug)]
 pub(super) struct Named {
-    /// The verifier by the same certificates as those of authorities.
+    /// The verifier by the same certificates, taken as authorities.
     authorities: Arc<WebPkiServerVerifier>,
     /// The certificates that authorities have given themselves.
     own: Vec<CertificateDer<'static>>,
 }
 
 impl Named {
-    /// A verifier by these certificates; `None` if there are none.
+    /// A verifier by these certificates, or `None` if there are none.
     pub(super) fn new(
         certificates: Vec<CertificateDer<'static>>,
         roots: RootCertStore,
@@ -173,7 +173,7 @@ mod tests {
         ] {
             let bytes = CertificateDer::from_pem_file(certificate(name).certificate).unwrap();
             assert_eq!(vouches_for_itself(&bytes), Some(expected), "{name}");
-            // Whatever is missing at the end, nothing panics.
+            // Nothing panics, no matter what is missing at the end.
             for length in 0..bytes.len() {
                 assert_eq!(vouches_for_itself(&bytes[..length]), None, "{name}, {length} bytes");
             }

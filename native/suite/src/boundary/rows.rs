@@ -18,13 +18,13 @@ use crate::sample::CellSample;
 pub struct RowShape {
     /// The numbers of a row, the id among them: 2, 4 or 8.
     pub numbers: usize,
-    /// The length of the text of a row; 0: it has none.
+    /// The length of the text of a row, or 0 if it has none.
     pub characters: usize,
 }
 
 /// A row of an id, a number and a text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the fields stand for those of any row")]
+#[expect(missing_docs, reason = "the fields stand for any row's fields")]
 pub struct NamedRow {
     pub id: i32,
     pub score: f64,
@@ -33,7 +33,7 @@ pub struct NamedRow {
 
 /// A row of an id and 3 numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the fields stand for those of any row")]
+#[expect(missing_docs, reason = "the fields stand for any row's fields")]
 pub struct FourRow {
     pub id: i32,
     pub a: f64,
@@ -43,7 +43,7 @@ pub struct FourRow {
 
 /// A row of an id and 7 numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the fields stand for those of any row")]
+#[expect(missing_docs, reason = "the fields stand for any row's fields")]
 pub struct WideRow {
     pub id: i32,
     pub a: f64,
@@ -57,7 +57,7 @@ pub struct WideRow {
 
 /// A row as a struct.
 pub trait Row: Serialize + DeserializeOwned {
-    /// The row with a number, whose text has so many characters if it has one.
+    /// The row with the number `row`. Its text, if it has one, has `characters` characters.
     fn of(row: u32, characters: usize) -> Self;
 
     /// A sum that each of the values is in.
@@ -129,7 +129,7 @@ fn name_of(row: u32, characters: usize) -> String {
 const MOST_ROWS: u32 = 1 << 20;
 const MOST_CHARACTERS: usize = 1 << 26;
 
-/// So many rows.
+/// Makes `count` rows.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for more rows than any workload has, or longer texts.
@@ -164,7 +164,7 @@ pub fn sum_json(text: &str, shape: RowShape) -> Result<f64> {
     }
 }
 
-/// So many rows of a shape as a JSON array of objects.
+/// Makes `count` rows of a shape, as a JSON array of objects.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a shape that no rows have or too many rows, and [`Error::Internal`] if a number has no JSON.
@@ -184,7 +184,7 @@ fn no_rows(RowShape { numbers, .. }: RowShape) -> Error {
     Error::InvalidArgument(format!("no rows have {numbers} numbers"))
 }
 
-/// The sum of all values of rows in columns: `numbers` has one column of doubles after the other, and the text of row `i` lies from
+/// The sum of all values of rows in columns. `numbers` has one column of doubles after the other. The text of row `i` lies from
 /// `offsets[i]` to `offsets[i + 1]` of `bytes`. Rows without texts have no offsets.
 ///
 /// # Errors
@@ -257,7 +257,7 @@ fn rows_of(kind: &str) -> Option<(RowShape, u32)> {
     Some((*family().ok()?.row_shapes.get(shape)?, count.parse().ok()?))
 }
 
-/// Executes the calls of a workload that passes rows, within Rust; `None` for a workload without a floor.
+/// Executes the calls of a workload that passes rows, within Rust. Returns `None` for a workload without a floor.
 pub(super) fn run(direction: &str, kind: &str, lane: &str, times: Times) -> Option<CellSample> {
     let (shape, count) = rows_of(kind)?;
     match (shape.numbers, lane) {
@@ -299,7 +299,7 @@ fn run_json(direction: &str, shape: RowShape, count: u32, times: Times) -> Optio
     }
 }
 
-/// The rows written into columns, and read there; on the way in they are columns already, as in memory of Rust's own.
+/// The rows written into columns, and read there. On the way in they are columns already, as in memory of Rust's own.
 fn run_columns(direction: &str, shape: RowShape, count: u32, times: Times) -> CellSample {
     let rows = count as usize;
     let has_text = shape.characters > 0;

@@ -1,6 +1,6 @@
 //! Expressions over rows and columns: the rows for which `age > 18 AND active = TRUE`.
 //!
-//! The row `i` has the age `i % 80`, and is active if `i` is even. An operation is a row; its result is 1 if the row matches.
+//! The row `i` has the age `i % 80`, and is active if `i` is even. An operation is a row. Its result is 1 if the row matches.
 
 use std::hint::black_box;
 
@@ -127,7 +127,7 @@ impl Expression {
         Self::And(age, compare(Comparison::Equal, 1, Value::Truth(true)))
     }
 
-    /// The value for a row; a column that the row lacks is FALSE.
+    /// The value for a row. A column that the row lacks is FALSE.
     #[must_use]
     pub fn evaluate(&self, row: &[Value]) -> Value {
         match self {
@@ -139,7 +139,7 @@ impl Expression {
         }
     }
 
-    /// The same as [`Self::evaluate`], without a call where the expression is a leaf, as most operands are.
+    /// The same as [`Self::evaluate`], without a call if the expression is a leaf, as most operands are.
     #[inline]
     fn operand(&self, row: &[Value]) -> Value {
         match self {
@@ -191,7 +191,7 @@ impl Expression {
             }
             return;
         }
-        // Two columns or two constants are compared by rows; the family has none.
+        // Two columns or two constants are compared by rows. The family has none.
         let mut row = vec![Value::Truth(false); columns.len()];
         for (at, truth) in truths.iter_mut().enumerate() {
             for (value, column) in row.iter_mut().zip(columns) {
@@ -280,7 +280,7 @@ mod tests {
         fn columns_and_rows_match_alike(
             expression in any_expression(), rows in vec((-3_i32..4, 0_u8..3), 0..20), copies in 0_usize..200,
         ) {
-            // So many that there are several chunks.
+            // Enough rows for several chunks.
             let rows = rows.repeat(copies);
             let (integers, truths): (Vec<i32>, Vec<u8>) = rows.iter().copied().unzip();
             let of_row = |(integer, truth): &(i32, u8)| [Value::Integer(*integer), Value::Truth(*truth != 0)];

@@ -1,8 +1,9 @@
 //! Formats: JSON, `MessagePack`, Arrow IPC, UTF-8 and base64, by the crates that a program in Rust uses for them.
 //!
 //! The documents are made here. The other sides get them from the addon, so that all sides read the same bytes. Of each result, all sides
-//! read the same: each field of each record, each number of each row with the length and the last byte of its text, whether a text is
-//! valid, and the length, first and last character or byte of what base64 makes. `src/families/codec/formats.ts` has the sums of it.
+//! read the same. They read each field of each record, and each number of each row with the length and the last byte of its text. They read
+//! whether a text is valid, and the length, first and last character or byte of the output of base64. `src/families/codec/formats.ts` has
+//! the sums of it.
 
 mod arrow;
 mod inputs;

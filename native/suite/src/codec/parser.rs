@@ -9,7 +9,9 @@ use std::hint::black_box;
 use boundary_bench_codecs::sql::{Kind, Parser, Tree};
 use boundary_bench_kernel::Result;
 use serde::Deserialize;
+#[cfg(feature = "references")]
 use sqlparser::ast::{FromTable, ObjectName, SetExpr, Statement, TableFactor, TableObject, TableWithJoins};
+#[cfg(feature = "references")]
 use sqlparser::dialect::GenericDialect;
 
 use crate::calls::{InProcessSpec, timed_work};
@@ -73,14 +75,14 @@ fn of_turns(statement: Option<&StatementText>) -> Option<[String; TURNS]> {
     statement.map(|statement| std::array::from_fn(|turn| statement.of_turn(turn)))
 }
 
-/// What is read of a statement: the number of its kind, the name of the first table, and the number of its items, columns or
+/// The result of reading a statement: the number of its kind, the name of the first table, and the number of its items, columns or
 /// assignments.
 fn result_of(kind: u32, table: &str, parts: usize) -> f64 {
     let last = table.chars().next_back().map_or(0, u32::from);
     f64::from(100 * kind + last) + 10.0 * parts as f64
 }
 
-/// Reads a text whose statements our parser parses; not a number if it can't.
+/// Reads a text whose statements our parser parses. Returns NaN if it can't.
 fn read_ours(parser: &mut Parser, sql: &str) -> f64 {
     let Ok(tree) = parser.parse(sql) else { return f64::NAN };
     let root = tree.len() - 1;
@@ -117,12 +119,14 @@ fn walk(parser: &mut Parser, sql: &str) -> f64 {
     (tree.len() + texts.sum::<usize>()) as f64
 }
 
-/// Reads a text whose statements the crate parses; not a number if it can't.
+/// Reads a text whose statements the crate parses. Returns NaN if it can't.
+#[cfg(feature = "references")]
 fn read_crate(sql: &str) -> f64 {
     sqlparser::parser::Parser::parse_sql(&GenericDialect {}, sql)
         .map_or(f64::NAN, |statements| statements.iter().map(read_crate_statement).sum())
 }
 
+#[cfg(feature = "references")]
 fn read_crate_statement(statement: &Statement) -> f64 {
     let name = |table: &ObjectName| {
         // The names of these statements have no quotes, so that the value is what is written.
@@ -161,6 +165,7 @@ pub(crate) fn run(spec: &InProcessSpec) -> Result<CellSample> {
     match (spec.client.as_deref(), spec.workload.as_str()) {
         (None, "parse.walk") => Ok(timed_texts(spec, &texts, |sql| walk(&mut parser, sql))),
         (None, _) => Ok(timed_texts(spec, &texts, |sql| read_ours(&mut parser, sql))),
+        #[cfg(feature = "references")]
         (Some("sqlparser"), _) => Ok(timed_texts(spec, &texts, read_crate)),
         _ => Err(spec.unknown()),
     }
@@ -176,7 +181,7 @@ fn timed_texts(spec: &InProcessSpec, texts: &[String; TURNS], mut read: impl FnM
 mod tests {
     use super::*;
 
-    /// What the matrix says of a statement.
+    /// The matrix's expectations of a statement.
     #[derive(Deserialize)]
     struct Expected {
         kind: String,
@@ -201,6 +206,7 @@ mod tests {
                 let last = f64::from(table.chars().next_back().map_or(0, u32::from)) + turn as f64;
                 let expected = (100 * kind + 10 * parts) as f64 + last;
                 assert_eq!(read_ours(&mut parser, sql).to_bits(), expected.to_bits(), "{sql}");
+                #[cfg(feature = "references")]
                 assert_eq!(read_crate(sql).to_bits(), expected.to_bits(), "{sql}");
                 if let Some(walked) = walked {
                     assert_eq!(walk(&mut parser, sql).to_bits(), walked.to_bits(), "{sql}");
@@ -216,6 +222,7 @@ mod tests {
             let alone: f64 = text.split("; ").map(|sql| read_ours(&mut parser, sql)).sum();
             assert_eq!(text.split("; ").count(), 100);
             assert_eq!(read_ours(&mut parser, &text).to_bits(), alone.to_bits());
+            #[cfg(feature = "references")]
             assert_eq!(read_crate(&text).to_bits(), alone.to_bits());
         }
     }
@@ -223,6 +230,7 @@ mod tests {
     #[test]
     fn what_is_no_statement_is_not_a_number() {
         assert!(read_ours(&mut Parser::new(), "SELECT").is_nan());
+        #[cfg(feature = "references")]
         assert!(read_crate("SELECT (").is_nan());
         assert!(walk(&mut Parser::new(), "SELECT").is_nan());
     }

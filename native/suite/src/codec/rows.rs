@@ -1,9 +1,9 @@
 //! The row codec: rows as bytes, from structs or columns, and out of bytes.
 //!
-//! A row depends on its number alone, and a batch is one of [`TURNS`], in turn. What an operation results in is read of each batch:
+//! A row depends on its number alone, and a batch is one of [`TURNS`], in turn. The result of an operation is read of each batch:
 //! - Of one that was encoded, its size in bytes, its first byte and its last one.
-//! - Of one that was decoded, each number, timestamps included; 1 for each truth value that is true; the length of each text in bytes, and
-//!   its last byte, and so of bytes; 1 for each null. All are added up.
+//! - Of a decoded batch, each number, timestamps included. Of each truth value, 1 if it is true. Of each text or value of bytes, its length
+//!   in bytes and its last byte. Of each null, 1. All are added up.
 
 use std::hint::black_box;
 
@@ -19,9 +19,9 @@ use crate::sample::CellSample;
 /// The number of different batches.
 const TURNS: u32 = 4;
 
-/// A row of the table `users`, of which no value is null. The texts are of the type `T`: where they lie, or owned.
+/// A row of the table `users`. None of its values is null. The texts are of the type `T`: borrowed or owned.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "the fields stand for those of any table")]
+#[expect(missing_docs, reason = "the fields stand for any table's fields")]
 pub struct UserRow<T> {
     pub id: i64,
     pub name: T,
@@ -66,10 +66,10 @@ impl<'bytes> ReadRow<'bytes> for UserRow<&'bytes str> {
     }
 }
 
-/// A row of all types in the order of [`Kind::ALL`], each of which may be null. The texts and bytes are of the types `T` and `B`: where
-/// they lie, or owned.
+/// A row of all types in the order of [`Kind::ALL`]. Each value may be null. The texts and bytes are of the types `T` and `B`: borrowed or
+/// owned.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "the fields stand for those of any table")]
+#[expect(missing_docs, reason = "the fields stand for any table's fields")]
 pub struct TenTypesRow<T, B> {
     pub truth: Option<bool>,
     pub int8: Option<i8>,
@@ -163,7 +163,7 @@ pub fn ten_types(number: u32, nulls: bool) -> TenTypesRow<String, Vec<u8>> {
     }
 }
 
-/// The sum of the last byte and the number of bytes; 0 of none.
+/// The sum of the last byte and the number of bytes, or 0 if there are none.
 fn text_sum(bytes: &[u8]) -> f64 {
     bytes.last().map_or(0.0, |last| bytes.len() as f64 + f64::from(*last))
 }
@@ -183,7 +183,7 @@ impl RowSum for UserRow<&str> {
 
 impl RowSum for TenTypesRow<&str, &[u8]> {
     fn sum(&self) -> f64 {
-        /// A value as a number; 1 for a null.
+        /// A value as a number, or 1 for a null.
         fn of<T>(value: Option<T>, number: impl FnOnce(T) -> f64) -> f64 {
             value.map_or(1.0, number)
         }
@@ -195,7 +195,7 @@ impl RowSum for TenTypesRow<&str, &[u8]> {
     }
 }
 
-/// The sum of values of a fixed width. It is added up in four parts, since an addition waits for the one before it.
+/// The sum of values of a fixed width. It is added up in four parts, since an addition waits for the previous addition.
 fn sum_of<const N: usize>(values: &[[u8; N]], number: impl Fn([u8; N]) -> f64) -> f64 {
     let (fours, rest) = values.as_chunks::<4>();
     let mut sums = [0.0; 4];
@@ -265,7 +265,7 @@ pub(crate) fn run(spec: &InProcessSpec) -> Result<CellSample> {
     }
 }
 
-/// Executes a cell of a shape, whose rows `row` makes; `sum_of_rows` reads a batch into rows, and returns the sum of what is read of them.
+/// Executes a cell of a shape. `row` makes its rows. `sum_of_rows` reads a batch into rows, and returns the sum of the parts that are read.
 fn by_lane<R: WriteRow>(
     spec: &InProcessSpec,
     kinds: &[Kind],
@@ -316,7 +316,7 @@ fn by_lane<R: WriteRow>(
     }
 }
 
-/// Executes the batches of a sample, which come in turn.
+/// Executes the batches of a sample, in turn.
 fn sample(spec: &InProcessSpec, mut execute: impl FnMut(usize) -> Result<f64>) -> Result<CellSample> {
     let mut outcome = Ok(());
     let sample = timed_work(spec.times(), || {
@@ -378,7 +378,7 @@ mod tests {
         }
     }
 
-    /// Rows as text, which is the same of owned texts and of texts where they lie.
+    /// Rows as text. It is the same for owned texts and for borrowed texts.
     fn shown<R: std::fmt::Debug>(rows: &[R]) -> String {
         format!("{rows:?}")
     }

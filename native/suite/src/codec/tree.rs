@@ -1,10 +1,11 @@
-//! A tree of keys: `BTreeMap`, whose keys are texts of eight digits, `%08d` of a number, which is the value.
+//! A tree of keys: `BTreeMap`, whose keys are texts of eight digits, `%08d` of a number. The number is the value.
 //!
-//! A key is held as its eight bytes, not as a `String`: a Rust program that knows the size of its keys does so, since such keys lie in
-//! the nodes of the tree, and two of them are compared by one instruction. Values are doubles, which JavaScript has as well.
+//! A key is held as its eight bytes, not as a `String`. A Rust program that knows the size of its keys does so: such keys lie in the
+//! nodes of the tree, and one instruction compares two of them. Values are doubles, as in JavaScript.
 //!
 //! The keys of a tree are put in, and looked up, in a scrambled order. All sides take the keys out of a table that was made before. The
-//! result of a look-up is the value, that of a range the sum of its values, and that of a key put in is 1 if the tree did not have it.
+//! result of a look-up is the value. The result of a range is the sum of its values. The result of putting in a key is 1 if the tree did
+//! not have it.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -51,7 +52,7 @@ fn key_of(number: u32) -> Key {
     key
 }
 
-/// Puts a key and its value in; returns whether the tree did not have the key.
+/// Puts in a key and its value. Returns whether the key is new to the tree.
 pub fn put(tree: &mut Tree, key: Key, value: f64) -> bool {
     match tree.entry(key) {
         Entry::Vacant(place) => {
@@ -65,8 +66,8 @@ pub fn put(tree: &mut Tree, key: Key, value: f64) -> bool {
     }
 }
 
-/// Looks up keys, and writes their values; NaN for a key that the tree does not have. Returns the number of keys found, of as many as
-/// there are keys and room for values.
+/// Looks up keys, and writes their values, or NaN for a key that the tree does not have. Looks up as many as there are keys and room for
+/// values, and returns the number of keys found.
 pub fn get_all(tree: &Tree, keys: &[Key], values: &mut [f64]) -> usize {
     let mut found = 0;
     for (key, value) in keys.iter().zip(values) {
@@ -99,7 +100,7 @@ struct Loaded {
     keys: Vec<Key>,
 }
 
-/// The tree of so many keys, made at its first use.
+/// The tree of `count` keys, made at its first use.
 fn loaded(count: u32) -> Arc<Loaded> {
     static LOADED: LazyLock<Mutex<HashMap<u32, Arc<Loaded>>>> = LazyLock::new(Mutex::default);
     let make = || {
@@ -131,7 +132,7 @@ pub(crate) fn run(spec: &InProcessSpec) -> Result<CellSample> {
     }
 }
 
-/// Looks keys up one by one; a batch is a loop.
+/// Looks keys up one by one. A batch is a loop.
 fn get(spec: &InProcessSpec, Loaded { tree, keys }: &Loaded) -> CellSample {
     let keys = black_box(keys.as_slice());
     let value = |key: &Key| tree.get(key).copied().unwrap_or(f64::NAN);

@@ -1,13 +1,13 @@
-//! The lanes that use a server's own client library in place of our engine, as the server's benchmark guide does
-//! ([`client`]). The engine still makes, reads back and drops the tables.
+//! The lanes that use a server's own client library instead of our engine, as the server's benchmark guide does ([`client`]).
+//! The engine still makes, reads back and drops the tables.
 //!
-//! The timed part is that of the other lanes, on connections that are open: for an insert, from the inserter to the end of its
-//! COPY; for a query, from sending it until its last value is consumed. The difference is where a pause of the clock would hide
-//! work. A COPY acknowledges nothing before its end, so the server may be busy with bytes in the socket's buffer (some
-//! megabytes) while the clock is paused, and there is no way to wait for it. So:
-//! - rows, which take far less time to make than to send, are made in pauses all the same;
-//! - an IPC stream, which takes longer to make, is made as a whole before the clock starts, and kept in memory;
-//! - the rows of `ChunkSender` with several threads are made as they are encoded, within the timed part: a pause of one thread
+//! The timed part is the same as for the other lanes, on connections that are open. For an insert, it is from the inserter to
+//! the end of its COPY. For a query, it is from sending it until its last value is consumed. It differs where a pause of the
+//! clock would hide work. A COPY acknowledges nothing before its end, so the server may be busy with bytes in the socket's
+//! buffer (some megabytes) while the clock is paused, and there is no way to wait for it. So:
+//! - Rows are made in pauses all the same, because they take far less time to make than to send.
+//! - An IPC stream takes longer to make, so it is made as a whole before the clock starts, and kept in memory.
+//! - The rows of `ChunkSender` with several threads are made as they are encoded, within the timed part: a pause of one thread
 //!   would not stop the thread that sends.
 
 pub mod client;
@@ -132,7 +132,7 @@ fn insert(engine: &Arc<dyn Engine>, endpoint: &Endpoint, spec: &CellSpec, verify
     }
 }
 
-/// Runs an insert that takes its rows piece by piece; the clock is paused while a piece is made.
+/// Runs an insert that takes its rows piece by piece. The clock is paused while a piece is made.
 fn insert_pieces(
     range: RowRange,
     mut clock: Clock,

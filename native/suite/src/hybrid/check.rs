@@ -1,4 +1,4 @@
-//! The exact check of the rows and aggregates that a cell read or stored, beside its samples and untimed: the sum of the rows'
+//! The exact check of the rows and aggregates that a cell read or stored, beside its samples and untimed. The sum of the rows'
 //! hashes does not show that two answers were exchanged.
 
 use boundary_bench_kernel::{Error, Result};
@@ -11,7 +11,7 @@ use super::data::AGGREGATED;
 pub(crate) struct Check {
     /// The number of rows that were right.
     rows: u64,
-    /// For reads of all rows: whether the row of each key came; empty for reads by key.
+    /// For reads of all rows: whether the row of each key came. Empty for reads by key.
     seen: Vec<bool>,
     aggregate: Aggregate,
 }

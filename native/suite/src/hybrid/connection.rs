@@ -1,4 +1,4 @@
-//! What a client must do to be measured.
+//! The requirements on a client to be measured.
 
 use boundary_bench_kernel::Result;
 use boundary_bench_shards::{ArrowMessage, Row, ShardBatches};
@@ -8,7 +8,7 @@ use super::reads::Reads;
 /// The rows of a population, for each shard.
 pub(crate) type Batches = [ShardBatches<Vec<ArrowMessage>>];
 
-/// A client of all shards, with one caller. What reads hands over all rows.
+/// A client of all shards, with one caller. Functions that read hand over all rows.
 pub(crate) trait Connection: Send + Sized + 'static {
     /// Connects to the shards at these places, separated by commas.
     fn connect(url: &str) -> impl Future<Output = Result<Self>> + Send;

@@ -42,7 +42,7 @@ pub(super) fn key_of(operation: u64, total_rows: u64) -> i64 {
     (u64::from(key_hash(operation.cast_signed())) % total_rows.max(1)).cast_signed()
 }
 
-/// The row that replaces the row of a key before a sample of writes; its hash differs from that row's.
+/// The row that replaces the row of a key before a sample of writes. Its hash differs from that row's.
 pub(super) fn blank(key: i64) -> Row {
     Row { quantity: -1, ..Row::made(key) }
 }

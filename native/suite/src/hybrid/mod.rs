@@ -1,16 +1,18 @@
 //! The family `hybrid`: rows of 200 bytes in shards that are in this process, behind gRPC, or some of each.
 //!
-//! The URL of a cell lists the places of the shards in their order, separated by commas: `local:7` for a store of this process
-//! ([`boundary_bench_shards::LocalStore`]), else the address of a server. The shards hold the generated rows of the keys below the option `totalRows`.
-//! Operation `i` reads or writes the row of the key `hash(i) mod totalRows`; the row's hash has a closed form. A write stores
-//! the row that the key had at first; before each sample another row replaces it, so that a lost write is noticed. Work on all
-//! rows is one request. The rows of a population are made once, as the messages that its requests send.
+//! The URL of a cell lists the places of the shards in their order, separated by commas. A place is `local:7` for a store of
+//! this process ([`boundary_bench_shards::LocalStore`]), else the address of a server. The shards hold the generated rows of
+//! the keys below the option `totalRows`. Operation `i` reads or writes the row of the key `hash(i) mod totalRows`. The row's
+//! hash has a closed form. A write stores the row that the key had at first. Before each sample another row replaces it, so
+//! that a lost write is noticed. Work on all rows is one request. The rows of a population are made once, as the messages that
+//! its requests send.
 
 mod check;
 mod connection;
 mod data;
 mod ours;
 mod reads;
+#[cfg(feature = "references")]
 mod tonic_client;
 
 use std::sync::{Arc, Mutex};
@@ -26,6 +28,7 @@ use self::connection::{Batches, Connection};
 use self::data::{AGGREGATED, Sums, blank, expected_aggregate, expected_rows, expected_scan, family, key_of};
 pub(crate) use self::ours::Ours;
 use self::reads::Reads;
+#[cfg(feature = "references")]
 pub(crate) use self::tonic_client::Tonic;
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
@@ -87,7 +90,7 @@ impl Work {
 
 /// The input of a cell's requests. Made beforehand, since making the input is not measured.
 struct Input {
-    /// The keys that are read or written; for a population, the keys of the rows changed before it.
+    /// The keys that are read or written, or for a population, the keys of the rows changed before it.
     keys: Vec<i64>,
     /// The rows of single writes.
     rows: Vec<Row>,
@@ -132,7 +135,7 @@ struct HybridCell<C> {
     expected: Checksum,
     /// Our own client, for untimed work.
     side: Ours,
-    /// The clients of the threads; empty while a sample runs.
+    /// The clients of the threads. Empty while a sample runs.
     connections: Mutex<Vec<HybridRequester<C>>>,
 }
 

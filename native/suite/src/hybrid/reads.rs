@@ -1,7 +1,7 @@
-//! What a cell does with the rows that its requests read: samples add them up, the check compares each.
+//! The use of the rows that a cell's requests read: samples add them up, the check compares each.
 
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_shards::{Aggregate, Columns, MultiGet, ROW_BYTES, Row};
+use boundary_bench_shards::{Aggregate, Columns, MultiGet, Row};
 
 use super::check::Check;
 use super::data::Sums;
@@ -31,7 +31,7 @@ impl Reads {
         }
         let found = answer.rows.found();
         if found < answer.rows.len() {
-            // The number of rows is wrong, whatever the others are.
+            // The number of rows is wrong, even if the found rows are right.
             let Self::Summed(sums) = self else {
                 return Err(Error::WrongRows(format!("{found} rows are found of {}", keys.len())));
             };
@@ -54,9 +54,10 @@ impl Reads {
         Ok(())
     }
 
-    /// Takes packed rows. Bit i of `found` tells whether the key `keys[i]` has a row; `rows` holds those rows in order.
+    /// Takes packed rows. Bit i of `found` tells whether the key `keys[i]` has a row. `rows` holds those rows in order.
+    #[cfg(feature = "references")]
     pub(super) fn packed(&mut self, keys: &[i64], found: &[u8], rows: &[u8]) -> Result<()> {
-        let (packed, rest) = rows.as_chunks::<ROW_BYTES>();
+        let (packed, rest) = rows.as_chunks::<{ boundary_bench_shards::ROW_BYTES }>();
         let is_found = |index: usize| found.get(index / 8).is_some_and(|byte| byte & (1 << (index % 8)) != 0);
         let keys = || keys.iter().enumerate().map(|(index, key)| (*key, is_found(index)));
         if keys().filter(|(_, is_found)| *is_found).count() != packed.len() || !rest.is_empty() {

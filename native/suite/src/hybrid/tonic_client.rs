@@ -1,9 +1,9 @@
 //! The client that `tonic-prost` generates from the proto, as tonic's documentation has it fastest.
 //!
-//! Each thread of the load has a channel to each shard, which is used again for all calls, and sends without a delay, as by default
-//! (<https://docs.rs/tonic/latest/tonic/transport/struct.Endpoint.html>). The windows are as large as those of our own client: with
+//! Each thread of the load has a channel to each shard. The channel is used again for all calls, and sends without a delay, as by
+//! default (<https://docs.rs/tonic/latest/tonic/transport/struct.Endpoint.html>). The windows are as large as our own client's: with
 //! HTTP/2's 64 KiB, a scan would wait for each update of them. Messages are decoded by prost, and batches by Arrow's own
-//! `StreamDecoder`, which copies a body whose columns are not aligned.
+//! `StreamDecoder`. It copies a body whose columns are not aligned.
 
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
@@ -136,7 +136,7 @@ impl Tonic {
     }
 }
 
-/// The batch of a message; `None` for a message without one.
+/// The batch of a message, or `None` for a message without one.
 fn decoded(decoder: &mut StreamDecoder, piece: ScanResponse) -> Result<Option<RecordBatch>> {
     let mut batch = None;
     for bytes in [piece.ipc_header, piece.ipc_body] {

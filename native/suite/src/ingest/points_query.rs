@@ -57,7 +57,7 @@ impl PointsQuery {
         }
     }
 
-    /// Checks that a measurement, which holds this many points, holds those with these numbers, each with its value at its time.
+    /// Checks that a measurement with this many points holds the points with these numbers, each with its value at its time.
     ///
     /// # Errors
     /// [`Error::WrongRows`] for the first point that is wrong or missing, the errors of the server, and [`Error::Cancelled`].
@@ -130,7 +130,7 @@ fn series_of(answer: &Answer) -> std::result::Result<Vec<Series>, String> {
     error.map_or(Ok(series), Err)
 }
 
-/// The count of the points' field, found by the name of its column; 0 if nothing has been stored yet.
+/// The count of the points' field, found by the name of its column, or 0 if nothing has been stored yet.
 fn count_of(series: &[Series]) -> Result<u64> {
     let Some((series, row)) = series.first().and_then(|series| Some((series, series.values.first()?))) else {
         return Ok(0);
@@ -251,7 +251,7 @@ mod tests {
         let mistakes: [(&str, Spoil); 6] = [
             ("two values are exchanged", |rows| (rows[0][1], rows[1][1]) = (rows[1][1].clone(), rows[0][1].clone())),
             ("two points are exchanged", |rows| rows.swap(1, 2)),
-            ("one came twice, in place of two", |rows| (rows[1], rows[3]) = (rows[2].clone(), rows[2].clone())),
+            ("one came twice, instead of two", |rows| (rows[1], rows[3]) = (rows[2].clone(), rows[2].clone())),
             ("one is missing", |rows| drop(rows.pop())),
             ("a value is cut", |rows| rows[2][1] = json!(0.0)),
             ("a value is none", |rows| rows[2][1] = Value::Null),

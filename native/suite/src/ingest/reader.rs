@@ -7,18 +7,18 @@ use boundary_bench_kernel::{Error, Result};
 
 use super::{MILLISECOND, StageSpec, family, tags};
 
-/// What takes the points of each batch.
+/// A receiver of the points of each batch.
 pub(super) trait Reader {
-    /// Takes the values and times of a batch; the unit of the times is in nanoseconds.
+    /// Takes the values and times of a batch. The unit of the times is in nanoseconds.
     ///
     /// # Errors
-    /// [`Error::WrongRows`] if they are not those of the batch.
+    /// [`Error::WrongRows`] if they are not the batch's.
     fn add(&mut self, values: &[f64], times: &[i64], unit: i128) -> Result<()>;
 
-    /// Takes the names of a batch, where the stage's result has them.
+    /// Takes the names of a batch, if the stage's result has them.
     ///
     /// # Errors
-    /// [`Error::WrongRows`] if they are not those of the batch.
+    /// [`Error::WrongRows`] if they are not the batch's.
     fn add_names(&mut self, series: &SeriesKey<'_>, field: &str) -> Result<()>;
 
     /// Takes the points of a batch, with their names if they have any.

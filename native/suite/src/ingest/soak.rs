@@ -1,6 +1,6 @@
-//! The soak: a load ([`boundary_bench_kernel::load`]) that posts batches to `/write` for a set time, and goes on after failures,
-//! which it counts. It is `src/families/ingest/soak.ts` in Rust, with the same figures; the TypeScript side creates the database
-//! before it, and has the server count the points after it.
+//! The soak: a load ([`boundary_bench_kernel::load`]) that posts batches to `/write` for a set time. It counts failures, and goes on
+//! after them. It is `src/families/ingest/soak.ts` in Rust, with the same figures. The TypeScript side creates the database before
+//! it, and has the server count the points after it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::requests::runtime;
 /// The pause of a worker after a failure, so that a server that is down is not flooded with requests.
 const REST: Duration = Duration::from_millis(10);
 
-/// The most workers of a soak; a larger number is taken for a mistake.
+/// The most workers of a soak. A larger number is taken for a mistake.
 const MOST_WORKERS: u32 = 10_000;
 
 /// The specification of a soak.
@@ -40,9 +40,9 @@ pub struct SoakSpec {
     pub batch_size: u32,
     /// The duration of the measurement, in seconds.
     pub duration_seconds: f64,
-    /// The duration of the warm-up before the measurement, in seconds; not in the figures.
+    /// The duration of the warm-up before the measurement, in seconds. It is not in the figures.
     pub warmup_seconds: f64,
-    /// The rate in requests a second of all workers together; `None` for a closed loop.
+    /// The rate in requests per second of all workers together, or `None` for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// The time of the first point of each worker, in milliseconds.
@@ -124,7 +124,7 @@ pub fn run_soak(spec: &SoakSpec, cancel: &CancelToken) -> Result<SoakReport> {
     })
 }
 
-/// One worker, which writes a series of its own, so that no two of its points share a time.
+/// One worker. It writes a series of its own, so that no two of its points share a time.
 struct SoakWorker {
     client: SoakClient,
     path: Arc<str>,

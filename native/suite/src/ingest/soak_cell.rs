@@ -1,6 +1,6 @@
 //! The soak as request work: a fixed number of points over a fixed number of connections, in batches, the same on every side.
 //!
-//! Each sample writes to a measurement of its own; afterwards the server must count all points of it. The check of a cell reads them
+//! Each sample writes to a measurement of its own. Afterwards the server must count all points of it. The check of a cell reads them
 //! back, too.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -29,7 +29,7 @@ const RESTING: f64 = 0.2;
 /// The most time to wait for a server to become idle.
 const REST_WITHIN: Duration = Duration::from_secs(10);
 
-/// The status of the response of a busy server; the request is then retried.
+/// The status of the response of a busy server. The request is then retried.
 const BUSY: u16 = 503;
 /// The pause before a retry.
 const REST: Duration = Duration::from_millis(10);
@@ -61,7 +61,7 @@ struct SoakCell {
     path: Arc<str>,
     samples: AtomicU32,
     expected: Checksum,
-    /// The connections of the threads; empty while a sample runs.
+    /// The connections of the threads. Empty while a sample runs.
     connections: Mutex<Vec<SoakRequester>>,
 }
 
@@ -122,7 +122,7 @@ fn wait_for_rest(server: Option<u32>, cancel: &CancelToken) -> Result<()> {
 }
 
 impl SoakCell {
-    /// Posts the points of a sample to a measurement of their own; returns its name, and the number of points that the server counts.
+    /// Posts the points of a sample to a measurement of their own. Returns its name, and the number of points that the server counts.
     fn post(&self, load: &Load, cancel: &CancelToken) -> Result<(String, u64, LoadOutcome)> {
         let mut connections = std::mem::take(&mut *lock(&self.connections));
         if connections.is_empty() {

@@ -1,4 +1,4 @@
-//! The client of the soak in Rust, which makes and sends its bodies.
+//! The client of the soak in Rust. It makes and sends the bodies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl SoakEncoding {
     }
 }
 
-/// The authorization header with the key of an address, which `HyperbyteDB` takes as `user:password`; empty without a key.
+/// The authorization header with the key of an address, empty without a key. `HyperbyteDB` takes the key as `user:password`.
 pub(super) fn key_header(address: &Address) -> String {
     address.secret.as_ref().map_or_else(String::new, |key| format!("authorization: Token {key}\r\n"))
 }
@@ -73,7 +73,7 @@ impl Encoder {
         })
     }
 
-    /// Encodes a batch into `body`, which grows if it is too small; returns the number of bytes written.
+    /// Encodes a batch into `body`, and returns the number of bytes written. `body` grows if it is too small.
     fn encode(&self, values: &[f64], times: &[i64], body: &mut Vec<u8>) -> Result<usize> {
         let needed = match self {
             Self::Columnar(writer) => writer.most_bytes(values.len(), true),

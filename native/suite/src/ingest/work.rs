@@ -24,7 +24,7 @@ const DATABASE: &str = "benchdb";
 /// The most series of the database.
 const MOST_SERIES: usize = 1_000;
 
-/// A stage and its buffers, which are reused for each body.
+/// A stage and its buffers. The buffers are reused for each body.
 pub(super) struct Work {
     stage: Stage,
     durable: bool,

@@ -1,12 +1,11 @@
-//! What a client must do to be measured.
+//! The requirements on a client to be measured.
 
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_redis::Url;
 
 use super::reader::Reader;
 
-/// A connection of a client, of one caller. What reads hands every value to the reader, with the
-/// position of its key.
+/// A connection of a client, of one caller. Functions that read hand every value to the reader, with the position of its key.
 pub(crate) trait Connection: Send + Sized + 'static {
     /// Connects to a server.
     fn connect(url: &Url) -> impl Future<Output = Result<Self>> + Send;

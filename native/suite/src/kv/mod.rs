@@ -1,12 +1,13 @@
 //! The family `kv`: keys and values over the Redis wire.
 //!
-//! Key `i` is `prefix:i`; its value is the digits of `i`, filled up with zeros at the front. So every value identifies its key,
-//! and the sum of the values of all keys has a closed form. A reader adds up its values within the timed part; a writer's keys
+//! Key `i` is `prefix:i`. Its value is the digits of `i`, filled up with zeros at the front. So every value identifies its key,
+//! and the sum of the values of all keys has a closed form. A reader adds up its values within the timed part. A writer's keys
 //! hold zeros before each sample, and are read back after it, untimed.
 
 mod connection;
 mod ours;
 mod reader;
+#[cfg(feature = "references")]
 mod redis_crate;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,13 +26,14 @@ use crate::sample::CellSample;
 use connection::Connection;
 pub(crate) use ours::Ours;
 use reader::{Keys, Reader, Sums, ValueCheck, expected};
+#[cfg(feature = "references")]
 pub(crate) use redis_crate::RedisCrate;
 
 /// The family `kv` of the matrix.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Family {
-    /// The default size of a value in bytes; the cell's option `valueBytes` sets another.
+    /// The default size of a value in bytes. The cell's option `valueBytes` sets another.
     value_bytes: usize,
     /// The number of keys in one request of loading, reading back and deleting.
     keys_at_once: u64,
@@ -151,7 +153,7 @@ struct KvCell<C> {
     input: Arc<Input>,
     work: Work,
     expected: Checksum,
-    /// The connections of the threads; empty while a sample runs.
+    /// The connections of the threads. Empty while a sample runs.
     connections: Mutex<Vec<KvRequester<C, Sums>>>,
     /// The connection for untimed work, made at its first use.
     side: Mutex<Option<KvClient>>,
@@ -294,7 +296,7 @@ impl<C: Connection> KvCell<C> {
         .await
     }
 
-    /// The connections of the threads: those of the sample before, or new ones.
+    /// The connections of the threads: the previous sample's connections, or new ones.
     fn take_connections(&self) -> Result<Vec<KvRequester<C, Sums>>> {
         let connections = std::mem::take(&mut *lock(&self.connections));
         if connections.is_empty() { self.connect() } else { Ok(connections) }
@@ -308,7 +310,7 @@ impl<C: Connection> KvCell<C> {
         self.aside(async |client| self.write_all(client, cancel, |keys, value, _| keys.write_value(value, 0)).await)
     }
 
-    /// Reads all keys into a reader, which it returns.
+    /// Reads all keys into a reader, and returns the reader.
     async fn read_all<R: Reader>(&self, client: &mut KvClient, cancel: &CancelToken, mut reader: R) -> Result<R> {
         let mut commands = Commands::new();
         self.for_all(cancel, async |range| {
@@ -324,7 +326,7 @@ impl<C: Connection> KvCell<C> {
     }
 }
 
-/// Runs commands; returns an error if one fails.
+/// Runs commands. Returns an error if one fails.
 async fn all_done(client: &mut KvClient, commands: &Commands) -> Result<()> {
     let mut failure = None;
     client

@@ -59,7 +59,7 @@ impl Connection for Ours {
     }
 }
 
-/// Runs commands that read; returns an error if one fails.
+/// Runs commands that read. Returns an error if one fails.
 pub(super) async fn read_all(client: &mut KvClient, commands: &Commands, reader: &mut impl Reader) -> Result<()> {
     let mut failure = None;
     client

@@ -44,13 +44,12 @@ fn number_of(value: &[u8]) -> i128 {
     value.iter().fold(0, digit)
 }
 
-/// What takes the values that requests read.
+/// A receiver of the values that requests read.
 pub(crate) trait Reader: Send + 'static {
     /// Begins a request that reads the keys of these numbers.
     fn begin(&mut self, keys: Range<u64>);
 
-    /// Takes the value of the key at a position in the request; `None` for a key that has none. A cluster's servers answer in
-    /// any order.
+    /// Takes the value of the key at a position in the request, or `None` for a key that has none. A cluster's servers answer in any order.
     fn add(&mut self, position: usize, value: Option<&[u8]>);
 }
 
@@ -114,7 +113,7 @@ impl ValueCheck {
         Self { keys, asked: 0..0, is_read: Vec::new(), expected: Vec::new(), read: 0, wrong: None }
     }
 
-    /// Ends the checks of all threads, which read `keys` keys.
+    /// Ends the checks of all threads. They read `keys` keys.
     ///
     /// # Errors
     /// [`Error::WrongRows`] for a wrong value, or if another number of keys were read.

@@ -1,14 +1,13 @@
 //! The crate `redis`, as its documentation has it fastest.
 //!
-//! Its asynchronous connection is the multiplexed one, here one for each thread of the load, or with the setting `shared` one for all of
-//! them, which it is made for (<https://docs.rs/redis/latest/redis/aio/struct.MultiplexedConnection.html>). `TCP_NODELAY` is on and calls have no time-out,
-//! which are both otherwise by default
-//! (<https://docs.rs/redis/latest/redis/io/tcp/struct.TcpSettings.html>,
+//! Its asynchronous connection is the multiplexed one. Here each thread of the load has one, or with the setting `shared` all threads
+//! have one, as it is designed for (<https://docs.rs/redis/latest/redis/aio/struct.MultiplexedConnection.html>). `TCP_NODELAY` is on and
+//! calls have no time-out. Both are otherwise by default (<https://docs.rs/redis/latest/redis/io/tcp/struct.TcpSettings.html>,
 //! <https://docs.rs/redis/latest/redis/struct.AsyncConnectionConfig.html>). A pipeline is sent whole, and its memory is used again, as
-//! `Pipeline::query_async` says; answers are taken as [`Value`]s, without a conversion.
+//! `Pipeline::query_async` says. Answers are taken as [`Value`]s, without a conversion.
 //!
-//! To a cluster it has one multiplexed connection a server. It divides MGET and MSET among the slots itself, and refuses a pipeline of
-//! several slots: the commands of such a batch are sent all at once, by as many handles of the connection
+//! To a cluster it has one multiplexed connection per server. It divides MGET and MSET among the slots itself, and refuses a pipeline of
+//! several slots. The commands of such a batch are sent all at once, each by its own handle of the connection
 //! (<https://docs.rs/redis/latest/redis/cluster_async/index.html>).
 
 use boundary_bench_kernel::{Error, Result};
@@ -26,8 +25,8 @@ use redis::{
 use super::connection::Connection;
 use super::reader::Reader;
 
-/// How often a command is sent again that a server of a cluster redirects, or that a lost one leaves. The crate's own number lets a
-/// lost server be waited for for minutes, where it is an error for the other clients.
+/// The number of times that a command is sent again if a server of a cluster redirects it, or if its server is lost. By the crate's own
+/// number it waits for minutes for a lost server, while the other clients report an error.
 const RETRIES: u32 = 3;
 
 /// A handle of the connection to a server, or of those to the servers of a cluster.

@@ -132,7 +132,7 @@ impl Group {
 /// The groups by their return flag and line status.
 type Groups = BTreeMap<[u8; 2], Group>;
 
-/// The answer to a scan; its rows are added up as they arrive.
+/// The answer to a scan. Its rows are added up as they arrive.
 pub(super) struct Scan {
     rows: Rows,
     groups: Groups,
@@ -184,12 +184,12 @@ impl Scan {
 pub(super) struct AggregationSums {
     rows: u64,
     groups: Groups,
-    /// The number of groups that came at or behind the key of the one before them in an answer.
+    /// The number of groups that came at or behind the key of the previous group in an answer.
     disordered: i128,
 }
 
 impl AggregationSums {
-    /// Adds the groups of a scan, which were added up here.
+    /// Adds the groups of a scan that were added up here.
     pub(super) fn add_scan(&mut self, scan: &Scan) -> Result<()> {
         scan.rows.finish().map_err(|error| malformed(&error))?;
         self.add_groups(&scan.groups);
@@ -248,7 +248,7 @@ impl AggregationSums {
 pub(super) fn expected(operations: u64, rows: u64) -> Checksum {
     let mut groups = Groups::new();
     for row in 0..rows {
-        // Knuth's multiplicative hash spreads the numbers; each column has its own offset and takes other bits.
+        // Knuth's multiplicative hash spreads the numbers. Each column has its own offset and takes other bits.
         let bits = |column: u64, shift: u32| ((row + column * 7919) * 2_654_435_761 % (1 << 32)) >> shift;
         let ship = bits(5, 8) % SHIP_DAYS;
         if ship > LAST_DAY {
@@ -298,7 +298,7 @@ mod tests {
         for (what, wrong) in [
             ("two groups are exchanged", [("A", 20.0), ("R", 10.0)]),
             ("two groups have exchanged their keys", [("R", 10.0), ("A", 20.0)]),
-            // The total stays, also where each group counts by its place.
+            // The total stays, also if each group counts by its place.
             ("a group has what others lack", [("A", 14.0), ("R", 18.0)]),
             ("a group came twice", [("A", 10.0), ("A", 10.0)]),
             ("two groups came in another order", [("R", 20.0), ("A", 10.0)]),

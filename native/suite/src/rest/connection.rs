@@ -1,4 +1,4 @@
-//! What a client must do to be measured.
+//! The requirements on a client to be measured.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) trait Connection: Send + Sized + 'static {
         take: impl FnMut(Answer<'_>) -> Result<()> + Send,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Posts bodies over all connections at once, and takes the answers in any order, each with the index of its body; returns an
+    /// Posts bodies over all connections at once, and takes the answers in any order, each with the index of its body. Returns an
     /// error if one is bad.
     fn batch(
         &mut self,

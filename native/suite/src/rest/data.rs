@@ -20,13 +20,13 @@ use crate::matrix::FamilyPart;
 pub(super) struct Family {
     pub(super) database: String,
     pub(super) rows: u64,
-    /// The factor that spreads the operations over the rows; it is coprime to the number of rows.
+    /// The factor that spreads the operations over the rows. It is coprime to the number of rows.
     stride: u64,
     /// The size of a binary key in bytes: zeros, then the row's number, little-endian.
     binary_key_bytes: usize,
     /// The most connections of one thread for a batch of single reads.
     pub(super) most_connections: usize,
-    /// The most operations of a batch on older servers; newer ones take any number.
+    /// The most operations of a batch on older servers. Newer servers take any number.
     pub(super) old_batch: u32,
     /// The number of digits with which each text begins: the number of its column, counted through the columns of all rows before it.
     digits: u32,
@@ -86,7 +86,7 @@ pub(super) fn family() -> Result<&'static Family> {
     FAMILY.get()
 }
 
-/// The common parts of the requests of a workload. Making them is not measured; writing the requests is.
+/// The common parts of the requests of a workload. Making them is not measured. Writing the requests is.
 pub(super) struct Input {
     /// The path of single reads.
     pub(super) path: String,
@@ -175,7 +175,7 @@ impl Input {
         out.push_str("]}");
     }
 
-    /// Checks the sums of the operations below `operations`, which were sent to find out what the server can do.
+    /// Checks the sums of the operations below `operations`. They were sent to find out what the server can do.
     ///
     /// # Errors
     /// [`Error::WrongRows`] if they are not the rows that the cells compare with.
@@ -222,12 +222,12 @@ impl Sums {
         Checksum::from_sums(self.rows, sums.map(|(name, sum)| (name, ChecksumSum::Int(sum))))
     }
 
-    /// Adds the answer to a single read, that of an operation.
+    /// Adds the answer to a single read, the read of one operation.
     pub(super) fn add_read(&mut self, input: &Input, operation: u64, json: &[u8]) -> Result<()> {
         read_json(json, RowOf { input, sums: self, operation })
     }
 
-    /// Adds the answer to a batch that begins with the operation `first`; its answers are in the order of the operations.
+    /// Adds the answer to a batch that begins with the operation `first`. Its answers are in the order of the operations.
     pub(super) fn add_batch(&mut self, input: &Input, first: u64, json: &[u8]) -> Result<()> {
         read_json(json, BatchOf(RowOf { input, sums: self, operation: first }))
     }
@@ -264,11 +264,11 @@ impl<'de> Deserialize<'de> for Text<'de> {
     }
 }
 
-/// A row: `{"code": 200, "operationId": "...", "data": {...}}`; older servers leave out the code.
+/// A row: `{"code": 200, "operationId": "...", "data": {...}}`. Older servers leave out the code.
 struct RowOf<'a> {
     input: &'a Input,
     sums: &'a mut Sums,
-    /// The operation that is answered; in a batch, the first of them.
+    /// The operation that is answered, or the first operation of a batch.
     operation: u64,
 }
 
@@ -428,7 +428,7 @@ mod tests {
             let mut wrong = vec![
                 ("two answers are exchanged", [(1, second), (0, first)]),
                 ("two rows have exchanged their values", [(0, second), (1, first)]),
-                ("a row came in place of another", [(0, first), (1, first)]),
+                ("a row came instead of another", [(0, first), (1, first)]),
                 ("a value is cut", [(0, &cut), (1, second)]),
                 ("an answer came twice", [(0, first), (0, first)]),
             ];

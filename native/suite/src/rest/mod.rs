@@ -1,12 +1,13 @@
 //! The family `rest`: reads by primary key over the REST requests of `RonDB`.
 //!
-//! Operation `i` reads the row `i * 617 mod 1000` and carries `i` as its id, which the answer repeats. So the sum of the ids
-//! identifies the answered operations, and the name and text of every column are compared with those of the operation's row.
+//! Operation `i` reads the row `i * 617 mod 1000` and carries `i` as its id. The answer repeats the id. So the sum of the ids
+//! identifies the answered operations. The name and text of every column are compared with the operation's row.
 
 mod aggregation;
 mod connection;
 mod data;
 mod ours;
+#[cfg(feature = "references")]
 mod reqwest_crate;
 
 use std::sync::{Arc, Mutex};
@@ -23,6 +24,7 @@ use aggregation::{AggregationSums, Requests, Scan};
 use connection::{Answer, Connection};
 use data::{Family, Input, Sums, family};
 pub(crate) use ours::Ours;
+#[cfg(feature = "references")]
 pub(crate) use reqwest_crate::Reqwest;
 
 /// The name of the target in error messages.
@@ -68,7 +70,7 @@ fn client_of(server: &Address, options: &HttpOptions) -> Result<HttpClient> {
     Ok(HttpClient::new(Arc::new(place_of(server, options)?)))
 }
 
-/// The body of a successful response; an error for any other.
+/// The body of a successful response, or an error for any other response.
 fn body<'a>(answer: impl Into<Answer<'a>>) -> Result<&'a [u8]> {
     let answer = answer.into();
     check_status(answer.status, answer.body).map(|()| answer.body)
@@ -87,7 +89,7 @@ fn check_status(status: u16, body: &[u8]) -> Result<()> {
 
 /// The common parts of the requests of a cell.
 struct Inputs {
-    /// The input of reads by primary key; an aggregation has that of `pkread`.
+    /// The input of reads by primary key. An aggregation has the input of `pkread`.
     reads: Input,
     aggregation: Requests,
 }
@@ -185,12 +187,12 @@ impl<C: Connection> Requester for RestRequester<C> {
 /// A cell of the family, connected.
 struct RestCell<C> {
     spec: Arc<RequestSpec>,
-    /// The servers, which are assigned to the threads in turn.
+    /// The servers. They are assigned to the threads in turn.
     servers: Vec<Address>,
     input: Arc<Inputs>,
     work: Work,
     expected: Checksum,
-    /// The connections of the threads; empty while a sample runs.
+    /// The connections of the threads. Empty while a sample runs.
     connections: Mutex<Vec<RestRequester<C>>>,
 }
 

@@ -7,7 +7,7 @@ use boundary_bench_kernel::Result;
 
 use super::connection::{Answer, Connection};
 
-/// [`HttpClient`], which reads answers in place.
+/// [`HttpClient`]. It reads answers in place.
 pub(crate) struct Ours(HttpClient);
 
 impl<'a> From<&Response<'a>> for Answer<'a> {

@@ -1,10 +1,10 @@
 //! The crate `reqwest`, as its documentation has it fastest.
 //!
-//! Each thread of the load has one client, which is used again for all requests, for its pool of kept connections
-//! (<https://docs.rs/reqwest/latest/reqwest/#making-a-get-request>). It speaks HTTP/1.1 alone, as the server does, keeps all
-//! connections that it opens and has `TCP_NODELAY` on, both as by default, and looks for no proxy, no redirect and no referer
-//! (<https://docs.rs/reqwest/latest/reqwest/struct.ClientBuilder.html>). The headers are those of all requests, and a body is sent as
-//! it is and taken as bytes. As many requests are under way at once as our own client has connections for them.
+//! Each thread of the load has one client. It is used again for all requests, for its pool of kept connections
+//! (<https://docs.rs/reqwest/latest/reqwest/#making-a-get-request>). It speaks HTTP/1.1 only, as the server does. It keeps all
+//! connections that it opens and has `TCP_NODELAY` on, both as by default. It looks for no proxy, no redirect and no referer
+//! (<https://docs.rs/reqwest/latest/reqwest/struct.ClientBuilder.html>). The headers are the same as for all requests. A body is sent
+//! as it is and taken as bytes. At once, as many requests are under way as our own client has connections for them.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use super::connection::{Answer, Connection};
 pub(crate) struct Reqwest {
     client: Client,
     base: String,
-    /// The path of the last request, and its URL, which is parsed once.
+    /// The path of the last request, and its URL. The URL is parsed once.
     last: Option<(String, Url)>,
     most_in_flight: usize,
 }
 
 fn ours(error: &reqwest::Error) -> Error {
-    // The text of the outer error is "error sending request"; its sources say why.
+    // The text of the outer error is "error sending request". Its sources say why.
     let causes = std::iter::successors(Some(error as &dyn std::error::Error), |cause| cause.source());
     let message = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
     Error::Connection(message)

@@ -1,10 +1,11 @@
 //! The family `sql`: small requests over the MySQL wire.
 //!
-//! Each thread has one connection. On the lane `call` each statement waits for the answer to the one before; on the lane
+//! Each thread has one connection. On the lane `call` each statement waits for the answer to the previous statement. On the lane
 //! `batch` all statements of a request are sent before their answers are read, in the same order. Readers add up every value
-//! within the timed part. The tables of writers are made anew before each sample and read and added up after it, untimed.
+//! within the timed part. The tables of writers are remade before each sample. After it, they are read and added up, untimed.
 
 mod data;
+#[cfg(feature = "references")]
 mod mysql_async_crate;
 mod ours;
 mod plan;
@@ -21,6 +22,7 @@ use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_mysql::{Failure, SqlSession, Url};
 
 use self::data::{Sums, TableRow, User};
+#[cfg(feature = "references")]
 pub(crate) use self::mysql_async_crate::MysqlAsync;
 pub(crate) use self::ours::Ours;
 use self::plan::{Kind, Part, Plan, Step, Transaction, Turn, family};
@@ -30,16 +32,16 @@ use self::table::run;
 use crate::requests::{RequestCell, RequestLane, RequestSpec};
 use crate::sample::CellSample;
 
-/// The setting that inserts many rows with one `VALUES` statement, which every server supports.
+/// The setting that inserts many rows with one `VALUES` statement. Every server supports it.
 const VALUES: &str = "values";
 
 /// A cell of the family, connected and loaded.
 struct SqlCell<S: Session> {
     shared: Arc<Shared>,
     expected: Checksum,
-    /// The connections of the threads; `None` while a sample runs, and after one that failed.
+    /// The connections of the threads, or `None` while a sample runs and after a failed sample.
     requesters: Mutex<Option<Vec<SqlRequester<S, Sums>>>>,
-    /// What was made ready ahead of the next load.
+    /// Connections that were made ready ahead of the next load.
     ahead: Mutex<Option<Ready<S>>>,
 }
 
@@ -167,7 +169,7 @@ impl Shared {
 }
 
 impl<S: Session> SqlCell<S> {
-    /// Takes the connections of the sample before, or new ones. The table of a writer is restored; the connection that did it is
+    /// Takes the connections of the previous sample, or new ones. The table of a writer is restored. The connection that did it is
     /// returned, too.
     async fn ready(&self) -> Result<Ready<S>> {
         if let Some(ready) = lock(&self.ahead).take() {

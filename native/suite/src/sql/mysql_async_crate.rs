@@ -1,10 +1,10 @@
 //! The crate `mysql_async`, as its documentation has it fastest.
 //!
 //! Statements are prepared once on each connection and run by their handle (`Queryable::prep`, `Queryable::exec_iter`,
-//! <https://docs.rs/mysql_async/latest/mysql_async/prelude/trait.Queryable.html>); rows are taken as its own [`Value`]s, without a
-//! conversion. `TCP_NODELAY` is on, as by default; `prefer_socket`, which would leave TCP for a Unix socket that no other client
-//! here uses, is off (<https://docs.rs/mysql_async/latest/mysql_async/struct.Opts.html>). It sends no request before the answer to
-//! the last one.
+//! <https://docs.rs/mysql_async/latest/mysql_async/prelude/trait.Queryable.html>). Rows are taken as its own [`Value`]s, without a
+//! conversion. `TCP_NODELAY` is on, as by default. `prefer_socket` is off
+//! (<https://docs.rs/mysql_async/latest/mysql_async/struct.Opts.html>), because it would leave TCP for a Unix socket that no other
+//! client here uses. It sends no request before the answer to the last one.
 
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::{Cell, Collation, Url};
@@ -49,7 +49,7 @@ fn value_of(cell: Cell<'_>) -> Result<Value> {
     })
 }
 
-/// The value of a column, which a statement sent as text has as text, whatever its type.
+/// The value of a column. In a statement sent as text it is text, of any type.
 fn cell_of(value: &Value, column: ColumnType) -> Cell<'_> {
     let bytes = match value {
         Value::Int(value) => return Cell::Int(*value),

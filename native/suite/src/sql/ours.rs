@@ -8,7 +8,7 @@ use super::reader::Reader;
 use super::session::Session;
 use super::unsupported;
 
-/// [`SqlSession`], which reads rows in place.
+/// [`SqlSession`]. It reads rows in place.
 pub(crate) struct Ours(SqlSession);
 
 impl Session for Ours {
@@ -45,7 +45,7 @@ impl Session for Ours {
     }
 }
 
-/// Reads the next answer of a session into a reader; returns the number of affected rows.
+/// Reads the next answer of a session into a reader, and returns the number of affected rows.
 pub(super) async fn read(
     session: &mut SqlSession,
     prepared: Option<&Prepared>,

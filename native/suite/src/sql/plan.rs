@@ -15,7 +15,7 @@ use crate::requests::RequestSpec;
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Family {
-    /// The database of the tables, where the server's URL names none.
+    /// The database of the tables, if the server's URL names none.
     pub(super) database: String,
     /// The factor that spreads consecutive numbers over a table. It is a prime, so that every row gets its turn.
     stride: u64,
@@ -57,7 +57,7 @@ struct WorkloadEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Direction {
-    /// The workload changes its table, which is read back after each sample.
+    /// The workload changes its table. The table is read back after each sample.
     In,
     /// The workload only reads.
     Out,
@@ -101,7 +101,7 @@ pub(super) enum Kind {
     Text,
     /// As text that contains its parameters.
     Literal,
-    /// A ping of the protocol, in place of a statement.
+    /// A ping of the protocol, instead of a statement.
     Ping,
     /// One insert of all rows of a request.
     Rows,
@@ -135,7 +135,7 @@ pub(super) enum Parameters {
     RenewedRow,
 }
 
-/// What the server answers about the rows that a statement is about.
+/// The server's answer about the rows that a statement is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Answers {
@@ -155,7 +155,7 @@ pub(super) enum Answers {
     Affected,
 }
 
-/// The rows that a statement is about: `count` of them, from the id `first` on, each `every` above the one before.
+/// The rows that a statement is about: `count` of them, from the id `first` on, each `every` above the previous id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ids {
     first: u64,
@@ -205,7 +205,7 @@ pub(super) struct Turn {
     pub(super) thread: u64,
 }
 
-/// A statement of an operation: that of a step, or the one that begins or ends the transaction.
+/// A statement of an operation: the statement of a step, or the statement that begins or ends the transaction.
 #[derive(Clone, Copy)]
 pub(super) enum Part<'a> {
     Text(&'static str),
@@ -252,7 +252,7 @@ impl Plan {
         })
     }
 
-    /// The statements of an operation in their order, where this thread runs it.
+    /// The statements of an operation in their order, if this thread runs it.
     pub(super) fn statements(&self, operation: u64, thread: u64) -> impl Iterator<Item = Part<'_>> {
         let bound = |sql| (self.transaction == Some(Transaction::Operation)).then_some(Part::Text(sql));
         let steps = self.steps.iter().enumerate().flat_map(move |(index, step)| {
@@ -262,7 +262,7 @@ impl Plan {
         bound("BEGIN").into_iter().chain(steps).chain(bound("COMMIT"))
     }
 
-    /// Calls `run` with the parameters of one run of a step; `users` holds the users to insert, by operation.
+    /// Calls `run` with the parameters of one run of a step. `users` holds the users to insert, by operation.
     pub(super) fn with_parameters<T>(
         &self,
         parameters: Parameters,
@@ -312,7 +312,7 @@ impl Plan {
         }
     }
 
-    /// The text of a statement with its parameters, which are integers, in place of the question marks.
+    /// The text of a statement with its parameters instead of the question marks. The parameters are integers.
     pub(super) fn literal(&self, step: &Step, turn: Turn) -> String {
         self.with_parameters(step.parameters, turn, &[], |cells| {
             let mut parts = step.sql.split('?');
@@ -360,7 +360,7 @@ impl Plan {
         if self.writes { Sums { affected: sums.affected, ..self.after(spec).sums() } } else { sums }
     }
 
-    /// The rows that a statement must answer, where no other one changes the table, as text.
+    /// The rows that a statement must answer, as text, if no other statement changes the table.
     pub(super) fn answer_rows(&self, step: &Step, turn: Turn) -> Vec<String> {
         let ids = self.ids(step.parameters, turn);
         match step.answers {

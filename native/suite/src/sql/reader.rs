@@ -8,7 +8,7 @@ use boundary_bench_mysql::Cell;
 use super::data::{Sums, show, version_of};
 use super::plan::{Answers, Plan, Step, Turn};
 
-/// What takes the rows that statements read.
+/// A receiver of the rows that statements read.
 pub(crate) trait Reader: Send + 'static {
     /// Begins a row.
     fn begin_row(&mut self);
@@ -17,15 +17,15 @@ pub(crate) trait Reader: Send + 'static {
     fn add(&mut self, cell: Cell<'_>);
 }
 
-/// A reader of all answers of a thread, which knows what each of them answers.
+/// A reader of all answers of a thread. It knows the request of each answer.
 pub(super) trait AnswerReader: Reader {
     /// The number of rows that have begun.
     fn rows(&self) -> u64;
 
-    /// Ends the answer to a statement, which had no rows if `is_empty`.
+    /// Ends the answer to a statement. It had no rows if `is_empty`.
     ///
     /// # Errors
-    /// [`Error::WrongRows`] if the rows are not those of the statement.
+    /// [`Error::WrongRows`] if the rows are not the statement's.
     fn end(&mut self, plan: &Plan, run: (&Step, Turn), is_empty: bool, affected: u64) -> Result<()>;
 }
 
@@ -136,7 +136,7 @@ impl AnswerReader for RowsCheck {
     }
 
     fn end(&mut self, plan: &Plan, (step, turn): (&Step, Turn), _is_empty: bool, _affected: u64) -> Result<()> {
-        // What a transaction reads is changed by others; what it leaves in the table is checked.
+        // Other transactions change the rows that a transaction reads. The rows that it leaves in the table are checked.
         if plan.writes {
             self.found.clear();
             return Ok(());

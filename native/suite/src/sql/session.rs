@@ -1,4 +1,4 @@
-//! What a client must do to be measured.
+//! The requirements on a client to be measured.
 
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::{Cell, Url};
@@ -15,7 +15,7 @@ pub(crate) trait Session: Send + Sized + 'static {
 
     fn open(url: &Url) -> impl Future<Output = Result<Self>> + Send;
 
-    /// Prepares a statement; the error is [`Error::Unsupported`] if the server refuses it.
+    /// Prepares a statement. The error is [`Error::Unsupported`] if the server refuses it.
     fn prepare(&mut self, sql: &str) -> impl Future<Output = Result<Self::Prepared>> + Send;
 
     fn queue_text(&mut self, sql: &str);

@@ -67,7 +67,7 @@ impl Shared {
         self.refill(session).await?;
         let found = self.contents(session, 0).await?;
         let (table, before) = (&self.table, &self.before);
-        // The order in which doubles are added is that of the server.
+        // The order in which doubles are added is the server's.
         let is_close = (found.doubles - before.doubles).abs() <= DOUBLES_TOLERANCE * before.doubles.abs();
         if is_close && (Sums { doubles: before.doubles, ..found }) == *before {
             return Ok(());

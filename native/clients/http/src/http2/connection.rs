@@ -63,7 +63,7 @@ impl Connection {
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_header_list_size(u32::try_from(MOST_HEAD).unwrap_or(u32::MAX))
-            // The others wait for the server's settings, which say how many it takes.
+            // The others wait for the server's settings. These say how many requests it takes.
             .initial_max_send_streams(1);
         let shaken = builder.handshake(Watched::new(stream, Arc::clone(&seen))).await;
         let (sender, mut connection) = shaken.map_err(|error| failed(place, &seen, &error))?;

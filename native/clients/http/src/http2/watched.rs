@@ -47,7 +47,7 @@ pub(super) struct Seen {
     has_ended: AtomicBool,
     has_heard: AtomicBool,
     is_silent: AtomicBool,
-    /// The first bytes of the server, until they are known to be those of HTTP/2.
+    /// The first bytes of the server, until they are known to be HTTP/2.
     first: Mutex<Vec<u8>>,
     changed: Notify,
 }

@@ -18,7 +18,7 @@ use tokio::io::AsyncWriteExt;
 use crate::common::{Client, text};
 use crate::scripted::{OK, PLAIN, Say, Scripted, WITH_TLS, greeting, hear, listen, one_column, packet};
 
-/// The memory that a server may make this process use, in bytes, including that of the tests themselves.
+/// The memory that a server may make this process use, in bytes, including the memory of the tests themselves.
 const LITTLE: u64 = 300 << 20;
 
 const LIMIT: usize = 1 << 20;
@@ -55,7 +55,7 @@ async fn an_answer_beyond_the_limit_is_refused_and_its_connection_closed() {
         let error = client.text("ENDLESS").await.unwrap_err();
         assert_eq!(error.code(), "BB_TOO_LARGE", "{error}");
         assert!(error.to_string().contains("max-response-bytes"), "{error}");
-        // That connection still receives data; another one gets its answer.
+        // That connection still receives data. Another one gets its answer.
         Client::connect(&url).await.unwrap().text("SHORT").await.unwrap();
     }
 }

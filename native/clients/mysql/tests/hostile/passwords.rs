@@ -23,7 +23,7 @@ fn switch_to(plugin: &str) -> Vec<u8> {
     [b"\xfe", plugin.as_bytes(), b"\0", NONCE, b"\0"].concat()
 }
 
-/// Sends these packets, each after the client's answer to the one before; returns the client's answers.
+/// Sends these packets, each after the client's answer to the previous one. Returns the client's answers.
 async fn say(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), said: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let mut heard = Vec::new();
     for body in said {
@@ -36,7 +36,7 @@ async fn say(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), said: Vec<Vec<u
     heard
 }
 
-/// A server that asks for the password by `plugin` and then sends these packets; its task returns the client's packets
+/// A server that asks for the password by `plugin` and then sends these packets. Its task returns the client's packets
 /// after the login.
 async fn server(plugin: &'static str, said: Vec<Vec<u8>>) -> (Url, JoinHandle<Vec<Vec<u8>>>) {
     let (listener, url) = listen().await;

@@ -52,7 +52,7 @@ pub fn one_column() -> Vec<u8> {
     [packet(1, &[1]), packet(2, column)].concat()
 }
 
-/// Reads the body of the next packet; `None` at the end.
+/// Reads the body of the next packet. Returns `None` at the end.
 pub async fn hear(stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
     let mut head = [0; 4];
     stream.read_exact(&mut head).await.ok()?;

@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use tokio_rustls::TlsConnector;
 use tonic::codegen::Service;
 
-/// Makes the connections of a channel, which the driver drives, over TLS where there is a connector for it.
+/// Makes the connections of a channel, over TLS if there is a connector for it. The driver drives them.
 #[derive(Clone)]
 pub(super) struct Connector {
     pub(super) driver: &'static dyn Driver,

@@ -11,8 +11,8 @@ use crate::row::{PAYLOAD_BYTES, ROW_BYTES, take};
 /// The index of the payload's column.
 const PAYLOAD: usize = 4;
 
-/// One row for each requested key, in their order; a missing row has nulls in all columns but the key. The rows lie in one
-/// allocation, which is passed on without a copy.
+/// One row for each requested key, in their order. A missing row has nulls in all columns but the key. The rows lie in one
+/// allocation. It is passed on without a copy.
 pub struct FoundRows(FrameInPlace);
 
 impl FoundRows {
@@ -35,7 +35,7 @@ impl FoundRows {
         self.write(place, quantity.to_le_bytes(), price.to_le_bytes(), updated_at.to_le_bytes(), payload);
     }
 
-    /// Sets packed rows. Bit i of `found` tells whether the key at `places[i]` has a row; `rows` holds those rows in order.
+    /// Sets packed rows. Bit i of `found` tells whether the key at `places[i]` has a row. `rows` holds those rows in order.
     pub(super) fn set_packed(&mut self, places: &[usize], found: &[u8], rows: &[u8]) {
         let found = places.iter().enumerate().filter(|(index, _)| found[index / 8] & (1 << (index % 8)) != 0);
         for ((_, place), row) in found.zip(rows.as_chunks::<ROW_BYTES>().0) {
@@ -90,7 +90,7 @@ impl FoundRows {
     /// The rows as an Arrow batch with the schema [`NULLABLE_SCHEMA`].
     ///
     /// # Errors
-    /// [`Error::Internal`] where Arrow refuses the columns, which is a defect.
+    /// [`Error::Internal`] if Arrow refuses the columns. That is a defect.
     pub fn into_batch(self) -> Result<RecordBatch> {
         let rows = self.len();
         let (values, found) = self.0.into_buffers();

@@ -1,5 +1,5 @@
-//! Reads large gRPC messages directly from HTTP/2 frames. tonic would copy each message into another buffer; here a message
-//! that arrived in one frame stays where it is, and one that arrived in several is assembled at an address aligned for Arrow.
+//! Reads large gRPC messages directly from HTTP/2 frames. tonic would copy each message into another buffer. Here a message that
+//! arrived in one frame is not moved. A message that arrived in several frames is assembled at an address aligned for Arrow.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -19,7 +19,7 @@ use super::checked::Checked;
 /// Bytes of the prefix of each message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
 
-/// Calls the method at `path` with one message, and adds `headers` to those of gRPC.
+/// Calls the method at `path` with one message, and adds `headers` to gRPC's headers.
 pub(super) async fn call<M: Message>(
     mut channel: Checked,
     path: &'static str,
@@ -68,7 +68,7 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// The next message; `None` at the end of the stream.
+    /// The next message, or `None` at the end of the stream.
     pub(super) async fn message<M: Message + Default>(&mut self) -> Result<Option<M>, Status> {
         let broken = || Status::internal("the stream broke off within a message");
         if !self.fill(PREFIX).await? {
@@ -98,7 +98,7 @@ impl Frames {
         }
     }
 
-    /// Waits until this many bytes have arrived; `false` where the stream ends before.
+    /// Waits until this many bytes have arrived. Returns `false` if the stream ends before.
     async fn fill(&mut self, bytes: usize) -> Result<bool, Status> {
         while self.parts.remaining() < bytes {
             let Some(frame) = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context)).await else {
@@ -151,7 +151,7 @@ impl Buf for Parts {
     }
 
     fn advance(&mut self, mut count: usize) {
-        assert!(count <= self.bytes, "there are not so many bytes");
+        assert!(count <= self.bytes, "there are fewer bytes");
         self.bytes -= count;
         while count > 0
             && let Some(part) = self.parts.front_mut()
@@ -165,9 +165,9 @@ impl Buf for Parts {
         }
     }
 
-    /// Returns bytes without a copy where they arrived in one frame.
+    /// Returns bytes without a copy if they arrived in one frame.
     fn copy_to_bytes(&mut self, count: usize) -> Bytes {
-        assert!(count <= self.bytes, "there are not so many bytes");
+        assert!(count <= self.bytes, "there are fewer bytes");
         if let Some(part) = self.parts.front()
             && part.len() >= count
         {

@@ -35,7 +35,7 @@ pub use remote::MOST_ROWS;
 use remote::Remote;
 pub use scan::Scan;
 
-/// The number of keys above which a multi-get checks the available memory first; the check takes longer than a small multi-get.
+/// The number of keys above which a multi-get checks the available memory first. The check takes longer than a small multi-get.
 const MANY_KEYS: usize = 100_000;
 
 /// The default limit of a message's bytes: 64 times what servers send by default.
@@ -53,9 +53,9 @@ pub enum Place {
 /// The options of a client.
 #[derive(Clone)]
 pub struct ClientOptions {
-    /// The time-out of a call; for a scan and a population, of the whole.
+    /// The time-out of a call. For a scan and a population, it is the time-out of the whole.
     pub deadline: Option<Duration>,
-    /// The number of connections to each shard; calls take turns on them.
+    /// The number of connections to each shard. Calls take turns on them.
     pub connections: usize,
     /// The most bytes that a server may announce as its largest message.
     pub most_bytes: usize,
@@ -78,19 +78,19 @@ impl Default for ClientOptions {
 pub struct ShardFailure {
     /// The number of the shard.
     pub shard: u32,
-    /// The error; its text names the shard.
+    /// The error. Its text names the shard.
     pub error: Error,
 }
 
 /// The result of a multi-get.
 pub struct MultiGet {
-    /// One row for each key, in their order; a missing row has nulls in all columns but the key.
+    /// One row for each key, in their order. A missing row has nulls in all columns but the key.
     pub rows: FoundRows,
-    /// The shards whose call failed; their rows are missing.
+    /// The shards whose call failed. Their rows are missing.
     pub failures: Vec<ShardFailure>,
 }
 
-/// A client of all shards. Many tasks may call it at once; the calls need a tokio runtime with timer and I/O.
+/// A client of all shards. Many tasks may call it at once. The calls need a tokio runtime with timer and I/O.
 #[derive(Clone)]
 pub struct ShardClient {
     shards: Arc<[Shard]>,
@@ -117,8 +117,8 @@ impl ShardClient {
     /// Connects to all shards, given in the order of their numbers, and checks that each server holds the shard expected there.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] without shards, for unusable addresses, and for a server of another shard;
-    /// [`Error::Connection`] and [`Error::Timeout`], which name the shard.
+    /// [`Error::InvalidArgument`] without shards, for unusable addresses, and for a server of another shard.
+    /// [`Error::Connection`] and [`Error::Timeout`], with the name of the shard.
     pub async fn connect(places: Vec<Place>, options: &ClientOptions) -> Result<Self> {
         if places.is_empty() {
             return Err(Error::InvalidArgument("a client needs the place of one shard at least".to_owned()));
@@ -134,7 +134,7 @@ impl ShardClient {
         Ok(Self { shards: shards?, deadline: options.deadline, driver: options.driver })
     }
 
-    /// A client of the same shards over its own connections, which tokio makes at their first use and drives. Call it within a
+    /// A client of the same shards over its own connections. tokio makes them at their first use and drives them. Call it within a
     /// tokio runtime.
     #[must_use]
     pub fn apart(&self) -> Self {
@@ -151,7 +151,7 @@ impl ShardClient {
         shard_number(self.shards.len())
     }
 
-    /// The store of the key's shard where it is in this process, so that it can be called without a task.
+    /// The store of the key's shard if it is in this process, so that it can be called without a task.
     #[must_use]
     pub fn direct(&self, key: i64) -> Option<&Arc<dyn Store>> {
         self.shard(key).store()
@@ -171,10 +171,10 @@ impl ShardClient {
         &self.shards[self.index(key)]
     }
 
-    /// The number of rows of each shard, and the `total_rows` of its population where it was populated.
+    /// The number of rows of each shard, and the `total_rows` of its population if it was populated.
     ///
     /// # Errors
-    /// The error of a shard, which names it.
+    /// The error of a shard, with the shard's name.
     pub async fn describe(&self) -> Result<Vec<(u64, Option<u64>)>> {
         let described = self.shards.iter().map(|shard| async {
             match shard {
@@ -191,7 +191,7 @@ impl ShardClient {
     /// The row of a key.
     ///
     /// # Errors
-    /// The error of the key's shard, which names it.
+    /// The error of the key's shard, with the shard's name.
     pub async fn get(&self, key: i64) -> Result<Option<Row>> {
         match self.shard(key) {
             Shard::Direct(store) => store.get(key),
@@ -199,12 +199,10 @@ impl ShardClient {
         }
     }
 
-    /// The rows of several keys; their shards are called at the same time. Where a shard fails, the rows of the others are
-    /// still returned.
+    /// The rows of several keys. Their shards are called at the same time. If a shard fails, the rows of the others are still returned.
     ///
     /// # Errors
-    /// [`Error::NotEnoughMemory`] where the rows of very many keys do not fit; [`Error::Unsupported`] for more than ten million
-    /// keys.
+    /// [`Error::NotEnoughMemory`] if the rows of very many keys do not fit. [`Error::Unsupported`] for more than ten million keys.
     pub async fn multi_get(&self, keys: &[i64]) -> Result<MultiGet> {
         if keys.len() > MANY_KEYS {
             check_rows(keys.len() as u64)?;
@@ -257,7 +255,7 @@ impl ShardClient {
     /// Writes a row, replacing the one with its key if there is one.
     ///
     /// # Errors
-    /// The error of the row's shard, which names it.
+    /// The error of the row's shard, with the shard's name.
     pub async fn put(&self, row: &Row) -> Result<()> {
         match self.shard(row.key) {
             Shard::Direct(store) => store.put(Columns::of_row(row)),
@@ -268,8 +266,8 @@ impl ShardClient {
     /// Writes packed rows, each of [`ROW_BYTES`], to all shards at the same time.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the bytes are not a multiple of [`ROW_BYTES`]; else the error of the first shard that
-    /// failed, which names it. The rows of the other shards are written then.
+    /// [`Error::InvalidArgument`] if the bytes are not a multiple of [`ROW_BYTES`], else the error of the first shard that failed,
+    /// with the shard's name. The rows of the other shards are written then.
     pub async fn put_many(&self, packed: &[u8]) -> Result<()> {
         let rows = whole_rows(packed)?;
         let groups = self.groups(rows.iter().map(|row| i64::from_le_bytes(*row.first_chunk().unwrap_or(&[0; 8]))));
@@ -295,17 +293,17 @@ impl ShardClient {
         written.into_iter().chain(direct).collect()
     }
 
-    /// Sums over a column, in all shards at the same time; only the sums are transferred.
+    /// Sums over a column, in all shards at the same time. Only the sums are transferred.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an invalid aggregation; else the error of a shard, which names it.
+    /// [`Error::InvalidArgument`] for an invalid aggregation, else the error of a shard, with the shard's name.
     pub async fn aggregate(&self, aggregation: &Aggregation) -> Result<Aggregate> {
         aggregation.validate()?;
         let asked = self.shards.iter().filter_map(|shard| match shard {
             Shard::Remote(remote) => Some(remote.aggregate(aggregation, self.deadline)),
             Shard::Direct(_) => None,
         });
-        // Where this future is dropped, nobody waits for the sums, and they are cancelled.
+        // If this future is dropped, nobody waits for the sums, and they are cancelled.
         let cancel = CancelToken::default();
         let _ends = CancelOnDrop(cancel.clone());
         let direct = self.shards.iter().enumerate().filter_map(|(index, shard)| {
@@ -363,7 +361,7 @@ impl ShardClient {
         shards.filter_map(|(index, (shard, group))| shard.store().map(|store| (index, store, group)))
     }
 
-    /// The failure of a shard; an engine error in this process gets the shard's name.
+    /// The failure of a shard. An engine error in this process gets the shard's name.
     fn failure(&self, index: usize, error: Error) -> ShardFailure {
         let error = match (&self.shards[index], error) {
             (Shard::Direct(_), Error::Engine { engine, message }) => {
@@ -376,7 +374,7 @@ impl ShardClient {
     }
 }
 
-/// The index of a shard as its number; there are never more than `u32::MAX`.
+/// The index of a shard as its number. There are never more than `u32::MAX`.
 fn shard_number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

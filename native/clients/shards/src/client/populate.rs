@@ -20,8 +20,7 @@ use crate::shard_batches::ShardBatches;
 use crate::store::{Population, Store};
 
 impl ShardClient {
-    /// Populates all shards at the same time with the made rows of the keys from 0 to `total_rows`; making them is part of the
-    /// call.
+    /// Populates all shards at the same time with the made rows of the keys from 0 to `total_rows`. Making them is part of the call.
     ///
     /// # Errors
     /// The errors of [`ShardClient::populate_from`].
@@ -39,9 +38,9 @@ impl ShardClient {
     /// until all new ones have arrived.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for rows of another number of shards, for other rows than their number says, and where a shard
-    /// has rows and `replace` is false; [`Error::InvalidIpc`] for unusable messages; [`Error::NotEnoughMemory`] before the first
-    /// row; else the error of a shard, which names it. The other shards are populated then.
+    /// [`Error::InvalidArgument`] for rows of another number of shards, for other rows than their number says, and if a shard has
+    /// rows and `replace` is false. [`Error::InvalidIpc`] for unusable messages. [`Error::NotEnoughMemory`] before the first row.
+    /// Else the error of a shard, with the shard's name. The other shards are populated then.
     pub async fn populate_from<S>(&self, shards: Vec<ShardBatches<S>>, replace: bool) -> Result<()>
     where
         S: Stream<Item = ArrowMessage> + Send + 'static,
@@ -58,7 +57,7 @@ impl ShardClient {
                 Shard::Remote(remote) => remote.populate(requests(population, messages), self.deadline).await.map(drop),
                 Shard::Direct(store) => {
                     let (store, runtime) = (Arc::clone(store), Handle::current());
-                    // Where this future is dropped, the messages end for the thread, which might wait for more.
+                    // If this future is dropped, the messages end for the thread, because it might wait for more.
                     let (_guard, dropped) = oneshot::channel::<()>();
                     let messages = messages.take_until(dropped);
                     let filled = move || catch_panic(|| fill(&*store, &population, messages, &runtime));

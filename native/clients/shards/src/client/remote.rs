@@ -31,7 +31,7 @@ use crate::scan_body::PATH as SCAN;
 use crate::server::{CONNECTION_WINDOW, FRAME_BYTES, STREAM_WINDOW};
 use crate::{convert, status};
 
-/// Rows of one message, at most; larger requests are split.
+/// The most rows of one message. Larger requests are split.
 pub const MOST_ROWS: usize = 16_384;
 
 /// The path of the multi-get method.
@@ -97,7 +97,7 @@ impl Name {
     }
 }
 
-/// An API key as sensitive metadata, which logs do not show.
+/// An API key as sensitive metadata. Logs do not show it.
 fn key_of(key: &str) -> Result<Key> {
     let mut key = key.parse::<Key>().map_err(|_| Error::InvalidArgument(api_key::form()))?;
     key.set_sensitive(true);
@@ -107,7 +107,7 @@ fn key_of(key: &str) -> Result<Key> {
 /// The endpoint of an address.
 fn endpoint_of(address: &Address) -> std::result::Result<Endpoint, String> {
     let url = address.url.to_string();
-    // tonic refuses a connector that makes TLS itself for the scheme https; only the requests have it then.
+    // tonic refuses a connector that makes TLS itself for the scheme https. Only the requests have the scheme then.
     let endpoint = Endpoint::from_shared(url.replacen("https://", "http://", 1)).map_err(|error| chain(&error))?;
     Ok(endpoint.origin(url.parse().map_err(|error| chain(&error))?))
 }
@@ -145,8 +145,8 @@ impl Remote {
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_frame_size(FRAME_BYTES);
-        // The client pings a server that is silent while a call waits: the server's kernel may acknowledge for a process that
-        // hangs, and packets that are never acknowledged are noticed too.
+        // The client pings a server that is silent while a call waits. The server's kernel may acknowledge for a process that
+        // hangs. Packets that are never acknowledged are noticed too.
         let endpoint = endpoint.http2_keep_alive_interval(KEEP_ALIVE_IDLE);
         let mut channels = Vec::new();
         let driven = endpoint.clone().executor(DriverExecutor(options.driver));
@@ -174,7 +174,7 @@ impl Remote {
             )));
         }
         let most_bytes = usize::try_from(described.max_message_bytes).unwrap_or(usize::MAX);
-        // The server announces its largest message; the client's option limits what is accepted.
+        // The server announces its largest message. The client's option limits what is accepted.
         if most_bytes > options.most_bytes {
             return Err(response_limit::exceeded(&format!("a message of {}", remote.name), options.most_bytes));
         }
@@ -183,7 +183,7 @@ impl Remote {
         Ok(remote)
     }
 
-    /// A client of the same shard over as many other connections, which tokio makes at their first use.
+    /// A client of the same shard over as many other connections. tokio makes them at their first use.
     pub(super) fn apart(&self) -> Self {
         let connector = Connector { driver: &Tokio, ..self.connector.clone() };
         let channel = |_| Checked(self.endpoint.connect_with_connector_lazy(connector.clone()));

@@ -28,8 +28,8 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// The next batch of any shard; `None` once all have been returned. A shard's failure is returned once, after the batches
-    /// that arrived before it; the other shards go on.
+    /// The next batch of any shard, or `None` once all have been returned. A shard's failure is returned once, after the batches
+    /// that arrived before it. The other shards go on.
     pub async fn next(&mut self) -> Option<Batch> {
         self.batches.next().await
     }

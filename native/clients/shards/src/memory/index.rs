@@ -1,5 +1,4 @@
-//! The index from keys to the positions of their rows: open addressing, without removal. Readers need no lock; writers take
-//! turns.
+//! The index from keys to the positions of their rows: open addressing, without removal. Readers need no lock. Writers take turns.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,8 +13,7 @@ const MOST_FULL: (u64, u64) = (4, 5);
 /// Bytes of the index for each row, in an index made for the right number of rows.
 pub(super) const BYTES_PER_ROW: u64 = 8 * SLOTS_PER_ROW.0 / SLOTS_PER_ROW.1;
 
-/// Spreads the bits of a key with the 64-bit finaliser of `MurmurHash3`, which is independent of the hash that places keys on
-/// shards.
+/// Spreads the bits of a key with the 64-bit finaliser of `MurmurHash3`. It is independent of the hash that places keys on shards.
 pub(super) const fn spread(key: i64) -> u64 {
     let mut bits = key.cast_unsigned();
     bits ^= bits >> 33;
@@ -25,7 +23,7 @@ pub(super) const fn spread(key: i64) -> u64 {
     bits ^ (bits >> 33)
 }
 
-/// The index's slots. An empty slot is 0; a full one holds the lower half of the key's hash, then the row's position plus one.
+/// The index's slots. An empty slot is 0. A full slot holds the lower half of the key's hash, then the row's position plus one.
 #[derive(Debug)]
 pub(super) struct Index {
     slots: Box<[AtomicU64]>,
@@ -56,8 +54,7 @@ impl Index {
         prefetch(&self.slots[self.first_slot(hash)]);
     }
 
-    /// The positions that may be the key's, by half of its hash: nearly always exactly one where the key has a row, and none
-    /// otherwise.
+    /// The positions that may be the key's, by half of its hash: nearly always exactly one if the key has a row, and none otherwise.
     pub(super) fn candidates(&self, hash: u64) -> impl Iterator<Item = u32> + '_ {
         let mut slot = self.first_slot(hash);
         std::iter::from_fn(move || {

@@ -22,7 +22,8 @@ use index::{Index, spread};
 /// A position has 32 bits, of which one value is reserved for an empty slot.
 const MOST_ROWS: u64 = u32::MAX as u64 - 1;
 
-/// How many keys ahead of the current one a row is prefetched; the rows prefetched at a time fit into the first-level cache.
+/// The number of keys ahead of the current one at which a row is prefetched. The rows prefetched at a time fit into the
+/// first-level cache.
 const KEYS_AHEAD: usize = 8;
 
 type Shared = RwLock<Arc<Block>>;
@@ -48,7 +49,7 @@ pub struct MemoryStore {
 /// The state that only writers use, under a lock.
 #[derive(Debug, Default)]
 struct Writing {
-    /// Rows for which memory was checked in advance; for further rows it is checked block by block.
+    /// Rows for which memory was checked in advance. For further rows it is checked block by block.
     planned: u64,
     populated: Option<u64>,
 }
@@ -88,8 +89,7 @@ impl MemoryStore {
         }
     }
 
-    /// Checks that there is memory for these rows and those of other populations under way, and counts them until the guard is
-    /// dropped.
+    /// Checks that there is memory for these rows and the rows of other populations under way, and counts them until the guard is dropped.
     fn plan(&self, rows: u64) -> Result<Planned<'_>> {
         plan::check_rows(rows)?;
         let others = self.coming.fetch_add(rows, Ordering::AcqRel);
@@ -212,7 +212,7 @@ impl View {
         Some(work(&read(block), position as usize % BLOCK_ROWS))
     }
 
-    /// Calls `work` with the row of a key; `None` where there is none.
+    /// Calls `work` with the row of a key. Returns `None` if there is none.
     fn with_row<T>(&self, key: i64, mut work: impl FnMut(Columns<'_>) -> T) -> Option<T> {
         self.index.candidates(spread(key)).find_map(|position| {
             self.with_block(position, |block, place| {

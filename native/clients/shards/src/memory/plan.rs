@@ -20,7 +20,7 @@ pub fn memory_of(rows: u64) -> u64 {
 /// Checks that rows fit into the available memory of the machine and of the control group.
 ///
 /// # Errors
-/// [`Error::NotEnoughMemory`] where they do not fit; never where the platform does not tell its memory.
+/// [`Error::NotEnoughMemory`] if they do not fit. Never if the platform does not tell its memory.
 pub fn check_rows(rows: u64) -> Result<()> {
     check(memory_of(rows), available(), &format_args!("{rows} rows"))
 }
@@ -45,7 +45,7 @@ fn check(bytes: u64, available: Option<u64>, what: &dyn std::fmt::Display) -> Re
     )))
 }
 
-/// The bytes that this process can still allocate; `None` where the platform does not tell.
+/// The bytes that this process can still allocate, or `None` if the platform does not tell.
 #[must_use]
 pub fn available() -> Option<u64> {
     let machine =
@@ -53,7 +53,7 @@ pub fn available() -> Option<u64> {
     [machine, of_group()].into_iter().flatten().min()
 }
 
-/// The bytes that the limits of the control group and its parents leave; `None` without limits.
+/// The bytes that the limits of the control group and its parents leave, or `None` without limits.
 fn of_group() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;

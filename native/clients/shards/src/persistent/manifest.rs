@@ -1,4 +1,4 @@
-//! The manifest of a directory of rows, which tells whose rows they are, so that no other shard uses them.
+//! The manifest of a directory of rows. It tells whose rows they are, so that no other shard uses them.
 
 use std::fs::File;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::row::SEED;
 /// The manifest's name in the directory.
 const NAME: &str = "manifest.json";
 
-/// The version of the storage format; directories of another version are refused.
+/// The version of the storage format. Directories of another version are refused.
 const SCHEMA_VERSION: u32 = 1;
 
 /// The manifest of a directory of rows. It is written when the directory is made, and again at the end of each population.
@@ -30,8 +30,7 @@ pub(super) struct Manifest {
     pub(super) total_rows: u64,
     /// Whether a population has been completed.
     pub(super) complete: bool,
-    /// The number of the keyspace that holds the rows; each population makes a new one. Manifests of older versions lack it,
-    /// and mean 0.
+    /// The number of the keyspace that holds the rows. Each population makes a new one. Manifests of older versions lack it, and mean 0.
     #[serde(default, skip_serializing_if = "is_first")]
     pub(super) keyspace: u64,
 }
@@ -61,10 +60,10 @@ impl Manifest {
         Self { keyspace, rows, total_rows, complete: true, ..self }
     }
 
-    /// Reads the manifest of a directory; `None` where there is none.
+    /// Reads the manifest of a directory. Returns `None` if there is none.
     ///
     /// # Errors
-    /// [`Error::Io`] where the file can't be read, [`Error::InvalidArgument`] where it is not a manifest.
+    /// [`Error::Io`] if the file can't be read, [`Error::InvalidArgument`] if it is not a manifest.
     pub(super) fn read(folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(NAME);
         let text = match std::fs::read_to_string(&path) {
@@ -81,7 +80,7 @@ impl Manifest {
         })
     }
 
-    /// Checks that the rows are those of this shard, placed, made and stored as this program does it.
+    /// Checks that the rows are this shard's, placed, made and stored as this program does it.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for rows of another shard, seed or version.
@@ -110,7 +109,7 @@ impl Manifest {
     /// Replaces the manifest atomically: after a crash there is the old or the new one.
     ///
     /// # Errors
-    /// [`Error::Io`] where the file can't be written.
+    /// [`Error::Io`] if the file can't be written.
     pub(super) fn write(&self, directory: &Path) -> Result<()> {
         let path = directory.join(NAME);
         let temporary = directory.join("manifest.json.new");

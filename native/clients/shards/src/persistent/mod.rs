@@ -1,7 +1,7 @@
-//! Rows on disk, in fjall, which the tables of the reference server use too.
+//! Rows on disk, in fjall. The tables of the reference server use it too.
 //!
 //! A population of ascending keys is written directly into the files of its own keyspace, and takes effect as a whole or not at
-//! all: the manifest names the current keyspace. A write is on the disk when it is acknowledged; writes that wait while the
+//! all. The manifest names the current keyspace. A write is on the disk when it is acknowledged. Writes that wait while the
 //! disk works are made durable together.
 
 mod manifest;
@@ -35,10 +35,10 @@ const SAMPLES: u64 = 64;
 pub struct PersistentStore {
     folder: PathBuf,
     database: Database,
-    /// The current keyspace; each population replaces it.
+    /// The current keyspace. Each population replaces it.
     rows: ArcSwap<Keyspace>,
     count: AtomicU64,
-    /// The manifest as written to the directory; the lock is held only briefly.
+    /// The manifest as written to the directory. The lock is held only briefly.
     manifest: Mutex<Manifest>,
     /// The lock of writers, held from checking whether a key exists until it is written.
     turn: Mutex<()>,
@@ -68,8 +68,8 @@ impl PersistentStore {
     /// Opens the directory of a shard, or makes it.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a directory with other contents, [`Error::Io`] where the directory or its manifest can't
-    /// be read or written, and [`Error::Engine`] with fjall's own message, also where another process has the directory open.
+    /// [`Error::InvalidArgument`] for a directory with other contents. [`Error::Io`] if the directory or its manifest can't be
+    /// read or written. [`Error::Engine`] with fjall's own message, also if another process has the directory open.
     pub fn open(folder: &Path, shard: u32, shards: u32) -> Result<Self> {
         std::fs::create_dir_all(folder).map_err(|error| io_error(folder, error))?;
         let manifest = if let Some(manifest) = Manifest::read(folder)? {
@@ -145,7 +145,7 @@ impl PersistentStore {
 }
 
 /// The keyspace of a population that is not completed. An abandoned one stays, with rows that no reader sees, until a later
-/// population is completed: fjall reuses the number of a removed keyspace that was the last one after the next start, and takes
+/// population is completed. If the last keyspace were removed, fjall would reuse its number after the next start, and would take
 /// the new keyspace for removed, too.
 struct Coming {
     number: u64,
@@ -181,7 +181,7 @@ impl Coming {
     }
 }
 
-/// A number above those of all keyspaces in the directory.
+/// A number above the numbers of all keyspaces in the directory.
 fn unused_number(last: u64) -> u64 {
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_micros();
     (last + 1).max(u64::try_from(now).unwrap_or(0))

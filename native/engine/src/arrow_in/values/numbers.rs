@@ -5,12 +5,12 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
-    Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, TimestampSecondType, UInt64Type,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, Decimal128Array, PrimitiveArray};
 use arrow_buffer::i256;
-use arrow_cast::cast;
 use arrow_schema::{DataType, TimeUnit};
 
 use super::Misfit;
@@ -36,9 +36,33 @@ fn exact<S: ArrowPrimitiveType, O: ArrowPrimitiveType>(
     })
 }
 
-/// An array in a type that holds all its values.
-fn widened(array: &ArrayRef, wider: &DataType) -> Converted<ArrayRef> {
-    cast(array, wider).map_err(|_| Misfit::Type)
+/// Integers, but for unsigned ones of 64 bits, as integers of 64 bits.
+fn wide_integers(array: &ArrayRef) -> Converted<ArrayRef> {
+    macro_rules! widened {
+        ($type:ty) => {
+            Arc::new(array.as_primitive::<$type>().unary::<_, Int64Type>(i64::from))
+        };
+    }
+    Ok(match array.data_type() {
+        DataType::Int8 => widened!(Int8Type),
+        DataType::Int16 => widened!(Int16Type),
+        DataType::Int32 => widened!(Int32Type),
+        DataType::Int64 => Arc::clone(array),
+        DataType::UInt8 => widened!(UInt8Type),
+        DataType::UInt16 => widened!(UInt16Type),
+        DataType::UInt32 => widened!(UInt32Type),
+        _ => return Err(Misfit::Type),
+    })
+}
+
+/// Floating-point numbers as numbers of 64 bits.
+fn wide_floats(array: &ArrayRef) -> Converted<ArrayRef> {
+    Ok(match array.data_type() {
+        DataType::Float16 => Arc::new(array.as_primitive::<Float16Type>().unary::<_, Float64Type>(f64::from)),
+        DataType::Float32 => Arc::new(array.as_primitive::<Float32Type>().unary::<_, Float64Type>(f64::from)),
+        DataType::Float64 => Arc::clone(array),
+        _ => return Err(Misfit::Type),
+    })
 }
 
 /// Converts numbers to one of the types of signed integers.
@@ -54,11 +78,9 @@ pub(super) fn to_integer(array: &ArrayRef, wanted: &DataType) -> Converted<Array
 fn integers(array: &ArrayRef) -> Converted<ArrayRef> {
     Ok(match array.data_type() {
         DataType::UInt64 => Arc::new(exact::<UInt64Type, Int64Type>(array, |value| value.try_into().ok())?),
-        integer if integer.is_integer() => widened(array, &DataType::Int64)?,
+        integer if integer.is_integer() => wide_integers(array)?,
         // Libraries whose integers have no null, such as pandas by default, write a column of integers and nulls so.
-        float if float.is_floating() => {
-            Arc::new(exact::<Float64Type, Int64Type>(&widened(array, &DataType::Float64)?, whole)?)
-        }
+        float if float.is_floating() => Arc::new(exact::<Float64Type, Int64Type>(&wide_floats(array)?, whole)?),
         decimal if decimal.is_decimal() => {
             let units = rescaled(array, MAX_DECIMAL_PRECISION, 0)?;
             Arc::new(exact::<Decimal128Type, Int64Type>(&units, |value| value.try_into().ok())?)
@@ -67,7 +89,7 @@ fn integers(array: &ArrayRef) -> Converted<ArrayRef> {
     })
 }
 
-/// A floating-point number as an integer; `None` if it is none, or none of 64 bits.
+/// A floating-point number as an integer, or `None` if it is no integer of 64 bits.
 fn whole(value: f64) -> Option<i64> {
     let fits = (-ABOVE_INTEGERS..ABOVE_INTEGERS).contains(&value) && value.fract() == 0.0;
     #[expect(clippy::cast_possible_truncation, reason = "the value is an integer of this range")]
@@ -78,11 +100,10 @@ fn whole(value: f64) -> Option<i64> {
 pub(super) fn to_float(array: &ArrayRef, wanted: &DataType) -> Converted<ArrayRef> {
     let given = array.data_type();
     let wide: ArrayRef = match given {
-        DataType::Float16 => return widened(array, wanted),
-        float if float.is_floating() => widened(array, &DataType::Float64)?,
+        float if float.is_floating() => wide_floats(array)?,
         DataType::UInt64 => Arc::new(exact::<UInt64Type, Float64Type>(array, |value| float_of(value.into()))?),
         integer if integer.is_integer() => {
-            let integers = widened(array, &DataType::Int64)?;
+            let integers = wide_integers(array)?;
             Arc::new(exact::<Int64Type, Float64Type>(&integers, |value| float_of(value.into()))?)
         }
         _ => return Err(Misfit::Type),
@@ -98,7 +119,7 @@ pub(super) fn to_float(array: &ArrayRef, wanted: &DataType) -> Converted<ArrayRe
     Ok(Arc::new(exact::<Float64Type, Float32Type>(&wide, narrow)?))
 }
 
-/// An integer as a floating-point number; `None` if there is no equal one.
+/// An integer as a floating-point number, or `None` if there is no equal one.
 fn float_of(value: i128) -> Option<f64> {
     let float = value as f64;
     #[expect(clippy::cast_possible_truncation, reason = "the number is an integer of about 64 bits")]
@@ -115,7 +136,7 @@ fn rescaled(array: &ArrayRef, precision: u8, scale: i8) -> Converted<Decimal128A
     let decimals = match array.data_type() {
         DataType::UInt64 => exact::<UInt64Type, Decimal128Type>(array, |value| units(0).of(value.into())),
         integer if integer.is_integer() => {
-            let integers = widened(array, &DataType::Int64)?;
+            let integers = wide_integers(array)?;
             exact::<Int64Type, Decimal128Type>(&integers, |value| units(0).of(value.into()))
         }
         DataType::Decimal32(_, given) => {
@@ -168,7 +189,7 @@ impl Rescale {
     }
 }
 
-/// Whether a value has at most this number of digits, which is at most 38.
+/// Whether a value has at most this number of digits. The number is at most 38.
 fn has_digits(value: i128, most: u8) -> bool {
     value.unsigned_abs() < 10_u128.pow(most.into())
 }
@@ -176,7 +197,7 @@ fn has_digits(value: i128, most: u8) -> bool {
 /// Checks that all values have at most the digits of their type.
 pub(super) fn check_digits(array: &Decimal128Array, precision: u8) -> Converted<()> {
     let end = 10_u128.pow(precision.min(MAX_DECIMAL_PRECISION).into());
-    // What is behind a null may have any number of digits.
+    // A value behind a null may have any number of digits.
     let all = array.null_count() == 0 && array.values().iter().all(|value| value.unsigned_abs() < end);
     let misfit = |value: Option<i128>| value.is_some_and(|value| value.unsigned_abs() >= end);
     match (!all).then(|| array.iter().position(misfit)).flatten() {

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use arrow_array::builder::GenericByteBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{BinaryType, ByteArrayType, Utf8Type};
-use arrow_array::{Array, ArrayRef, UInt32Array, downcast_run_array, new_null_array};
-use arrow_buffer::ArrowNativeType;
-use arrow_cast::{CastOptions, cast_with_options};
+use arrow_array::types::{BinaryType, ByteArrayType, LargeBinaryType, LargeUtf8Type, Utf8Type};
+use arrow_array::{Array, ArrayRef, GenericByteArray, UInt32Array, downcast_run_array, new_null_array};
+use arrow_buffer::{ArrowNativeType, OffsetBuffer};
 use arrow_schema::DataType;
 use arrow_select::take::take;
 
@@ -21,7 +20,7 @@ const MOST_BYTES: usize = i32::MAX as usize;
 /// Converts texts to those with offsets of 32 bits.
 pub(super) fn to_text(array: &ArrayRef) -> Converted {
     match array.data_type() {
-        DataType::LargeUtf8 => with_short_offsets(array, &DataType::Utf8),
+        DataType::LargeUtf8 => with_short_offsets::<Utf8Type, LargeUtf8Type>(array),
         DataType::Utf8View => copied::<Utf8Type>(array.as_string_view().iter()),
         _ => Err(Misfit::Type),
     }
@@ -30,17 +29,27 @@ pub(super) fn to_text(array: &ArrayRef) -> Converted {
 /// Converts bytes to those with offsets of 32 bits.
 pub(super) fn to_bytes(array: &ArrayRef) -> Converted {
     match array.data_type() {
-        DataType::LargeBinary => with_short_offsets(array, &DataType::Binary),
+        DataType::LargeBinary => with_short_offsets::<BinaryType, LargeBinaryType>(array),
         DataType::BinaryView => copied::<BinaryType>(array.as_binary_view().iter()),
         DataType::FixedSizeBinary(_) => copied::<BinaryType>(array.as_fixed_size_binary().iter()),
         _ => Err(Misfit::Type),
     }
 }
 
-/// The bytes are not copied.
-fn with_short_offsets(array: &ArrayRef, wanted: &DataType) -> Converted {
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    cast_with_options(array, wanted, &options).map_err(|_| Misfit::Size)
+/// An array whose offsets have 64 bits with offsets of 32 bits. The bytes are not copied.
+fn with_short_offsets<Short, Long>(array: &ArrayRef) -> Converted
+where
+    Short: ByteArrayType<Offset = i32>,
+    Long: ByteArrayType<Offset = i64, Native = Short::Native>,
+{
+    let (offsets, bytes, nulls) = array.as_bytes::<Long>().clone().into_parts();
+    let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
+    let short = offsets.iter().map(|offset| i32::try_from(offset - first).map_err(|_| Misfit::Size));
+    let short = short.collect::<std::result::Result<Vec<i32>, _>>()?;
+    let bytes = bytes.slice_with_length(first.as_usize(), (last - first).as_usize());
+    // SAFETY: the offsets ascend as the offsets of the given array do, from 0 to the length of `bytes`. Each value has the bytes that it had in
+    // that array, whose values are valid.
+    Ok(Arc::new(unsafe { GenericByteArray::<Short>::new_unchecked(OffsetBuffer::new(short.into()), bytes, nulls) }))
 }
 
 fn copied<'a, T: ByteArrayType<Offset = i32>>(
@@ -92,7 +101,7 @@ pub(super) fn expanded_runs(array: &ArrayRef, wanted: &DataType) -> Converted {
     expanded(&values, &indices, || indices.values().iter().map(|run| *run as usize), wanted)
 }
 
-/// The values at these indices; `places` are the indices of the rows that are not null.
+/// The values at these indices. `places` are the indices of the rows that are not null.
 fn expanded<I: Iterator<Item = usize>>(
     values: &ArrayRef,
     indices: &dyn Array,

@@ -1,4 +1,4 @@
-//! Actions, which create and close prepared statements and cancel queries.
+//! Actions. They create and close prepared statements and cancel queries.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Habits of other servers, which a service takes on so that clients are tested against them.
+//! Habits of other servers. A service takes them on so that clients are tested against them.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use tonic::Status;
 
 use super::{Call, FlightService};
 
-/// The habits of a service. The default has none but those of our own servers.
+/// The habits of a service. The default has only the habits of our own servers.
 #[derive(Debug, Clone, Default)]
 pub struct Habits {
-    /// The URIs of the locations of each endpoint of a query's result, which is divided among the endpoints. Empty: one endpoint,
-    /// at this service.
+    /// The URIs of the locations of each endpoint of a query's result. The result is divided among the endpoints. Empty: one
+    /// endpoint, at this service.
     pub endpoints: Vec<Vec<String>>,
-    /// Whether the endpoints of a result are said to be in its order; `None`: if the engine's rows are.
+    /// Whether the endpoints of a result are said to be in its order. `None`: if the engine's rows are.
     pub ordered: Option<bool>,
     /// Whether statements that are sent as queries are all that is offered, as by Sail: no updates, no bulk ingestion, no prepared
     /// statements and no metadata.
@@ -47,8 +47,8 @@ impl Habits {
 }
 
 impl FlightService {
-    /// The endpoints among which the rows of a query are divided; none for a result that is at this service as a whole, such as one
-    /// of fewer rows than endpoints.
+    /// The endpoints among which the rows of a query are divided. None for a result that is at this service as a whole, such as a
+    /// result of fewer rows than endpoints.
     pub(super) async fn divided(
         self: &Arc<Self>,
         query: &CommandStatementQuery,

@@ -38,7 +38,7 @@ pub(super) fn sql_info(engine: &Arc<dyn Engine>) -> Result<SqlInfoData> {
     info.build().map_err(internal)
 }
 
-/// The names of the database and of the schema that hold the tables; the engine's name and `main` if the engine has none.
+/// The names of the database and of the schema that hold the tables. If the engine has no such names, its own name and `main`.
 pub(super) fn place(engine: &Arc<dyn Engine>) -> (String, String) {
     let ask = || {
         let sql = "SELECT current_database(), current_schema()";
@@ -125,12 +125,12 @@ impl FlightService {
         builder.build().map_err(internal)
     }
 
-    /// The schema of a table; an empty one if the table has a column of an unknown type or was dropped meanwhile.
+    /// The schema of a table. It is empty if the table has a column of an unknown type or was dropped meanwhile.
     fn table_schema(&self, name: &str) -> Schema {
         self.engine.describe_table(name).map_or_else(|_| Schema::empty(), |table| table.to_arrow().as_ref().clone())
     }
 
-    /// The names of the views; none if the engine has no catalog of views.
+    /// The names of the views, or none if the engine has no catalog of views.
     fn views(&self) -> Vec<String> {
         let sql = "SELECT view_name FROM duckdb_views() WHERE database_name = current_database() \
                    AND schema_name = current_schema() AND NOT internal";
@@ -149,7 +149,7 @@ fn matches_pattern(pattern: Option<&str>, name: &str) -> bool {
     let Some(pattern) = pattern else { return true };
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // The positions in pattern and name after the last %; a retry lets that % match one character more.
+    // The positions in pattern and name after the last %. A retry lets that % match one character more.
     let mut retry: Option<(usize, usize)> = None;
     while n < name.len() {
         match pattern.get(p) {

@@ -48,7 +48,7 @@ type Answered = std::result::Result<MessageBody, Status>;
 /// (512).
 const COMMAND_THREADS: usize = 256;
 
-/// Maximum number of commands that wait for a thread; further ones are refused.
+/// Maximum number of commands that wait for a thread. Further commands are refused.
 const WAITING_COMMANDS: usize = 2048;
 
 /// Maximum number of threads of inserts. An insert holds a thread only while it writes a received batch.
@@ -60,13 +60,13 @@ const HANDSHAKE_BYTES: usize = 64 << 10;
 /// The limits of a service.
 #[derive(Debug, Clone)]
 pub struct ServiceLimits {
-    /// Maximum length of one message, in bytes; an inserting client sends one batch in a message.
+    /// Maximum length of one message, in bytes. An inserting client sends one batch per message.
     pub message: usize,
     /// Time limit of the engine for a command, and from one batch of a result to the next.
     pub query_time: Duration,
     /// How long a client may send nothing of a call, or read nothing of a result.
     pub stall_time: Duration,
-    /// Maximum number of open results, and also of open inserts; further ones are refused.
+    /// Maximum number of open results, and also of open inserts. Further ones are refused.
     pub open: usize,
     /// Maximum number of open prepared statements.
     pub statements: usize,
@@ -261,7 +261,7 @@ struct Call {
     purpose: Purpose,
 }
 
-/// The treatment of a command where a query is expected.
+/// The treatment of a command if a query is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     /// The command is run.
@@ -283,7 +283,7 @@ impl Call {
     }
 }
 
-/// The entry of a running query in the service's `running`; its drop removes the entry.
+/// The entry of a running query in the service's `running`. Its drop removes the entry.
 struct Running {
     all: Arc<Mutex<HashMap<u64, Arc<Notify>>>>,
     ticket: u64,

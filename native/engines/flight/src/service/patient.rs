@@ -16,7 +16,7 @@ use tokio::time::{Instant, Sleep, sleep};
 pub(super) struct Patient<B> {
     body: B,
     patience: Duration,
-    /// The timer of the current wait; valid if `is_waiting`.
+    /// The timer of the current wait. It is valid if `is_waiting`.
     ends: Pin<Box<Sleep>>,
     is_waiting: bool,
     is_lost: Arc<AtomicBool>,

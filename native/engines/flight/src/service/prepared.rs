@@ -27,12 +27,12 @@ impl Open {
         *lock(&self.rows) = rows;
     }
 
-    /// One run for each of the bound sets of parameters; without any, one.
+    /// One run for each of the bound sets of parameters. Without any, one run.
     pub(super) fn runs(&self) -> Vec<BoundStatement> {
         self.runs_of(lock(&self.rows).clone())
     }
 
-    /// One run for each of the given sets of parameters; without any, one.
+    /// One run for each of the given sets of parameters. Without any, one run.
     pub(super) fn runs_of(&self, mut rows: Vec<Vec<Value>>) -> Vec<BoundStatement> {
         if rows.is_empty() {
             rows.push(Vec::new());
@@ -91,7 +91,7 @@ impl Statements {
         Ok(Arc::clone(entry))
     }
 
-    /// Closes a statement; does nothing the second time.
+    /// Closes a statement. Does nothing the second time.
     pub(super) fn close(&self, handle: &[u8]) {
         let closed = number(handle).and_then(|handle| lock(&self.open).remove(&handle));
         if let Some(closed) = closed {

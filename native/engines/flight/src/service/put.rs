@@ -88,7 +88,7 @@ impl FlightService {
         }
         let place = self.inserts.admit().map_err(|full| refused(&full))?;
         let (sender, receiver) = mpsc::channel(AHEAD);
-        // A task of its own, which removes a table that it has made if this call is dropped.
+        // A task of its own. It removes a table that it has made if this call is dropped.
         let inserting = Arc::clone(self).insert(place, target, schema, receiver, call.cancel.clone());
         let inserting = tokio::spawn(inserting);
         // If the engine has failed, the task returns its error.
@@ -196,7 +196,7 @@ fn execute(runs: &[BoundStatement], cancel: &CancelToken) -> Result<u64> {
 struct Batches<B> {
     messages: Messages<B>,
     reader: BatchReader,
-    /// The message with the command, which may have a schema, too; `None` once it is read.
+    /// The message with the command. It may have a schema, too. `None` once it is read.
     first: Option<Data>,
 }
 
@@ -210,7 +210,7 @@ impl<B: Frames> Batches<B> {
         decoded.map_err(|error| of_error(&error))
     }
 
-    /// Reads the schema, which precedes all rows.
+    /// Reads the schema. It precedes all rows.
     async fn schema(&mut self) -> std::result::Result<SchemaRef, Status> {
         loop {
             match self.next().await? {
@@ -221,7 +221,7 @@ impl<B: Frames> Batches<B> {
         }
     }
 
-    /// Sends all rows to `sender`; also ends once its receiver is dropped.
+    /// Sends all rows to `sender`. It also ends once the receiver is dropped.
     async fn send(&mut self, sender: &mpsc::Sender<Step>) -> std::result::Result<(), Status> {
         while let Some(decoded) = self.next().await? {
             if let Decoded::Batch(batch) = decoded
@@ -244,12 +244,12 @@ impl<B: Frames> Batches<B> {
                 bytes += sizes.sum::<usize>();
                 if bytes > most_bytes {
                     return Err(Status::resource_exhausted(format!(
-                        "more than {most_bytes} bytes of parameters; insert so many in bulk, or raise the limit (--max-message)"
+                        "more than {most_bytes} bytes of parameters; insert them in bulk, or raise the limit (--max-message)"
                     )));
                 }
                 if parameters.len() + batch.num_rows() > MAX_PARAMETER_ROWS {
                     return Err(Status::resource_exhausted(format!(
-                        "more than {MAX_PARAMETER_ROWS} rows of parameters; insert so many in bulk"
+                        "more than {MAX_PARAMETER_ROWS} rows of parameters; insert them in bulk"
                     )));
                 }
                 parameters.extend(rows(&batch).map_err(|error| of_error(&error))?);

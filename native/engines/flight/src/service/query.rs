@@ -81,7 +81,7 @@ impl FlightService {
         Ok(info)
     }
 
-    /// Runs a command that is sent as a query, by a client with only one way to run a statement, which need not fetch the
+    /// Runs a command that is sent as a query, by a client with only one way to run a statement. The client need not fetch the
     /// result. Returns the ticket of the empty result.
     async fn execute_now(self: &Arc<Self>, runs: Vec<BoundStatement>, call: &Call) -> std::result::Result<Any, Status> {
         match call.purpose {
@@ -181,7 +181,7 @@ impl FlightService {
         }
     }
 
-    /// Waits until the client has read the parts sent before. The time-out begins anew while the client reads on.
+    /// Waits until the client has read the parts sent before. The time-out starts again while the client reads on.
     async fn room<'sender, T>(
         &self,
         sender: &'sender mpsc::Sender<T>,
@@ -212,7 +212,7 @@ impl FlightService {
     }
 }
 
-/// Starts a query on a thread of its own, which also encodes the batches.
+/// Starts a query on a thread of its own. The thread also encodes the batches.
 async fn start(run: BoundStatement) -> Result<QueryReader<Parts>> {
     let mut writer: Option<BatchWriter> = None;
     QueryReader::start_bound(run, QueryOptions::default(), move |batch| {
@@ -241,7 +241,7 @@ fn is_command(statement: &PreparedStatement) -> bool {
     statement.columns().is_some_and(<[_]>::is_empty)
 }
 
-/// The schema of a statement's rows, empty for a command; `None` if it is not known.
+/// The schema of a statement's rows, empty for a command, or `None` if it is not known.
 pub(super) fn columns_of(statement: &PreparedStatement) -> Option<Schema> {
     statement.columns().map(|columns| arrow_schema_of(columns).as_ref().clone())
 }

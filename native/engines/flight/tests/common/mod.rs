@@ -20,7 +20,7 @@ pub fn options(flight: FlightOptions) -> Options {
     Options { flight: Some(flight), ..Options::default() }
 }
 
-/// An engine over a new server, which is stopped with the engine.
+/// An engine over a new server. The server is stopped with the engine.
 pub fn open() -> Arc<dyn Engine> {
     let server = serve(Options::default());
     let url: FlightUrl = server.url().parse().unwrap();

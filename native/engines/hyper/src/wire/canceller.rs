@@ -28,7 +28,7 @@ pub(crate) struct Canceller {
     session: Socket,
     /// The number of the session's statements that have ended.
     ended: AtomicU64,
-    /// Cancel requests under way; each receives whether the server has acted on it.
+    /// Cancel requests under way. Each receives whether the server has acted on it.
     requests: Mutex<Vec<Receiver<bool>>>,
 }
 
@@ -43,7 +43,7 @@ impl Canceller {
     }
 
     /// Cancels the running statement on a thread of its own. It does not wait: an unreachable server would block the
-    /// caller, which may be an event loop.
+    /// caller, and that may be an event loop.
     pub(crate) fn cancel(self: &Arc<Self>) {
         let (acted, request) = channel();
         lock(&self.requests).push(request);
@@ -57,7 +57,7 @@ impl Canceller {
         });
     }
 
-    /// Sends a cancel request; returns whether the server has acted on it.
+    /// Sends a cancel request, and returns whether the server has acted on it.
     fn request(&self) -> std::io::Result<bool> {
         let mut request = [0; 16];
         let words = [16, 80_877_102, self.process_id, self.secret_key];
@@ -82,7 +82,7 @@ impl Canceller {
         }
     }
 
-    /// Waits until no cancel request can hit the next statement any more; `false` if that is not certain.
+    /// Waits until no cancel request can hit the next statement any more. Returns `false` if that is not certain.
     pub(crate) fn settle(&self) -> bool {
         let requests = std::mem::take(&mut *lock(&self.requests));
         requests.into_iter().all(|request| request.recv_timeout(SETTLE_TIMEOUT).unwrap_or(false))

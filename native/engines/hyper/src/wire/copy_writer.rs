@@ -14,7 +14,7 @@ const GATHER_BYTES: usize = 64 * 1024;
 pub(crate) struct CopyWriter<'a> {
     connection: &'a mut Connection,
     gathered: Vec<u8>,
-    /// The error of a failed send, which [`Write`] can only report as a broken pipe.
+    /// The error of a failed send. [`Write`] can only report it as a broken pipe.
     failure: Option<Error>,
 }
 

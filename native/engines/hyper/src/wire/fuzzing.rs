@@ -77,7 +77,7 @@ pub fn messages(socket: UnixStream) -> Result<Vec<String>> {
 }
 
 impl RowBuilder {
-    /// The rows as a batch; `None` if a row could not be read, since the columns then have different lengths.
+    /// The rows as a batch. `None` if a row could not be read, since the columns then have different lengths.
     fn finish_if_whole(&mut self, is_whole: bool) -> Option<Result<RecordBatch>> {
         is_whole.then(|| self.finish())
     }

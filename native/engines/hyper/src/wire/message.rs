@@ -20,9 +20,9 @@ pub(crate) enum Message {
     RowDescription(Vec<Field>),
     /// The server waits for the data of `COPY ... FROM STDIN`.
     CopyIn,
-    /// A statement is done; its command tag, such as `INSERT 0 3`.
+    /// A statement is done. Holds its command tag, such as `INSERT 0 3`.
     Complete(String),
-    /// A statement failed; the server's error.
+    /// A statement failed. Holds the server's error.
     Failed(ServerError),
     /// The server waits for the next statement.
     Ready,
@@ -42,12 +42,11 @@ pub(crate) struct Field {
 
 /// A statement with parameters to be sent. The server keeps the parsed statement until it parses the next one.
 pub(crate) struct Bound<'a> {
-    /// The statement's text and the types of its parameters, 0 for an open one; `None` if the server has parsed it
-    /// already.
+    /// The statement's text and the types of its parameters, 0 for an open one. `None` if the server has parsed it already.
     pub(crate) parse: Option<(&'a str, &'a [u32])>,
     /// The values, `None` for NULL.
     pub(crate) values: &'a [Option<Parameter>],
-    /// Whether the statement is run; if not, the server only checks whether the values fit.
+    /// Whether the statement is run. If not, the server only checks whether the values fit.
     pub(crate) run: bool,
 }
 
@@ -90,8 +89,7 @@ pub(super) fn rows_of(tag: &str) -> u64 {
     tag.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// The number of rows that a statement changed, by its command tag: `INSERT 0 3`, `DELETE 3`; a `SELECT 3` changed
-/// none.
+/// The number of rows that a statement changed, by its command tag: `INSERT 0 3`, `DELETE 3`. A `SELECT 3` changed none.
 pub(crate) fn rows_changed(tag: &str) -> u64 {
     let changes = ["INSERT", "UPDATE", "DELETE", "COPY"].iter().any(|kind| tag.starts_with(kind));
     if changes { rows_of(tag) } else { 0 }
@@ -144,7 +142,7 @@ pub(super) fn fields_of(body: &[u8]) -> Option<Vec<Field>> {
     Some(fields)
 }
 
-/// The values of a row, `None` for NULL; an error if the bytes are no valid row.
+/// The values of a row, `None` for NULL, or an error if the bytes are no valid row.
 pub(crate) fn values_of(body: &[u8]) -> impl Iterator<Item = Result<Option<&[u8]>>> {
     let (count, mut rest) = body.split_at_checked(2).unwrap_or_default();
     let count = count.try_into().map_or(0, u16::from_be_bytes);
@@ -180,7 +178,7 @@ pub(super) fn parse_body(sql: &str, types: &[u32]) -> Result<Vec<u8>> {
     Ok(body)
 }
 
-/// The body of the Bind message, which gives the unnamed statement its values.
+/// The body of the Bind message. It gives the unnamed statement its values.
 pub(super) fn bind_body(values: &[Option<Parameter>]) -> Result<Vec<u8>> {
     let count = count_of(values.len())?;
     // The portal and the statement, both without a name.

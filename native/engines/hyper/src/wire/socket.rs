@@ -19,12 +19,12 @@ pub(crate) enum Address {
 /// A connected socket.
 #[derive(Debug)]
 pub(super) struct Socket {
-    /// The stream, which may also be that of a Unix domain socket.
+    /// The stream. It may also belong to a Unix domain socket.
     pub(super) stream: TcpStream,
     is_unix: bool,
 }
 
-/// Size of the kernel's buffers of a Unix domain socket, in bytes, which the kernel cuts to its own limit: never slower than
+/// Size of the kernel's buffers of a Unix domain socket, in bytes. The kernel cuts it to its own limit. It is never slower than
 /// the default size, and faster for large inserts (`bench/lab/hyper-sweep.mjs`). The buffers of a TCP socket grow by themselves.
 const UNIX_BUFFER_BYTES: usize = 1 << 20;
 
@@ -43,7 +43,7 @@ impl Socket {
         Self { stream, is_unix: true }
     }
 
-    /// Sets the sizes of the kernel's buffers, in bytes; 0 for the system's, and `None` for those that suit the kind of socket.
+    /// Sets the sizes of the kernel's buffers, in bytes: 0 for the system's, and `None` for sizes that suit the kind of socket.
     pub(super) fn set_buffer_bytes(&self, bytes: Option<i32>) -> std::io::Result<()> {
         let own = self.is_unix.then_some(UNIX_BUFFER_BYTES);
         let bytes = bytes.map_or(own, |bytes| usize::try_from(bytes).ok().filter(|bytes| *bytes > 0));

@@ -12,7 +12,7 @@ use arrow_schema::ArrowError;
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
 
-/// The columns of an Arrow stream, where they lie.
+/// The columns of an Arrow stream, read in place.
 #[derive(Clone, Copy)]
 pub struct ArrowColumns<'a> {
     /// A number of each row.
@@ -44,17 +44,17 @@ impl ArrowColumns<'_> {
     }
 }
 
-/// Lets `read` have the columns of an Arrow IPC stream of one batch without nulls: `id`, `score` and `name`. Nothing is copied where the
+/// Lets `read` have the columns of an Arrow IPC stream of one batch without nulls: `id`, `score` and `name`. Nothing is copied if the
 /// stream is aligned as its writer has made it.
 ///
-/// The decoder is not arrow-ipc's `StreamReader`, which copies the body of each message, and which takes as much memory as a message says
-/// that its body has.
+/// The decoder is not arrow-ipc's `StreamReader`. That copies the body of each message, and takes as much memory as a message says that its
+/// body has.
 ///
 /// # Errors
 /// [`Error::InvalidIpc`] for bytes that are no whole stream of one batch, [`Error::SchemaMismatch`] for other columns, and the errors of
 /// `read`.
 pub fn read_arrow<T>(stream: &[u8], read: impl FnOnce(ArrowColumns<'_>) -> Result<T>) -> Result<T> {
-    // SAFETY: the memory is not written, and the arrays over it are dropped before this function returns: `read` gets slices that can't
+    // SAFETY: the memory is not written, and the arrays over it are dropped before this function returns. `read` gets slices that can't
     // outlive it, and arrow-ipc keeps nothing of a batch.
     let buffer = unsafe { Buffer::from_custom_allocation(NonNull::from(stream).cast(), stream.len(), Arc::new(())) };
     // The decoder has checks of its own, but a panic on hostile bytes must not leave this function.

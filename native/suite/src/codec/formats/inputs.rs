@@ -52,7 +52,7 @@ fn each_turn<T, E: Display>(
     inputs.try_into().map_err(|_| "a turn has no input".to_owned())
 }
 
-/// The input of a turn, out of those of a format.
+/// The input of a turn, out of the inputs of a format.
 fn input_of<T>(inputs: &'static [T; TURNS], turn: u32) -> Result<&'static T> {
     inputs
         .get(turn as usize)

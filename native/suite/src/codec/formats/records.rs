@@ -29,7 +29,7 @@ fn unreadable(error: impl Display) -> Error {
     Error::InvalidArgument(format!("the records are unreadable: {error}"))
 }
 
-/// A record whose texts lie where they were read, unless they have escapes.
+/// A record whose texts are borrowed from the input, unless they have escapes.
 #[derive(Deserialize)]
 struct BorrowedRecord<'a> {
     id: f64,
@@ -47,12 +47,12 @@ struct BorrowedRecord<'a> {
 }
 
 /// The numbers of a record among the columns: six numbers, two truth values, the sizes of the two texts in bytes, and their lengths in
-/// units of UTF-16, by which JavaScript cuts them.
+/// units of UTF-16. JavaScript cuts the texts by these lengths.
 pub(super) const NUMBERS_OF_RECORD: usize = 12;
 
-/// Memory that records are read into: in place of objects, numbers and texts that lie one after the other.
+/// Memory that records are read into. Instead of objects, it holds numbers and texts that lie one after the other.
 pub struct RecordMemory<'a> {
-    /// The size of all texts in bytes, then twelve numbers a record: six numbers, two truth values, the sizes of the two texts in bytes,
+    /// The size of all texts in bytes, then twelve numbers per record: six numbers, two truth values, the sizes of the two texts in bytes,
     /// and their lengths in units of UTF-16.
     pub numbers: &'a mut [f64],
     /// The name and the city of each record, in UTF-8.
@@ -97,7 +97,7 @@ impl RecordMemory<'_> {
         }
     }
 
-    /// The sum of the fields of the first `count` records, as [`Record::sum`] has it; `None` if there are not so many.
+    /// The sum of the fields of the first `count` records, as [`Record::sum`] has it, or `None` if there are fewer.
     #[must_use]
     pub fn sum(&self, count: usize) -> Option<f64> {
         let (size, numbers) = self.numbers.split_first()?;
@@ -135,7 +135,7 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    /// Puts a record behind the ones before; `None` if there is no room.
+    /// Puts a record behind the earlier records. Returns `None` if there is no room.
     fn put(&mut self, record: &BorrowedRecord<'_>) -> Option<()> {
         let at = self.count * NUMBERS_OF_RECORD;
         let numbers = self.numbers.get_mut(at..at + NUMBERS_OF_RECORD)?;

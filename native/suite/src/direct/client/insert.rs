@@ -29,11 +29,11 @@ fn definition(table: &str) -> TableDefinition {
 /// `Inserter (HyperBinary)`: rows value by value into one COPY. Returns the number of rows that the server stored.
 ///
 /// `next_piece` fills the next piece of input, and returns whether there is one. It is called after the client has
-/// handed the chunks that the last piece filled to the operating system; the server does not tell before the end of the
+/// handed the chunks that the last piece filled to the operating system. The server does not tell before the end of the
 /// COPY whether it has stored them.
 ///
 /// # Errors
-/// [`Error::Engine`]; then nothing is stored once the connection is dropped.
+/// [`Error::Engine`]. Then nothing is stored once the connection is dropped.
 pub fn insert_rows(
     connection: &Session,
     table: &str,
@@ -84,7 +84,7 @@ pub fn insert_chunks(
     sender.finish().map_err(refused)
 }
 
-/// `ChunkSender` by several threads over one connection: a thread for each part encodes its rows into chunks, and the
+/// `ChunkSender` by several threads over one connection. A thread for each part encodes its rows into chunks, and the
 /// calling thread sends them. (The sender can't be shared, despite its documentation: it holds a lock of its thread.)
 /// Returns the number of rows that the server stored.
 ///
@@ -148,7 +148,7 @@ fn add_row(chunk: &mut InsertChunk, row: &Measurement, table: &TableDefinition) 
 /// stream: the server stops at its end marker, and drops all bytes after it without an error.
 ///
 /// # Errors
-/// [`Error::Engine`]; then nothing is stored.
+/// [`Error::Engine`]. Then nothing is stored.
 pub async fn insert_ipc(connection: &AsyncConnection, table: &str, pieces: &[Vec<u8>]) -> Result<u64> {
     let inserter = AsyncArrowInserter::new(connection, &definition(table)).map_err(refused)?;
     let mut inserter = inserter.with_flush_threshold(FLUSH_THRESHOLD);

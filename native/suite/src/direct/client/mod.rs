@@ -90,8 +90,8 @@ impl Endpoint {
 
 /// A blocking connection.
 ///
-/// Dropping it closes the connection in order, which ends a COPY that an error left open. Without that the table would be
-/// locked for minutes: neither the inserters of `hyperdb-api` nor its connection end a COPY when they are dropped.
+/// Dropping it closes the connection in order. That ends a COPY that an error left open. Without that the table would be locked
+/// for minutes: neither the inserters of `hyperdb-api` nor its connection end a COPY when they are dropped.
 pub struct Session {
     /// `None` only while the session is dropped.
     connection: Option<Connection>,

@@ -44,7 +44,7 @@ pub async fn each_chunk_async(
 /// Reads the rows of the query of a workload by [`each_chunk`], and adds up all values.
 ///
 /// # Errors
-/// [`Error::Engine`]; [`Error::SchemaMismatch`] if the rows have other columns or a null.
+/// [`Error::Engine`]. [`Error::SchemaMismatch`] if the rows have other columns or a null.
 pub fn read_rows(connection: &Session, sql: &str, workload: Workload) -> Result<Checksum> {
     let mut sums = Sums::new(workload);
     each_chunk(connection, sql, |rows| sums.add(rows))?;
@@ -173,8 +173,7 @@ pub fn aggregate(row: &Row) -> Result<Aggregate> {
     })
 }
 
-/// A value of a row. The client returns `None` both for a null and for a value of another type; these rows have
-/// neither.
+/// A value of a row. The client returns `None` both for a null and for a value of another type. These rows have neither.
 #[inline]
 fn value<T: RowValue>(row: &Row, column: usize) -> Result<T> {
     row.get(column).ok_or_else(|| Error::SchemaMismatch(format!("column {column} has no value of the type expected")))

@@ -1,0 +1,143 @@
+//! Private servers of shards, exported to JavaScript.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use boundary_bench_kernel::Result;
+use boundary_bench_processes::{NetworkOptions, PrivateServer, ShardNetwork, ShardProcesses, why_no_kernel_delay};
+use napi::Env;
+use napi::bindgen_prelude::AsyncBlock;
+use napi_derive::napi;
+
+use crate::engine::reader::Cancel;
+use crate::host::errors::{blocking, invalid, promise, promise_of_end};
+
+/// Private shards, each a process. All end when this process ends, however it ends.
+#[napi]
+pub struct PrivateShards {
+    processes: Arc<ShardProcesses>,
+}
+
+#[napi]
+impl PrivateShards {
+    /// Starts `shards` shards. Rows are kept in `dataDir`, or in memory without it. With `ownNamespaces`, each shard is in a network
+    /// namespace of its own, for `slowDown`.
+    #[napi(catch_unwind)]
+    pub fn start(
+        env: Env,
+        shards: u32,
+        data_dir: Option<String>,
+        cancel: Option<&Cancel>,
+        own_namespaces: Option<bool>,
+    ) -> napi::Result<AsyncBlock<PrivateShards>> {
+        let network = if own_namespaces == Some(true) { ShardNetwork::OwnNamespace } else { ShardNetwork::Loopback };
+        let token = Cancel::token_of(cancel);
+        let start = move || {
+            let data_dir = data_dir.map(PathBuf::from);
+            let processes = ShardProcesses::start(network, shards, data_dir.as_deref(), &token)?;
+            Ok(Self { processes: Arc::new(processes) })
+        };
+        promise(env, blocking(start))
+    }
+
+    /// The addresses of the shards, in their order.
+    #[napi(getter)]
+    pub fn urls(&self) -> Vec<String> {
+        self.processes.urls()
+    }
+
+    /// The process ids of the shards, in their order.
+    #[napi(getter)]
+    pub fn process_ids(&self) -> Vec<u32> {
+        self.processes.processes().iter().map(PrivateServer::process_id).collect()
+    }
+
+    /// The reason why the first shard in order ended by itself, or null while all run, and after `stop`.
+    #[napi(getter)]
+    pub fn ending(&self) -> Option<String> {
+        self.processes.processes().iter().find_map(PrivateServer::ending)
+    }
+
+    /// The reason why shards can't have network namespaces that the kernel slows down on this machine, or null if they can.
+    #[napi(catch_unwind, ts_return_type = "Promise<string | null>")]
+    pub fn why_no_namespaces(env: Env) -> napi::Result<AsyncBlock<Option<String>>> {
+        promise(env, blocking(|| Ok(why_no_kernel_delay())))
+    }
+
+    /// Has the kernel delay all traffic of the shards by `delayUs` in each direction, and limit it to `megabits` a second for
+    /// each shard. A second call replaces the settings of the first.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn slow_down(&self, env: Env, delay_us: u32, megabits: Option<f64>) -> napi::Result<AsyncBlock<()>> {
+        let network = network_of(delay_us, megabits)?;
+        let processes = Arc::clone(&self.processes);
+        let slow_down = move || processes.processes().iter().try_for_each(|process| process.slow_down(&network));
+        promise(env, blocking(slow_down))
+    }
+
+    /// Stops one shard.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn stop_one(&self, env: Env, shard: u32) -> napi::Result<AsyncBlock<()>> {
+        let processes = Arc::clone(&self.processes);
+        promise_of_end(env, move || {
+            if let Some(process) = processes.processes().get(shard as usize) {
+                process.stop();
+            }
+        })
+    }
+
+    /// Stops all shards. Does nothing the second time.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
+        let processes = Arc::clone(&self.processes);
+        promise_of_end(env, move || processes.processes().iter().for_each(PrivateServer::stop))
+    }
+}
+
+fn network_of(delay_us: u32, megabits: Option<f64>) -> napi::Result<NetworkOptions> {
+    if megabits.is_some_and(|megabits| !(megabits.is_finite() && megabits > 0.0)) {
+        return Err(invalid("a bandwidth must be above 0 megabits a second"));
+    }
+    Ok(NetworkOptions { delay: Duration::from_micros(delay_us.into()), megabits })
+}
+
+/// Private proxies that make the loopback as slow as a network, one in front of each of several servers.
+#[napi]
+pub struct PrivateDelays {
+    processes: Arc<Vec<PrivateServer>>,
+}
+
+#[napi]
+impl PrivateDelays {
+    /// Starts a proxy in front of each address (`host:port`). All traffic arrives `delayUs` later in each direction, at most
+    /// `megabits` a second.
+    #[napi(catch_unwind)]
+    pub fn start(
+        env: Env,
+        addresses: Vec<String>,
+        delay_us: u32,
+        megabits: Option<f64>,
+        cancel: Option<&Cancel>,
+    ) -> napi::Result<AsyncBlock<PrivateDelays>> {
+        let token = Cancel::token_of(cancel);
+        let network = network_of(delay_us, megabits)?;
+        let start = move || {
+            let starting = addresses.iter().map(|to| PrivateServer::start_delay(to, &network, &token));
+            Ok(Self { processes: Arc::new(starting.collect::<Result<_>>()?) })
+        };
+        promise(env, blocking(start))
+    }
+
+    /// The addresses of the proxies, in the order of the servers.
+    #[napi(getter)]
+    pub fn urls(&self) -> Vec<String> {
+        self.processes.iter().map(PrivateServer::url).collect()
+    }
+
+    /// Stops all proxies. Does nothing the second time.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
+        let processes = Arc::clone(&self.processes);
+        promise_of_end(env, move || processes.iter().for_each(PrivateServer::stop))
+    }
+}
