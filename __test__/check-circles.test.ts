@@ -59,7 +59,7 @@ it('finds a circle behind a re-export, in a crate within the folder of another',
   `);
 });
 
-it('finds none where modules use those below them, what they are a part of, or others in their tests alone', () => {
+it('finds none if modules use those below them, the modules around them, or others in their tests alone', () => {
   const { status, said } = check({
     ...crate,
     'outer/src/a.rs': [

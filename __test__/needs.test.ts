@@ -35,7 +35,7 @@ describe('a need that is not there', () => {
     expect(JSON.parse(readFileSync(list, 'utf8'))).toEqual({ need: 'hyperd', why, file: import.meta.filename });
   });
 
-  it.each(['hyperd', 'redis, hyperd'])('fails where it is required: %o', (required) => {
+  it.each(['hyperd', 'redis, hyperd'])('fails if it is required: %o', (required) => {
     vi.stubEnv('BOUNDARY_BENCH_REQUIRE', required);
     expect(() => lacks('hyperd')).toThrow(`${why}\nget it by: node dist/cli/main.js setup hyperd`);
     expect(existsSync(list)).toBe(false);

@@ -55,7 +55,7 @@ async function folderOfClients(): Promise<string> {
 
 async function install(folder: string): Promise<void> {
   await mkdir(dirname(folder), { recursive: true });
-  // The packages are installed beside the folder and then renamed, so that others find the complete folder or none.
+  // The packages are installed next to the folder and then renamed, so that others find the complete folder or none.
   const workshop = await mkdtemp(`${folder}-setup-`);
   try {
     const quietly = ['--quiet', '--disable-pip-version-check', '--no-input', '--only-binary=:all:', '--no-deps'];

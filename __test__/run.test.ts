@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { run } from '../src/index.js';
+import { run } from '../src/bench.js';
 import { sumFamily } from './runner/sum-family.mjs';
 
 test('a name that no option has is refused, with the closest one', async () => {

@@ -45,7 +45,7 @@ export class WireTap {
     return this.#connections.map(({ sent }) => this.#count(sent));
   }
 
-  /** Withholds answers on each connection until so many more requests have come on it: who waits for answers waits forever. */
+  /** Withholds answers on each connection until this number of further requests has come on it: a client that waits for answers waits forever. */
   hold(requests: number): void {
     this.#held = requests;
     for (const connection of this.#connections) connection.held = this.#count(connection.sent) + requests;

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The benchmark: `node bench/benchmark.mjs [ROWS] [options]` measures the family `measurements`, by default with 1,000,000 rows;
- * `--family kv` or `--family sql` measures requests to a server. It takes every option of `boundary-bench run`; `--help` shows
+ * The benchmark: `node bench/benchmark.mjs [ROWS] [options]` measures the `measurements` family, by default with 1,000,000
+ * rows. `--family kv` or `--family sql` measures requests to a server. It takes every option of `boundary-bench run`. `--help` shows
  * them.
  */
 import { existsSync } from 'node:fs';

@@ -1,23 +1,23 @@
 #!/usr/bin/env node
 /**
- * Writes what README.md and the pages in docs have from the newest committed runs of `results/linux-x64`: `node bench/docs.mjs`. With
- * `--check` it changes nothing and fails where something is stale.
+ * Writes the generated parts of README.md and of the pages in docs, from the newest committed runs of `results/linux-x64`:
+ * `node bench/docs.mjs`. With `--check` it changes nothing, and fails if something is stale.
  *
- * - The pictures in docs/pictures; bench/docs/pictures.mjs has their names.
- * - docs/api.md, the reference of what the package exports, from the declarations in dist/. It fails where a public item has no comment.
- * - A table, or another block: `<!-- table: NAME -->` ... `<!-- /table -->`; bench/docs/tables.mjs has the names.
+ * - The pictures in docs/pictures. bench/docs/pictures.mjs has their names.
+ * - docs/api.md, the reference of the package's exports, from the declarations in dist/. It fails if a public item has no comment.
+ * - A table, or another block: `<!-- table: NAME -->` ... `<!-- /table -->`. bench/docs/tables.mjs has the names.
  * - A figure in a sentence: `<!-- figure: KIND | RUN | CELL -->0.98× (0.97–0.99)<!-- /figure -->`. RUN is the name of a file in
- *   results/linux-x64 without its date, or `main` of the file without a name. CELL is the id of a cell. KIND is
- *   - `rate`, rows or operations a second; `time`, of a sample; `row`, of one row; `p50` and `p99`, of the latency;
+ *   results/linux-x64 without its date, or `main` for the file without a name. CELL is the id of a cell. KIND is
+ *   - `rate`, rows or operations per second; `time`, of a sample; `row`, of one row; `p50` and `p99`, of the latency;
  *   - `lane`, the cell over its Rust lane as the run compares them: `lane | RUN | CELL | VERDICT`;
  *   - `ratio`, the rate of a cell over the rate of another: `ratio | RUN | CELL | CELL | VERDICT`.
- *   VERDICT is what the sentence says, `faster`, `slower`, `equivalent` or `inconclusive`; the script fails where the run says otherwise. A
- *   sentence that says nothing beside the figure leaves it out.
+ *   VERDICT is the sentence's word: `faster`, `slower`, `equivalent` or `inconclusive`. The script fails if the run says otherwise. A
+ *   sentence that gives the figure alone leaves it out.
  *   A marker may run over several lines, but no line begins with one, since Markdown then takes the line for HTML.
  *
- * It always fails where a figure stands in prose without a marker, README.md is too long, a relative link of a page leads nowhere, or the
- * runner, the engine or the statistics changed since a run that a page shows was measured. Runs that are known to be older stand in
- * bench/docs/old-runs.json, and their tables say so.
+ * It always fails if a figure stands in prose without a marker, if README.md is too long, or if a relative link of a page leads nowhere. It
+ * also fails if the runner, the engine or the statistics changed after a run that a page shows was measured. Runs that are known to be
+ * older are in bench/docs/old-runs.json, and their tables say so.
  */
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -62,7 +62,7 @@ const complaints = [
 for (const complaint of complaints) process.stderr.write(`${complaint}\n`);
 if (complaints.length > 0) process.exitCode = 1;
 
-/** Writes the page where it is stale, and says what else is wrong with it. */
+/** Writes the page if it is stale, and returns the other problems with it. */
 function writtenAnew(path) {
   const before = readFileSync(path, 'utf8');
   const wrong = [];
@@ -89,7 +89,7 @@ function writtenAnew(path) {
   ];
 }
 
-/** Writes a picture where it is stale, and says what else is wrong with it. */
+/** Writes a picture if it is stale, and returns the other problems with it. */
 function drawnAnew(name, text) {
   const size = Buffer.byteLength(text);
   return [
@@ -101,7 +101,7 @@ function drawnAnew(name, text) {
   ];
 }
 
-/** Writes a file that is all generated where it is stale; with `--check`, says so. */
+/** Writes a fully generated file if it is stale. With `--check`, returns the problem instead. */
 function writtenWhereStale(path, text) {
   if (existsSync(path) && readFileSync(path, 'utf8') === text) return [];
   if (isCheck) return [`${relative(ROOT, path)}: stale: run node bench/docs.mjs`];
@@ -109,7 +109,7 @@ function writtenWhereStale(path, text) {
   return [];
 }
 
-/** The files in the folder of pictures that nothing makes. */
+/** The problems with files in the folder of pictures that nothing makes. */
 function picturesWithout(names) {
   return readdirSync(PICTURES).flatMap((file) =>
     names.includes(file) ? [] : [`docs/pictures/${file}: nothing makes it`],

@@ -1,6 +1,6 @@
 /**
- * A client of your own for the family kv, which wraps ioredis: `boundary-bench run --family kv --client examples/kv-client.mjs` measures it
- * beside the clients of the package. Each method resolves with the answer; keys and values are strings.
+ * A client of your own for the `kv` family, which wraps ioredis: `boundary-bench run --family kv --client examples/kv-client.mjs` measures
+ * it next to the clients of the package. Each method resolves with the answer. Keys and values are strings.
  */
 import { Redis } from 'ioredis';
 

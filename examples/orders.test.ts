@@ -1,22 +1,12 @@
 /**
- * An application's own performance test: how should orders go into the engine? It measures two ways through the addon
- * beside the application's code as it is, and asserts what must hold whatever the machine: that each way stored the same
- * orders. The speeds are printed, not asserted.
+ * An application's own performance test: how should orders go into the engine? It measures two ways through the addon, and
+ * asserts what must be true on any machine: that each way stored the same orders. The speeds are printed, not asserted.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type Connection,
-  type LaneDefinition,
-  RowInserter,
-  SqlType,
-  TableDefinition,
-  connect,
-  defineWorkload,
-  renderRunTerminal,
-  run,
-} from 'boundary-bench';
+import { type Connection, RowInserter, SqlType, TableDefinition, connect } from 'boundary-bench';
+import { type LaneDefinition, defineWorkload, renderRunTerminal, run } from 'boundary-bench/bench';
 import { expect, test } from 'vitest';
 
 const orders = new TableDefinition('orders', [

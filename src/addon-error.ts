@@ -1,4 +1,4 @@
-/** What to say where the addon can't be loaded: which file was looked for, and what its user can do. */
+/** The error of an addon that can't be loaded. It says which file was looked for, and what the user can do. */
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ const NAME = 'boundary-bench';
 /** The environment variable by which the loader takes another file for the addon. */
 const OVERRIDE = 'NAPI_RS_NATIVE_LIBRARY_PATH';
 
-/** Where the addon is loaded. */
+/** The place that the addon is loaded from. */
 export interface AddonPlace {
   /** The folder of this package. */
   readonly root: string;
@@ -31,8 +31,8 @@ function hasGlibc(): boolean {
 }
 
 /**
- * The error of an addon that can't be loaded: `BB_ADDON_NOT_BUILT` where there is no binary for this platform, and
- * `BB_ADDON_NOT_LOADED` where there is one.
+ * The error of an addon that can't be loaded: `BB_ADDON_NOT_BUILT` if there is no binary for this platform, and
+ * `BB_ADDON_NOT_LOADED` if there is one.
  */
 export function addonError(cause: unknown, { root, platform }: AddonPlace): BoundaryError {
   const isSource = existsSync(join(root, 'Cargo.toml'));
@@ -66,7 +66,7 @@ interface PlatformPackage {
   readonly version: string;
 }
 
-/** The packages of binaries that this one names as its optional dependencies; a package that was not released names none. */
+/** The packages of binaries that this one names as its optional dependencies. A package that was not released names none. */
 function platformPackages(root: string): readonly PlatformPackage[] {
   try {
     const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {

@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm';
  */
 export type CollectGarbage = (which: 'young' | 'all') => void;
 
-/** The collector that `--expose-gc` exposes; `undefined` without that flag. */
+/** The collector that `--expose-gc` exposes. `undefined` without that flag. */
 export function exposedCollector(): CollectGarbage | undefined {
   return typeof globalThis.gc === 'function' ? collectorOf(globalThis.gc) : undefined;
 }

@@ -1,11 +1,11 @@
 /** The message of an error that has none. */
 const WITHOUT_MESSAGE = 'an error without a message';
 
-/** An error of this package. `code` is stable across releases and starts with `BB_`; the message is for people. */
+/** An error of this package. `code` is stable across releases and starts with `BB_`. The message is for people. */
 export class BoundaryError extends Error {
   override readonly name = 'BoundaryError';
   readonly code: string;
-  /** What the user can do about the error, as a sentence; absent if there is nothing. */
+  /** Advice on what the user can do about the error, as a sentence. Absent if there is nothing. */
   readonly hint?: string;
 
   constructor(code: string, message: string, options: { hint?: string | undefined; cause?: unknown } = {}) {
@@ -38,12 +38,12 @@ export function invalidArgument(
   return new BoundaryError('BB_INVALID_ARGUMENT', message, options);
 }
 
-/** The error of a cell that did not do its work: rows, answers or sums are not those that they should be. */
+/** The error of a cell that did not do its work: rows, answers or sums are not what they should be. */
 export function checksumMismatch(problem: string, options?: { hint: string }): BoundaryError {
   return new BoundaryError('BB_CHECKSUM_MISMATCH', problem, options);
 }
 
-/** Splits `[BB_CODE] text` into its code and its text; `undefined` if the message has no code. */
+/** Splits `[BB_CODE] text` into its code and its text. `undefined` if the message has no code. */
 export function splitMessage(message: string): { code: string; text: string } | undefined {
   const [, code, text] = /^\[(BB_[A-Z0-9_]+)\]\s*([\s\S]*)$/.exec(message) ?? [];
   return code === undefined ? undefined : { code, text: text! };
@@ -70,12 +70,12 @@ export function toBoundaryError(thrown: unknown): BoundaryError {
   return new BoundaryError(UNEXPECTED, message, options);
 }
 
-/** The fields of a `BoundaryError`, which messages between processes and threads do not carry as such. */
+/** The fields of a `BoundaryError`. Messages between processes and threads do not carry the error as such. */
 export interface SentError {
   readonly code: string;
   readonly message: string;
   readonly hint?: string | undefined;
-  /** Only where the channel of messages can clone it. */
+  /** Only if the channel of messages can clone it. */
   readonly cause?: unknown;
 }
 

@@ -1,14 +1,15 @@
 /**
- * The program of a fork: a fresh process that opens one cell and warms it up, then takes a sample each time that the process of the run
- * sends an order over the channel of messages. In between it waits.
+ * The program of a fork: a fresh process that opens one cell and warms it up. It then takes a sample each time that the process of
+ * the run sends an order over the channel of messages, and waits in between.
  */
 import { exposeCollector } from './collect-garbage.js';
 import { sentError } from './errors.js';
 import { familyIn } from './families/family-in.js';
 import { loadNativeBuild, nativeResources } from './native-build.js';
+import { startV8Profile } from './profile/v8-profile.js';
 import type { ForkOrder, ForkReport, ForkTask } from './runner/fork-message.js';
 import { GarbageBetween } from './runner/garbage-collection.js';
-import { type CellSampler, openSampler } from './runner/sampler.js';
+import { type ProfiledSampler, openSampler } from './runner/sampler.js';
 import { swapBuild } from './runner/swap-build.js';
 
 const aborting = new AbortController();
@@ -34,11 +35,11 @@ process.once('message', (task: ForkTask) => {
 
 /** A cell with the family that it belongs to. */
 interface Opened {
-  readonly sampler: CellSampler;
+  readonly sampler: ProfiledSampler;
   close(): Promise<void>;
 }
 
-/** Opens the cell, and reports that it is ready; `undefined` if it failed, which ends the process. */
+/** Opens the cell, and reports that it is ready. `undefined` if it failed. A failure ends the process. */
 async function open(task: ForkTask): Promise<Opened | undefined> {
   try {
     const opened = await openTask(task);
@@ -54,7 +55,7 @@ async function openTask({ module, family: name, options, planned, policy, leaveG
   await loadNativeBuild();
   if (planned.build !== undefined) swapBuild(planned.build);
   const collect = leaveGarbage ? undefined : exposeCollector();
-  const family = await familyIn(module, name);
+  const family = await familyIn(module, name, planned.cell.workload);
   const open = await family.open(options, [planned]);
   try {
     const sampler = await openSampler(open, planned, policy, {
@@ -71,12 +72,13 @@ async function openTask({ module, family: name, options, planned, policy, leaveG
 }
 
 async function obey({ sampler, close }: Opened, order: ForkOrder): Promise<void> {
-  // What follows the last report, such as an abort, finds nothing to do.
+  // An order that follows the last report, such as an abort, finds nothing to do.
   if (isOver) return;
   let isClosing = false;
   try {
     aborting.signal.throwIfAborted();
     if (order.type === 'take') return report({ type: 'sample', sample: await sampler.take() });
+    if (order.type === 'profile') return report(await profiled(sampler, order.byV8));
     isClosing = true;
     const checksum = await sampler.finish(order.type === 'finish' && order.verify);
     await close();
@@ -89,11 +91,17 @@ async function obey({ sampler, close }: Opened, order: ForkOrder): Promise<void>
   }
 }
 
+async function profiled(sampler: ProfiledSampler, byV8: boolean): Promise<ForkReport> {
+  const stop = byV8 ? await startV8Profile() : undefined;
+  const timed = await sampler.exercise();
+  return { type: 'profiled', timed, ...(stop && { profile: await stop() }) };
+}
+
 function report(message: ForkReport): void {
   process.send?.(message);
 }
 
-/** Sends the last report. What the cell has left open must not keep the process. */
+/** Sends the last report. Handles that the cell has left open must not keep the process alive. */
 function end(message: ForkReport): void {
   isOver = true;
   process.send?.(message, () => process.exit());

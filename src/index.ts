@@ -88,4 +88,3 @@ export {
   type WorkerPool,
   type WorkersOptions,
 } from './library/workers/worker-pool.js';
-export * from './runs.js';

@@ -1,10 +1,10 @@
 import type { NativeBuild } from './host/provenance.js';
 import { type ResourceReader, nodeResources } from './runner/resources.js';
 
-/** The addon, once `loadNativeBuild` has loaded it; commands that only print help must not wait for it. */
+/** The addon, once `loadNativeBuild` has loaded it. Commands that only print help must not wait for it. */
 let loaded: typeof import('./addon.js') | undefined;
 
-/** The build information of the addon; `undefined` if it isn't built, which `host` must be able to report. */
+/** The build information of the addon. `undefined` if it isn't built: `host` must be able to report that. */
 export async function loadNativeBuild(): Promise<NativeBuild | undefined> {
   try {
     loaded = await import('./addon.js');

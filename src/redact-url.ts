@@ -1,4 +1,4 @@
-/** What stands in the place of a secret. */
+/** The text that is shown instead of a secret. */
 export const HIDDEN = '***';
 
 /** Names of parameters whose values are secrets. */

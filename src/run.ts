@@ -17,7 +17,7 @@ import { unknownWord } from './runner/filters.js';
 import { knownOptions } from './runner/run-config.js';
 
 /**
- * The options of the command line's `run`, all optional; `families` may be a user's own (`defineWorkload`). Default: this
+ * The options of the command line's `run`, all optional. `families` may be a user's own (`defineWorkload`). Default: this
  * package's.
  */
 export type RunOptions = Partial<Omit<RunnerOptions, 'build' | 'resources'>>;
@@ -26,7 +26,7 @@ export type RunOptions = Partial<Omit<RunnerOptions, 'build' | 'resources'>>;
  * Measures families of workloads: warms up, interleaves, verifies and records every cell, and writes the result files to
  * `directory` (default `results/runs/<UTC time>`). Failing cells are records, not exceptions.
  *
- * Throws a `BoundaryError` before anything is measured if the options are invalid; also for a name that no option has
+ * Throws a `BoundaryError` before anything is measured if the options are invalid, or for a name that no option has
  * (`BB_INVALID_ARGUMENT`).
  */
 export async function run(options: RunOptions = {}): Promise<RunResult> {
@@ -44,7 +44,7 @@ export async function run(options: RunOptions = {}): Promise<RunResult> {
   return runFamilies({ ...options, families, build, resources: nativeResources });
 }
 
-/** Checks of what a run is given beside the options of its cells. */
+/** Checks of the options of a run that are not options of its cells. */
 const BESIDE = {
   families: checkFamilies,
   directory: checkText,
@@ -69,7 +69,7 @@ function checkFamilies(name: string, value: unknown): void {
   });
 }
 
-/** Throws for the first name that no option has: a misspelt one would leave its default in place. */
+/** Throws for the first name that no option has: a misspelt name would silently keep the default. */
 function requireKnown(options: RunOptions, table: OptionTable): void {
   const known = [...Object.keys(BESIDE), ...Object.keys(table)];
   for (const [name, value] of Object.entries(flatten(options))) {

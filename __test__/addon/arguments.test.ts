@@ -62,7 +62,7 @@ const STRINGS: [string, unknown][] = [
   ['no text', ''],
 ];
 
-describe('where a string is expected', () => {
+describe('if a string is expected', () => {
   const methods = ['describeTable', 'execute', 'query', 'queryNaive', 'queryToArrow', 'prepare'];
   const suite = ['runNative', 'loadNative', 'unloadNative'];
   test.each([...methods, ...suite].flatMap((method) => ODD.map(([name, value]) => [method, name, value] as const)))(
@@ -90,7 +90,7 @@ describe('where a string is expected', () => {
   });
 });
 
-describe('where something else is expected', () => {
+describe('if something else is expected', () => {
   test.each([...ODD, ...STRINGS])('a definition that is %s', async (_, value) => {
     const takesTable: Call[] = [
       (table) => engine.createTable(table as never, 'replace' as never),
@@ -260,7 +260,7 @@ describe('where something else is expected', () => {
     await statement.close();
   });
 
-  test('what is no cell of the native suite', async () => {
+  test('a cell that the native suite does not have', async () => {
     const cell = { workload: 'insert.bulk', lane: 'columns', flavor: 'async', workers: 1, rows: 10, table: 'z' };
     const wrong: unknown[] = [
       { ...cell, rows: 1e18 },
@@ -309,7 +309,7 @@ describe('receivers', () => {
     if (prototype !== Engine.prototype) Object.setPrototypeOf(engine, Engine.prototype);
   });
 
-  test('what only the engine makes is not made by new', async () => {
+  test('objects that only the engine makes are not made by new', async () => {
     for (const made of [
       Engine,
       RawInserter,
@@ -355,7 +355,7 @@ describe('after the end', () => {
     for (const use of uses) expect((await refusal(use)).message).toMatch(/^\[BB_CLOSED\] /);
   });
 
-  test('a closed statement refuses everything with BB_CLOSED, also where its engine is open', async () => {
+  test('a closed statement refuses everything with BB_CLOSED, also if its engine is open', async () => {
     const statement = await engine.prepare('SELECT $1');
     const reader = await statement.query(['still there']);
     await Promise.all([statement.close(), statement.close()]);
@@ -424,7 +424,7 @@ describe('after the end', () => {
   });
 });
 
-test('what takes no arguments ignores them', () => {
+test('functions without parameters ignore arguments', () => {
   expect((addon.buildInfo as Call)(Symbol('odd'), {})).toEqual(addon.buildInfo());
   expect((addon.threadCpu as Call)({})).toMatchObject({ user: expect.any(Number), system: expect.any(Number) });
 });

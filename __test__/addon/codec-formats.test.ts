@@ -15,7 +15,7 @@ const unreadable = (): unknown[] => [
   new Int32Array(4),
 ];
 
-/** The code of the error of a call, of its message where it has none of its own; `undefined` of a call that returns. */
+/** The code of a call's error, taken from its message if it has none of its own; `undefined` if the call returns. */
 function codeOf(call: () => unknown): string | undefined {
   try {
     call();

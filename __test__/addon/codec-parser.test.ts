@@ -109,7 +109,7 @@ describe('the memory of the words', () => {
     expect(() => parse('SELECT 1', new Uint32Array(new SharedArrayBuffer(1024)))).toThrow('shared between threads');
   });
 
-  it('that is too small is not written to, and its size is said', () => {
+  it('that is too small is not written to, and the error names the size', () => {
     const needed = 4 * (parse('SELECT 1', new Uint32Array(256)) as number);
     expect(needed).toBe(4 * NODES);
     const short = new Uint32Array(needed - 1).fill(7);

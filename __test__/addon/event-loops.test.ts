@@ -1,4 +1,4 @@
-/** The clients on each event loop that can drive them: libuv's, and that of the addon, which other runtimes than Node get. */
+/** The clients on each event loop that can drive them: libuv's, and the addon's own, which other runtimes than Node get. */
 import { createServer, type Http2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 

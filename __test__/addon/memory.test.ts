@@ -40,7 +40,7 @@ test('memory that is gone, shrunk or shared is refused, and no script crashes No
     'naive: a value that throws': 'RangeError: of the getter',
     'naive: a row that adds rows': 3,
     'columns decoded into memory that is read or written twice': [1, 2, 3].map(() =>
-      bad('the memory to decode into must not be that of the bytes, nor the same for both'),
+      bad('the memory to decode into must not be the memory of the bytes, nor the same for both'),
     ),
     'a frame released twice': [0, 0],
     'a frame given to another thread': 2,

@@ -1,7 +1,7 @@
 /** Values that no function expects, for tests of what functions do with them. */
 import { detached } from '../detached.js';
 
-/** Odd values, made anew. */
+/** Odd values, new ones for each call. */
 export function oddValues(): unknown[] {
   return [
     undefined,
@@ -35,7 +35,7 @@ export function oddValues(): unknown[] {
   ];
 }
 
-/** What a call throws that is no error; undefined for a call that throws an error, or returns. */
+/** The value that a call throws if it is no error; undefined for a call that throws an error, or returns. */
 export function noError(call: () => unknown): unknown {
   try {
     call();
@@ -45,7 +45,7 @@ export function noError(call: () => unknown): unknown {
   }
 }
 
-/** The same of a call that may return a promise: what that rejects with counts as thrown. */
+/** The same for a call that may return a promise: the reason of a rejection counts as thrown. */
 export async function noErrorAwaited(call: () => unknown): Promise<unknown> {
   try {
     await call();

@@ -11,7 +11,7 @@ export interface Ending {
   readonly stderr: string;
 }
 
-/** The program that runs a script: this one, unless it is named, with flags and with variables in place of those of this process. */
+/** The program that runs a script, this one by default, with flags and with variables instead of the variables of this process. */
 export interface Runner {
   readonly program?: string;
   readonly flags?: readonly string[];

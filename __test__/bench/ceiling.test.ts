@@ -14,7 +14,7 @@ const MEASUREMENTS = [
   measured('set', { tool: 800_000, ours: 760_000, crate: 800_000 }),
 ];
 
-test('each client over the tool, marked where all of its interval is below nine tenths', () => {
+test('each client over the tool, marked if all of its interval is below nine tenths', () => {
   const { table, notes } = ceilingTable(MEASUREMENTS);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
     "| Workload | Connections | Batch | tool | ours | crate |

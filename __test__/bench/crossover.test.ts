@@ -3,7 +3,7 @@ import { type DelayedRecords, crossoverFindings, crossoverTable } from '../../be
 import type { CompletedRecord, Side } from '../../src/records/record.js';
 import { completed, network } from '../records/sample-run.js';
 
-/** Microseconds a row: `[one by one, ten in flight, multiGet of 10]`. */
+/** Microseconds per row: `[one by one, ten in flight, multiGet of 10]`. */
 type Times = readonly [number, number, number];
 
 const WAYS = [
@@ -96,7 +96,7 @@ test.each([
   [[90, 10, 90, 10], 'at 100 µs, 2000 µs'],
   [[90, 10, 90, 90], 'at 100 µs'],
   [[90, 50, 90, 50], 'nowhere'],
-])('where a way of %j µs beats one of 50 µs', (times, where) => {
+])('the delays at which a way of %j µs beats one of 50 µs', (times, where) => {
   const runs = [0, 100, 500, 2000].map((delayUs, index) => ({
     delayUs,
     records: records('grpc', [100, 50, times[index]!]),

@@ -46,7 +46,7 @@ describe('the runs that pages show', () => {
   const stale = () => ({ changed: ['src/runner'] });
   const fresh = () => ({ changed: [] });
 
-  it('are refused where the method changed, with the command that measures them anew', () => {
+  it('are refused if the method changed, with the command that measures them again', () => {
     expect(staleRuns(['a.json'], { old: none, changesOf: stale, provenance })).toEqual([
       'results/linux-x64/a.json: measured at abcdef01, and since then src/runner changed; measure it anew: node bench/x.mjs',
     ]);
@@ -64,7 +64,7 @@ describe('the runs that pages show', () => {
     ]);
   });
 
-  it('have a warning beside their tables', () => {
+  it('have a warning next to their tables', () => {
     expect(ageWarning(['a.json', 'b.json'], { old, provenance })).toBe(
       'Warning: measured by another method (2026-05-02, commit abcdef01). It drifts.',
     );

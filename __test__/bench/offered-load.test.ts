@@ -28,7 +28,7 @@ const STEPS = [
   step('rust', 30_000, 29_900, 25e6),
 ];
 
-test('a client breaks where it falls behind the rate, or its p99 is too long', () => {
+test('a client breaks if it falls behind the rate, or its p99 is too long', () => {
   expect(STEPS.map(isBroken)).toEqual([false, false, false, true, true]);
 });
 
@@ -55,7 +55,7 @@ test('client by client, with the steps at which it broke and at which its genera
   expect(offeredLoadTable([])).toMatchObject({ table: { rows: [] }, notes: [] });
 });
 
-test('the findings say what each client kept, and where it broke', () => {
+test('the findings have the rate that each client kept, and the rate at which it broke', () => {
   expect(offeredLoadFindings(STEPS)).toMatchInlineSnapshot(`
     [
       "kv get, rust · Client: kept 20.0 K/s (p99 120 µs), broke at 30.0 K/s (29.9 K/s, p99 25.0 ms).",

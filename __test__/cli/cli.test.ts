@@ -42,7 +42,7 @@ describe('help', () => {
     }
   });
 
-  it('has the version beside it', async () => {
+  it('has the version next to it', async () => {
     const { exitCode, stdout } = await cli(['--version'], { script: builtMain });
     const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as {
       version: string;
@@ -70,7 +70,7 @@ describe('a command that makes no sense', () => {
     [['run', '0'], 'A number of rows looks like'],
     [['run', '10', '--rows', '20'], 'rows are given twice: 10 and --rows 20'],
     [['run', '--samples', '2.5'], 'It must be a whole number of 1 or more.'],
-    [['run', '--time-budget', 'long'], 'It must be a number of seconds, such as 2 or 0.5.'],
+    [['run', '--time-budget', 'long'], 'It must be a number of seconds, such as 2 or 0.5, or 100ms or 2min.'],
     [
       ['run', '--lane', 'fowards'],
       "unknown lane 'fowards'; did you mean forwards? [BB_FILTER_UNKNOWN]\nKnown: forwards",
@@ -96,11 +96,12 @@ describe('a command that makes no sense', () => {
 });
 
 describe('run', () => {
-  it('measures, prints one line a workload to standard output and one a cell to standard error', async () => {
+  it('measures, prints one line per workload to standard output and one per cell to standard error', async () => {
     const { exitCode, stdout, stderr } = await cli(['run', '5K', ...QUICK, '--out', 'out']);
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^Cells: 4 measured, 1 skipped\.\n/);
-    expect(stdout.match(/^sum\.\w+ +js · \w+ loop +\S+ [KMG]\/s(?: △)? +—/gm)).toHaveLength(2);
+    expect(stdout.match(/^sum\.\w+ +\S+ [KMG]\/s(?: △)? +—/gm)).toHaveLength(2);
+    expect(stdout.match(/^- sum\.\w+: from Node, js · \w+ loop$/gm)).toHaveLength(2);
     expect(stdout).toMatch(/\nReport: out\/run\.html\n$/);
     expect(stdout).not.toContain('\u001B');
     const lines = stderr.trimEnd().split('\n');
@@ -123,7 +124,7 @@ describe('run', () => {
     expect((await readOut('out')).records[0]!.rows).toBe(rows);
   });
 
-  it('prints the tables, too, where they are asked for, no wider than COLUMNS', async () => {
+  it('prints the tables, too, if they are asked for, no wider than COLUMNS', async () => {
     const { stdout } = await cli(['run', '5K', ...QUICK, '--tables', '--out', 'out'], { env: { COLUMNS: '60' } });
     expect(stdout).toContain('Hardware / software');
     expect(stdout).toMatch(/^sum\.typed +js · forwards loop/m);
@@ -140,7 +141,7 @@ describe('run', () => {
     expect(stderr).toMatch(/^A rough first look\. In full, without --quick: 4 cells, about \d+ s$/m);
   });
 
-  it('is quick where nothing is asked for, and needs no name before its options', async () => {
+  it('is quick if nothing is asked for, and needs no name before its options', async () => {
     const nothing = await cli([]);
     expect(nothing.exitCode).toBe(0);
     expect(nothing.stderr).toMatch(
@@ -176,7 +177,7 @@ describe('run', () => {
   });
 });
 
-describe('a directory that can not be written', () => {
+describe('a directory that cannot be written', () => {
   it.each([
     ['file', "can't keep results in file: file is a file (EEXIST)"],
     ['file/below/it', "can't keep results in file/below/it: file is a file (EEXIST)"],
@@ -208,7 +209,7 @@ describe('a directory that can not be written', () => {
     expect((await readOut('out')).records).toHaveLength(5);
   });
 
-  it('is that of a run which is under way, until its process has ended', async () => {
+  it('belongs to a run that is under way, until its process has ended', async () => {
     let other: Promise<Ended> | undefined;
     const first = await cli(['run', '50', ...QUICK, '--out', 'out'], {
       broken: { [BOXED]: 'hang' },
@@ -354,7 +355,7 @@ describe('compare', () => {
     await writeFile(join(cwd, 'b.json'), serializeRun({ ...after, context: { ...after.context, host } }));
   }
 
-  /** A cell as if its samples had taken so long; it then has a verdict. */
+  /** A cell whose samples are long enough for a verdict. */
   function withSeconds(record: CompletedRecord, seconds: readonly number[]): CompletedRecord {
     const samples = record.samples.map((sample, index) => ({ ...sample, seconds: seconds[index]! }));
     const decided: { noVerdict?: unknown } & Omit<CompletedRecord, 'noVerdict'> = { ...record, samples };
@@ -428,7 +429,7 @@ describe('bench/benchmark.mjs', () => {
     expect(stdout).toContain('Usage: boundary-bench run [options] [rows|files...]');
   });
 
-  it('says what to do where nothing is built', async () => {
+  it('says what to do if nothing is built', async () => {
     const unbuilt = join(cwd, 'bench', 'benchmark.mjs');
     await mkdir(join(cwd, 'bench'));
     await copyFile(script, unbuilt);
@@ -471,7 +472,7 @@ describe('the options of request work', () => {
     expect((await kv([option, value])).exitCode).toBe(2);
   });
 
-  it.each([['run'], ['list']])('are refused by %s where no family that takes them is asked for', async (command) => {
+  it.each([['run'], ['list']])('are refused by %s if no family that takes them is asked for', async (command) => {
     const { exitCode, stdout, stderr } = await cli([command, '--threads', '8'], { script: builtMain });
     expect(stderr).toBe(
       'error: --threads is an option of kv, sql, rest, ingest, hybrid, of which none is measured here [BB_USAGE]\n' +
@@ -480,7 +481,7 @@ describe('the options of request work', () => {
     expect([exitCode, stdout]).toEqual([2, '']);
   });
 
-  it.each([['run'], ['list']])('are refused by %s where they name a server of another family', async (command) => {
+  it.each([['run'], ['list']])('are refused by %s if they name a server of another family', async (command) => {
     const byOption = await cli([command, '--redis-url', 'redis://127.0.0.1:1'], { script: builtMain });
     expect([byOption.exitCode, byOption.stdout, byOption.stderr]).toEqual([
       2,
@@ -508,7 +509,7 @@ describe('the options of request work', () => {
     expect(stderr).not.toContain('geheim');
   });
 
-  it('show no password where the server does not answer', async () => {
+  it('show no password if the server does not answer', async () => {
     const quick = ['--threads', '1', '--batch', '1', '--workload', 'get', '--side', 'js', '--samples', '1'];
     const run = (args: readonly string[]): Promise<Ended> =>
       cli(['run', '--family', 'kv', '--operations', '10', ...quick, ...args], { script: builtMain });

@@ -172,7 +172,7 @@ describe.skipIf(process.platform === 'win32')('two builds of an addon', () => {
       'there is no build none.node',
     );
     expect((await cli('compare', '--builds', 'old.node', 'same.node')).stderr).toContain(
-      'no file says what the builds are to do',
+      'no file with a workload for the builds is named',
     );
   });
 });

@@ -28,7 +28,7 @@ const families = await loadFamilies();
 
 afterEach(() => vi.unstubAllEnvs());
 
-/** What these words ask of a run, in this environment alone. */
+/** The request that these words make, in this environment alone. */
 function requestOf(words: readonly string[], environment: Readonly<Record<string, string>> = {}): RunRequest {
   const command = addMatrixOptions(new Command().exitOverride(), SAMPLING_OPTIONS);
   command.configureOutput({ writeErr: () => {} });
@@ -150,6 +150,7 @@ test('the flags of today are all there', () => {
       "--operations",
       "--peers",
       "--processes",
+      "--profile",
       "--quick",
       "--rate",
       "--redis-cluster-url",
@@ -175,7 +176,7 @@ test('the flags of today are all there', () => {
   `);
 });
 
-/** All options but those that choose other cells than those of sums. */
+/** All options except the options that choose other cells than the sums. */
 const RECORDED = Object.keys(ALL).filter((name) => !/^(filters\..*|rows|workers)$/.test(name));
 
 describe('run.json', () => {
@@ -229,7 +230,7 @@ describe('run.json', () => {
   });
 });
 
-test('the options of hybrid are options of the run, and variables where no option is', () => {
+test('the options of hybrid are options of the run, and variables count if there is no option', () => {
   const environment = { HYBRID_SCALE: '0.5', HYBRID_NET_DELAY_US: '0', HYBRID_SKIP_POPULATE: '0' };
   expect(requestOf([]).fallbacks).toEqual({});
   const request = requestOf(['--net-delay-us', '2000', '--family', 'hybrid', '--net-by', 'proxy'], environment);

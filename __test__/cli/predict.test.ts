@@ -50,7 +50,7 @@ describe('boundary-bench predict', () => {
     expect(stdout).toContain("can't tell");
   });
 
-  it('says what a call costs, by which run, and how sure that is', async () => {
+  it('says the cost of a call, by which run, and how sure that is', async () => {
     const { exitCode, stdout, stderr } = await predict(...ROWS, '--run', 'modelled.json', '--calls-per-second', '2000');
     expect(stderr).toBe('');
     expect(exitCode).toBe(0);

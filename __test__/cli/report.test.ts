@@ -37,7 +37,7 @@ async function writeRun(directory: string, seconds: number, startedAt = context.
 }
 
 describe('report', () => {
-  it('makes both reports of a directory anew', async () => {
+  it('makes both reports of a directory again', async () => {
     await mkdir(join(cwd, 'out'));
     await writeFile(join(cwd, 'out', 'run.json'), serializeRun(sampleRun()));
     await writeFile(join(cwd, 'out', 'run.html'), 'an old one');
@@ -47,28 +47,28 @@ describe('report', () => {
     expect(await read('out', 'run.html')).toMatch(/^<!doctype html>[^]*<\/html>\n$/);
   });
 
-  it('names reports after a file, and writes them where it is told', async () => {
+  it('names reports after a file, and writes them to the folder that it is told', async () => {
     await writeFile(join(cwd, '2026-05-02.json'), serializeRun(sampleRun()));
     expect((await cli('report', '2026-05-02.json', '--out', 'deep/er')).exitCode).toBe(0);
     expect(await readdir(join(cwd, 'deep/er'))).toEqual(['2026-05-02.html', '2026-05-02.md']);
     expect(await readdir(cwd)).toEqual(['2026-05-02.json', 'deep']);
   });
 
-  it('replaces no report of a whole file by one of a compact file, unless it is told where to write', async () => {
+  it('replaces no report of a whole file by one of a compact file, unless it is told another folder', async () => {
     const whole = sampleRun();
     const compact = { ...whole, records: whole.records.map(withSecondsAlone) };
     await writeFile(join(cwd, '2026-05-02.json'), serializeRun(compact));
     await writeFile(join(cwd, '2026-05-02.md'), renderRunMarkdown(whole));
     const refused = await cli('report', '2026-05-02.json');
     expect([refused.exitCode, refused.stdout]).toEqual([2, '']);
-    expect(refused.stderr).toContain('2026-05-02.md may have more than 2026-05-02.json, which is compact');
+    expect(refused.stderr).toContain('2026-05-02.md was made from a full result file');
     expect(refused.stderr).toContain('--out DIRECTORY');
     expect(await read('2026-05-02.md')).toBe(renderRunMarkdown(whole));
     expect(await readdir(cwd)).toEqual(['2026-05-02.json', '2026-05-02.md']);
 
     expect((await cli('report', '2026-05-02.json', '--out', '.')).exitCode).toBe(0);
     for (const name of ['2026-05-02.md', '2026-05-02.html']) expect(await read(name)).toContain('compact result file');
-    // What a compact file has made, it may make again.
+    // A compact file may replace its own report.
     expect((await cli('report', '2026-05-02.json')).exitCode).toBe(0);
   });
 
@@ -128,7 +128,7 @@ it('history shows the runs in a directory', async () => {
 });
 
 describe('check', () => {
-  it('of a directory passes a budget that is not decided, unless it is strict', async () => {
+  it('of a directory passes an inconclusive budget, unless it is strict', async () => {
     const record = completed({ side: 'napi', lane: 'row', variant: 'rows' }, [0.5, 1, 1.5]);
     await mkdir(join(cwd, 'run'));
     await writeFile(join(cwd, 'run', 'run.json'), serializeRun(runOf([record])));

@@ -17,7 +17,7 @@ describe('boundary-bench serve', () => {
     expect(wrong.stderr).toContain('there is no --what [BB_INVALID_ARGUMENT]');
   });
 
-  it('does not listen where others reach it unprotected, unless that is allowed', async () => {
+  it('does not listen on addresses that others reach unprotected, unless that is allowed', async () => {
     for (const kind of [[], ['flight'], ['shard'], ['delay', '--to', '127.0.0.1:1']]) {
       const open = await spawnCli(['serve', ...kind, '--listen', '0.0.0.0:0'], { cwd: tmpdir(), script: builtMain });
       expect(open.exitCode).toBe(2);

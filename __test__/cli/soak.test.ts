@@ -52,7 +52,7 @@ describe('boundary-bench soak', () => {
     }
   });
 
-  it('fails where no request succeeds, and says why once', async () => {
+  it('fails if no request succeeds, and says why once', async () => {
     // A batch of the other tests has more points than this server accepts.
     const strict = await openTarget('ingest', {}, ['--max-points', '10']);
     try {

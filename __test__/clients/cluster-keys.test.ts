@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import { divideKeys, inOrder, slotOf } from '../../src/clients/cluster-keys.js';
 
-test('slots are those of the servers', () => {
+test('slots are the same as the servers compute', () => {
   // The slots that CLUSTER KEYSLOT gives.
   expect(['123456789', 'foo', ''].map(slotOf)).toEqual([12_739, 12_182, 0]);
   expect(slotOf('{user1000}.following')).toBe(slotOf('user1000'));

@@ -44,7 +44,7 @@ describe('rows that come in pieces', () => {
     );
   });
 
-  it('are parsed while they come where there are many', () => {
+  it('are parsed while they come if there are many', () => {
     const expected = Array.from({ length: 20_000 }, (_, n) => ({ n, t: `t${n}` }));
     const json = JSON.stringify({ code: 200, data: expected });
     for (const size of [1000, 65_536, 100_000, 10_000_000]) {
@@ -61,7 +61,7 @@ describe('rows that come in pieces', () => {
   });
 
   it.each(['', '{}', '{"data":[{"n":1}', '{"data":[{"n":1}]', '{"data":[{"n":1} {"n":2}]}', '{"data":[{"n":1}]} x'])(
-    'are refused where they are none: %s',
+    'are refused if they are no rows: %s',
     (json) => {
       expect(() => read(cut(json, []))).toThrow(/early|no JSON/);
       expect(() => readNative(cut(json, []))).toThrow('no JSON');

@@ -1,4 +1,4 @@
-/** What the settings of the clients that are compared do on the wire, or in the server. */
+/** The effects of the compared clients' settings, on the wire or in the server. */
 import { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
@@ -68,7 +68,7 @@ describe.skipIf(lacks('redis'))('clients of the Redis protocol', () => {
     ['ioredis', undefined, MANY],
     ['ioredis', 'auto', 1],
     ['node-redis', 'auto', 1],
-  ] as const)('%s, %s: the calls of many users in one turn take so many writes: %i', async (name, setting, writes) => {
+  ] as const)('%s, %s: the writes for the calls of many users in one turn: %i', async (name, setting, writes) => {
     const connection = await clients[name].connect(server.url, setting);
     try {
       expect(await writesOf(() => Promise.all(keys.map((key) => connection.get(key))))).toBe(writes);
@@ -131,7 +131,7 @@ describe.skipIf(lacks('mysql'))('clients of the MySQL protocol', () => {
     ['mariadb', undefined, MANY],
     ['mariadb', 'text', 0],
   ] as const)(
-    '%s, %s: so many executions of statements that were prepared before: %i',
+    '%s, %s: the number of executions of statements that were prepared before: %i',
     async (name, setting, executed) => {
       await using admin = await SqlClient.connect(server.url);
       const counters = async (): Promise<number[]> => {

@@ -102,7 +102,7 @@ describe('the report', () => {
     time(1e-7),
   ];
 
-  it('has a row a budget, and says what could not be decided', () => {
+  it('has one row per budget, and lists the inconclusive ones', () => {
     expect(renderBudgetsMarkdown(check(budgets))).toMatchInlineSnapshot(`
       "## Budgets
 

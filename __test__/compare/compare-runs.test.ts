@@ -18,7 +18,7 @@ function on(host: Partial<HostContext>, records: readonly RunRecord[] = [complet
 test('a run against itself shows no difference', () => {
   const comparison = compareRuns(sampleRun(), sampleRun());
   expect(comparison.regressed).toBe(false);
-  // A cell that decides nothing has no verdict.
+  // A cell that must not decide anything has no verdict.
   expect(comparison.cells.map(({ ratio, verdict }) => [ratio, verdict])).toEqual(
     comparison.cells.map(({ after }) => [1, after.noVerdict === undefined ? 'equivalent' : 'inconclusive']),
   );
@@ -83,11 +83,11 @@ test('tells every way in which two runs can differ', () => {
     | measurements/insert.bulk/staged-row/napi/embedded/w1 | 10.0 M/s | 12.5 M/s | 1.3× (1.2–1.3) | faster |
     | measurements/insert.bulk/columns/napi/embedded/w1 | 10.0 M/s | 10.0 M/s | 1.00× (1.00–1.00) † ‡ | equivalent |
 
-    After / before: the rate of the later run divided by that of the earlier one, with its 95% interval; above 1, it got faster. Verdicts: regression, the whole interval is below 0.95, and below what the machine moved; faster, the whole interval is above 1, and above what the machine moved; equivalent, the whole interval is within 5.0% of 1.
+    After / before: the rate of the later run divided by the rate of the earlier run, with its 95% interval. Above 1, it got faster. Verdicts: regression, the whole interval is below 0.95, and below what the machine moved; faster, the whole interval is above 1, and above what the machine moved; equivalent, the whole interval is within 5.0% of 1.
 
     Between the two runs, the cells moved by 1.00× in the median. To compare two builds, measure both in one run, in turns.
 
-    † The two were measured at different numbers of rows; their rows per second are compared.
+    † The two were measured at different numbers of rows. Their rows per second are compared.
 
     ‡ Fewer than 3 processes on one side: too few to know how much processes differ.
 
@@ -117,11 +117,11 @@ test('tells every way in which two runs can differ', () => {
     measurements/insert.bulk/staged-row/napi/embedded/w1  10.0 M/s  12.5 M/s         1.3× (1.2–1.3)  faster
     measurements/insert.bulk/columns/napi/embedded/w1     10.0 M/s  10.0 M/s  1.00× (1.00–1.00) † ‡  equivalent
 
-    After / before: the rate of the later run divided by that of the earlier one, with its 95% interval; above 1, it got faster. Verdicts: regression, the whole interval is below 0.95, and below what the machine moved; faster, the whole interval is above 1, and above what the machine moved; equivalent, the whole interval is within 5.0% of 1.
+    After / before: the rate of the later run divided by the rate of the earlier run, with its 95% interval. Above 1, it got faster. Verdicts: regression, the whole interval is below 0.95, and below what the machine moved; faster, the whole interval is above 1, and above what the machine moved; equivalent, the whole interval is within 5.0% of 1.
 
     Between the two runs, the cells moved by 1.00× in the median. To compare two builds, measure both in one run, in turns.
 
-    † The two were measured at different numbers of rows; their rows per second are compared.
+    † The two were measured at different numbers of rows. Their rows per second are compared.
 
     ‡ Fewer than 3 processes on one side: too few to know how much processes differ.
 
@@ -250,7 +250,7 @@ test('refuses runs through different networks, unless it is forced', () => {
   expect(compareRuns(plain, far, { force: true }).cells).toHaveLength(1);
 });
 
-test('refuses runs without a cell in common, also where it is forced', () => {
+test('refuses runs without a cell in common, also if it is forced', () => {
   const [before, after] = [runOf([completed(row, around(1))]), runOf([completed(columns, around(1))])];
   for (const force of [false, true]) {
     expect(() => compareRuns(before, after, { force })).toThrow(
@@ -275,9 +275,9 @@ test('names the versions that differ, and explains the verdicts that it gives', 
     measurements/insert.bulk/row/rust/embedded/w1  1.00× (0.96–1.04)  equivalent
     (too narrow for: Before, After)
 
-    After / before: the rate of the later run divided by that of the earlier one,
-    with its 95% interval; above 1, it got faster. Verdicts: equivalent, the whole
-    interval is within 5.0% of 1.
+    After / before: the rate of the later run divided by the rate of the earlier
+    run, with its 95% interval. Above 1, it got faster. Verdicts: equivalent, the
+    whole interval is within 5.0% of 1.
 
     The two runs are of different times, and nothing in them says how much the
     machine changed in between. To compare two builds, measure both in one run, in

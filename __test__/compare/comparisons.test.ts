@@ -35,7 +35,7 @@ test('a Node cell is set against the fastest Rust flavor of its lane, on its eng
   ]);
 });
 
-test('an engine in JavaScript alone is set against memory, or embedded where memory can not do the workload', () => {
+test('an engine in JavaScript alone is compared with memory, or with embedded if memory cannot do the workload', () => {
   const onArrow = { ...columns, engine: 'apache-arrow' } as const;
   const inMemory = { ...rustColumns, engine: 'memory' } as const;
   const embedded = completed(rustColumns, around(0.25));
@@ -59,7 +59,7 @@ test('an engine that native code shares has no stand-in', () => {
   expect(pairs('lane', records)).toEqual([]);
 });
 
-test('rates are compared where the numbers of rows differ, and equal numbers are preferred', () => {
+test('rates are compared if the numbers of rows differ, and equal numbers are preferred', () => {
   const node = completed({ ...staged, rows: 1_000_000 }, around(0.1));
   const large = completed(rustRow, around(0.5));
   expect(pairs('lane', [node, large])).toEqual([
@@ -168,7 +168,7 @@ test('of two processes none is left out, since one alone shows nothing of how th
   expect(high / low).toBeGreaterThan(1.3);
 });
 
-test('clients get no verdict where the server was the limit of both', () => {
+test('clients get no verdict if the server was the limit of both', () => {
   const request = { family: 'kv', workload: 'get', engine: 'redis', threads: 32, batch: 1, lane: 'call' } as const;
   const cell = (side: 'rust' | 'napi', seconds: number, busy: number): CompletedRecord => {
     const record = completed({ ...request, side, variant: 'KvClient' }, around(seconds));
@@ -187,7 +187,7 @@ test('clients get no verdict where the server was the limit of both', () => {
   expect(verdicts(cell('rust', 1, 0.95), cell('napi', 2, 0.5))).toEqual(['faster']);
 });
 
-test('clients get no verdict where client and server kept all cores busy together, on any engine', () => {
+test('clients get no verdict if client and server kept all cores busy together, on any engine', () => {
   const cell = (
     side: 'rust' | 'napi',
     {
@@ -253,7 +253,7 @@ test('each process is compared by the cell that is the fastest in all others', (
   expect(best).toMatchObject({ numerator: lucky.id, ratio: 2, forks: 5 });
 });
 
-test('says on how many processes a ratio rests where there was a choice', () => {
+test('says on how many processes a ratio rests if there was a choice', () => {
   const records = [
     completed({ ...rustRow, flavor: 'sync' }, [0.5, 0.5, 0.6]),
     completed({ ...rustRow, flavor: 'async' }, [0.6, 0.5, 0.5]),
@@ -268,7 +268,7 @@ test('says on how many processes a ratio rests where there was a choice', () => 
   expect(countsOf(records.slice(1)).map(([, forks]) => forks)).toEqual([undefined, undefined]);
 });
 
-test('reaches further where processes disagree about the fastest', () => {
+test('reaches further if processes disagree about the fastest', () => {
   const widthOf = (sync: number[], async: number[]): number => {
     const cells = [
       completed({ ...rustRow, flavor: 'sync' }, sync),

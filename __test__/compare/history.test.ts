@@ -27,7 +27,7 @@ const second = named('b.json', 2, [record('row', 1), record('columns', 0.2)]);
 const third = named('c.json', 3, [record('row', 0.5), record('columns', 0.4)]);
 
 describe('a history', () => {
-  it('is in the order of the starts, each cell beside its first run', () => {
+  it('is in the order of the starts, each cell next to its first run', () => {
     const { runs, cells } = historyOf([third, first, second]);
     expect(runs.map(({ name }) => name)).toEqual(['a.json', 'b.json', 'c.json']);
     expect(
@@ -86,7 +86,7 @@ describe('a history', () => {
     `);
   });
 
-  it('on a page has a line a cell, and the commit at each point', async () => {
+  it('on a page has one line per cell, and the commit at each point', async () => {
     const { document } = parseHTML(await renderHistoryHtml(historyOf([first, second, third])));
     const titles = [...document.querySelectorAll('figure g[aria-label="dot"] title')].map(
       ({ textContent }) => textContent,

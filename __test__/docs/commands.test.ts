@@ -27,7 +27,7 @@ const families = await loadFamilies();
 /** The commands of the command line that need no more than a run. */
 const CHEAP = new Set(['list', 'report', 'compare', 'history', 'check', 'predict', 'host']);
 
-/** Programs of a shell that the pages use beside ours. */
+/** Programs of a shell that the pages use in addition to ours. */
 const OTHERS = new Set(['cp', 'git']);
 
 /** The scripts that npm has without an entry of their own. */
@@ -62,7 +62,7 @@ function isOwnFile(word: string): boolean {
   return word.endsWith('.bench.mjs');
 }
 
-/** What the command line says against these words; nothing is measured. */
+/** The refusal of these words by the command line, or an empty text. Nothing is measured. */
 async function refusalOf(words: readonly string[]): Promise<string> {
   // Without words it takes the quick look.
   const whole = words.length === 0 ? ['run', '--quick'] : commandOf(words);
@@ -86,7 +86,7 @@ function serverRefusalOf(words: readonly string[]): string {
   return spawnSync(serverProgram('rest'), [...words, '--help'], { encoding: 'utf8' }).stderr;
 }
 
-/** What is wrong with a command of a page: the command line refuses it, or a script or a file is not there. */
+/** The problem with a command of a page: the command line refuses it, or a script or a file does not exist. */
 async function problemOf(words: readonly string[]): Promise<string> {
   const own = ownWords(words);
   if (own !== undefined) return refusalOf(own);
@@ -123,7 +123,7 @@ it.each([
   [['predict', '--byte', '64K'], 'unknown option'],
   [['serve', 'flight', '--databse', 'x'], 'there is no --databse'],
   [['sreve'], 'unknown command'],
-])('what makes no sense is found: %j', async (words, message) => {
+])('a command that makes no sense is found: %j', async (words, message) => {
   expect(await refusalOf(words)).toContain(message);
 });
 
@@ -162,6 +162,11 @@ describe('each cheap command', () => {
       completed({ side: 'rust', lane: 'row', variant: 'RowWriter' }, around(0.9)),
       completed({ side: 'napi', lane: 'row', variant: 'rows' }, around(1)),
     ]);
+    const sized = [4, 1024].map((size) => ({
+      ...completed({ family: 'levenshtein', side: 'js', lane: 'js', variant: 'js' }, around(size)),
+      id: `levenshtein/${size}/js`,
+      size,
+    }));
     const { model } = await newestModel();
     const budgets = { schemaVersion: 1, budgets: [{ name: 'rows', cell: whole.records[0]!.id, maximumSeconds: 1 }] };
     // The files that the pages name.
@@ -174,6 +179,7 @@ describe('each cheap command', () => {
       'b.json': JSON.stringify(budgets),
       'results/runs/yesterday/run.json': serializeRun(whole),
       'results/runs/today/run.json': serializeRun(whole),
+      'results/runs/levenshtein/run.json': serializeRun(runOf(sized)),
       'results/runs/model/run.json': serializeRun({ ...whole, ...(model !== undefined && { model }) }),
     };
     for (const [name, text] of Object.entries(files)) {
@@ -197,7 +203,7 @@ describe('each cheap command', () => {
     expect(stdout).not.toBe('');
   });
 
-  it('are those of the command line', () => {
+  it('are the cheap commands of the command line', () => {
     expect(new Set(cheap.map(({ own }) => own[0]))).toEqual(CHEAP);
   });
 });

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, it, test } from 'vitest';
 import { PACKAGE } from '../package/installed.js';
 import { blocks } from './pages.js';
 
-/** What the examples take from around them. */
+/** Declarations of the names that the examples use without declaring them. */
 const AROUND = `
 declare const bodies: readonly string[];
 declare const path: string;

@@ -1,4 +1,4 @@
-/** What the pages tell a reader to type: their commands, and their examples of code. */
+/** The commands of the pages, and their examples of code. */
 import { readFileSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 

@@ -91,7 +91,7 @@ test('the growth of the heap is looked at once, whatever the repeats', async () 
 });
 
 test.runIf(process.platform === 'linux')(
-  'a floor is repeated within Rust: the time is that of all executions, the checksum that of one',
+  'a floor is repeated within Rust: the time is of all executions, the checksum of one',
   async () => {
     const calls = 200_000;
     const planned = {

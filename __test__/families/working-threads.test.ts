@@ -21,7 +21,7 @@ describe('workingThreads', () => {
     expect(since(process, threads)).toBe(expected);
   });
 
-  it('says nothing of a span that is too short, or where nothing was read', () => {
+  it('says nothing of a span that is too short, or in which nothing was read', () => {
     expect(workingThreads(before, times(12, { 1: 7 }), 0.001)).toBeUndefined();
     expect(workingThreads(undefined, before, 1)).toBeUndefined();
     expect(workingThreads(before, undefined, 1)).toBeUndefined();

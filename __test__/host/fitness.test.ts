@@ -46,7 +46,7 @@ const wrongOf = (checks: readonly FitnessCheck[]): string[] =>
   checks.filter(({ isFit }) => !isFit).map(({ name }) => name);
 
 describe('a machine', () => {
-  it('is fit where nothing disturbs', async () => {
+  it('is fit if nothing disturbs', async () => {
     await files(counted(0));
     const checks = await look(0.1, async () => {
       await files({ 'proc/stat': stat(2000, 0) });
@@ -104,7 +104,7 @@ describe('the loop that is timed against itself', () => {
     expect(noise.spread).toBeGreaterThanOrEqual(0);
   });
 
-  it('ends where it is interrupted', async () => {
+  it('ends if it is interrupted', async () => {
     await expect(probeNoise(60, AbortSignal.abort())).rejects.toThrow(/abort/i);
   });
 });

@@ -85,7 +85,7 @@ describe('cgroupLimits', () => {
     expect(await cgroupLimits(root)).toEqual({ cpus: 2, memoryBytes: 1024 ** 3 });
   });
 
-  it('reads version 1, where no limit is -1 or close to 2^63', async () => {
+  it('reads version 1, in which no limit is -1 or close to 2^63', async () => {
     await files({
       'proc/self/cgroup': '7:memory:/docker/a:b\n3:cpu,cpuacct:/docker/a:b\n1:name=systemd:/\n0::/\n',
       'sys/fs/cgroup/memory/docker/a:b/memory.limit_in_bytes': '536870912\n',
@@ -96,7 +96,7 @@ describe('cgroupLimits', () => {
     expect(await cgroupLimits(root)).toEqual({ memoryBytes: 512 * 1024 ** 2 });
   });
 
-  it('is empty where nothing can be read', async () => {
+  it('is empty if nothing can be read', async () => {
     expect(await cgroupLimits(root)).toEqual({});
   });
 });
@@ -124,7 +124,7 @@ describe('hostContext', () => {
       'proc/cpuinfo':
         'processor\t: 0\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: Example\nstepping\t: 1\ncpu MHz\t\t: 2596.126\n\n' +
         'processor\t: 1\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: Example\nstepping\t: 1\ncpu MHz\t\t: 1200.000\n\n',
-      // The times of guests, the last two, are in those of users.
+      // The times of guests, the last two, are included in the times of users.
       'proc/stat': 'cpu  40 0 10 40 0 0 0 10 40 0\ncpu0 40 0 10 40 0 0 0 10 40 0\n',
     });
     expect(await hostContext(root)).toMatchObject({
@@ -162,7 +162,7 @@ describe('gitState', () => {
     expect(await gitState(root)).toEqual({ commit, dirty: true });
   });
 
-  it('is absent where there is no such directory', async () => {
+  it('is absent if there is no such directory', async () => {
     expect(await gitState(join(root, 'nowhere'))).toBeUndefined();
   });
 });

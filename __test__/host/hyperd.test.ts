@@ -111,7 +111,7 @@ with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
     expect(await installHyperd({ force: true })).toEqual({ path, version: 'Hyper version 2', wasThere: false });
   });
 
-  it('leaves what is installed where the new one does not run', async () => {
+  it('leaves the installed one if the new one does not run', async () => {
     offerWheel('echo Hyper version 1');
     await installHyperd();
     offerWheel('echo no such library >&2; exit 127');
@@ -179,7 +179,7 @@ with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
     expect(stderr).toMatch(/^Downloading tableauhyperapi .*\nUnpacking hyperd .*\n$/);
     expect(stdout).toBe(`${join(hyperdCache(), 'hyperd')}\nHyper version 1\n`);
     expect(exitCode).toBe(0);
-    expect((await setup()).stdout).toContain('installed before (--force installs it anew)');
+    expect((await setup()).stdout).toContain('installed before (--force reinstalls it)');
     vi.stubEnv('PIP_FIND_LINKS', folder);
     rmSync(join(folder, 'cache'), { recursive: true });
     const failed = await setup();

@@ -71,7 +71,7 @@ with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
     expect(leftovers()).toEqual(['sail']);
   });
 
-  it('leaves what is installed where the new one does not run', async () => {
+  it('leaves the installed one if the new one does not run', async () => {
     offerWheel("print('sail 1')");
     await installSail();
     offerWheel("raise SystemExit('no such library')");

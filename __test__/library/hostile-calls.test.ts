@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import * as bench from '../../src/bench.js';
 import * as library from '../../src/index.js';
 import { type Entries, hostileTests, hostileValues, membersOf, none, problemOf, settle } from './hostile-values.js';
 
@@ -144,7 +145,7 @@ describe('pure functions and codecs', () => {
           open: () => ({}),
         },
       ],
-      library.defineWorkload as (...args: never[]) => unknown,
+      bench.defineWorkload as (...args: never[]) => unknown,
     ],
   };
   hostileTests(Object.keys(entries), () => entries);
@@ -156,10 +157,10 @@ describe('pure functions and codecs', () => {
     for (const value of hostileValues()) {
       // Without an option that is wrong, it would measure everything.
       const isEmpty = typeof value === 'object' && value !== null && Object.keys(value).length === 0;
-      if (value !== undefined && !isEmpty) await look(() => library.run(value as object));
-      await look(() => library.run({ families: value as [], rows: -1 }));
-      await look(() => library.renderRunMarkdown(value as library.Run));
-      await look(() => library.renderRunTerminal(value as library.Run));
+      if (value !== undefined && !isEmpty) await look(() => bench.run(value as object));
+      await look(() => bench.run({ families: value as [], rows: -1 }));
+      await look(() => bench.renderRunMarkdown(value as bench.Run));
+      await look(() => bench.renderRunTerminal(value as bench.Run));
     }
     expect(problems.filter((problem) => problem !== undefined)).toEqual([]);
   });
@@ -177,7 +178,7 @@ describe('pure functions and codecs', () => {
     'apiKeys',
   ])('run refuses a wrong value of %s', async (name) => {
     for (const value of [null, 5, 'a\ud800', Symbol('odd'), new Map(), [5]]) {
-      await expect(library.run({ rows: -1, [name]: value })).rejects.toMatchObject({
+      await expect(bench.run({ rows: -1, [name]: value })).rejects.toMatchObject({
         code: 'BB_INVALID_ARGUMENT',
         message: expect.stringContaining(name) as string,
       });

@@ -1,10 +1,10 @@
-/** Values that no function expects, and what may become of a call that is given one. */
+/** Values that no function expects, and the outcomes that a call with one of them may have. */
 import { expect, test } from 'vitest';
 
 import { BoundaryError } from '../../src/index.js';
 import { detached } from '../detached.js';
 
-/** Makes the values anew, since a call may change them. None of them runs code of its own when it is read. */
+/** Makes new values each time, since a call may change them. None of them runs code of its own when it is read. */
 export function hostileValues(): unknown[] {
   return [
     undefined,
@@ -57,11 +57,11 @@ export function hostileValues(): unknown[] {
 /** Codes that say that something was not foreseen. */
 const UNFORESEEN = new Set(['BB_UNEXPECTED', 'BB_INTERNAL']);
 
-/** The longest that a call may take, in milliseconds, where nothing keeps the machine busy. */
+/** The longest that a call may take, in milliseconds, if nothing keeps the machine busy. */
 const LONGEST_MS = 20_000;
 
 /**
- * What is wrong with the outcome of a call: an error that is no `BoundaryError`, or one that was not foreseen, or no end. Undefined if
+ * The problem with the outcome of a call: an error that is no `BoundaryError`, or one that was not foreseen, or no end. Undefined if
  * the call was refused by a `BoundaryError`, or gave a result, which `settle` gets.
  */
 export async function problemOf(
@@ -178,7 +178,7 @@ export type Entries = Record<string, Entry>;
 
 export const none = (): unknown[] => [];
 
-/** Reads what a call has given, and ends it. */
+/** Reads the result of a call, and ends it. */
 export async function settle(result: unknown): Promise<void> {
   if (typeof result !== 'object' || result === null) return;
   try {

@@ -34,7 +34,7 @@ test('a run has a model of the mechanisms whose ladders it has, and names the ot
     | --- | --- | ---: | ---: | ---: | ---: | ---: | --- | ---: |
     | rows in | napi · objects | 300 ns | 90 ns | 20 ns | 120 ns | 500 ps |  | 0.0% |
 
-    The time of a call is the sum of its pieces times their costs. Beyond a size that is named, what is carried costs so many times as much, or a call so much more. A dash: the cost is in that of the pieces before it, since the ladder had always as many of both.
+    The time of a call is the sum of its pieces times their costs. Beyond a size that is named, each further row or byte costs a multiple, or a call costs a fixed amount more. A dash: the cost is included in the cost of the pieces before it, since the ladder always had as many of both.
 
     - rows in by json (napi): no costs, for 3 cells, too few to fit a cost of each piece.
 

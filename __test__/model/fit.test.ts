@@ -86,7 +86,7 @@ describe('costs', () => {
     expect(fit.costs).toHaveLength(PIECES.length);
   });
 
-  test('lie within their intervals where times are noisy', () => {
+  test('lie within their intervals if times are noisy', () => {
     const inside = Object.fromEntries(PIECES.map((of) => [of, 0])) as Record<Piece, number>;
     const runs = 20;
     for (let seed = 1; seed <= runs; seed += 1) {
@@ -111,7 +111,7 @@ describe('costs', () => {
     expect(costOf(fit, 'row').seconds / whole).toBeCloseTo(1, 6);
   });
 
-  test('change with the size where the times do, and not where they don’t', () => {
+  test('change with the size if the times do, and not if they don’t', () => {
     const ladder = [8, 16, 256, 4096, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216].map((bytes) => bytesOf(bytes));
     const slower = ({ bytes }: Crossing): number => 2e-7 + bytes * 2e-11 + Math.max(0, bytes - 262_144) * 1e-10;
     const fit = fitted(ladder, slower);

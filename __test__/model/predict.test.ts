@@ -87,7 +87,7 @@ describe('a prediction', () => {
     expect(predictCall(objects, loadOfBytes(10)).doubts).toEqual(['the ladder is of rows, not of bytes']);
   });
 
-  test('of another shape than that of a ladder with one can’t be told', () => {
+  test('of another shape than the only one of a ladder can’t be told', () => {
     const one = mechanism(
       COSTS,
       {},
@@ -169,12 +169,12 @@ test('a forecast names the ways, the share of a core, and who wins from where on
     rows in js · worker thread, objects by structured clone 0 s 0 s–0 s 0 s 0% sure
 
     - rows in: from 0 rows a call (0–0) on, napi · napi-rs, typed arrays of the caller is cheaper than napi · napi-rs, array of objects.
-    - rows in: below 0 rows a call, napi · napi-rs, array of objects never pays; from there on it beats js · JavaScript, objects.
-    - rows in: below 0 rows a call, napi · napi-rs, typed arrays of the caller never pays; from there on it beats js · JavaScript, objects.
+    - rows in: below 0 rows a call, napi · napi-rs, array of objects never pays. From there on it beats js · JavaScript, objects.
+    - rows in: below 0 rows a call, napi · napi-rs, typed arrays of the caller never pays. From there on it beats js · JavaScript, objects.
     - rows in: below 0 rows a call (0–0), js · worker thread, objects by structured clone never pays: carrying takes longer than the work here.
 
-    - rows in: napi · napi-rs, array of objects pays where its work takes 0 s a row less than JavaScript's.
-    - rows in: napi · napi-rs, typed arrays of the caller pays where its work takes 0 s a row less than JavaScript's.
+    - rows in: napi · napi-rs, array of objects pays if its work takes 0 s a row less than JavaScript's.
+    - rows in: napi · napi-rs, typed arrays of the caller pays if its work takes 0 s a row less than JavaScript's.
     "
   `);
   expect(forecast.calls.find(({ mechanism: { lane } }) => lane === 'columns')!.shareOfCore).toBeCloseTo(0.046, 2);

@@ -18,7 +18,7 @@ export const WIDE: Shape = { numbers: 8, texts: 0, bytes: 0 };
 
 export const SIZES = [1, 10, 100, 1000, 10_000, 100_000, 300_000, 1_000_000] as const;
 
-/** So many rows of a shape, into the other side. */
+/** A number of rows of a shape, into the other side. */
 export function rowsOf(rows: number, shape: Shape): Crossing {
   const [numbers, texts, bytes] = [shape.numbers, shape.texts, shape.bytes].map((each) => each * rows) as [
     number,

@@ -1,4 +1,4 @@
-/** What is said where there is no addon, or one that can't be loaded. */
+/** The error if there is no addon, or one that can't be loaded. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

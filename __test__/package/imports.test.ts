@@ -1,4 +1,4 @@
-/** What the modules of the package import by themselves, without being asked to. */
+/** The modules that the package imports by itself, without being asked to. */
 import { readFileSync, readdirSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -21,17 +21,28 @@ function packageOf(specifier: string): string {
   return /^(?:@[^/]+\/)?[^/]+/.exec(specifier)![0];
 }
 
-/** The packages that a module imports by itself or by other modules of this package, with one of the modules that does. */
-function packagesBehind(entry: string): Record<string, string> {
-  const packages: Record<string, string> = {};
+/** The modules of this package that a module imports, also by other modules. */
+function modulesBehind(entry: string): string[] {
   const seen = new Set<string>();
   const left = [join(DIST, entry)];
   for (let file = left.pop(); file !== undefined; file = left.pop()) {
     if (seen.has(file)) continue;
     seen.add(file);
-    for (const specifier of specifiersIn(file, STATIC)) {
-      if (specifier.startsWith('.')) left.push(resolve(dirname(file), specifier));
-      else if (!isBuiltin(specifier)) packages[packageOf(specifier)] ??= relative(DIST, file);
+    left.push(
+      ...specifiersIn(file, STATIC)
+        .filter((name) => name.startsWith('.'))
+        .map((name) => resolve(dirname(file), name)),
+    );
+  }
+  return Array.from(seen, (file) => relative(DIST, file));
+}
+
+/** The packages that a module imports by itself or by other modules of this package, with one of the modules that does. */
+function packagesBehind(entry: string): Record<string, string> {
+  const packages: Record<string, string> = {};
+  for (const file of modulesBehind(entry)) {
+    for (const specifier of specifiersIn(join(DIST, file), STATIC)) {
+      if (!specifier.startsWith('.') && !isBuiltin(specifier)) packages[packageOf(specifier)] ??= file;
     }
   }
   return packages;
@@ -40,8 +51,16 @@ function packagesBehind(entry: string): Record<string, string> {
 const modules = readdirSync(DIST, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.js'));
 
 describe('the library', () => {
-  it('imports its own dependencies alone', () => {
-    expect(packagesBehind('index.js')).toEqual({ 'hdr-histogram-js': 'stats/latency-histogram.js' });
+  it('imports no package, and nothing of the benchmark', () => {
+    expect(packagesBehind('index.js')).toEqual({});
+    const outside = modulesBehind('index.js').filter((file) =>
+      /^(?:bench|cli|families|model|report|runner)\b/.test(file),
+    );
+    expect(outside).toEqual([]);
+  });
+
+  it('has its own dependency behind the benchmark', () => {
+    expect(packagesBehind('bench.js')).toEqual({ 'hdr-histogram-js': 'stats/latency-histogram.js' });
   });
 
   it.each(modules.filter((file) => file.startsWith('library/')))('%s imports no package', (file) => {

@@ -1,4 +1,4 @@
-/** The package where what it is compared with is not installed. */
+/** The package without the packages that it is compared with. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

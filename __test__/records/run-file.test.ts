@@ -184,6 +184,7 @@ function smallRun(): Run {
   return {
     ...rest,
     model,
+    profiles: [{ id: 'work/js', flameGraph: 'profiles/work_js.svg', cpuProfile: 'profiles/work_js.cpuprofile' }],
     context: {
       ...context,
       loopSeconds: 1e-6,
@@ -293,7 +294,7 @@ test.each([
   );
 });
 
-test('reads a file, or says why it can not', async () => {
+test('reads a file, or says why it cannot', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'boundary-bench-'));
   onTestFinished(() => rm(directory, { recursive: true }));
   const path = join(directory, 'run.json');

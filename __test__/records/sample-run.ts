@@ -65,7 +65,7 @@ export function skipped(fields: CellFields, reason: string): SkippedRecord {
   return { ...cell(fields), outcome: 'skipped', reason };
 }
 
-/** The record with its samples taken in turn with those of other cells: a block for each, of which the hypervisor disturbed one. */
+/** The record with its samples taken in turn with other cells' samples: one block each, of which the hypervisor disturbed one. */
 export function inTurns(record: CompletedRecord): CompletedRecord {
   const samples = record.samples.map((sample, index) => ({
     ...sample,

@@ -55,7 +55,7 @@ test('says when Rust would be slower', () => {
   ]);
 });
 
-test('says to stay in JavaScript where the addon is no faster', () => {
+test('says to stay in JavaScript if the addon is no faster', () => {
   const faster = runOf([
     completed(rust, around(0.5)),
     completed(addon, around(0.5)),
@@ -70,7 +70,7 @@ test('says to stay in JavaScript where the addon is no faster', () => {
   ]);
 });
 
-test('compares a JavaScript-only engine with the addon where the Rust counterpart ran', () => {
+test('compares a JavaScript-only engine with the addon if the Rust counterpart ran', () => {
   const run = runOf([
     completed({ ...rust, engine: 'memory' }, around(0.1)),
     completed({ ...addon, engine: 'memory' }, around(0.2)),
@@ -116,7 +116,7 @@ test('a result of a few rows is told by its time', () => {
   ]);
 });
 
-test('names the crossover where several numbers of rows were measured', () => {
+test('names the crossover if several numbers of rows were measured', () => {
   const at = (fields: typeof addon | typeof staged, rows: number, seconds: number): CompletedRecord => {
     const record = completed({ ...fields, rows }, around(seconds));
     return { ...record, id: `${record.id}/r${rows}` };

@@ -40,7 +40,7 @@ describe('the sentence about a call', () => {
     expect(attributionTexts([{ ...napi, samples }, twin], judge)[0]).toContain('), garbage 10%.');
   });
 
-  it('is missing without a twin, and where there is no verdict', () => {
+  it('is missing without a twin, and if there is no verdict', () => {
     expect(attributionTexts([napi, way('rust', 5e-7)], judge)).toEqual([]);
     expect(attributionTexts([{ ...napi, noVerdict: 'too-short' }, twin], judge)).toEqual([]);
   });

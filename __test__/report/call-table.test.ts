@@ -61,7 +61,7 @@ function factorsOf(table: string): string[] {
     });
 }
 
-test('operations of one call are compared with those of as many on the lane of Rust, and with the JavaScript nearest to them', () => {
+test('operations of one call are compared with as many operations per call on the lane of Rust, and with the nearest JavaScript', () => {
   const [workload, batch] = ['row_encode', 1000];
   const records = [
     call({ side: 'rust', variant: 'rows', workload, batch: 1 }, 0.01),
@@ -89,7 +89,7 @@ test('operations of one call are compared with those of as many on the lane of R
   ]);
 });
 
-test('where all JavaScript has a client, the fastest of the same batch counts, or else of any', () => {
+test('if all JavaScript has a client, the fastest of the same batch counts, or else of any', () => {
   const workload = 'tree_get';
   const records = [
     call({ side: 'rust', lane: 'tree', variant: 'flat tree', workload, batch: 1 }, 0.001),

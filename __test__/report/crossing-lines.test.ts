@@ -36,7 +36,7 @@ it('says what a call takes by each way that crosses, and without crossing', () =
   expect(crossingLines([completed({ side: 'js', lane: 'js', variant: 'js' }, around(1))])).toEqual([]);
 });
 
-it('is what a run of crossings ends with, in place of advice to cross nothing', () => {
+it('ends a run of crossings, instead of advice to cross nothing', () => {
   const run = { ...sampleRun(), records, comparisons: [] };
   const text = renderRunSummary(run, { report: 'run.md', columns: 120 });
   expect(text).toContain('- nothing: napi-rs 19 ns');

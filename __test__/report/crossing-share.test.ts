@@ -24,12 +24,12 @@ test('is what the addon takes beyond Rust in its lane, by the comparison of the 
   expect(renderRunMarkdown(run)).toContain(CROSSING_NOTE);
 });
 
-test('is open where the comparison is', () => {
+test('is inconclusive if the comparison is', () => {
   const share = shareBeside([0.7, 1.3, 0.9, 1.4, 0.6], completed(addon, around(1)))!;
   expect([share.isOpen, crossingText(share)]).toEqual([true, 'inconclusive 10% (-79%–55%)']);
 });
 
-test('is not there where nothing shows it', () => {
+test('is not there if nothing shows it', () => {
   expect(shareBeside(around(1), completed(addon, around(1)))).toBeUndefined();
   expect(shareBeside(around(2), completed(addon, around(1)))).toBeUndefined();
   // Another client differs by more than the crossing, and so do other numbers of rows.

@@ -7,7 +7,7 @@ import { around, completed, context } from '../records/sample-run.js';
 
 const judge = judgeOf({ context });
 
-/** The cells of a way that takes so many seconds at each size. */
+/** The cells of a way that takes the given seconds at each size. */
 function way(side: 'js' | 'napi', seconds: Readonly<Record<number, number>>, lane: string = side): CompletedRecord[] {
   return Object.entries(seconds).map(([size, time]) => ({
     ...completed(
@@ -25,14 +25,14 @@ const textOf = (js: Readonly<Record<number, number>>, napi: Readonly<Record<numb
   crossoverTexts([...way('js', js), ...way('napi', napi)], judge);
 
 describe('the sentence about sizes', () => {
-  it('says where one way overtakes the other', () => {
+  it('says at which size one way overtakes the other', () => {
     expect(textOf({ 10: 1, 100: 10, 1000: 100 }, { 10: 2, 100: 5, 1000: 20 })).toEqual([
       'work: js up to about 32, napi from there on (10–100); at 1000, napi has 5.0× (4.8–5.2) the rate of js.',
     ]);
     expect(textOf({ 10: 2, 100: 5 }, { 10: 1, 100: 10 })[0]).toMatch(/^work: napi up to about 32, js from there on/);
   });
 
-  it('says where one way is faster, or both are equivalent, at all sizes', () => {
+  it('says if one way is faster, or both are equivalent, at all sizes', () => {
     expect(textOf({ 10: 1, 100: 10 }, { 10: 0.5, 100: 2 })[0]).toBe(
       'work: napi is faster than js at all sizes (10 to 100), by 2.0× to 5.0×.',
     );
@@ -44,13 +44,13 @@ describe('the sentence about sizes', () => {
     );
   });
 
-  it('lists the sizes where the verdicts change sides more than once', () => {
+  it('lists the sizes if the verdicts change sides more than once', () => {
     expect(textOf({ 1: 1, 10: 1, 100: 1 }, { 1: 2, 10: 0.5, 100: 2 })[0]).toBe(
-      'work: napi beside js: slower up to 1, faster at 10, slower from 100 on.',
+      'work: napi compared with js: slower up to 1, faster at 10, slower from 100 on.',
     );
   });
 
-  it('is missing where there is one size, or none', () => {
+  it('is missing if there is one size, or none', () => {
     expect(textOf({ 10: 1 }, { 10: 2 })).toEqual([]);
     expect(crossoverTexts([completed({ side: 'js', lane: 'js', variant: 'js' }, around(1))], judge)).toEqual([]);
   });

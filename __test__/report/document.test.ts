@@ -102,7 +102,7 @@ test('a table that is too wide leaves out columns, then cuts names, then leaves 
   `);
 });
 
-test('texts are wrapped at words, those of lists below their beginning', () => {
+test('texts are wrapped at words, texts of lists below their beginning', () => {
   const texts = [paragraph('one two three four'), ...list(['five six seven', 'a-word-that-is-longer-than-its-line'])];
   expect(renderTerminal(texts, 10)).toBe(
     'one two\nthree four\n\n- five six\n  seven\n-\n  a-word-that-is-longer-than-its-line\n',

@@ -66,7 +66,7 @@ function run(of: readonly CompletedRecord[]): Run {
 
 const recordOf = (id: string): CompletedRecord | undefined => records.find((record) => record.id === id);
 
-test('each cell, with the CPU of both ends, and where the client was the limit', () => {
+test('each cell, with the CPU of both ends, and whether the client was the limit', () => {
   const { table, notes } = requestTable(records, 4);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
     "| Benchmark | Throughput | Median | p99 (closed loop) | Batch | Threads | CPU an operation |
@@ -83,7 +83,7 @@ test('each cell, with the CPU of both ends, and where the client was the limit',
     [
       "A thread is one connection with one request in flight. Throughput counts operations, latency requests.",
       "Latencies are of a closed loop: a connection sends its next request when the last one is answered, so a slow answer delays the requests after it, and their waiting is not in p99. An open loop (--rate) counts it.",
-      "CPU time: of the process of the client, and after the + of the server, where it is local and its process known.",
+      "CPU time: of the process of the client, and after the + of the server, if it is local and its process is known.",
       "¶ The client was the bottleneck: its threads were busy all the time, so a faster server would not show.",
     ]
   `);
@@ -100,7 +100,7 @@ test('each cell, with the CPU of both ends, and where the client was the limit',
   expect(requestTable([], 4)).toEqual({ table: expect.objectContaining({ rows: [] }), notes: [] });
 });
 
-test('says where the server was the limit, and then nothing about the client', () => {
+test('says if the server was the limit, and then nothing about the client', () => {
   const bound = [
     requests(rustCall, 1, { server: 0.97 }),
     requests(addonCall, 1.25, { server: 0.95 }),
@@ -207,7 +207,7 @@ test('compares the addon with JavaScript by the sizes of batches that both have'
   ]);
 });
 
-test('gives the factor beside what is inconclusive', () => {
+test('gives the factor of an inconclusive comparison', () => {
   const vary = (record: CompletedRecord, factors: readonly number[]): CompletedRecord => ({
     ...record,
     samples: record.samples.map((sample, index) => ({ ...sample, seconds: sample.seconds * factors[index]! })),
@@ -224,7 +224,7 @@ test('gives the factor beside what is inconclusive', () => {
   expect(line).toMatch(/; whether Rust \(Client\) would be faster is inconclusive: 1\.\d+× \([\d.]+–[\d.]+\)\.$/);
 });
 
-test('calls the latencies of a closed loop so, and those of an open loop not', () => {
+test('names the latencies of a closed loop, but not the latencies of an open loop', () => {
   const closed = requests(addonCall, 1);
   const open = requests({ ...addonCall, rate: 100_000 }, 1);
   const titlesOf = (cells: readonly CompletedRecord[]) =>
@@ -237,7 +237,7 @@ test('calls the latencies of a closed loop so, and those of an open loop not', (
   expect(requestAdviceFor(run([open]), 'redis')[0]).toContain(', p99 200 µs');
 });
 
-test('says where an open loop was none', () => {
+test('says if an open loop was none', () => {
   const open = { ...addonCall, rate: 100_000 };
   const kept = requests({ ...open, behind: latency(1000) }, 1);
   const slow = requests({ ...open, variant: 'slow', behind: latency(1000) }, 2);
@@ -268,7 +268,7 @@ test('says what pushing work down to the server won', () => {
   expect(requestAdviceFor(run([of('aggregation.push_down', pushed, 1)]), 'rest')[0]).not.toContain('pulling');
 });
 
-test('several threads of JavaScript, and several processes, are the limit only where all of them are busy', () => {
+test('several threads of JavaScript, and several processes, are the limit only if all of them are busy', () => {
   const rateOf = (fields: Partial<CompletedRecord>, main: number): string =>
     requestTable([requests({ ...addonCall, ...fields }, 1, { main })], 4).table.rows[0]![1]!;
   const allCores = { driver: 'all-cores' as const };
@@ -279,7 +279,7 @@ test('several threads of JavaScript, and several processes, are the limit only w
   expect([rateOf({ ...allCores, threads: 2 }, 1.9)]).toEqual(['100 K/s ¶']);
 });
 
-test('the processes of a cell stand beside its threads', () => {
+test('the processes of a cell stand next to its threads', () => {
   const { table, notes } = requestTable([requests({ ...addonCall, processes: 3 }, 1)], 4);
   expect(table.rows[0]![5]).toBe('8 × 3');
   expect(notes.some((note) => note.startsWith('Threads × processes'))).toBe(true);

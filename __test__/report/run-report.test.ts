@@ -51,11 +51,11 @@ test('a whole run as Markdown', () => {
     | insert.bulk | staged-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · RowInserter.addRow — 23.3 M/s | 1.07× (1.04–1.11) | 1.07× (1.04–1.11) |
     | insert.bulk | best: columns | async column slices × 2 — 50.0 M/s | napi · RowInserter.addColumns × 2 — 40.0 M/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) |
 
-    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+    Rust factor: Rust's rate divided by the Node side's. Above 1, Rust is faster.
 
-    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by Rust's CPU time for the same work. Above 1, Rust takes less.
 
-    † The two were measured at different numbers of rows; their rows per second are compared.
+    † The two were measured at different numbers of rows. Their rows per second are compared.
 
     ### Where the time went
 
@@ -71,7 +71,7 @@ test('a whole run as Markdown', () => {
     | query.aggregation | napi · executeQueryColumnar | 0.033 | — | 0.003 | 0.002 | 0.025 | 0.008 | 0.017 | 0.004 | 6.0 | 260 MiB |
     | query.aggregation | js · @duckdb/node-api columns | 0.033 | — | 0.003 | 0.002 | 0.025 | 0.008 | 0.017 | 0.004 | 6.0 | 260 MiB |
 
-    Crossing and JavaScript: the part of the addon's time beyond that of its lane in Rust on the same engine, with its interval. It is the difference of two cells, and holds what JavaScript makes the engine wait for. Inconclusive: this run can not tell whether there is such a part.
+    Crossing and JavaScript: the part of the addon's time beyond the time of its lane in Rust on the same engine, with its interval. It is the difference of two cells, and includes the time in which JavaScript makes the engine wait. Inconclusive: this run cannot tell whether there is such a part.
 
     ## Engine: memory
 
@@ -88,9 +88,9 @@ test('a whole run as Markdown', () => {
     | --- | --- | --- | --- | ---: | ---: |
     | query.full_scan | best: columnar | sync column slices — 167 M/s | napi · executeQueryColumnar — 83.3 M/s | 2.0× (1.9–2.1) | 2.0× (1.9–2.1) |
 
-    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+    Rust factor: Rust's rate divided by the Node side's. Above 1, Rust is faster.
 
-    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by Rust's CPU time for the same work. Above 1, Rust takes less.
 
     ### Where the time went
 
@@ -99,7 +99,7 @@ test('a whole run as Markdown', () => {
     | query.full_scan | sync column slices | 0.060 | — | 0.006 | 0.003 | 0.045 | 0.015 | 0.030 | 0.007 | 6.0 | 260 MiB |
     | query.full_scan | napi · executeQueryColumnar | 0.120 | 50% (48%–52%) | 0.012 | 0.006 | 0.090 | 0.030 | 0.060 | 0.015 | 6.0 | 260 MiB |
 
-    Crossing and JavaScript: the part of the addon's time beyond that of its lane in Rust on the same engine, with its interval. It is the difference of two cells, and holds what JavaScript makes the engine wait for. Inconclusive: this run can not tell whether there is such a part.
+    Crossing and JavaScript: the part of the addon's time beyond the time of its lane in Rust on the same engine, with its interval. It is the difference of two cells, and includes the time in which JavaScript makes the engine wait. Inconclusive: this run cannot tell whether there is such a part.
 
     ## Engine: apache-arrow
 
@@ -117,9 +117,9 @@ test('a whole run as Markdown', () => {
     | --- | --- | --- | --- | ---: | ---: |
     | query.full_scan | columnar | sync column slices on memory — 167 M/s | js · apache-arrow column loop — 200 M/s | inconclusive 0.83× (0.80–0.86) △ | 0.83× (0.80–0.86) |
 
-    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+    Rust factor: Rust's rate divided by the Node side's. Above 1, Rust is faster.
 
-    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by Rust's CPU time for the same work. Above 1, Rust takes less.
 
     △ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.
 
@@ -139,7 +139,7 @@ test('a whole run as Markdown', () => {
 
     Latencies are of a closed loop: a connection sends its next request when the last one is answered, so a slow answer delays the requests after it, and their waiting is not in p99. An open loop (--rate) counts it.
 
-    CPU time: of the process of the client, and after the + of the server, where it is local and its process known.
+    CPU time: of the process of the client, and after the + of the server, if it is local and its process is known.
 
     - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
 
@@ -158,9 +158,9 @@ test('a whole run as Markdown', () => {
 
     ## How far to trust this run
 
-    Verdicts: 8 comparisons, of which 8 are decided. The risk of each is 5.0%, so that up to 0.4 of them are expected to be false by chance.
+    Verdicts: 8 comparisons, of which 8 are conclusive. The risk of each is 5.0%, so that up to 0.4 of them are expected to be false by chance.
 
-    Disturbance: 65 samples of 65 processes; 4 more were thrown away and taken again because others used the CPU, and the hypervisor took 9.00 ms of those that stayed.
+    Disturbance: 65 samples of 65 processes. 4 more were thrown away and taken again because others used the CPU, and the hypervisor took 9.00 ms of those that stayed.
 
     A/A: 13 cells, each compared with itself, its odd processes with its even ones: 0.5% apart in the median, 0.5% at most; 0 of 13 (0%) look faster or slower than themselves.
     "
@@ -219,11 +219,11 @@ test('a whole run on a terminal', () => {
     insert.bulk  staged-row (Rust: row)  sync RowWriter — 25.0 M/s           napi · RowInserter.addRow — 23.3 M/s                     1.07× (1.04–1.11)  1.07× (1.04–1.11)
     insert.bulk  best: columns           async column slices × 2 — 50.0 M/s  napi · RowInserter.addColumns × 2 — 40.0 M/s                1.3× (1.2–1.3)     1.3× (1.2–1.3)
 
-    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+    Rust factor: Rust's rate divided by the Node side's. Above 1, Rust is faster.
 
-    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by Rust's CPU time for the same work. Above 1, Rust takes less.
 
-    † The two were measured at different numbers of rows; their rows per second are compared.
+    † The two were measured at different numbers of rows. Their rows per second are compared.
 
     Engine: memory
     --------------
@@ -241,9 +241,9 @@ test('a whole run on a terminal', () => {
     ───────────────  ──────────────  ────────────────────────────  ──────────────────────────────────────  ──────────────  ──────────────
     query.full_scan  best: columnar  sync column slices — 167 M/s  napi · executeQueryColumnar — 83.3 M/s  2.0× (1.9–2.1)  2.0× (1.9–2.1)
 
-    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+    Rust factor: Rust's rate divided by the Node side's. Above 1, Rust is faster.
 
-    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by Rust's CPU time for the same work. Above 1, Rust takes less.
 
     Engine: apache-arrow
     --------------------
@@ -262,9 +262,9 @@ test('a whole run on a terminal', () => {
     ───────────────  ────────  ──────────────────────────────────────  ───────────────────────────────────────  ────────────────────────────────  ─────────────────
     query.full_scan  columnar  sync column slices on memory — 167 M/s  js · apache-arrow column loop — 200 M/s  inconclusive 0.83× (0.80–0.86) △  0.83× (0.80–0.86)
 
-    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+    Rust factor: Rust's rate divided by the Node side's. Above 1, Rust is faster.
 
-    CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.
+    CPU factor: the CPU time of the Node side's process, of all its threads, divided by Rust's CPU time for the same work. Above 1, Rust takes less.
 
     △ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.
 
@@ -279,7 +279,7 @@ test('a whole run on a terminal', () => {
 
     Latencies are of a closed loop: a connection sends its next request when the last one is answered, so a slow answer delays the requests after it, and their waiting is not in p99. An open loop (--rate) counts it.
 
-    CPU time: of the process of the client, and after the + of the server, where it is local and its process known.
+    CPU time: of the process of the client, and after the + of the server, if it is local and its process is known.
 
     - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
 
@@ -294,9 +294,9 @@ test('a whole run on a terminal', () => {
     How far to trust this run
     -------------------------
 
-    Verdicts: 8 comparisons, of which 8 are decided. The risk of each is 5.0%, so that up to 0.4 of them are expected to be false by chance.
+    Verdicts: 8 comparisons, of which 8 are conclusive. The risk of each is 5.0%, so that up to 0.4 of them are expected to be false by chance.
 
-    Disturbance: 65 samples of 65 processes; 4 more were thrown away and taken again because others used the CPU, and the hypervisor took 9.00 ms of those that stayed.
+    Disturbance: 65 samples of 65 processes. 4 more were thrown away and taken again because others used the CPU, and the hypervisor took 9.00 ms of those that stayed.
 
     A/A: 13 cells, each compared with itself, its odd processes with its even ones: 0.5% apart in the median, 0.5% at most; 0 of 13 (0%) look faster or slower than themselves.
     "

@@ -16,7 +16,7 @@ function call(variant: string, seconds: number, runtime?: string, batch?: number
 const tableOf = (records: readonly CompletedRecord[]): string =>
   renderMarkdown(tableBlock(runtimeTable(records, '20.20.2')));
 
-test('shows the time of the same call on each runtime, and a dash where one has not measured it', () => {
+test('shows the time of the same call on each runtime, and a dash if one has not measured it', () => {
   const records = [
     call('napi-rs', 0.05),
     call('napi-rs', 0.1, '/opt/bun'),
@@ -33,6 +33,6 @@ test('shows the time of the same call on each runtime, and a dash where one has 
   `);
 });
 
-test('is empty where all was measured on one runtime', () => {
+test('is empty if all was measured on one runtime', () => {
   expect(runtimeTable([call('napi-rs', 0.05)], '20.20.2').rows).toEqual([]);
 });

@@ -43,7 +43,7 @@ test('each client of a side has a row of its own', () => {
   ]);
 });
 
-test('latencies stand beside the rates', () => {
+test('latencies stand next to the rates', () => {
   const latency = { p50: 820, p90: 1200, p95: 1500, p99: 20_000, p999: 300_000, max: 400_000, histogram: '' };
   const grpc: CompletedRecord = { ...record('grpc', 0.1), latency };
   expect(settingTable([grpc, record('hybrid', 0.05)], judge).table.rows[0]!.slice(4, 6)).toEqual([

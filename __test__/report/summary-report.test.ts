@@ -22,19 +22,25 @@ test('one line a workload', () => {
   expect(at(120)).toMatchInlineSnapshot(`
     "Cells: 13 measured, 1 failed, 1 skipped.
 
-    Workload           Engine        Best from Node                           Rate          Rust factor         Addon factor
-    ─────────────────  ────────────  ─────────────────────────────  ──────────────  ───────────────────  ───────────────────
-    insert.bulk        embedded      napi · RowInserter.addColumns        32.1 M/s  ≈ 1.01× (0.97–1.04)                    —
-    query.full_scan    memory        napi · executeQueryColumnar          83.3 M/s       2.0× (1.9–2.1)                    —
-    query.full_scan    apache-arrow  js · apache-arrow column loop       200 M/s △                    —                    —
-    query.aggregation  embedded      js · @duckdb/node-api columns  30.3 queries/s                    —  ≈ 1.00× (0.96–1.04)
-    mget, 4 threads    redis         napi · client.mget, batch 110        2.20 M/s                    —                    —
+    Workload           Engine             Rust            Addon       JavaScript          Rust factor         Addon factor
+    ─────────────────  ────────────  ─────────  ───────────────  ───────────────  ───────────────────  ───────────────────
+    insert.bulk        embedded      *32.3 M/s        *32.1 M/s                —  ≈ 1.01× (0.97–1.04)                    —
+    query.full_scan    memory         *167 M/s         83.3 M/s                —       2.0× (1.9–2.1)                    —
+    query.full_scan    apache-arrow          —                —        200 M/s △                    —                    —
+    query.aggregation  embedded              —  *30.3 queries/s  *30.3 queries/s                    —  ≈ 1.00× (0.96–1.04)
+    mget, 4 threads    redis                 —         2.20 M/s                —                    —                    —
     (too narrow for: CPU factor)
 
-    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster. CPU factor: the CPU time of the Node
-    side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less. Addon factor:
-    the addon's rate divided by that of JavaScript alone. In parentheses: the 95% interval, which covers this run alone. ≈
-    stands for equivalent.
+    - insert.bulk on embedded: from Node, napi · RowInserter.addColumns
+    - query.full_scan on memory: from Node, napi · executeQueryColumnar
+    - query.full_scan on apache-arrow: from Node, js · apache-arrow column loop
+    - query.aggregation on embedded: from Node, js · @duckdb/node-api columns
+    - mget, 4 threads on redis: from Node, napi · client.mget, batch 110
+
+    Rust factor: Rust's rate divided by the Node side's. Above 1, Rust is faster. CPU factor: the CPU time of the Node
+    side's process, of all its threads, divided by Rust's CPU time for the same work. Above 1, Rust takes less. Addon
+    factor: the addon's rate divided by the rate of JavaScript alone. In parentheses: the 95% interval. It covers this run
+    alone. * stands for the fastest side, or for both if they are equivalent. ≈ stands for equivalent.
 
     △ Too short to measure: the samples of the cell could not be made long enough, so it gets no verdict.
 
@@ -48,24 +54,31 @@ test('one line a workload', () => {
   `);
 });
 
-test('a narrow terminal gets the answer without its rates', () => {
+test('a narrow terminal gets the rates before the factors', () => {
   expect(at(80)).toMatchInlineSnapshot(`
     "Cells: 13 measured, 1 failed, 1 skipped.
 
-    Workload           Engine        Best from Node                      Rust factor
-    ─────────────────  ────────────  ──────────────────────────  ───────────────────
-    insert.bulk        embedded      napi · RowIns…r.addColumns  ≈ 1.01× (0.97–1.04)
-    query.full_scan    memory        napi · execut…ueryColumnar       2.0× (1.9–2.1)
-    query.full_scan    apache-arrow  js · apache-a… column loop                    —
-    query.aggregation  embedded      js · @duckdb/…-api columns                    —
-    mget, 4 threads    redis         napi · client…t, batch 110                    —
-    (too narrow for: Rate, CPU factor, Addon factor)
+    Workload      Engine             Rust            Addon       JavaScript
+    ────────────  ────────────  ─────────  ───────────────  ───────────────
+    insert.bulk   embedded      *32.3 M/s        *32.1 M/s                —
+    query.…_scan  memory         *167 M/s         83.3 M/s                —
+    query.…_scan  apache-arrow          —                —        200 M/s △
+    query.…ation  embedded              —  *30.3 queries/s  *30.3 queries/s
+    mget, …reads  redis                 —         2.20 M/s                —
+    (too narrow for: Rust factor, CPU factor, Addon factor)
 
-    Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.
+    - insert.bulk on embedded: from Node, napi · RowInserter.addColumns
+    - query.full_scan on memory: from Node, napi · executeQueryColumnar
+    - query.full_scan on apache-arrow: from Node, js · apache-arrow column loop
+    - query.aggregation on embedded: from Node, js · @duckdb/node-api columns
+    - mget, 4 threads on redis: from Node, napi · client.mget, batch 110
+
+    Rust factor: Rust's rate divided by the Node side's. Above 1, Rust is faster.
     CPU factor: the CPU time of the Node side's process, of all its threads, divided
-    by that of Rust's for the same work; above 1, Rust takes less. Addon factor: the
-    addon's rate divided by that of JavaScript alone. In parentheses: the 95%
-    interval, which covers this run alone. ≈ stands for equivalent.
+    by Rust's CPU time for the same work. Above 1, Rust takes less. Addon factor:
+    the addon's rate divided by the rate of JavaScript alone. In parentheses: the
+    95% interval. It covers this run alone. * stands for the fastest side, or for
+    both if they are equivalent. ≈ stands for equivalent.
 
     △ Too short to measure: the samples of the cell could not be made long enough,
     so it gets no verdict.
@@ -93,14 +106,14 @@ describe('the worst warning', () => {
   const open = completed({ lane: 'objects', side: 'rust', variant: 'rows' }, [0.8, 1.3, 1, 0.7, 1.4]);
   const warningOf = (run: Run): string | undefined => /^Warning: .*$/m.exec(at(1000, run))?.[0];
 
-  it('is that of failures first, then of the machine, then of what is open', () => {
+  it('is about failures first, then about the machine, then about inconclusive comparisons', () => {
     const failed: RunRecord = { ...js, id: 'x', outcome: 'failed', error: { code: 'BB_ENGINE', message: 'it broke' } };
     expect(warningOf(runOf([js, open, failed]))).toBe('Warning: 1 of 3 cells failed.');
     const { context, ...run } = runOf([js, open]);
     const powersave = { ...run, context: { ...context, host: { ...context.host, governor: 'powersave' } } };
     expect(warningOf(powersave)).toContain('the governor of the CPU is powersave');
     expect(warningOf({ ...run, context })).toBe(
-      'Warning: 1 of 1 comparisons with Rust are inconclusive; more processes decide more (--forks).',
+      'Warning: 1 of 1 comparisons with Rust are inconclusive. More processes decide more (--forks).',
     );
   });
 
@@ -113,7 +126,7 @@ describe('the worst warning', () => {
     expect(at(1000, runOf([short]))).toMatch(/10\.0 M\/s △[^]*△ Too short to measure/);
   });
 
-  it('is none where nothing is wrong', () => {
+  it('is none if nothing is wrong', () => {
     expect(warningOf(runOf([js]))).toBeUndefined();
   });
 });

@@ -23,12 +23,12 @@ test('marks other numbers of rows and too few processes', () => {
   expect(notes).toEqual([
     RUST_FACTOR_NOTE,
     CPU_FACTOR_NOTE,
-    '† The two were measured at different numbers of rows; their rows per second are compared.',
+    '† The two were measured at different numbers of rows. Their rows per second are compared.',
     '‡ Fewer than 3 processes on one side: too few to know how much processes differ.',
   ]);
 });
 
-test('says where the faster side takes more CPU time', () => {
+test('says if the faster side takes more CPU time', () => {
   const busy = (record: typeof rust, factor: number) => ({
     ...record,
     samples: record.samples.map((sample) => ({ ...sample, cpuUserSeconds: sample.cpuUserSeconds! * factor })),
@@ -80,7 +80,7 @@ test('tells cells of one variant apart by their lane, and keeps workloads togeth
   `);
 });
 
-test('what was not measured reads as a dash', () => {
+test('missing measurements read as a dash', () => {
   const { bytes: _, flavor: __, ...bare } = completed({ side: 'js', lane: 'objects', variant: 'toArray' }, [2]);
   const { mebibytesPerSecond: ___, ...summary } = bare.summary;
   const record = { ...bare, summary, samples: [{ seconds: 2 }] } satisfies RunRecord;
@@ -126,7 +126,7 @@ test('a query of which few rows come out has a rate of queries, and no size', ()
   `);
 });
 
-test('shows the time with encoding and decoding, which the workers share, where a cell has any', () => {
+test('shows the time with encoding and decoding, which the workers share, if a cell has any', () => {
   const ipc = { side: 'rust', variant: 'IPC stream', lane: 'arrow-ipc' } as const;
   const encoded = { ...completed({ ...ipc, workers: 2 }, [1]), samples: [{ seconds: 1, encodeSeconds: 0.5 }] };
   const decoded = { ...completed(ipc, [1]), samples: [{ seconds: 1, decodeSeconds: 0.25 }, { seconds: 3 }] };
@@ -138,7 +138,7 @@ test('shows the time with encoding and decoding, which the workers share, where 
   expect(resultsTable([plain]).columns.some(({ title }) => title === 'End to end (s)')).toBe(false);
 });
 
-test('has a column for transports where a cell has one', () => {
+test('has a column for transports if a cell has one', () => {
   const over = (transport: string, fields: { side: 'rust' | 'napi'; variant: string }, seconds: number) => {
     const record = completed({ ...fields, lane: 'objects', engine: 'hyper', transport }, around(seconds));
     return { ...record, id: record.id.replace('hyper', `hyper/${transport}`) };

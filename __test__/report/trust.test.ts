@@ -34,7 +34,7 @@ function cellOf(times: readonly number[]) {
   return { ...record, batch: 1, threads: 1, samples, latency: histogramOf(times.flatMap(latenciesOf)).summary() };
 }
 
-test('the interval of a percentile is wide where processes differ, and narrow where they agree', () => {
+test('the interval of a percentile is wide if processes differ, and narrow if they agree', () => {
   const widthOf = (times: readonly number[]): number => {
     const { low, high } = latencyIntervals(cellOf(times))!.p99;
     return high / low;
@@ -86,7 +86,7 @@ test('a report says how many verdicts a run makes, and how many may be false by 
     of({ kind: 'lane', verdict: 'inconclusive', noVerdict: 'too-short' }),
   ];
   expect(verdictsText({ comparisons })).toBe(
-    'Verdicts: 40 comparisons, of which 30 are decided. The risk of each is 5.0%, so that up to 2 of them are expected to be false by chance.',
+    'Verdicts: 40 comparisons, of which 30 are conclusive. The risk of each is 5.0%, so that up to 2 of them are expected to be false by chance.',
   );
   expect(verdictsText({ comparisons: [] })).toBeUndefined();
   const run = sampleRun();
@@ -96,7 +96,7 @@ test('a report says how many verdicts a run makes, and how many may be false by 
 test('a report says what others took of the samples', () => {
   const records = sampleRun().records.flatMap((record) => (record.outcome === 'completed' ? [record] : []));
   expect(disturbanceText(records)).toMatch(
-    /; 4 more were thrown away and taken again .* hypervisor took 9\.00 ms of those that stayed\.$/,
+    /\. 4 more were thrown away and taken again .* hypervisor took 9\.00 ms of those that stayed\.$/,
   );
   expect(disturbanceText(records.filter(({ engine }) => engine === 'embedded'))).toBeUndefined();
 });

@@ -25,7 +25,7 @@ function plannedOf(id: string, side: 'rust' | 'napi', workload = 'w'): PlannedCe
   };
 }
 
-/** The entry of a cell whose processes took so many seconds, each in the block of its number. */
+/** The entry of a cell whose processes took the given seconds, each in the block of its number. */
 function entryOf(planned: PlannedCell, seconds: readonly number[], rest: Partial<ForkRecord> = {}): Entry {
   const forks = seconds.map((value, index) => ({
     id: planned.cell.id,
@@ -112,7 +112,7 @@ describe('a run without a number of processes', () => {
     expect(finishedOf(entries, { ...deciding, mayGoOn: () => false }, 'best')).toHaveLength(2);
   });
 
-  it('does not measure a cell further that decides nothing', () => {
+  it('does not measure a cell further if it has no verdict', () => {
     const entries = [
       entryOf(plannedOf('rust', 'rust'), [1, 1, 1]),
       entryOf(plannedOf('napi', 'napi'), [1, 1.4, 0.8], { noVerdict: 'too-short' }),
@@ -144,7 +144,7 @@ describe('the flavors of a lane of Rust', () => {
       },
     ]);
 
-  it('get no other process if their first one was slower than that of another in each block', () => {
+  it('get no other process if their first one was slower than another first one in each block', () => {
     const entries = [entry(flavor('sync'), [1.2, 1.2, 1.3]), entry(flavor('async'), [1, 1, 1])];
     expect(idsOf(losersOf(entries, deciding))).toEqual(['rows/sync']);
     expect(losersOf(entries, { forks: 5 })).toEqual([]);
@@ -155,7 +155,7 @@ describe('the flavors of a lane of Rust', () => {
     ['measured once', [entry(flavor('sync'), [2]), entry(flavor('async'), [1])]],
     ['of two lanes', [entry(flavor('sync'), [2, 2]), entry(flavor('sync', 'columns'), [1, 1])]],
     ['measured further', [entryOf(flavor('sync'), [2, 2]), entryOf(flavor('async'), [1, 1])]],
-  ])('go on where they are %s', (_, entries) => {
+  ])('go on if they are %s', (_, entries) => {
     expect(losersOf(entries, deciding)).toEqual([]);
   });
 });
@@ -174,7 +174,7 @@ describe('the cells that decide which side is the faster one', () => {
     expect(idsOf([...closestOf(all)])).toEqual(['a', 'b', 'd']);
   });
 
-  it('are not close where one side is much faster, or alone', () => {
+  it('are not close if one side is much faster, or alone', () => {
     expect([...closestOf([cell('a', 'rust', 1), cell('b', 'napi', 1.6)])]).toEqual([]);
     expect([...closestOf([cell('a', 'rust', 1.6), cell('b', 'napi', 1)])]).toEqual([]);
     expect([...closestOf([cell('a', 'napi', 1), cell('b', 'napi', 1)])]).toEqual([]);

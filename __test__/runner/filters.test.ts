@@ -94,7 +94,7 @@ describe('the cells of a usual run', () => {
     expect(names({ all: true })).toEqual(idsOf(cells));
   });
 
-  it('are more where more is named', () => {
+  it('are more if more is named', () => {
     expect(names({ filters: { engine: ['s*', 'a*'] } })).toEqual(['arrays0', 'sets0', 'sets1']);
     expect(names({ filters: { lane: ['*'], engine: ['arrays'] } })).toEqual(['arrays0', 'arrays1']);
     expect(names({ engines: { sets: 'sets:' } })).toContain('sets1');
@@ -148,7 +148,7 @@ describe('planRun', () => {
     },
   );
 
-  describe('with a family that is measured only where it is named', () => {
+  describe('with a family that is measured only if it is named', () => {
     const requests: Family<RequestValues> = {
       ...family,
       name: 'requests',
@@ -172,7 +172,7 @@ describe('planRun', () => {
     const familiesOf = (request: RunRequest): string[] =>
       planRun([family, requests], request).plans.map((plan) => plan.family.name);
 
-    it('measures it where its name, or something only it has, is given', () => {
+    it('measures it if its name, or something only it has, is given', () => {
       expect(familiesOf({})).toEqual(['sums']);
       expect(familiesOf({ filters: { workload: ['sum.*'] } })).toEqual(['sums']);
       expect(familiesOf({ filters: { family: ['requests'] } })).toEqual(['requests']);

@@ -153,12 +153,12 @@ describe('a cell of a family that names its module', () => {
     expect((await processes()).filter(({ ids }) => ids[0] === TYPED && ids.length === 1)).toHaveLength(1);
   });
 
-  it('is skipped with the reason where it can not be served', async () => {
+  it('is skipped with the reason if it cannot be served', async () => {
     const { run: finished } = await start({ [TYPED_BACK]: 'unsupported' });
     expect(finished.records[1]).toMatchObject({ outcome: 'skipped', reason: 'the adder has no backwards' });
   });
 
-  it('fails where its process crashes or ends, with how it ended', async () => {
+  it('fails if its process crashes or ends, with how it ended', async () => {
     const { run: finished } = await start({ [TYPED]: 'kill', [TYPED_BACK]: 'exit' });
     expect(errorOf(finished.records, TYPED)).toEqual({
       code: 'BB_FORK',
@@ -170,7 +170,7 @@ describe('a cell of a family that names its module', () => {
     });
   });
 
-  it('fails where it takes too long, also if it does not listen', async () => {
+  it('fails if it takes too long, also if it does not listen', async () => {
     const { run: finished } = await start({ [TYPED]: 'deaf' }, { timeoutSeconds: 10 });
     expect(errorOf(finished.records, TYPED)).toEqual({
       code: 'BB_TIMEOUT',

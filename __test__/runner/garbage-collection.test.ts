@@ -5,7 +5,7 @@ import { GarbageBetween } from '../../src/runner/garbage-collection.js';
 const MIB = 1 << 20;
 
 describe('GarbageBetween', () => {
-  it('collects all garbage only where there may be much since the last time', async () => {
+  it('collects all garbage only if there may be much since the last time', async () => {
     const collections: string[] = [];
     let used = 100 * MIB;
     const garbage = new GarbageBetween(

@@ -32,7 +32,7 @@ describe('a cell of Node', () => {
     expect(requireWork(planned({}), 2e-3, false)).toBeUndefined();
   });
 
-  it('passes where nothing can be told: few rows, queries, none at all, or work in Rust', () => {
+  it('passes if nothing can be told: few rows, queries, none at all, or work in Rust', () => {
     for (const cell of [{ rows: 10 }, { queries: 1 }, { rows: 0 }, { side: 'rust' as const }]) {
       expect(requireWork(planned(cell), 1e-6, false)).toBeUndefined();
     }

@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 describe('a run without a directory', () => {
-  it('gets one of its own, also where others start in the same second', async () => {
+  it('gets one of its own, also if others start in the same second', async () => {
     const { context } = sampleRun();
     const runs = await Promise.all([1, 2, 3].map(() => RunDirectory.create(undefined, context)));
     const names = ['2026-05-02T10-00-00Z', '2026-05-02T10-00-00Z-2', '2026-05-02T10-00-00Z-3'];

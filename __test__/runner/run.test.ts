@@ -210,7 +210,7 @@ describe('run', () => {
       if (event.type === 'warm-up' || event.type === 'cell-opening') return sum + 1;
       return event.type === 'sample' ? sum + 1 + (event.sample.retaken ?? 0) : sum;
     }, 0);
-    // Where other tests of this process have left much, all is collected too, and the young generation once or twice more.
+    // If other tests of this process have left much, all is collected too, and the young generation once or twice more.
     const more = countOf('young') - countOf('all') - samples;
     expect(more).toBeGreaterThanOrEqual(0);
     expect(more).toBeLessThanOrEqual(countOf('all'));
@@ -218,7 +218,7 @@ describe('run', () => {
     expect(executions).toBeGreaterThan(samples);
   });
 
-  it('runs a short cell once more, not measured, where collecting all garbage threw its code away', async () => {
+  it('runs a short cell once more, not measured, if collecting all garbage threw its code away', async () => {
     const log: string[] = [];
     const family = sumFamily({ log });
     const kept: ArrayBuffer[] = [];

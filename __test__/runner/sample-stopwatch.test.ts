@@ -26,7 +26,7 @@ function latencies(...values: number[]): string {
 }
 
 describe('SampleStopwatch', () => {
-  it('counts time and CPU where it ran, and nothing where it did not', async () => {
+  it('counts time and CPU while it ran, and nothing while it did not', async () => {
     const whole = performance.now();
     const stopwatch = new SampleStopwatch();
     stopwatch.begin();
@@ -131,7 +131,7 @@ describe('SampleStopwatch', () => {
     expect(rest).toEqual({ seconds: 2, cpuUserSeconds: 1.5, cpuSystemSeconds: 0.5 });
   });
 
-  it('gives no CPU time where a part of the work did not tell its own', async () => {
+  it('gives no CPU time if a part of the work did not tell its own', async () => {
     const stopwatch = new SampleStopwatch();
     stopwatch.begin();
     stopwatch.start();
@@ -233,7 +233,7 @@ describe('SampleStopwatch', () => {
 });
 
 describe.runIf(process.platform === 'linux')('peak memory on Linux', () => {
-  it('is that of what came after the reset', () => {
+  it('covers only the time after the reset', () => {
     const size = 256 * 1024 ** 2;
     if (!nodeResources.resetPeakRss()) return;
     const before = nodeResources.peakRss()!;
@@ -279,7 +279,7 @@ describe('a sample of several executions', () => {
     expect(sample).not.toHaveProperty('behind');
   });
 
-  it('does not say how often it was executed where that is once', async () => {
+  it('does not say how often it was executed if that is once', async () => {
     const stopwatch = new SampleStopwatch();
     stopwatch.begin();
     stopwatch.add({ seconds: 1 });

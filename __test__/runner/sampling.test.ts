@@ -72,7 +72,7 @@ describe('the number of samples', () => {
     expect(samplesOf(policy, { seconds: 0, elapsedSeconds: 0 })).toBe(10);
   });
 
-  it('is three at least where samples are short, however long their input takes to make', () => {
+  it('is three at least if samples are short, however long their input takes to make', () => {
     const ofSample = (seconds: number): number => samplesOf({ budgetSeconds: 0.3 }, { seconds, elapsedSeconds: 1 });
     expect([0.02, 0.1, 0.11, 2].map(ofSample)).toEqual([3, 3, 1, 1]);
     expect(samplesOf({ budgetSeconds: 0.3, samples: 1 }, { seconds: 0.02, elapsedSeconds: 1 })).toBe(1);
@@ -83,7 +83,7 @@ describe('the executions of a sample', () => {
   const of = (isRequests: boolean, repeats: boolean, times: readonly number[]) =>
     times.map((seconds) => executionsOf({ seconds, elapsedSeconds: seconds }, { isRequests, repeats }));
 
-  it('take 20 ms together, of requests half a second', () => {
+  it('take 20 ms together, for requests half a second', () => {
     expect(of(false, false, [2, 0.02, 0.015, 0.001])).toEqual([1, 1, 2, 20]);
     expect(of(true, false, [2, 0.5, 0.3, 0.01])).toEqual([1, 1, 2, 50]);
   });
@@ -95,7 +95,7 @@ describe('the executions of a sample', () => {
     expect(isTooShort(0.019)).toBe(false);
   });
 
-  it('are as many as it takes where they are within one timed span', () => {
+  it('are as many as it takes if they are within one timed span', () => {
     expect(of(false, true, [1e-6, 1e-9])).toEqual([20_000, 20_000_000]);
   });
 });

@@ -42,7 +42,7 @@ async function trial(
     memory = 0,
     broken = [] as readonly string[],
     few = {} as Readonly<Record<string, number>>,
-    /** Cells that still get faster when they are opened beside others. */
+    /** Cells that still get faster when they are opened together with others. */
     restless = [] as readonly string[],
     /** Cells that decide what is close, the seconds of their own blocks, and the milliseconds of a turn. */
     close = [] as readonly string[],
@@ -116,7 +116,7 @@ describe('the processes of a contest', () => {
 
   const several = ['a', 'b', 'c', 'd', 'e'];
 
-  it('open some at a time, but those of a server one after the other', async () => {
+  it('open some at a time, but the cells of a server one after the other', async () => {
     const own = await trial(turnsOf(...several.map((name) => planned(name))));
     expect(own.mostOpening).toBe(Math.min(4, availableParallelism()));
     const served = await trial(turnsOf(...several.map((name) => planned(name, {}, { usesServer: true }))));
@@ -131,7 +131,7 @@ describe('the processes of a contest', () => {
     expect(measured.every(({ sampler }) => sampler.ready.noVerdict === undefined)).toBe(true);
   });
 
-  it('come and go beside the reference where there is no room for all', async () => {
+  it('come and go next to the reference if there is no room for all', async () => {
     const challengers = ['a', 'b', 'c', 'd'].map((name) => planned(name));
     const { log, measured } = await trial(turnsOf(planned('rust', { side: 'rust' }), ...challengers), {
       samples: 2,
@@ -147,7 +147,7 @@ describe('the processes of a contest', () => {
     expect(blocksOf(slow!.samples)).toEqual([3, 6]);
   });
 
-  it('take more samples where they decide what is close, in blocks of their own', async () => {
+  it('take more samples if they decide a close comparison, in blocks of their own', async () => {
     const cells = turnsOf(planned('rust', { side: 'rust' }), planned('a'), planned('b'));
     const close = ['rust', 'a'];
     const { log, measured } = await trial(cells, { samples: 2, close, closeSeconds: 0.4, turnMs: 20 });
@@ -157,13 +157,13 @@ describe('the processes of a contest', () => {
     expect(blocksOf(b!)).toEqual([1, 2]);
     expect(blocksOf(a!).slice(0, 3)).toEqual([1, 2, 3]);
     expect(blocksOf(rust!)).toEqual(blocksOf(a!));
-    // As many as there is time for: fewer where a turn takes longer than its work.
+    // As many as there is time for: fewer if a turn takes longer than its work.
     expect(a!.length).toBeGreaterThanOrEqual(2 + 4);
     expect(a!.length).toBeLessThanOrEqual(2 + 10);
     expect(log.filter((entry) => entry.startsWith('open'))).toHaveLength(3);
   });
 
-  it('take at least four samples where they are close, and at most forty', async () => {
+  it('take at least four samples if they are close, and at most forty', async () => {
     const cells = turnsOf(planned('rust', { side: 'rust' }), planned('a'));
     const close = ['rust', 'a'];
     const blocks = async (closeSeconds: number): Promise<number> => {

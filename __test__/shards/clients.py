@@ -196,7 +196,7 @@ def rows_are_written(shards):
     assert list(PACKED.iter_unpack(answer.rows)) == [made(-5), *other]
 
 
-def sums_are_those_of_pyarrow(shards):
+def sums_equal_the_sums_of_pyarrow(shards):
     columns = {"key": 1, "quantity": 2, "price": 3, "updated_at": 4}
     comparisons = {"equal": 1, "not_equal": 2, "less": 3, "less_equal": 4, "greater": 5, "greater_equal": 6}
     for shard in shards:
@@ -322,7 +322,7 @@ def main():
     check("scans_are_streams_of_arrow", shards, tables)
     check("rows_are_read_by_their_keys", shards)
     check("rows_are_written", shards)
-    check("sums_are_those_of_pyarrow", shards)
+    check("sums_equal_the_sums_of_pyarrow", shards)
     check("sums_beyond_64_bits_hold", shards)
     check("errors_have_codes_and_shards", shards)
     check("populations_that_are_wrong_are_refused", shards, tables)

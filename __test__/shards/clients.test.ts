@@ -25,7 +25,7 @@ describe('boundary-bench serve shard', () => {
         "scans are streams of arrow",
         "rows are read by their keys",
         "rows are written",
-        "sums are those of pyarrow",
+        "sums equal the sums of pyarrow",
         "sums beyond 64 bits hold",
         "errors have codes and shards",
         "populations that are wrong are refused",

@@ -53,7 +53,7 @@ async function answered<T>(work: () => Promise<T>): Promise<T> {
 }
 
 describe('a shard that is killed', () => {
-  it('under many calls is named by those it had; the others are answered, and it is found again where it was', async () => {
+  it('under many calls is named by its own calls; the others are answered, and it is found again where it was', async () => {
     await using servers = await ShardServers.start(SHARDS);
     await using client = await ShardClient.connect(servers.urls);
     await client.populate(ROWS);

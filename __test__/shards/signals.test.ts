@@ -67,7 +67,7 @@ describe.each(Object.entries(CALLS))('%s', (_name, call) => {
     }
   });
 
-  it('is not begun where its signal is aborted already', async () => {
+  it('is not begun if its signal is aborted already', async () => {
     await using here = await ShardClient.connect([ShardStore.inMemory()]);
     await here.populate(10);
     const signal = AbortSignal.abort(new Error('enough'));

@@ -8,7 +8,7 @@ describe('the typical time of cells that take turns', () => {
   const samplesOf = (seconds: number, blocks: readonly number[]) =>
     blocks.map((block) => ({ block, seconds: seconds * slowness[block]! }));
 
-  it('is that of blocks that all took part in, whichever they took part in', () => {
+  it('is the time in blocks that all took part in, whichever they took part in', () => {
     const [a, b, c] = typicalSeconds([
       samplesOf(1, [0, 1, 2, 3, 4, 5]),
       samplesOf(1.1, [0, 1]),
@@ -18,7 +18,7 @@ describe('the typical time of cells that take turns', () => {
     expect(c! / a!).toBeCloseTo(0.9, 2);
   });
 
-  it('is the median where samples have no blocks', () => {
+  it('is the median if samples have no blocks', () => {
     expect(typicalSeconds([[{ seconds: 1 }, { seconds: 3 }, { seconds: 2 }]])[0]).toBeCloseTo(2);
   });
 

@@ -32,7 +32,7 @@ describe('the variance that comparisons have in common', () => {
     expect(Math.sqrt(prior.variance / variance)).toBeCloseTo(1, 1);
   });
 
-  it('is that of all where they do not differ, by eight degrees at most', () => {
+  it('is the common variance if they do not differ, with eight degrees at most', () => {
     const each = Array.from({ length: 500 }, () => ({ variance: (0.01 * chiSquare(2)) / 2, degrees: 2 }));
     const prior = priorVariance(each)!;
     expect(prior.degrees).toBeGreaterThan(7);

@@ -202,7 +202,7 @@ describe('the interval of a ratio', () => {
     expect(high).toBeGreaterThan(1.12);
   });
 
-  test('is wider where forks differ than where as many samples of one process do', () => {
+  test('is wider if forks differ than if as many samples of one process do', () => {
     const apart = [1, 1.1, 1.2, 1.3, 1.4].map((fork) => Array.from({ length: 6 }, () => fork));
     const width = (values: number[][]): number => {
       const { low, high } = ratioOfForks(values, [Array.from({ length: 6 }, () => 1)]);

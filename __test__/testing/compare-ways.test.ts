@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { type WayBudget, compareWays, matchers } from '../../src/testing/vitest.js';
 
-/** Adds numbers up, so many of them. */
+/** Adds up this many numbers. */
 function sumOf(count: number): number {
   let sum = 0;
   for (let index = 0; index < count; index += 1) sum += index % 7;
@@ -25,7 +25,7 @@ interface Faster {
 const expectOf = (value: unknown): Faster & { not: Faster } => expect(value) as unknown as Faster & { not: Faster };
 
 describe('a comparison within a test', () => {
-  it('finds the way that does its work once where the other does it four times', async () => {
+  it('finds the way that does its work once if the other does it four times', async () => {
     const compared = await compareWays({ once: way(1), often: way(4) });
     const { ratio, low, verdict } = compared.ratioOf('once', 'often');
     expect(verdict).toBe('faster');
@@ -37,7 +37,7 @@ describe('a comparison within a test', () => {
     expectOf(compared).not.toBeFasterThan('once', { strict: true });
   });
 
-  it('says whether a way is within its budget, in seconds or beside another way', async () => {
+  it('says whether a way is within its budget, in seconds or relative to another way', async () => {
     const compared = await compareWays({ once: way(1), often: way(4) });
     const { ratio, low, high } = compared.timeOf('often');
     expect(low).toBeLessThanOrEqual(ratio);
@@ -47,7 +47,7 @@ describe('a comparison within a test', () => {
     expectOf(compared).not.toBeWithinBudget('often', { maximumSeconds: low / 2 });
     expectOf(compared).toBeWithinBudget('once', { over: 'often', maximumRatio: 0.7, strict: true });
     expectOf(compared).not.toBeWithinBudget('often', { over: 'once', maximumRatio: 1.4 });
-    // A budget within the interval breaks only where it is strict.
+    // A budget within the interval breaks only if it is strict.
     expectOf(compared).toBeWithinBudget('often', { maximumSeconds: ratio });
     expect(matchers.toBeWithinBudget(compared, 'often', { maximumSeconds: low / 2 }).message()).toMatch(
       /^often takes .* a call, which is to be at most .* \(\d+ blocks\)$/,

@@ -1,7 +1,7 @@
 /**
- * The API reference, docs/api.md, made from the declarations in dist/ by the API of the compiler that is installed: each exported item
- * with its comment and its declaration, by area. Interfaces that exported ones extend, or are made of, are there too, and the options of a
- * run, which tables of options declare.
+ * The API reference, docs/api.md. It is made from the declarations in dist/ by the API of the installed compiler: each exported item with
+ * its comment and its declaration, by area. It also has the interfaces that exported ones extend or are made of, and the options of a run,
+ * which tables of options declare.
  */
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ const DIST = join(ROOT, 'dist');
 const ENTRIES = ['index', 'bench', 'testing/vitest'].map((entry) => join(DIST, `${entry}.d.ts`));
 const PROJECT = join(import.meta.dirname, 'api.tsconfig.json');
 
-/** The areas of the page in their order, with the folders of their declarations; the first that fits counts. */
+/** The areas of the page in their order, with the folders of their declarations. The first that fits counts. */
 const AREAS = [
   { title: 'Engines: rows and columns', folders: ['library/engine'] },
   { title: 'Keys and values', folders: ['library/kv'] },
@@ -35,13 +35,13 @@ const AREAS = [
   { title: 'Runs, their records and reports', folders: ['run', 'runner', 'records', 'report', 'compare', 'stats', ''] },
 ];
 
-/** Declarations whose members are told one by one. */
+/** Declarations whose members are listed one by one. */
 const WITH_MEMBERS = new Set([SyntaxKind.ClassDeclaration, SyntaxKind.InterfaceDeclaration]);
 
 /** The functions among members, which need a comment each: the name of a field often says all. */
 const METHODS = new Set([SyntaxKind.MethodDeclaration, SyntaxKind.MethodSignature]);
 
-/** The text of docs/api.md, and what has no comment. */
+/** The text of docs/api.md, and complaints about items without a comment. */
 export function apiReference() {
   const api = new API({ cwd: ROOT });
   try {
@@ -79,7 +79,7 @@ function itemsOf(program, checker) {
   return [...found.values()];
 }
 
-/** What an alias of the values of a constant is made of, since its declaration names the constant alone. */
+/** The values behind an alias of a constant's values, since its declaration names the constant alone. */
 function unionOf(checker, symbol, { kind, type }) {
   if (kind !== SyntaxKind.TypeAliasDeclaration || type.kind !== SyntaxKind.IndexedAccessType) return undefined;
   const flags = NodeBuilderFlags.InTypeAlias | NodeBuilderFlags.NoTruncation;
@@ -189,7 +189,7 @@ function optionsTable() {
   return `With the options of the command line:\n\n${renderMarkdown(tableBlock({ columns: columns('Option', 'Flag', 'What it says'), rows })).trim()}`;
 }
 
-/** A comment as Markdown of one line a paragraph or an item of a list. */
+/** A comment as Markdown, with one line per paragraph or list item. */
 function proseOf(comment) {
   return comment
     .replaceAll('\r', '')
@@ -198,7 +198,7 @@ function proseOf(comment) {
     .trim();
 }
 
-/** The declaration without its own comment, and without what is not for users. */
+/** The declaration without its own comment, and without members that are not for users. */
 function declarationText(item, declaration) {
   // A variable is declared by a statement around it.
   const isVariable = declaration.kind === SyntaxKind.VariableDeclaration;

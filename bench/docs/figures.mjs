@@ -4,7 +4,7 @@ import { judgeOf } from '../../dist/compare/judge.js';
 import { formatDuration, formatFactorInterval, formatLatency, formatRateOf } from '../../dist/report/format.js';
 import { newestRun } from './runs.mjs';
 
-/** What a figure may be, of one cell. */
+/** The kinds of figures of one cell, with their formats. */
 const OF_A_CELL = {
   rate: formatRateOf,
   time: ({ summary }) => formatDuration(summary.medianSeconds),
@@ -13,11 +13,11 @@ const OF_A_CELL = {
   p99: ({ latency }) => formatLatency(latency.p99),
 };
 
-/** A speed, a factor or a short time, which a sentence has from a run and not by hand. */
+/** A speed, a factor or a short time. A sentence must have it from a run and not by hand. */
 const FIGURE_BY_HAND = /\d\s?(?:×|x\b|[KMG]?\/s\b|[KMG] \w+\/s\b|ns\b|[uµ]s\b)/u;
 
 /**
- * The text of `KIND | RUN | CELL`, of `lane | RUN | CELL | VERDICT` or of `ratio | RUN | CELL | CELL | VERDICT`. Throws where
+ * The text of `KIND | RUN | CELL`, of `lane | RUN | CELL | VERDICT` or of `ratio | RUN | CELL | CELL | VERDICT`. Throws if
  * the run has no such cell or another verdict.
  */
 export function figureText(marker) {
@@ -36,7 +36,7 @@ export function figureText(marker) {
   return format(cell(rest[0]));
 }
 
-/** The figures by hand in the prose of a page: what is neither generated nor code. */
+/** The figures by hand in the prose of a page, outside of generated text and code. */
 export function figuresByHand(page) {
   const prose = page
     .replaceAll(/<!-- (table|figure): [^]*?<!-- \/\1 -->/g, '')
@@ -45,7 +45,7 @@ export function figuresByHand(page) {
   return prose.split('\n').filter((line) => FIGURE_BY_HAND.test(line));
 }
 
-/** How a Node cell compares with its Rust lane, as the run has it. */
+/** The comparison of a Node cell with its Rust lane, as the run has it. */
 function laneRatio(run, id) {
   const lane = run.comparisons.find(({ kind, numerator }) => kind === 'lane' && numerator === id);
   if (lane === undefined) throw new Error(`the run compares ${id} with no lane of Rust`);

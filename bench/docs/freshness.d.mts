@@ -1,8 +1,8 @@
-/** Where a committed file comes from. */
+/** The origin of a committed file. */
 export interface Provenance {
   readonly commit: string;
   readonly startedAt: string;
-  /** What measures it anew. */
+  /** The command that measures it again. */
   readonly command: string;
 }
 
@@ -13,7 +13,7 @@ export type Changes = { readonly changed: readonly string[] } | { readonly unkno
 export interface OldRuns {
   readonly method: string;
   readonly why: string;
-  /** The time from which on runs are of the method as it is. */
+  /** The time from which on runs use the present method. */
   readonly before: string;
   readonly runs: readonly string[];
 }

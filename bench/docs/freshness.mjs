@@ -1,6 +1,6 @@
 /**
- * Whether the committed runs that pages show were measured by the method as it is: nothing of it changed since a run's commit. Runs that are
- * known to be older stand in old-runs.json, with the reason, which their tables print. That list can only shrink.
+ * Checks whether the committed runs that pages show were measured by the present method: nothing of it changed since a run's commit. Runs
+ * that are known to be older are in old-runs.json, with the reason, which their tables print. That list can only shrink.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 /** The source paths that decide the figures of a run: the runner, the statistics and the engine. */
 export const METHOD_PATHS = ['src/runner', 'src/fork-main.ts', 'src/stats', 'src/compare', 'native/engine'];
 
-/** The commits that change these paths and no figure, with what shows it: files that were moved, say, or a paired measurement. */
+/** The commits that change these paths and no figure, with the evidence: files that were moved, say, or a paired measurement. */
 const HARMLESS = JSON.parse(readFileSync(join(import.meta.dirname, 'harmless-changes.json'), 'utf8'));
 
 export const OLD_RUNS = JSON.parse(readFileSync(join(import.meta.dirname, 'old-runs.json'), 'utf8'));
@@ -59,7 +59,7 @@ export function staleRuns(shown, { old = OLD_RUNS, changesOf = changedSince, pro
   ];
 }
 
-/** Why the age of runs can't be told here; `undefined` if it can. */
+/** The reason why the age of runs can't be told here; `undefined` if it can. */
 export function whyUnknown(shown) {
   for (const name of shown) {
     const { unknown } = changedSince(provenanceOf(name).commit);
@@ -68,7 +68,7 @@ export function whyUnknown(shown) {
   return undefined;
 }
 
-/** Throws where a text has ratios and is made of runs of several commits: what changed between them would be in the ratios. */
+/** Throws if a text has ratios and is made of runs of several commits: changes between them would be in the ratios. */
 export function requireOneCommit(name, text, files, { provenance = provenanceOf } = {}) {
   const commits = new Set(files.map((file) => provenance(file).commit));
   if (commits.size > 1 && /\d×/.test(text)) {
@@ -78,7 +78,7 @@ export function requireOneCommit(name, text, files, { provenance = provenanceOf 
   }
 }
 
-/** The warning beside a table that was made of such files; nothing for others. */
+/** The warning next to a table that was made of old runs; `undefined` for others. */
 export function ageWarning(files, { old = OLD_RUNS, provenance = provenanceOf } = {}) {
   const commits = files
     .filter((name) => old.runs.includes(name))

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** What is wrong with the relative links of a page: the file or the heading is not there. */
+/** The relative links of a page whose file or heading does not exist. */
 export function brokenLinks(path) {
   const prose = withoutCode(readFileSync(path, 'utf8'));
   const targets = [...prose.matchAll(/\]\(([^()\s]+)\)/g)].map(([, target]) => target);

@@ -9,9 +9,9 @@ import { MAIN, newestRun, newestText } from './runs.mjs';
 
 const canvas = await loadCanvas();
 
-/** Those that show how the model fits, and what it is for. */
+/** The figures of the model that show how well it fits, and its use. */
 const MODEL_FIGURES = new Set([
-  'rows in: predicted beside measured',
+  'rows in: predicted and measured',
   'rows in: a call by its size',
   'bytes in: a call by its size',
 ]);

@@ -1,6 +1,6 @@
 /**
- * The committed runs, by their kinds: the arguments of `bench/benchmark.mjs`, or a script of bench/lab with its own. A run of several parts
- * becomes a file for each, with the arguments of bench/lab/compact-run.mjs.
+ * The committed runs, by their kinds: the arguments of `bench/benchmark.mjs`, or a script of bench/lab with its own arguments. A run of
+ * several parts becomes one file per part, with the arguments of bench/lab/compact-run.mjs.
  */
 import { MAIN } from './runs.mjs';
 

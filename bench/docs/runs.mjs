@@ -15,7 +15,7 @@ export const RESULTS = join(import.meta.dirname, '..', '..', 'results', 'linux-x
 /** The kind of the file that has no kind in its name: the run of `node bench/benchmark.mjs 10000000`. */
 export const MAIN = 'main';
 
-/** The rows of the family measurements where none are asked for. */
+/** The rows of the `measurements` family if none are asked for. */
 const DEFAULT_ROWS = JSON.parse(readFileSync(join(import.meta.dirname, '..', 'matrix.json'), 'utf8')).families
   .measurements.defaultRows;
 
@@ -31,7 +31,7 @@ export function newestRun(kind) {
   return loaded.get(kind);
 }
 
-/** A run whose cells of calls that take no time get no verdict: those of earlier versions do not say so themselves. */
+/** A run whose cells with calls that take no time get no verdict: runs of earlier versions do not say so themselves. */
 function withoutFloors(run) {
   const isFloor = ({ outcome, calls, summary }) =>
     outcome === 'completed' && calls !== undefined && summary.medianSeconds / calls < LEAST_CALL_SECONDS;
@@ -68,7 +68,7 @@ export function kindOf(name) {
   return /^\d{4}-\d\d-\d\d-?(.*)\.json$/.exec(name)?.[1] || MAIN;
 }
 
-/** The command that measured a run, by its configuration: what is not the default. */
+/** The command that measured a run, by the values of its configuration that are not the default. */
 export function commandOf({ context }) {
   const { rows, ...config } = context.config;
   const table = { ...MATRIX_OPTIONS, ...SAMPLING_OPTIONS, ...FAMILY_OPTIONS };
@@ -92,7 +92,7 @@ export function isCommitted(kind) {
   return newestName(kind) !== undefined;
 }
 
-/** The text of the newest file of a kind, also where it is no run. */
+/** The text of the newest file of a kind, also if it is no run. */
 export function newestText(kind) {
   const name = newestName(kind);
   if (name === undefined) throw new Error(`there is no run of the kind "${kind}" in ${RESULTS}`);

@@ -11,8 +11,9 @@ import { crossoverTexts } from '../../dist/report/crossover.js';
 import { noVerdictNotes } from '../../dist/report/marks.js';
 import { modelBlocks } from '../../dist/report/model-table.js';
 import { settingTable } from '../../dist/report/setting-table.js';
-import { list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
-import { formatRows } from '../../dist/report/format.js';
+import { list, paragraph, renderMarkdown, tableBlock, tableOf } from '../../dist/report/document.js';
+import { factorOf } from '../../dist/report/factor.js';
+import { formatRateOf, formatRows } from '../../dist/report/format.js';
 import { headToHeadTable } from '../../dist/report/head-to-head.js';
 import { hostLines } from '../../dist/report/host-block.js';
 import { networkText } from '../../dist/report/network-text.js';
@@ -20,6 +21,7 @@ import { requestAdviceFor } from '../../dist/report/request-advice.js';
 import { renderRunSummary } from '../../dist/report/summary-report.js';
 import { runtimeTable } from '../../dist/report/runtime-table.js';
 import { requestHeadToHeadTable } from '../../dist/report/request-tables.js';
+import { ANSWER_SIDES, workloadAnswersOf, workloadText } from '../../dist/report/workload-answers.js';
 import { buildsTable } from '../lab/builds-table.mjs';
 import { ceilingFindings, ceilingTable } from '../lab/ceiling-table.mjs';
 import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
@@ -28,7 +30,7 @@ import { ageWarning, requireOneCommit } from './freshness.mjs';
 import { ladderTable, methodNotes, methodTable } from '../lab/method-table.mjs';
 import { MAIN, commandOf, filesReadBy, isCommitted, newestRun, newestText } from './runs.mjs';
 
-/** What the one line about the machine takes from the lines about the host. */
+/** The lines about the host that go into the one line about the machine. */
 const MACHINE = /^(CPU|CPU kind|Memory|OS|Node\.js|Rust): /;
 
 const TABLES = {
@@ -43,6 +45,7 @@ const TABLES = {
     return `\`\`\`text\n${text.trimEnd()}\n\`\`\``;
   },
   host: () => list(hostLines(newestRun(MAIN).context)),
+  sides: () => sides(MAIN),
   embedded: () => [...best(MAIN, 'embedded'), ...list(adviceFor(newestRun(MAIN), 'embedded'))],
   'embedded-lanes': () => lanes(MAIN, 'embedded', 1),
   'memory-lanes': () => lanes('memory', 'memory', 1),
@@ -130,6 +133,22 @@ function ifCommitted(kind, blocks) {
   return isCommitted(kind) ? blocks() : NOT_COMMITTED;
 }
 
+/** The best of each side of a run, for each workload. */
+function sides(kind) {
+  const run = newestRun(kind);
+  const answers = workloadAnswersOf(run);
+  const rateOf = ({ best, fastest }, side) => {
+    if (best[side] === undefined) return '—';
+    return `${fastest.includes(side) ? '★ ' : ''}${formatRateOf(best[side])}`;
+  };
+  const table = tableOf(answers, [
+    { title: 'Workload', of: ({ node }) => workloadText(node) },
+    ...ANSWER_SIDES.map(([side, title]) => ({ title: `>${title}`, of: (answer) => rateOf(answer, side) })),
+    { title: '>Rust factor', of: ({ rust }) => (rust === undefined ? '—' : factorOf(rust.comparison)) },
+  ]);
+  return [...tableBlock(table), measuredBy(run)];
+}
+
 /** The table of the comparisons of a run that are asked for. */
 function headToHead(kind, isAsked, table = headToHeadTable) {
   const run = newestRun(kind);
@@ -159,7 +178,7 @@ function workers(engine) {
   return headToHead('workers', (each) => isOn(each, engine) && isOfAddon(each));
 }
 
-/** The addon's clients beside Rust's: those whose cells have `setting` in their names. */
+/** The addon's clients next to Rust's, of the cells that have `setting` in their names. */
 function clients(kind, engine, setting = '') {
   const isAsked = (each) => isOn(each, engine) && isOfAddon(each) && each.numerator.includes(setting);
   return headToHead(kind, isAsked, requestHeadToHeadTable);

@@ -1,5 +1,5 @@
-// Whether a cell's figure depends on what else a run measures: each cell of Node with one worker alone in a run of its own, beside
-// the same cell in a whole run. Prints rates and their ratio, and the median and the largest of the differences.
+// Checks whether a cell's figure depends on the other cells of a run: measures each cell of Node with one worker alone in a run of its own,
+// next to the same cell in a whole run. Prints rates and their ratio, and the median and the largest of the differences.
 //
 //   node bench/lab/alone.mjs RUN.json [FAMILY]
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

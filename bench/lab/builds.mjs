@@ -1,5 +1,5 @@
-// How often `compare --builds` is right: an addon that does its work twice is to be found, and the same addon built twice is to be called
-// unchanged; on a quiet machine, and beside programs that disturb it. It needs a C compiler.
+// Counts how often `compare --builds` is right: an addon that does its work twice must be found, and the same addon built twice must be
+// called unchanged. It does so on a quiet machine, and next to programs that disturb it. It needs a C compiler.
 //
 //   node bench/lab/builds.mjs [--runs N] [--on quiet,disturbed] [--out FILE]
 import { spawn, spawnSync } from 'node:child_process';
@@ -17,7 +17,7 @@ import { buildsTable } from './builds-table.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** How often the work is done by the new build, and for each such run how many of the same build. */
+/** How often the new build does the work, and for each such run the number of runs with the same build. */
 const KINDS = { doubled: { times: 2, runs: 1 }, same: { times: 1, runs: 2 } };
 
 const { values } = parseArgs({

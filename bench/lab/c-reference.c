@@ -1,13 +1,13 @@
 /*
- * insert.bulk and query.full_scan of the family `measurements` in C, over the libduckdb that the addon uses: a third reference, beside Rust
+ * insert.bulk and query.full_scan of the `measurements` family in C, over the libduckdb that the addon uses: a third reference, next to Rust
  * and the crate `duckdb`. `c-reference.mjs` compiles and runs it.
  *
  *   c-reference insert|scan ROWS PIECE reused|fresh
  *
- * Each line on the standard input asks for one execution; the answer is a line of JSON. The timed part is that of the lanes in Rust. Of an
- * insert: one transaction from its begin to its commit, without making the input. Of a scan: from preparing the query until its last value is
- * added. `reused`: each piece of input is made in the memory of the piece before; `fresh`: in memory that the kernel has just given. The CPU
- * time and the page faults are those of the whole process, without those of making the input.
+ * Each line on the standard input asks for one execution. The answer is a line of JSON. The same part is timed as in the lanes in Rust. For
+ * an insert, it is one transaction from its begin to its commit, without making the input. For a scan, it lasts from preparing the query
+ * until its last value is added. `reused`: each piece of input is made in the memory of the previous piece. `fresh`: in memory that the
+ * kernel has just given. The CPU time and the page faults are of the whole process, without the share for making the input.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -77,7 +77,7 @@ typedef struct {
   int32_t *sensor_id;
 } Input;
 
-/* What was added up of the rows that a query returned. */
+/* The sums over the rows that a query returned. */
 typedef struct {
   uint64_t rows;
   int64_t id;
@@ -86,7 +86,7 @@ typedef struct {
   __int128 timestamp;
 } Sums;
 
-/* The costs until a time. */
+/* The costs up to a point in time. */
 typedef struct {
   double seconds;
   double cpu;
@@ -105,7 +105,7 @@ static void expect(duckdb_state state, const char *what) {
 static Costs costs_of(int who) {
   struct timespec now, cpu;
   struct rusage usage;
-  /* To read the clock of the thread brings its account up to date. */
+  /* Reading the clock of the thread brings its account up to date. */
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
   if (getrusage(who, &usage) != 0) fail("getrusage");
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -235,7 +235,7 @@ static Costs scan(duckdb_connection connection, Sums *sums) {
   return difference(costs_of(RUSAGE_SELF), before);
 }
 
-/* Fails unless the sums are those of the rows' closed form. */
+/* Fails unless the sums equal the closed form of the rows. */
 static void check(const Sums *sums, idx_t rows) {
   const int64_t ids = (int64_t)(rows * (rows - 1) / 2);
   int64_t sensors = (int64_t)(rows / SENSORS) * (SENSORS * (SENSORS - 1) / 2);
@@ -244,7 +244,7 @@ static void check(const Sums *sums, idx_t rows) {
   const double value = (double)ids * 0.1, error = sums->value - value;
   const int is_near = (error < 0 ? -error : error) <= 1e-9 * value;
   if (sums->rows != rows || sums->id != ids || sums->sensor_id != sensors || sums->timestamp != times || !is_near) {
-    fail("the sums are not those of the rows");
+    fail("the sums do not fit the rows");
   }
 }
 

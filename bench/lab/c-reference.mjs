@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /**
- * `insert.bulk` and `query.full_scan` in C, beside our lanes in Rust: `node bench/lab/c-reference.mjs [--rows 10000000] [--executions 15]
- * [--out FILE]` compiles `c-reference.c` by `cc` against the libduckdb that the addon uses, and lets the programs take turns, in an order that
+ * `insert.bulk` and `query.full_scan` in C, next to our lanes in Rust: `node bench/lab/c-reference.mjs [--rows 10000000] [--executions 15]
+ * [--out FILE]` compiles `c-reference.c` by `cc` against the libduckdb that the addon uses. It lets the programs take turns, in an order that
  * changes at random: C that makes its input in memory that it reuses, C that makes it in fresh memory, and the lanes of Rust in both flavors.
- * It prints the seconds, the CPU seconds and the minor page faults of each execution, and their medians; `--out` writes them as JSON.
+ * It prints the seconds, the CPU seconds and the minor page faults of each execution, and their medians. `--out` writes them as JSON.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -56,7 +56,7 @@ function compile() {
   return program;
 }
 
-/** Lets the programs of a workload take turns, and prints what each execution cost. */
+/** Lets the programs of a workload take turns, and prints the costs of each execution. */
 async function measure(workload, program) {
   const isInsert = workload === 'insert.bulk';
   const opened = [];

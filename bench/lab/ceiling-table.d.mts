@@ -9,7 +9,7 @@ export interface CeilingMeasurement {
   readonly batch: number;
   /** The name of the load tool among the rates. */
   readonly tool: string;
-  /** Operations a second of the load tool and of each client, one for each round. */
+  /** Operations per second of the load tool and of each client, one value per round. */
   readonly rates: Readonly<Record<string, readonly number[]>>;
 }
 

@@ -1,4 +1,4 @@
-/** Rust's clients next to the load tool of the server's own project: their rates over the tool's, and which fall behind it. */
+/** Rust's clients next to the load tool of the server's own project: their rates divided by the tool's, and the clients that fall behind it. */
 import { ratioOfForks } from '../../dist/stats/ratio-interval.js';
 import { median } from '../../dist/stats/quantile.js';
 import { groupBy } from '../../dist/compare/cell-groups.js';
@@ -16,7 +16,7 @@ export function overTool({ tool, rates }, client) {
   return ratioOfForks(secondsOf(tool), secondsOf(client));
 }
 
-/** The measurements of one load tool: a row for each, a column for each client. */
+/** The measurements of one load tool: one row per measurement, one column per client. */
 export function ceilingTable(measurements) {
   const [first] = measurements;
   const clients = clientsOf(first);
@@ -39,14 +39,17 @@ export function ceilingTable(measurements) {
       rows,
     },
     notes: [
-      `Operations a second of ${first.tool}, and each client's over them; medians of ${rounds} rounds, in each of which all took their turn. ` +
-        `${first.tool} does less: it leaves the values unread that our cells add up.`,
+      `Operations per second of ${first.tool}, and each client's rate divided by it. Medians of ${rounds} rounds, in which all took turns. ` +
+        `${first.tool} does less: it does not read the values that our cells add up.`,
       ...(isAnyBehind ? [`▾ The whole interval is below ${formatPercent(FAIR)} of ${first.tool}.`] : []),
     ],
   };
 }
 
-/** For each client of each load tool, at how many measurements it reaches the fair part of the tool's rate, and the others with their factors. */
+/**
+ * For each client of each load tool, the number of measurements in which it reaches the fair part of the tool's rate, and the others with
+ * their factors.
+ */
 export function ceilingFindings(measurements) {
   return groupBy(measurements, ({ tool }) => tool).flatMap((ofTool) =>
     clientsOf(ofTool[0]).map((client) => {

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /**
- * Is the side `rust` of the families of requests a fair ceiling? `node bench/lab/ceiling.mjs [kv sql rest] [--rounds 11] [--out FILE]`
+ * Is the `rust` side of the families of requests a fair ceiling? `node bench/lab/ceiling.mjs [kv sql rest] [--rounds 11] [--out FILE]`
  * measures our client, by each of its drivers, and the independent crate next to the load tool of the server's own project, with the
  * same connections, work and private server: redis-benchmark for kv, sysbench for sql, wrk for rest. It prints operations per second
- * and their ratios to the load tool's; `--out` writes them to a file, from which `bench/docs.mjs` makes the tables.
+ * and their ratios to the load tool's. `--out` writes them to a file, from which `bench/docs.mjs` makes the tables.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -118,7 +118,7 @@ async function measure(family) {
   }
 }
 
-/** Operations a second of the load tool and of each client, one for each round, with six digits. */
+/** Operations per second of the load tool and of each client, one value per round, with six digits. */
 async function ratesOf(cell, { server, tool, clients }) {
   const open = Object.entries(clients).map(async ([client, how]) => {
     const spec = { ...cell, ...how, url: server.url, prefix: server.newPrefix() };
@@ -144,7 +144,7 @@ async function redisBenchmark({ url }, cells) {
   const login = password === '' ? [] : ['-a', decodeURIComponent(password)];
   await setKeys(url, Math.max(...cells.map(({ operations }) => operations)));
   const rateOf = ({ workload, threads, batch: pipeline, operations }) => {
-    // Values of 16 bytes, and as many keys as operations, as the family has: of few keys all are in the server's caches.
+    // Values of 16 bytes, and as many keys as operations, as the family has: few keys would all be in the server's caches.
     const sizes = ['-c', threads, '-P', pipeline, '-d', 16, '-r', operations, '-n', operations].map(String);
     const output = outputOf(program, ['-p', port, ...login, ...sizes, '-t', workload, '--csv']);
     // The output's last line, such as "GET","95238.10",...
@@ -153,7 +153,7 @@ async function redisBenchmark({ url }, cells) {
   return { name: 'redis-benchmark', version: versionLine(program), rateOf };
 }
 
-/** Sets the keys that redis-benchmark asks for: a GET of one that is not there has the shorter answer. */
+/** Sets the keys that redis-benchmark asks for: a GET of a missing key has a shorter answer. */
 async function setKeys(url, count) {
   const client = await KvClient.connect(url);
   try {

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Makes the small file of a run that `results/` keeps from the whole `run.json`. `--help` says what it keeps.
+ * Makes the small file of a run that `results/` keeps from the whole `run.json`. `--help` lists what it keeps.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -14,27 +14,27 @@ const USAGE = `Usage: node bench/lab/compact-run.mjs RUN.json [--family NAME | -
 
 Writes RUN.json in the compact form of the committed results to FILE, or to standard output.
 
-It keeps the context, every record with its samples, its percentiles and its checksum, and the comparisons; of a run of several families
-those of one with --family. With --model it keeps the cost model alone, which has the medians of the cells that it was fitted to.
+It keeps the context, every record with its samples, its percentiles and its checksum, and the comparisons. With --family it keeps those
+for one family. With --model it keeps the cost model alone, with the medians of the cells that it was fitted to.
 It makes smaller:
-  summary      left out, since the samples give it again
-  samples      only their process, their block and their times stay: the elapsed time, the CPU time, and those of encoding and
+  summary      left out, since it can be computed from the samples
+  samples      only their process, their block and their times stay: the elapsed time, the CPU time, and the times of encoding and
                decoding; run.md has the medians of the rest.
-               Consecutive ones that are alike in all but their seconds are one entry with a list of these
+               Consecutive samples that differ in nothing but their seconds are one entry with a list of seconds
   executions   counted at the first sample of a cell, for all of its samples
-  heap         the bytes a call are those of the median, at the first sample of a cell
-  server       the share of the CPU that the server used is that of the median, at the first sample of a cell
+  heap         the median of the bytes per call, at the first sample of a cell
+  server       the median share of the CPU that the server used, at the first sample of a cell
   numbers      5 significant digits, 4 of a sample, all of a checksum
   histograms   left out; the percentiles stay, with the intervals of two
-  comparisons  made anew from the samples, as this version makes them; those of the kind lane stay, and of
-               a run with --aa or --runtime none: the records give the rest again
-  layout       one record or comparison a line, without indentation
+  comparisons  recomputed from the samples, as this version computes them; comparisons of the kind lane stay,
+               but not for a run with --aa or --runtime: the rest can be computed from the records
+  layout       one record or comparison per line, without indentation
 
 The result follows schema/run.schema.json, and \`boundary-bench compare\` reads it. A compact file stays as it is when it is
 compacted again. The file of bench/lab/hybrid-crossover.mjs is taken as well.
 `;
 
-/** The kinds of comparisons that follow from the records alone; those of lanes say which lanes are compared. */
+/** The kinds of comparisons that follow from the records alone. Comparisons of lanes say which lanes are compared. */
 const DERIVED = new Set(['noise-floor', 'batching', 'best']);
 
 const DIGITS = 5;
@@ -72,7 +72,7 @@ function compact(file) {
     ...file,
     ...(records && { records: records.map(withGroupedSamples) }),
     ...(file.comparisons && {
-      // From the rounded records, so that a compact file gives the same again.
+      // From the rounded records, so that compacting a compact file gives the same file.
       comparisons: comparedAnew({ ...file, records: summarized }).comparisons.filter((each) =>
         isKeptComparison(each, file.context.config),
       ),
@@ -133,7 +133,7 @@ function compactRecord(record) {
   };
 }
 
-/** A record with one entry, with a list of seconds, for consecutive samples that are alike in all else. */
+/** A record with one entry, with a list of seconds, for consecutive samples that differ in nothing else. */
 function withGroupedSamples(record) {
   if (record.outcome !== 'completed') return record;
   const groups = [];
@@ -154,7 +154,7 @@ function compactLatency(latency) {
   return { ...latency, histogram: undefined };
 }
 
-/** The value with its fractions rounded; the numbers of a checksum stay exact. */
+/** The value with its fractions rounded. The numbers of a checksum stay exact. */
 function rounded(value, digits = DIGITS) {
   if (typeof value === 'number') return Number.isInteger(value) ? value : Number(value.toPrecision(digits));
   if (Array.isArray(value)) return value.map((element) => rounded(element, digits));
@@ -167,7 +167,7 @@ function rounded(value, digits = DIGITS) {
   );
 }
 
-/** JSON with a line for each field of the file, and for each element where the field is a list. */
+/** JSON with one line per field of the file, or per element if the field is a list. */
 function layOut(file) {
   const fields = Object.entries(file).map(([name, value]) => `${JSON.stringify(name)}:${layOutField(value)}`);
   return `{\n${fields.join(',\n')}\n}`;

@@ -22,9 +22,9 @@ const REMOTE_SETTINGS = ['grpc', 'hybrid'];
 const SIDES = ['rust', 'napi', 'js'];
 
 const NOTES = [
-  'Microseconds a row: all gRPC / hybrid, the first of three shards in this process. Ten in flight: ten connections, each with its ' +
+  'Microseconds per row: all gRPC / hybrid, the first of three shards in this process. Ten in flight: ten connections, each with its ' +
     'next request as soon as the last is answered, so that none waits for the slowest of ten. multiGet asks all shards at the ' +
-    'same time. Direct: all shards in this process. Measured: half of what a call of one row took longer.',
+    'same time. Direct: all shards in this process. Measured: half of the extra time of a call of one row.',
 ];
 
 function multiGet(batch) {

@@ -3,11 +3,11 @@
  * Direct, batching or scatter-gather? `node bench/lab/hybrid-crossover.mjs [--net-by auto|kernel|proxy] [--forks N] [--out FILE]`
  * gets rows of three shards one by one, with ten in flight, and by multiGet of 10, 100 and 1000, all behind gRPC and partly in the
  * reader's process, from Rust, by the addon and by grpc-js, at delays of 0, 100, 500 and 2000 µs each way. Each way is measured in
- * fresh processes that take turns with those of the other ways at its delay.
+ * fresh processes that take turns with the processes of the other ways at its delay.
  *
- * It prints the median time per row of each way, and the delays at which a way is faster than another: those where the whole 95%
- * interval of the ratio is above 1, with the ratio at every delay. `--out` writes the records of all delays to a file;
- * `bench/lab/compact-run.mjs` makes of it the one in `results/`, from which `bench/docs.mjs` makes the table.
+ * It prints the median time per row of each way, and the delays at which a way is faster than another, with the ratio at every delay. A way
+ * is faster if the whole 95% interval of the ratio is above 1. `--out` writes the records of all delays to a file.
+ * `bench/lab/compact-run.mjs` makes the file in `results/` from it, and `bench/docs.mjs` makes the table from that.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -73,13 +73,13 @@ process.stdout.write(
 );
 
 /**
- * The family with the cells of all ways, each with its own number of operations; direct cells are measured only without a delay. They
+ * The family with the cells of all ways, each with its own number of operations. Direct cells are measured only without a delay. All cells
  * are of one group, so that their processes take turns.
  */
 function crossover(delayUs) {
   const plan = (options) =>
     WAYS.flatMap(({ workload, operations, ...way }) => {
-      // One client a side: tonic's has no other way than gRPC to compare with.
+      // One client per side: tonic's client has no other way than gRPC to compare with.
       const isWanted = ({ cell, client }) => cell.workload === workload && client !== 'tonic';
       const cells = (count) => hybridFamily.plan({ ...options, ...way, operations: count }).filter(isWanted);
       const direct = delayUs === 0 ? cells(DIRECT_OPERATIONS) : [];

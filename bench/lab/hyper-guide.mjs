@@ -2,8 +2,8 @@
 /**
  * Writes runs on hyperd as a platform's section of the HyperDB benchmark guide, with that guide's tables in its order:
  * `node bench/lab/hyper-guide.mjs --sweep SWEEP.json RUN.json... > SECTION.md`. The runs are `run.json` files of
- * `bench/benchmark.mjs 10000000 --engine hyper --transport tcp,ipc`, whole or workload by workload, made on one machine; the
- * sweep is that of `bench/lab/hyper-sweep.mjs`.
+ * `bench/benchmark.mjs 10000000 --engine hyper --transport tcp,ipc`, whole or workload by workload, made on one machine. The
+ * sweep comes from `bench/lab/hyper-sweep.mjs`.
  */
 import { parseArgs } from 'node:util';
 

@@ -1,6 +1,6 @@
 /**
- * The sweeps of `bench/lab/hyper-sweep.mjs`, a family each, in a module of their own, from which each process that measures a cell
- * imports them. Their cells are those of the family `measurements`, opened with other sizes.
+ * The sweeps of `bench/lab/hyper-sweep.mjs`, one family each. They are a module of their own, since each process that measures a cell
+ * imports them. Their cells are the cells of the `measurements` family, opened with other sizes.
  */
 import { connect, defineWorkload } from '../../dist/index.js';
 import { openNapiCell, openNativeCell, queryTablesOf } from '../../dist/families/measurements/addon-cells.js';

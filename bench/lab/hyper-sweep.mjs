@@ -1,15 +1,15 @@
 #!/usr/bin/env node
 /**
- * How much is to be sent at once? `node bench/lab/hyper-sweep.mjs [ROWS] [--forks N] [--out DIR]` (default 1,000,000 rows) sweeps, on
- * the engine `hyper`, from Rust and from Node:
+ * How much should be sent at once? `node bench/lab/hyper-sweep.mjs [ROWS] [--forks N] [--out DIR]` (default 1,000,000 rows) sweeps, on
+ * the `hyper` engine, from Rust and from Node:
  *
  * - in: the bytes of one COPY of an Arrow insert, from a batch of 1 Ki rows to 256 MiB;
  * - out: the rows of one batch that crosses, from 1 Ki to 1 Mi;
  * - the buffers of the sockets, from the system's own to 4 MiB, over TCP and the Unix domain socket.
  *
- * Each setting is a cell, measured in fresh processes that take turns with those of the other settings of its sweep. It prints the
- * rate of each, its ratio to the first setting with the 95% interval, and the knee of each sweep: the smallest size that reaches 95%
- * of the best rate in the median. The run with its samples is written to DIR, as is `sweep.md`.
+ * Each setting is a cell, measured in fresh processes that take turns with the processes of the other settings of its sweep. It prints the
+ * rate of each, its ratio to the first setting with the 95% interval, and the knee of each sweep: the smallest size whose median rate
+ * reaches 95% of the best. The run with its samples is written to DIR, as is `sweep.md`.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

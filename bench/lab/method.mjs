@@ -1,6 +1,7 @@
 // Tests the method on cells whose ratios are known: how often it gives a wrong verdict, how often it finds a difference, how wide its
-// intervals are, and how long it takes; on a quiet machine, and beside programs that disturb it. Beside it the old method on the same cells:
-// processes one after the other, five of each, whose samples are pooled. Then the ladder: the same call with few and with many calls in a sample.
+// intervals are, and how long it takes. It does so on a quiet machine, and next to programs that disturb it. For comparison it tests the old
+// method on the same cells: five processes of each, one after the other, whose samples are pooled. Then comes the ladder: the same call with
+// few and with many calls in a sample.
 //
 //   node bench/lab/method.mjs [--runs N] [--on quiet,disturbed] [--out results/linux-x64/DATE-method.json]
 import { spawn } from 'node:child_process';
@@ -79,7 +80,7 @@ if (values.out !== undefined) {
   );
 }
 
-/** The time of the same function by so many calls in a sample. */
+/** The time of the same function, with this number of calls in a sample. */
 async function rung(rows) {
   const family = (await loadFamilies()).find(({ name }) => name === 'boundary');
   const directory = mkdtempSync(join(tmpdir(), 'method-'));

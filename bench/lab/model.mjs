@@ -1,10 +1,10 @@
-// Whether the cost model predicts cells that it was not fitted to. Prints predicted over measured, the share within 25%, and the worst.
+// Checks whether the cost model predicts cells that it was not fitted to. Prints predicted over measured, the share within 25%, and the worst.
 //
 //   node bench/lab/model.mjs MODEL.json [RUN.json ...]
 //
-// MODEL.json is a run of the ladders (docs/model.md). Its held-out cells are compared first. Of other runs, what is compared is the time
-// by which a cell of Node takes longer than the Rust cell that does the same work: the model predicts crossings alone, and knows nothing
-// of an engine's work. Where it has no mechanism for what a lane does, or the run can't tell the difference, that is said.
+// MODEL.json is a run of the ladders (docs/model.md). Its held-out cells are compared first. For other runs, it compares the time by
+// which a cell of Node takes longer than the Rust cell that does the same work: the model predicts crossings alone, and knows nothing of an
+// engine's work. If the model has no mechanism for a lane, or the run can't tell the difference, it says so.
 import { readFileSync } from 'node:fs';
 
 import { loadOfBytes, loadOfText } from '../../dist/model/load.js';
@@ -27,7 +27,7 @@ const RESAMPLES = 1000;
 const BATCH_ROWS = JSON.parse(readFileSync(new URL('../matrix.json', import.meta.url), 'utf8')).families.measurements
   .batchRows;
 
-/** The bytes that the family `codec` checks and codes, and the length of their base64. */
+/** The bytes that the `codec` family checks and codes, and the length of their base64. */
 const CODED_BYTES = 4096;
 const CODED_CHARACTERS = Math.ceil(CODED_BYTES / 3) * 4;
 
@@ -38,9 +38,9 @@ const text = (direction, client) => ({ direction, lane: 'call', client, load: lo
 const OTHER_OBJECTS = 'its objects have more fields than the rows of the ladders';
 
 /**
- * What the lanes of other families carry across in one call, by family, and by lane or by workload and client: the direction, the lane and
- * client of the family `boundary` that do the same, and the load, which is that of the cell's rows where it is left out. A text says why
- * the model can't predict a lane.
+ * The data that the lanes of other families carry across in one call, by family, and by lane or by workload and client: the direction, the
+ * lane and client of the `boundary` family that do the same, and the load. Without a load, it is the load of the cell's rows. A text instead
+ * is the reason why the model can't predict a lane.
  */
 const CARRIED = {
   codec: {
@@ -138,10 +138,10 @@ function compareWith({ records, comparisons }) {
   }
 }
 
-/** What a cell carries across, or why the model can't say. */
+/** The data that a cell carries across, or the reason why the model can't say. */
 function carriedBy({ id, family, workload, lane, side, workers = 1, threads }) {
   if (threads !== undefined) return 'requests wait for a server, and sides differ in their clients and sockets';
-  if (side !== 'napi') return 'its side crosses by other means than those of the model';
+  if (side !== 'napi') return 'its side crosses by means that the model does not have';
   if (workers > 1) return 'several workers share the cores';
   const lanes = CARRIED[family];
   return (
@@ -176,7 +176,7 @@ function crossingOf({ rows, calls, queries }, carried) {
     // The work on both sides is not the crossing's, and may hide it.
     doubt = Math.hypot(doubt, there.high - there.seconds, here.high - here.seconds);
   }
-  // What two values carry in one call pays for one call.
+  // Two values that cross in one call pay for one call.
   seconds -= (carried.length - 1) * emptyCall(carried[0].client);
   if (doubt > seconds) return 'the model can’t tell the crossing from the work on both sides';
   return seconds / count;
@@ -188,7 +188,7 @@ function emptyCall(client) {
   return Math.min(...costs.filter(({ of }) => of === 'call').map(({ seconds }) => seconds));
 }
 
-/** The measured seconds of a row by which one cell takes longer than the other, with half of the interval's width, as a part of it. */
+/** The measured seconds per row by which one cell takes longer than the other, with half of the interval's width as a part of them. */
 function differenceOf(node, rust) {
   const draw = seededDraws(1);
   const [over, under] = [node, rust].map((record) => new Resampling(secondsPerRow(record)));

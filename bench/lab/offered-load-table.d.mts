@@ -11,14 +11,14 @@ interface Percentiles {
 
 type Interval = readonly [low: number, high: number];
 
-/** What a client did at one offered rate. */
+/** The results of a client at one offered rate. */
 export interface OfferedStep {
   readonly family: string;
   readonly workload: string;
   readonly side: string;
   readonly variant: string;
   readonly threads?: number | undefined;
-  /** Requests a second, as they were due and as they were answered. */
+  /** Requests per second, as they were due and as they were answered. */
   readonly offered: number;
   readonly achieved: number;
   /** The processes that measured it. */
@@ -28,7 +28,7 @@ export interface OfferedStep {
   readonly intervals?: { readonly p50?: Interval | undefined; readonly p99?: Interval | undefined } | undefined;
   /** The delays with which the client's process sent its requests. */
   readonly behind: Percentiles;
-  /** The part of its thread that the requests took of the generator. */
+  /** The part of the generator's thread that the requests took. */
   readonly generatorCpu?: number | undefined;
   /** The cores that were busy, on average. */
   readonly clientCpu?: number | undefined;

@@ -1,4 +1,4 @@
-/** Latency against offered load: what each client answered at rising rates, and where it broke. */
+/** Latency against offered load: the latencies of each client at rising rates, and the rate at which it broke. */
 import { groupBy } from '../../dist/compare/cell-groups.js';
 import { LatencyHistogram } from '../../dist/stats/latency-histogram.js';
 import { studentQuantile } from '../../dist/stats/student.js';
@@ -9,7 +9,7 @@ import { UNKNOWN, formatLatency, formatPercent, formatShortRate } from '../../di
 /** The part of the offered rate below which a client has broken. */
 const KEPT_RATE = 0.97;
 
-/** The p99 in nanoseconds above which a client has broken, even where it keeps the rate. */
+/** The p99 in nanoseconds above which a client has broken, even if it keeps the rate. */
 const MOST_P99 = 20e6;
 
 /** The part of the p99 that the generator's own lateness must exceed to have been the limit. */
@@ -26,7 +26,7 @@ const LOAD_NOTE =
   "was due. Generator behind: the p99 of the delays with which the client's own process sent. Generator CPU: the part of its thread that " +
   "the requests took; the turns of Node's event loop until a request is due are not in it. Server CPU: where 100% is one busy core.";
 
-/** Of points that one process measured, the clients had other numbers of connections. */
+/** A note for points of several processes alone: in points of one process, the clients had other numbers of connections. */
 const STRATEGY_NOTE =
   'All clients have as many connections, each with one request in flight, which one thread drives. In brackets: the 95% interval over the ' +
   'processes that measured a point.';
@@ -139,7 +139,7 @@ export function offeredLoadTable(steps) {
   };
 }
 
-/** For each client, the highest rate that it kept, and where it broke. */
+/** For each client, the highest rate that it kept, and the rate at which it broke. */
 export function offeredLoadFindings(steps) {
   return byClient(steps).map((ofClient) => {
     // One pause of the machine breaks a step, but not a client that keeps the next rate.

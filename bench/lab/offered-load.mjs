@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 /**
  * Latency against offered load: `node bench/lab/offered-load.mjs [--minutes 30] [--processes 5] [--out FILE]` sends get, select_pk and pkread
- * to private servers at rising rates, whether answers come or not, from Rust, by the addon and by the best JavaScript client, until each has
- * broken twice. All have the same strategy: as many connections, each with one request in flight, driven by one thread. Each point is
- * measured by several processes. The rates are parts of the fastest client's closed loop, which also says which client of a side is the best.
- * It prints the latencies at each rate; `--out` writes FILE, and the page beside it; from FILE `bench/docs.mjs` makes the
- * table, and FILE.md.
+ * to private servers at rising rates, whether answers come or not. They are sent from Rust, by the addon and by the best JavaScript client,
+ * until each has broken twice. All have the same strategy: as many connections, each with one request in flight, driven by one thread. Each
+ * point is measured by several processes. The rates are parts of the fastest client's closed loop. That loop also shows which client of a
+ * side is the best. It prints the latencies at each rate. `--out` writes FILE, and the page FILE.md next to it. `bench/docs.mjs` makes the
+ * table from FILE.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ const BENCHMARKS = [
 const SIDES = ['rust', 'napi', 'js'];
 const THREADS = 32;
 
-/** The settings in which the requests of all connections share one: what is in flight on it is another strategy. */
+/** The settings in which all requests share one connection, with several in flight: another strategy. */
 const SHARED_SETTINGS = new Set(['auto', 'shared']);
 
 /** The offered rates, as parts of the rate of the fastest client's closed loop. */
@@ -113,7 +113,7 @@ async function measure({ family: name, workload, server: kind }, end) {
         breaks.set(record.id, isBroken(step) ? (breaks.get(record.id) ?? 0) + 1 : 0);
       }
       clients = clients.filter((id) => breaks.get(id) < BREAKS);
-      process.stderr.write(`${name} ${workload}: ${rate} requests a second\n`);
+      process.stderr.write(`${name} ${workload}: ${rate} requests per second\n`);
       longest = Math.max(longest, performance.now() - started);
     }
   } finally {
@@ -121,7 +121,7 @@ async function measure({ family: name, workload, server: kind }, end) {
   }
 }
 
-/** Whether a cell has a connection for each request in flight, which one thread drives. */
+/** Whether a cell has one connection per request in flight, all driven by one thread. */
 function hasOneStrategy({ cell, setting }) {
   return !SHARED_SETTINGS.has(setting) && cell.driver === (cell.side === 'rust' ? 'one-thread' : undefined);
 }

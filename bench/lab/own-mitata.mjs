@@ -1,5 +1,5 @@
-// Whether this package and mitata agree on the time of a call of five functions: each by mitata in a process of its own, and by a run of
-// this package. It installs mitata in a folder that it removes at the end.
+// Checks whether this package and mitata agree on the time of a call of five functions. It measures each by mitata in a process of its own,
+// and by a run of this package. It installs mitata in a folder that it removes at the end.
 //
 //   node bench/lab/own-mitata.mjs
 import { execFileSync } from 'node:child_process';
@@ -28,7 +28,7 @@ try {
   rmSync(folder, { recursive: true });
 }
 
-/** The seconds of a call in the median of a run, by the names of the functions. */
+/** The median seconds of a call in a run, by the names of the functions. */
 async function timesByUs() {
   const module = new URL('own-functions.mjs', import.meta.url).href;
   // The family of a name is found among the exports, so that each has a file of its own.
@@ -44,7 +44,7 @@ async function timesByUs() {
   return new Map(finished.records.map(({ family, summary }) => [family, summary.medianSeconds]));
 }
 
-/** The seconds of a call in the median of mitata. */
+/** The median seconds of a call as mitata measures it. */
 function timeByMitata(name) {
   const script = `
     import { measure } from ${JSON.stringify(pathToFileURL(join(folder, 'node_modules', 'mitata', 'src', 'main.mjs')).href)};

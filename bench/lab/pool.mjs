@@ -1,4 +1,4 @@
-// What a connection from the pool costs: the same short query on one connection, and on one that `pool.use` lends for each query.
+// Measures the cost of a connection from the pool: the same short query on one connection, and on one that `pool.use` lends for each query.
 // Prints queries per second, the median of the rounds, and the ratio.
 //
 //   node bench/lab/pool.mjs [QUERIES] [ROUNDS]

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** What a program prints; throws if it fails. */
+/** The output of a program; throws if it fails. */
 export function outputOf(program, args, { environment = {}, output = 'pipe' } = {}) {
   const { status, stdout, stderr, error } = spawnSync(program, args, {
     encoding: 'utf8',
@@ -16,7 +16,7 @@ export function outputOf(program, args, { environment = {}, output = 'pipe' } = 
   return stdout;
 }
 
-/** The first line of what a program prints about its version, which some print to the errors or with a usage that fails. */
+/** The first line of a program's version. Some programs print it to standard error, or with a usage that fails. */
 export function versionLine(program) {
   const { stdout, stderr } = spawnSync(program, ['--version'], { encoding: 'utf8' });
   return `${stdout}${stderr}`
@@ -25,7 +25,7 @@ export function versionLine(program) {
     .trim();
 }
 
-/** The path of the first of the programs that is on the PATH; ends this process, with the names of Debian's packages, if none is. */
+/** The path of the first of the programs that is on the PATH. If none is, ends this process with the names of Debian's packages. */
 export function findProgram(names, packages) {
   for (const folder of (process.env.PATH ?? '').split(delimiter)) {
     for (const name of names) {
@@ -42,7 +42,7 @@ export function findProgram(names, packages) {
   process.exit(2);
 }
 
-/** Builds an example of one of our crates for release, with what else `targets` name, and gives the path of its program. */
+/** Builds an example of one of our crates for release, and the other `targets`. Returns the path of the example's program. */
 export function builtExample(crate, example, targets = []) {
   outputOf('cargo', ['build', '--release', '--locked', '-p', crate, '--example', example, ...targets], {
     output: 'inherit',

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Measures committed runs anew, and replaces their files in `results/`. `--help` says how.
+ * Measures committed runs again, and replaces their files in `results/`. `--help` says how.
  */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,8 +13,8 @@ import { PUBLISHED } from '../docs/published.mjs';
 
 const USAGE = `Usage: node bench/lab/publish.mjs KIND... | --all
 
-Measures runs of these kinds anew, one after the other, and replaces their files in results/: DATE-KIND.json in the compact form, and
-DATE-KIND.md with the tables. \`node bench/docs.mjs\` then writes the pages. Leave the machine alone meanwhile, and commit before: a run
+Measures runs of these kinds again, one after the other, and replaces their files in results/: DATE-KIND.json in the compact form, and
+DATE-KIND.md with the tables. \`node bench/docs.mjs\` then writes the pages. Leave the machine alone meanwhile, and commit first: a run
 of a changed tree belongs to no commit.
 
 Kinds:
@@ -40,7 +40,7 @@ if (values.help) {
   process.stderr.write(USAGE);
   process.exitCode = 2;
 } else if (run('git', ['status', '--porcelain', '--', 'src', 'native', 'bench'], { stdio: 'pipe' }).stdout !== '') {
-  process.stderr.write('src, native or bench have changes that are not committed; commit them before\n');
+  process.stderr.write('src, native or bench have changes that are not committed; commit them first\n');
   process.exitCode = 2;
 } else {
   for (const kind of kinds) publish(kind);

@@ -1,6 +1,6 @@
-// What a loop over rows costs by itself, on bare memory. Prints millions of rows per second, the median of the rounds, of a cursor that is
-// read by two loops, in a function of its own and in an asynchronous one, and by one `for await`: over an iterator that answers
-// with the same promise at each step, the least that the language allows, and over an asynchronous generator.
+// Measures the cost of a loop over rows by itself, on bare memory. Prints millions of rows per second, the median of the rounds. A cursor is
+// read by two loops, in a function of its own and in an asynchronous one, and by one `for await`: over an iterator that returns the same
+// promise at each step (the least that the language allows), and over an asynchronous generator.
 //
 //   node bench/lab/row-loops.mjs [ROWS] [ROUNDS]
 import { addon } from '../../dist/addon.js';

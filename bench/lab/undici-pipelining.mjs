@@ -1,4 +1,4 @@
-// What pipelining gains undici on one connection: pkread on one private REST server, one request at a time and 1, 8, 32, 128 in
+// Measures the gain of undici by pipelining on one connection: pkread on one private REST server, one request at a time and 1, 8, 32, 128 in
 // flight, by the same `dispatch`. Prints requests per second, and the ratio to one at a time with its interval of 95%, from
 // processes that take turns. The server is another process: it and undici share the cores of the machine.
 //

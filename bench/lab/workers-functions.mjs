@@ -1,4 +1,4 @@
-// The functions that `workers.mjs` calls in threads. They import nothing, so that its times are those of the pool.
+// The functions that `workers.mjs` calls in threads. They import nothing, so that its times are the pool's own.
 export function nothing() {}
 
 export function lengthOf(values) {

@@ -1,5 +1,5 @@
-// What a pool of workers costs: to start with and without an engine, to close, to call a function, and to hand a column over by copy, by
-// transfer and as shared memory. Prints the medians of the rounds, in milliseconds.
+// Measures the costs of a pool of workers: to start with and without an engine, to close, to call a function, and to hand a column over by
+// copy, by transfer and as shared memory. Prints the medians of the rounds, in milliseconds.
 //
 //   node bench/lab/workers.mjs [ROUNDS]
 import { availableParallelism } from 'node:os';
@@ -19,7 +19,7 @@ console.log('| --- | ---: |');
 for (const count of new Set([1, availableParallelism()])) await startAndClose(count);
 await calls();
 
-/** Starts and closes pools of so many threads, without an engine and with one. */
+/** Starts and closes pools of `count` threads, without an engine and with one. */
 async function startAndClose(count) {
   const connection = await connect();
   const closed = { bare: [], attached: [] };

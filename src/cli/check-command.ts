@@ -35,8 +35,8 @@ A budget bounds the time of one row, operation or call of a cell, on the hardwar
 
 A budget whose interval contains its maximum is inconclusive. It is named, and fails nothing without --strict.
 
-Exit code: 0 if no budget is broken, 1 if one is, if a cell of one was not measured, or with --strict if one is
-inconclusive; 2 if a file can't be read.
+Exit code: 0 if no budget is broken. 1 if one is broken, if a cell of one was not measured, or with --strict if one is
+inconclusive. 2 if a file can't be read.
 
 Example:
   boundary-bench check --budgets budgets.json results/runs/2026-05-02T10-00-00Z/run.json`;
@@ -48,7 +48,7 @@ export function addCheckCommand(program: Command, finish: Finish): void {
     .description('Compares the cells of a run with upper bounds of their times, or of their ratios.')
     .argument('<run>', 'the run to check: its run.json or its directory')
     .requiredOption('--budgets <file>', 'the file of budgets')
-    .option('--strict', 'fail also where a budget is inconclusive')
+    .option('--strict', 'fail also if a budget is inconclusive')
     .option('--json', 'print JSON')
     .option('--github', "print annotations for GitHub Actions, and add the table to the job's summary")
     .option('--junit <file>', 'also write JUnit XML')

@@ -38,14 +38,14 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
     await program.parseAsync(commandOf(args), { from: 'user' });
     return exitCode;
   } catch (error) {
-    // Commander has already printed its own message; its help is not an error.
+    // Commander has already printed its own message. Its help is not an error.
     if (error instanceof CommanderError) return error.exitCode === EXIT_OK ? EXIT_OK : EXIT_USAGE;
     process.stderr.write(`${explain(error)}\n`);
     return exitCodeOf(error);
   }
 }
 
-/** The commands with their options. It throws a `CommanderError` where a command line makes no sense. */
+/** The commands with their options. It throws a `CommanderError` if a command line is invalid. */
 export function programOf(services: CliServices, finish: Finish): Command {
   const program = new Command('boundary-bench')
     .description(
@@ -74,7 +74,7 @@ export function programOf(services: CliServices, finish: Finish): Command {
 const VERSION: ReadonlySet<string> = new Set(['-V', '--version']);
 const HELP: ReadonlySet<string> = new Set(['-h', '--help']);
 
-/** The command line, with `run` where it names a file or no command: a quick run, where it says nothing at all. */
+/** The command line, with `run` if it names a file or no command. An empty one becomes a quick run. */
 export function commandOf(args: readonly string[]): readonly string[] {
   const [first] = args;
   if (first === undefined) {

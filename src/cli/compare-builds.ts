@@ -19,11 +19,11 @@ export interface CompareBuildsOptions {
   readonly json?: boolean;
   /** The file for the table as Markdown. */
   readonly markdown?: string;
-  /** The real paths of further files in whose place the builds are loaded. */
+  /** The real paths of further files instead of which the builds are loaded. */
   readonly replaces?: readonly string[];
 }
 
-/** Measures the workloads of files by two builds, and prints how they differ; the exit code is 1 where the new one is slower. */
+/** Measures the workloads of files by two builds, and prints how they differ. The exit code is 1 if the new one is slower. */
 export async function compareBuilds(
   builds: readonly [before: string, after: string],
   files: readonly string[],
@@ -38,7 +38,7 @@ export async function compareBuilds(
     });
   }
   if (files.length === 0) {
-    throw new BoundaryError('BB_USAGE', 'no file says what the builds are to do', {
+    throw new BoundaryError('BB_USAGE', 'no file with a workload for the builds is named', {
       hint: 'boundary-bench compare --builds OLD.node NEW.node levenshtein.bench.mjs',
     });
   }

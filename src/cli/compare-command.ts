@@ -29,11 +29,11 @@ interface CompareOptions {
 const EXAMPLES = `
 Versions of Node, engines and clients that differ are named.
 
-Exit code: 0 without a regression, 1 with one, 2 where the runs can't be compared.
+Exit code: 0 without a regression, 1 with one, 2 if the runs can't be compared.
 
 Runs of two times differ by what the machine did as well. To compare two builds of an addon of yours, measure both in turns:
---builds takes two files, and --git builds two commits, each in a checkout of its own, which is removed again. The files that
-hold the workloads are those of NEW, or of this tree where NEW has none; the builds are loaded in place of the addon that they load.
+--builds takes two files. --git builds two commits, each in a checkout of its own that is removed afterwards. The files with
+the workloads come from NEW, or from this tree if NEW has none. The builds are loaded instead of the addon that they load.
 
 Examples:
   boundary-bench compare before/run.json after/run.json --threshold 0.1
@@ -48,7 +48,7 @@ export function addCompareCommand(program: Command, services: CliServices, finis
     .command('compare')
     .summary('compare two runs cell by cell')
     .description(
-      'Compares two runs cell by cell: the rows per second of AFTER over those of BEFORE, with the interval of the ratio.',
+      'Compares two runs cell by cell: the rows per second of AFTER divided by the rows per second of BEFORE, with the interval of the ratio.',
     )
     .usage('[options] BEFORE AFTER | --builds OLD.node NEW.node FILE... | --git OLD..NEW FILE...')
     .argument(
@@ -56,7 +56,7 @@ export function addCompareCommand(program: Command, services: CliServices, finis
       'two runs, the baseline first: run.json or a directory; or builds, and files with workloads of your own',
     )
     .option('--builds', 'compare two builds of your addon (.node), which are measured in turns')
-    .option('--git <commits>', 'the same of the builds of two commits, such as main..HEAD, which are made here')
+    .option('--git <commits>', 'the same for two commits, such as main..HEAD, which are built here')
     .option('--build <command>', 'with --git: the command that builds a commit, in its root', DEFAULT_BUILD)
     .option('--addon <path>', 'with --git: the addon that the build leaves (default: the only .node file)')
     .option(

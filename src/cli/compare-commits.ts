@@ -18,11 +18,11 @@ export interface CompareCommitsOptions extends CompareBuildsOptions {
   readonly git: string;
   /** The command that builds the addon, for a shell in the root of a checkout. */
   readonly build: string;
-  /** The path of the addon in a checkout; absent: the only `.node` file that the build leaves. */
+  /** The path of the addon in a checkout. Absent: the only `.node` file that the build leaves. */
   readonly addon?: string;
 }
 
-/** The command that builds the addon, where none is given. */
+/** The command that builds the addon, if none is given. */
 export const DEFAULT_BUILD = 'npm ci && npm run build';
 
 /** The folders in which no addon of the user's is looked for. */
@@ -52,21 +52,21 @@ export async function compareCommits(
     );
     if (result === undefined) return finish(exitCode!);
     const [old, renewed] = result as [string, string];
-    // A file that is not committed is that of this tree, and loads the addon from it.
+    // A file that is not committed is taken from this tree, and loads the addon from it.
     const own = path.join(root, path.relative(checkouts[1], renewed));
     const replaces = (await exists(own)) ? [realpathSync(own)] : [];
     const used = await Promise.all(files.map((file) => committed(file, root, checkouts[1])));
     await compareBuilds([old, renewed], used, { ...options, replaces }, services, finish);
   } finally {
     for (const checkout of checkouts) {
-      // One that was not made yet can't be removed.
+      // A checkout that was not made yet can't be removed.
       await git(['worktree', 'remove', '--force', checkout], root).catch(() => undefined);
     }
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-/** A file as the new commit has it; the file itself where it has none. */
+/** A file as the new commit has it, or the file itself if the commit has none. */
 async function committed(file: string, root: string, checkout: string): Promise<string> {
   const there = path.join(checkout, path.relative(root, path.resolve(file)));
   return (await exists(there)) ? there : file;
@@ -96,14 +96,14 @@ async function built(
   signal.throwIfAborted();
   if (code !== 0) {
     throw new BoundaryError('BB_BUILD_FAILED', `the build of ${commit} ended with ${code}: ${build}`, {
-      hint: 'What it wrote is above. Another command is given by --build.',
+      hint: 'Its output is above. --build gives another command.',
     });
   }
   if (addon === undefined) return onlyAddonIn(checkout, commit);
   const file = path.resolve(checkout, addon);
   if (await exists(file)) return file;
   throw new BoundaryError('BB_BUILD_FAILED', `the build of ${commit} leaves no ${addon}`, {
-    hint: 'The path is that in the root of the repository.',
+    hint: 'Give the path from the root of the repository.',
   });
 }
 
@@ -131,7 +131,7 @@ async function git(words: readonly string[], cwd: string): Promise<string> {
   }
 }
 
-/** Runs a line of a shell, whose output is shown. Resolves to the exit code, or to why there is none. */
+/** Runs a line of a shell, and shows its output. Resolves to the exit code, or to the reason why there is none. */
 function shell(line: string, cwd: string, signal: AbortSignal): Promise<number | string | null> {
   return new Promise((resolve) => {
     const stdio: StdioOptions = ['ignore', process.stderr.fd, process.stderr.fd];

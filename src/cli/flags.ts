@@ -4,7 +4,7 @@ import { groupBy } from '../compare/cell-groups.js';
 import { BoundaryError } from '../errors.js';
 import { type Option, type OptionTable, checkValue } from '../families/option.js';
 
-/** What the command line says, by the names of flags. */
+/** The values on the command line, by the names of flags. */
 export type Flags = Readonly<Record<string, unknown>>;
 
 /** Adds the flags of a table's options, one for all that share it. */
@@ -26,7 +26,7 @@ function helpOf(options: readonly Option[]): string {
   return sources.length === 0 ? help : `${help} (default: ${sources.join(', or ')})`;
 }
 
-/** A parser for commander, which prints what is wrong with the option's name. */
+/** A parser for commander. Commander prints its error with the option's name. */
 export function parserOf<T>(parse: (text: string, before?: T) => T): (text: string, before?: T) => T {
   return (text, before) => {
     try {

@@ -10,10 +10,9 @@ interface HistoryOptions {
 }
 
 const EXAMPLES = `
-Each cell is compared with the first run that has it. Runs of other hardware or other work than the first one's are refused unless --force is
-given.
+Each cell is compared with the first run that has it. Runs of other hardware or other work are refused unless --force is given.
 
-Exit code: 0, 2 where the runs can't be read or compared.
+Exit code: 0, or 2 if the runs can't be read or compared.
 
 Examples:
   boundary-bench history results/runs                      every run in the directory

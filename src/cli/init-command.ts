@@ -6,7 +6,7 @@ import { BoundaryError } from '../errors.js';
 /** The name of the first file. */
 const FILE = 'first.bench.mjs';
 
-/** A file that runs as it is, with a function of Node's own in native code in place of the user's addon. */
+/** A file that runs as it is, with a function of Node's own in native code instead of the user's addon. */
 const TEMPLATE = `import { workload } from 'boundary-bench/bench';
 // import { encode } from './your-addon.node';
 

@@ -5,8 +5,9 @@ const EXIT_CODES = { SIGHUP: EXIT_HUNG_UP, SIGINT: EXIT_INTERRUPTED, SIGTERM: EX
 type Interruption = keyof typeof EXIT_CODES;
 
 /**
- * Runs `work` with a signal that aborts at the first Ctrl-C (or SIGTERM, or SIGHUP of a terminal that closes), so that it can end in order; the second one ends the
- * process at once. `onInterrupt` is called at the first. `exitCode` is absent if nothing interrupted.
+ * Runs `work` with a signal that aborts at the first Ctrl-C (or SIGTERM, or SIGHUP of a terminal that closes), so that it can end
+ * in order. The second Ctrl-C ends the process at once. `onInterrupt` is called at the first. `exitCode` is absent if nothing
+ * interrupted.
  */
 export async function interruptible<T>(
   work: (signal: AbortSignal) => Promise<T>,
@@ -30,7 +31,7 @@ export async function interruptible<T>(
   }
 }
 
-/** The same of work that may throw because it was interrupted, which then has no result. */
+/** The same for work that may throw because it was interrupted. It then has no result. */
 export async function untilInterrupted<T>(
   work: (signal: AbortSignal) => Promise<T>,
   onInterrupt: () => void,

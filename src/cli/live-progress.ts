@@ -40,6 +40,9 @@ export class LiveProgress {
       case 'sample':
         this.#draw(event.cell.id, `sample ${event.number}  ${formatCountedRate(event)}`);
         break;
+      case 'cell-profiling':
+        this.#draw(event.cell.id, 'profiling');
+        break;
       case 'record':
         if (event.record.outcome === 'failed' && this.#reasons.isNew(event.record)) this.say(outcomeLine(event.record));
         break;

@@ -6,7 +6,7 @@ import { MATRIX_OPTIONS, type RunRequest, SAMPLING_OPTIONS } from '../runner/run
 import { type Flags, addFlags, givenBy, givenByVariables } from './flags.js';
 
 const FAMILIES_HEADING =
-  'Options of families (only measurements is measured where none is named; the others: sql, kv, rest, ingest, hybrid, boundary, codec):';
+  'Options of families (default: measurements; others: sql, kv, rest, ingest, hybrid, boundary, codec):';
 
 const ALL_OPTIONS: OptionTable = { ...MATRIX_OPTIONS, ...SAMPLING_OPTIONS, ...FAMILY_OPTIONS };
 
@@ -20,8 +20,8 @@ export function addMatrixOptions(command: Command, others: OptionTable = {}): Co
 }
 
 /**
- * What the command line and the environment ask of a run. Throws a `BoundaryError` with the code `BB_USAGE` where two options
- * contradict, and as `checkValue` where a variable makes no sense.
+ * The request of the command line and the environment for a run. Throws a `BoundaryError` with the code `BB_USAGE` if two options
+ * contradict, and as `checkValue` if a variable is invalid.
  */
 export function requestFrom(rowsArgument: number | undefined, flags: Flags, env?: NodeJS.ProcessEnv): RunRequest {
   const given = givenBy(flags, ALL_OPTIONS);

@@ -4,7 +4,7 @@ import { interruptible } from './interrupt.js';
 import { progressOn } from './progress.js';
 import type { CliServices } from './services.js';
 
-/** Runs with its progress on standard error, until Ctrl-C; resolves also to the exit code of a signal, if one came. */
+/** Runs with its progress on standard error, until Ctrl-C. Resolves also to the exit code of a signal, if one came. */
 export async function measure(
   options: RunOptions,
   services: CliServices,

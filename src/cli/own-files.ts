@@ -8,11 +8,11 @@ import { parseRows } from '../families/option-values.js';
 import type { Family } from '../families/workload.js';
 import type { CliServices } from './services.js';
 
-/** The arguments of a command beside its options. */
+/** The arguments of a command other than its options. */
 export interface Words {
-  /** The number of rows; absent: each family's own. */
+  /** The number of rows. Absent: each family's own. */
   readonly rows?: number;
-  /** The files of the user's workloads; none: the families of this package. */
+  /** The files of the user's workloads. If empty: the families of this package. */
   readonly files: readonly string[];
 }
 

@@ -27,7 +27,7 @@ export class PlainProgress {
     switch (event.type) {
       case 'run-started':
         this.say(startLine(event));
-        // So rarely that it does not matter to a cell that this process measures itself.
+        // Rarely enough that it does not matter to a cell that this process measures itself.
         this.#timer = setInterval(() => this.#sayStatus(), STATUS_MS).unref();
         break;
       case 'family-opening':
@@ -35,6 +35,9 @@ export class PlainProgress {
         break;
       case 'cell-opening':
         this.#subject = event.cell.id;
+        break;
+      case 'cell-profiling':
+        this.#subject = `profiling ${event.cell.id}`;
         break;
       case 'record':
         if (this.#reasons.isNew(event.record)) {
@@ -74,7 +77,7 @@ export class PlainProgress {
 export class Reasons {
   readonly #shown = new Set<string>();
 
-  /** Whether a record has a reason of its own to be shown; a measured cell always has. */
+  /** Whether a record has a reason of its own to be shown. A measured cell always has. */
   isNew(record: RunRecord): boolean {
     if (record.outcome === 'completed') return true;
     const reason = reasonOf(record);
@@ -89,8 +92,8 @@ function now(): number {
 }
 
 /**
- * The first line of a run: `87 cells, 12 of them done before, about 9 min, into results/today`. A second one says of a quick run what
- * the full one takes.
+ * The first line of a run: `87 cells, 12 of them done before, about 9 min, into results/today`. For a quick run, a second line says
+ * how long the full run takes.
  */
 export function startLine({ totalCells, resumedCells, seconds, directory, resolution, full }: RunStarted): string {
   const done = resumedCells === 0 ? '' : `, ${resumedCells} of them done before`;
@@ -106,7 +109,10 @@ export function startLine({ totalCells, resumedCells, seconds, directory, resolu
 
 type RunStarted = Extract<RunEvent, { readonly type: 'run-started' }>;
 
-/** The line of a finished cell: `ID 12.1 M rows/s median 80.0 ms spread 2% 7 samples`, `12.1 K/s` of operations, or the reason why there is no rate. */
+/**
+ * The line of a finished cell: `ID 12.1 M rows/s median 80.0 ms spread 2% 7 samples`, `12.1 K/s` of operations, or the reason why
+ * there is no rate.
+ */
 export function outcomeLine(record: RunRecord): string {
   switch (record.outcome) {
     case 'completed': {

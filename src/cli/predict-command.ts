@@ -1,19 +1,24 @@
 import type { Command } from 'commander';
+import { completedOf } from '../compare/cell-groups.js';
 import { hardwareDifferences } from '../compare/hardware.js';
 import { BoundaryError } from '../errors.js';
-import { kinds, parseRows, parseSize } from '../families/option-values.js';
+import { kinds, parseBytes, parseRows, parseSize } from '../families/option-values.js';
 import { hostContext } from '../host/machine.js';
 import { findModelRun } from '../host/model-run.js';
+import { timesAtSize } from '../model/at-size.js';
 import { type Question, forecastOf } from '../model/forecast.js';
 import { loadOfBytes, loadOfRows, loadOfText } from '../model/load.js';
 import type { Load } from '../model/pieces.js';
 import type { CostModel, Crossing, Run } from '../records/record.js';
+import { readRun } from '../records/run-file.js';
+import { renderTimesAtSize } from '../report/at-size-report.js';
 import { renderForecast } from '../report/forecast-report.js';
 import { valuesNamedBy } from '../runner/filters.js';
 import { parserOf } from './flags.js';
 import { print } from './print.js';
 
 interface PredictOptions {
+  readonly size?: number;
   readonly rows?: number;
   readonly columns?: string;
   readonly bytes?: number;
@@ -31,37 +36,40 @@ const HELP = `
 Ask before you write native code: what will it cost to carry the data across, by each way of doing so?
 
   --rows 1000 --columns id:int,name:text~12,score:double
-                  a thousand rows a call, each of an int, a text of 12 characters in the mean, and a double
+                  a thousand rows a call, each of an int, a text of 12 characters on average, and a double
   --bytes 64K     an array of bytes
   --text 500      one string
+  --size 300      your own workloads with several sizes, at a size between them; --run names the run
 
-The answer is that of the cost model of a run: a line through measured ladders of sizes, whose intervals and residuals it
-takes into account. It says "can't tell" where the ladder ends, or the interval is wide. It is the cost of crossing alone:
-what native code saves is yours to say, by --js-work and --native-work, the times of your work on a row (of bytes or a text: on the whole).
+The answer comes from the cost model of a run: a line through measured ladders of sizes, with its intervals and residuals. It
+says "can't tell" if the size is beyond the ladder, or the interval is wide. It is the cost of crossing alone. To find out from
+which size native code pays, give --js-work and --native-work, the times of your own work per row (for bytes or a text: in all).
 
-Without --run, the model is that of the newest committed run of the family boundary on this kind of host, or else of the newest
+Without --run, the model comes from the newest committed run of the family boundary on this kind of host, or else from the newest
 run in results/runs. To measure this machine:
 
   boundary-bench run --family boundary --workload 'bytes_*,text_*,rows_*' --out results/runs/model
   boundary-bench predict --run results/runs/model/run.json --bytes 64K
 
-Exit code: 0 with an answer, 2 for a question that makes no sense, or where no run has a model.
+Exit code: 0 with an answer, 2 for an invalid question, or if no run has a model.
 
 Examples:
   boundary-bench predict --rows 1000 --columns id:int,name:text~12,score:double --calls-per-second 2000
   boundary-bench predict --rows 100 --columns a:double,b:double --direction in --lane objects,columns
   boundary-bench predict --rows 1 --columns id:int,total:double --js-work 2us --native-work 100ns
-  boundary-bench predict --bytes 4096 --json`;
+  boundary-bench predict --bytes 4096 --json
+  boundary-bench predict --run results/runs/own/run.json --size 300`;
 
 export function addPredictCommand(program: Command): void {
   program
     .command('predict')
     .summary('what crossing will cost, by the cost model of a run')
     .description('Predicts what it costs to carry rows, bytes or a text across the boundary, by each way and side.')
+    .option('--size <n>', 'instead of rows: the size of the input of your own workloads', parserOf(parseSize))
     .option('--rows <n>', 'rows of a call', parserOf(parseRows))
     .option('--columns <list>', 'their columns, as name:type; types: int, double, text~N')
-    .option('--bytes <n>', 'in place of rows: an array of so many bytes', parserOf(parseSize))
-    .option('--text <n>', 'in place of rows: a text of so many characters of one byte', parserOf(parseSize))
+    .option('--bytes <n>', 'instead of rows: an array of this many bytes', parserOf(parseBytes))
+    .option('--text <n>', 'instead of rows: a text of this many one-byte characters', parserOf(parseSize))
     .option('--calls-per-second <n>', 'also say how much of a core the calls take', parserOf(kinds.rate.parse))
     .option('--direction <in|out>', 'only into the other side, or only out of it', parserOf(parseDirection))
     .option('--lane <list>', 'only these ways, e.g. objects,columns', parserOf(kinds.words.parse))
@@ -71,23 +79,55 @@ export function addPredictCommand(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)
     .action(async (options: PredictOptions) => {
+      if (options.size !== undefined) return predictAtSize(options.size, options);
       const load = loadOf(options);
       const { path, run, model } = await findModelRun(options.run);
       const question = questionOf(load, options, model);
       const forecast = forecastOf(model, question);
       const { host, startedAt } = run.context;
-      const origin = await originOf(path, run);
+      const origin = await originOf('the model of', path, run);
       const found = { run: path, startedAt, host, load, ...forecast };
       print(options.json, found, () => renderForecast(question, forecast, origin));
     });
 }
 
-/** The sentences about the run: which it is, where it was measured, and how that differs from here. */
-async function originOf(path: string, { context }: Run): Promise<string[]> {
+/** The flag of an option, such as `--calls-per-second`. */
+function flagOf(name: string): string {
+  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+async function predictAtSize(size: number, { run: path, json, ...others }: PredictOptions): Promise<void> {
+  const [other] = Object.keys(others).filter((name) => name !== 'size');
+  if (other !== undefined)
+    throw new BoundaryError('BB_USAGE', `--size goes with --run and --json alone, not with ${flagOf(other)}`);
+  if (path === undefined) {
+    throw new BoundaryError('BB_USAGE', '--size needs --run: the run.json of your own workloads');
+  }
+  const run = await readRun(path);
+  const times = timesAtSize(completedOf(run.records), size);
+  if (times.length === 0) {
+    throw new BoundaryError('BB_MODEL_MISSING', `${path} has no workload that was measured at several sizes`, {
+      hint: 'Give your workload sizes: [4, 16, 64], and measure it again.',
+    });
+  }
+  const { host, startedAt } = run.context;
+  const found = {
+    run: path,
+    startedAt,
+    host,
+    size,
+    times: times.map(({ record, ...time }) => ({ id: record.id, ...time })),
+  };
+  const origin = await originOf('the measurements of', path, run);
+  print(json, found, () => renderTimesAtSize(size, times, origin));
+}
+
+/** The sentences about the run: which it is, where it was measured, and how that machine differs from this one. */
+async function originOf(what: string, path: string, { context }: Run): Promise<string[]> {
   const { host, startedAt, versions } = context;
   const differences = hardwareDifferences(host, await hostContext());
   return [
-    `By the model of ${path}, measured ${startedAt.slice(0, 10)} on ${host.cpu} (${host.logicalCores} logical cores, ${host.os}) with Node.js ${versions['node'] ?? 'unknown'}.`,
+    `By ${what} ${path}, measured ${startedAt.slice(0, 10)} on ${host.cpu} (${host.logicalCores} logical cores, ${host.os}) with Node.js ${versions['node'] ?? 'unknown'}.`,
     ...(differences.length === 0 ? [] : [`This machine is another, so times will differ: ${differences.join('; ')}.`]),
   ];
 }

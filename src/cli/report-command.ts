@@ -14,15 +14,15 @@ interface ReportOptions {
 }
 
 const EXAMPLES = `
-The comparisons are made anew from the samples, as this version makes them.
+The comparisons are remade from the samples, as this version makes them.
 
 The page needs no network and no server: it opens from disk, and can be sent as it is. A file of another name than run.json gets
-reports of that name. What the result file leaves out, as compact ones do, is not in the reports, which say so: a compact file
-replaces no report of a whole one beside it. --out says where else to write.
+reports of that name. A report from a compact file says what the file leaves out, and never overwrites the report of a full file.
+--out writes the reports elsewhere.
 
 The figures of github-action-benchmark are of its tool customSmallerIsBetter.
 
-Exit code: 0, 1 where --open finds no program that opens the page, 2 where the run can't be read or the reports can't
+Exit code: 0, 1 if --open finds no program that opens the page, 2 if the run can't be read or the reports can't
 be written.
 
 Examples:
@@ -33,10 +33,10 @@ Examples:
 export function addReportCommand(program: Command): void {
   program
     .command('report')
-    .summary('make the reports of a run anew')
-    .description('Makes run.md and run.html of a run.json anew, and replaces those that are there.')
+    .summary('regenerate the reports of a run')
+    .description('Regenerates run.md and run.html from a run.json, and replaces the old ones.')
     .argument('<run>', 'the directory of a run, or its run.json')
-    .option('--out <dir>', 'where the reports go (default: beside the result file)')
+    .option('--out <dir>', 'where the reports go (default: next to the result file)')
     .option('--open', 'show run.html in the browser')
     .addOption(
       new Option('--format <name>', 'print the times of the cells for another tool, and make no reports').choices([

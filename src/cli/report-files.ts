@@ -28,7 +28,7 @@ export async function runFilesOf(path: string): Promise<string[]> {
   return files.length === 0 ? [await runFileOf(path)] : files;
 }
 
-/** The reports beside a result file, or in another directory: `run.md` and `run.html` of `run.json`. */
+/** The reports next to a result file, or in another directory: `run.md` and `run.html` of `run.json`. */
 export function reportsOf(
   file: string,
   directory = dirname(file),
@@ -37,10 +37,13 @@ export function reportsOf(
   return { markdown: join(directory, `${name}.md`), html: join(directory, `${name}.html`) };
 }
 
-/** Throws `BB_OUT_KEPT` where there is a report that was not made from a compact file: it may have what none can give again. */
+/**
+ * Throws `BB_OUT_KEPT` if there is a report that was not made from a compact file, since it may have parts that a compact file
+ * lacks.
+ */
 export async function requireCompactReport(path: string, file: string): Promise<void> {
   if (!(await exists(path)) || (await readFile(path, 'utf8')).includes(COMPACT_MARK)) return;
-  throw new BoundaryError('BB_OUT_KEPT', `${path} may have more than ${file}, which is compact, can give again`, {
+  throw new BoundaryError('BB_OUT_KEPT', `${path} was made from a full result file, and ${file} is a compact one`, {
     hint: `Name another directory for the reports: boundary-bench report ${file} --out DIRECTORY`,
   });
 }
@@ -69,7 +72,7 @@ const OTHER_OPENER = ['xdg-open'] as const;
 /** A program that has not failed by then shows the file. */
 const OPENING_MS = 2000;
 
-/** Opens a file in the user's browser. Throws `BB_OPEN_FAILED` where no program does. */
+/** Opens a file in the user's browser. Throws `BB_OPEN_FAILED` if no program does. */
 export async function openFile(path: string, openers = OPENERS): Promise<void> {
   const [program, ...words] = openers[process.platform] ?? OTHER_OPENER;
   const child = spawn(program, [...words, path], { stdio: 'ignore', detached: true });

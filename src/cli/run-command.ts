@@ -23,13 +23,13 @@ interface RunCommandOptions extends Flags {
 }
 
 const EXAMPLES = `
-One line a workload goes to standard output, the progress to standard error. The directory receives run.jsonl as the run
-goes, and run.json, run.md, with all tables, and run.html, with pictures, at its end; \`boundary-bench compare\` reads run.json.
+One line per workload goes to standard output, the progress to standard error. The directory gets run.jsonl as the run goes
+on. At its end it gets run.json, which \`boundary-bench compare\` reads, run.md with all tables, and run.html with pictures.
 
-Ctrl-C writes what is done; --resume goes on with it: what the command line leaves out is as the run was started, and
+Ctrl-C writes what is done. --resume resumes the run: options that the command line leaves out are as at its start, and
 cells that failed are tried again.
 
-Exit code: 0 when every cell was measured or skipped, 1 when one failed, 2 for a command that makes no sense, 130 after
+Exit code: 0 when every cell was measured or skipped, 1 when one failed, 2 for an invalid command, 130 after
 Ctrl-C.
 
 Examples:
@@ -38,7 +38,7 @@ Examples:
   boundary-bench run 10M --workload insert.bulk             ten million rows in, by every lane of the usual matrix
   boundary-bench run 500K --side rust,napi --engine memory  the bare boundary
   boundary-bench run --samples 20 --out results/today       twenty samples in each process of a cell
-  boundary-bench run --resume results/today                 go on where it was interrupted
+  boundary-bench run --resume results/today                 resume it where it was interrupted
   boundary-bench run levenshtein.bench.mjs --quick          your own code, by the ways that the file exports`;
 
 export function addRunCommand(program: Command, services: CliServices, finish: Finish): void {
@@ -46,7 +46,7 @@ export function addRunCommand(program: Command, services: CliServices, finish: F
     .summary('measure the matrix, or a part of it')
     .description('Measures the cells of the matrix: checks that each did its work, and prints how fast each one is.')
     .option('--out <dir>', 'where the result files go (default: results/runs/<UTC time>)')
-    .option('--resume [dir]', 'go on with the run in this directory, or in that of --out')
+    .option('--resume [dir]', 'resume the run in this directory, or in the directory of --out')
     .option('--json', 'print nothing but the path of run.json to standard output')
     .option('--tables', 'print all tables of run.md, too, fitted to the terminal')
     .option('--quiet', 'show no progress')

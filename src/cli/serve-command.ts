@@ -5,7 +5,7 @@ import { EXIT_FAILED } from './exit-code.js';
 import { interruptible } from './interrupt.js';
 import type { Finish } from './services.js';
 
-/** Adds `serve`, which runs the program of the reference servers. The program parses and explains its options itself. */
+/** Adds `serve`. It runs the program of the reference servers, and that program parses and explains its options itself. */
 export function addServeCommand(program: Command, finish: Finish): void {
   program
     .command('serve')

@@ -5,7 +5,7 @@ import type { Family } from '../families/workload.js';
 /** The services that commands use. */
 export interface CliServices {
   loadFamilies(): Promise<readonly Family[]>;
-  /** The build information of the addon; `undefined` if it isn't built. */
+  /** The build information of the addon. `undefined` if it isn't built. */
   loadNativeBuild(): Promise<NativeBuild | undefined>;
   /** The reader of CPU and memory figures. Default: Node's own. */
   readonly resources?: ResourceReader;

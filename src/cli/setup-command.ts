@@ -8,20 +8,20 @@ import { untilInterrupted } from './interrupt.js';
 import type { Finish } from './services.js';
 
 const WHERE =
-  '$BOUNDARY_BENCH_CACHE, else $XDG_CACHE_HOME/boundary-bench, else ~/.cache/boundary-bench; nothing else is installed.';
+  '$BOUNDARY_BENCH_CACHE, else $XDG_CACHE_HOME/boundary-bench, else ~/.cache/boundary-bench. Nothing else is installed.';
 
 const ABOUT_HYPERD = `
-It comes with the Python wheel tableauhyperapi, which the pip of python3 downloads from the package index; on Linux on x64, --from npm
+It comes with the Python wheel tableauhyperapi, which the pip of python3 downloads from the package index. On Linux on x64, --from npm
 takes an older one from the npm package of Hyper's own Node binding, without Python. It goes into
 ${WHERE}`;
 
 const ABOUT_SAIL = `
-It comes with the Python wheel pysail, which the pip of python3 downloads from the package index; its server needs that python3 to run.
+It comes with the Python wheel pysail, which the pip of python3 downloads from the package index. Its server needs that python3 to run.
 It goes into
 ${WHERE}`;
 
 const ABOUT_RUNTIMES = `
-A name is node, bun or deno, with a version where it must not be the latest: node@22, bun@1.2. It is installed from npm, into
+A name is node, bun or deno, with a version if it must not be the latest: node@22, bun@1.2. It is installed from npm, into
 ${WHERE}
 
 Example:
@@ -37,7 +37,7 @@ export function addSetupCommand(program: Command, finish: Finish): void {
     .command('hyperd')
     .summary('install the server of the engine hyper')
     .description('Installs hyperd, the server of the engine hyper.')
-    .option('--force', 'install it anew where it is installed already')
+    .option('--force', 'reinstall it if it is installed already')
     .addOption(new Option('--from <installer>', 'what downloads it').choices(['pip', 'npm']).default('pip'))
     .addHelpText('after', ABOUT_HYPERD)
     .action(({ force, from }: Pick<InstallOptions, 'force' | 'from'>) =>
@@ -47,7 +47,7 @@ export function addSetupCommand(program: Command, finish: Finish): void {
     .command('sail')
     .summary('install the server of the engine sail')
     .description('Installs Sail, the distributed engine of the engine sail.')
-    .option('--force', 'install it anew where it is installed already')
+    .option('--force', 'reinstall it if it is installed already')
     .addHelpText('after', ABOUT_SAIL)
     .action(({ force }: Pick<SetupOptions, 'force'>) =>
       installed(finish, (signal) => installSail({ force, signal, onProgress: say })),
@@ -57,7 +57,7 @@ export function addSetupCommand(program: Command, finish: Finish): void {
     .summary('install another runtime to measure on')
     .description('Installs a JavaScript runtime, on which `run --runtime` measures.')
     .argument('<name>', 'node, bun or deno, with a version such as node@22')
-    .option('--force', 'install it anew where it is installed already')
+    .option('--force', 'reinstall it if it is installed already')
     .addHelpText('after', ABOUT_RUNTIMES)
     .action((name: string, { force }: Pick<SetupOptions, 'force'>) =>
       installed(finish, (signal) => installRuntime(name, { force, signal })),
@@ -70,9 +70,9 @@ function say(line: string): void {
 
 /** Installs, until it is interrupted, and prints the path and the version of what is there. */
 async function installed(finish: Finish, installer: (signal: AbortSignal) => Promise<Installed>): Promise<void> {
-  const { result, exitCode } = await untilInterrupted(installer, () => say('Stopping; nothing is installed.'));
+  const { result, exitCode } = await untilInterrupted(installer, () => say('Stopping. Nothing is installed.'));
   if (result !== undefined) {
-    const known = result.wasThere ? ', installed before (--force installs it anew)' : '';
+    const known = result.wasThere ? ', installed before (--force reinstalls it)' : '';
     process.stdout.write(`${result.path}\n${result.version}${known}\n`);
   }
   finish(exitCode ?? EXIT_OK);

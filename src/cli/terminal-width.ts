@@ -1,4 +1,4 @@
-/** The columns of what is no terminal, where `COLUMNS` does not say. */
+/** The columns of a stream that is no terminal, if `COLUMNS` does not say. */
 const USUAL_COLUMNS = 120;
 
 /** The columns that a report printed to a stream may have. */

@@ -1,8 +1,8 @@
 import type { RunEvent } from '../runner/events.js';
 
 /**
- * Estimates the time left in a run: the processes to come take as long as those that have ended, on average. Processes that are alive together
- * are opened one after the other and then take turns, so that those opened before the last samples count as ended.
+ * Estimates the time left in a run: the processes to come take as long as those that have ended, on average. Processes that are
+ * alive together are opened one after the other and then take turns, so that those opened before the last samples count as ended.
  */
 export class TimeLeft {
   done = 0;
@@ -45,7 +45,7 @@ export class TimeLeft {
     }
   }
 
-  /** The seconds left; `undefined` while there is nothing to estimate from. */
+  /** The seconds left. `undefined` while there is nothing to estimate from. */
   seconds(now: number): number | undefined {
     if (this.#ended < 1) return undefined;
     const each = (this.#endedAt - this.#startedAt) / this.#ended;

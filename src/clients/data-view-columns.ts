@@ -33,7 +33,7 @@ class DataViewWriter {
       textBytes('measurement'),
       textBytes(measurement),
       textBytes('tags'),
-      // A map header for up to 15 tags; more would need another header.
+      // A map header for up to 15 tags. More would need another header.
       Uint8Array.of(0x80 | entries.length),
       ...entries.flat().map(textBytes),
       textBytes('field'),
@@ -148,7 +148,7 @@ function arrayAt(view: DataView, at: number): [count: number, start: number] {
   return [tag & 0x0f, at + 1];
 }
 
-/** Skips a short string, or a small map of short strings; returns its end. */
+/** Skips a short string, or a small map of short strings. Returns its end. */
 function skipText(body: Uint8Array, start: number): number {
   const tag = body[start]!;
   if (tag >= 0xa0) return start + 1 + (tag & 0x1f);

@@ -5,10 +5,10 @@
  * - `duckDbVectors`: its data chunks' vectors item by item, which is its fastest public interface and takes the loops
  *   over rows into the caller's own code.
  *
- * From the fastest to the slowest: rows in by vectors, `chunk.setRows`, `appendInteger` and its kind with `endRow`; columns in by
- * vectors, `chunk.setColumns`; objects out by vectors, `run(sql).getRowObjects()`, `yieldRowObjects` of a stream,
- * `runAndReadAll(sql)`; columns out by vectors of a materialized result, of a streamed one, each chunk's `getColumns`,
- * `run(sql).getColumns()`. Its `README.md` shows both interfaces; the database has the settings of the embedded engine's.
+ * Its ways, each from the fastest to the slowest. Rows in: vectors, `chunk.setRows`, `appendInteger` and its kind with `endRow`.
+ * Columns in: vectors, `chunk.setColumns`. Objects out: vectors, `run(sql).getRowObjects()`, `yieldRowObjects` of a stream,
+ * `runAndReadAll(sql)`. Columns out: vectors of a materialized result, vectors of a streamed result, each chunk's `getColumns`,
+ * `run(sql).getColumns()`. Its `README.md` shows both interfaces. The database has the settings of the embedded engine.
  */
 import type * as Api from '@duckdb/node-api';
 

@@ -1,7 +1,7 @@
 /**
  * `@grpc/grpc-js`, in JavaScript alone, in its fastest configuration: a connection of its own to each shard, no retries, whose
- * buffers cost time, large windows for scans, and messages made by protobufjs, which generates code for each type; code
- * generated in advance would be the same. Its `README.md`, "Supported Channel Options", lists the options.
+ * buffers cost time, and large windows for scans. Messages are made by protobufjs, which generates code for each type. Code
+ * generated in advance would be the same. The `README.md` of grpc-js, "Supported Channel Options", lists the options.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -42,7 +42,7 @@ const OPTIONS: Grpc.ChannelOptions = {
   'grpc-node.flow_control_window': WINDOW_BYTES,
 };
 
-/** Our error codes by gRPC's; any other code of gRPC becomes `BB_ENGINE`. */
+/** Our error codes by gRPC's. Any other code of gRPC becomes `BB_ENGINE`. */
 const CODES: Readonly<Partial<Record<Grpc.status, string>>> = {
   [status.UNAVAILABLE]: 'BB_CONNECTION',
   [status.UNAUTHENTICATED]: 'BB_CONNECTION',
@@ -57,7 +57,7 @@ export interface GrpcAddress {
   readonly url: string;
   /** The API key that the shard requires; empty if it requires none. */
   readonly secret: string;
-  /** A file of certificates to trust in place of the system's. */
+  /** A file of certificates to trust instead of the system's. */
   readonly tlsCa?: string;
 }
 
@@ -145,7 +145,7 @@ export class GrpcShards {
     return row;
   }
 
-  /** Reads from all shards that have keys in parallel; each response is with the keys that it answers. */
+  /** Reads from all shards that have keys in parallel. Each response is with the keys that it answers. */
   multiGet(keys: ArrayLike<number>): Promise<GrpcFound[]> {
     const parts = this.#parts(keys, (place) => keys[place]!);
     return Promise.all(
@@ -166,7 +166,7 @@ export class GrpcShards {
     await Promise.all(parts.map(({ shard, values }) => shard.call('PutMany', { rows: gathered(packed, values) })));
   }
 
-  /** Reads all rows of all shards in parallel; `take` gets each piece with the number of its shard. */
+  /** Reads all rows of all shards in parallel. `take` gets each piece with the number of its shard. */
   async scan(take: (piece: GrpcPiece, shard: number) => void): Promise<void> {
     await Promise.all(
       this.#shards.map((shard, index) => shard.read('Scan', {}, (piece) => take(piece as GrpcPiece, index))),
@@ -178,7 +178,7 @@ export class GrpcShards {
     return Promise.all(this.#shards.map((shard) => shard.call<GrpcAggregate>('Aggregate', request)));
   }
 
-  /** Fills all shards in parallel with the rows given for each, in place of their rows. */
+  /** Fills all shards in parallel with the rows given for each, which replace their rows. */
   async populate(shards: readonly ShardBatches[]): Promise<void> {
     const totalRows = shards.reduce((sum, { rows }) => sum + rows, 0);
     const requests = shards.map((batches) => populationOf(batches, totalRows));
@@ -193,7 +193,7 @@ export class GrpcShards {
     return this.#shards[shardOf(key, this.#shards.length)]!;
   }
 
-  /** What there is for the key at each place, by the shards of the keys, in parts of at most `MOST_ROWS`. */
+  /** The value for the key at each place, by the shards of the keys, in parts of at most `MOST_ROWS`. */
   #parts(keys: ArrayLike<number>, valueOf: (place: number) => number): Part[] {
     const parts: Part[] = [];
     const open: number[][] = [];

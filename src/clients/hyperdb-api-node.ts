@@ -1,8 +1,8 @@
 /**
  * `hyperdb-api-node`, Hyper's own Node binding, if its package for this platform is installed: the package in JavaScript around it
- * is not published, and adds iterators alone. Its `index.d.ts` (github.com/tableau/hyper-api-rust, folder `hyperdb-api-node`)
- * names `addColumnar` and `ArrowInserter` as its fast ways in, `executeQueryColumnar` and `executeQueryToArrow` as those out; it
- * has no settings. An `ArrowInserter` takes one stream: hyperd silently ignores what follows the end of the first.
+ * is not published, and adds iterators alone. Its `index.d.ts` (github.com/tableau/hyper-api-rust, folder `hyperdb-api-node`) names
+ * `addColumnar` and `ArrowInserter` as its fast ways in, and `executeQueryColumnar` and `executeQueryToArrow` as its fast ways out.
+ * It has no settings. An `ArrowInserter` takes one stream: hyperd silently ignores what follows the end of the first.
  */
 import { join } from 'node:path';
 
@@ -117,7 +117,7 @@ export class HyperdbClient {
     return new this.#api.RowInserter(this.connection, this.#definitionOf(table));
   }
 
-  /** An inserter of a stream, whose fields may be null exactly where the table's columns may. */
+  /** An inserter of a stream, whose fields may be null exactly if the table's columns may. */
   arrowInserter(table: string): HyperdbArrowInserter {
     return this.#api.ArrowInserter.create(this.connection, this.#definitionOf(table));
   }

@@ -1,8 +1,8 @@
 /**
  * `ioredis`, in JavaScript alone. Its ways to send many single commands are the lanes' settings: `pipeline` collects them
- * explicitly, `auto` is its own option that collects the commands of one turn of the event loop, from all users of one client. The
- * source of both is its `README.md`, "Pipelining" and "Autopipelining". In a cluster all keys of a pipeline must be on one server
- * ("Transaction and Pipeline in Cluster Mode"), and those of an MGET in one slot, so its users divide them.
+ * explicitly. `auto` is its own option, which collects the commands of one turn of the event loop, from all users of one client.
+ * The source of both is its `README.md`, "Pipelining" and "Autopipelining". In a cluster all keys of a pipeline must be on one
+ * server ("Transaction and Pipeline in Cluster Mode"), and all keys of an MGET in one slot. So its users divide them.
  */
 import { readFileSync } from 'node:fs';
 
@@ -19,7 +19,7 @@ export const ioredis: JsKvClient = {
   connect: async (url, setting) => {
     const address = parseKvUrl(url);
     const client = address.cluster === true ? clusterOf(address, setting) : new Redis(optionsOf(address, setting));
-    // Without a listener it would print its errors; calls are rejected with them anyway.
+    // Without a listener it would print its errors. Calls are rejected with them anyway.
     client.on('error', () => {});
     try {
       await client.connect();

@@ -16,8 +16,7 @@ export interface DecodedBatch {
 /** A codec of batches of one series and field. */
 export interface JsCodec {
   /**
-   * Prepares, untimed, a function that encodes this batch; converting the input to the codec's preferred form is not timed
-   * either.
+   * Prepares, untimed, a function that encodes this batch. Converting the input to the codec's preferred form is not timed either.
    */
   encoder?(names: SeriesNames, batch: ColumnBatch): () => Uint8Array;
   /** Makes a decoder of columns, or a parser of lines. */

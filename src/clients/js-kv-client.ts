@@ -1,17 +1,17 @@
 /** Clients of the Redis protocol with which the addon's is compared. */
 import { urlParts } from './url-parts.js';
 
-/** One connection of a client. Every method resolves with the response; keys and values are strings. */
+/** One connection of a client. Every method resolves with the response. Keys and values are strings. */
 export interface JsKvConnection {
-  /** Sends one GET; resolves to the value, or to `null` where there is none. */
+  /** Sends one GET. Resolves to the value, or to `null` if there is none. */
   get(key: string): Promise<string | null>;
   /** Sends one SET. */
   set(key: string, value: string): Promise<unknown>;
-  /** Sends many single GETs, in this client's fastest way; resolves to their values in the same order. */
+  /** Sends many single GETs, in this client's fastest way. Resolves to their values in the same order. */
   getMany(keys: readonly string[]): Promise<readonly (string | null)[]>;
   /** Sends many single SETs, in this client's fastest way. */
   setMany(keys: readonly string[], values: readonly string[]): Promise<unknown>;
-  /** Sends one MGET; resolves to the values in the order of the keys. */
+  /** Sends one MGET. Resolves to the values in the order of the keys. */
   mget(keys: readonly string[]): Promise<readonly (string | null)[]>;
   /** Sends one MSET. */
   mset(keys: readonly string[], values: readonly string[]): Promise<unknown>;

@@ -15,7 +15,7 @@ export interface SqlAnswer {
   readonly affectedRows: number;
 }
 
-/** A statement to run; without parameters it is sent as text. */
+/** A statement to run. Without parameters it is sent as text. */
 export interface JsSqlRequest {
   readonly sql: string;
   readonly parameters: readonly unknown[] | undefined;
@@ -29,7 +29,7 @@ export interface JsSqlConnection {
   request(request: JsSqlRequest): Promise<SqlAnswer>;
   /** Runs many requests in order, in this client's fastest way. */
   requests(requests: readonly JsSqlRequest[]): Promise<readonly SqlAnswer[]>;
-  /** Inserts rows into a table at once, in this client's fastest way; resolves to the number of rows. */
+  /** Inserts rows into a table at once, in this client's fastest way. Resolves to the number of rows. */
   insertRows(table: string, columns: readonly string[], rows: readonly (readonly unknown[])[]): Promise<number>;
   /** Closes the connection. */
   close(): Promise<void>;
@@ -62,7 +62,7 @@ export interface SqlAddress {
 
 const DEFAULT_PORT = 3306;
 
-/** That of the addon's client, which every server knows. */
+/** The default collation of the addon's client, which every server knows. */
 const DEFAULT_COLLATION = 'utf8mb4_general_ci';
 
 /** Parses a URL. The addon's client has already accepted it, so it is valid. */
@@ -94,14 +94,14 @@ export function connectionOptions(url: string) {
   };
 }
 
-/** The settings of a session that must be UTF-8; the connection is `utf8mb4` by the collation of the URL. */
+/** The settings of a session that must be UTF-8. The connection is `utf8mb4` by the collation of the URL. */
 const CHARSETS =
   'SELECT @@character_set_client AS a, @@character_set_connection AS b, @@character_set_results AS c, @@collation_connection AS d';
 
 /**
- * Makes sure that a session takes and sends UTF-8 with the collation of the URL, as the addon's client does: a server that does not know
- * the collation of the login silently takes another character set. `query` runs a statement; a server of a partial dialect may refuse it.
- * If the session can't be used, `end` closes it.
+ * Makes sure that a session takes and sends UTF-8 with the collation of the URL, as the addon's client does. A server that does not
+ * know the collation of the login silently takes another character set. `query` runs a statement. A server of a partial dialect may
+ * refuse it. If the session can't be used, `end` closes it.
  */
 export async function settleCharset(
   url: string,

@@ -1,6 +1,6 @@
 /**
- * Line protocol in tuned JavaScript: bytes are written into reused memory, numbers digit by digit if that is known to be their
- * shortest text, without intermediate strings; the parser likewise.
+ * Line protocol in tuned JavaScript: bytes are written into reused memory, and numbers digit by digit if that is known to be their
+ * shortest text, without intermediate strings. The parser works likewise.
  */
 import type { SeriesNames } from '../library/codecs/columns-codec.js';
 import type { ColumnBatch, DecodedBatch, JsCodec } from './js-codec.js';
@@ -32,7 +32,7 @@ export const lineProtocol: JsCodec = {
   },
 };
 
-/** Writes the digits of a whole number below 2^53 from `start` on; returns the end. */
+/** Writes the digits of a whole number below 2^53 from `start` on. Returns the end. */
 function putDigits(bytes: Uint8Array, start: number, value: number): number {
   let length = 1;
   for (let limit = 10; limit <= value; limit *= 10) length += 1;

@@ -1,7 +1,7 @@
 /**
- * `mysql2`, in JavaScript alone. Its settings: prepared statements, the default; `text`, in which it writes the parameters into the
- * SQL; and `arrays`, prepared statements whose rows come as arrays, which saves the names of the columns. The sources are
- * "Prepared Statements" of its documentation, sidorares.github.io/node-mysql2, and `rowsAsArray` in its
+ * `mysql2`, in JavaScript alone. Its settings are prepared statements (the default), `text` and `arrays`. With `text`, it writes
+ * the parameters into the SQL. With `arrays`, the rows of prepared statements come as arrays, which saves the names of the columns.
+ * The sources are "Prepared Statements" of its documentation, sidorares.github.io/node-mysql2, and `rowsAsArray` in its
  * `typings/mysql/lib/Connection.d.ts`. It keeps the statements that it has prepared, and has no pipelining.
  */
 import type { Connection, ResultSetHeader, TypedParameterValue } from 'mysql2/promise';
@@ -29,7 +29,7 @@ const { TypedParameter } = await importPackage<Partial<typeof import('mysql2')>>
 /** Parameter values of the family's statements. */
 type Values = (string | number | boolean)[];
 
-/** A parameter with its type, where it is an integer of 32 bits. */
+/** A parameter with its type, if it is an integer of 32 bits. */
 function typed(value: unknown): Values[number] | TypedParameterValue {
   return Number.isInteger(value) && (value as number) === ((value as number) | 0)
     ? TypedParameter!.INT(value as number)
@@ -84,7 +84,7 @@ class Mysql2Connection implements JsSqlConnection {
   }
 
   /**
-   * Runs requests. The client sends a statement after the previous response; queueing all at once saves the turns between them.
+   * Runs requests. The client sends a statement after the previous response. Queueing all at once saves the turns between them.
    */
   requests(requests: readonly JsSqlRequest[]): Promise<readonly SqlAnswer[]> {
     return Promise.all(requests.map((request) => this.request(request)));

@@ -1,9 +1,9 @@
 /**
- * `@redis/client` (node-redis), in JavaScript alone, if it is installed. It always writes the commands of one turn of the event loop
- * together: `github.com/redis/node-redis`, README, "Auto-Pipelining". Its ways to send many single commands are the lanes'
- * settings: `pipeline` collects them in `multi().execAsPipeline()`, and `auto` is one client for all users, whose calls are
- * only waited for together. Off, as its `lib/client/index.d.ts`, `socket.d.ts` and `commands-queue.d.ts` describe: the time-out
- * of each command, which ioredis has not either, reconnecting, notices of maintenance, and the name that it tells the server.
+ * `@redis/client` (node-redis), in JavaScript alone, if it is installed. It always writes the commands of one turn of the event
+ * loop together: `github.com/redis/node-redis`, README, "Auto-Pipelining". Its ways to send many single commands are the lanes'
+ * settings. `pipeline` collects them in `multi().execAsPipeline()`. `auto` is one client for all users, whose calls are only waited
+ * for together. These are off, as its `lib/client/index.d.ts`, `socket.d.ts` and `commands-queue.d.ts` describe: the time-out of
+ * each command (ioredis has none either), reconnecting, notices of maintenance, and the name that it tells the server.
  */
 import { readFileSync } from 'node:fs';
 
@@ -47,7 +47,7 @@ export const nodeRedis: JsKvClient = {
     const address = parseKvUrl(url);
     const cluster = address.cluster === true ? createCluster(clusterOptionsOf(address)) : undefined;
     const client = cluster ?? createClient(optionsOf(address));
-    // Without a listener Node would end the process at an error; calls are rejected with them anyway.
+    // Without a listener Node would end the process at an error. Calls are rejected with them anyway.
     client.on('error', () => {});
     await client.connect();
     return new NodeRedisConnection(client, {

@@ -21,7 +21,7 @@ export function whyUnusable(...names: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** What was found of each package: a plan asks for the packages of every lane, and looking for one reads its files. */
+/** The reasons found so far, by package: a plan asks for the packages of every lane, and looking for one reads its files. */
 const reasons = new Map<string, string | undefined>();
 
 function whyOneUnusable(name: string): string | undefined {
@@ -54,8 +54,8 @@ function testedVersion(name: string): string {
 }
 
 /**
- * Imports a package, or a part of it such as `mysql2/promise`, by `own`, a literal `import()` of it, where it is installed around
- * this package; else loads that of the project which runs this one.
+ * Imports a package, or a part of it such as `mysql2/promise`. If it is installed around this package, that is done by `own`, a
+ * literal `import()` of it. Otherwise loads the package of the project that runs this one.
  */
 export async function importPackage<T>(specifier: string, own: () => Promise<T>): Promise<T> {
   return finderOf(specifier) === FINDERS[0] ? own() : loadPackage<T>(specifier);
@@ -66,13 +66,13 @@ export function loadPackage<T>(specifier: string): T {
   return finderOf(specifier)(specifier) as T;
 }
 
-/** What finds a package, or a part of it; the first of all, where nothing does or it is a module of Node. */
+/** The finder of a package, or of a part of it; the first finder if none finds it or it is a module of Node. */
 function finderOf(specifier: string): NodeJS.Require {
   const name = /^(@[^/]+\/)?[^/]+/.exec(specifier)![0];
   return FINDERS.find((require) => manifestFile(require, name) !== undefined) ?? FINDERS[0]!;
 }
 
-/** The version of an installed package; for a module of Node, that of Node. */
+/** The version of an installed package. For a module of Node: the version of Node. */
 export function optionalVersion(name: string): string {
   return name.startsWith('node:') ? process.versions.node : (find(name)?.manifest.version ?? 'unknown');
 }

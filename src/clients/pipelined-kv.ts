@@ -20,9 +20,9 @@ export interface Batching<Pipeline> {
   readonly isAuto: boolean;
   /** Begins a pipeline. */
   begin(): Pipeline;
-  /** Sends a pipeline; resolves to its replies, and rejects with the first error among them. */
+  /** Sends a pipeline. Resolves to its replies, and rejects with the first error among them. */
   exec(pipeline: Pipeline): Promise<unknown[]>;
-  /** The server of a slot of a cluster, where all keys of a pipeline must be on one server; absent: they may be on any. */
+  /** The server of a slot of a cluster, if all keys of a pipeline must be on one server; absent: they may be on any. */
   serverOf?(slot: number): unknown;
 }
 

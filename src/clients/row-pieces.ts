@@ -17,12 +17,12 @@ export class RowPieces<Row> {
   #pending: Buffer[] = [];
   #bytes = 0;
 
-  /** `array`: the name of the entry of the outermost object that holds the rows; entries before it hold no arrays. */
+  /** `array`: the name of the entry of the outermost object that holds the rows. Entries before it hold no arrays. */
   constructor(array: string) {
     this.#array = new RegExp(`^\\s*\\{[^[]*"${array}"\\s*:\\s*\\[`);
   }
 
-  /** Takes the next bytes; returns the rows that are complete. */
+  /** Takes the next bytes. Returns the rows that are complete. */
   feed(piece: Buffer): readonly Row[] {
     this.#pending.push(piece);
     this.#bytes += piece.length;
@@ -34,7 +34,7 @@ export class RowPieces<Row> {
     return this.#keep(bytes.subarray(text === undefined ? 0 : last), text === undefined ? [] : parsed(text));
   }
 
-  /** Ends the input; returns the last rows. */
+  /** Ends the input. Returns the last rows. */
   finish(): readonly Row[] {
     const text = this.#unwrapped(Buffer.concat(this.#pending).toString('utf8'));
     const end = text?.lastIndexOf(']') ?? -1;

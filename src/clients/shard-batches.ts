@@ -84,7 +84,7 @@ export class BatchWriter {
     return this.#of(1).schema;
   }
 
-  /** Makes a batch of so many rows, all zero. Its columns are views of the piece's body. */
+  /** Makes a batch of `rows` rows, all zero. Its columns are views of the piece's body. */
   batch(rows: number): NewBatch {
     const { header, bodyBytes } = this.#of(rows);
     const body = new ArrayBuffer(bodyBytes);
@@ -117,7 +117,7 @@ export class BatchWriter {
 /** The last message of a stream. */
 export const END_MESSAGE: Buffer = Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
 
-/** The separate messages of a stream with one batch of so many rows. */
+/** The separate messages of a stream with one batch of `rows` rows. */
 function messagesOf(rows: number): { schema: Buffer; header: Buffer; bodyBytes: number } {
   const column = <T>(type: DataType, values: T): Columns<unknown> => {
     const Batch = batchType(type, { useBigInt: true }) as unknown as new (options: object) => never;

@@ -1,11 +1,11 @@
 /** `sorted-btree`, a B+ tree in JavaScript. */
 import { loadPackage } from './optional-package.js';
 
-/** What is used here of its tree. */
+/** The part of its tree that is used here. */
 export interface SortedTree<Key, Value> {
   readonly size: number;
   get(key: Key): Value | undefined;
-  /** Puts a key and its value in, in place of an older value; returns whether the tree did not have the key. */
+  /** Puts a key and its value in, replacing an older value. Returns whether the tree did not have the key. */
   set(key: Key, value: Value): boolean;
   /** Calls a function for each key from `low` to `high`, in their order. */
   forRange(low: Key, high: Key, includeHigh: boolean, take: (key: Key, value: Value) => void): number;
@@ -19,8 +19,8 @@ interface Package {
 }
 
 /**
- * Makes an empty tree whose keys are texts. They are compared as texts are: what the package does otherwise asks for the type of each key
- * first.
+ * Makes an empty tree whose keys are texts. They are compared as texts are: the package's own comparison asks for the type of each
+ * key first.
  */
 export function sortedTree<Value>(): SortedTree<string, Value> {
   const { default: Tree } = loadPackage<Package>('sorted-btree');

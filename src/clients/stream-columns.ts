@@ -1,4 +1,6 @@
-/** The columns of the one batch of an Arrow IPC stream: integers, floats and texts, in the memory of the stream where that is possible. */
+/**
+ * The columns of the one batch of an Arrow IPC stream: integers, floats and texts, in the memory of the stream if that is possible.
+ */
 export interface StreamColumns {
   readonly ids: Int32Array;
   readonly scores: Float64Array;

@@ -9,6 +9,7 @@ import { readFileSync } from 'node:fs';
 import type { Dispatcher, H2CClient as H2CClients, Pool as Pools } from 'undici';
 
 import { BoundaryError } from '../errors.js';
+import type { JsHttpAnswer, JsHttpClient, JsHttpConnection } from './js-http-client.js';
 import { importPackage } from './optional-package.js';
 
 const library = await importPackage('undici', () => import('undici'));
@@ -25,24 +26,18 @@ export interface UndiciOptions {
   readonly headers: Readonly<Record<string, string>>;
   /** Whether a handler of our own reads the responses. */
   readonly dispatches: boolean;
-  /** A file of certificates to trust in place of the system's. */
+  /** A file of certificates to trust instead of the system's. */
   readonly tlsCa?: string | undefined;
   /** The time-out in milliseconds of the head and of each piece of a response; absent: none, since their timers cost time. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** A response that was read whole. */
-export interface UndiciAnswer {
-  readonly status: number;
-  readonly text: string;
-}
-
 /** A pool of connections to one server. */
-export class UndiciClient {
+export class UndiciClient implements JsHttpConnection {
   readonly #pool: Dispatcher;
   readonly #headers: Record<string, string>;
   /** Posts a body to a path. */
-  readonly post: (path: string, body: string | Uint8Array) => Promise<UndiciAnswer>;
+  readonly post: (path: string, body: string | Uint8Array) => Promise<JsHttpAnswer>;
 
   constructor(url: string, options: UndiciOptions) {
     const { connections, pipelining, streams, headers, dispatches, tlsCa, timeoutMs = 0 } = options;
@@ -65,12 +60,12 @@ export class UndiciClient {
     });
   }
 
-  async #request(path: string, body: string | Uint8Array): Promise<UndiciAnswer> {
+  async #request(path: string, body: string | Uint8Array): Promise<JsHttpAnswer> {
     const answer = await this.#pool.request({ method: 'POST', path, headers: this.#headers, body });
     return { status: answer.statusCode, text: await answer.body.text() };
   }
 
-  #dispatch(path: string, body: string | Uint8Array): Promise<UndiciAnswer> {
+  #dispatch(path: string, body: string | Uint8Array): Promise<JsHttpAnswer> {
     return new Promise((resolve, reject) => {
       // These posts only read. Undici sends nothing behind a post that is not `idempotent`, or that may be `blocking`.
       const options = {
@@ -86,6 +81,12 @@ export class UndiciClient {
   }
 }
 
+/** The client of the family `rest`. */
+export const undici: JsHttpClient = {
+  connect: async (url, { setting, ...options }) =>
+    new UndiciClient(url, { ...options, dispatches: setting !== undefined }),
+};
+
 /** One connection of HTTP/2: agreed on by TLS, or without TLS begun at once. */
 function http2Client(url: string, streams: number, options: Pools.Options): Dispatcher {
   const most = { pipelining: streams, maxConcurrentStreams: streams };
@@ -100,14 +101,14 @@ function trusting(tlsCa: string | undefined): { connect?: { ca: Buffer } } {
 
 /** Reads the body of a response into one string. */
 class Reader implements Dispatcher.DispatchHandler {
-  readonly #resolve: (answer: UndiciAnswer) => void;
+  readonly #resolve: (answer: JsHttpAnswer) => void;
   readonly #reject: (error: Error) => void;
   #status = 0;
   /** The first piece, and further pieces if there are any. */
   #first: Buffer | undefined;
   #others: Buffer[] | undefined;
 
-  constructor(resolve: (answer: UndiciAnswer) => void, reject: (error: Error) => void) {
+  constructor(resolve: (answer: JsHttpAnswer) => void, reject: (error: Error) => void) {
     this.#resolve = resolve;
     this.#reject = reject;
   }

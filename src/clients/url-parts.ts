@@ -6,7 +6,7 @@ export interface UrlParts {
   /** The user, decoded; undefined without a login. */
   readonly user: string | undefined;
   readonly password: string | undefined;
-  /** The host without the brackets of an IPv6 address; it may be empty. */
+  /** The host without the brackets of an IPv6 address. It may be empty. */
   readonly host: string;
   readonly port: number | undefined;
   /** The path, decoded, with its slash. */

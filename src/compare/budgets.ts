@@ -9,23 +9,23 @@ import { rateRatio, secondsPerRow } from './rate-ratio.js';
 
 /** An upper bound of the time of a cell: of one row, operation, query or call. It holds on the hardware that it was set on. */
 export interface TimeBudget {
-  /** What the budget is for, in the tables. */
+  /** The purpose of the budget, as the tables show it. */
   readonly name: string;
   /** The id of the cell. */
   readonly cell: string;
-  /** The seconds that are wanted; absent: those of the maximum. */
+  /** The seconds that are wanted. Absent: the maximum. */
   readonly targetSeconds?: number;
   /** The most seconds that are accepted. */
   readonly maximumSeconds: number;
 }
 
-/** A bound of the ratio of two cells of a run: the time of one over that of the other. It holds on any hardware. */
+/** A bound of the ratio of two cells of a run: the time of one over the time of the other. It holds on any hardware. */
 export interface RatioBudget {
   readonly name: string;
   readonly cell: string;
   /** The id of the cell that it is compared with. */
   readonly over: string;
-  /** The ratio that is wanted; absent: the maximum. */
+  /** The ratio that is wanted. Absent: the maximum. */
   readonly targetRatio?: number;
   /** The largest ratio that is accepted: 3 allows three times as long, 0.5 demands twice as fast. */
   readonly maximumRatio: number;
@@ -33,24 +33,25 @@ export interface RatioBudget {
 
 export type Budget = TimeBudget | RatioBudget;
 
-/** A file of budgets; `schema/budgets.schema.json` describes it. */
+/** A file of budgets, as described by `schema/budgets.schema.json`. */
 export interface Budgets {
   readonly schemaVersion: 1;
-  /** The hardware on which the times were set, as `run.json` has it; absent: they hold on any. */
+  /** The hardware on which the times were set, as `run.json` has it. Absent: they hold on any. */
   readonly host?: HostContext;
   readonly budgets: readonly Budget[];
 }
 
 /**
- * How a budget fares: the whole interval is at or below the target, or at or below the maximum, or beyond it; or the interval contains the
- * maximum, so that the run can't tell; or a cell has no samples in the run; or the time was set on other hardware.
+ * How a budget fares. `target`, `kept`: the whole interval is at or below the target, or the maximum. `broken`: it is beyond the
+ * maximum. `undecided`: the interval contains the maximum, so that the run is inconclusive. `unmeasured`: a cell has no samples in
+ * the run. `other-hardware`: the time was set on other hardware.
  */
 export type BudgetVerdict = 'target' | 'kept' | 'broken' | 'undecided' | 'unmeasured' | 'other-hardware';
 
 export interface BudgetOutcome {
   readonly budget: Budget;
   readonly verdict: BudgetVerdict;
-  /** The seconds or the ratio that was measured, with its 95% interval; absent if it was not. */
+  /** The seconds or the ratio that was measured, with its 95% interval. Absent if it was not. */
   readonly measured?: RatioInterval;
   /** Why there is no figure, for `unmeasured`. */
   readonly reason?: string;
@@ -58,7 +59,7 @@ export interface BudgetOutcome {
 
 export interface BudgetCheck {
   readonly outcomes: readonly BudgetOutcome[];
-  /** How the run's hardware differs from that of the times. */
+  /** How the run's hardware differs from the hardware on which the times were set. */
   readonly hardwareDifferences: readonly string[];
   /** Whether a budget is broken, or one of its cells was not measured. */
   readonly failed: boolean;
@@ -109,7 +110,7 @@ export function checkBudgets({ host, budgets }: Budgets, run: Run): BudgetCheck 
   return { outcomes, hardwareDifferences: differences, failed };
 }
 
-/** Why a cell has no figure; `undefined` if it has one. */
+/** Why a cell has no figure. `undefined` if it has one. */
 function unmeasured(id: string, record: RunRecord | undefined): string | undefined {
   if (record === undefined) return `${id} is not in the run`;
   if (record.outcome === 'failed') return `${id} failed: ${record.error.code}: ${record.error.message}`;

@@ -21,8 +21,8 @@ export function identityOf(cell: Cell): string {
 }
 
 /**
- * The contest of a cell: cells of one contest do the same work in the same place, in any lane, on any side and with any batch,
- * so that the best of them can be named.
+ * The contest of a cell. Cells of one contest do the same work in the same place, in any lane, on any side and with any batch. So
+ * the best of them can be named.
  */
 export function contestOf(cell: Cell): string {
   const { family, workload, engine, workers, transport, threads, processes, rate, runtime } = cell;
@@ -46,12 +46,12 @@ export function groupBy<T>(values: Iterable<T>, keyOf: (value: T) => string): T[
   return [...groups.values()];
 }
 
-/** Of cells measured at several numbers of rows, those with the most rows, where fixed costs weigh least. */
+/** Of cells measured at several numbers of rows, the cells with the most rows, since fixed costs weigh least there. */
 export function largestOfEach<T extends Cell>(cells: readonly T[]): T[] {
   return groupBy(cells, identityOf).map((group) => group.reduce((a, b) => (b.rows > a.rows ? b : a)));
 }
 
-/** The record with the highest rate in its median sample; `undefined` if there is none. */
+/** The record with the highest rate in its median sample. `undefined` if there is none. */
 export function fastestOf(records: readonly CompletedRecord[]): CompletedRecord | undefined {
   return records.reduce<CompletedRecord | undefined>(
     (best, record) => (best === undefined || rateOf(record) > rateOf(best) ? record : best),

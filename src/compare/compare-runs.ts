@@ -17,7 +17,7 @@ export interface CompareOptions {
   readonly threshold?: number;
 }
 
-/** One cell in both runs: the ratio of the rows per second of the later run to those of the earlier one. */
+/** One cell in both runs: the rows per second of the later run divided by the rows per second of the earlier one. */
 export interface CellComparison extends RatioInterval {
   readonly before: CompletedRecord;
   readonly after: CompletedRecord;
@@ -26,7 +26,10 @@ export interface CellComparison extends RatioInterval {
   readonly regressed: boolean;
 }
 
-/** How much faster the machine was in the later run, as far as cells that nobody changed can tell; each part is absent if it is not known. */
+/**
+ * How much faster the machine was in the later run, as far as cells that nobody changed can tell. Each part is absent if it is not
+ * known.
+ */
 export interface Control {
   /** The movement of the small loop that a run times before its first sample. */
   readonly loop?: number;
@@ -39,7 +42,7 @@ export interface RunComparison {
   readonly threshold: number;
   /** The change of the machine between the two runs. A cell is slower, or faster, only beyond this change. */
   readonly control: Control;
-  /** The differences between the hosts; empty unless the comparison was forced. */
+  /** The differences between the hosts. Empty unless the comparison was forced. */
   readonly hardwareDifferences: readonly string[];
   /** The software of which the runs had different versions, one phrase each. */
   readonly versionDifferences: readonly string[];
@@ -55,9 +58,9 @@ export interface RunComparison {
 }
 
 /**
- * Compares two runs cell by cell, by id, with `before` as the baseline. Throws a `BoundaryError` with the code
- * `BB_COMPARE_DIFFERENT_HARDWARE` if the hosts differ, or those of `requireSameNetwork` and `requireSameWork` if the work does, and `force`
- * isn't set, and a `RangeError` for a threshold outside 0 to 1.
+ * Compares two runs cell by cell, by id, with `before` as the baseline. Throws a `RangeError` for a threshold outside 0 to 1.
+ * Unless `force` is set, throws a `BoundaryError` with the code `BB_COMPARE_DIFFERENT_HARDWARE` if the hosts differ, or with a code
+ * of `requireSameNetwork` or `requireSameWork` if the work differs.
  */
 export function compareRuns(before: Run, after: Run, options: CompareOptions = {}): RunComparison {
   const threshold = options.threshold ?? DEFAULT_THRESHOLD;
@@ -106,7 +109,7 @@ export function compareRuns(before: Run, after: Run, options: CompareOptions = {
   };
 }
 
-/** The error of runs that say nothing about each other, which a check of regressions must not pass. */
+/** The error of runs that say nothing about each other. A check of regressions must not pass them. */
 function nothingInCommon(): BoundaryError {
   return new BoundaryError('BB_COMPARE_NOTHING', 'the runs have no cell in common', {
     hint: 'Measure the same family, engines, workloads and lanes in both.',
@@ -133,8 +136,8 @@ function controlOf(before: Run, after: Run, pairs: readonly Compared[]): Control
 }
 
 /**
- * A pair with its verdict. Runs of two times differ by what the machine did, too: a cell is slower only if its interval is below what the
- * controls moved, and faster only if it is above.
+ * A pair with its verdict. Runs of two times differ by what the machine did, too. So a cell is slower only if its interval is below
+ * the movement of the controls, and faster only if it is above.
  */
 function judged(pair: Compared, threshold: number, { loop = 1, cells = 1 }: Control): CellComparison {
   const { before, after, low, high } = pair;

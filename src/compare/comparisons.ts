@@ -16,7 +16,7 @@ import {
   riskOf,
 } from './rate-ratio.js';
 
-/** For a cell's id, the lane on the `rust` side that it is compared with; `undefined` if there is none. */
+/** For a cell's id, the lane on the `rust` side that it is compared with. `undefined` if there is none. */
 export type RustLaneOf = (cellId: string) => string | undefined;
 
 /** The engines in which the Rust counterpart of a JavaScript-only engine is searched, the nearest first. */
@@ -25,16 +25,16 @@ const STAND_IN_ENGINES: readonly string[] = ['memory', 'embedded'];
 /** The fewest processes, two odd and two even, from which the noise of a cell is estimated. */
 const FORKS_FOR_NOISE_FLOOR = 4;
 
-/** What a comparison needs to know beside the records. */
+/** Knowledge that a comparison needs in addition to the records. */
 export interface ComparisonOptions {
   readonly rustLaneOf: RustLaneOf;
-  /** For a cell's id, the id of its rival; absent: no cell has one. */
+  /** For a cell's id, the id of its rival. Absent: no cell has one. */
   readonly rivalOf?: ((cellId: string) => string | undefined) | undefined;
   /** The relative difference up to which two cells are equivalent. */
   readonly margin: number;
   /** The part of cases in which an interval may miss the truth. Default: 0.05. */
   readonly risk?: number;
-  /** The cores that the run could use; absent: not known. */
+  /** The cores that the run could use. Absent: not known. */
   readonly cores?: number;
 }
 
@@ -42,19 +42,18 @@ export interface ComparisonOptions {
  * The comparisons of a run:
  *
  * - `lane`: every Node cell (`napi` or `js`) over the fastest Rust cell of its Rust lane, on the same engine over the same
- *   transport with the same workers. An engine on which no native code ran at all, such as a table library in pure JavaScript,
- *   is compared with Rust on `memory`, or on `embedded` if `memory` doesn't do the workload. The comparison's engine is the Node
- *   cell's. If the lane was measured at the Node cell's own number of rows, only those cells count.
- * - `best`: the fastest Rust cell over the fastest Node cell of each workload, engine, transport, number of workers or threads:
- *   they then differ only in the boundary and, in request work, the batch, among the sizes that both sides have. Of cells measured at several numbers of rows, only
- *   the largest competes.
+ *   transport with the same workers. An engine on which no native code ran at all is compared with Rust on `memory`, or on
+ *   `embedded` if `memory` doesn't do the workload. A table library in pure JavaScript is such an engine. The comparison's engine
+ *   is the Node cell's. If the lane was measured at the Node cell's own number of rows, only those cells count.
+ * - `best`: the fastest Rust cell over the fastest Node cell of each workload, engine, transport, number of workers or threads.
+ *   They then differ only in the boundary and, in request work, the batch, among the sizes that both sides have. Of cells measured
+ *   at several numbers of rows, only the largest competes.
  * - `rival`: each cell that has a rival over it.
- * - `batching`: for request work, each cell of batches over the fastest single operations on the same side with the same
- *   threads.
+ * - `batching`: for request work, each cell of batches over the fastest single operations on the same side with the same threads.
  * - `noise-floor`: the odd over the even processes of one cell, whose ratio shows only noise.
  *
- * The best of several cells is named by all of their processes, and its ratio is estimated by processes that did not choose it: the
- * fastest by chance would else look faster than it is.
+ * The best of several cells is named by all of their processes. Its ratio is estimated by processes that did not choose it, or the
+ * fastest by chance would look faster than it is.
  *
  * A cell that moved no rows has no rate, and takes part in no comparison.
  */
@@ -74,7 +73,10 @@ export function comparisonsOf(
   return pairs.flatMap((pair) => compared(pair, { ...how, priors }));
 }
 
-/** The run with its comparisons made anew from the samples, as this version makes them. Which lanes are compared stays as the run has it. */
+/**
+ * The run with its comparisons remade from the samples, as this version makes them. Which lanes are compared stays as the run has
+ * it.
+ */
 export function comparedAnew<R extends Run>(run: R): R {
   const laneOf = new Map(run.records.map(({ id, lane }) => [id, lane]));
   const rustLanes = new Map(
@@ -151,7 +153,7 @@ function bestComparison(contest: readonly CompletedRecord[]): Pair[] {
   return [{ kind: 'best', ...pair, subject: pair.denominator }];
 }
 
-/** The fastest of each, with the samples to compare them by: those of `estimated`, if there was a choice. */
+/** The fastest of each, with the samples to compare them by: the samples of `estimated`, if there was a choice. */
 export function contested(
   allNumerators: readonly CompletedRecord[],
   allDenominators: readonly CompletedRecord[],
@@ -174,9 +176,9 @@ function withoutLosers(candidates: readonly CompletedRecord[]): readonly Complet
 type Estimated = CompletedRecord & Pick<Timed, 'chosenPart'>;
 
 /**
- * The fastest of several cells, with the samples that say how fast the best of them is. Each process gives the samples of the cell that is the
- * fastest in all others, among the cells that took most samples in it. So none both chooses and is compared (leave-one-out
- * cross-validation: Stone, "Cross-Validatory Choice and Assessment of Statistical Predictions", 1974).
+ * The fastest of several cells, with the samples that say how fast the best of them is. Each process gives the samples of the cell
+ * that is the fastest in all others, among the cells that took most samples in it. So none both chooses and is compared
+ * (leave-one-out cross-validation: Stone, "Cross-Validatory Choice and Assessment of Statistical Predictions", 1974).
  */
 function estimated(candidates: readonly CompletedRecord[]): Estimated {
   if (candidates.length === 1) return candidates[0]!;
@@ -197,7 +199,7 @@ function estimated(candidates: readonly CompletedRecord[]): Estimated {
     // Cells of one contest may move different numbers of rows: times are scaled to the rows of the best.
     winner.samples.map((sample) => ({ ...sample, seconds: (sample.seconds * best.rows) / winner.rows })),
   );
-  // Where all processes agree, the choice leaves nothing to chance.
+  // If all processes agree, the choice leaves nothing to chance.
   const isDisputed = new Set(winners.map(({ id }) => id)).size > 1;
   const chosenPart = isDisputed ? ableIn.filter(({ length }) => length > 1).length / forks.length : 0;
   return { ...best, samples, chosenPart };
@@ -229,7 +231,7 @@ function mostMeasured(
   return candidates.filter((record) => 2 * countOf(record) >= most);
 }
 
-/** A cell with the samples of every other process alone; the odd ones are as many as the even ones, or one more. */
+/** A cell with the samples of every other process alone. There are as many odd ones as even ones, or one more. */
 function halfOf(record: CompletedRecord, half: 'odd' | 'even'): CompletedRecord {
   return withSamples(record, ({ fork = 0 }) => fork % 2 === (half === 'odd' ? 1 : 0));
 }
@@ -257,7 +259,7 @@ function batchingComparison(batched: CompletedRecord, completed: readonly Comple
   return [{ kind: 'batching', ...contested([batched], singles), subject: batched }];
 }
 
-/** The comparisons of cells with themselves alone, which compact files leave out. */
+/** The comparisons of cells with themselves alone. Compact files leave them out. */
 export function noiseFloorsOf(records: readonly RunRecord[], margin: number): Comparison[] {
   return completedOf(records)
     .flatMap(noiseFloor)
@@ -293,7 +295,7 @@ function compared(
       denominator: denominator.id,
       ...(forks === undefined ? {} : { forks }),
       ...interval,
-      // What batching gains, and noise, are no verdict on a client.
+      // The gain of batching, and noise, are no verdict on a client.
       verdict: isOnClients(kind)
         ? verdictOn(numerator, denominator, interval, { margin, cores })
         : verdictOf(interval, margin),

@@ -7,8 +7,8 @@ import type { HostContext } from '../records/host.js';
 const MEMORY_TOLERANCE = 0.1;
 
 /**
- * The differences between two hosts that make their times incomparable, one phrase each; empty if they are alike. The release of
- * an operating system doesn't count, its name does.
+ * The differences between two hosts that make their times incomparable, one phrase each. Empty if they are alike. The name of an
+ * operating system counts, but not its release.
  */
 export function hardwareDifferences(a: HostContext, b: HostContext): string[] {
   const differences: string[] = [];

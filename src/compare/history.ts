@@ -12,7 +12,7 @@ export interface NamedRun {
   readonly run: Run;
 }
 
-/** A cell in one run: how many times as many rows a second as in the first run that has it. */
+/** A cell in one run: its rows per second divided by its rows per second in the first run that has it. */
 export interface CellStep extends RatioInterval {
   /** The place of the run in the history. */
   readonly at: number;
@@ -23,7 +23,7 @@ export interface CellStep extends RatioInterval {
 /** A cell that completed in two runs or more. */
 export interface CellHistory {
   readonly id: string;
-  /** Its record in the first run that has it, which the steps are compared with. */
+  /** Its record in the first run that has it. The steps are compared with this record. */
   readonly first: CompletedRecord;
   /** The later runs that have it, in their order. */
   readonly steps: readonly CellStep[];
@@ -32,14 +32,15 @@ export interface CellHistory {
 export interface RunHistory {
   /** The runs in the order of their starts. */
   readonly runs: readonly NamedRun[];
-  /** The differences of the hosts from that of the first run; empty unless the history was forced. */
+  /** The differences of the hosts from the host of the first run. Empty unless the history was forced. */
   readonly hardwareDifferences: readonly string[];
   readonly cells: readonly CellHistory[];
 }
 
 /**
- * The cells of many runs over time. Throws a `BoundaryError`: `BB_COMPARE_ONE_RUN` for fewer than two runs, and, unless `force` is set,
- * `BB_COMPARE_DIFFERENT_HARDWARE` if the hosts differ, and those of `requireSameNetwork` and `requireSameWork` if the work does.
+ * The cells of many runs over time. Throws a `BoundaryError`: `BB_COMPARE_ONE_RUN` for fewer than two runs. Unless `force` is set,
+ * it also throws `BB_COMPARE_DIFFERENT_HARDWARE` if the hosts differ, and the errors of `requireSameNetwork` and `requireSameWork`
+ * if the work differs.
  */
 export function historyOf(
   given: readonly NamedRun[],

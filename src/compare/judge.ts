@@ -4,7 +4,7 @@ import { noVerdictOf, priorsOf, rateRatio, riskOf } from './rate-ratio.js';
 import { isOnClients, recordsById } from './cell-groups.js';
 import { coresOf, verdictOn } from './server-bound.js';
 
-/** The ratio of two cells' rows per second, with the verdict on the first; `undefined` if one of them has no rate. */
+/** The ratio of two cells' rows per second, with the verdict on the first. `undefined` if one of them has no rate. */
 export type Judge = (numerator: CompletedRecord, denominator: CompletedRecord) => Judged | undefined;
 
 /** A ratio with its verdict, and with the reason why there is none. */

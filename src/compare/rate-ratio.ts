@@ -14,25 +14,28 @@ export interface Timed {
   readonly samples: readonly Sample[];
   readonly noVerdict?: NoVerdict;
   /**
-   * The part of the processes in which one of several cells was chosen by cross-validation, if the choice was not the same in all of them.
-   * Absent: 0.
+   * The part of the processes in which one of several cells was chosen by cross-validation, if the choice was not the same in all
+   * of them. Absent: 0.
    */
   readonly chosenPart?: number;
 }
 
 /**
- * The risk of each look of a run that looks several times at its comparisons, and stops where they are decided: with it, all looks
- * together err as seldom as one of 0.05 (Pocock, "Group Sequential Methods in the Design and Analysis of Clinical Trials", 1977; the constants
- * of Jennison and Turnbull, "Group Sequential Methods", 2000, table 2.1, by the number of looks).
+ * The risk of each look of a run that looks several times at its comparisons, and stops when they are decided. With it, all looks
+ * together err as seldom as one look of 0.05 (Pocock, "Group Sequential Methods in the Design and Analysis of Clinical Trials",
+ * 1977). The constants are from Jennison and Turnbull, "Group Sequential Methods", 2000, table 2.1, by the number of looks.
  */
 const RISKS = [RISK, 0.0294, 0.0221, 0.0182];
 
-/** The risk of each of so many looks, four at most. */
+/** The risk of each look, by the number of looks, four at most. */
 export function riskOfLooks(looks: number): number {
   return RISKS[looks - 1]!;
 }
 
-/** The risk of the intervals of a run, by its configuration: of one that decides by itself how often cells are measured, a smaller one. */
+/**
+ * The risk of the intervals of a run, by its configuration: of one that decides by itself how often cells are measured, a smaller
+ * one.
+ */
 export function riskOf({ config }: Pick<RunContext, 'config'>): number {
   return config['forks'] === undefined ? riskOfLooks(LOOKS.length) : RISK;
 }
@@ -43,11 +46,14 @@ export interface RatioOptions {
   readonly risk?: number | undefined;
   /** Whether the cells are of two runs, whose blocks have nothing in common. */
   readonly isApart?: boolean;
-  /** The variances that moderate those of a comparison. Absent: its own variance alone counts. */
+  /** The variances that moderate the variances of a comparison. Absent: its own variance alone counts. */
   readonly priors?: Priors | undefined;
 }
 
-/** The variances that the comparisons of a run have in common, of elapsed time and of CPU time, by how many blocks their processes shared. */
+/**
+ * The variances that the comparisons of a run have in common, of elapsed time and of CPU time, by how many blocks their processes
+ * shared.
+ */
 export interface Priors {
   readonly elapsed: PriorsByBlocks;
   readonly cpu: PriorsByBlocks;
@@ -55,7 +61,10 @@ export interface Priors {
 
 type PriorsByBlocks = Readonly<Record<'few' | 'many', Variance | undefined>>;
 
-/** The blocks of a pair of processes from which on they are many: the noise of samples is then small beside that of processes. */
+/**
+ * The number of blocks of a pair of processes from which on they are many. The noise of samples is then small compared with the
+ * noise of processes.
+ */
 const MANY_BLOCKS = 4;
 
 /** Two cells that a run compares. */
@@ -64,7 +73,7 @@ interface ComparedCells {
   readonly denominator: Timed;
 }
 
-/** The priors by these comparisons, without those of which a cell got no verdict. */
+/** The priors by these comparisons, without the comparisons in which a cell got no verdict. */
 export function priorsOf(compared: readonly ComparedCells[]): Priors {
   const judged = compared.filter((cells) => noVerdictOf(cells) === undefined);
   const of = (secondsOf: (sample: Sample) => number): PriorsByBlocks => {
@@ -78,7 +87,7 @@ export function priorsOf(compared: readonly ComparedCells[]): Priors {
   return { elapsed: of(elapsedOf), cpu: of((sample) => processCpuOf(sample) ?? Number.NaN) };
 }
 
-/** Why two cells get no verdict, by one of them; `undefined` if they do. */
+/** Why two cells get no verdict, by one of them. `undefined` if they do. */
 export function noVerdictOf({ numerator, denominator }: ComparedCells): NoVerdict | undefined {
   return numerator.noVerdict ?? denominator.noVerdict;
 }
@@ -92,14 +101,14 @@ function elapsedOf({ seconds }: Sample): number {
 }
 
 /**
- * The ratio of the rows per second of `numerator` to those of `denominator`, with its interval; above 1 the numerator is faster.
- * The numbers of rows may differ. `undefined` if one moved no rows and so has no rate.
+ * The rows per second of `numerator` divided by the rows per second of `denominator`, with its interval. Above 1 the numerator is
+ * faster. The numbers of rows may differ. `undefined` if one moved no rows and so has no rate.
  */
 export function rateRatio(numerator: Timed, denominator: Timed, options: RatioOptions = {}): RatioInterval | undefined {
   return ratioOf(numerator, denominator, elapsedOf, options, options.priors?.elapsed);
 }
 
-/** The same of the rows per second of CPU time; `undefined` also where a sample has none. */
+/** The same for the rows per second of CPU time. `undefined` also if a sample has none. */
 export function cpuRatio(numerator: Timed, denominator: Timed, options: RatioOptions = {}): RatioInterval | undefined {
   const isKnown = ({ samples }: Timed): boolean => samples.every((sample) => (processCpuOf(sample) ?? 0) > 0);
   if (!isKnown(numerator) || !isKnown(denominator)) return undefined;
@@ -123,7 +132,7 @@ function ratioOf(
   return ratioOfForks(perRow(denominator, secondsOf), perRow(numerator, secondsOf), { risk, chosenPart });
 }
 
-/** The ratios of the samples of one block each, a list for each pair of processes; none where the two took no turns. */
+/** The ratios of the samples of one block each, a list for each pair of processes. There are none if the two took no turns. */
 function pairsOf(numerator: Timed, denominator: Timed, secondsOf: (sample: Sample) => number): number[][] {
   const inBlock = new Map<number, number>();
   for (const sample of denominator.samples) {
@@ -138,12 +147,12 @@ function pairsOf(numerator: Timed, denominator: Timed, secondsOf: (sample: Sampl
   return pairs.filter((ratios) => ratios.length > 0);
 }
 
-/** Whether one of the two was measured in so few processes that the differences between them are hardly known. */
+/** Whether one of the two was measured in too few processes, so that the differences between them are hardly known. */
 export function hasFewForks(a: Timed, b: Timed): boolean {
   return Math.min(forkCount(a), forkCount(b)) < FORKS_FOR_INTERVAL;
 }
 
-/** The number of processes that measured a cell; 0 if it was measured in the process of the run. */
+/** The number of processes that measured a cell, or 0 if it was measured in the process of the run. */
 export function forkCount({ samples }: Timed): number {
   return new Set(samples.map(({ fork }) => fork ?? 0)).size - (samples.some(({ fork }) => fork === undefined) ? 1 : 0);
 }

@@ -12,9 +12,10 @@ interface CellTwice {
 }
 
 /**
- * Throws a `BoundaryError` for the first cell that was asked for another rate (`BB_COMPARE_DIFFERENT_RATES`), that moved another number of
- * rows (`BB_COMPARE_DIFFERENT_ROWS`: fixed costs weigh more where there are few, which would look like a change) or that read or wrote
- * other values (`BB_COMPARE_DIFFERENT_WORK`), of another scale for example.
+ * Throws a `BoundaryError` for the first cell that did other work. The cell was asked for another rate
+ * (`BB_COMPARE_DIFFERENT_RATES`), moved another number of rows (`BB_COMPARE_DIFFERENT_ROWS`), or read or wrote other values, of
+ * another scale for example (`BB_COMPARE_DIFFERENT_WORK`). Another number of rows would look like a change, since fixed costs weigh
+ * more if there are few rows.
  */
 export function requireSameWork(cells: readonly CellTwice[]): void {
   // The id of a cell does not name the rate at which its requests were sent.

@@ -10,7 +10,7 @@ import { medianOf, processCpuOf, serverCpuOf } from '../stats/summary.js';
 /** The share of time that a busy thread works, from which on it has none left. */
 export const BUSY = 0.9;
 
-/** The threads on which a server answers, by its engine, where they are fewer than the cores. */
+/** The threads on which a server answers, by its engine, if they are fewer than the cores. */
 const SERVER_THREADS: Readonly<Record<string, number>> = { redis: 1, 'redis-cluster': 3 };
 
 /** The cores that a run could use. */
@@ -19,8 +19,8 @@ export function coresOf({ logicalCores, cgroup }: Pick<HostContext, 'logicalCore
 }
 
 /**
- * Whether the server had no time left for more requests: its own threads were busy or, by its engine whatever it is, client and server
- * together kept all cores busy. `cores` are those of the machine; absent: not known.
+ * Whether the server had no time left for more requests: its own threads were busy or, for any engine, client and server together
+ * kept all cores busy. `cores` are the cores of the machine. Absent: not known.
  */
 export function isServerBound(record: CompletedRecord, cores = Infinity): boolean {
   const server = medianOf(record, shareOf(serverCpuOf));
@@ -36,7 +36,7 @@ function cpuOfBoth(sample: Sample): number | undefined {
   return client === undefined || server === undefined ? undefined : client + server;
 }
 
-/** The cores that were busy with something in the mean. */
+/** The number of cores that were busy with something on average. */
 function shareOf(cpuOf: (sample: Sample) => number | undefined): (sample: Sample) => number | undefined {
   return (sample) => {
     const cpu = cpuOf(sample);
@@ -45,8 +45,8 @@ function shareOf(cpuOf: (sample: Sample) => number | undefined): (sample: Sample
 }
 
 /**
- * The verdict on two cells; none on the clients where the server, or the machine, was the limit of both, and none at all on a cell that
- * decides nothing.
+ * The verdict on two cells. It is no verdict on the clients if the server, or the machine, was the limit of both. There is none at
+ * all on a cell that decides nothing.
  */
 export function verdictOn(
   a: CompletedRecord,

@@ -1,4 +1,4 @@
-/** The best way from Node as a run's comparisons have it, which tables and advice share. */
+/** The best way from Node as a run's comparisons have it. Tables and advice share it. */
 import type { CompletedRecord, Comparison, Run } from '../records/record.js';
 import { contestOf, fastestOf } from './cell-groups.js';
 import { contested, isNodeSide } from './comparisons.js';
@@ -14,8 +14,8 @@ export interface AddonOverJavaScript {
 }
 
 /**
- * Compares the addon with JavaScript alone, with the sizes of batches that both have: others show what batching gains. The best of each
- * are chosen and estimated as those of a run's comparisons. `undefined` where only one of the two is there.
+ * Compares the addon with JavaScript alone, with the sizes of batches that both have. Other sizes show what batching gains. The
+ * best of each are chosen and estimated as in a run's comparisons. `undefined` if only one of the two is there.
  */
 export function addonOverJavaScript(cells: readonly CompletedRecord[], judge: Judge): AddonOverJavaScript | undefined {
   const ofSide = (side: string): CompletedRecord[] => cells.filter((cell) => cell.side === side);
@@ -46,8 +46,8 @@ export function bestComparisonOf(
 }
 
 /**
- * The best of the Node cells of one contest: the one that the run compares with Rust, unless the fastest has a size of batches that
- * Rust has not; without such a comparison the fastest. `undefined` where Node has no cell.
+ * The best of the Node cells of one contest: the cell that the run compares with Rust, unless the fastest has a size of batches
+ * that Rust has not. Without such a comparison, it is the fastest. `undefined` if Node has no cell.
  */
 export function bestFromNode(run: Run, contest: readonly CompletedRecord[]): CompletedRecord | undefined {
   const node = contest.filter(({ side }) => isNodeSide(side));

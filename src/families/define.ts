@@ -5,7 +5,7 @@ import { checkText } from '../library/crossing/well-formed.js';
 import type { Cell, Side } from '../records/record.js';
 import type { Family, FamilyOptions, OpenCell, PlannedCell } from './workload.js';
 
-/** One way to do a user's workload; it becomes one cell. */
+/** One way to do a user's workload. It becomes one cell. */
 export interface LaneDefinition {
   /** The name of the lane, short and in the words of this package if one fits: `row`, `columns`, `objects`, `batch`, ... */
   readonly lane: string;
@@ -34,7 +34,7 @@ export type OpenLane = Omit<OpenCell, 'close'> & Partial<Pick<OpenCell, 'close'>
 
 /** A user's workload, with the lanes to compare. */
 export interface WorkloadDefinition<Lane extends LaneDefinition = LaneDefinition> {
-  /** The family of the workload; the first part of its cells' ids. */
+  /** The family of the workload, and the first part of its cells' ids. */
   readonly family: string;
   /** The name of the workload, such as `insert.orders`. */
   readonly name: string;
@@ -47,16 +47,16 @@ export interface WorkloadDefinition<Lane extends LaneDefinition = LaneDefinition
   readonly bytesPerRow?: number;
   readonly lanes: readonly Lane[];
   /**
-   * Prepares a lane, untimed. Its `sample` brackets the lane's work with the stopwatch and returns the checksum of the values it
-   * read or, for a writer, of the rows that the engine then holds; it must equal `expected`, which must be computed in another
-   * way.
+   * Prepares a lane, untimed. Its `sample` brackets the lane's work with the stopwatch and returns the checksum of the values that
+   * it read. A writer returns the checksum of the rows that the engine then holds. The checksum must equal `expected`, which must
+   * be computed in another way.
    */
   open(lane: Lane, options: LaneOptions): OpenLane | Promise<OpenLane>;
 }
 
 /**
  * Makes a family of a user's workload, for `run({ families: [...] })`: its lanes are planned, interleaved, verified and reported
- * like those of this package. A lane may carry further properties; `open` gets the lane as it was given.
+ * like this package's own lanes. A lane may carry further properties. `open` gets the lane as it was given.
  *
  * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` if there is no lane, two lanes would be the same cell, or a
  * number of rows is not a positive integer.
@@ -80,6 +80,7 @@ export function defineWorkload<Lane extends LaneDefinition>(definition: Workload
     throw invalidArgument(`two lanes of ${name} have the same lane, side, engine and flavor`);
   return {
     name: family,
+    onlyWorkload: name,
     ...(module === undefined ? {} : { module }),
     description: definition.description ?? name,
     defaultRows: rows,

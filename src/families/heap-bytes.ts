@@ -13,8 +13,8 @@ const TURNS = 5;
 const PART = 0.01;
 
 /**
- * The bytes by which V8's heap grows in one call of a loop, which is executed with multiples of `batch` calls; a turn in which garbage is
- * collected is one of several.
+ * The bytes by which V8's heap grows in one call of a loop, as the median of several turns: garbage may be collected in one of
+ * them. The loop is executed with multiples of `batch` calls.
  */
 export async function heapBytesPerCall(
   loop: (calls: number) => number | Promise<number>,
@@ -23,7 +23,7 @@ export async function heapBytesPerCall(
 ): Promise<number> {
   const few = Math.max(1, Math.floor(Math.min(MOST_CALLS, calls * PART) / batch)) * batch;
   const grown: number[] = [];
-  // What looking at the heap allocates is not of the calls.
+  // The memory that looking at the heap allocates is not part of the calls' growth.
   const own = heapBytes() - heapBytes();
   for (let turn = 0; turn < TURNS; turn += 1) {
     const before = heapBytes();

@@ -1,6 +1,7 @@
-/** What the families have in common whose work needs neither a database nor a server. */
+/** Code shared by the families whose work needs neither a database nor a server. */
 import { addon } from '../addon.js';
 import { optionalVersion, whyUnusable } from '../clients/optional-package.js';
+import { whyNotBuilt } from '../clients/references.js';
 import type { Cell, Checksum, Crossing, Side } from '../records/record.js';
 import { FEWEST_CALLS_FOR_HEAP, heapBytesPerCall } from './heap-bytes.js';
 import type { AskedBy, Family, NativeTiming, OpenCell, PlannedCell } from './workload.js';
@@ -15,7 +16,7 @@ export interface CallLane {
   readonly lane: string;
   /** The lane within Rust that it is compared with; absent in Rust. */
   readonly rustLane?: string;
-  /** What the calls go through; absent in Rust and JavaScript as they are. */
+  /** The client that the calls go through; absent in Rust and JavaScript as they are. */
   readonly client?: string;
   readonly variant: string;
   readonly workloads: readonly string[];
@@ -23,7 +24,7 @@ export interface CallLane {
   readonly weight?: number;
   /** How many times longer the size of a call takes than by other lanes, roughly; absent: once. */
   readonly sizeWeight?: number;
-  /** Whether the lane is measured only where its workload is named. */
+  /** Whether the lane is measured only if its workload is named. */
   readonly runs?: 'named';
   /** How many at once: the calls in flight, of lanes that return promises, and else the operations of one call; absent: one. */
   readonly batch?: readonly number[];
@@ -32,13 +33,13 @@ export interface CallLane {
 /** A workload whose calls are counted. */
 export interface CallWorkload {
   readonly description: string;
-  /** How many calls of the lightest workload take about as long as one, whatever the size of what crosses. */
+  /** The part of a call's time that does not depend on the size of what crosses, in calls of the lightest workload. */
   readonly weight: number;
-  /** How many more take about as long as the size of what crosses; absent: none. */
+  /** The part of a call's time that the size of what crosses adds, in calls of the lightest workload; absent: none. */
   readonly sizeWeight?: number;
-  /** What crosses in one call, of workloads to which the cost model is fitted or with which it is compared. */
+  /** The values that cross in one call, for workloads to which the cost model is fitted or with which it is compared. */
   readonly crossing?: Omit<Crossing, 'client'>;
-  /** Whether the workload is measured only where it is named. */
+  /** Whether the workload is measured only if it is named. */
   readonly runs?: 'named';
 }
 
@@ -51,10 +52,10 @@ export interface CallMatrix {
   readonly lanes: readonly CallLane[];
 }
 
-/** What a family whose calls are counted has of its own. */
+/** The parts that each family whose calls are counted defines itself. */
 interface CallFamily extends Pick<Family, 'name' | 'module'> {
   readonly matrix: CallMatrix;
-  /** The packages of the clients, by their names in the matrix; each may not be installed. */
+  /** The packages of the clients, by their names in the matrix. Any of them may be missing. */
   readonly packages: Readonly<Record<string, string>>;
   openCell(planned: PlannedCell): Promise<OpenCell>;
 }
@@ -98,8 +99,8 @@ export function plannedBy(
 }
 
 /**
- * The cells of a family whose calls are counted. A workload has so many calls that its sample takes about as long as one of the lightest
- * workload with `rows` calls.
+ * The cells of a family whose calls are counted. The number of calls of a workload is chosen so that its sample takes about as long
+ * as a sample of the lightest workload with `rows` calls.
  */
 function planCalls(
   family: string,
@@ -113,7 +114,7 @@ function planCalls(
       .flatMap((lane) => {
         const calls = Math.ceil(rows / weightOf(workload, lane));
         const needed = packages[lane.client ?? ''];
-        const skip = needed === undefined ? undefined : whyUnusable(needed);
+        const skip = (needed === undefined ? undefined : whyUnusable(needed)) ?? whyNotBuilt(lane);
         const isNamed = workload.runs === 'named' || lane.runs === 'named';
         const crossing = workload.crossing && {
           ...workload.crossing,
@@ -184,7 +185,7 @@ export function openLoop(
   };
 }
 
-/** Executes a loop so many times. Returns what it returned first or, if it disagreed with itself, what it returned unlike that. */
+/** Executes a loop `repeats` times. Returns its first result or, if a later result differs from that, the last one that differs. */
 function repeated(
   loop: (calls: number) => number | Promise<number>,
   calls: number,
@@ -201,7 +202,7 @@ function repeated(
   return other;
 }
 
-/** The same of a loop that returns promises, of which it has returned the first. */
+/** The same for a loop that returns promises. `begun` is the first of them. */
 async function repeatedLater(
   loop: (calls: number) => Promise<number>,
   begun: Promise<number>,
@@ -234,18 +235,18 @@ export function openFloor({ cell, client }: PlannedCell, expected: Checksum): Op
   };
 }
 
-/** The checksum of so many calls whose results have this sum. */
+/** The checksum of `calls` calls whose results have this sum. */
 export function sumOfCalls(calls: number, result: number): Checksum {
   return { rows: calls, sums: { result } };
 }
 
-/** Executes so many calls or operations, and returns the sum of their results. */
+/** Executes this number of calls or operations, and returns the sum of their results. */
 export type Loop = (calls: number) => number;
 
 /** The number of different values of a kind that are worked on, in turn: a power of two. */
 export const TURNS = 4;
 
-/** What `make` makes for each turn. */
+/** The values that `make` makes, one for each turn. */
 export function eachTurn<Value>(make: (turn: number) => Value): readonly Value[] {
   return Array.from({ length: TURNS }, (_, turn) => make(turn));
 }

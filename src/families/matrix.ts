@@ -1,4 +1,4 @@
-/** Reads `bench/matrix.json`, which defines the families for both languages; `schema/matrix.schema.json` describes it. */
+/** Reads `bench/matrix.json`, which defines the families for both languages. `schema/matrix.schema.json` describes it. */
 import { readFileSync } from 'node:fs';
 
 let families: Readonly<Record<string, unknown>> | undefined;

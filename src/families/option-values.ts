@@ -8,15 +8,15 @@ export type MustBe = (expected: string, found: unknown) => never;
 export interface Kind<T> {
   /** The value of a text. `before`: the value of the same option, given before. Throws a `BoundaryError` that says what is wrong. */
   parse(text: string, before?: T): T;
-  /** Reads the text of a variable, where `parse` is not to: plainly, and `check` says what is wrong. */
+  /** Reads the text of a variable, if `parse` should not. It converts the text plainly, and `check` says what is wrong. */
   read?(text: string): T;
-  /** Checks a value; of a map, each of its entries. */
+  /** Checks a value, or each entry of a map. */
   check(value: unknown, mustBe: MustBe): unknown;
 }
 
 const ROW_UNITS: Readonly<Record<string, number>> = { '': 1, k: 1e3, m: 1e6, g: 1e9 };
 
-/** `10000000`, `10_000_000`, `10,000,000`, `10M`, `1.5M`, `500K`. */
+/** `10000000`, `10_000_000`, `10,000,000`, `10M`, `1.5M`, `500K`, `1e6`. */
 export function parseRows(text: string): number {
   return parseNumber(text, 'A number of rows');
 }
@@ -26,8 +26,16 @@ export function parseSize(text: string): number {
   return parseNumber(text, 'A number');
 }
 
+/** The same of bytes, also with their unit: `64KB` are 64000 as `64K` are, `64KiB` are 65536. */
+export function parseBytes(text: string): number {
+  const [, number = text, unit] = /^(.*?)([kmg]?i?b)$/i.exec(text.trim()) ?? [];
+  if (unit === undefined || unit.toLowerCase() === 'b') return parseSize(number);
+  if (!unit.toLowerCase().endsWith('ib')) return parseSize(`${number}${unit.slice(0, -1)}`);
+  return Math.round(parseSize(number) * 1024 ** ('kmg'.indexOf(unit[0]!.toLowerCase()) + 1));
+}
+
 function parseNumber(text: string, what: string): number {
-  const [, digits, unit] = /^(\d[\d_,]*(?:\.\d+)?)([kmg]?)$/i.exec(text.trim()) ?? [];
+  const [, digits, unit] = /^(\d[\d_,]*(?:\.\d+)?(?:e\d+)?)([kmg]?)$/i.exec(text.trim()) ?? [];
   const rows = Math.round(Number(digits?.replaceAll(/[_,]/g, '')) * ROW_UNITS[unit?.toLowerCase() ?? '']! * 1e6) / 1e6;
   if (!Number.isSafeInteger(rows) || rows < 1) {
     throw wrongText(`${what} looks like 1000000, 1_000_000, 1M or 500K.`);
@@ -58,10 +66,24 @@ const DECIMALS = /^\d*\.?\d+$/;
 
 const parseCount = numbers(/^\d+$/, isCount, A_COUNT);
 
-/** A part of 1, such as `0.05`. */
-export const parseFraction = numbers(DECIMALS, (value) => value < 1, 'from 0 to below 1, such as 0.05');
+const parsePart = numbers(DECIMALS, (value) => value < 1, 'from 0 to below 1, such as 0.05 or 5%');
 
-/** Words with commas between; an option given twice adds to its list. */
+/** A part of 1, such as `0.05` or `5%`. */
+export function parseFraction(text: string): number {
+  const [, percent] = /^(\d*\.?\d+)%$/.exec(text) ?? [];
+  return parsePart(percent === undefined ? text : String(Number(percent) / 100));
+}
+
+const parsePlainSeconds = numbers(/^\d+(\.\d+)?$/, isAmount, 'a number of seconds, such as 2 or 0.5, or 100ms or 2min');
+
+/** A number of seconds, also with a unit: `2`, `0.5`, `100ms`, `30s`, `2min`. */
+function parseSeconds(text: string): number {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)(ms|s|min)$/.exec(text) ?? [];
+  if (number === undefined) return parsePlainSeconds(text);
+  return unit === 'ms' ? Number(number) / 1000 : Number(number) * (unit === 'min' ? 60 : 1);
+}
+
+/** Words with commas between. An option given twice adds to its list. */
 function parseWords(text: string, before: readonly string[] = []): string[] {
   const words = text
     .split(',')
@@ -71,7 +93,7 @@ function parseWords(text: string, before: readonly string[] = []): string[] {
   return [...before, ...words];
 }
 
-/** Numbers with commas between; an option given twice adds to its list. */
+/** Numbers with commas between. An option given twice adds to its list. */
 function parseCounts(text: string, before: readonly number[] = []): number[] {
   return [...before, ...parseWords(text).map(parseCount)];
 }
@@ -88,7 +110,7 @@ function parseRate(text: string): number {
   return parseSize(text);
 }
 
-/** `name=uri`; an option given twice adds to its map. */
+/** `name=uri`. An option given twice adds to its map. */
 function parseEngineUri(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const separator = text.indexOf('=');
   if (separator < 1 || separator === text.length - 1) {
@@ -123,10 +145,7 @@ export const kinds = {
   count: kind<number>(parseCount, aCount),
   counts: kind<readonly number[]>(parseCounts, someCounts),
   grid: kind<readonly number[] | 'all'>(parseGrid, (value, mustBe) => value === 'all' || someCounts(value, mustBe)),
-  seconds: kind(
-    numbers(/^\d+(\.\d+)?$/, isAmount, 'a number of seconds, such as 2 or 0.5'),
-    passing('seconds, 0 or more', isAmount),
-  ),
+  seconds: kind<number>(parseSeconds, passing('seconds, 0 or more', isAmount)),
   fraction: kind<number>(
     parseFraction,
     passing<number>('from 0 to below 1', (value) => isAmount(value) && value < 1),
@@ -143,7 +162,7 @@ export const kinds = {
   text: kind<string>(String, aText),
   path: kind<string>((text) => resolve(text), aText),
   client: kind<string>(parseClient, aText),
-  /** A flag has no text but that of its variable. */
+  /** The only text of a flag is the text of its variable. */
   flag: kind<boolean>(
     (text) => text === '1',
     passing('true or false', (value) => typeof value === 'boolean'),

@@ -1,17 +1,17 @@
 import { BoundaryError } from '../errors.js';
 import type { Kind, MustBe } from './option-values.js';
 
-/** What is said of an option beside its flag, its kind and its help. */
+/** The properties of an option besides its flag, its kind and its help. */
 export interface Details {
-  /** What the help says of the value where neither the flag nor the variable gives one; default: the default. */
+  /** The help's text for the value if neither the flag nor the variable gives one; default: the default. */
   readonly otherwise?: string;
   readonly choices?: readonly string[];
   readonly default?: unknown;
   /** The default of a quick run, if it is another. */
   readonly quickly?: unknown;
-  /** The environment variable that the command line reads where there is no flag. */
+  /** The environment variable that the command line reads if the flag is not given. */
   readonly variable?: string;
-  /** What errors call the option; default: its name. */
+  /** The option's name in error messages; default: its own name. */
   readonly calledAs?: string;
   /** The code of the errors of a wrong value; default: `BB_INVALID_ARGUMENT`. */
   readonly code?: string;
@@ -44,7 +44,7 @@ type ValueOf<O> = O extends { readonly choices: readonly (infer Choice)[] }
     ? T
     : never;
 
-/** What may be said of the options of a table. */
+/** Values for the options of a table, each of which may be left out. */
 export type GivenValues<Table> = { readonly [Name in keyof Table]?: ValueOf<Table[Name]> | undefined };
 
 type WithDefault<Table> = {
@@ -56,7 +56,7 @@ export type FilledValues<Table> = GivenValues<Table> & { readonly [N in WithDefa
 
 const MAPS: ReadonlySet<string> = new Set(['engines', 'filters', 'apiKeys']);
 
-/** What is given, by the names of tables. `undefined`, `false` and an empty list say nothing. */
+/** The values that are given, by the names of tables. `undefined`, `false` and an empty list count as not given. */
 export function flatten(values: object): Record<string, unknown> {
   const entries = Object.entries(values).flatMap(([name, value]) =>
     MAPS.has(name) ? Object.entries(value ?? {}).map(([key, item]) => [`${name}.${key}`, item]) : [[name, value]],
@@ -75,7 +75,7 @@ export function nest(flat: Readonly<Record<string, unknown>>): Record<string, un
   return values;
 }
 
-/** The map that an option is an entry of, and the entry's name; the option's own name where it is in no map. */
+/** The map that an option is an entry of, and the entry's name. For an option in no map: only its own name. */
 export function partsOf(name: string): { readonly map?: string; readonly key: string } {
   const [map = '', ...rest] = name.split('.');
   return MAPS.has(map) && rest.length > 0 ? { map, key: rest.join('.') } : { key: name };
@@ -91,7 +91,7 @@ export function valuesOf<Table extends OptionTable>(table: Table, given: GivenVa
   return Object.fromEntries(values) as FilledValues<Table>;
 }
 
-/** Throws where the value of an option makes no sense: what `mustBe` throws, default: a `BoundaryError` that names the option. */
+/** Throws the error of `mustBe` if the value of an option makes no sense. Default: a `BoundaryError` that names the option. */
 export function checkValue(name: string, declared: Option, value: unknown, mustBe?: MustBe): void {
   const { calledAs = name, code = 'BB_INVALID_ARGUMENT', choices, check = declared.kind.check } = declared;
   const fail: MustBe =

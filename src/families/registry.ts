@@ -8,7 +8,7 @@ import type { Family } from './workload.js';
 interface Entry {
   /** The options of the family alone. */
   readonly options?: OptionTable;
-  /** Loads the module that defines the family; on demand, so that commands without a family do not load the addon. */
+  /** Loads the module that defines the family, on demand: commands without a family do not load the addon. */
   load(): Promise<Family>;
 }
 
@@ -43,7 +43,7 @@ type Intersection<Union> = (Union extends unknown ? (part: Union) => void : neve
   ? All
   : never;
 
-/** What may be said of them; maps, such as that of engines, have types of their own. */
+/** Values for these options. Maps, such as the map of engines, have types of their own. */
 export type FamilyValues = GivenValues<
   Intersection<Extract<(typeof FAMILIES)[number], { readonly options: unknown }>['options']> &
     typeof REQUEST_OPTIONS &

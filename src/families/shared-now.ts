@@ -2,7 +2,7 @@
 const IS_HRTIME_SHARED = !('Bun' in globalThis || 'Deno' in globalThis);
 
 /**
- * The time in milliseconds by a clock that all threads and processes of this machine share; `performance.now()` counts from each
+ * The time in milliseconds by a clock that all threads and processes of this machine share. `performance.now()` counts from each
  * thread's start.
  */
 export function sharedNow(): number {

@@ -5,12 +5,12 @@ import { readFileSync, readdirSync } from 'node:fs';
 const WORKING_SHARE = 0.05;
 
 /**
- * The length of a span in seconds below which threads are not counted: the kernel brings the account of a running thread up to date at
- * each tick of its scheduler only.
+ * The length of a span in seconds below which threads are not counted. The kernel updates the account of a running thread only at
+ * each tick of its scheduler.
  */
 const SHORTEST_SECONDS = 0.02;
 
-/** The most seconds by which the accounts of running threads lag behind that of the process. */
+/** The most seconds by which the accounts of running threads lag behind the account of the process. */
 const LAG_SECONDS = 0.01;
 
 const NANOSECONDS_PER_SECOND = 1e9;
@@ -22,7 +22,7 @@ export interface ThreadTimes {
   readonly threads: ReadonlyMap<string, number>;
 }
 
-/** Reads the CPU times of the threads; `undefined` where the platform does not provide them. */
+/** Reads the CPU times of the threads; `undefined` if the platform does not provide them. */
 export function threadTimes(): ThreadTimes | undefined {
   if (process.platform !== 'linux') return undefined;
   try {
@@ -45,8 +45,8 @@ function timeOf(thread: string): readonly (readonly [string, number])[] {
 }
 
 /**
- * The number of threads that ran for `WORKING_SHARE` of a span of so many seconds at least; `undefined` for a span that is too short to
- * tell. Threads that have ended since `before` count as one, if all of them together did.
+ * The number of threads that ran for at least `WORKING_SHARE` of a span of `seconds` seconds; `undefined` if the span is too short
+ * to tell. Threads that have ended since `before` count as one, if all of them together did.
  */
 export function workingThreads(
   before: ThreadTimes | undefined,

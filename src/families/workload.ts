@@ -16,9 +16,9 @@ export interface NativeTiming {
   readonly cpuSystemSeconds?: number;
   /** The minor page faults of the whole process in that time. */
   readonly minorFaults?: number;
-  /** The threads of the process that worked in that time; see `WORKING_SHARE`. */
+  /** The threads of the process that worked in that time. See `WORKING_SHARE`. */
   readonly threads?: number;
-  /** The CPU time of the threads that run JavaScript, where these have done the work. */
+  /** The CPU time of the threads that run JavaScript, if these have done the work. */
   readonly mainThreadCpuSeconds?: number;
 }
 
@@ -36,11 +36,11 @@ export interface RequestMeasures {
 }
 
 /**
- * Brackets the work that a sample times. It may be started and stopped several times within one sample: only the time between a
+ * Brackets the work that a sample times. It may be started and stopped several times within one sample. Only the time between a
  * start and the next stop counts, with the CPU time and garbage collection in it.
  */
 export interface Stopwatch {
-  /** Resolves when a prepared sample may begin, together with those of other processes or threads; absent: at once. */
+  /** Resolves when a prepared sample may begin, together with the samples of other processes or threads; absent: at once. */
   ready?(): Promise<void>;
   /**
    * Resolves when the timed work of other processes or threads has ended as well, so that what a sample checks afterwards takes no
@@ -63,17 +63,17 @@ export interface Stopwatch {
 
 /** One open cell: the runner takes its warm-up runs and samples from it, then closes it. */
 export interface OpenCell {
-  /** The checksum that every sample must return; another one makes the cell `failed`. */
+  /** The checksum that every sample must return. Another checksum makes the cell `failed`. */
   readonly expected: Checksum;
   /** Whether a sample can repeat its work within the timed span; absent: it can't. */
   readonly repeats?: boolean;
   /**
-   * Executes the cell's work once. Times only the lane's work with the stopwatch, consumes or verifies every value (untimed if
-   * the lane is a writer), and returns the checksum of the values read or, for a writer, of the rows that the engine now holds.
+   * Executes the cell's work once. Times only the lane's work with the stopwatch, and consumes or verifies every value (untimed if
+   * the lane is a writer). Returns the checksum of the values read or, for a writer, of the rows that the engine now holds.
    *
-   * With `repeats`, which a cell takes that says so, the work is done as often, one after the other within one timed span. The time is
-   * that of all executions together, the checksum that of one. If an execution disagrees with the first, it is the checksum of that
-   * execution.
+   * With `repeats`, which is given only to a cell that says that it repeats, the work is done that many times within one timed
+   * span. The time covers all executions, and the checksum is of one execution. If an execution disagrees with the first, its
+   * checksum is returned.
    */
   sample(stopwatch: Stopwatch, signal: WebAbortSignal, repeats?: number): Promise<Checksum>;
   /**
@@ -86,17 +86,20 @@ export interface OpenCell {
   close(): Promise<void>;
 }
 
-/** What a request names to get cells that a usual run leaves out: an engine, a workload, a lane, numbers of workers, or all cells. */
+/**
+ * The things that a request names to get cells that a usual run leaves out: an engine, a workload, a lane, numbers of workers, or
+ * all cells.
+ */
 export type AskedBy = 'engine' | 'workload' | 'lane' | 'workers' | 'all';
 
-/** In which runs a lane is: also in quick ones, or only where it is named; absent: in usual ones. */
+/** The runs that a lane is in: also quick ones, or only runs that name it; absent: usual ones. */
 export type LaneRuns = 'quick' | 'named';
 
 /** A JavaScript runtime that a process is started with. */
 export interface Runtime {
   /** The path of its program. */
   readonly program: string;
-  /** What stands before the script on its command line. */
+  /** The arguments before the script on its command line. */
   readonly args: readonly string[];
 }
 
@@ -117,11 +120,11 @@ export interface PlannedCell {
   readonly client?: string;
   /** The lane on the `rust` side that this cell is compared with; absent on the `rust` side. */
   readonly rustLane?: string;
-  /** The build of an addon that its process loads in place of others; absent: what the program itself loads. */
+  /** The build of an addon that its process loads instead of others; absent: the builds that the program itself loads. */
   readonly build?: AddonBuild;
   /** The id of another cell that this one is compared with: the same work by another way, or by another build; absent: none. */
   readonly rival?: string;
-  /** What must be named, each of these, for the cell to be measured without `all`; absent: nothing. */
+  /** The things that must all be named for the cell to be measured without `all`; absent: none. */
   readonly askedBy?: readonly AskedBy[];
   /** Whether a quick run measures it, too. It measures all usual cells of a family that marks none. */
   readonly isQuick?: boolean;
@@ -129,15 +132,17 @@ export interface PlannedCell {
   readonly usesServer?: boolean;
   /** Whether no other process can hold open what the cell does, such as a database in a file; absent: others can. */
   readonly isExclusive?: boolean;
+  /** Whether another program does the work, which no profiler of the cell's process sees; absent: its process does it. */
+  readonly isElsewhere?: boolean;
   /** The reason why the cell can't run here, if it is known before it is opened. */
   readonly skip?: string;
-  /** The runtime that measures it, if it is another than that of the run. */
+  /** The runtime that measures it, if it is not the runtime of the run. */
   readonly runtime?: Runtime;
 }
 
-/** What the processes of a run have in common. */
+/** State that the processes of a run share. */
 export interface Shared {
-  /** The engines whose tables all processes read: they are loaded where they are not there yet, and kept. */
+  /** The engines whose tables all processes read: they are loaded if they are missing, and kept. */
   readonly tables?: readonly string[];
   /** The servers that run, by the kind of each. */
   readonly servers?: Readonly<Record<string, SharedServer>>;
@@ -151,7 +156,7 @@ export interface SharedServer {
   readonly processIds: readonly number[];
 }
 
-/** What a run asks of any family. */
+/** The options of a run that apply to any family. */
 export interface FamilyOptions {
   readonly rows: number;
   /** The number of workers of cells with more than one worker. */
@@ -160,9 +165,9 @@ export interface FamilyOptions {
   readonly engines: Readonly<Record<string, string>>;
   /** Whether to plan the optional clients, too: those that are no dependencies of this package. */
   readonly peers?: boolean | undefined;
-  /** What another process of the run has opened before, and closes after: absent in the first of them. */
+  /** State that another process of the run has opened before, and closes afterwards; absent in the first process. */
   readonly shared?: Shared | undefined;
-  /** The keys that requests carry, by the engine that they are for, where its URI holds none. */
+  /** The keys that requests carry, by the engine that they are for, if its URI holds none. */
   readonly apiKeys?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -170,10 +175,12 @@ export interface FamilyOptions {
 export interface Family<Own = object> {
   readonly name: string;
   /**
-   * The URL of a module that exports this family, by which each cell is measured in processes of its own; absent: all cells are
-   * measured in the process of the run, where they change each other.
+   * The URL of a module that exports this family, by which each cell is measured in processes of its own. Absent: all cells are
+   * measured in the process of the run, in which they change each other.
    */
   readonly module?: string;
+  /** Its only workload, if its module may export other families of its name; absent: it exports none. */
+  readonly onlyWorkload?: string;
   /** The sentence `boundary-bench list` shows. */
   readonly description: string;
   /** The default number of rows. */
@@ -193,7 +200,7 @@ export interface Family<Own = object> {
    * before anything is measured. Throws the error of the first that can't be used.
    */
   reach?(options: FamilyOptions & Partial<Own>, cells: readonly PlannedCell[]): Promise<void>;
-  /** Prepares whatever the cells of a run, `cells`, share: engines, loaded tables. Untimed. */
+  /** Prepares the state that the cells of a run, `cells`, share: engines and loaded tables. Untimed. */
   open(options: FamilyOptions & Partial<Own>, cells: readonly PlannedCell[]): Promise<OpenFamily>;
 }
 
@@ -203,11 +210,13 @@ export interface OpenFamily {
   versions(): Promise<Readonly<Record<string, string>>>;
   /** The simulated networks, by the engine in front of which they are; absent: none. */
   networks?(): Promise<Readonly<Record<string, SimulatedNetwork>>>;
-  /** What cells do otherwise, a clause each, by the engine whose server has a part of its dialect only; absent: nothing. */
+  /**
+   * The things that cells do differently, one clause each, by the engine whose server has only a part of its dialect; absent: none.
+   */
   adaptations?(): Promise<Readonly<Record<string, readonly string[]>>>;
   /**
-   * The options with which another process opens the family over the servers that this one has started, where they differ from those
-   * that this one was opened with. Called before each such process; throws if a server has ended.
+   * The options with which another process opens the family over the servers that this one has started, as far as they differ from
+   * its own options. Called before each such process. Throws if a server has ended.
    */
   shared?(): Promise<Partial<FamilyOptions>>;
   /** Opens a cell, and prepares the data it needs, untimed. */

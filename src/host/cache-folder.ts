@@ -4,7 +4,10 @@ import { join } from 'node:path';
 /** A program to find: its path, or the instructions for getting it. */
 export type Found = { readonly path: string } | { readonly missing: string };
 
-/** The folder of what is installed beside this package: `$BOUNDARY_BENCH_CACHE`, else that of the system's caches. */
+/**
+ * The folder of everything that is installed in addition to this package: `$BOUNDARY_BENCH_CACHE`, else a folder in the system's
+ * caches.
+ */
 export function cacheFolder(): string {
   const { BOUNDARY_BENCH_CACHE: own, XDG_CACHE_HOME: common } = process.env;
   if (own !== undefined && own !== '') return own;

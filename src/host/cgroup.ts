@@ -2,20 +2,20 @@ import { join } from 'node:path';
 
 import { readText } from './system-file.js';
 
-/** The limits of this process's control group; absent if there are none. */
+/** The limits of this process's control group. Absent if there are none. */
 export interface CgroupLimits {
   readonly cpus?: number;
   readonly memoryBytes?: number;
 }
 
-/** Limits above this mean "none" in version 1, which reports the largest multiple of a page below 2^63. */
+/** Limits above this mean "none" in version 1: it reports the largest multiple of a page below 2^63. */
 const NO_MEMORY_LIMIT = 2 ** 60;
 
-/** What a control group has counted, and what its limit leaves; absent where it has no such limit, or does not count. */
+/** The counts of a control group, and the rest of its limit. A field is absent if the group has no such limit, or does not count. */
 export interface CgroupState {
   /** How often the quota of the CPUs was used up, by the group or an ancestor. */
   readonly throttled?: number;
-  /** The bytes that may still be used, with those of files that can be dropped. */
+  /** The bytes that may still be used, including bytes of files that can be dropped. */
   readonly memoryLeft?: number;
 }
 
@@ -31,7 +31,7 @@ export async function cgroupLimits(root = '/'): Promise<CgroupLimits> {
   return tightest(await Promise.all(limits));
 }
 
-/** What the same groups have counted, and what they leave. */
+/** The counts of the same groups, and the rest of their limits. */
 export async function cgroupState(root = '/'): Promise<CgroupState> {
   const groups = await groupsOf(root);
   const throttled = await Promise.all(
@@ -53,12 +53,12 @@ export async function cgroupState(root = '/'): Promise<CgroupState> {
   };
 }
 
-/** The files of a group, which differ by the version. A limit that is none is not a positive number. */
+/** The files of a group. They differ by the version. If there is no limit, the number is not positive. */
 interface GroupFiles {
   cpus(folder: string): Promise<number | undefined>;
   readonly memory: {
     limit(folder: string): Promise<number>;
-    /** The file of the bytes in use, and the line of `memory.stat` with those of files that were not used for long. */
+    /** The file of the bytes in use, and the line of `memory.stat` with the bytes of files that were not used for long. */
     readonly used: string;
     readonly droppable: string;
   };

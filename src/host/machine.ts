@@ -7,7 +7,7 @@ import { readText } from './system-file.js';
 
 /**
  * The machine that this process runs on. `root` is the folder with `/proc`, `/sys` and `/etc`. Values that can't be read are
- * absent; never fails.
+ * absent. Never fails.
  */
 export async function hostContext(root = '/'): Promise<HostContext> {
   const [cpuInfo, stolen, governor, cgroup, osName] = await Promise.all([
@@ -34,7 +34,7 @@ export async function hostContext(root = '/'): Promise<HostContext> {
   };
 }
 
-/** The name of the operating system: `Ubuntu 24.04.1 LTS, Linux 6.8.0`; the kernel alone if the distribution has no name. */
+/** The name of the operating system: `Ubuntu 24.04.1 LTS, Linux 6.8.0`. The kernel alone if the distribution has no name. */
 async function operatingSystem(root: string): Promise<string> {
   const kernel = `${os.type()} ${os.release()}`;
   const release = (await readText(join(root, 'etc/os-release'))) ?? (await readText(join(root, 'usr/lib/os-release')));
@@ -62,7 +62,7 @@ function physicalCoreCount(processors: readonly Processor[]): number | undefined
   return cores.length === 0 ? undefined : new Set(cores).size;
 }
 
-/** What kind of CPU a processor is, and its clock. */
+/** The kind of CPU of a processor, and its clock. */
 function kindOf(field: Processor = () => undefined): Pick<HostContext, 'cpuKind' | 'cpuMhz'> {
   const [family, model, stepping, mhz] = ['cpu family', 'model', 'stepping', 'cpu MHz'].map((name) =>
     Number(field(name) ?? NaN),
@@ -74,7 +74,10 @@ function kindOf(field: Processor = () => undefined): Pick<HostContext, 'cpuKind'
   };
 }
 
-/** The part of the CPU time since the start of the machine that the hypervisor gave to others; `undefined` where the kernel does not tell. */
+/**
+ * The part of the CPU time since the start of the machine that the hypervisor gave to others. `undefined` if the kernel does not
+ * tell.
+ */
 async function stolenPart(root: string): Promise<number | undefined> {
   const ticks = machineTicks(await readText(join(root, 'proc/stat')));
   return ticks?.stolen === undefined || ticks.all === 0 ? undefined : ticks.stolen / ticks.all;

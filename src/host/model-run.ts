@@ -23,8 +23,8 @@ const COMMITTED = fileURLToPath(new URL(`../../results/${process.platform}-${pro
 const OWN = join('results', 'runs');
 
 /**
- * The run of a file; without one, the newest committed run of the family `boundary` on this kind of host that has a model, or else the
- * newest run in `results/runs` that has one. Throws a `BoundaryError` as `readRun` does, or `BB_MODEL_MISSING`.
+ * The run of a file. Without a file: the newest committed run of the family `boundary` on this kind of host that has a model, or
+ * else the newest run in `results/runs` that has one. Throws a `BoundaryError` as `readRun` does, or `BB_MODEL_MISSING`.
  */
 export async function findModelRun(path: string | undefined): Promise<ModelRun> {
   if (path !== undefined) {
@@ -64,7 +64,7 @@ async function newestFirst(paths: readonly string[]): Promise<string[]> {
   return there.toSorted((a, b) => b.time - a.time).map(({ path }) => path);
 }
 
-/** The names in a folder, backwards, so that of names that begin with dates the newest is first; none if it can't be read. */
+/** The names in a folder, backwards, so that the newest is first if names begin with dates. None if the folder can't be read. */
 async function namesIn(folder: string): Promise<string[]> {
   return (await readdir(folder).catch(() => [])).toSorted().toReversed();
 }

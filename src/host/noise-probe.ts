@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { quantile } from '../stats/quantile.js';
 import { type RatioInterval, ratioOfForks } from '../stats/ratio-interval.js';
 
-/** What a loop looks like beside itself: on a quiet machine the ratio is 1, with a narrow interval. */
+/** A loop compared with itself: on a quiet machine the ratio is 1, with a narrow interval. */
 export interface Noise extends RatioInterval {
   readonly samples: number;
   /** The distance of the 5th and the 95th percentile of the samples, as a part of their median. */
@@ -17,10 +17,10 @@ const ROUNDS = 10;
 /** The seconds of one sample: short enough to be undisturbed most of the time. */
 const SAMPLE_SECONDS = 2e-3;
 
-/** The numbers that the loop adds, which fit into the cache of a core. */
+/** The numbers that the loop adds. They fit into the cache of a core. */
 const VALUES = Float64Array.from({ length: 4096 }, (_, index) => index);
 
-/** Times a small loop against itself for so many seconds. The event loop turns between the rounds, so that a signal can end it. */
+/** Times a small loop against itself for a number of seconds. The event loop turns between the rounds, so that a signal can end it. */
 export async function probeNoise(seconds: number, signal: AbortSignal): Promise<Noise> {
   const repeats = calibrated();
   const [odd, even]: [number[][], number[][]] = [[], []];
@@ -47,7 +47,7 @@ export async function probeNoise(seconds: number, signal: AbortSignal): Promise<
   };
 }
 
-/** How often the loop is repeated in one sample; it is compiled by then. */
+/** How often the loop is repeated in one sample. It is compiled by then. */
 function calibrated(): number {
   let repeats = 1;
   while (timed(repeats) < SAMPLE_SECONDS) repeats *= 2;

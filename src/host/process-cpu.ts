@@ -6,7 +6,7 @@ export interface ProcessCpu {
   readonly system: number;
 }
 
-/** The unit of the kernel's times: hundredths of a second, whatever its own clock is. */
+/** The unit of the kernel's times: hundredths of a second, independent of its own clock. */
 export const TICKS_PER_SECOND = 100;
 
 /** The indices of the two times among the fields after the name. */
@@ -14,8 +14,8 @@ const USER_FIELD = 11;
 const SYSTEM_FIELD = 12;
 
 /**
- * The CPU time of all threads of another process since its start; `undefined` if there is no such process, or the platform does
- * not report it.
+ * The CPU time of all threads of another process since its start. `undefined` if there is no such process, or the platform does not
+ * report it.
  */
 export function cpuOfProcess(processId: number): ProcessCpu | undefined {
   let fields: string[];
@@ -29,7 +29,7 @@ export function cpuOfProcess(processId: number): ProcessCpu | undefined {
   return Number.isFinite(user) && Number.isFinite(system) ? { user, system } : undefined;
 }
 
-/** What the kernel says of a process after the name of its program. Throws if there is no such process. */
+/** The fields of the kernel's status of a process after the name of its program. Throws if there is no such process. */
 export function statFields(processId: number): string[] {
   const stat = readFileSync(`/proc/${processId}/stat`, 'utf8');
   // The name of the program, in parentheses, may contain spaces and parentheses.

@@ -23,7 +23,7 @@ const NOT_BUILT = 'not built';
 
 const packageRoot = fileURLToPath(new URL('../../', import.meta.url));
 
-/** The conditions on which a run's figures depend, beside the cells. Never fails: values that can't be read are absent. */
+/** The conditions on which a run's figures depend, other than the cells. Never fails: values that can't be read are absent. */
 export async function runContext(run: {
   readonly startedAt: Date;
   readonly config: Readonly<Record<string, unknown>>;
@@ -54,7 +54,10 @@ export async function runContext(run: {
   };
 }
 
-/** The version of the runtime of this process, where it is none of Node.js; the version of Node.js is then that whose functions it has. */
+/**
+ * The version of the runtime of this process, if it is not Node.js. The version of Node.js is then the version whose functions it
+ * has.
+ */
 function ownRuntime(): Record<string, string> {
   const { bun, deno } = process.versions;
   return { ...(bun === undefined ? {} : { bun }), ...(deno === undefined ? {} : { deno }) };
@@ -67,7 +70,7 @@ async function runtimeVersions(names: unknown): Promise<Record<string, string>> 
       const runtime = findRuntime(name);
       if ('missing' in runtime) return [];
       const [version] = /\d+\.\d+\S*/.exec(await versionOf(runtime.program)) ?? [];
-      // The name `node` is that of the run's own.
+      // The name `node` belongs to the run's own runtime.
       return version === undefined ? [] : [[name === 'node' ? 'node@latest' : name, version]];
     } catch {
       return [];
@@ -76,7 +79,7 @@ async function runtimeVersions(names: unknown): Promise<Record<string, string>> 
   return Object.fromEntries((await Promise.all(versions)).flat());
 }
 
-/** What this package is: its version, the build of its addon, and the commit of its clone, if it is one. */
+/** The identity of this package: its version, the build of its addon, and the commit of its clone, if it is one. */
 export async function packageLine(build: NativeBuild | undefined): Promise<string> {
   const { versions, build: built } = await runContext({ startedAt: new Date(), config: {}, build });
   const git = repositoryOf(packageRoot) === packageRoot ? await gitState(packageRoot) : undefined;

@@ -13,14 +13,15 @@ const PROBE_SECONDS = 1;
 const PARTS = 10;
 
 /**
- * The standard deviation of the logarithm of what a pair of processes shows, beside the noise of the machine: equal processes place their
- * memory and compile their code differently. An assumption: how much differs from work to work, and is not known before the run.
+ * The standard deviation of the logarithm of a pair's ratio, in addition to the noise of the machine: equal processes place their
+ * memory and compile their code differently. This is an assumption. The deviation differs from work to work, and is not known
+ * before the run.
  */
 const OF_PROCESSES = 0.02;
 
 /**
- * Probes the machine for a second: the smallest difference, as a part, that so many processes of each cell tell from none, and the seconds of
- * the probe's loop.
+ * Probes the machine for a second. Resolves to the smallest difference, as a part, that `forks` processes of each cell tell from
+ * none, and to the seconds of the probe's loop.
  */
 export async function probeMachine(
   forks: number | undefined,
@@ -30,10 +31,10 @@ export async function probeMachine(
   return { resolution: resolutionOf(noise, forks), loopSeconds: noise.loopSeconds };
 }
 
-/** The smallest difference, as a part, that so many processes of each cell tell from none; absent: as many as decide. */
+/** The smallest difference, as a part, that `forks` processes of each cell tell from none. `forks` absent: as many as decide. */
 export function resolutionOf({ ratio, high }: Pick<Noise, 'ratio' | 'high'>, forks?: number): number {
   const processes = forks ?? LOOKS.at(-1)!;
-  // The probe's interval is that of two means of its parts.
+  // The probe's interval is the interval of two means of its parts.
   const ofMachine = (Math.log(high / ratio) / reachOf(2 * (PARTS - 1))) * Math.sqrt(PARTS);
   const risk = riskOf({ config: forks === undefined ? {} : { forks } });
   const deviation = Math.hypot(ofMachine, OF_PROCESSES) / Math.sqrt(processes);

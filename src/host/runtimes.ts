@@ -5,7 +5,10 @@ import { basename, join } from 'node:path';
 import type { Runtime } from '../families/workload.js';
 import { cacheFolder } from './cache-folder.js';
 
-/** The npm packages whose program a runtime is, by its name without a version; each is one platform's, without an install script. */
+/**
+ * The npm packages whose program a runtime is, by its name without a version. Each package is for one platform, and has no install
+ * script.
+ */
 const PACKAGES: Readonly<Record<string, { readonly name: string; readonly program: string }>> = {
   node: { name: `node-${process.platform}-${process.arch}`, program: 'bin/node' },
   bun: {
@@ -28,7 +31,7 @@ export interface RuntimePackage {
   readonly program: string;
 }
 
-/** The package that `boundary-bench setup runtime` installs for a name such as `node@22`; `undefined` for a name that is none. */
+/** The package that `boundary-bench setup runtime` installs for a name such as `node@22`. `undefined` for a name that is none. */
 export function runtimePackage(name: string): RuntimePackage | undefined {
   const [kind = '', version = 'latest'] = name.split('@');
   const known = PACKAGES[kind];
@@ -38,7 +41,10 @@ export function runtimePackage(name: string): RuntimePackage | undefined {
   return { specification: `${known.name}@${version}`, folder, program };
 }
 
-/** The runtimes beside that of this process to look for: those that `setup runtime` has installed, and one of each other kind. */
+/**
+ * The runtimes to look for, other than the runtime of this process: those that `setup runtime` has installed, and one of each other
+ * kind.
+ */
 export function knownRuntimes(): string[] {
   const folder = join(cacheFolder(), 'runtimes');
   const installed = existsSync(folder) ? readdirSync(folder).filter((name) => runtimePackage(name) !== undefined) : [];

@@ -1,4 +1,4 @@
-/** What the commands of `boundary-bench setup` have in common. */
+/** Functions that the commands of `boundary-bench setup` have in common. */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -19,8 +19,8 @@ export interface Installed {
 }
 
 /**
- * Works in a new folder beside `folder`, and removes it afterwards: what is complete is renamed into its place, so that readers find
- * all of it or nothing.
+ * Works in a new folder next to `folder`, and removes it afterwards. The complete result is renamed into its place, so that readers
+ * find all of it or nothing.
  */
 export async function besideFolder<T>(folder: string, work: (workshop: string) => Promise<T>): Promise<T> {
   await mkdir(dirname(folder), { recursive: true });
@@ -60,7 +60,7 @@ export async function npmInstall(
 
 /** How a program is installed. */
 export interface SetupOptions {
-  /** Whether to install anew what is installed. */
+  /** Whether to reinstall what is installed. */
   readonly force?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called with a description of each step that takes a while. */
@@ -76,7 +76,7 @@ export async function replaceFolder(folder: string, complete: string): Promise<v
 /** The options of every call of pip: it asks nothing, and prints only errors. */
 const PIP_QUIETLY = ['--quiet', '--disable-pip-version-check', '--no-input'];
 
-/** What pip brings, and what to do where there is no Python or no pip. */
+/** The package that pip brings, and what to do if there is no Python or no pip. */
 export interface PipWanted {
   readonly what: string;
   readonly withoutPython: string;
@@ -94,8 +94,8 @@ export async function requirePip(wanted: PipWanted, signal: AbortSignal | undefi
 }
 
 /**
- * Calls pip for a package of a version, such as `pysail==0.7.2`, without those that it needs; `place` are the options that say where it goes.
- * Throws a `BoundaryError`: `BB_SETUP_NO_PYTHON`, or `BB_SETUP_DOWNLOAD`.
+ * Calls pip for a package of a version, such as `pysail==0.7.2`, without the packages that it needs. `place` are the options that
+ * say where it goes. Throws a `BoundaryError`: `BB_SETUP_NO_PYTHON`, or `BB_SETUP_DOWNLOAD`.
  */
 export async function callPip(
   command: 'download' | 'install',
@@ -114,7 +114,10 @@ export async function callPip(
   });
 }
 
-/** Runs `python3`; `fail` is told the last line of its errors. Throws a `BoundaryError` with the code `BB_SETUP_NO_PYTHON` if there is none. */
+/**
+ * Runs `python3`. `fail` is told the last line of its errors. Throws a `BoundaryError` with the code `BB_SETUP_NO_PYTHON` if there
+ * is none.
+ */
 export async function runPython(
   args: readonly string[],
   { what, withoutPython }: PipWanted,
@@ -130,7 +133,7 @@ export async function runPython(
   });
 }
 
-/** Runs a program; `fail` is told the last line of its errors, or that there is no such program. */
+/** Runs a program. `fail` is told the last line of its errors, or that there is no such program. */
 async function runTool(
   program: string,
   args: readonly string[],
@@ -146,7 +149,10 @@ async function runTool(
   }
 }
 
-/** The first line of what a program prints with `--version`. Throws a `BoundaryError` with the code `BB_SETUP_UNUSABLE` if it does not run. */
+/**
+ * The first line of what a program prints with `--version`. Throws a `BoundaryError` with the code `BB_SETUP_UNUSABLE` if it does
+ * not run.
+ */
 export async function versionOf(path: string): Promise<string> {
   try {
     const { stdout } = await execute(path, ['--version'], { timeout: 60_000 });
@@ -154,7 +160,7 @@ export async function versionOf(path: string): Promise<string> {
   } catch (cause) {
     const { stderr = '' } = cause as { stderr?: string };
     throw new BoundaryError('BB_SETUP_UNUSABLE', `${path} does not run here: ${lastLineOf(stderr) || String(cause)}`, {
-      hint: 'Install it anew with --force, if it is not of this machine.',
+      hint: 'Reinstall it with --force, if it is from another machine.',
       cause,
     });
   }

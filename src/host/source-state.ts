@@ -6,9 +6,7 @@ import type { RunContext } from '../records/record.js';
 
 const execute = promisify(execFile);
 
-/**
- * The commit of the repository around `directory`, and whether it has changes; `undefined` without git or without a repository.
- */
+/** The commit of the repository around `directory`, and whether it has changes. `undefined` without git or without a repository. */
 export async function gitState(directory: string): Promise<RunContext['git']> {
   try {
     const commit = await git(directory, 'rev-parse', 'HEAD');

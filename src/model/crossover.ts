@@ -24,7 +24,10 @@ export function crossoverOf(way: CostOfRows, other: CostOfRows, most: number): C
 /** The steps of a decade at which is looked whether a way is cheaper. */
 const STEPS = 24;
 
-/** The least number of rows from which on, up to `most`, a condition holds at each step; found exactly by halving between steps. */
+/**
+ * The least number of rows from which on, up to `most`, a condition holds at each step. It is found exactly, by halving between
+ * steps.
+ */
 function firstOf(holds: (rows: number) => boolean, most: number): number | undefined {
   const steps: number[] = [];
   for (let exponent = 0; 10 ** (exponent / STEPS) < most; exponent += 1) {

@@ -43,7 +43,7 @@ const STRAIGHT_ENOUGH = 0.05;
 const MOST_FACTOR = Math.log(30);
 const FACTOR_STEP = 0.01;
 
-/** How often the factor of each of several knees is searched anew, given those of the others. */
+/** How often the factor of each of several knees is searched again, given the factors of the others. */
 const TURNS = 3;
 
 const RESAMPLES = 500;
@@ -53,9 +53,10 @@ const SEED = 0x5eed;
  * The costs of the pieces of a call, each 0 or more, with which the relative differences of predicted from measured times have the
  * least sum of squares. Relative ones, since the times of a ladder span several decades, and the largest would else be fitted alone.
  *
- * Beyond a size of the ladder, what is carried may cost more, or less (a knee), or each call may cost more (a jump), where that lowers
- * the criterion of Schwarz ("Estimating the dimension of a model", Annals of Statistics 6, 1978). Costs of 0 do not count as unknowns (Meyer and Woodroofe, "On
- * the degrees of freedom in shape-restricted regression", Annals of Statistics 28, 2000).
+ * Beyond a size of the ladder, the pieces carried may cost more, or less (a knee), or each call may cost more (a jump). Knees and
+ * jumps are added if they lower the criterion of Schwarz ("Estimating the dimension of a model", Annals of Statistics 6, 1978).
+ * Costs of 0 do not count as unknowns (Meyer and Woodroofe, "On the degrees of freedom in shape-restricted regression", Annals of
+ * Statistics 28, 2000).
  *
  * Returns the reason why there are no costs, if the cells are too few.
  */
@@ -220,7 +221,7 @@ function withFactors(
   return attempt();
 }
 
-/** Where a function of one valley between the bounds of factors is least: by a coarse search, then by golden sections. */
+/** The place where a function of one valley between the bounds of factors is least: by a coarse search, then by golden sections. */
 function leastOf(errorAt: (log: number) => number): number {
   const coarse = Array.from({ length: 2 * COARSE_STEPS + 1 }, (_, step) => (step / COARSE_STEPS - 1) * MOST_FACTOR);
   const errors = coarse.map(errorAt);
@@ -237,10 +238,10 @@ function leastOf(errorAt: (log: number) => number): number {
 const COARSE_STEPS = 6;
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
 
-/** The variance of residuals below which they are those of rounding. */
+/** The variance of residuals below which they come from rounding alone. */
 const LEAST_VARIANCE = 1e-12;
 
-/** The criterion of Schwarz; the least is the best. */
+/** The criterion of Schwarz. The least is the best. */
 function criterionOf(attempt: Attempt): number {
   const { residuals } = attempt;
   const count = residuals.length;
@@ -249,8 +250,8 @@ function criterionOf(attempt: Attempt): number {
 }
 
 /**
- * The costs with their intervals and covariance, by the hierarchical bootstrap that ratios have: the times of each cell are drawn anew,
- * and the costs fitted to their medians, with the same knees.
+ * The costs with their intervals and covariance, by the hierarchical bootstrap that ratios have. The times of each cell are drawn
+ * again, and the costs fitted to their medians, with the same knees.
  */
 function bootstrap(
   ladder: readonly MeasuredCall[],

@@ -1,10 +1,13 @@
-/** What `boundary-bench predict` says: the time of a call by each mechanism, and from which size on one is cheaper than another. */
+/**
+ * The answers of `boundary-bench predict`: the time of a call by each mechanism, and from which size on one is cheaper than
+ * another.
+ */
 import type { CostModel, Crossing, MechanismCosts } from '../records/record.js';
 import { type Load, sizePieceOf } from './pieces.js';
 import { type Crossover, type CostOfRows, crossoverOf } from './crossover.js';
 import { type Prediction, predictCall } from './predict.js';
 
-/** What is asked. */
+/** A question to the model. */
 export interface Question {
   readonly load: Load;
   readonly directions: readonly Crossing['direction'][];
@@ -31,7 +34,7 @@ export interface ForecastCrossover extends Crossover {
   readonly by: 'crossing' | 'work';
 }
 
-/** The saving from which on native code pays: its work on a call must take so much less than JavaScript's. */
+/** The saving from which on native code pays: its work on a call must take this much less time than JavaScript's. */
 export interface BreakEven {
   readonly way: MechanismCosts;
   /** The seconds of a call by which the crossing takes longer than staying in JavaScript. */

@@ -19,9 +19,9 @@ export function nonNegativeLeastSquares(columns: Columns, rightSide: readonly nu
 }
 
 /**
- * The algorithm NNLS of Lawson and Hanson ("Solving Least Squares Problems", 1974, chapter 23), over the products of the columns as by
- * Bro and de Jong ("A fast non-negativity-constrained least squares algorithm", Journal of Chemometrics 11, 1997): unknowns join one
- * by one, the one with the steepest gradient first, and leave again where they would be negative.
+ * The algorithm NNLS of Lawson and Hanson ("Solving Least Squares Problems", 1974, chapter 23). It works on the products of the
+ * columns, as by Bro and de Jong ("A fast non-negativity-constrained least squares algorithm", Journal of Chemometrics 11, 1997).
+ * Unknowns join one by one, the unknown with the steepest gradient first, and leave again if they would be negative.
  */
 function solveByActiveSet(products: Columns, target: readonly number[]): number[] {
   const count = target.length;

@@ -10,7 +10,7 @@ const NUMBER: ColumnPieces = { numbers: 1, texts: 0, bytes: 0 };
 const TYPES: Readonly<Record<string, ColumnPieces>> = { int: NUMBER, double: NUMBER };
 
 /**
- * The load of so many rows of columns such as `id:int,name:text~12,score:double`. Throws a `BoundaryError` with the code
+ * The load of `rows` rows of columns such as `id:int,name:text~12,score:double`. Throws a `BoundaryError` with the code
  * `BB_MODEL_COLUMNS` that names the column that can't be read.
  */
 export function loadOfRows(rows: number, columns: string): Load {
@@ -19,12 +19,12 @@ export function loadOfRows(rows: number, columns: string): Load {
   return { what: 'rows', rows, numbers: sum('numbers'), texts: sum('texts'), bytes: sum('bytes') };
 }
 
-/** The load of a text of so many characters of one byte. */
+/** The load of a text of `characters` characters of one byte. */
 export function loadOfText(characters: number): Load {
   return { what: 'text', rows: 0, numbers: 0, texts: 1, bytes: characters };
 }
 
-/** The load of an array of so many bytes. */
+/** The load of an array of `bytes` bytes. */
 export function loadOfBytes(bytes: number): Load {
   return { what: 'bytes', rows: 0, numbers: 0, texts: 0, bytes };
 }

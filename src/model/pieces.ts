@@ -3,7 +3,7 @@ import { type Cost, type Crossing, type Knee, PIECES, type Piece } from '../reco
 /** The pieces of a call or of several, by what they are. */
 export type Amounts = Readonly<Record<Piece, number>>;
 
-/** What crosses in one call, of whichever direction. */
+/** The values that cross in one call, in either direction. */
 export type Load = Omit<Crossing, 'direction' | 'client' | 'isHeldOut'>;
 
 /** The pieces of a call. */
@@ -43,7 +43,7 @@ function stretched(size: number, knees: readonly Knee[]): number {
   return sum;
 }
 
-/** What one cost is of: each of certain pieces, or with `after`, once, a call that is larger. */
+/** The thing that one cost is paid for: each of certain pieces or, with `after`, once a call that is larger. */
 export type Term = Pick<Cost, 'of' | 'after'>;
 
 /** How many times a call pays a cost. */
@@ -57,7 +57,7 @@ export function mostOf(all: readonly Amounts[]): Amounts {
   return mapped((of) => Math.max(0, ...all.map((amounts) => amounts[of])));
 }
 
-/** The pieces of a row of a call in the mean; zeros without rows. */
+/** The pieces of a call per row, on average; zeros without rows. */
 export function perRow(amounts: Amounts): Amounts {
   const { row } = amounts;
   return mapped((of) => (row === 0 ? 0 : amounts[of] / row));

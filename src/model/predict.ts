@@ -1,4 +1,4 @@
-/** What a crossing costs by the model, and how sure that is. */
+/** The cost of a crossing by the model, and how sure that is. */
 import { type MechanismCosts, PIECES } from '../records/record.js';
 import { studentQuantile } from '../stats/student.js';
 import { dot } from './least-squares.js';
@@ -18,7 +18,10 @@ export interface Prediction {
   readonly doubts: readonly string[];
 }
 
-/** The part of a prediction by which its interval ends lie away from it, in the mean, up to which it is sure, and up to which rough. */
+/**
+ * The distance of the interval's ends from a prediction, on average and as a part of it, up to which it is sure, and up to which it
+ * is rough.
+ */
 const SURE = 0.25;
 const ROUGH = 0.5;
 
@@ -29,9 +32,9 @@ const UPPER_END = 0.975;
 const ROUNDING = 1e-6;
 
 /**
- * The time of a call that carries a load. Its variance is that of the costs, by their covariance, and that of single cells around the
- * model: the interval of a new observation in a regression (Draper and Smith, "Applied Regression Analysis", 1998, section 3.1), whose
- * deviation is relative here, as the fit is.
+ * The time of a call that carries a load. Its variance is the sum of the variance of the costs, by their covariance, and the
+ * variance of single cells around the model. It has the interval of a new observation in a regression (Draper and Smith, "Applied
+ * Regression Analysis", 1998, section 3.1), whose deviation is relative here, as the fit is.
  */
 export function predictCall(mechanism: MechanismCosts, load: Load): Prediction {
   const amounts = amountsOf(load);
@@ -58,7 +61,7 @@ export function predictCall(mechanism: MechanismCosts, load: Load): Prediction {
   return { mechanism, seconds, ...interval, certainty, doubts };
 }
 
-/** What of a load was not measured, one phrase each. */
+/** The parts of a load that were not measured, one phrase each. */
 function beyondTheLadder(
   { what, most, mostPerRow, inseparable, costs }: MechanismCosts,
   load: Load,

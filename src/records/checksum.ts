@@ -10,7 +10,7 @@ export interface ChecksumDifference {
   readonly expected: string | number | undefined;
 }
 
-/** What one checksum has otherwise than another; `undefined` if they are of the same values. */
+/** The first difference of one checksum from another. `undefined` if they are of the same values. */
 export function checksumDifference(found: Checksum, expected: Checksum): ChecksumDifference | undefined {
   if (found.rows !== expected.rows) return { what: 'rows', found: found.rows, expected: expected.rows };
   const names = new Set([...Object.keys(expected.sums), ...Object.keys(found.sums)]);

@@ -3,7 +3,7 @@ export interface HostContext {
   readonly os: string;
   readonly arch: string;
   readonly cpu: string;
-  /** What kind of CPU it is, by the numbers of its maker: many kinds share one name. Absent where the system does not tell. */
+  /** The kind of CPU, by the numbers of its maker, since many kinds share one name. Absent if the system does not tell. */
   readonly cpuKind?: { readonly family: number; readonly model: number; readonly stepping: number };
   /** The clock of the first core at the start of the run. */
   readonly cpuMhz?: number;

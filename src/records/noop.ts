@@ -1,4 +1,4 @@
-/** Where twins of ways run, which do no work: they compete with nothing. */
+/** The engine of twins of ways. They do no work, and compete with nothing. */
 export const NOOP = 'noop';
 
 /** The lane of the twin of a way. */

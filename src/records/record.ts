@@ -1,6 +1,6 @@
 /**
- * The types of the result files `run.jsonl` and `run.json`. `schema/run.schema.json` describes the same, and files that are read are
- * checked by it; a test compares the two. `native/suite` writes samples of the same shape.
+ * The types of the result files `run.jsonl` and `run.json`. `schema/run.schema.json` describes the same, and files that are read
+ * are checked by it. A test compares the two. `native/suite` writes samples of the same shape.
  *
  * Times are in seconds, latencies in nanoseconds, sizes in bytes, rates per second.
  */
@@ -10,15 +10,15 @@ import type { HostContext } from './host.js';
 /** The software that does the work. */
 export type Side = 'rust' | 'napi' | 'js';
 
-/** What drives the connections of a cell in Rust: the thread that runs the load, or a thread for each core. */
+/** The driver of the connections of a cell in Rust: the thread that runs the load, or a thread for each core. */
 export const DRIVERS = ['one-thread', 'all-cores'] as const;
 
 export type Driver = (typeof DRIVERS)[number];
 
-/** The version of the layout of the result files; it changes when a reader of the old one would misread the new one. */
+/** The version of the layout of the result files. It changes when a reader of the old layout would misread the new one. */
 export const SCHEMA_VERSION = 3;
 
-/** What crosses the boundary in one call, which the cost model explains the time of the call by. */
+/** The contents that cross the boundary in one call. The cost model explains the time of the call by them. */
 export interface Crossing {
   /** The kind of what crosses. Bytes are an array of bytes, a text is one string, and rows are objects or their columns. */
   readonly what: 'bytes' | 'text' | 'rows';
@@ -27,11 +27,11 @@ export interface Crossing {
   readonly rows: number;
   /** The numbers of all rows. */
   readonly numbers: number;
-  /** The texts of all rows; of a text, 1. */
+  /** The texts of all rows. For a single text, 1. */
   readonly texts: number;
   /** The bytes of values whose length varies: of texts, of one byte a character, and of arrays of bytes. */
   readonly bytes: number;
-  /** What it goes through, such as `napi-rs` or `worker`; absent: nothing, since it stays in one language and thread. */
+  /** The client that it goes through, such as `napi-rs` or `worker`. Absent: none, since it stays in one language and thread. */
   readonly client?: string;
   /** Whether the cost model is compared with the cell, and not fitted to it. */
   readonly isHeldOut?: boolean;
@@ -60,15 +60,15 @@ export interface Cell {
   /** For request work: the connections, each with one request in flight. */
   readonly threads?: number;
   /**
-   * For request work: the driver of the connections; absent: threads for half of the cores in Rust, one thread in Node. `all-cores` is a
-   * thread for each core, in Node worker threads that share the connections.
+   * For request work: the driver of the connections. Absent: threads for half of the cores in Rust, one thread in Node. `all-cores`
+   * is a thread for each core, in Node worker threads that share the connections.
    */
   readonly driver?: Driver;
-  /** For request work: the processes that send requests at once, each over `threads` connections; absent: one. */
+  /** For request work: the processes that send requests at once, each over `threads` connections. Absent: one. */
   readonly processes?: number;
-  /** For request work: the requests of one execution, where they are not one for each `batch` of `rows`. */
+  /** For request work: the requests of one execution, if they are not one for each `batch` of `rows`. */
   readonly requests?: number;
-  /** The runtime, where it is not the one of the run: a name such as `node@22`, or a path. */
+  /** The runtime, if it is not the runtime of the run: a name such as `node@22`, or a path. */
   readonly runtime?: string;
   /** For an open loop: the requested rate, in requests per second of all threads together. */
   readonly rate?: number;
@@ -78,17 +78,17 @@ export interface Cell {
   readonly rows: number;
   /** The bytes of the rows by the widths of the schema (24 bytes per row of `measurements`), never by encoding. */
   readonly bytes?: number;
-  /** The queries of one sample, where they are what the rate counts: few rows come out, whatever is read. */
+  /** The queries of one sample, if the rate counts them because few rows come out, no matter how much is read. */
   readonly queries?: number;
-  /** The calls of one sample, where they are what the rate counts: the work is to cross. */
+  /** The calls of one sample, if the rate counts them because the work is to cross. */
   readonly calls?: number;
-  /** What crosses in one call, where the cost model is fitted to the cell or compared with it. */
+  /** The contents that cross in one call, if the cost model is fitted to the cell or compared with it. */
   readonly crossing?: Crossing;
 }
 
 /**
  * The sums of the rows read or written, column by column: integers as exact decimal strings, floats as numbers. Text and bytes
- * count their byte lengths; nulls add nothing.
+ * count their byte lengths. Nulls add nothing.
  */
 export interface Checksum {
   readonly rows: number;
@@ -97,38 +97,39 @@ export interface Checksum {
 
 /** One measurement of a cell. Figures that could not be read on this platform are absent. */
 export interface Sample {
-  /** The number of the process that took it, from 1; absent if it was taken in the process of the run. */
+  /** The number of the process that took it, from 1. Absent if it was taken in the process of the run. */
   readonly fork?: number;
   /**
    * The number of the block of the run, from 1, in which it was taken: samples of one block were taken in turn, one right after the
    * other. Absent in runs whose processes took no turns.
    */
   readonly block?: number;
-  /** How often it was taken before, and thrown away because other programs disturbed it; absent: never. */
+  /** How often it was taken before, and thrown away because other programs disturbed it. Absent: never. */
   readonly retaken?: number;
   /** The CPU time that the hypervisor gave to other machines while it was taken. */
   readonly stolenSeconds?: number;
   /**
-   * How often the work was done, one after the other, since once took too short a time; absent: once. The times are those of one
-   * execution in the mean.
+   * The number of executions of the work, one after the other, since a single one took too short a time. Absent: 1. The times are
+   * per execution, on average.
    */
   readonly executions?: number;
   readonly seconds: number;
-  /** The time of encoding the cell's input, of all workers together, not included in `seconds`; absent if nothing is encoded. */
+  /** The time of encoding the cell's input, of all workers together, not included in `seconds`. Absent if nothing is encoded. */
   readonly encodeSeconds?: number;
-  /**
-   * The time of decoding the cell's result, of all workers together, not included in `seconds`; absent if nothing is decoded.
-   */
+  /** The time of decoding the cell's result, of all workers together, not included in `seconds`. Absent if nothing is decoded. */
   readonly decodeSeconds?: number;
   readonly cpuUserSeconds?: number;
   readonly cpuSystemSeconds?: number;
-  /** The CPU time of Node's main thread only, user and system; of all threads, or processes, that sent the requests of a cell. */
+  /**
+   * The CPU time of Node's main thread only, user and system. For request work: of all threads, or processes, that sent the
+   * requests.
+   */
   readonly mainThreadCpuSeconds?: number;
-  /** For an open loop of Node: the part of that time in which these turned without work until a request was due. */
+  /** For an open loop of Node: the part of `mainThreadCpuSeconds` in which the threads turned without work until a request was due. */
   readonly idleSeconds?: number;
   /**
-   * The minor page faults of the whole process in the timed work: the first touches of memory, most of them. In the mean of the
-   * executions.
+   * The minor page faults of the whole process in the timed work: the first touches of memory, most of them. Per execution, on
+   * average.
    */
   readonly minorFaults?: number;
   /**
@@ -141,7 +142,7 @@ export interface Sample {
   readonly serverCpuUserSeconds?: number;
   readonly serverCpuSystemSeconds?: number;
   readonly gcSeconds?: number;
-  /** The bytes by which V8's heap grows in one call, where the work is to cross. */
+  /** The bytes by which V8's heap grows in one call, if the work is to cross. */
   readonly heapBytesPerCall?: number;
   /** The longest delay of the event loop's heartbeat, from the heartbeat's intended time. */
   readonly longestStallMs?: number;
@@ -151,7 +152,10 @@ export interface Sample {
   readonly behind?: string;
 }
 
-/** A rate of one or the other: queries where few rows come out, whatever is read; calls where nothing else is done; else rows, or operations of requests. */
+/**
+ * A rate of one of these. Queries: few rows come out, no matter how much is read. Calls: nothing else is done. Otherwise rows, or
+ * operations of requests.
+ */
 export interface Rates {
   readonly rowsPerSecond?: number;
   readonly mebibytesPerSecond?: number;
@@ -179,7 +183,7 @@ export interface LatencyIntervals {
   readonly p99: LatencyInterval;
 }
 
-/** Latencies in nanoseconds. `histogram` is the whole HDR histogram, V2 compressed, base64; the committed results leave it out. */
+/** Latencies in nanoseconds. `histogram` is the whole HDR histogram, V2 compressed, base64. The committed results leave it out. */
 export interface Latency {
   readonly p50: number;
   readonly p90: number;
@@ -193,8 +197,8 @@ export interface Latency {
 }
 
 /**
- * Why a cell decides nothing: its samples can't be made long enough, it still gets faster when warming up ends, or its calls take no
- * longer than the loop around them.
+ * Why a cell decides nothing. Its samples can't be made long enough, it still gets faster when warming up ends, or its calls take
+ * no longer than the loop around them.
  */
 export type NoVerdict = 'too-short' | 'still-warming-up' | 'nothing-to-measure';
 
@@ -203,12 +207,12 @@ export interface CompletedRecord extends Cell {
   readonly outcome: 'completed';
   readonly samples: readonly Sample[];
   readonly summary: Summary;
-  /** For request work: the latencies of all samples; in an open loop, from the intended send time. */
+  /** For request work: the latencies of all samples. In an open loop, they count from the intended send time. */
   readonly latency?: Latency;
   /** For an open loop: the delays with which this process sent its requests, in all samples. They are not the server's. */
   readonly behind?: Latency;
   readonly checksum: Checksum;
-  /** Why comparisons with it get no verdict; absent: they do. */
+  /** Why comparisons with it get no verdict. Absent: they do. */
   readonly noVerdict?: NoVerdict;
 }
 
@@ -249,29 +253,29 @@ export interface Comparison extends RatioInterval {
   readonly transport?: string;
   readonly workers?: number;
   readonly threads?: number;
-  /** The operations of one request of the numerator; absent for the kind `best`, whose cells have them. */
+  /** The operations of one request of the numerator. Absent for the kind `best`, whose cells have them. */
   readonly batch?: number;
   /**
-   * The kind of pair: the same lane on two sides, the best of each side, a cell and its rival, as of the user's own workloads, a batch over single operations on one side, or one cell
-   * against itself.
+   * The kind of pair, in this order: the same lane on two sides, the best of each side, a cell and its rival (as in the user's own
+   * workloads), a batch over single operations on one side, or one cell against itself.
    */
   readonly kind: 'lane' | 'best' | 'rival' | 'batching' | 'noise-floor';
   /** The ids of the two cells. */
   readonly numerator: string;
   readonly denominator: string;
-  /** Where there was a choice of cells: the number of processes on which the ratio rests, of the side that has fewer. */
+  /** If there was a choice of cells: the number of processes on which the ratio rests, of the side that has fewer. */
   readonly forks?: number;
   readonly verdict: Verdict;
   /**
-   * The ratio of the numerator's rows per second of CPU time to the denominator's, of all threads of their processes; above 1 the numerator
-   * takes less. Absent where the CPU time is not known.
+   * The ratio of the numerator's rows per second of CPU time to the denominator's, of all threads of their processes. Above 1 the
+   * numerator takes less. Absent if the CPU time is not known.
    */
   readonly cpu?: RatioInterval;
-  /** Why the verdict stays `inconclusive`, by one of the two cells; absent: the interval decides. */
+  /** Why the verdict stays `inconclusive`, by one of the two cells. Absent: the interval decides. */
   readonly noVerdict?: NoVerdict;
 }
 
-/** The times of calls of one row, in nanoseconds: those of a round trip. */
+/** The times of calls of one row, in nanoseconds. Each is the time of a round trip. */
 export interface RoundTrip {
   readonly p50: number;
   readonly p99: number;
@@ -279,11 +283,11 @@ export interface RoundTrip {
 
 /** A network simulated between this process and its servers. */
 export interface SimulatedNetwork {
-  /** What simulates the network: a proxy in front of each server, or the kernel in a network namespace per server. */
+  /** The simulator of the network: a proxy in front of each server, or the kernel in a network namespace per server. */
   readonly by: 'proxy' | 'kernel';
   /** The requested delay in each direction, in microseconds. */
   readonly delayUs: number;
-  /** The requested bandwidth in each direction, in megabits per second; absent: unlimited. */
+  /** The requested bandwidth in each direction, in megabits per second. Absent: unlimited. */
   readonly megabits?: number;
   /** The measured round trips before the network was slowed down, and after. */
   readonly plain: RoundTrip;
@@ -300,27 +304,27 @@ export interface RunContext {
   readonly git?: { readonly commit: string; readonly dirty: boolean };
   /** The seconds of a small loop of fixed work before the first sample, by which runs of two times tell how the machine changed. */
   readonly loopSeconds?: number;
-  /** The simulated networks by engine; for a resumed run, as measured last. */
+  /** The simulated networks by engine. For a resumed run, as measured last. */
   readonly networks?: Readonly<Record<string, SimulatedNetwork>>;
-  /** What cells did otherwise, a clause each, by the engine whose server has a part of its dialect only. */
+  /** The differences in what cells did, a clause each, by the engine whose server has a part of its dialect only. */
   readonly adaptations?: Readonly<Record<string, readonly string[]>>;
   /** The options of the run as the user gave them, with the defaults filled in. */
   readonly config: Readonly<Record<string, unknown>>;
 }
 
-/** What a cost is paid for: each call, row, number, text, or byte of a value whose length varies. */
+/** The unit that a cost is paid for: each call, row, number, text, or byte of a value whose length varies. */
 export const PIECES = ['call', 'row', 'number', 'text', 'byte'] as const;
 
 export type Piece = (typeof PIECES)[number];
 
-/** A way to cross the boundary in one direction, which has costs of its own. */
+/** A way to cross the boundary in one direction. It has costs of its own. */
 export interface Mechanism {
   readonly what: Crossing['what'];
   readonly direction: Crossing['direction'];
   readonly side: Side;
   readonly lane: string;
   readonly variant: string;
-  /** What it goes through; absent: nothing, so that the mechanism is the floor of others. */
+  /** The client that it goes through. Absent: none, so that the mechanism is the floor of others. */
   readonly client?: string;
   /** The calls in flight at once, of lanes that return promises. */
   readonly batch?: number;
@@ -329,7 +333,7 @@ export interface Mechanism {
 /** The seconds of one piece, with the ends of their 95% bootstrap interval. */
 export interface Cost {
   readonly of: Piece;
-  /** The rows, or the bytes, beyond which a call costs this more; absent: the cost is of every piece. */
+  /** The rows, or the bytes, beyond which a call costs this more. Absent: the cost is of every piece. */
   readonly after?: number;
   readonly seconds: number;
   readonly low: number;
@@ -352,7 +356,10 @@ export interface ModelledCell {
   readonly measured: number;
   /** The seconds of a call by the costs. */
   readonly predicted: number;
-  /** The ends of the 95% interval in which the costs expect the measurement of a cell that was not fitted; absent in files of earlier versions. */
+  /**
+   * The ends of the 95% interval in which the costs expect the measurement of a cell that was not fitted. Absent in files of
+   * earlier versions.
+   */
   readonly low?: number;
   readonly high?: number;
 }
@@ -365,8 +372,8 @@ export interface MechanismCosts extends Mechanism {
   /** The covariance of the costs in square seconds, by the bootstrap: a list for each cost, in their order. */
   readonly covariance: readonly (readonly number[])[];
   /**
-   * The pieces whose cost can't be told from that of others, since they were always so many for each piece of another cost: those
-   * numbers, in the order of the costs. What they cost is in the costs of the others.
+   * The pieces whose cost cannot be separated, since their number was always in proportion to pieces of other costs. Each has its
+   * number per piece of each cost, in the order of the costs. Their cost is included in those other costs.
    */
   readonly inseparable: Readonly<Partial<Record<Piece, readonly number[]>>>;
   /** The most pieces of a call to which costs were fitted, and for `perRow` the most of a row. */
@@ -377,7 +384,7 @@ export interface MechanismCosts extends Mechanism {
   readonly degrees: number;
   /** The largest distance of a fitted time from the measured one, as a part of it. */
   readonly worst: number;
-  /** The same of costs without knees and jumps, where there are some. */
+  /** The same for costs without knees and jumps, if there are some. */
   readonly worstStraight?: number;
   readonly fitted: readonly ModelledCell[];
   readonly heldOut: readonly ModelledCell[];
@@ -388,7 +395,7 @@ export interface UnfittedMechanism extends Mechanism {
   readonly reason: string;
 }
 
-/** What crossing costs on the machine of a run, by the mechanism. */
+/** The costs of crossing on the machine of a run, by mechanism. */
 export interface CostModel {
   readonly mechanisms: readonly MechanismCosts[];
   readonly unfitted: readonly UnfittedMechanism[];
@@ -402,4 +409,16 @@ export interface Run {
   readonly comparisons: readonly Comparison[];
   /** The cost model, if cells were measured that it can be fitted to. */
   readonly model?: CostModel;
+  /** The profiles of cells, if they were asked for. */
+  readonly profiles?: readonly Profile[];
+}
+
+/** The files of a profiled cell, by their paths in the folder of the run. */
+export interface Profile {
+  /** The id of the cell. */
+  readonly id: string;
+  /** A picture of the calls and their time. */
+  readonly flameGraph: string;
+  /** The profile that V8 made, for its developer tools; absent for a cell in Rust. */
+  readonly cpuProfile?: string;
 }

@@ -28,7 +28,7 @@ export function parseRun(content: string, name = 'the run'): Run {
   return { ...run, records: run.records.map(wholeRecord) };
 }
 
-/** A record with what compact files leave out: each of its samples, and the summary, which follows from them. */
+/** A record with everything that compact files leave out: each of its samples, and the summary that follows from them. */
 export function wholeRecord(record: RunRecord): RunRecord {
   if (record.outcome !== 'completed') return record;
   const { samples } = withEachSample(record);
@@ -43,7 +43,7 @@ export function withEachSample<Record extends { readonly samples?: readonly Samp
   return each === undefined ? record : { ...record, samples: each };
 }
 
-/** Like `parseRun`, for a file; also throws `BB_RESULT_FILE_UNREADABLE` if the file can't be read. */
+/** Like `parseRun`, for a file. It also throws `BB_RESULT_FILE_UNREADABLE` if the file can't be read. */
 export async function readRun(path: string): Promise<Run> {
   return parseRun(await readResultFile(path), path);
 }

@@ -1,8 +1,8 @@
 /**
- * `run.jsonl`, the log to which a run appends fork by fork, so that an interruption loses nothing: a first line `{type:
- * 'context', schemaVersion, context}`, then a line `{type: 'fork', fork}` for each process that measured a cell, and a line `{type:
- * 'record', record}` for each cell once it is complete. A resumed run appends to it; of several records with one id the last one
- * counts, and the forks before a record count no more.
+ * `run.jsonl`, the log to which a run appends fork by fork, so that an interruption loses nothing. The first line is `{type:
+ * 'context', schemaVersion, context}`. A line `{type: 'fork', fork}` follows for each process that measured a cell, and a line
+ * `{type: 'record', record}` for each cell once it is complete. A resumed run appends to the log. Of several records with one id
+ * the last one counts, and the forks before a record count no more.
  */
 import {
   type Checksum,
@@ -16,13 +16,13 @@ import { BoundaryError } from '../errors.js';
 import { checkOf, parseJson, readResultFile, requireSchemaVersion, withEachSample, wholeRecord } from './run-file.js';
 import { asObject } from './shape.js';
 
-/** What one process measured of a cell. */
+/** The measurements of a cell by one process. */
 export interface ForkRecord {
   /** The id of the cell. */
   readonly id: string;
   readonly samples: readonly Sample[];
   readonly checksum: Checksum;
-  /** Why the process decides nothing; absent: it does. */
+  /** Why the process decides nothing. Absent: it does. */
   readonly noVerdict?: NoVerdict;
 }
 
@@ -34,7 +34,7 @@ export interface RunLog {
   /** One record per id, in the order of the ids' first occurrence. */
   readonly records: readonly RunRecord[];
   /**
-   * Whether the log ends in an incomplete line, which was left out. Before anything is appended, such a log must be rewritten
+   * Whether the log ends in an incomplete line. That line was left out. Before anything is appended, such a log must be rewritten
    * with `serializeLog`.
    */
   readonly truncated: boolean;
@@ -64,8 +64,8 @@ export function serializeLog({ context, records, forks }: Omit<RunLog, 'truncate
 }
 
 /**
- * Parses the text of a log. A last line that has no newline and is not valid JSON was left by an interruption, and is left out;
- * any other mistake throws a `BoundaryError` whose message names the line: the codes of `parseRun`, and
+ * Parses the text of a log. A last line that has no newline and is not valid JSON was left by an interruption, and is left out. Any
+ * other mistake throws a `BoundaryError` whose message names the line. It has the codes of `parseRun`, and
  * `BB_RESULT_FILE_INCOMPLETE` if not even the context is complete.
  */
 export function parseLog(content: string, name = 'the run log'): RunLog {
@@ -91,7 +91,7 @@ export function parseLog(content: string, name = 'the run log'): RunLog {
   return { context, records: [...records.values()], forks, truncated };
 }
 
-/** Like `parseLog`, for a file; also throws `BB_RESULT_FILE_UNREADABLE` if the file can't be read. */
+/** Like `parseLog`, for a file. It also throws `BB_RESULT_FILE_UNREADABLE` if the file can't be read. */
 export async function readLog(path: string): Promise<RunLog> {
   return parseLog(await readResultFile(path), path);
 }

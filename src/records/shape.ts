@@ -1,9 +1,12 @@
-/** Checks of parsed JSON by the schemas in `schema/`, which describe the same files for other languages. */
+/** Checks of parsed JSON by the schemas in `schema/`. These schemas describe the same files for other languages. */
 import { readFileSync } from 'node:fs';
 
 import { BoundaryError } from '../errors.js';
 
-/** The part of JSON Schema that is used here. Fields that an object's schema does not name are accepted: a later minor version may add some. */
+/**
+ * The part of JSON Schema that is used here. Fields that an object's schema does not name are accepted: a later minor version may
+ * add some.
+ */
 interface Schema {
   readonly $ref?: string;
   readonly $defs?: Readonly<Record<string, Schema>>;
@@ -25,12 +28,15 @@ interface Schema {
 }
 
 /**
- * Checks that a parsed JSON value has a shape; `path` is its position, for the message. Throws a `BoundaryError` with the code
+ * Checks that a parsed JSON value has a shape. `path` is its position, for the message. Throws a `BoundaryError` with the code
  * `BB_RESULT_FILE_SHAPE`.
  */
 export type Check = (value: unknown, path: string) => void;
 
-/** The checks by the definitions of a file in `schema/`, which is read at the first of them; without a name, the check of the whole. */
+/**
+ * The checks by the definitions of a file in `schema/`. The file is read at the first check. Without a name, it is the check of the
+ * whole.
+ */
 export function checksBy(file: string): (definition?: string) => Check {
   let root: Schema | undefined;
   return (definition) => (value, path) => {
@@ -98,7 +104,7 @@ function isKindOf({ type, properties = {} }: Schema, value: unknown): boolean {
   return constants.every(([key, schema]) => (value as Record<string, unknown>)[key] === schema.const);
 }
 
-/** What a value that is neither an object nor a list must be, for the message, and whether it is that. */
+/** The demand on a value that is neither an object nor a list: `what` it must be, for the message, and whether a value meets it. */
 function demandOf(schema: Schema): { readonly what: string; isMet(value: unknown): boolean } {
   const { type, description = '', pattern, minimum = -Infinity, exclusiveMinimum = -Infinity } = schema;
   switch (type) {

@@ -1,7 +1,7 @@
 /**
  * The advice lines: for each workload on an engine, the lane to use from Node, what it saves, and whether Rust would be faster.
- * Every figure comes from the records; nothing else is claimed. The best of each side, and what Rust would be beside the best of Node, are
- * those of the tables; what a comparison leaves open has its factor with the interval.
+ * Every figure comes from the records, and nothing else is claimed. The best of each side, and the comparison of Rust with the best
+ * of Node, are the same as in the tables. An inconclusive comparison has its factor with the interval.
  */
 import {
   completedOf,
@@ -42,7 +42,7 @@ export function adviceFor(run: Run, engine: string): string[] {
   );
 }
 
-/** The cells over the transport whose best cell is the fastest; the earlier one if that is not shown. */
+/** The cells over the transport whose best cell is the fastest, or over the earlier transport if that is not shown. */
 function overBestTransport(run: Run, cells: readonly CompletedRecord[], judge: Judge): readonly CompletedRecord[] {
   const fewest = Math.min(...cells.map(workersOf));
   const bestOf = (group: readonly CompletedRecord[]): CompletedRecord | undefined =>
@@ -76,14 +76,14 @@ function adviceOnWorkload(run: Run, cells: readonly CompletedRecord[], judge: Ju
   ];
 }
 
-/** A remark on advice that rests on too few processes; else nothing. */
+/** A remark on advice that rests on too few processes. Otherwise nothing. */
 export function cautionOn(best: CompletedRecord): string {
   return hasFewForks(best, best) ? ` (Rough: measured in fewer than ${FORKS_FOR_INTERVAL} processes.)` : '';
 }
 
 /**
- * The best way from Node; JavaScript alone also where it is equivalent to the addon, since it needs no addon. A size of batches that one
- * of the two alone has is not compared.
+ * The best way from Node. JavaScript alone is also the best if it is equivalent to the addon, since it needs no addon. A size of
+ * batches that only one of the two has is not compared.
  */
 export function recommended(run: Run, contest: readonly CompletedRecord[], judge: Judge): CompletedRecord | undefined {
   const best = bestFromNode(run, contest);
@@ -132,23 +132,23 @@ function choice(run: Run, best: CompletedRecord, rivals: readonly CompletedRecor
   }
 }
 
-/** Whether a comparison leaves open which of the two is faster. */
+/** Whether a comparison is inconclusive or server-bound. */
 export function isOpen({ verdict }: Judged): boolean {
   return verdict === 'inconclusive' || verdict === 'server-bound';
 }
 
-/** What a comparison leaves open, with the reason and the factor. */
+/** The text of an inconclusive claim, with the reason and the factor. */
 export function openText(claim: string, judged: Judged): string {
   return `whether ${claim} is inconclusive${whyOpen(judged)}: ${formatFactorInterval(judged)}`;
 }
 
-/** Why a comparison leaves open what more processes would not decide. */
+/** The reason why a comparison is inconclusive, if more processes would not change that. */
 function whyOpen({ verdict, noVerdict }: Judged): string {
   if (verdict === 'server-bound') return ', since the server was the limit of both';
   return noVerdict === undefined ? '' : `, since ${noVerdictOfTwo(noVerdict)}`;
 }
 
-/** For an engine in pure JavaScript, the addon's cells on the engine where its Rust counterpart ran. */
+/** For an engine in pure JavaScript, the addon's cells on the engine on which its Rust counterpart ran. */
 function addonElsewhere(run: Run, best: CompletedRecord): CompletedRecord[] {
   const rust = laneComparison(run, best)?.rust;
   if (rust === undefined) return [];
@@ -200,7 +200,7 @@ export function bestPair(run: Run, rivals: readonly CompletedRecord[]): Pair | u
   return comparison && pairsOf([comparison], 'best', recordsById(run.records))[0];
 }
 
-/** What Rust would be beside the cell that is recommended, or beside the other one that the run compares with Rust. */
+/** Rust compared with the recommended cell, or with the other cell that the run compares with Rust. */
 export function rustInstead(
   { comparison, rust, node }: Pair,
   best: CompletedRecord,
@@ -244,8 +244,8 @@ function moreWorkers(
 }
 
 /**
- * The number of rows from which the recommended cell is the fastest, if it and its rivals were measured at several numbers of
- * rows; else nothing.
+ * The number of rows from which the recommended cell is the fastest, if it and its rivals were measured at several numbers of rows.
+ * Otherwise nothing.
  */
 function fromHowManyRows(run: Run, best: CompletedRecord, contest: readonly CompletedRecord[], judge: Judge): string {
   const bySize = groupBy(contest, (record) => String(record.rows))

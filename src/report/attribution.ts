@@ -1,4 +1,4 @@
-/** Where the time of a call goes, of workloads with twins of ways that do no work, or with a way in Rust alone. */
+/** The parts of the time of a call, for workloads with twins of ways that do no work, or with a way in Rust alone. */
 import type { Judge } from '../compare/judge.js';
 import { NOOP, noopLaneOf } from '../records/noop.js';
 import type { CompletedRecord } from '../records/record.js';
@@ -26,7 +26,7 @@ export function attributionTexts(records: readonly CompletedRecord[], judge: Jud
 
 /** The part of the time of a call that another way takes for itself, with its interval. */
 function partOf(what: string, record: CompletedRecord, other: CompletedRecord, judge: Judge): string | undefined {
-  // The rate of the call divided by that of the other is the time of the other divided by that of the call.
+  // The rate of the call divided by the rate of the other is the time of the other divided by the time of the call.
   const judged = judge(record, other);
   if (judged === undefined || judged.noVerdict !== undefined) return undefined;
   const [part, low, high] = [judged.ratio, judged.low, judged.high].map(formatPercent);

@@ -30,7 +30,10 @@ export function renderBudgetsMarkdown(check: BudgetCheck): string {
   return renderMarkdown([heading(2, 'Budgets'), ...budgetBlocks(check)]);
 }
 
-/** The annotations of a job of GitHub Actions: a workflow command for each budget that is broken or not decided. */
+/**
+ * The annotations of a job of GitHub Actions: a workflow command for each budget that is broken or inconclusive, or whose cell was
+ * not measured.
+ */
 export function budgetAnnotations({ outcomes }: BudgetCheck): string {
   return outcomes
     .flatMap((outcome) => {
@@ -79,7 +82,7 @@ function budgetBlocks(check: BudgetCheck): Block[] {
   ];
 }
 
-/** What reports say of each verdict: a table, JUnit's result of a test case, and the level of an annotation. */
+/** The forms of each verdict in reports: the text of a table, JUnit's result of a test case, and the level of an annotation. */
 const VERDICTS: Readonly<
   Record<
     BudgetVerdict,

@@ -1,4 +1,4 @@
-/** What two builds of an addon show in one run. */
+/** The report on two builds of an addon that were measured in one run. */
 import type { Comparison, CompletedRecord, Run } from '../records/record.js';
 import { completedOf, recordsById } from '../compare/cell-groups.js';
 import {
@@ -79,7 +79,7 @@ function buildsDocument(run: Run, threshold: number): Block[] {
       ]),
     ),
     paragraph(
-      'New / old: the rate by the new build divided by that by the old one, measured in turns, with its 95% interval; above 1, it got faster. A control uses no addon, so that only the machine can differ.',
+      'New / old: the rate of the new build divided by the rate of the old build, measured in turns, with its 95% interval. Above 1, it got faster. A control uses no addon, so that only the machine can differ.',
     ),
     ...noVerdictNotes(completedOf(run.records)).map(paragraph),
     ...under(paragraph('Not measured:'), list(failed.map((record) => `${record.id}: ${reasonOf(record)}`))),

@@ -14,11 +14,11 @@ export function isCall({ calls }: Pick<CompletedRecord, 'calls'>): boolean {
 }
 
 /**
- * What calls take: a row a cell, by workload, with how many are made at once (calls in flight, or operations of one call), the time of
- * each in the median sample, half of the samples around it, the bytes by which V8's heap grows, and how many times longer it takes than
- * the same work without a crossing: within Rust, or within JavaScript.
+ * The times of calls: one row per cell, by workload. It has the number of calls at once (calls in flight, or operations of one
+ * call), the time of each in the median sample, and half of the samples around it. It also has the bytes by which V8's heap grows,
+ * and how many times longer a call takes than the same work without a crossing: within Rust, or within JavaScript.
  *
- * `comparisons` are those of the records' run, which know the lane of Rust that a cell is compared with.
+ * `comparisons` are the comparisons of the records' run. They know the lane of Rust that a cell is compared with.
  */
 export function callTable(
   records: readonly CompletedRecord[],
@@ -67,7 +67,7 @@ function longerThan(record: CompletedRecord, floor: CompletedRecord | undefined,
 /** Finds the cell that does the work of another one within one side, if it was measured. */
 type FloorOf = (record: CompletedRecord) => CompletedRecord | undefined;
 
-/** The lane of a side that stands in where the side has no lane of its own for the work. */
+/** The lane of a side that stands in if the side has no lane of its own for the work. */
 const PLAIN_LANE = 'call';
 
 function floorsOf(
@@ -78,7 +78,7 @@ function floorsOf(
   const rustIds = new Map(
     comparisons.flatMap(({ kind, numerator, denominator }) => (kind === 'lane' ? [[numerator, denominator]] : [])),
   );
-  // The first choice of a side has no client. Calls in flight are compared with one call where a side waits for nothing.
+  // The first choice of a side has no client. Calls in flight are compared with one call if a side waits for nothing.
   const firstOf = (record: CompletedRecord, lane: string, side: 'rust' | 'js'): CompletedRecord | undefined => {
     const id = [record.family, record.workload, lane, side].join('/');
     return (record.batch === undefined ? undefined : recordOf(`${id}/b${record.batch}`)) ?? recordOf(id);

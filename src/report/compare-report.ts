@@ -10,7 +10,7 @@ export function renderComparisonTerminal(comparison: RunComparison, columns?: nu
   return renderTerminal(comparisonDocument(comparison), columns);
 }
 
-/** What a comparison says, also beside pictures. */
+/** The text of a comparison, which also stands next to pictures. */
 export function comparisonDocument(comparison: RunComparison): Block[] {
   return [
     ...section('The runs are from different hardware:', comparison.hardwareDifferences),
@@ -43,15 +43,15 @@ function legend({ threshold, cells }: RunComparison): string {
     slower: 'the whole interval is below 1, and below what the machine moved',
     faster: 'the whole interval is above 1, and above what the machine moved',
     equivalent: `the whole interval is within ${formatPercent(threshold)} of 1`,
-    inconclusive: 'the interval includes 1, and is wider than what counts',
+    inconclusive: 'the interval includes 1, and is wider than the threshold',
   };
   const used = Object.entries(meanings).flatMap(([word, meaning]) =>
     shown.has(word as keyof typeof meanings) ? `${word}, ${meaning}` : [],
   );
-  return `After / before: the rate of the later run divided by that of the earlier one, with its 95% interval; above 1, it got faster. Verdicts: ${used.join('; ')}.`;
+  return `After / before: the rate of the later run divided by the rate of the earlier run, with its 95% interval. Above 1, it got faster. Verdicts: ${used.join('; ')}.`;
 }
 
-/** What the two runs have in common beside the cells, by which a change of the machine shows. */
+/** The change of the machine between the two runs, by the parts that they have in common. */
 function controlText({ control, threshold }: RunComparison): string {
   const moved = [
     ...(control.loop === undefined

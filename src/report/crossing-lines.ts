@@ -1,15 +1,15 @@
-/** What each way across the boundary costs: the answer of the family `boundary`. */
+/** The cost of each way across the boundary: the answer of the family `boundary`. */
 import { groupBy } from '../compare/cell-groups.js';
 import type { CompletedRecord } from '../records/record.js';
 import { formatDuration } from './format.js';
 import { noVerdictMark } from './marks.js';
 
-/** Whether a cell does nothing but cross, or is the floor beside it. */
+/** Whether a cell does nothing but cross, or is the floor of such a cell. */
 export function isCrossing({ family }: Pick<CompletedRecord, 'family'>): boolean {
   return family === 'boundary';
 }
 
-/** A line for each workload: the time of a call by each way that crosses, and by JavaScript and Rust alone, where nothing crosses. */
+/** A line for each workload: the time of a call by each way that crosses, and by JavaScript and Rust alone, without crossing. */
 export function crossingLines(records: readonly CompletedRecord[]): string[] {
   const workloads = groupBy(records.filter(isCrossing), ({ workload, batch, runtime }) =>
     JSON.stringify([workload, batch, runtime]),

@@ -1,6 +1,7 @@
 /**
- * How much of a cell's time goes to crossing and to JavaScript, as far as a run can tell: what the addon takes beyond its lane in Rust
- * on the same engine. It is a difference of two cells, and not measured within one: what JavaScript makes the engine wait for is in it.
+ * The part of a cell's time that goes to crossing and to JavaScript, as far as a run can tell: the time of the addon beyond its
+ * lane in Rust on the same engine. It is a difference of two cells, and not measured within one. It includes the time in which
+ * JavaScript makes the engine wait.
  */
 import { isRequestWork, recordsById } from '../compare/cell-groups.js';
 import type { CompletedRecord, Run } from '../records/record.js';
@@ -12,21 +13,19 @@ export interface CrossingShare {
   readonly part: number;
   readonly low: number;
   readonly high: number;
-  /** Whether the interval contains 0 and goes beyond the margin: the run can't tell whether there is such a part. */
+  /** Whether the interval contains 0 and goes beyond the margin: the run is inconclusive about such a part. */
   readonly isOpen: boolean;
   /** The cell of Rust that it is beyond. */
   readonly rust: CompletedRecord;
 }
 
-/** The share of a cell; `undefined` where it has none: Rust is no faster, or nothing is comparable. */
+/** The share of a cell. `undefined` if it has none: Rust is no faster, or nothing is comparable. */
 export type CrossingShareOf = (record: CompletedRecord) => CrossingShare | undefined;
 
 export const CROSSING_NOTE =
-  "Crossing and JavaScript: the part of the addon's time beyond that of its lane in Rust on the same engine, with its interval. It is the difference of two cells, and holds what JavaScript makes the engine wait for. Inconclusive: this run can not tell whether there is such a part.";
+  "Crossing and JavaScript: the part of the addon's time beyond the time of its lane in Rust on the same engine, with its interval. It is the difference of two cells, and includes the time in which JavaScript makes the engine wait. Inconclusive: this run cannot tell whether there is such a part.";
 
-/**
- * Finds the shares by the lane comparisons of a run. Requests have none: with several under way, the time of one is not what it costs.
- */
+/** Finds the shares by the lane comparisons of a run. Requests have none: with several under way, the time of one is not its cost. */
 export function crossingShareOf(run: Run): CrossingShareOf {
   const shares = new Map<string, CrossingShare>();
   for (const { comparison, rust, node } of pairsOf(run.comparisons, 'lane', recordsById(run.records))) {
@@ -46,7 +45,7 @@ export function crossingShareOf(run: Run): CrossingShareOf {
   return ({ id }) => shares.get(id);
 }
 
-/** A share as a percentage with its interval, `38% (30%–45%)`, after the word `inconclusive` where the run can't tell. */
+/** A share as a percentage with its interval, `38% (30%–45%)`, after the word `inconclusive` if it is that. */
 export function crossingText({ part, low, high, isOpen }: CrossingShare): string {
   return `${isOpen ? 'inconclusive ' : ''}${formatPercent(part)} (${formatPercent(low)}–${formatPercent(high)})`;
 }

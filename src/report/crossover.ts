@@ -11,7 +11,7 @@ interface Step {
   readonly judged: Judged;
 }
 
-/** The sentences of all workloads with sizes: each way beside the first in JavaScript, or beside the first of all. */
+/** The sentences of all workloads with sizes: each way compared with the first in JavaScript, or with the first of all. */
 export function crossoverTexts(records: readonly CompletedRecord[], judge: Judge): string[] {
   const sized = records.filter(({ size, engine }) => size !== undefined && engine !== NOOP);
   return groupBy(sized, ({ family, runtime }) => JSON.stringify([family, runtime])).flatMap((ofFamily) => {
@@ -61,10 +61,10 @@ function answerOf(first: string, second: string, steps: readonly Step[]): string
   }
   const decided = steps.filter(({ judged }) => judged.verdict !== 'inconclusive');
   const open = steps.length - decided.length;
-  return `${second} beside ${first}: ${[...segmentsOf(decided), ...(open === 0 ? [] : [`${open} inconclusive`])].join(', ')}`;
+  return `${second} compared with ${first}: ${[...segmentsOf(decided), ...(open === 0 ? [] : [`${open} inconclusive`])].join(', ')}`;
 }
 
-/** What neighbouring sizes have in common: `slower up to 4, faster from 64 on`. */
+/** The verdicts that neighbouring sizes have in common: `slower up to 4, faster from 64 on`. */
 function segmentsOf(steps: readonly Step[]): string[] {
   const segments: Step[][] = [];
   for (const step of steps) {
@@ -81,7 +81,7 @@ function segmentsOf(steps: readonly Step[]): string[] {
   });
 }
 
-/** Where one way overtakes the other. */
+/** The size at which one way overtakes the other. */
 interface Crossing {
   /** Whether the second way is the faster one at larger sizes. */
   readonly rises: boolean;
@@ -92,7 +92,7 @@ interface Crossing {
   readonly high: number;
 }
 
-/** The one crossing of sizes whose verdicts change sides once; `undefined` if they don't. */
+/** The one crossing of sizes whose verdicts change sides once. `undefined` if they don't. */
 function crossingOf(steps: readonly Step[]): Crossing | undefined {
   const sides = steps.filter(({ judged }) => judged.verdict === 'faster' || judged.verdict === 'slower');
   const changes = sides.slice(1).filter(({ judged }, index) => judged.verdict !== sides[index]!.judged.verdict);

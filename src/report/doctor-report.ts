@@ -11,7 +11,7 @@ export interface DoctorFindings {
     readonly found: string;
     readonly advice?: string;
   }[];
-  /** What can be measured, by kind. */
+  /** The names of everything that can be measured, by kind. */
   readonly here: Readonly<Record<string, readonly string[]>>;
   readonly missing: readonly { readonly reason: string; readonly names: readonly string[] }[];
 }

@@ -3,7 +3,7 @@
 export interface Column {
   readonly title: string;
   readonly align?: 'left' | 'right';
-  /** Of a table that is too wide for a terminal, columns go in the order of these numbers; absent: the column stays if it can. */
+  /** Of a table that is too wide for a terminal, columns go in the order of these numbers. Absent: the column stays if it can. */
   readonly goes?: number | undefined;
 }
 
@@ -22,16 +22,16 @@ export type Block =
 export const heading = (level: number, text: string): Block => ({ kind: 'heading', level, text });
 export const paragraph = (text: string): Block => ({ kind: 'paragraph', text });
 
-/** A list block; none if there are no items. */
+/** A list block. None if there are no items. */
 export const list = (items: readonly string[]): Block[] => (items.length === 0 ? [] : [{ kind: 'list', items }]);
 
-/** A table block; none if there are no rows. */
+/** A table block. None if there are no rows. */
 export const tableBlock = (table: Table): Block[] => (table.rows.length === 0 ? [] : [{ kind: 'table', table }]);
 
-/** Blocks with the one that introduces them; none if there are none. */
+/** Blocks with the block that introduces them. None if there are none. */
 export const under = (head: Block, blocks: readonly Block[]): Block[] => (blocks.length === 0 ? [] : [head, ...blocks]);
 
-/** Makes columns of titles; a leading `>` marks a column of numbers, which is aligned right. */
+/** Makes columns of titles. A leading `>` marks a column of numbers. It is aligned right. */
 export function columns(...titles: readonly string[]): Column[] {
   return titles.map((title) =>
     title.startsWith('>') ? { title: title.slice(1), align: 'right' } : { title, align: 'left' },
@@ -56,8 +56,8 @@ export function renderMarkdown(blocks: readonly Block[]): string {
 }
 
 /**
- * Renders for a terminal of `columns` columns, default: as wide as the texts are. Tables that are wider leave out columns, and cut names
- * in their middle; texts are wrapped.
+ * Renders for a terminal of `columns` columns. Default: as wide as the texts are. Tables that are wider leave out columns, and cut
+ * names in their middle. Texts are wrapped.
  */
 export function renderTerminal(blocks: readonly Block[], columns = Infinity): string {
   return `${blocks.map((block) => terminalBlock(block, columns)).join('\n\n')}\n`;
@@ -91,7 +91,7 @@ function terminalBlock(block: Block, most: number): string {
   }
 }
 
-/** The text with its words on as many lines as it needs; the later ones begin with `indent`. A longer word keeps its line. */
+/** The text with its words on as many lines as it needs. The later lines begin with `indent`. A longer word keeps its line. */
 function wrapped(text: string, most: number, indent = ''): string {
   const lines: string[] = [];
   let line = '';

@@ -1,31 +1,31 @@
-/** What reports say of a ratio and its verdict, in tables and in sentences. */
+/** The texts of a ratio and its verdict in reports, in tables and in sentences. */
 import type { Judged } from '../compare/judge.js';
 import type { Comparison, RatioInterval, Verdict } from '../records/record.js';
 import { DEFAULT_MARGIN, verdictOf } from '../stats/ratio-interval.js';
 import { formatFactor, formatFactorInterval } from './format.js';
 
 /** The direction of every factor between Rust and Node. */
-export const RUST_FACTOR_NOTE = "Rust factor: Rust's rate divided by the Node side's; above 1, Rust is faster.";
+export const RUST_FACTOR_NOTE = "Rust factor: Rust's rate divided by the Node side's. Above 1, Rust is faster.";
 
 /** The same of CPU time. */
 export const CPU_FACTOR_NOTE =
-  "CPU factor: the CPU time of the Node side's process, of all its threads, divided by that of Rust's for the same work; above 1, Rust takes less.";
+  "CPU factor: the CPU time of the Node side's process, of all its threads, divided by Rust's CPU time for the same work. Above 1, Rust takes less.";
 
-/** The mark of a pair of which the faster one takes more CPU time, and its explanation. */
+/** The mark of a pair whose faster side takes more CPU time, and its explanation. */
 export const CPU_DISAGREES = ' ◆';
 export const CPU_DISAGREES_NOTE =
   '◆ Wall time and CPU time disagree: the side that is faster takes more CPU time. It works on more threads at once, or leaves out of its time what others count.';
 
-/** A factor with its interval, after the verdict where it is neither faster nor slower: `inconclusive 0.98× (0.90–1.06)`. */
+/** A factor with its interval, after the verdict if it is neither faster nor slower: `inconclusive 0.98× (0.90–1.06)`. */
 export function factorOf(judged: Judged): string {
   const factor = formatFactorInterval(judged);
   return isDecided(judged) ? factor : `${judged.verdict} ${factor}`;
 }
 
-/** What stands for a verdict where there is no room for the word. */
+/** The sign of a verdict if there is no room for the word. */
 const SIGNS: Readonly<Partial<Record<Verdict, string>>> = { equivalent: '≈', inconclusive: '?' };
 
-/** The same as `factorOf` with a sign for the word, which `signNotes` explains. */
+/** The same as `factorOf` with a sign for the word. `signNotes` explains the sign. */
 export function shortFactorOf(judged: Judged): string {
   const sign = SIGNS[judged.verdict];
   return sign === undefined ? factorOf(judged) : `${sign} ${formatFactorInterval(judged)}`;
@@ -62,7 +62,7 @@ export function doTimesDisagree(
   return verdictOf(cpu, margin) === inverseVerdict(verdict);
 }
 
-/** What a sentence about a comparison adds where the faster side takes more CPU time; else nothing. */
+/** The clause that a sentence about a comparison adds if the faster side takes more CPU time. Otherwise nothing. */
 export function cpuClause(comparison: Pick<Comparison, 'verdict' | 'cpu'>): string {
   const { cpu } = comparison;
   if (cpu === undefined || !doTimesDisagree(comparison)) return '';

@@ -4,7 +4,7 @@ import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, ta
 import { UNKNOWN, formatDuration, formatPercent, formatRows } from './format.js';
 import { sideAndVariantOf } from './labels.js';
 
-/** A forecast with where it comes from: the sentences about the run, before all else. */
+/** A forecast with its origin: the sentences about the run come first. */
 export function renderForecast(question: Question, forecast: Forecast, origin: readonly string[]): string {
   return renderTerminal([
     ...origin.map(paragraph),
@@ -55,12 +55,12 @@ function crossoverText(question: Question, crossover: ForecastCrossover, most: n
   if (by === 'crossing')
     return `${subject}: from ${sizeText(question, rows)} a call${range} on, ${name} is cheaper than ${rival}.`;
   if (rows === 1) return `${subject}: ${name} beats ${rival} from 1 row up${range}.`;
-  return `${subject}: below ${sizeText(question, rows)} a call${range}, ${name} never pays; from there on it beats ${rival}.`;
+  return `${subject}: below ${sizeText(question, rows)} a call${range}, ${name} never pays. From there on it beats ${rival}.`;
 }
 
 function rangeText({ rows, earliest, latest }: ForecastCrossover): string {
   if (earliest === rows && latest === rows) return '';
-  const until = latest === undefined ? 'this run can’t tell until when' : formatRows(latest);
+  const until = latest === undefined ? 'unknown' : formatRows(latest);
   return ` (${formatRows(earliest ?? rows!)}–${until})`;
 }
 
@@ -72,10 +72,10 @@ function sizeText({ load }: Question, size: number): string {
 function breakEvenText({ load }: Question, { way, seconds }: BreakEven): string {
   const { rows, what } = load;
   const saving = what === 'rows' ? `${formatDuration(seconds / rows)} a row` : `${formatDuration(seconds)} a call`;
-  return `${what} ${way.direction}: ${sideAndVariantOf(way)} pays where its work takes ${saving} less than JavaScript's.`;
+  return `${what} ${way.direction}: ${sideAndVariantOf(way)} pays if its work takes ${saving} less than JavaScript's.`;
 }
 
-/** What else could be asked, where the question leaves it out. */
+/** The advice on what else could be asked, if the question leaves it out. */
 function advice({ jsWork }: Question): Block[] {
   if (jsWork !== undefined) return [];
   return [

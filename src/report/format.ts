@@ -58,7 +58,7 @@ export function formatRateOf({ summary }: { readonly summary: Rates }): string {
   return summary.rowsPerSecond === undefined ? formatCountedRate(summary) : formatShortRate(summary.rowsPerSecond);
 }
 
-/** A time in seconds, to the millisecond: `3.104`; below a millisecond, to the microsecond: `0.000420`. */
+/** A time in seconds, to the millisecond: `3.104`. Below a millisecond, to the microsecond: `0.000420`. */
 export function formatSeconds(seconds: number | undefined): string {
   if (seconds === undefined) return UNKNOWN;
   return seconds > 0 && seconds < 0.001 ? seconds.toFixed(6) : seconds.toFixed(3);
@@ -117,7 +117,7 @@ export function formatFactorInterval({ ratio, low, high }: Ratio): string {
   return `${ratio.toFixed(decimals)}× (${low.toFixed(decimals)}–${high.toFixed(decimals)})`;
 }
 
-/** An interval alone, `1.1–1.3`, with the decimals that its factor would need beside it. */
+/** An interval alone, `1.1–1.3`, with the decimals that its factor would need next to it. */
 export function formatInterval({ ratio, low, high }: Ratio): string {
   const decimals = factorDecimals([ratio, low, high]);
   return `${low.toFixed(decimals)}–${high.toFixed(decimals)}`;
@@ -130,8 +130,8 @@ interface Ratio {
 }
 
 /**
- * The fewest decimals at which no value but 1 reads as 1, since an interval above 1 must not seem to touch it, no value but 0
- * reads as 0, and the ends of an interval differ.
+ * The fewest decimals at which no value but 1 reads as 1, no value but 0 reads as 0, and the ends of an interval differ. An
+ * interval above 1 must not seem to touch it.
  */
 function factorDecimals(values: readonly number[]): number {
   // Beyond nine decimals, ratios differ only by rounding.

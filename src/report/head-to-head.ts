@@ -29,8 +29,8 @@ export interface Pair {
 }
 
 /**
- * The one table of Rust with Node: of each work in each place first the best of either side, whatever their lanes, then each lane of Node
- * with its lane of Rust. The comparisons may be those of one kind alone. `margin`: as in `doTimesDisagree`.
+ * The one table of Rust with Node. For each work in each place, it has first the best of either side, in any lane, then each lane
+ * of Node with its lane of Rust. The comparisons may be of one kind alone. `margin`: as in `doTimesDisagree`.
  */
 export function headToHeadTable(comparisons: readonly Comparison[], recordOf: RecordOf, margin?: number): MarkedTable {
   const pairs = bestFirst(comparisons, recordOf);
@@ -79,8 +79,8 @@ export interface HeadToHead extends Pair {
 }
 
 /**
- * The comparisons of Rust with Node, by the work and its place, with the best of both sides before their lanes. Where the best are a lane
- * and its lane of Rust, they are one row, with the ratio of the processes that did not choose them.
+ * The comparisons of Rust with Node, by the work and its place, with the best of both sides before their lanes. If the best are a
+ * lane and its lane of Rust, they are one row, with the ratio of the processes that did not choose them.
  */
 export function bestFirst(comparisons: readonly Comparison[], recordOf: RecordOf): HeadToHead[] {
   const bests = pairsOf(comparisons, 'best', recordOf);
@@ -95,7 +95,7 @@ export function bestFirst(comparisons: readonly Comparison[], recordOf: RecordOf
   return groupBy(rows, ({ node }) => contestOf(node)).flat();
 }
 
-/** The column of lanes, which a table of the best alone has not: its titles of the two sides say what they are. */
+/** The column of lanes. A table of the best alone does not have it: its titles of the two sides say what they are. */
 export function laneColumn(pairs: readonly HeadToHead[]): ColumnOf<HeadToHead>[] {
   return pairs.some(({ isLane }) => isLane) ? [{ title: 'Lane', of: laneText }] : [];
 }
@@ -149,7 +149,7 @@ export function cpuColumn<Item>(
   return [{ title: '>CPU factor', of: textOf, goes }];
 }
 
-/** What the factors of some comparisons mean, and the mark of those whose wall time and CPU time disagree. */
+/** The meaning of the factors of some comparisons, and of the mark of comparisons whose wall time and CPU time disagree. */
 export function factorNotes(comparisons: readonly Comparison[], margin?: number): string[] {
   return [
     ...(comparisons.length === 0 ? [] : [RUST_FACTOR_NOTE]),

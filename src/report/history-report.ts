@@ -10,7 +10,7 @@ export function renderHistoryTerminal(history: RunHistory): string {
   return renderTerminal(historyDocument(history));
 }
 
-/** What a history says beside its pictures. */
+/** The text of a history next to its pictures. */
 export function historyDocument(history: RunHistory): Block[] {
   const { hardwareDifferences, cells } = history;
   return [

@@ -5,7 +5,7 @@ import { LOOKS } from '../stats/looks.js';
 import { formatBytes, formatPercent } from './format.js';
 import { networkText } from './network-text.js';
 
-/** The versions that come first, with their labels; the others follow under their own names. */
+/** The versions that come first, with their labels. The others follow under their own names. */
 const NAMED_VERSIONS: readonly (readonly [key: string, label: string])[] = [
   ['rustc', 'Rust'],
   ['node', 'Node.js'],
@@ -51,12 +51,11 @@ function methodOf({ forks, slowForks, quick, aa }: RunContext['config']): string
   if (typeof forks !== 'number') return [];
   const times = aa === true ? 2 : 1;
   const processes = forks * times === 1 ? '1 process' : `${forks * times} processes`;
-  const slow =
-    typeof slowForks === 'number' && slowForks < forks ? `, ${slowForks * times} where a sample is slow` : '';
+  const slow = typeof slowForks === 'number' && slowForks < forks ? `, ${slowForks * times} if a sample is slow` : '';
   return [`Method: ${processes} a cell${slow}${aa === true ? ', as two cells' : ''}${rough}`];
 }
 
-/** What tells CPUs of one name apart. */
+/** The kind of a CPU and its clock, which tell CPUs of one name apart. */
 function kindOf({ cpuKind, cpuMhz }: HostContext): string[] {
   const parts = [
     ...(cpuKind === undefined

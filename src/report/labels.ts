@@ -2,7 +2,7 @@ import type { Cell } from '../records/record.js';
 import type { ColumnOf } from './document.js';
 import { UNKNOWN } from './format.js';
 
-/** What names a cell, or a mechanism of the cost model. */
+/** The parts of a name of a cell, or of a mechanism of the cost model. */
 type Named = Pick<Cell, 'side' | 'variant' | 'workers' | 'runtime'>;
 
 /** The variant of a cell: `RowInserter.addRow`, or `RowInserter.addRow × 2` for two workers. */
@@ -11,7 +11,7 @@ export function variantOf({ variant, workers, runtime }: Named): string {
   return runtime === undefined ? several : `${several}, on ${runtime}`;
 }
 
-/** The batch after a name: `, batch 64`; nothing for single operations. */
+/** The batch after a name: `, batch 64`. Nothing for single operations. */
 export function batchText({ batch = 1 }: Cell): string {
   return batch === 1 ? '' : `, batch ${batch}`;
 }
@@ -21,7 +21,7 @@ export function sideAndVariantOf(cell: Named): string {
   return `${cell.side} · ${variantOf(cell)}`;
 }
 
-/** The column of transports, which a table has only if some of its cells have one; `cellOf` gives the cell of a row. */
+/** The column of transports. A table has it only if some of its cells have a transport. `cellOf` gives the cell of a row. */
 export function transportColumn<Item>(
   items: readonly Item[],
   cellOf: (item: Item) => Pick<Cell, 'transport'>,

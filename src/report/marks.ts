@@ -32,8 +32,8 @@ const NO_VERDICT: Readonly<
 };
 
 /**
- * The marks after the ratio of two cells, which are explained under the table. `forks`: the number of processes on which the ratio
- * rests, where it is not all of both cells.
+ * The marks after the ratio of two cells. They are explained under the table. `forks`: the number of processes on which the ratio
+ * rests, if it is not all of both cells.
  */
 export function marksOf(a: CompletedRecord, b: CompletedRecord, forks = FORKS_FOR_INTERVAL): string {
   const isOneProcess = forkCount(a) === 0 || forkCount(b) === 0;
@@ -42,7 +42,7 @@ export function marksOf(a: CompletedRecord, b: CompletedRecord, forks = FORKS_FO
   return (a.rows === b.rows ? '' : OTHER_ROWS) + processes + noVerdictMark(a.noVerdict ?? b.noVerdict);
 }
 
-/** The mark of a cell that decides nothing, after its figures; nothing after those of others. */
+/** The mark of a cell that decides nothing, after its figures. Nothing after the figures of others. */
 export function noVerdictMark(noVerdict: NoVerdict | undefined): string {
   return noVerdict === undefined ? '' : NO_VERDICT[noVerdict].mark;
 }
@@ -77,14 +77,12 @@ export function notesOf(marks: readonly string[]): string[] {
   const isUsed = (mark: string): boolean => marks.some((shown) => shown.includes(mark));
   return [
     ...(isUsed(OTHER_ROWS)
-      ? ['† The two were measured at different numbers of rows; their rows per second are compared.']
+      ? ['† The two were measured at different numbers of rows. Their rows per second are compared.']
       : []),
     ...(isUsed(FEW_FORKS)
       ? [`‡ Fewer than ${FORKS_FOR_INTERVAL} processes on one side: too few to know how much processes differ.`]
       : []),
-    ...(isUsed(ONE_PROCESS)
-      ? ['§ One process measured all cells, one beside the other: they may have changed each other.']
-      : []),
+    ...(isUsed(ONE_PROCESS) ? ['§ One process measured all cells together: they may have changed each other.'] : []),
     ...Object.values(NO_VERDICT).flatMap(({ mark, note }) => (isUsed(mark) ? [note] : [])),
   ];
 }

@@ -1,4 +1,4 @@
-/** The tables of the cost model: the costs of each mechanism, and predictions beside measurements of cells that were not fitted. */
+/** The tables of the cost model: the costs of each mechanism, and predictions next to measurements of cells that were not fitted. */
 import { groupBy } from '../compare/cell-groups.js';
 import {
   type CostModel,
@@ -26,9 +26,9 @@ import { sideAndVariantOf } from './labels.js';
 const RIGHT = 0.25;
 
 const NOTE =
-  'The time of a call is the sum of its pieces times their costs. Beyond a size that is named, what is carried costs so many times as much, or a call so much more. A dash: the cost is in that of the pieces before it, since the ladder had always as many of both.';
+  'The time of a call is the sum of its pieces times their costs. Beyond a size that is named, each further row or byte costs a multiple, or a call costs a fixed amount more. A dash: the cost is included in the cost of the pieces before it, since the ladder always had as many of both.';
 
-/** The section of a run's report about the model; nothing for a run without one. */
+/** The section of a run's report about the model. Nothing for a run without a model. */
 export function modelBlocks(model: CostModel | undefined): Block[] {
   if (model === undefined) return [];
   const crossings = model.mechanisms.filter(({ client }) => client !== undefined);
@@ -84,7 +84,7 @@ function beyondText({ what, knees, costs }: MechanismCosts): string {
     .join('; ');
 }
 
-/** The predictions of some mechanisms beside measurements, and how many of them hold. */
+/** The predictions of some mechanisms next to measurements, and how many of them hold. */
 function heldOutBlocks(title: string, mechanisms: readonly MechanismCosts[]): Block[] {
   const table = tableBlock(heldOutTable(mechanisms));
   const kinds = groupBy(mechanisms, ({ what }) => what).filter((ofKind) => cellsOf(ofKind).length > 0);
@@ -129,7 +129,7 @@ function isCovered({ measured, low, high }: Expected): boolean {
   return low <= measured && measured <= high;
 }
 
-/** How many predictions are right, and how many measurements lie in the interval that the model gives, which promises 95%. */
+/** How many predictions are right, and how many measurements lie in the 95% interval of the model. */
 function shareText(mechanisms: readonly MechanismCosts[]): string {
   const cells = cellsOf(mechanisms);
   const right = cells.filter(({ measured, predicted }) => Math.abs(predicted / measured - 1) <= RIGHT).length;

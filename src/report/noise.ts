@@ -4,8 +4,8 @@ import { formatPercent } from './format.js';
 import { isDecided } from './factor.js';
 
 /**
- * What cells look like beside themselves: how large differences are that mean nothing, and how often they look like more. `undefined`
- * if no cell was compared with itself.
+ * The comparison of cells with themselves: how large the differences are that mean nothing, and how often they look like more.
+ * `undefined` if no cell was compared with itself.
  */
 export function noiseText(comparisons: readonly Comparison[]): string | undefined {
   const noise = comparisons.filter(({ kind }) => kind === 'noise-floor');

@@ -1,4 +1,4 @@
-/** The advice lines of request work. Every figure comes from the records; nothing else is claimed. */
+/** The advice lines of request work. Every figure comes from the records, and nothing else is claimed. */
 import { completedOf, fastestOf, groupBy, isRequestWork } from '../compare/cell-groups.js';
 import { isNodeSide } from '../compare/comparisons.js';
 import { type Judge, judgeOf } from '../compare/judge.js';
@@ -128,7 +128,7 @@ function oneAtATime(
   return `${how} ${shortNameOf(single)} reaches ${formatShortRate(rateOf(single))}${stay}`;
 }
 
-/** The name without its side, which the sentence contains. */
+/** The name without its side, since the sentence contains the side. */
 function shortNameOf(record: CompletedRecord): string {
   return nameAndBatchOf(record).replace(/^\w+ · /, '');
 }

@@ -34,11 +34,11 @@ const THREADS_NOTE =
   'A thread is one connection with one request in flight. Throughput counts operations, latency requests.';
 
 const PROCESSES_NOTE =
-  'Threads × processes: so many processes sent requests at once, each over so many threads. Throughput is that of all together, from ' +
-  'their common start to the last answer, and latencies are those of all their requests.';
+  'Threads × processes: the threads of each process, and the processes that sent requests at once. Throughput is of all together, from ' +
+  'their common start to the last answer, and latencies are of all their requests.';
 
 const CPU_NOTE =
-  'CPU time: of the process of the client, and after the + of the server, where it is local and its process known.';
+  'CPU time: of the process of the client, and after the + of the server, if it is local and its process is known.';
 
 const CLIENT_NOTE =
   '¶ The client was the bottleneck: its threads were busy all the time, so a faster server would not show.';
@@ -82,8 +82,9 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
 }
 
 /**
- * The one table of Rust with Node: of each work with so many threads first the best of either side, with any batch, then each lane of Node
- * with its lane of Rust of the same batch; and what batching gained Node. The comparisons may be those of one kind alone.
+ * The one table of Rust with Node. For each work and number of threads, it has first the best of either side, with any batch, then
+ * each lane of Node with its lane of Rust of the same batch. It also has the gain of batching in Node. The comparisons may be of
+ * one kind alone.
  */
 export function requestHeadToHeadTable(
   comparisons: readonly Comparison[],
@@ -149,14 +150,14 @@ function cpuOf(record: CompletedRecord): string {
   return `${each(processCpuOf) ?? UNKNOWN}${server === undefined ? '' : ` + ${server}`}`;
 }
 
-/** The threads of a cell, with its processes where there are several: `32 × 2`. */
+/** The threads of a cell, with its processes if there are several: `32 × 2`. */
 function threadsOf({ threads, processes }: CompletedRecord): string {
   return processes === undefined ? formatCount(threads) : `${formatCount(threads)} × ${processes}`;
 }
 
 /**
- * Whether the client had no time left: the threads that run JavaScript, or Rust's threads, by the driver, in all processes together. In
- * an open loop, which waits for the time of its next request, being busy means nothing.
+ * Whether the client had no time left: the threads that run JavaScript, or Rust's threads, by the driver, in all processes
+ * together. An open loop waits for the time of its next request, so being busy means nothing.
  */
 function isClientBound(record: CompletedRecord, logicalCores: number): boolean {
   const { side, rate, driver, threads = 1, processes = 1 } = record;

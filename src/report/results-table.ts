@@ -7,8 +7,8 @@ import { sideAndVariantOf, transportColumn } from './labels.js';
 import { noVerdictMark } from './marks.js';
 
 /**
- * One row per cell, by workload; the times and rates are those of the median sample. Queries have a column of their own, and so
- * has the time with the encoding of the input and the decoding of the result, which the others leave out.
+ * One row per cell, by workload. The times and rates are from the median sample. Queries have a column of their own. So has the
+ * time that includes the encoding of the input and the decoding of the result. The other times leave these out.
  */
 export function resultsTable(records: readonly CompletedRecord[]): Table {
   const ordered = groupBy(records, (record) => record.workload).flat();
@@ -53,7 +53,7 @@ function codecSeconds({ encodeSeconds = 0, decodeSeconds = 0 }: Sample): number 
   return encodeSeconds + decodeSeconds;
 }
 
-/** The seconds from rows to rows; workers encode and decode at the same time. */
+/** The seconds from rows to rows. Workers encode and decode at the same time. */
 function endToEndSeconds(sample: Sample, workers = 1): number {
   return sample.seconds + codecSeconds(sample) / workers;
 }

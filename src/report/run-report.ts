@@ -30,14 +30,14 @@ export function renderRunMarkdown(run: Run): string {
 }
 
 /**
- * The report for a terminal, without the tables of resources, which are for a closer look. `columns` are those of the terminal; without
- * them, tables are as wide as their texts.
+ * The report for a terminal, without the tables of resources. Those are for a closer look. `columns` are the columns of the
+ * terminal. Without them, tables are as wide as their texts.
  */
 export function renderRunTerminal(run: Run, columns?: number): string {
   return ofRun(run, () => renderTerminal(runDocument(run, { withResources: false }), columns));
 }
 
-/** Renders a run. Where that fails, it looks for what the run lacks by the schema of `run.json`, in order to say so. */
+/** Renders a run. If that fails, it checks the run by the schema of `run.json`, to say what the run lacks. */
 function ofRun(run: Run, render: () => string): string {
   try {
     return render();
@@ -48,7 +48,7 @@ function ofRun(run: Run, render: () => string): string {
   }
 }
 
-/** Throws the `BoundaryError` of a check; any other error of a value that JSON can't hold says less than `cause`. */
+/** Throws the `BoundaryError` of a check. Any other error, of a value that JSON can't hold, says less than `cause`. */
 function explainedBy(cause: unknown, check: () => void): void {
   try {
     check();
@@ -120,7 +120,7 @@ function resourceBlocks(run: Run, completed: readonly CompletedRecord[]): Block[
   return [heading(3, 'Where the time went'), ...tableBlock(resourcesTable(completed, shareOf)), ...note];
 }
 
-/** What the cells did otherwise than on other servers of the engine. */
+/** The differences in what the cells did from other servers of the engine. */
 function adaptationBlocks(adaptations: readonly string[] = []): Block[] {
   return adaptations.length === 0 ? [] : [paragraph(`On this server ${adaptations.join('; ')}.`)];
 }

@@ -1,4 +1,4 @@
-/** The time of samples by their index within a process, which shows warm-up that is left in them. */
+/** The time of samples by their index within a process. It shows warm-up that is left in them. */
 import { groupBy } from '../compare/cell-groups.js';
 import type { CompletedRecord } from '../records/record.js';
 import { median } from '../stats/quantile.js';
@@ -8,8 +8,8 @@ import { formatPercent } from './format.js';
 const WARM_UP = 0.1;
 
 /**
- * The time of the first, second and further sample of a process, in the median over the processes, as a factor of the fastest index. Empty
- * if no process took two samples. An index that fewer than half of the processes have is left out.
+ * The time of the first, second and further sample of a process, in the median over the processes, as a factor of the fastest
+ * index. Empty if no process took two samples. An index that fewer than half of the processes have is left out.
  */
 export function profileOf({ samples }: Pick<CompletedRecord, 'samples'>): number[] {
   const processes = groupBy(samples, ({ fork }) => String(fork));
@@ -22,7 +22,7 @@ export function profileOf({ samples }: Pick<CompletedRecord, 'samples'>): number
   return medians.length < 2 || fastest === 0 ? [] : medians.map((time) => time / fastest);
 }
 
-/** How many cells have warm-up left in their samples; `undefined` if no process took two samples. */
+/** How many cells have warm-up left in their samples. `undefined` if no process took two samples. */
 export function warmUpText(records: readonly CompletedRecord[]): string | undefined {
   const firsts = records.map(profileOf).flatMap(([first]) => first ?? []);
   if (firsts.length === 0) return undefined;

@@ -11,10 +11,10 @@ import { percentileText } from './percentile.js';
 
 const NOTE =
   'Operations a second, and a request in the median and the p99, of a closed loop unless a rate was asked for. Hybrid: the first shard is in this process, the others are ' +
-  'behind gRPC. Factors are over the rate of all gRPC; above 1, the setting is faster than that.';
+  'behind gRPC. Factors are over the rate of all gRPC. Above 1, the setting is faster.';
 
 /**
- * The table of work that was measured behind gRPC and in another setting; empty if there is no other. `network` is the simulated
+ * The table of work that was measured behind gRPC and in another setting. Empty if there is no other. `network` is the simulated
  * network that gRPC used.
  */
 export function settingTable(
@@ -25,7 +25,7 @@ export function settingTable(
   const families = new Set(records.filter(({ transport }) => isOtherWay(transport)).map(({ family }) => family));
   const ofFamilies = records.filter(({ family }) => families.has(family));
   const clients = new Set(ofFamilies.map(({ side, variant }) => `${side}, ${clientOf(variant)}`));
-  /** The side, with the client where the side has several. */
+  /** The side, with the client if the side has several. */
   const sideText = ({ side, variant }: CompletedRecord): string =>
     [...clients].filter((client) => client.startsWith(`${side}, `)).length > 1 ? `${side}, ${clientOf(variant)}` : side;
   const rows = groupBy(ofFamilies, ({ family, workload, side, variant, lane, engine, batch, threads, rate }) =>

@@ -1,14 +1,11 @@
-/** What one needs at the end of a run: one line a workload, and what is wrong with the run. The rest stands in `run.md`. */
-import { completedOf, contestOf, groupBy, largestOfEach } from '../compare/cell-groups.js';
-import { isNodeSide } from '../compare/comparisons.js';
-import { type Judge, judgeOf, marginOf } from '../compare/judge.js';
-import { type AddonOverJavaScript, addonOverJavaScript, bestComparisonOf } from '../compare/sides.js';
-import type { Comparison, CompletedRecord, Run } from '../records/record.js';
+/** The summary at the end of a run: one line per workload, and what is wrong with the run. The rest stands in `run.md`. */
+import { completedOf, groupBy } from '../compare/cell-groups.js';
+import { judgeOf, marginOf } from '../compare/judge.js';
+import type { AddonOverJavaScript } from '../compare/sides.js';
+import type { CompletedRecord, Run, Side } from '../records/record.js';
 import { median } from '../stats/quantile.js';
-import { recommended } from './advice.js';
 import { isCall } from './call-table.js';
 import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf } from './document.js';
-import { NOOP } from '../records/noop.js';
 import { attributionTexts } from './attribution.js';
 import { crossingLines, isCrossing } from './crossing-lines.js';
 import { crossoverTexts } from './crossover.js';
@@ -18,8 +15,9 @@ import { cpuColumn, cpuMark, factorNotes } from './head-to-head.js';
 import { marksInRun, noVerdictMark, noVerdictNotes, noVerdictReason, notesOf } from './marks.js';
 import { nameAndBatchOf } from './request-tables.js';
 import { unfinishedTable } from './results-table.js';
+import { ANSWER_SIDES, type WorkloadAnswer, workloadAnswersOf, workloadText } from './workload-answers.js';
 
-const ADDON_FACTOR_NOTE = "Addon factor: the addon's rate divided by that of JavaScript alone.";
+const ADDON_FACTOR_NOTE = "Addon factor: the addon's rate divided by the rate of JavaScript alone.";
 
 /** The share of cells without a verdict from which on that is the first to be known of a run. */
 const MOST_WITHOUT = 0.1;
@@ -51,13 +49,14 @@ export interface SummaryOptions {
 
 /** The summary of a run for a terminal. */
 export function renderRunSummary(run: Run, { report, columns: width }: SummaryOptions): string {
-  const answers = answersOf(run);
+  const answers = workloadAnswersOf(run);
   const style = { margin: marginOf(run), isNarrow: width < WIDE };
   const warning = worstWarning(run, answers);
   const [completed, judge] = [completedOf(run.records), judgeOf(run)];
   const blocks: Block[] = [
     paragraph(countsOf(run)),
     ...tableBlock(answerTable(answers, style)),
+    ...list(wayLines(answers)),
     ...list(crossingLines(completed)),
     ...noVerdictNotes(completed.filter(isCrossing)).map(paragraph),
     ...list(crossoverTexts(completed, judge)),
@@ -78,60 +77,18 @@ function countsOf({ records, context }: Run): string {
   return `${context.config['quick'] === true ? 'A rough first look' : 'Cells'}: ${counts.join(', ')}.`;
 }
 
-/** The answer to one workload: the way from Node that did best, and what others would be to it. */
-interface Answer {
-  readonly node: CompletedRecord;
-  /** Rust over it, and the cell of Rust; absent where there is no Rust. */
-  readonly rust?: { readonly comparison: Comparison; readonly record: CompletedRecord } | undefined;
-  /** The addon over JavaScript alone, each at its best; absent where there is only one of them. */
-  readonly addon?: AddonOverJavaScript | undefined;
-}
-
-/** One answer for each workload, engine and transport: with the fewest workers, or the most threads, that were measured. */
-function answersOf(run: Run): Answer[] {
-  const judge = judgeOf(run);
-  const completed = completedOf(run.records).filter((record) => record.engine !== NOOP && !isCrossing(record));
-  const workloads = groupBy(completed, ({ family, workload, engine, transport, rate, runtime }) =>
-    JSON.stringify([family, workload, engine, transport, rate, runtime]),
-  );
-  return workloads.flatMap((cells) => answerOn(run, contestToShow(cells), judge) ?? []);
-}
-
-function contestToShow(cells: readonly CompletedRecord[]): readonly CompletedRecord[] {
-  const size = ({ threads, workers = 1 }: CompletedRecord): number => (threads === undefined ? -workers : threads);
-  const contests = groupBy(
-    cells.filter(({ side }) => isNodeSide(side)),
-    contestOf,
-  );
-  const [shown = []] = contests.toSorted(([a], [b]) => size(b!) - size(a!));
-  return cells.filter((cell) => shown[0] !== undefined && contestOf(cell) === contestOf(shown[0]));
-}
-
-function answerOn(run: Run, contest: readonly CompletedRecord[], judge: Judge): Answer | undefined {
-  const cells = largestOfEach(contest);
-  const comparison = bestComparisonOf(run, cells);
-  const find = (wanted: string | undefined): CompletedRecord | undefined => cells.find(({ id }) => id === wanted);
-  const record = find(comparison?.numerator);
-  const node = find(comparison?.denominator) ?? recommended(run, cells, judge);
-  return (
-    node && {
-      node,
-      rust: comparison && record && { comparison, record },
-      addon: addonOverJavaScript(cells, judge),
-    }
-  );
-}
-
-function answerTable(answers: readonly Answer[], { margin, isNarrow }: Style): Table {
+function answerTable(answers: readonly WorkloadAnswer[], { margin, isNarrow }: Style): Table {
   const engines = new Set(answers.map(({ node }) => node.engine));
   // JavaScript alone crosses nothing: what a call costs shows in the addon's factor.
   const areCalls = answers.every(({ node }) => isCall(node));
   const textOf = isNarrow ? shortFactorOf : factorOf;
   return tableOf(answers, [
     { title: 'Workload', of: ({ node }) => workloadText(node) },
-    ...(engines.size > 1 ? [{ title: 'Engine', of: ({ node }: Answer) => node.engine }] : []),
-    { title: 'Best from Node', of: ({ node }) => nameAndBatchOf(node) },
-    { title: '>Rate', of: ({ node }) => formatRateOf(node) + noVerdictMark(node.noVerdict), goes: areCalls ? 1 : 2 },
+    ...(engines.size > 1 ? [{ title: 'Engine', of: ({ node }: WorkloadAnswer) => node.engine }] : []),
+    ...ANSWER_SIDES.filter(([side]) => answers.some(({ best }) => best[side] !== undefined)).map(([side, title]) => ({
+      title: `>${title}`,
+      of: (answer: WorkloadAnswer) => rateText(answer, side),
+    })),
     {
       title: '>Rust factor',
       of: ({ node, rust }) =>
@@ -149,7 +106,25 @@ function answerTable(answers: readonly Answer[], { margin, isNarrow }: Style): T
   ]);
 }
 
-function rustMarks({ comparison, record }: NonNullable<Answer['rust']>, node: CompletedRecord): string {
+/** The mark of the fastest side. */
+const FASTEST = '*';
+
+function rateText({ best, fastest }: WorkloadAnswer, side: Side): string {
+  const record = best[side];
+  if (record === undefined) return UNKNOWN;
+  return `${fastest.includes(side) ? FASTEST : ''}${formatRateOf(record)}${noVerdictMark(record.noVerdict)}`;
+}
+
+/** The way from Node that did best, one line for each workload. */
+function wayLines(answers: readonly WorkloadAnswer[]): string[] {
+  const engines = new Set(answers.map(({ node }) => node.engine));
+  return answers.map(({ node }) => {
+    const on = engines.size > 1 ? ` on ${node.engine}` : '';
+    return `${workloadText(node)}${on}: from Node, ${nameAndBatchOf(node)}`;
+  });
+}
+
+function rustMarks({ comparison, record }: NonNullable<WorkloadAnswer['rust']>, node: CompletedRecord): string {
   return marksInRun(record, node, comparison.forks);
 }
 
@@ -157,12 +132,7 @@ function addonMarks({ addon, javaScript, forks }: AddonOverJavaScript): string {
   return marksInRun(addon, javaScript, forks);
 }
 
-function workloadText({ workload, transport, threads }: CompletedRecord): string {
-  const over = transport === undefined ? '' : ` (${transport})`;
-  return `${workload}${over}${threads === undefined ? '' : `, ${threads} ${threads === 1 ? 'thread' : 'threads'}`}`;
-}
-
-function notes(answers: readonly Answer[], { margin, isNarrow }: Style): string[] {
+function notes(answers: readonly WorkloadAnswer[], { margin, isNarrow }: Style): string[] {
   const judged = answers
     .flatMap(({ rust, addon }) => [rust?.comparison, addon?.judged])
     .filter((each) => each !== undefined);
@@ -173,9 +143,12 @@ function notes(answers: readonly Answer[], { margin, isNarrow }: Style): string[
       margin,
     ),
     ...(answers.some(({ addon }) => addon !== undefined) ? [ADDON_FACTOR_NOTE] : []),
-    ...(judged.length === 0 ? [] : ['In parentheses: the 95% interval, which covers this run alone.']),
+    ...(judged.length === 0 ? [] : ['In parentheses: the 95% interval. It covers this run alone.']),
+    ...(answers.some(({ fastest }) => fastest.length > 0)
+      ? [`${FASTEST} stands for the fastest side, or for both if they are equivalent.`]
+      : []),
     ...(isNarrow ? signNotes(judged.map(({ verdict }) => verdict)) : []),
-    ...(isShown('inconclusive') ? ['Inconclusive: this run can not tell which is faster.'] : []),
+    ...(isShown('inconclusive') ? ['Inconclusive: this run cannot tell which is faster.'] : []),
     ...(isShown('server-bound') ? ['Server-bound: the server was the limit of both.'] : []),
   ];
   const pairs = answers.flatMap(({ node, rust, addon }) => [
@@ -186,8 +159,8 @@ function notes(answers: readonly Answer[], { margin, isNarrow }: Style): string[
   return [...(factors.length === 0 ? [] : [factors.join(' ')]), ...notesOf(pairs)];
 }
 
-/** What most of all is to be known before these figures are believed; `undefined` if nothing is. */
-function worstWarning({ records, comparisons, context }: Run, answers: readonly Answer[]): string | undefined {
+/** The most important warning about these figures. `undefined` if nothing is. */
+function worstWarning({ records, comparisons, context }: Run, answers: readonly WorkloadAnswer[]): string | undefined {
   const failed = records.filter(({ outcome }) => outcome === 'failed').length;
   if (failed > 0) return `${failed} of ${records.length} cells failed.`;
   const without = completedOf(records).flatMap(({ noVerdict }) => noVerdict ?? []);
@@ -202,7 +175,7 @@ function worstWarning({ records, comparisons, context }: Run, answers: readonly 
   }
   const { governor } = context.host;
   if (governor !== undefined && governor !== 'performance') {
-    return `the governor of the CPU is ${governor}, so its speed changes; performance keeps it.`;
+    return `the governor of the CPU is ${governor}, so its speed changes. The governor performance keeps it.`;
   }
   const spreads = completedOf(records).map(({ summary }) => summary.spread);
   if (spreads.length > 0 && median(spreads) > RESTLESS_SPREAD) {
@@ -211,6 +184,6 @@ function worstWarning({ records, comparisons, context }: Run, answers: readonly 
   const rust = answers.flatMap((answer) => answer.rust ?? []);
   const open = rust.filter(({ comparison }) => comparison.verdict === 'inconclusive').length;
   if (open > 0)
-    return `${open} of ${rust.length} comparisons with Rust are inconclusive; more processes decide more (--forks).`;
+    return `${open} of ${rust.length} comparisons with Rust are inconclusive. More processes decide more (--forks).`;
   return undefined;
 }

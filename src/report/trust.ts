@@ -1,10 +1,10 @@
-/** What a report says of how far its verdicts can be trusted. */
+/** The sentences of a report about how far its verdicts can be trusted. */
 import { forkCount } from '../compare/rate-ratio.js';
 import type { CompletedRecord, Run } from '../records/record.js';
 import { RISK } from '../stats/resampling.js';
 import { formatDuration, formatPercent } from './format.js';
 
-/** How many verdicts a run makes, and how many of them are expected to be false by chance; `undefined` if it makes none. */
+/** How many verdicts a run makes, and how many of them are expected to be false by chance. `undefined` if it makes none. */
 export function verdictsText({ comparisons }: Pick<Run, 'comparisons'>): string | undefined {
   const made = comparisons.filter(
     ({ kind, verdict, noVerdict }) => kind !== 'noise-floor' && verdict !== 'server-bound' && noVerdict === undefined,
@@ -14,12 +14,12 @@ export function verdictsText({ comparisons }: Pick<Run, 'comparisons'>): string 
   const verdicts = made.length === 1 ? '1 comparison' : `${made.length} comparisons`;
   // A run that looks several times at its comparisons spends the risk over all looks.
   return (
-    `Verdicts: ${verdicts}, of which ${decided} are decided. The risk of each is ${formatPercent(RISK)}, so that up to ` +
+    `Verdicts: ${verdicts}, of which ${decided} are conclusive. The risk of each is ${formatPercent(RISK)}, so that up to ` +
     `${Number((made.length * RISK).toPrecision(2))} of them are expected to be false by chance.`
   );
 }
 
-/** How much other programs and machines disturbed the samples; `undefined` where the run did not look. */
+/** How much other programs and machines disturbed the samples. `undefined` if the run did not look. */
 export function disturbanceText(records: readonly CompletedRecord[]): string | undefined {
   const samples = records.flatMap((record) => record.samples);
   const looked = samples.filter(({ stolenSeconds }) => stolenSeconds !== undefined);
@@ -30,7 +30,7 @@ export function disturbanceText(records: readonly CompletedRecord[]): string | u
   const where = processes === 0 ? '' : ` of ${processes} ${processes === 1 ? 'process' : 'processes'}`;
   const taken = stolen === 0 ? 'nothing' : formatDuration(stolen);
   return (
-    `Disturbance: ${samples.length} samples${where}; ${retaken} more were thrown away and taken again because others used the CPU, and the ` +
+    `Disturbance: ${samples.length} samples${where}. ${retaken} more were thrown away and taken again because others used the CPU, and the ` +
     `hypervisor took ${taken} of those that stayed.`
   );
 }

@@ -5,7 +5,7 @@ import type { ForkRecord } from '../records/run-log.js';
 import { LatencyHistogram } from '../stats/latency-histogram.js';
 import { summarize } from '../stats/summary.js';
 
-/** The record of a cell that all its forks have measured; there is at least one. */
+/** The record of a cell that all its forks have measured. There is at least one fork. */
 export function completedRecord({ cell }: PlannedCell, forks: readonly ForkRecord[]): CompletedRecord {
   // Processes may end in another order than they began.
   const samples = forks.flatMap((fork) => fork.samples).toSorted((a, b) => (a.fork ?? 0) - (b.fork ?? 0));
@@ -24,7 +24,7 @@ export function completedRecord({ cell }: PlannedCell, forks: readonly ForkRecor
   };
 }
 
-/** Why most of the processes of a cell decide nothing; `undefined` if they do. */
+/** Why most of the processes of a cell decide nothing. `undefined` if they do. */
 function noVerdictOf(forks: readonly ForkRecord[]): NoVerdict | undefined {
   const reasons = forks.flatMap(({ noVerdict }) => noVerdict ?? []);
   return 2 * reasons.length > forks.length ? reasons[0] : undefined;

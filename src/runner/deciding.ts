@@ -18,7 +18,10 @@ export interface Deciding extends ForkPolicy {
   readonly mayGoOn: () => boolean;
 }
 
-/** What a run decides, in this order: the best of both sides of all its work, cells and their rivals, and then the lanes. */
+/**
+ * The comparisons that a run decides, in this order: the best of both sides of all its work, cells and their rivals, and then the
+ * lanes.
+ */
 export const DECIDED = ['best', 'rival', 'lane'] as const;
 
 type Decided = (typeof DECIDED)[number];
@@ -59,9 +62,10 @@ export function nextEntries(entries: readonly Entry[], policy: Deciding): Entry[
 }
 
 /**
- * The cells that have all that they need: of a number that is given, all of it. Else, once the cells of a group have their processes, those
- * of which no comparison is inconclusive, or all if the time is over. Of the others, those whose comparison is of the kind that is decided
- * now are to be measured up to its next look; the lanes wait for the best.
+ * The cells that have all the processes that they need. If a number is given, all of that number. Otherwise, once the cells of a
+ * group have their processes: the cells of which no comparison is inconclusive, or all cells if the time is over. Of the others,
+ * the cells whose comparison is of the kind that is decided now are to be measured up to its next look. The lanes wait for the
+ * best.
  */
 export function finishedOf(entries: readonly Entry[], policy: Deciding, now: Decided): Entry[] {
   const open = entries.filter((entry) => !entry.isOver);
@@ -104,7 +108,7 @@ function addProcesses(undecided: readonly Undecided[]): void {
 
 /** The part of the rate of a side's fastest cell from which on another one may turn out to be the fastest. */
 const CONTENDS = 0.85;
-/** The most of them: of equal ones, any will do. */
+/** The most contenders: of equal ones, any will do. */
 const MOST_CONTENDERS = 2;
 
 /** A cell with samples of it. */
@@ -113,12 +117,12 @@ interface Sampled {
   readonly samples: readonly Sample[];
 }
 
-/** How much faster one side may look than the other where both are close. */
+/** How much faster one side may look than the other if both are close. */
 const CLOSE = 1.5;
 
 /**
- * The cells whose noise decides the verdict on the best of both sides: where these are close, the fastest few of each side, any of which may turn
- * out to be the best.
+ * The cells whose noise decides the verdict on the best of both sides. If the sides are close, these are the fastest few of each
+ * side. Any of them may turn out to be the best.
  */
 export function closestOf<T extends Sampled>(cells: readonly T[]): ReadonlySet<T> {
   const close = sidesOf(cells).filter(({ rust: [rust], node: [node] }) => {
@@ -152,13 +156,13 @@ function fastestFew<T>(cells: readonly Rated<T>[]): Rated<T>[] {
   return sorted.slice(0, MOST_CONTENDERS).filter(({ rate }) => rate >= CONTENDS * sorted[0]!.rate);
 }
 
-/** The cells of a comparison; none if one of the two gets no more processes. */
+/** The cells of a comparison. None if one of the two gets no more processes. */
 function cellsOf({ numerator, denominator }: Comparison, open: readonly Entry[]): readonly Entry[] {
   const pair = open.filter(({ planned }) => [numerator, denominator].includes(planned.cell.id));
   return pair.length < 2 ? [] : pair;
 }
 
-/** The last and the next look at a comparison of cells; `undefined` if there is no next one. Slow cells have two looks. */
+/** The last and the next look at a comparison of cells. `undefined` if there is no next one. Slow cells have two looks. */
 function looksOf(cells: readonly Entry[], kind: Decided): Pick<Undecided, 'last' | 'next'> | undefined {
   if (cells.length === 0) return undefined;
   const last = Math.max(...cells.map(({ looks }) => looks[kind]));
@@ -186,8 +190,8 @@ const CLEARLY = 1.15;
 const FEWEST_BLOCKS = 2;
 
 /**
- * The cells of Rust that lost by their first process, clearly, to another flavor of their lane: Node's lanes are compared with the fastest
- * flavor, which they are not. Of a run that decides by itself how often cells are measured.
+ * The cells of Rust that lost by their first process, clearly, to another flavor of their lane. Node's lanes are compared with the
+ * fastest flavor, and these cells are not the fastest. Only for a run that decides by itself how often cells are measured.
  */
 export function losersOf(entries: readonly Entry[], policy: Pick<Deciding, 'forks'>): Entry[] {
   if (policy.forks !== undefined) return [];

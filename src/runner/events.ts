@@ -11,12 +11,18 @@ export type RunEvent =
       /** The number of processes that measure cells in the rest of the run, and the seconds that they take, roughly. */
       readonly forks: number;
       readonly seconds: number;
-      /** The smallest difference that the run tells from none, as a part, by the noise of the machine before its start; absent: not probed. */
+      /**
+       * The smallest difference that the run tells from none, as a part, by the noise of the machine before its start. Absent: not
+       * probed.
+       */
       readonly resolution?: number;
       /** Of a quick run: what the same run would be without `quick`. */
       readonly full?: { readonly cells: number; readonly seconds: number };
     }
-  /** So many more processes are to measure cells than was told, where comparisons are inconclusive; or fewer (negative), where a cell has lost. */
+  /**
+   * `forks` more processes than announced are to measure cells, since comparisons are inconclusive. Fewer (negative), if a cell has
+   * lost.
+   */
   | { readonly type: 'processes-changed'; readonly forks: number }
   | { readonly type: 'family-opening'; readonly family: string }
   | {
@@ -32,6 +38,8 @@ export type RunEvent =
       readonly number: number;
       readonly sample: Sample;
     })
+  /** A cell is executed once more, under a profiler. */
+  | { readonly type: 'cell-profiling'; readonly cell: Cell }
   | { readonly type: 'record'; readonly record: RunRecord; readonly doneCells: number; readonly totalCells: number }
   /** An error that does not change the records. */
   | { readonly type: 'warning'; readonly message: string }

@@ -2,7 +2,10 @@
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Makes a folder where there is none, and returns its path. `mkdir` of Node never ends where one can't be made, as in /proc. */
+/**
+ * Makes a folder if there is none, and returns its path. Node's `mkdir` never ends in a place where no folder can be made, as in
+ * /proc.
+ */
 export async function makeFolder(path: string): Promise<string> {
   if (await isDirectory(path)) return path;
   if (dirname(path) !== path) await makeFolder(dirname(path));

@@ -8,14 +8,14 @@ export const FILTER_NAMES = ['family', 'workload', 'lane', 'side', 'engine', 'tr
 export type FilterName = (typeof FILTER_NAMES)[number];
 
 /**
- * The filters of cells: a cell must match one word of each list; a cell without the dimension matches none. `*` in a word stands
+ * The filters of cells. A cell must match one word of each list. A cell without the dimension matches none. `*` in a word stands
  * for any characters. A list that is absent or empty matches every cell.
  */
 export type CellFilters = { readonly [name in FilterName]?: readonly string[] };
 
 /**
  * The values of `known` that the words match. Throws a `BoundaryError` with the code `BB_FILTER_UNKNOWN` for a word that matches
- * none; its message lists the known values.
+ * none. Its message lists the known values.
  */
 export function valuesNamedBy(words: readonly string[], known: Iterable<string>, what: string): ReadonlySet<string> {
   const values = [...new Set(known)];
@@ -84,7 +84,18 @@ export function unknownWord(word: string, known: readonly string[], what: string
   });
 }
 
+/** The words for which people type others that are not like them. */
+const OTHER_WORDS: Readonly<Record<string, string>> = {
+  duckdb: 'embedded',
+  node: 'napi,js',
+  addon: 'napi',
+  javascript: 'js',
+  native: 'rust',
+};
+
 function closestTo(word: string, known: readonly string[]): string | undefined {
+  const other = OTHER_WORDS[word.toLowerCase()];
+  if (other !== undefined && other.split(',').every((each) => known.includes(each))) return other;
   const ranked = known
     .map((value) => ({ value, distance: editDistance(word.toLowerCase(), value.toLowerCase()) }))
     .toSorted((a, b) => a.distance - b.distance);

@@ -2,6 +2,8 @@
 import type { SentError } from '../errors.js';
 import type { FamilyOptions, PlannedCell } from '../families/workload.js';
 import type { Checksum, Sample } from '../records/record.js';
+import type { TimedSpan } from '../profile/stacks.js';
+import type { V8Profile } from '../profile/v8-profile.js';
 import type { Readiness, WarmUpStep } from './sampler.js';
 import type { SamplingPolicy } from './sampling.js';
 
@@ -21,6 +23,8 @@ export interface ForkTask {
 /** A later message to a fork: to take a sample, to close the cell, or to end at once, since nothing more is wanted of it. */
 export type ForkOrder =
   | { readonly type: 'take' }
+  /** To execute the cell for a profiler: V8's in this process, or one outside. */
+  | { readonly type: 'profile'; readonly byV8: boolean }
   | { readonly type: 'finish'; /** Whether each row is checked by itself before. */ readonly verify: boolean }
   | { readonly type: 'abort' };
 
@@ -29,5 +33,6 @@ export type ForkReport =
   | WarmUpStep
   | { readonly type: 'ready'; readonly ready: Readiness }
   | { readonly type: 'sample'; readonly sample: Sample }
+  | { readonly type: 'profiled'; readonly timed: readonly TimedSpan[]; readonly profile?: V8Profile }
   | { readonly type: 'done'; readonly checksum: Checksum }
   | { readonly type: 'failed'; readonly error: SentError };

@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { builtModule, inheritedFlags } from '../built-module.js';
 import { BoundaryError, receivedError, TIMEOUT } from '../errors.js';
 import type { Runtime } from '../families/workload.js';
+import type { TimedSpan } from '../profile/stacks.js';
+import type { V8Profile } from '../profile/v8-profile.js';
 import type { Checksum, Sample } from '../records/record.js';
 import type { ForkOrder, ForkReport, ForkTask } from './fork-message.js';
 import type { CellSampler, Readiness, WarmUpStep } from './sampler.js';
@@ -25,22 +27,24 @@ const MOST_LISTENERS = 100;
 const children = new Set<ChildProcess>();
 process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 
-/** What the process of the run wants of a fork beside its samples. */
+/** The demands of the process of the run on a fork, in addition to its samples. */
 export interface ForkWatch {
   readonly signal: AbortSignal;
   /** The seconds that the cell may work: its turns, without the time in which it waits for them. */
   readonly timeoutSeconds: number;
   readonly onStep: (step: WarmUpStep) => void;
-  /** Another runtime than that of this process. */
+  /** Flags of V8 for the process, besides the flags of this one. */
+  readonly flags?: readonly string[];
+  /** Another runtime than the runtime of this process. */
   readonly runtime?: Runtime | undefined;
 }
 
 /**
- * Opens a cell in a process of its own, and warms it up. This and what the sampler does throw the error of the cell; `BB_FORK` if the
- * process ends before it was told to, as by a signal; `BB_TIMEOUT` once it has worked for `timeoutSeconds`; and the reason of `signal`
- * once that aborts and the process has ended.
+ * Opens a cell in a process of its own, and warms it up. This function and the methods of the sampler throw the error of the cell.
+ * They throw `BB_FORK` if the process ends before it was told to, for example by a signal. They throw `BB_TIMEOUT` once it has
+ * worked for `timeoutSeconds`. Once `signal` aborts and the process has ended, they throw the reason of `signal`.
  */
-export async function openInFork(task: ForkTask, watch: ForkWatch): Promise<CellSampler> {
+export async function openInFork(task: ForkTask, watch: ForkWatch): Promise<ForkedSampler> {
   watch.signal.throwIfAborted();
   const cell = new ForkedCell(task, watch);
   const { ready } = await cell.answer(undefined, 'ready');
@@ -49,13 +53,23 @@ export async function openInFork(task: ForkTask, watch: ForkWatch): Promise<Cell
     take: async () => (await cell.answer({ type: 'take' }, 'sample')).sample,
     finish: async (verify) => (await cell.answer({ type: 'finish', verify }, 'done')).checksum,
     abandon: () => cell.end(),
+    pid: cell.pid,
+    exercise: (byV8) => cell.answer({ type: 'profile', byV8 }, 'profiled'),
   };
+}
+
+/** A cell in a process of its own. */
+export interface ForkedSampler extends CellSampler {
+  readonly pid: number;
+  /** Executes the cell for about a second, not measured, under V8's profiler or for a profiler outside. */
+  exercise(byV8: boolean): Promise<Answers['profiled']>;
 }
 
 /** The answers to orders, by their types. */
 interface Answers {
   readonly ready: { readonly ready: Readiness };
   readonly sample: { readonly sample: Sample };
+  readonly profiled: { readonly timed: readonly TimedSpan[]; readonly profile?: V8Profile };
   readonly done: { readonly checksum: Checksum };
 }
 
@@ -73,14 +87,14 @@ class ForkedCell {
   #onReport: ((report: ForkReport) => void) | undefined;
 
   constructor(task: ForkTask, watch: ForkWatch) {
-    const { runtime, signal } = watch;
+    const { flags = [], runtime, signal } = watch;
     this.#watch = watch;
     this.#leftMs = watch.timeoutSeconds * 1000;
     this.#child = fork(PROGRAM, [], {
-      // What a user's code prints is shown, beside the progress: the results are for standard output.
+      // The output of a user's code is shown along with the progress: standard output is for the results.
       stdio: ['ignore', process.stderr.fd, 'pipe', 'ipc'],
       ...(runtime === undefined
-        ? { serialization: 'advanced', execArgv: inheritedFlags() }
+        ? { serialization: 'advanced', execArgv: [...inheritedFlags(), ...flags] }
         : // What all runtimes understand.
           { serialization: 'json', execArgv: [...runtime.args], execPath: runtime.program }),
     });
@@ -107,6 +121,10 @@ class ForkedCell {
     signal.addEventListener('abort', stop, { once: true });
     this.#stopListening = () => signal.removeEventListener('abort', stop);
     child.send(task, () => {});
+  }
+
+  get pid(): number {
+    return this.#child.pid!;
   }
 
   /** Sends an order, and resolves to the answer to it. Without an order, the answer is to the task. */
@@ -166,7 +184,7 @@ class ForkedCell {
   }
 }
 
-/** What a process has said at its end: of a panic in Rust its place and its text, else the last line. */
+/** The last words of a process: the place and the text of a panic in Rust, or else the last line. */
 export function lastWords(output: string): string {
   const lines = output.trimEnd().split('\n');
   const panic = lines.findLastIndex((line) => line.includes(' panicked at '));

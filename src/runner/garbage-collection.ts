@@ -20,7 +20,7 @@ export class GarbageBetween {
     this.#used = used;
   }
 
-  /** Collects the young generation, and all garbage if there may be much; returns true if it collected all. */
+  /** Collects the young generation, and all garbage if there may be much. Returns true if it collected all. */
   async clear(): Promise<boolean> {
     this.#collect('young');
     if (this.#used() - this.#left < LITTLE_GARBAGE_BYTES) return false;
@@ -49,7 +49,7 @@ export class GarbageCollectionObserver {
     this.#observer.observe({ entryTypes: ['gc'] });
   }
 
-  /** Ends the observation; resolves to the collections since the start. */
+  /** Ends the observation, and resolves to the collections since the start. */
   async stop(): Promise<readonly Span[]> {
     // Node queues the entry of a collection for a later turn of the loop.
     await nextTurn();

@@ -17,7 +17,7 @@ export class Heartbeat {
     this.#scheduleNext(this.#intended);
   }
 
-  /** Ends the heartbeat; returns the stalls since the start in order, including one that is still under way. */
+  /** Ends the heartbeat, and returns the stalls since the start in order, including one that is still under way. */
   stop(): readonly Span[] {
     clearTimeout(this.#timer);
     this.#timer = undefined;

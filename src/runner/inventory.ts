@@ -1,9 +1,12 @@
-/** What can be measured here, as the plans of the families say: the reasons for which they skip cells also say how to get what is missing. */
+/**
+ * The cells that can be measured here, by the plans of the families. The reasons for which they skip cells also say how to get what
+ * is missing.
+ */
 import type { Family, PlannedCell } from '../families/workload.js';
 import { findRuntime, knownRuntimes } from '../host/runtimes.js';
 import { planRun } from './plan.js';
 
-/** What is missing for one reason. */
+/** The parts that are missing for one reason. */
 export interface Missing {
   readonly reason: string;
   /** The engines, clients or runtimes that it keeps from being measured. */
@@ -11,7 +14,7 @@ export interface Missing {
 }
 
 export interface Inventory {
-  /** The engines and servers, the clients, and the runtimes beside that of this process, that can be measured here. */
+  /** The engines and servers, the clients, and the runtimes other than the runtime of this process, that can be measured here. */
   readonly engines: readonly string[];
   readonly clients: readonly string[];
   readonly runtimes: readonly string[];

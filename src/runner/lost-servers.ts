@@ -4,7 +4,7 @@ import { toBoundaryError } from '../errors.js';
 import type { PlannedCell } from '../families/workload.js';
 import type { FamilyPlan } from './plan.js';
 
-/** The waits before the tries to reach a server again, in milliseconds: one that is started anew after its end takes a while. */
+/** The waits before the tries to reach a server again, in milliseconds. A server that is restarted after its end takes a while. */
 const WAITS_MS = [0, 500, 2000];
 
 /** The servers of a family's cells that a user has named and that have ended during the run: it measures nothing on them any more. */
@@ -19,12 +19,15 @@ export class LostServers {
     this.#signal = signal;
   }
 
-  /** Why a cell can't be measured any more; `undefined` if it can. */
+  /** Why a cell can't be measured any more. `undefined` if it can. */
   reasonFor({ cell }: PlannedCell): string | undefined {
     return this.#reasons.get(cell.engine);
   }
 
-  /** Looks whether the server of a cell that has failed still answers. Resolves to what to tell the user once; `undefined` if it does. */
+  /**
+   * Looks whether the server of a cell that has failed still answers. Resolves to what to tell the user once. `undefined` if it
+   * does.
+   */
   async look(failed: PlannedCell): Promise<string | undefined> {
     const { family, options } = this.#plan;
     const { engine, id } = failed.cell;

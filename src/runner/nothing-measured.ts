@@ -25,7 +25,7 @@ export function requireWork({ cell }: PlannedCell, seconds: number, repeats: boo
   if (cell.side === 'rust' || cell.rows === 0 || cell.queries !== undefined) return undefined;
   const span = emptySpan();
   const least = NO_WORK * cell.rows * emptyItem();
-  // So few rows that no clock can tell whether they were read.
+  // Too few rows for a clock to tell whether they were read.
   if (!repeats && least < UNCERTAINTY * span) return undefined;
   if (seconds - (repeats ? 0 : span) >= least) return undefined;
   const per = ((seconds / cell.rows) * 1e9).toPrecision(2);

@@ -26,11 +26,11 @@ export interface RunPlan {
 }
 
 /**
- * The matrix of the families that the request names, filtered. If it names none, families that are measured only by name are
- * left out, unless a filter word matches nothing in the others. Throws the errors of `configOf` and `filterCells`, and
- * `BB_FILTER_UNKNOWN` for an unknown family, or the URI of an engine on which no cell runs, and `BB_USAGE` for what changes nothing in
- * `given`: an option of families that are not measured, and the URI of an engine that is not. `given` is what the user says, where the
- * request has more.
+ * The matrix of the families that the request names, filtered. If it names none, families that are measured only by name are left
+ * out, unless a filter word matches nothing in the others. Throws the errors of `configOf` and `filterCells`. Throws
+ * `BB_FILTER_UNKNOWN` for an unknown family, or the URI of an engine on which no cell runs. Throws `BB_USAGE` for a part of `given`
+ * that changes nothing: an option of families that are not measured, or the URI of an engine that is not. `given` is the part of
+ * the request that the user gave.
  */
 export function planRun(families: readonly Family[], request: RunRequest, given = request): RunPlan {
   const plan = planOfAll(families, request);
@@ -84,7 +84,7 @@ function requireEngines(families: readonly Family[], { plans, config }: RunPlan,
   }
 }
 
-/** The families that words name; `undefined` if there are no words. */
+/** The families that words name. `undefined` if there are no words. */
 function familiesNamed(families: readonly Family[], words: readonly string[]): Family[] | undefined {
   if (words.length === 0) return undefined;
   const names = valuesNamedBy(
@@ -107,9 +107,9 @@ function filterPlan({ config, plans }: RunPlan): RunPlan {
 }
 
 /**
- * The cells that a request asks for, of those that its filters leave: without `all`, cells of which no more is named than they are
- * asked by, and in a quick run the quick ones, of an engine that is named and has none all. Filters that leave no such cell have named the
- * others.
+ * The cells that a request asks for, among the cells that its filters leave. Without `all`, a cell that must be asked for by a name
+ * is left out unless it is named. A quick run keeps the quick cells, or all cells of an engine that is named and has no quick
+ * cells. If the filters leave no such cell, they have named the others, and these are kept.
  */
 function usualOf(cells: readonly PlannedCell[], config: RunConfig): readonly PlannedCell[] {
   if (config.all === true) return cells;
@@ -159,7 +159,7 @@ function isNamed(what: AskedBy, { engine }: Cell, { filters, engines, workers }:
   }
 }
 
-/** The plan of one family. It plans for one number of workers at a time, beside one worker, so cells in common are kept once. */
+/** The plan of one family. It plans for one number of workers at a time, along with one worker, so cells in common are kept once. */
 function expand(family: Family, config: RunConfig): FamilyPlan {
   const optionsFor = (workers: number): FamilyOptions => ({
     ...config,

@@ -8,7 +8,7 @@ export function cpuSeconds({ user, system }: ProcessCpu): ProcessCpu {
   return { user: user / MICROSECONDS_PER_SECOND, system: system / MICROSECONDS_PER_SECOND };
 }
 
-/** Reads a sample's costs beside its time. A figure that the platform does not report is `undefined`. */
+/** Reads a sample's costs other than its time. A figure that the platform does not report is `undefined`. */
 export interface ResourceReader {
   /** The CPU time of the calling thread since its start. */
   threadCpu(): ProcessCpu | undefined;
@@ -16,7 +16,7 @@ export interface ResourceReader {
   minorFaults(): number | undefined;
   /** The CPU times of the process's threads since their start. */
   threadTimes(): ThreadTimes | undefined;
-  /** Resets the largest resident set; returns `false` if that is not possible. */
+  /** Resets the largest resident set. Returns `false` if that is not possible. */
   resetPeakRss(): boolean;
   /** The largest resident set in bytes, since the last reset if there was one, else since the start of the process. */
   peakRss(): number | undefined;
@@ -25,8 +25,8 @@ export interface ResourceReader {
 const MICROSECONDS_PER_SECOND = 1e6;
 
 /**
- * The reader without the addon. Peak memory: on Linux the kernel's high-water mark, which writing `5` to `clear_refs` resets;
- * elsewhere that of the whole process lifetime. CPU time of the thread: if Node has `process.threadCpuUsage`.
+ * The reader without the addon. Peak memory on Linux is the kernel's high-water mark: writing `5` to `clear_refs` resets it.
+ * Elsewhere it is the peak of the whole process lifetime. The CPU time of the thread is known if Node has `process.threadCpuUsage`.
  */
 export const nodeResources: ResourceReader = {
   threadCpu() {

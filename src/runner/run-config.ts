@@ -16,14 +16,19 @@ const URIS = { redact: redactUrl };
 const SAMPLES = { otherwise: '1 to 10, by the time budget' };
 const ABOUT_ALL = 'every engine and every lane, and several workers everywhere';
 const ABOUT_PEERS =
-  'also clients one could pick instead: node:sqlite, better-sqlite3, nodejs-polars, hyperdb-api-node, valkey-glide, where installed';
+  'also clients that one could pick instead, if they are installed: hyperdb-api-node for hyper, valkey-glide for kv';
 
 const CELL_OPTIONS = {
   rows: option('--rows <n>', rows, 'the same as an option'),
   workers: option('--workers <list>', counts, 'numbers of workers, e.g. 1,4', {
     otherwise: '1 and the number of cores',
   }),
-  engines: option('--engine-uri <name=uri>', uris, 'where an engine keeps its rows; may be repeated', URIS),
+  engines: option(
+    '--engine-uri <name=uri>',
+    uris,
+    'connect engine <name> to this URI instead of a private one (repeatable)',
+    URIS,
+  ),
   quick: option('--quick', flag, 'a rough first look: few cells, in short processes'),
   all: option('--all', flag, ABOUT_ALL),
   peers: option('--peers', flag, ABOUT_PEERS),
@@ -48,22 +53,22 @@ export const MATRIX_OPTIONS: OptionTable = {
 /** The options of any run that say how its cells are measured. */
 export const SAMPLING_OPTIONS = {
   aa: option('--aa', flag, 'measure each cell as two, to see how often equal cells look different'),
-  forks: option('--forks <n>', count, 'measure each cell in so many processes', {
+  forks: option('--forks <n>', count, 'the number of processes per cell', {
     otherwise: `as many as decide its comparisons: ${LOOKS.slice(0, -1).join(', ')} or ${LOOKS.at(-1)}`,
   }),
   slowForks: option(
     '--slow-forks <n>',
     count,
-    `with --forks, at most so many for cells whose samples last ${SLOW_SECONDS} seconds or longer`,
+    `with --forks, the most processes for cells whose samples last ${SLOW_SECONDS} seconds or longer`,
     { default: 3 },
   ),
   decideSeconds: option(
     '--decide-within <seconds>',
     seconds,
-    'without --forks, add processes to inconclusive comparisons only until the run has taken so long',
+    'without --forks, the time of the run until which inconclusive comparisons get more processes',
     { default: 480, quickly: 30, otherwise: '480, with --quick 30', calledAs: 'the time to decide' },
   ),
-  samples: option('--samples <n>', count, 'take exactly so many samples in each of them', SAMPLES),
+  samples: option('--samples <n>', count, 'the exact number of samples per process', SAMPLES),
   timeBudgetSeconds: option(
     '--time-budget <seconds>',
     seconds,
@@ -79,7 +84,8 @@ export const SAMPLING_OPTIONS = {
     default: 600,
     calledAs: 'the timeout',
   }),
-  leaveGarbage: option('--leave-garbage', flag, 'leave garbage to V8, in place of collecting it between samples'),
+  profile: option('--profile', flag, 'after the measurement, write a flame graph and a CPU profile of each cell'),
+  leaveGarbage: option('--leave-garbage', flag, 'leave garbage to V8, instead of collecting it between samples'),
   margin: option('--margin <part>', fraction, 'the difference up to which two cells are equivalent', {
     default: DEFAULT_MARGIN,
   }),
@@ -87,18 +93,18 @@ export const SAMPLING_OPTIONS = {
 
 type RunValues = GivenValues<typeof CELL_OPTIONS & typeof SAMPLING_OPTIONS> & FamilyValues;
 
-/** What a user asks of a run; what is absent has a default. */
+/** A user's request for a run. Absent fields have a default. */
 export interface RunRequest extends RunValues {
   /** Engine URIs by engine name. The URL of a server is the URI of the engine of its name, such as `redis`. */
   readonly engines?: Readonly<Record<string, string>> | undefined;
   /** The keys that requests carry, by the names `rest`, `ingest` and `shards`. They are hidden in the result files. */
   readonly apiKeys?: Readonly<Record<string, string>> | undefined;
   readonly filters?: CellFilters | undefined;
-  /** What holds of the options of the families that are measured, where the request leaves it out; of others it changes nothing. */
+  /** Values of options that hold if the request leaves them out. Options of families that are not measured are ignored. */
   readonly fallbacks?: Omit<RunRequest, 'fallbacks'> | undefined;
 }
 
-/** The request with its defaults filled in; it stands in the run's context. */
+/** The request with its defaults filled in. It stands in the run's context. */
 export interface RunConfig
   extends Omit<RunRequest, 'rows' | 'fallbacks' | Settled>, Required<Pick<RunRequest, Settled>> {
   /** Rows by family. */
@@ -165,7 +171,7 @@ export function publicConfig(config: object, known: OptionTable): Record<string,
   return { ...config, ...nest(Object.fromEntries(values)) };
 }
 
-/** What a logged configuration must have: options may be absent, but the rows of the families may not. */
+/** The check of a logged configuration: options may be absent, but the rows of the families may not. */
 const checkLogged = checkBy({
   type: 'object',
   required: ['rows'],
@@ -198,7 +204,7 @@ export function resumeRequest(request: RunRequest, logged: RunContext['config'],
     const what = `${partsOf(name).key} ${started}, and can't go on with ${asked}`;
     if (asked !== started) throw mismatch(what, 'Leave the option out to go on as it was started, or start a new run.');
   }
-  // What was written down has no secrets, so whoever goes on gives them again.
+  // Secrets are not written down, so the user who resumes gives them again.
   for (const [name, value] of Object.entries(before)) {
     if (typeof value !== 'string' || !hasHidden(value) || given[name] !== undefined) continue;
     const { map, key } = partsOf(name);
@@ -221,7 +227,7 @@ function singleValueOf(values: readonly number[]): number | undefined {
   return new Set(values).size === 1 ? values[0] : undefined;
 }
 
-/** The same text for the same values, in whatever order they were given. */
+/** The same text for the same values, in any order. */
 function canonical(value: unknown): string {
   return JSON.stringify(Array.isArray(value) ? value.toSorted() : value) ?? 'none';
 }

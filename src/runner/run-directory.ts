@@ -38,9 +38,9 @@ export class RunDirectory {
   }
 
   /**
-   * Starts a run in a directory, which is created if necessary; without one, in a new directory of the time at which it was started.
-   * Throws `BB_OUT_EXISTS` if it already contains a run, `BB_OUT_BUSY` if another process writes there, and `BB_OUT_UNUSABLE` if it
-   * can't be written.
+   * Starts a run in a directory, which is created if necessary. Without one, it starts in a new directory named after its start
+   * time. Throws `BB_OUT_EXISTS` if it already contains a run, `BB_OUT_BUSY` if another process writes there, and `BB_OUT_UNUSABLE`
+   * if it can't be written.
    */
   static async create(given: string | undefined, context: RunContext): Promise<RunDirectory> {
     const path = given ?? defaultDirectory(new Date(context.startedAt));
@@ -58,8 +58,8 @@ export class RunDirectory {
   }
 
   /**
-   * Resumes the run in a directory. Throws `BB_RESUME_NOTHING` if there is none, `BB_OUT_BUSY` and `BB_OUT_UNUSABLE` as `create`, and the
-   * errors of `readLog`.
+   * Resumes the run in a directory. Throws `BB_RESUME_NOTHING` if there is none, `BB_OUT_BUSY` and `BB_OUT_UNUSABLE` as `create`,
+   * and the errors of `readLog`.
    */
   static async resume(path: string): Promise<RunDirectory> {
     const log = join(path, 'run.jsonl');
@@ -99,7 +99,7 @@ export class RunDirectory {
     return this.#forks.filter((fork) => fork.id === id);
   }
 
-  /** The number of the last block of samples; 0 if there is none. */
+  /** The number of the last block of samples, or 0 if there is none. */
   get lastBlock(): number {
     const records = [...this.#records.values()].flatMap((record) => ('samples' in record ? record.samples : []));
     const samples = [...records, ...this.#forks.flatMap((fork) => fork.samples)];
@@ -112,14 +112,14 @@ export class RunDirectory {
     await this.#inTurn(() => this.#rewriteLog());
   }
 
-  /** Appends a record to the log; resolves when the record is on disk. */
+  /** Appends a record to the log. Resolves when the record is on disk. */
   async append(record: RunRecord): Promise<void> {
     this.#records.set(record.id, record);
     this.#forks = this.#forks.filter(({ id }) => id !== record.id);
     await this.#append(serializeRecordLine(record));
   }
 
-  /** Appends what one process measured; resolves when it is on disk. */
+  /** Appends the measurements of one process. Resolves when they are on disk. */
   async appendFork(fork: ForkRecord): Promise<void> {
     this.#forks = [...this.#forks, fork];
     await this.#append(serializeForkLine(fork));
@@ -131,7 +131,7 @@ export class RunDirectory {
     await this.#saving('run.md', () => writeAtomically(this.#pathOf('run.md'), renderRunMarkdown(run)));
   }
 
-  /** Writes `run.html` atomically, after the other results, which can make it anew. */
+  /** Writes `run.html` atomically, after the other results. It can be regenerated from them. */
   async writePage(run: Run): Promise<void> {
     // Loaded with its charts when there is something to draw, not when a run starts.
     const { renderRunHtml } = await import('../report/html/run-page.js');
@@ -182,7 +182,7 @@ export class RunDirectory {
   }
 }
 
-/** The default directory, such as `results/runs/2026-05-02T10-00-00Z`: without colons, which not every file system allows. */
+/** The default directory, such as `results/runs/2026-05-02T10-00-00Z`: without colons, since not every file system allows them. */
 function defaultDirectory(startedAt: Date): string {
   return join(
     'results',
@@ -196,7 +196,7 @@ function defaultDirectory(startedAt: Date): string {
 
 const NOTHING_MEASURED = 'Nothing was measured. Choose another directory by --out.';
 
-/** What the errors of a file system say to people, by their codes. */
+/** The texts of the errors of a file system for people, by their codes. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   EACCES: 'this user may not write there',
   EDQUOT: 'the quota of this user is used up',
@@ -207,7 +207,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only',
 };
 
-/** Does work on files. Throws `BB_OUT_UNUSABLE`, with what is kept as its hint, where the file system refuses. */
+/** Does work on files. Throws `BB_OUT_UNUSABLE`, with what is kept as its hint, if the file system refuses. */
 async function saving<T>(what: string, hint: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -219,7 +219,7 @@ async function saving<T>(what: string, hint: string, work: () => Promise<T>): Pr
   }
 }
 
-/** Makes a folder that was not there, with a number after its name where other runs were started in the same second. */
+/** Makes a folder that was not there, with a number after its name if other runs were started in the same second. */
 async function makeNewFolder(path: string): Promise<string> {
   await makeFolder(dirname(path));
   for (let number = 1; ; number++) {

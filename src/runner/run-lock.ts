@@ -45,7 +45,7 @@ export class RunLock {
   }
 }
 
-/** Removes the lock of a process that has ended; throws if its process runs, or runs on another machine for all that is known. */
+/** Removes the lock of a process that has ended. Throws if its process runs, or may run on another machine. */
 async function removeIfDead(directory: string, path: string): Promise<void> {
   if (!(await isDead(directory, path))) return;
   // Held by the one process that removes: others have seen the dead lock, too, and could remove the next one in its place.
@@ -87,7 +87,7 @@ function ownName(): string {
   return `${process.pid}/${startOfProcess(process.pid)}/${hostname()}`;
 }
 
-/** Whether the process of a name runs; one of another machine does for all that is known. */
+/** Whether the process of a name runs. A process of another machine is taken to run. */
 function isRunning(name: string): boolean {
   const [processId, started, host] = name.split('/');
   return host !== hostname() || startOfProcess(Number(processId)) === started;

@@ -6,7 +6,7 @@ import type { RunListener } from './events.js';
 import type { ResourceReader } from './resources.js';
 import type { RunRequest } from './run-config.js';
 
-/** What a probe says of the machine now. */
+/** The findings of a probe about the machine now. */
 export interface Probed {
   readonly resolution: number;
   readonly loopSeconds: number;
@@ -18,21 +18,24 @@ export interface RunOptions extends RunRequest {
   /** The directory of the result files. Default: `results/runs/<UTC time>`. */
   readonly directory?: string | undefined;
   /**
-   * Whether to resume the run in `directory`: cells that completed or were skipped are kept, cells that failed, or whose server had
-   * ended, are tried again, and options that the request leaves out are as at the start of the run.
+   * Whether to resume the run in `directory`. Cells that completed or were skipped are kept. Cells that failed, or whose server had
+   * ended, are tried again. Options that the request leaves out are as at the start of the run.
    */
   readonly resume?: boolean | undefined;
-  /** The build information of the native addon; absent if it is not built. */
+  /** The build information of the native addon. Absent if it is not built. */
   readonly build?: NativeBuild | undefined;
   /** Aborting it ends the run early: completed records are written, a cell that is under way is not recorded. */
   readonly signal?: WebAbortSignal | undefined;
   readonly onEvent?: RunListener | undefined;
-  /** Looks at the machine before the run: the smallest difference, as a part, that can be told from none, and the seconds of a small loop. */
+  /**
+   * Looks at the machine before the run: the smallest difference, as a part, that can be told from none, and the seconds of a small
+   * loop.
+   */
   readonly probe?: ((forks: number | undefined, signal: WebAbortSignal) => Promise<Probed>) | undefined;
   /** The reader of CPU and memory figures of cells that this process measures itself. Default: `nodeResources`. */
   readonly resources?: ResourceReader | undefined;
   /**
-   * The garbage collector between samples that this process takes itself. Default: the one that `--expose-gc` exposes; without it,
+   * The garbage collector between samples that this process takes itself. Default: the one that `--expose-gc` exposes. Without it,
    * V8 decides when to collect.
    */
   readonly collectGarbage?: CollectGarbage | undefined;

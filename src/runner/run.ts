@@ -10,9 +10,10 @@ import { ratesOf } from '../stats/summary.js';
 import { toBoundaryError } from '../errors.js';
 import { completedRecord, lostRecord, unmeasuredRecord } from './cell-record.js';
 import { DECIDED, Entry, closestOf, finishedOf, losersOf, nextEntries, processesLeft } from './deciding.js';
-import { openInFork } from './fork.js';
+import { type ForkedSampler, openInFork } from './fork.js';
 import { LostServers } from './lost-servers.js';
 import { type FamilyPlan, planRun } from './plan.js';
+import { profileCells } from './profiling.js';
 import { withVersions } from './resume.js';
 import { type CellSampler, type WarmUpStep, openSampler } from './sampler.js';
 import type { RunOptions } from './run-options.js';
@@ -22,20 +23,20 @@ import { type Turn, type TurnOptions, takeTurns } from './turns.js';
 
 export type { RunOptions };
 
-/** What a run has measured, and where it is written. */
+/** The results of a run, and where they are written. */
 export interface RunResult {
   readonly run: Run;
   /** The directory with `run.jsonl`, `run.json`, `run.md` and `run.html`. */
   readonly directory: string;
   readonly aborted: boolean;
-  /** The ids of cells without a record; only an aborted run has such cells. */
+  /** The ids of cells without a record. Only an aborted run has such cells. */
   readonly unmeasured: readonly string[];
 }
 
 /**
- * Measures the requested cells, family by family and group by group, each several times in a process of its own, and writes down
- * what each process measured as soon as it has ended. A cell that fails is recorded as failed and does not stop the others. Throws a `BoundaryError` before anything is measured if the
- * request is invalid or can't be resumed.
+ * Measures the requested cells, family by family and group by group, each several times in a process of its own. It writes down the
+ * measurements of each process as soon as the process has ended. A cell that fails is recorded as failed and does not stop the
+ * others. Throws a `BoundaryError` before anything is measured if the request is invalid or can't be resumed.
  */
 export async function run(options: RunOptions): Promise<RunResult> {
   const session = await startSession(options);
@@ -79,7 +80,7 @@ function workLeft(session: Session): { readonly forks: number; readonly seconds:
   return { forks: sumOf(forks), seconds: sumOf(seconds) };
 }
 
-/** What a quick run would be if it were none. */
+/** The cells and the seconds of a quick run if it were a full one. */
 function fullRun(options: RunOptions): { readonly cells: number; readonly seconds: number } {
   const { config, plans } = planRun(options.families, { ...options, quick: undefined });
   const policy = { samples: config.samples, budgetSeconds: config.timeBudgetSeconds };
@@ -98,12 +99,13 @@ async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> 
     }
   }
   const left = cells.filter((planned) => !isDone(session, planned));
-  if (left.length === 0) return;
+  if (left.length === 0 && session.config.profile !== true) return;
   session.emit({ type: 'family-opening', family: family.name });
   const lost = new LostServers(plan, session.signal);
   let open: OpenFamily;
   try {
-    open = await family.open(options, left);
+    // Cells that were measured before are only profiled.
+    open = await family.open(options, left.length === 0 ? cells : left);
   } catch (error) {
     return failAll(session, lost, left, error);
   }
@@ -134,12 +136,13 @@ async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> 
         open = open.filter((entries) => nextEntries([...entries.values()], session).length > 0);
       }
     }
+    if (session.config.profile === true) await profileFamily(session, plan, open);
   } finally {
     await closeFamily(session, family, open);
   }
 }
 
-/** A field of the context with what a family adds to it by engine; nothing if it adds nothing. */
+/** A field of the context with the additions of a family by engine. Nothing if it adds nothing. */
 function joined(name: 'networks' | 'adaptations', context: RunContext, added: object = {}): Partial<RunContext> {
   return Object.keys(added).length === 0 ? {} : { [name]: { ...context[name], ...added } };
 }
@@ -163,19 +166,57 @@ const FEWEST_CLOSE_BLOCKS = 4;
 type OpenTurn = (turn: Turn, onStep: (step: WarmUpStep) => void) => Promise<CellSampler>;
 
 function openerOf(session: Session, { family, options }: FamilyPlan, open: OpenFamily): OpenTurn {
-  const { module, name } = family;
-  const { policy, signal, config } = session;
+  const { module } = family;
   if (module === undefined) {
-    return (turn, onStep) => openSampler(open, turn.planned, policy, { ...session, onStep });
+    return (turn, onStep) => openSampler(open, turn.planned, session.policy, { ...session, onStep });
   }
-  return async (turn, onStep) => {
-    const { planned } = turn;
-    const shared = { ...options, ...(await open.shared?.()) };
-    const leaveGarbage = config.leaveGarbage === true;
-    const task = { module, family: name, options: shared, planned, policy, leaveGarbage };
-    const { timeoutSeconds } = config;
-    return openInFork(task, { signal, onStep, timeoutSeconds, runtime: planned.runtime });
-  };
+  return ({ planned }, onStep) => openForked(session, { family, module, options }, open, { planned, onStep });
+}
+
+/** A family whose cells other processes can open. */
+interface Forkable extends Pick<FamilyPlan, 'family' | 'options'> {
+  readonly module: string;
+}
+
+interface ForkedCell {
+  readonly planned: PlannedCell;
+  readonly onStep?: (step: WarmUpStep) => void;
+  /** Flags of V8 for the process. */
+  readonly flags?: readonly string[];
+}
+
+async function openForked(
+  { policy, signal, config }: Session,
+  { family, module, options }: Forkable,
+  open: OpenFamily,
+  { planned, onStep = () => {}, flags = [] }: ForkedCell,
+): Promise<ForkedSampler> {
+  const shared = { ...options, ...(await open.shared?.()) };
+  const { timeoutSeconds, leaveGarbage = false } = config;
+  const task = { module, family: family.name, options: shared, planned, policy, leaveGarbage };
+  return openInFork(task, { signal, onStep, timeoutSeconds, flags, runtime: planned.runtime });
+}
+
+/** Profiles the cells of a family that were measured on this runtime. */
+async function profileFamily(
+  session: Session,
+  { family, options, cells }: FamilyPlan,
+  open: OpenFamily,
+): Promise<void> {
+  const { module } = family;
+  const { directory, signal, emit, profiles } = session;
+  if (module === undefined) return;
+  const measured = cells.filter(({ cell: { id, runtime }, isElsewhere }) => {
+    return runtime === undefined && isElsewhere !== true && directory.records.get(id)?.outcome === 'completed';
+  });
+  const made = await profileCells({
+    cells: measured,
+    directory: directory.path,
+    signal,
+    emit,
+    open: (planned, flags) => openForked(session, { family, module, options }, open, { planned, flags }),
+  });
+  profiles.push(...made);
 }
 
 /** The cells of a group, with what was measured of each, by their ids. */
@@ -187,8 +228,8 @@ function entriesOf({ directory }: Session, group: readonly PlannedCell[]): Entri
 }
 
 /**
- * Measures the cells of a group in rounds up to the next look at their comparisons: in each, a new process of each cell that is to have one
- * more. They take turns. Cells that need no more are recorded.
+ * Measures the cells of a group in rounds up to the next look at their comparisons. In each round, each cell that is to have one
+ * more process gets a new one. They take turns. Cells that need no more are recorded.
  */
 async function measureToLook(
   session: Session,
@@ -322,7 +363,8 @@ async function deliver({ directory, done, planned, emit }: Session, record: RunR
   emit({ type: 'record', record, doneCells, totalCells: planned.length });
 }
 
-async function writeResults({ directory, planned, signal, comparing, emit }: Session): Promise<RunResult> {
+async function writeResults(session: Session): Promise<RunResult> {
+  const { directory, planned, signal, comparing, emit } = session;
   // In the order of the matrix, not in the order in which the cells finished.
   const records = planned.flatMap(({ cell }) => directory.records.get(cell.id) ?? []);
   const model = costModelOf(records);
@@ -332,6 +374,7 @@ async function writeResults({ directory, planned, signal, comparing, emit }: Ses
     records,
     comparisons: comparisonsOf(records, comparing),
     ...(model && { model }),
+    ...(session.profiles.length > 0 && { profiles: session.profiles }),
   };
   await directory.writeResults(run);
   try {

@@ -25,10 +25,10 @@ interface Lap {
 /**
  * Measures one sample: `begin`, then the cell's work with its starts and stops, then `end`.
  *
- * Time, CPU, garbage collection and stalls count while the stopwatch runs: of a stall or a collection that partly falls into
- * timed work, only that part. Peak memory is that of the whole sample, since a high-water mark can't be paused. Work that was
- * timed elsewhere adds its time and CPU; the event loop was idle in the meantime, so stalls, collections and the main thread are
- * reported only if the stopwatch ran as well.
+ * Time, CPU, garbage collection and stalls count while the stopwatch runs. If a stall or a collection falls partly into timed work,
+ * only that part counts. Peak memory is the peak of the whole sample, since a high-water mark can't be paused. Work that was timed
+ * elsewhere adds its time and CPU. The event loop was idle in the meantime, so stalls, collections and the main thread are reported
+ * only if the stopwatch ran as well.
  */
 export class SampleStopwatch implements Stopwatch {
   readonly #resources: ResourceReader;
@@ -44,13 +44,21 @@ export class SampleStopwatch implements Stopwatch {
   #cpuSystem = 0;
   #mainThread: number | undefined = 0;
   #minorFaults: number | undefined = 0;
-  /** The threads' times before the work, and after the last lap for which they were read, which ended after so many milliseconds. */
+  /**
+   * The threads' times before the work, and after the last lap for which they were read. That lap ended after `#threadsAfterMs` of
+   * timed work.
+   */
   #threadsBefore: ThreadTimes | undefined;
   #threadsAfter: ThreadTimes | undefined;
   #threadsAfterMs = 0;
 
   constructor(resources: ResourceReader = nodeResources) {
     this.#resources = resources;
+  }
+
+  /** The spans of timed work so far. */
+  get laps(): readonly Span[] {
+    return this.#laps;
   }
 
   begin(): void {
@@ -106,8 +114,9 @@ export class SampleStopwatch implements Stopwatch {
   }
 
   /**
-   * The sample, of which the work was executed so often: its times are the mean of the executions. Throws a `BoundaryError`: with the code `BB_STOPWATCH` if nothing was timed or the stopwatch still runs, and with
-   * `BB_CLOCK` if the time of the work is not positive.
+   * The sample. Its work was executed `executions` times, and its times are the mean of the executions. Throws a `BoundaryError`:
+   * with the code `BB_STOPWATCH` if nothing was timed or the stopwatch still runs, and with `BB_CLOCK` if the time of the work is
+   * not positive.
    */
   async end(executions = 1): Promise<Sample> {
     const stalls = this.#heartbeat.stop();
@@ -118,7 +127,7 @@ export class SampleStopwatch implements Stopwatch {
     const seconds = this.#timedMs() / MS_PER_SECOND + sumOf(this.#native.map((timing) => timing.seconds));
     if (!(seconds > 0)) {
       throw new BoundaryError('BB_CLOCK', `the work took ${seconds} seconds by its clock`, {
-        hint: 'Where the clock is too coarse for it, more rows or operations make it longer.',
+        hint: 'If the clock is too coarse for the work, more rows or operations make it longer.',
       });
     }
     const sample = {
@@ -170,7 +179,10 @@ export class SampleStopwatch implements Stopwatch {
     this.#threadsAfter = this.#resources.threadTimes();
   }
 
-  /** The page faults of all the work, and the threads that did it: of several parts, those of the part with most. */
+  /**
+   * The page faults of all the work, and the number of threads that did it: if there are several parts, the number of the part with
+   * most threads.
+   */
   #memoryAndThreads(): Pick<Sample, 'minorFaults' | 'threads'> {
     const own =
       this.#laps.length === 0
@@ -230,10 +242,10 @@ function requestsOf(each: readonly RequestMeasures[]): RequestMeasures {
   );
 }
 
-/** The figures that grow with each execution, beside those whose names say seconds. */
+/** The figures that grow with each execution, in addition to the figures whose names say seconds. */
 const COUNTS: readonly string[] = ['seconds', 'minorFaults'];
 
-/** The sample of one of several executions, in the mean. */
+/** The sample of one of several executions, on average. */
 function ofOneExecution(sample: Sample, executions: number): Sample {
   if (executions === 1) return sample;
   const figures = Object.entries(sample).map(([name, value]) => {

@@ -2,11 +2,13 @@ import type { OpenCell, OpenFamily, PlannedCell } from '../families/workload.js'
 import type { Checksum, NoVerdict, Sample } from '../records/record.js';
 import { verifyChecksum } from '../families/verify-checksum.js';
 import { isDisturbed, machineTime } from '../host/machine-time.js';
+import type { TimedSpan } from '../profile/stacks.js';
 import type { GarbageBetween } from './garbage-collection.js';
 import { processCpuOf } from '../stats/summary.js';
 import { requireWork } from './nothing-measured.js';
 import type { ResourceReader } from './resources.js';
 import { SampleStopwatch } from './sample-stopwatch.js';
+import type { Span } from './time-spans.js';
 import {
   type Execution,
   type Kind,
@@ -21,6 +23,9 @@ import {
 /** The executions at the end of a warm-up by which a cell is calibrated. */
 const LAST = 3;
 
+/** The time for which a cell is executed under a profiler, in milliseconds. */
+const PROFILED_MS = 1000;
+
 /** The length of a sample in seconds up to which the first one of a process is preceded by one that is not recorded. */
 const LONGEST_LEAD_IN_SECONDS = 0.25;
 
@@ -29,31 +34,37 @@ export interface CellSampler {
   readonly ready: Readiness;
   /** Takes a sample. Throws what goes wrong with the cell. */
   take(): Promise<Sample>;
-  /** Checks each row by itself where that is asked for, and closes the cell. Resolves to the checksum of its last sample. */
+  /** Checks each row by itself if `verify` is set, and closes the cell. Resolves to the checksum of its last sample. */
   finish(verify: boolean): Promise<Checksum>;
   /** Closes a cell that has failed, or that nothing more is wanted of. Never throws. */
   abandon(): Promise<void>;
 }
 
-/** What is known of a cell once it is warm. */
+/** A cell that can be executed without being measured, for profilers. */
+export interface ProfiledSampler extends CellSampler {
+  /** Executes the cell for about a second. Resolves to the spans of timed work. */
+  exercise(): Promise<readonly TimedSpan[]>;
+}
+
+/** The facts about a cell once it is warm. */
 export interface Readiness {
   /** The number of samples that it is to take. */
   readonly samples: number;
   /** The largest memory of its process while it warmed up, in bytes, if that is known. */
   readonly peakRssBytes?: number;
-  /** Why it decides nothing; absent: it does. */
+  /** Why it decides nothing. Absent: it does. */
   readonly noVerdict?: NoVerdict;
 }
 
 /** A step of a cell on its way to be ready. */
 export type WarmUpStep = { readonly type: 'warm-up'; /** Counted from 1. */ readonly execution: number };
 
-/** What measures the samples of a process. */
+/** The instruments that measure the samples of a process. */
 export interface Instruments {
   readonly resources: ResourceReader;
   /**
-   * Collects garbage before each sample, untimed: an execution's own garbage counts only if it is collected during the timed
-   * execution; garbage left over counts nowhere.
+   * Collects garbage before each sample, untimed. An execution's own garbage counts only if it is collected during the timed
+   * execution. Garbage left over counts nowhere.
    */
   readonly garbage: GarbageBetween | undefined;
   readonly signal: AbortSignal;
@@ -61,15 +72,15 @@ export interface Instruments {
 }
 
 /**
- * Opens a cell in this process, and warms it up. Throws what went wrong with it; of several errors the first, which is the more useful
- * one.
+ * Opens a cell in this process, and warms it up. Throws what went wrong with it. Of several errors, it throws the first, since it
+ * is the more useful one.
  */
 export async function openSampler(
   family: OpenFamily,
   planned: PlannedCell,
   policy: SamplingPolicy,
   instruments: Instruments,
-): Promise<CellSampler> {
+): Promise<ProfiledSampler> {
   const open = await family.openCell(planned);
   try {
     const sampler = new LocalSampler(open, planned, instruments);
@@ -81,7 +92,7 @@ export async function openSampler(
   }
 }
 
-class LocalSampler implements CellSampler {
+class LocalSampler implements ProfiledSampler {
   readonly #open: OpenCell;
   readonly #planned: PlannedCell;
   readonly #instruments: Instruments;
@@ -147,7 +158,10 @@ class LocalSampler implements CellSampler {
     };
   }
 
-  /** The time by which a trend shows: the CPU time where it is shorter, since other cells that open at the same time take the CPU as well. */
+  /**
+   * The time by which a trend shows: the CPU time if it is shorter, since other cells that open at the same time take the CPU as
+   * well.
+   */
   #ownSeconds(sample: Sample): number {
     const cpu = this.#planned.usesServer === true ? undefined : processCpuOf(sample);
     return cpu === undefined || cpu === 0 ? sample.seconds : Math.min(cpu, sample.seconds);
@@ -171,7 +185,7 @@ class LocalSampler implements CellSampler {
       const after = machineTime();
       const disturbance = before && after && isDisturbed(before, after, this.#planned.usesServer !== true);
       if (disturbance?.isDisturbed === true && this.#retakes > 0) {
-        // What disturbs a sample twice stays, and turns deal with it.
+        // A load that disturbs a sample twice stays, and turns deal with it.
         this.#retakes = retaken === 0 ? this.#retakes - 1 : 0;
         continue;
       }
@@ -181,6 +195,21 @@ class LocalSampler implements CellSampler {
         ...(disturbance === undefined ? {} : { stolenSeconds: disturbance.stolenSeconds }),
       };
     }
+  }
+
+  async exercise(): Promise<readonly TimedSpan[]> {
+    const repeats = this.#kind.repeats ? this.#executions : 1;
+    const laps: Span[] = [];
+    const until = performance.now() + PROFILED_MS;
+    for (let from = performance.now(); from < until; from = performance.now()) {
+      await this.#unmeasured(async (stopwatch, signal) => {
+        await this.#open.sample(stopwatch, signal, repeats);
+        // Of work that is timed elsewhere, such as in other threads, there are no laps.
+        laps.push(...(stopwatch.laps.length > 0 ? stopwatch.laps : [{ from, to: performance.now() }]));
+      });
+    }
+    const offset = Number(process.hrtime.bigint()) / 1e3 - performance.now() * 1e3;
+    return laps.map(({ from, to }) => ({ from: from * 1e3 + offset, to: to * 1e3 + offset }));
   }
 
   async finish(verify: boolean): Promise<Checksum> {
@@ -202,7 +231,7 @@ class LocalSampler implements CellSampler {
   async #execute(phase?: 'sample'): Promise<Sample> {
     const { garbage, signal } = this.#instruments;
     const isCold = await garbage?.clear();
-    // A full collection drops compiled code, which a long-running program would keep.
+    // A full collection drops compiled code. A long-running program would keep it.
     if (isCold && phase === 'sample') await this.#rewarm();
     return this.#measured(async (stopwatch) => {
       if (this.#kind.repeats) return this.#execution(stopwatch, this.#executions);
@@ -255,7 +284,7 @@ class LocalSampler implements CellSampler {
   }
 }
 
-/** The fastest of the last executions: what else the machine did beside one of them is not the cell's. */
+/** The fastest of the last executions: other work of the machine during one of them is not the cell's. */
 function fastestOf(executions: readonly Execution[]): Execution {
   return executions.slice(-LAST).reduce((best, other) => (other.seconds < best.seconds ? other : best));
 }

@@ -1,6 +1,6 @@
 /**
- * How often a cell is executed: until it has warmed up, how often for one sample, and in how many samples and processes. Nothing here
- * reads a clock: the caller reports times.
+ * How often a cell is executed: until it has warmed up, for one sample, and in how many samples and processes. Nothing here reads a
+ * clock: the caller reports times.
  */
 
 import { isRequestWork } from '../compare/cell-groups.js';
@@ -9,7 +9,7 @@ import { median } from '../stats/quantile.js';
 
 /** How one process of a cell is sampled. */
 export interface SamplingPolicy {
-  /** The number of samples of a process; absent: as many as the budget has room for, within the bounds. */
+  /** The number of samples of a process. Absent: as many as the budget has room for, within the bounds. */
   readonly samples?: number | undefined;
   /** The wall time of a process's samples in seconds, for a number of samples that is not given. */
   readonly budgetSeconds: number;
@@ -17,7 +17,7 @@ export interface SamplingPolicy {
 
 /** How many processes measure a cell. */
 export interface ForkPolicy {
-  /** Their number; absent: as many as decide, by the looks of `stats/looks.ts`. */
+  /** Their number. Absent: as many as decide, by the looks of `stats/looks.ts`. */
   readonly forks?: number | undefined;
   /** The most processes of a slow cell whose number is given. */
   readonly slowForks: number;
@@ -27,8 +27,8 @@ export interface ForkPolicy {
 export const SLOW_SECONDS = 2;
 
 /**
- * The number of processes of a cell, by the samples of the first of them: it depends on how long they take, and not on their spread,
- * which would make intervals too narrow.
+ * The number of processes of a cell, by the samples of the first of them. It depends on how long they take, and not on their
+ * spread: a number that depends on the spread would make intervals too narrow.
  */
 export function forksOf(forks: number, slowForks: number, first: readonly Pick<Sample, 'seconds'>[] = []): number {
   return isSlow(first) ? Math.min(forks, slowForks) : forks;
@@ -39,9 +39,9 @@ export function isSlow(first: readonly Pick<Sample, 'seconds'>[] = []): boolean 
   return first.length > 0 && first.every(({ seconds }) => seconds >= SLOW_SECONDS);
 }
 
-/** The shortest sample in seconds: shorter ones show the clock and the scheduler beside the work. */
+/** The shortest sample in seconds: shorter ones show the clock and the scheduler as well as the work. */
 const SHORTEST_SECONDS = 0.02;
-/** The same of request work: a pause of a server or of the scheduler is large beside shorter ones. */
+/** The same of request work: a pause of a server or of the scheduler is large compared with shorter ones. */
 const SHORTEST_REQUESTS_SECONDS = 0.5;
 /** The wall time in seconds up to which a sample may be made longer, with the untimed work of its executions. */
 const LONGEST_SECONDS = 2;
@@ -60,13 +60,13 @@ export interface Execution {
   readonly elapsedSeconds: number;
 }
 
-/** What the length of a sample, and of a warm-up, depends on. */
+/** The properties of a cell that the length of a sample, and of a warm-up, depends on. */
 export interface Kind {
   /** Whether the cell is request work. */
   readonly isRequests: boolean;
   /** Whether the work is repeated within the timed span. */
   readonly repeats: boolean;
-  /** Whether the work is compiled while it runs; absent: it is. */
+  /** Whether the work is compiled while it runs. Absent: it is. */
   readonly isCompiledBefore?: boolean;
 }
 
@@ -82,18 +82,18 @@ export function executionsOf(
   return Math.max(1, Math.min(wanted, room, MOST_EXECUTIONS));
 }
 
-/** Whether samples of so many seconds are too short to tell anything. */
+/** Whether samples of this length are too short to tell anything. */
 export function isTooShort(seconds: number): boolean {
   return seconds < SHORTEST_SECONDS * TOLERANCE;
 }
 
-/** The bounds of the number of samples of a process, where the user gives none. */
+/** The bounds of the number of samples of a process, if the user gives no number. */
 const FEWEST_SAMPLES = 1;
 const MOST_SAMPLES = 10;
 
-/** The seconds of a sample up to which one of them says little: a pause of the garbage collector is large beside it. */
+/** The seconds of a sample up to which one of them says little: a pause of the garbage collector is large compared with it. */
 const SHORT_SAMPLE_SECONDS = 0.1;
-/** The fewest samples where they are short, though making their input may take longer than the budget. */
+/** The fewest samples if they are short, though making their input may take longer than the budget. */
 const FEWEST_SHORT_SAMPLES = 3;
 
 /**
@@ -126,18 +126,18 @@ const MOST_WARM_UPS = 50;
 /** The length of an execution in seconds from which on tens of milliseconds of compilation do not show. */
 export const LONG_SECONDS = 0.5;
 /**
- * The budgets that a first execution takes which is not repeated. The first one of a process also touches its memory for the first time,
- * which on some machines takes longer than the work.
+ * The number of budgets that a first execution must take for it not to be repeated. The first execution of a process also touches
+ * its memory for the first time. On some machines, that takes longer than the work.
  */
 const COLD_BUDGETS = 5;
 
-/** What a warm-up has come to. */
+/** The state of a warm-up. */
 export type Warmth = 'warming-up' | 'warm' | 'still-warming-up';
 
 /**
- * Whether a process has warmed up, by the times of executions of the length of a sample: once the last show no trend and it took its
- * least time. Long executions are few: once two have taken the budget, or one several times as much, what compilers still save is small
- * beside them. Work that was compiled before needs three.
+ * Whether a process has warmed up, by the times of executions of the length of a sample. It has when the last ones show no trend
+ * and it took its least time. Long executions are few: when two have taken the budget, or one several times as much, the savings of
+ * compilers are small compared with them. Work that was compiled before needs three.
  */
 export function warmthOf(
   executions: readonly Execution[],
@@ -161,8 +161,9 @@ export function warmthOf(
 }
 
 /**
- * Whether the last times get shorter, by more than matters: one after the other, by the number of pairs in falling order (Mann, "Nonparametric
- * Tests Against Trend", 1945), or in the median of as many before. Of fewer than five times, whether the last is the shortest.
+ * Whether the last times get shorter, by more than is negligible. Either one after the other, by the number of pairs in falling
+ * order (Mann, "Nonparametric Tests Against Trend", 1945), or their median against the median of as many times before. For fewer
+ * than five times, whether the last is the shortest.
  */
 function getsFaster(times: readonly number[]): boolean {
   if (times.length < TREND_LENGTH) return times.at(-1)! < (1 - TREND_GAIN) * Math.min(...times.slice(1, -1));
@@ -190,7 +191,7 @@ function isFaster(times: readonly number[], before: readonly number[]): boolean 
 /** The seconds in which a process starts and opens its cell, typically, and how often its warm-up and samples take the budget. */
 const TYPICAL_OPENING_SECONDS = 1;
 const TYPICAL_BUDGETS = 2.5;
-/** The samples of request work, with those of its warm-up and of close cells, that last as long as they must, typically. */
+/** The samples of request work, also for its warm-up and if cells are close, that last as long as they must, typically. */
 const TYPICAL_REQUEST_SAMPLES = 4;
 /** The seconds in which a process loads, moves and checks a row, typically. */
 const TYPICAL_ROW_SECONDS = 2e-7;
@@ -202,8 +203,8 @@ export function typicalSeconds({ budgetSeconds }: SamplingPolicy, cell: Pick<Cel
 }
 
 /**
- * The items in the order of a round, from 0: each round begins one item later, and every other one goes backwards, so that neither
- * a drift of the machine nor a neighbour favours one of them.
+ * The items in the order of a round, from 0. Each round begins one item later, and every other one goes backwards. So neither a
+ * drift of the machine nor a neighbour favours one of them.
  */
 export function orderOf<T>(items: readonly T[], round: number): T[] {
   const step = round % 2 === 0 ? 1 : items.length - 1;

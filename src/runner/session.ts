@@ -5,7 +5,7 @@ import { coresOf } from '../compare/server-bound.js';
 import { BoundaryError, toBoundaryError } from '../errors.js';
 import type { PlannedCell } from '../families/workload.js';
 import { runContext } from '../host/provenance.js';
-import type { RunContext } from '../records/record.js';
+import type { Profile, RunContext } from '../records/record.js';
 import { isTriedAgain } from './cell-record.js';
 import type { Deciding } from './deciding.js';
 import type { RunListener } from './events.js';
@@ -34,9 +34,14 @@ export interface Session extends Omit<Instruments, 'onStep'>, Deciding {
   readonly emit: RunListener;
   /** The ids of cells that need no measuring, or have been measured. */
   readonly done: Set<string>;
+  /** The profiles of cells so far. */
+  readonly profiles: Profile[];
 }
 
-/** Plans a run, reaches its servers, and opens its directory; of a resumed run, with what was measured before. Throws the errors of `run`. */
+/**
+ * Plans a run, reaches its servers, and opens its directory. For a resumed run, the directory has what was measured before. Throws
+ * the errors of `run`.
+ */
 export async function startSession(options: RunOptions): Promise<Session> {
   if (options.resume !== true) return sessionIn(options, undefined);
   if (options.directory === undefined) {
@@ -76,6 +81,7 @@ async function sessionIn(options: RunOptions, resumed: RunDirectory | undefined)
     block: directory.lastBlock,
     policy: { samples: config.samples, budgetSeconds: config.timeBudgetSeconds },
     done,
+    profiles: [],
     resources: options.resources ?? nodeResources,
     garbage: collectGarbage && new GarbageBetween(collectGarbage),
     signal: options.signal ?? new AbortController().signal,
@@ -106,10 +112,10 @@ function decidingBy(config: RunConfig, plans: readonly FamilyPlan[], { host }: R
   };
 }
 
-/** The number of processes of a cell that stands for two, where none is given. */
+/** The number of processes of a cell that stands for two, if no number is given. */
 const AA_FORKS = 5;
 
-/** Reaches the user's servers once. Throws `BB_SERVER_UNUSABLE`, in place of the same failure of each cell. */
+/** Reaches the user's servers once. Throws `BB_SERVER_UNUSABLE`, instead of the same failure of each cell. */
 async function reachServers(plans: readonly FamilyPlan[], done: ReadonlySet<string>): Promise<void> {
   for (const { family, options, cells } of plans) {
     const left = cells.filter(({ skip, cell }) => skip === undefined && !done.has(cell.id));

@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 
 import type { AddonBuild } from '../families/workload.js';
 
-/** Has this process load a build of an addon in place of others, which its modules name. */
+/** Has this process load a build of an addon instead of the builds that its modules name. */
 export function swapBuild({ replaces, file }: AddonBuild): void {
   const load = process.dlopen.bind(process);
   process.dlopen = (module: object, path: string, ...rest: number[]) => {
@@ -10,7 +10,7 @@ export function swapBuild({ replaces, file }: AddonBuild): void {
   };
 }
 
-/** The path without links; what is not there is left to the loader, which says so. */
+/** The path without links. A missing file is left to the loader: its error says so. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);

@@ -4,7 +4,7 @@ export interface Span {
   readonly to: number;
 }
 
-/** The milliseconds of `span` that lie within `spans`, which are in order and do not overlap. */
+/** The milliseconds of `span` that lie within `spans`. These are in order and do not overlap. */
 export function overlapOf(span: Span, spans: readonly Span[]): number {
   let overlap = 0;
   for (let index = firstEndingAfter(span.from, spans); index < spans.length; index++) {

@@ -11,26 +11,26 @@ import type { CellSampler } from './sampler.js';
 /** A process that is to measure a cell in a round. */
 export interface Turn {
   readonly planned: PlannedCell;
-  /** The number of the process among those of its cell, from 1. */
+  /** The number of the process among the processes of its cell, from 1. */
   readonly fork: number;
 }
 
-/** What a process that is alive measured so far. */
+/** The samples so far of a process that is alive. */
 export interface Taken {
   readonly turn: Turn;
   readonly samples: readonly Sample[];
 }
 
-/** What a process measured in a round. */
+/** The measurements of a process in a round. */
 export interface Measured extends Taken {
   readonly sampler: CellSampler;
   readonly checksum: Checksum;
 }
 
-/** What a round needs to open its processes, and to tell what becomes of them. */
+/** The functions by which a round opens its processes, and tells what becomes of them. */
 export interface TurnOptions {
   readonly signal: AbortSignal;
-  /** The reason why a cell can't be measured any more; it is then left out. */
+  /** Whether a cell can't be measured any more. It is then left out. */
   readonly isLost: (turn: Turn) => Promise<boolean>;
   readonly open: (turn: Turn) => Promise<CellSampler>;
   readonly onSample: (turn: Turn, number: number, sample: Sample) => void;
@@ -42,7 +42,7 @@ export interface TurnOptions {
   readonly nextBlock: () => number;
   /** The processes whose cells decide which of two close sides is the faster one. */
   readonly closest: (alive: readonly Taken[]) => ReadonlySet<Turn>;
-  /** The seconds of the blocks that these take by themselves; 0: none. */
+  /** The seconds of the blocks that the closest processes take by themselves. 0: none. */
   readonly closeSeconds: number;
   /** The fewest of these blocks. */
   readonly fewestCloseBlocks: number;
@@ -69,8 +69,8 @@ interface Alive extends Taken {
 }
 
 /**
- * Has each process of a round measure its cell. Cells of one contest are alive together, as far as the memory goes: first the cells that
- * others are compared with, which stay while the others come and go.
+ * Has each process of a round measure its cell. Cells of one contest are alive together, as far as the memory goes: first the cells
+ * that others are compared with. These stay while the others come and go.
  */
 export async function takeTurns(round: readonly Turn[], options: TurnOptions): Promise<void> {
   const draw = seededDraws(round.reduce((seed, { fork }) => seed + fork, 1));
@@ -80,7 +80,7 @@ export async function takeTurns(round: readonly Turn[], options: TurnOptions): P
   }
 }
 
-/** The contest of a cell, whatever its runtime; a process that no other can be alive with has its own. */
+/** The contest of a cell, on any runtime. A process that no other can be alive with has a contest of its own. */
 function placeOf({ planned: { cell, isExclusive }, fork }: Turn): string {
   if (isExclusive === true) return JSON.stringify([cell.id, fork]);
   // Engines in JavaScript alone are compared with cells of another engine of their group.
@@ -94,7 +94,7 @@ class Contest {
   readonly #references: Turn[];
   readonly #challengers: Turn[];
   readonly #memory = MEMORY_SHARE * freeMemory();
-  /** The processes that open, or close, at once: those of one server would wait for each other there. */
+  /** The number of processes that open, or close, at once: processes of one server would wait for each other there. */
   readonly #together: number;
   #alive: Alive[] = [];
   #opening = 0;
@@ -117,7 +117,7 @@ class Contest {
         await this.#openSome(waiting);
         await this.#takeBlocks();
         await this.#takeCloseBlocks();
-        // Without room for one more beside those that stay, all end.
+        // Without room for one more next to those that stay, all end.
         const isCrowded = this.#alive.every(({ turn }) => staying.has(turn));
         await this.#finish(({ turn }) => isCrowded || waiting.length === 0 || !staying.has(turn));
       }
@@ -141,7 +141,10 @@ class Contest {
     }
   }
 
-  /** Opens a cell. One that still gets faster, maybe since others have stopped opening beside it, goes to `unsure`, if that is given. */
+  /**
+   * Opens a cell. One that still gets faster, maybe since others have stopped opening at the same time, goes to `unsure`, if that
+   * is given.
+   */
   async #open(turn: Turn, unsure?: Turn[]): Promise<void> {
     this.#opening += 1;
     try {
@@ -180,8 +183,8 @@ class Contest {
   }
 
   /**
-   * Has those that decide what is close take more samples, in blocks of their own. Such a block is short, so that less of the drift of the
-   * machine is within it, and no process has to open for it.
+   * Has the processes that decide a close contest take more samples, in blocks of their own. Such a block is short, so that less of
+   * the drift of the machine is within it. No process has to open for it.
    */
   async #takeCloseBlocks(): Promise<void> {
     const { closest, closeSeconds, fewestCloseBlocks, signal, nextBlock } = this.#options;
@@ -238,17 +241,17 @@ class Contest {
   }
 }
 
-/** Has so many of the same work run at once. */
+/** Runs the same work `count` times at once. */
 async function together(count: number, work: () => Promise<void>): Promise<void> {
   await Promise.all(Array.from({ length: count }, work));
 }
 
-/** Whether one that takes part in `count` of so many blocks, evenly, takes part in the block of this index. */
+/** Whether a process that takes part in `count` of all `blocks`, evenly, takes part in the block of this index. */
 function isIn(block: number, count: number, blocks: number): boolean {
   return Math.floor(((block + 1) * count) / blocks) > Math.floor((block * count) / blocks);
 }
 
-/** The bytes of memory that can be used, also by the limit of a container where Node knows it. */
+/** The bytes of memory that can be used, also by the limit of a container if Node knows it. */
 function freeMemory(): number {
   const available = (process as { availableMemory?: () => number }).availableMemory?.() ?? os.freemem();
   return Math.max(available, 0);

@@ -11,7 +11,7 @@ const DIGITS = 3;
 /** The bits of a count: 64, since the counts of many samples are added up. */
 const BITS_OF_A_COUNT = 64;
 
-/** An HDR histogram of latencies in nanoseconds, which can be merged, and serialized as text. */
+/** An HDR histogram of latencies in nanoseconds. It can be merged, and serialized as text. */
 export class LatencyHistogram {
   readonly #histogram: Histogram;
 
@@ -25,7 +25,7 @@ export class LatencyHistogram {
     });
   }
 
-  /** Counts one latency; a latency beyond the bounds counts as the bound. */
+  /** Counts one latency. A latency beyond the bounds counts as the bound. */
   record(nanoseconds: number): void {
     this.#histogram.recordValue(Math.min(Math.max(Math.round(nanoseconds), LOWEST), HIGHEST));
   }
@@ -35,7 +35,7 @@ export class LatencyHistogram {
     return this.#histogram.totalCount;
   }
 
-  /** The latency in nanoseconds that the fraction `part` of all latencies, from 0 to 1, did not exceed; 0 without latencies. */
+  /** The latency in nanoseconds that the fraction `part` of all latencies, from 0 to 1, did not exceed, or 0 without latencies. */
   quantile(part: number): number {
     return this.count === 0 ? 0 : this.#histogram.getValueAtPercentile(part * 100);
   }
@@ -65,7 +65,7 @@ export class LatencyHistogram {
     return histogram;
   }
 
-  /** The sum of the histograms of such texts; `undefined` if there are none. */
+  /** The sum of the histograms of such texts. `undefined` if there are none. */
   static merged(texts: readonly string[]): LatencyHistogram | undefined {
     if (texts.length === 0) return undefined;
     const sum = new LatencyHistogram();
@@ -81,9 +81,8 @@ const NORMALIZING_OFFSET_AT = 8;
 const CONVERSION_RATIO_AT = 32;
 
 /**
- * Corrects an encoding for readers in other languages. hdr-histogram-js writes 1 as the offset of the counts, and the ratio of
- * the values as an integer, and ignores both when it reads; other readers reject them, and require an offset of 0 and a ratio of
- * 1.0.
+ * Corrects an encoding for readers in other languages. hdr-histogram-js writes 1 as the offset of the counts, and the ratio of the
+ * values as an integer, and ignores both when it reads. Other readers reject them, and require an offset of 0 and a ratio of 1.0.
  */
 function asOthersWriteIt(text: string): string {
   const bytes = Buffer.from(text, 'base64');

@@ -4,7 +4,7 @@
  */
 export const LOOKS: readonly number[] = [3, 6, 12];
 
-/** The number of processes until the next look; `undefined` after the last one. */
+/** The number of processes until the next look. `undefined` after the last one. */
 export function nextLook(forks: number): number | undefined {
   return LOOKS.find((look) => look > forks);
 }

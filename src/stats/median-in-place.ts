@@ -7,7 +7,7 @@ export function medianInPlace(values: Float64Array): number {
   const middle = values.length >> 1;
   const high = select(values, middle);
   if (values.length % 2 === 1) return high;
-  // Selection leaves the values below the middle to its left; the other middle value is their greatest.
+  // Selection leaves the values below the middle to its left. The other middle value is their greatest.
   let low = values[0]!;
   for (let i = 1; i < middle; i++) if (values[i]! > low) low = values[i]!;
   return low === high ? low : low + (high - low) * 0.5;

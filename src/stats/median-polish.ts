@@ -1,6 +1,6 @@
 import { median } from './quantile.js';
 
-/** A sample in a block, which it may share with samples of others. */
+/** A sample in a block. It may share the block with samples of others. */
 interface InBlock {
   readonly seconds: number;
   readonly block?: number;
@@ -10,9 +10,10 @@ interface InBlock {
 const ROUNDS = 10;
 
 /**
- * The typical seconds of a sample of each cell, as if each had taken part in all blocks: a cell that took its samples while the machine was
- * slow is not slower for that. Made by median polish, of the model that a time is that of its cell multiplied by that of its block (Tukey,
- * "Exploratory Data Analysis", 1977). Of samples without blocks, it is the median. Each cell must have a sample.
+ * The typical seconds of a sample of each cell, as if each had taken part in all blocks. A cell that took its samples while the
+ * machine was slow is not slower for that. Computed by median polish: the model is that a time is the time of its cell multiplied
+ * by a factor of its block (Tukey, "Exploratory Data Analysis", 1977). Of samples without blocks, it is the median. Each cell must
+ * have a sample.
  */
 export function typicalSeconds(cells: readonly (readonly InBlock[])[]): number[] {
   const ofCell = cells.map((samples) => median(samples.map(({ seconds }) => Math.log(seconds))));

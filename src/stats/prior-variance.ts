@@ -9,15 +9,16 @@ export interface Variance {
 
 /** The fewest comparisons that tell how variances differ. */
 const FEWEST = 8;
-/** The most degrees that the others add to those of a comparison: its own variance is to count, too. */
+/** The most degrees that the others add to the degrees of a comparison, so that its own variance counts, too. */
 const MOST_DEGREES = 8;
 
 /**
- * The variance that comparisons have in common, and how many processes of its own it is worth to each of them: few where their variances
- * differ much. `undefined` for fewer than eight comparisons, or where they differ more than chance and any common variance explain.
+ * The variance that comparisons have in common, and how many processes of its own it is worth to each of them: few if their
+ * variances differ much. `undefined` for fewer than eight comparisons, or if they differ more than chance and any common variance
+ * explain.
  *
- * The moments of the logarithms of the variances give both (Smyth, "Linear Models and Empirical Bayes Methods for Assessing Differential
- * Expression in Microarray Experiments", 2004, section 6.2).
+ * The moments of the logarithms of the variances give both (Smyth, "Linear Models and Empirical Bayes Methods for Assessing
+ * Differential Expression in Microarray Experiments", 2004, section 6.2).
  */
 export function priorVariance(each: readonly Variance[]): Variance | undefined {
   const known = each.filter(({ variance, degrees }) => variance > 0 && degrees > 0);
@@ -25,14 +26,14 @@ export function priorVariance(each: readonly Variance[]): Variance | undefined {
   const logs = known.map(({ variance, degrees }) => Math.log(variance) - digamma(degrees / 2) + Math.log(degrees / 2));
   const mean = sumOf(logs) / logs.length;
   const spread = sumOf(logs.map((value) => (value - mean) ** 2)) / (logs.length - 1);
-  // What the variances differ by beyond chance.
+  // The differences of the variances beyond chance.
   const beyond = spread - sumOf(known.map(({ degrees }) => trigamma(degrees / 2))) / known.length;
   const degrees = beyond <= 0 ? MOST_DEGREES : Math.min(2 * inverseTrigamma(beyond), MOST_DEGREES);
   if (degrees < 1) return undefined;
   return { degrees, variance: Math.exp(mean + digamma(degrees / 2) - Math.log(degrees / 2)) };
 }
 
-/** A variance of a comparison, moderated by that of all: their mean, weighted by degrees. */
+/** A variance of a comparison, moderated by the variance of all: their mean, weighted by degrees. */
 export function moderated(own: Variance, prior: Variance | undefined): Variance {
   if (prior === undefined) return own;
   const degrees = own.degrees + prior.degrees;
@@ -59,7 +60,7 @@ export function trigamma(x: number): number {
 /** The steps in which an argument is searched, each of which halves its logarithmic range. */
 const HALVINGS = 60;
 
-/** The argument for which `trigamma`, which falls, has a value. */
+/** The argument for which `trigamma` (a falling function) has a value. */
 function inverseTrigamma(value: number): number {
   let [low, high] = [1e-6, 1e6];
   for (let step = 0; step < HALVINGS; step += 1) {

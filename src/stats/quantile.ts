@@ -1,13 +1,13 @@
 /**
- * The value below which the fraction `p` (0 to 1) of the values lies, interpolated linearly between the two nearest
- * order statistics: definition 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (1996), which R, NumPy
- * and Excel use by default. Throws a `RangeError` if there is no value or `p` is outside 0 to 1.
+ * The value below which the fraction `p` (0 to 1) of the values lies, interpolated linearly between the two nearest order
+ * statistics. This is definition 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (1996). R, NumPy and Excel use it
+ * by default. Throws a `RangeError` if there is no value or `p` is outside 0 to 1.
  */
 export function quantile(values: ArrayLike<number>, p: number): number {
   return quantileOfSorted(Float64Array.from(values).toSorted(), p);
 }
 
-/** Like `quantile`, for values already in ascending order, which are neither copied nor checked. */
+/** Like `quantile`, for values already in ascending order. They are neither copied nor checked. */
 export function quantileOfSorted(sorted: ArrayLike<number>, p: number): number {
   if (sorted.length === 0) throw new RangeError('a quantile needs at least one value');
   if (!(p >= 0 && p <= 1)) throw new RangeError(`a quantile is asked for between 0 and 1, not at ${p}`);
@@ -29,10 +29,10 @@ const FEWEST_PAIRED = 4;
 const MOST_PAIRED = 200;
 
 /**
- * The pseudo-median: the median of the means of all pairs of values, each value with itself too. Of values that scatter as a normal distribution
- * does, it scatters little more than the mean, where the median would need half as many values again; up to a quarter of wild values
- * do not move it far (Hodges and Lehmann, "Estimates of Location Based on Rank Tests", 1963). Of very few values, or very many, it is the
- * median.
+ * The pseudo-median: the median of the means of all pairs of values, each value with itself too. For values that scatter as a
+ * normal distribution does, it scatters little more than the mean. The median would need half as many values again. Up to a quarter
+ * of wild values do not move it far (Hodges and Lehmann, "Estimates of Location Based on Rank Tests", 1963). For very few values,
+ * or very many, it is the median.
  */
 export function pseudoMedian(values: readonly number[]): number {
   if (values.length < FEWEST_PAIRED || values.length > MOST_PAIRED) return median(values);

@@ -2,9 +2,9 @@
 export type DrawIndex = (below: number) => number;
 
 /**
- * A small fast generator with a fixed seed, so that the same samples always give the same interval: `sfc32`, the 32-bit
- * variant of Chris Doty-Humphrey's "Small Fast Counting" generator (PractRand), which passes PractRand and BigCrush. The
- * first 12 outputs are thrown away to mix the seed into the whole state.
+ * A small fast generator with a fixed seed, so that the same samples always give the same interval. It is `sfc32`, the 32-bit
+ * variant of Chris Doty-Humphrey's "Small Fast Counting" generator (PractRand). It passes PractRand and BigCrush. The first 12
+ * outputs are thrown away to mix the seed into the whole state.
  */
 export function seededDraws(seed: number): DrawIndex {
   let a = 0x9e3779b9;

@@ -4,17 +4,20 @@ import { type Variance, moderated } from './prior-variance.js';
 import { reachOf, reachOfChoice } from './resampling.js';
 import { sumOf } from './sum.js';
 
-/** What an interval is made by, beside the values. */
+/** Options of an interval, in addition to the values. */
 export interface IntervalOptions {
   /** The part of cases in which an interval may miss the truth. Default: 0.05. */
   readonly risk?: number;
-  /** The part of these pairs of processes that chose a side from several cells, if they disagreed: the interval then reaches further. Default: 0. */
+  /**
+   * The part of these pairs of processes that chose a side from several cells, if they disagreed: the interval then reaches
+   * further. Default: 0.
+   */
   readonly chosenPart?: number;
-  /** What is known of the variance between pairs of processes beside these. */
+  /** Prior knowledge of the variance between pairs of processes, from other pairs than these. */
   readonly prior?: Variance | undefined;
 }
 
-/** The variance between pairs of processes, of the logarithms of their figures; of no degrees for a single pair. */
+/** The variance between pairs of processes, of the logarithms of their figures. It has no degrees for a single pair. */
 export function varianceBetween(pairs: readonly (readonly number[])[]): Variance {
   return varianceOfUnits(pairs.map(figureOf));
 }
@@ -30,15 +33,15 @@ function varianceOfUnits(units: readonly number[]): Variance {
 }
 
 /**
- * The ratio of two cells whose processes took turns, with its interval: `pairs` are the ratios within blocks, a list for each pair of
- * processes. All ratios must be positive.
+ * The ratio of two cells whose processes took turns, with its interval: `pairs` are the ratios within blocks, a list for each pair
+ * of processes. All ratios must be positive.
  *
- * A block is short, so that a drift of the machine changes both of its samples and not their ratio (randomized complete blocks; Bulej et
- * al., "Duet Benchmarking", 2020). The figure of a pair of processes is the pseudo-median of its blocks, which a burst of other load does not
- * move. Processes differ by more than their samples do, so that the pairs of them are what counts (Kalibera and Jones, "Rigorous
- * Benchmarking in Reasonable Time", 2013): the interval is that of Student's t over the logarithms of the pairs' figures. Few pairs know their
- * variance badly, so that it is moderated by a prior one, if there is one. Of a single pair,
- * the blocks count, which say nothing of the differences between processes.
+ * A block is short, so that a drift of the machine changes both of its samples and not their ratio (randomized complete blocks, as
+ * in Bulej et al., "Duet Benchmarking", 2020). The figure of a pair of processes is the pseudo-median of its blocks. A burst of
+ * other load does not move it. Processes differ by more than their samples do, so that the pairs of them count (Kalibera and Jones,
+ * "Rigorous Benchmarking in Reasonable Time", 2013). The interval is a Student's t interval over the logarithms of the pairs'
+ * figures. Few pairs know their variance badly, so that it is moderated by a prior variance, if there is one. For a single pair,
+ * the blocks count. They say nothing of the differences between processes.
  *
  * Throws a `RangeError` if there is no ratio.
  */

@@ -20,16 +20,17 @@ const RESAMPLES = 1000;
 const SEED = 0x5eed;
 
 /**
- * The ratio of two cells' positive values that were not measured in turns, with its interval: 95% unless another risk is asked for. The figure of a cell is the median of all its values.
+ * The ratio of two cells' positive values that were not measured in turns, with its interval: 95% unless another risk is asked for.
+ * The figure of a cell is the median of all its values.
  *
- * The interval is that of Student's t over the logarithms, with the standard error of the hierarchical bootstrap (Kalibera and Jones,
- * "Rigorous Benchmarking in Reasonable Time", 2013): forks are resampled with replacement, then the values within each.
+ * The interval is a Student's t interval over the logarithms, with the standard error of the hierarchical bootstrap (Kalibera and
+ * Jones, "Rigorous Benchmarking in Reasonable Time", 2013). Forks are resampled with replacement, then the values within each.
  *
- * It reaches further where forks chose a side from several cells by cross-validation, and disagreed (`chosenPart`): they decided about each
- * other.
+ * It reaches further if forks chose a side from several cells by cross-validation, and disagreed (`chosenPart`): they decided about
+ * each other.
  *
- * The values of a cell with one fork count as forks of one value each; the interval then knows nothing of the differences
- * between processes. Deterministic: the same values always give the same interval. Throws a `RangeError` if a cell has no value.
+ * The values of a cell with one fork count as forks of one value each. The interval then knows nothing of the differences between
+ * processes. Deterministic: the same values always give the same interval. Throws a `RangeError` if a cell has no value.
  */
 export function ratioOfForks(
   numerators: Forks,
@@ -46,13 +47,14 @@ export function ratioOfForks(
   return { ratio, low: ratio / reach, high: ratio * reach };
 }
 
-/** What is known of the logarithm of a cell's figure. */
-interface Logarithm {
+/** The knowledge about the logarithm of a cell's figure. */
+export interface Logarithm {
   readonly variance: number;
   readonly degrees: number;
 }
 
-function logarithmOf(cell: Resampling, draw: DrawIndex): Logarithm {
+/** How far the logarithm of a cell's median is known, by the hierarchical bootstrap. */
+export function logarithmOf(cell: Resampling, draw: DrawIndex): Logarithm {
   const { degrees } = cell;
   const drawn = Float64Array.from({ length: RESAMPLES }, () => Math.log(cell.median(draw)));
   return { variance: unshrunk(varianceOf(drawn), degrees), degrees };

@@ -10,7 +10,7 @@ export const RISK = 0.05;
 
 /** The draws of the median of a cell's values by the hierarchical bootstrap: forks with replacement, then the values within each. */
 export class Resampling {
-  /** The number of forks; of a cell with one fork, that of its values, which then count as forks of one value each. */
+  /** The number of forks. For a cell with one fork, it is the number of its values: each counts as a fork of one value. */
   readonly count: number;
   readonly #units: readonly Float64Array[];
   readonly #scratch: Float64Array;
@@ -31,7 +31,7 @@ export class Resampling {
     return Math.max(1, this.count - 1);
   }
 
-  /** The median of values that are drawn anew. */
+  /** The median of newly drawn values. */
   median(draw: DrawIndex): number {
     const units = this.#units;
     const scratch = this.#scratch;
@@ -45,8 +45,9 @@ export class Resampling {
 }
 
 /**
- * The standard errors by which an interval of so much `risk` reaches beyond its estimate: the quantile of Student's t with so many `degrees` of
- * freedom. Percentiles of resampled values would never reach beyond the extremes of a few forks, however far these may be from the truth.
+ * The standard errors by which an interval with this `risk` reaches beyond its estimate: the quantile of Student's t with `degrees`
+ * of freedom. Percentiles of resampled values would never reach beyond the extremes of a few forks, however far these may be from
+ * the truth.
  */
 export function reachOf(degrees: number, risk = RISK): number {
   return studentQuantile(1 - risk / 2, degrees);
@@ -55,17 +56,17 @@ export function reachOf(degrees: number, risk = RISK): number {
 const REACH_OF_CHOICE = 0.35;
 
 /**
- * How much further an interval reaches where a part of the processes chose, by cross-validation, among cells that are about as fast: what they
- * show is then not independent. By simulation, which __test__/stats/ratio-in-turns.test.ts repeats, the intervals of two to four equal
- * cells then miss the truth less than 1.8 times as often as those of one.
+ * How much further an interval reaches if a part of the processes chose, by cross-validation, among cells that are about as fast.
+ * Their results are then not independent. By simulation (repeated by __test__/stats/ratio-in-turns.test.ts), the intervals of two
+ * to four equal cells then miss the truth less than 1.8 times as often as the intervals of one.
  */
 export function reachOfChoice(part: number): number {
   return 1 + REACH_OF_CHOICE * part;
 }
 
 /**
- * The variance of a figure, from the variance of its resampled values: these vary less by the part that `degrees` lacks to the number of
- * forks (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015, section 4.5).
+ * The variance of a figure, from the variance of its resampled values. These vary less, by the part that `degrees` lacks to the
+ * number of forks (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015, section 4.5).
  */
 export function unshrunk(variance: number, degrees: number): number {
   return (variance * (degrees + 1)) / degrees;

@@ -2,9 +2,9 @@
 const HALVINGS = 60;
 
 /**
- * The quantile of Student's t: the value below which the part `p`, from 0.5 to below 1, of the distribution with `degrees` (a whole
- * number from 1) of freedom lies. Found by bisection of the distribution's closed form for whole degrees (Abramowitz and Stegun,
- * 26.7.3 and 26.7.4).
+ * The quantile of Student's t: the value below which the part `p` (0.5 to below 1) of the distribution lies. `degrees` are its
+ * degrees of freedom, a whole number from 1. Found by bisection of the distribution's closed form for whole degrees (Abramowitz and
+ * Stegun, 26.7.3 and 26.7.4).
  */
 export function studentQuantile(p: number, degrees: number): number {
   let low = 0;

@@ -3,16 +3,19 @@ import { interquartileRange, median } from './quantile.js';
 
 const BYTES_PER_MEBIBYTE = 1024 * 1024;
 
-/** The relative spread: the interquartile range divided by the median; 0 if the median is 0. */
+/** The relative spread: the interquartile range divided by the median, or 0 if the median is 0. */
 export function relativeSpread(values: ArrayLike<number>): number {
   const middle = median(values);
   return middle === 0 ? 0 : interquartileRange(values) / middle;
 }
 
-/** What the rates of a cell count. */
+/** The parts of a cell that its rates count. */
 type Counted = Pick<Cell, 'rows' | 'bytes' | 'queries' | 'calls'>;
 
-/** The rates of work that took a time: of queries or calls alone if the cell counts those. MiB per second is absent if it has no size. */
+/**
+ * The rates of work that took a time: of queries or calls alone if the cell counts those. MiB per second is absent if it has no
+ * size.
+ */
 export function ratesOf({ rows, bytes, queries, calls }: Counted, seconds: number): Rates {
   if (queries !== undefined) return { queriesPerSecond: queries / seconds };
   if (calls !== undefined) return { callsPerSecond: calls / seconds };
@@ -22,12 +25,12 @@ export function ratesOf({ rows, bytes, queries, calls }: Counted, seconds: numbe
   };
 }
 
-/** The rate of a cell, in whatever it counts. Cells of one workload count the same. */
+/** The rate of a cell, in the unit that it counts. Cells of one workload count the same. */
 export function rateOf({ summary }: { readonly summary: Rates }): number {
   return summary.rowsPerSecond ?? summary.queriesPerSecond ?? summary.callsPerSecond ?? 0;
 }
 
-/** The summary of a cell's samples. Rates are those of the median sample. Throws a `RangeError` if there is no sample. */
+/** The summary of a cell's samples. The rates are taken from the median sample. Throws a `RangeError` if there is no sample. */
 export function summarize(samples: readonly Sample[], cell: Counted): Summary {
   const seconds = samples.map((sample) => sample.seconds);
   const medianSeconds = median(seconds);
@@ -54,7 +57,7 @@ function sumOf(a: number | undefined, b: number | undefined): number | undefined
   return a === undefined || b === undefined ? undefined : a + b;
 }
 
-/** The median of a measure over the samples that have it; `undefined` if none has. */
+/** The median of a measure over the samples that have it. `undefined` if none has. */
 export function medianOf(
   { samples }: { readonly samples: readonly Sample[] },
   measure: (sample: Sample) => number | undefined,

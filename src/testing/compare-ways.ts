@@ -26,7 +26,7 @@ export interface WaysRatio extends RatioInterval {
   readonly verdict: Verdict;
 }
 
-/** What a comparison found. */
+/** The result of a comparison. */
 export interface ComparedWays {
   /** The names of the ways, as they were given. */
   readonly ways: readonly string[];
@@ -37,7 +37,7 @@ export interface ComparedWays {
   /** The same with its interval of 95%: the geometric mean of the blocks, in seconds. Throws as `secondsOf` does. */
   timeOf(way: string): RatioInterval;
   /**
-   * How many times as fast as `other` a way is; its verdict is that on `way`. Throws `BB_INVALID_ARGUMENT` for a name that is none.
+   * How many times as fast as `other` a way is. Its verdict is about `way`. Throws `BB_INVALID_ARGUMENT` for a name that is none.
    */
   ratioOf(way: string, other: string): WaysRatio;
 }
@@ -55,14 +55,15 @@ const DEFAULT_BUDGET_MS = 2000;
 const LOOKS = [6, 12, 24, 48];
 
 /**
- * Compares functions that do the same work, in this process: they take turns, sample by sample in random order, until all of them are told
- * apart from the first, or shown to be equivalent to it, or the budget ends. All must return the same, by deep equality.
+ * Compares functions that do the same work, in this process. They take turns, sample by sample in random order. This ends when all
+ * of them are told apart from the first, or shown to be equivalent to it, or when the budget ends. All must return the same, by
+ * deep equality.
  *
- * Functions of one process change each other a little: what V8 learns of one of them, and its garbage. `boundary-bench run` measures each in
- * processes of its own. For a test that fails where a function got clearly slower, this is enough.
+ * Functions of one process change each other a little: what V8 learns of one of them, and its garbage. `boundary-bench run`
+ * measures each in processes of its own. For a test that fails if a function got clearly slower, this is enough.
  *
- * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for arguments that make no sense, and for results that differ; and what a
- * way throws.
+ * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for arguments that make no sense, and for results that differ. Also
+ * throws what a way throws.
  */
 export async function compareWays(
   ways: Readonly<Record<string, TestedWay>>,

@@ -12,13 +12,13 @@ export interface FasterOptions {
   readonly way?: string;
   /** How many times as fast it is to be, at least. Default: 1. */
   readonly by?: number;
-  /** Whether the matcher fails also where the interval does not decide. Default: false. */
+  /** Whether the matcher fails also if the interval does not decide. Default: false. */
   readonly strict?: boolean;
 }
 
 /** The most that a way may take, named as in a file of budgets. */
 export type WayBudget = {
-  /** Whether the matcher fails also where the interval does not decide. Default: false. */
+  /** Whether the matcher fails also if the interval does not decide. Default: false. */
   readonly strict?: boolean;
 } & (
   | {
@@ -33,7 +33,7 @@ export type WayBudget = {
     }
 );
 
-/** What a matcher tells its test runner. */
+/** The answer of a matcher to its test runner. */
 export interface MatcherResult {
   readonly pass: boolean;
   readonly message: () => string;
@@ -42,10 +42,10 @@ export interface MatcherResult {
 /**
  * The matchers, for `expect.extend(matchers)`:
  *
- * - `expect(await compareWays({ js, napi })).toBeFasterThan('js', { by: 1.2 })` fails where the whole interval of the ratio is below `by`, and
- *   with `strict` where a part of it is.
- * - `expect(...).toBeWithinBudget('napi', { over: 'js', maximumRatio: 0.5 })`, or `{ maximumSeconds: 0.002 }`, fails where the whole interval
- *   of the time is beyond the budget, and with `strict` where a part of it is.
+ * - `expect(await compareWays({ js, napi })).toBeFasterThan('js', { by: 1.2 })` fails if the whole interval of the ratio is below
+ *   `by`, and with `strict` if a part of it is.
+ * - `expect(...).toBeWithinBudget('napi', { over: 'js', maximumRatio: 0.5 })`, or `{ maximumSeconds: 0.002 }`, fails if the whole
+ *   interval of the time is beyond the budget, and with `strict` if a part of it is.
  */
 export const matchers = {
   toBeFasterThan(received: ComparedWays, other: string, options: FasterOptions = {}): MatcherResult {

@@ -24,7 +24,7 @@ const all = (count, call) => Promise.all(Array.from({ length: count }, (_, index
 /** The sum of numbers. */
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
-/** How often the threads of tokio have waited so far; 0 where the platform does not tell. */
+/** How often the threads of tokio have waited so far; 0 if the platform does not tell. */
 function waits() {
   if (process.platform !== 'linux') return 0;
   const read = (thread, file) => readFileSync(`/proc/self/task/${thread}/${file}`, 'utf8');

@@ -77,7 +77,7 @@ const WORK = {
 /** The inserter's calls after its end are refused; here they only have to be harmless. */
 const settled = (promise) => promise.catch(() => {});
 
-/** The addon's threads that run a query or an insert; undefined where the platform does not tell. */
+/** The addon's threads that run a query or an insert; undefined if the platform does not tell. */
 function threadsAtWork() {
   if (process.platform !== 'linux') return undefined;
   const names = readdirSync('/proc/self/task').map((thread) => {

@@ -47,7 +47,7 @@ it.each(Object.keys(CODEC_MATRIX.workloads))(
     const topic = await topicOf(workload);
     for (const { cell, client } of planned.filter(({ cell }) => cell.workload === workload)) {
       const { lane, batch = 1 } = cell;
-      // So many that some of them pass a filter.
+      // Enough rows that some of them pass a filter.
       const [once, twice] = [30 * batch, 60 * batch].map((operations) =>
         topic!.resultOf({ workload, lane, client, batch }, operations),
       );

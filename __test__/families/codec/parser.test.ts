@@ -99,6 +99,6 @@ it('a text that is left out changes the sum', () => {
 it.each([
   ['node-sql-parser', nodeSqlParser],
   ['pgsql-ast-parser', pgsqlAstParser],
-])('%s refuses what is no SQL', (_, open) => {
+])('%s refuses text that is no SQL', (_, open) => {
   expect(() => open()('SELECT (', resultOfStatement)).toThrow(Error);
 });

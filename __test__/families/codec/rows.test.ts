@@ -32,7 +32,7 @@ test('each cell reads of each row what it must', async () => {
 const NAMES = Object.keys(SHAPES) as (keyof typeof SHAPES)[];
 
 function encoded<Row>(shape: RowShape<Row>, rows: readonly Row[]): Buffer {
-  // So small that it has to grow.
+  // Too small, so that it has to grow.
   const writer = new RowWriter(kindsOf(shape).length, 1);
   for (const row of rows) shape.write(writer, row);
   return Buffer.from(writer.bytes.subarray(0, writer.length));
@@ -51,7 +51,7 @@ function throughColumns<Row>(shape: RowShape<Row>, batch: Uint8Array, rows = 64)
   const kinds = kindsOf(shape);
   const codec = new ColumnCodec(kinds);
   const columns = new RowColumns(kinds, rows, batch.length);
-  // What lay there before must not show.
+  // The earlier content of the memory must not show.
   columns.block.fill(0xff);
   const count = codec.decoder(columns)(batch);
   const out = new Uint8Array(batch.length);
@@ -171,7 +171,7 @@ describe('bytes that are no batch', () => {
     expect(() => codec.decoder(columns)(good)).toThrow('row 0: the columns have no more room');
     const roomy = new RowColumns(kinds, 1, 18);
     codec.decoder(roomy)(good);
-    // What lies behind the memory must not change.
+    // The bytes behind the memory must not change.
     const memory = new Uint8Array(200).fill(7);
     for (let room = 0; room < good.length; room += 1) {
       expect(() => codec.encoder(roomy)(1, memory.subarray(0, room)), `${room} bytes`).toThrow(RangeError);
@@ -181,7 +181,7 @@ describe('bytes that are no batch', () => {
     expect(memory.subarray(good.length).every((byte) => byte === 7)).toBe(true);
   });
 
-  it('a null where there must be none: refused', () => {
+  it('a null that must not be there: refused', () => {
     const user = encoded(SHAPES.user, [SHAPES.user.rowOf(1)]);
     user[4] = 1;
     expect(() => decoded(SHAPES.user, user)).toThrow('row 0: a value is null');
@@ -218,7 +218,7 @@ describe('wrong work is noticed', () => {
   });
 });
 
-test('what is read of columns is what is read of rows', () => {
+test('columns and rows give the same values', () => {
   for (const name of NAMES) {
     const shape = SHAPES[name] as RowShape<unknown>;
     const kinds: readonly RowKind[] = kindsOf(shape);

@@ -8,7 +8,7 @@ import { KIND, SqlTree } from '../../../src/families/codec/sql-tree.js';
 
 /**
  * A statement with its tree, of which the parser's own tests read the same: `tree` has names and values by their text, other nodes by
- * their text or their kind, with the flags where there are any, and with the children in parentheses; an absent part is `-`.
+ * their text or their kind, with the flags if there are any, and with the children in parentheses; an absent part is `-`.
  * `expression` is the tree of the first item of a SELECT without other parts.
  */
 interface Example {
@@ -48,7 +48,7 @@ function nested(tree: SqlTree, node: number): SqlNode {
   };
 }
 
-/** What work returns, or the message of the error that it throws, without its code. */
+/** The result of some work, or the message of the error that it throws, without its code. */
 function outcome(work: () => unknown): unknown {
   try {
     return work();

@@ -75,7 +75,7 @@ async function runAll(cells: readonly PlannedCell[], options = SMALL): Promise<v
   await sampleCells(await hybridFamily.open(options, cells), cells);
 }
 
-describe('the family hybrid', () => {
+describe('the hybrid family', () => {
   it('does the work of every cell of every side', async () => {
     const cells = hybridFamily.plan(SMALL);
     expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
@@ -114,7 +114,7 @@ describe('the family hybrid', () => {
     }
   }, 120_000);
 
-  it('uses the rows on the disk again, and says where they are others', async () => {
+  it('uses the rows on the disk again, and says if they are others', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'bb-hybrid-'));
     const options = { ...SMALL, dataDir: folder };
     try {
@@ -171,7 +171,7 @@ describe('the family hybrid', () => {
     120_000,
   );
 
-  it.runIf(whyNoKernel !== null)('says why the kernel delays nothing, where it can not', async () => {
+  it.runIf(whyNoKernel !== null)('says why the kernel delays nothing, if it cannot', async () => {
     const { options, cells } = overKernel();
     const family = await hybridFamily.open(options, cells);
     await expect(family.versions()).rejects.toMatchObject({

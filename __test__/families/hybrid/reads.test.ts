@@ -192,7 +192,7 @@ describe('the check of scans', () => {
 });
 
 describe('the check of aggregates', () => {
-  it('is exact where sums have a tolerance', () => {
+  it('is exact even if sums have a tolerance', () => {
     const { rows, sums } = expectedOf('aggregate.pull', 1, TOTAL);
     const [price, min, max] = [sums['price'], sums['min'], sums['max']] as [number, number, number];
     const finished =

@@ -21,7 +21,7 @@ const recorded = JSON.parse(
 
 const answered = (text: string): ReturnType<typeof seriesOf> => seriesOf('q', { status: 200, text });
 
-describe('what HyperbyteDB answered', () => {
+describe('the answers of HyperbyteDB', () => {
   it.each(recorded.counts)('is a count: $what', ({ answer, count }) => {
     expect(countOf(answered(JSON.stringify(answer)))).toBe(count);
   });

@@ -66,7 +66,7 @@ describe('a soak', () => {
   });
 
   test.each(SOAK_CLIENTS.flatMap((client) => [{ client }, { client, rate: 0.5 }]))(
-    'that is aborted says what it has seen: %o',
+    'that is aborted reports its counts so far: %o',
     async (options) => {
       const controller = new AbortController();
       const running = runSoak({ url: server.url, ...OPTIONS, ...options, durationSeconds: 3600 }, controller.signal);

@@ -18,7 +18,7 @@ const MISMATCH = { code: 'BB_CHECKSUM_MISMATCH' };
 /** A point of an answer: its time and its value. */
 type Point = [time: number, value: number | null];
 
-/** What may be wrong with points whose number and, but for the last two, whose sums are right. */
+/** Faults of points that keep the number of points and, except for the last two, the sums. */
 const MISTAKES: Readonly<Record<string, (points: Point[]) => void>> = {
   'two points have exchanged their values': (points) => {
     [points[3]![1], points[7]![1]] = [points[7]![1], points[3]![1]];
@@ -26,7 +26,7 @@ const MISTAKES: Readonly<Record<string, (points: Point[]) => void>> = {
   'two points have exchanged their places': (points) => {
     [points[3], points[7]] = [points[7]!, points[3]!];
   },
-  'one point came twice, in place of two': (points) => {
+  'one point came twice, instead of two': (points) => {
     [points[3], points[5]] = [points[4]!, points[4]!];
   },
   'a point has an old value': (points) => {

@@ -9,7 +9,7 @@ import { connectMasters, startRedis, startRedisCluster } from '../../redis-serve
 import { lacks } from '../../needs.js';
 import { sampleCells, stopwatch } from '../sampled-cells.js';
 
-/** The cells of the engine that is measured where none is named. */
+/** The cells of the engine that is measured if none is named. */
 function onOneServer<P extends PlannedCell>(cells: readonly P[]): readonly P[] {
   return cells.filter(({ cell }) => cell.engine === 'redis');
 }
@@ -53,7 +53,7 @@ test('node-redis is measured without being asked for, and development has it', (
   expect(new Set(ofClient.map(({ skip }) => skip))).toEqual(new Set([undefined]));
 });
 
-describe.skipIf(lacks('redis'))('the family kv', () => {
+describe.skipIf(lacks('redis'))('the kv family', () => {
   let server: Awaited<ReturnType<typeof startRedis>>;
   beforeAll(async () => void (server = await startRedis()));
   afterAll(() => server.stop());
@@ -143,10 +143,10 @@ describe.skipIf(lacks('redis'))('the family kv', () => {
   });
 });
 
-describe('the engine redis-cluster', () => {
+describe('the redis-cluster engine', () => {
   const options = { rows: 0, workers: 1, operations: 700, threads: [1, 3], batch: [1, 64], peers: true };
 
-  test('its cells are measured where it is named, and say where a client divides its batches', () => {
+  test('its cells are measured if it is named, and say if a client divides its batches', () => {
     const engines = { redis: 'redis://localhost', 'redis-cluster': 'redis://localhost' };
     const cells = kvFamily.plan({ ...options, engines });
     const ofCluster = cells.filter(({ cell }) => cell.engine === 'redis-cluster');

@@ -60,7 +60,7 @@ describe('an engine with transports', () => {
     }
   });
 
-  it('leaves no folder where it cannot be opened, or a transport cannot', async () => {
+  it('leaves no folder if it or a transport cannot be opened', async () => {
     refused.what = 'tcp';
     await expect(ConnectedEngine.open('hyper', 'hyper:')).rejects.toThrow('refused');
     expect(existsSync(dirname(fileOf(refused.uris[0])))).toBe(false);

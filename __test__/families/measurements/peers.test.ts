@@ -26,7 +26,7 @@ describe('peers', () => {
     expect(unasked.filter(({ client = '' }) => client in PEERS)).toEqual([]);
   });
 
-  it('are not compared with a server of the user, where they start one of their own', () => {
+  it('are not compared with a server of the user if they start one of their own', () => {
     const planned = planMeasurements({ ...options, engines: { hyper: 'hyper://127.0.0.1:7483/some' } });
     const skips = planned
       .filter(({ client }) => client === 'hyperdb-api-node')
@@ -34,10 +34,6 @@ describe('peers', () => {
     expect(skips.length).toBeGreaterThan(0);
     for (const skip of skips)
       expect(skip).toEqual(['tcp', 'hyperdb-api-node is measured on a server of its own alone']);
-  });
-
-  it('are there, as far as development needs them', () => {
-    expect(whyUnusable('nodejs-polars')).toBeUndefined();
   });
 
   const usable = cells.filter(({ skip }) => skip === undefined);
@@ -102,7 +98,7 @@ describe('whyUnusable', () => {
   });
 });
 
-/** Installs `some-peer` in a project folder, with `main` of this content, and loads the module anew, so that it looks there. */
+/** Installs `some-peer` in a project folder, with `main` of this content, and loads the module again, so that it looks there. */
 async function withPackage(
   folder: string,
   manifest: { readonly main: string; readonly engines: object },

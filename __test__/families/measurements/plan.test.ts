@@ -8,7 +8,7 @@ import { planMeasurements } from '../../../src/families/measurements/plan.js';
 
 const ids = (rows: number, workers: number): string[] => planMeasurements({ rows, workers }).map(({ cell }) => cell.id);
 
-/** The path of a file in place of `hyperd`, which need not run: plans only check that it exists. */
+/** The path of a file instead of `hyperd`. It need not run: plans only check that it exists. */
 let hyperd: string;
 
 beforeAll(() => {
@@ -33,7 +33,7 @@ describe('the plan of the family', () => {
     expect(all).toContain('measurements/query.full_scan/columnar/rust/hyper/grpc-adaptive/sync/w1');
   });
 
-  it('leaves out the cells of several workers where there is one', () => {
+  it('leaves out the cells of several workers if there is one', () => {
     const one = ids(1000, 1);
     expect(one).toEqual(ids(1000, 4).filter((id) => !id.endsWith('/w4')));
     expect(ids(1000, 4).length).toBeGreaterThan(one.length);
@@ -165,7 +165,7 @@ describe('the transports of an engine', () => {
     );
   };
 
-  it('are those of the matrix, and an engine without a choice has none', () => {
+  it('come from the matrix, and an engine without a choice has none', () => {
     const planned = planMeasurements({ rows: 1000, workers: 2 });
     expect(transportsOf(hyperCells())).toEqual(['tcp', 'ipc', 'grpc-sync', 'grpc-adaptive', 'grpc-async']);
     expect(transportsOf(planned.filter(({ cell }) => cell.engine !== 'hyper'))).toEqual([undefined]);
@@ -189,7 +189,7 @@ describe('the transports of an engine', () => {
     );
   });
 
-  it('are all there for a file, and one alone where the URI names it or a server', () => {
+  it('are all there for a file, and one alone if the URI names it or a server', () => {
     expect(reasons('hyper:/tmp/x.hyper')).toEqual({ 'gRPC is for queries only': ['grpc-sync'] });
     expect(reasons('hyper:?transport=ipc')).toEqual({
       'the URI of the engine hyper names the transport ipc': ['tcp', 'grpc-sync', 'grpc-adaptive', 'grpc-async'],
@@ -201,7 +201,7 @@ describe('the transports of an engine', () => {
     vi.stubEnv('HYPERD_PATH', hyperd);
   });
 
-  it('are skipped where there is no server to start', () => {
+  it('are skipped if there is no server to start', () => {
     vi.stubEnv('HYPERD_PATH', '/no/such/hyperd');
     expect(Object.keys(reasons())).toEqual(['HYPERD_PATH is /no/such/hyperd, but there is no hyperd']);
     expect(hyperCells().every(({ skip }) => skip !== undefined)).toBe(true);

@@ -27,7 +27,7 @@ const exchange = (column: Float64Array | BigInt64Array, a: number, b: number): v
   [column[a], column[b]] = [column[b]!, column[a]!];
 };
 
-/** What goes wrong in clients, and leaves the sums of the columns as they are. */
+/** Faults of clients that leave the sums of the columns as they are. */
 const BREAKAGES: Readonly<Record<string, (columns: MeasurementColumns) => void>> = {
   'two rows exchange a value': ({ value }) => exchange(value, 17, 18),
   'a row has the timestamp of another': ({ timestamp }) => exchange(timestamp, 0, ROWS - 1),

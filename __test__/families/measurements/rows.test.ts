@@ -10,7 +10,7 @@ import {
 } from '../../../src/families/measurements/rows.js';
 
 describe('rows', () => {
-  it('are those of the documents, in every form', () => {
+  it('have the documented values, in every form', () => {
     const range = { start: 9, rows: 2 };
     expect(new RowBatch(4).make(range)).toEqual([
       [9, 9, 0.9, 1_700_000_009_000],

@@ -35,7 +35,7 @@ async function countIn(uri: string): Promise<unknown> {
 
 describe('the tables of a server', () => {
   it.skipIf(lacks('mysql'))(
-    'are kept for the next process, loaded anew where rows are missing, and dropped at the end',
+    'are kept for the next process, loaded again if rows are missing, and dropped at the end',
     async () => {
       const server = await openTarget('mysql', {});
       try {

@@ -5,13 +5,13 @@ import { ThreadClock } from '../../../src/families/measurements/thread-clock.js'
 
 const seconds = ({ user, system }: { readonly user: number; readonly system: number }): number => user + system;
 
-/** Computes until this thread has used so much CPU time. */
+/** Computes until this thread has used the given CPU time. */
 function compute(cpuSeconds: number): void {
   const end = seconds(addon.threadCpu()!) + cpuSeconds;
   while (seconds(addon.threadCpu()!) < end);
 }
 
-test.skipIf(addon.threadCpu() === null)('the CPU time of pauses is that of the input, also after the last stop', () => {
+test.skipIf(addon.threadCpu() === null)('the CPU time of pauses is the input’s, also after the last stop', () => {
   const clock = new ThreadClock();
   clock.start();
   compute(0.05);

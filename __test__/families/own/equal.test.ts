@@ -42,7 +42,7 @@ describe('the results of two ways', () => {
     expect(compare(a, b)).toBe(difference);
   });
 
-  it('differ where a bigint is no exact number', () => {
+  it('differ if a bigint is no exact number', () => {
     expect(compare(2n ** 64n, Number(2n ** 64n))).toBe(
       'the result is "18446744073709551616", expected 18446744073709552000',
     );

@@ -1,4 +1,4 @@
-/** A workload of the tests: the sum of numbers by several ways, one of which is a program in Python where that is there. */
+/** A workload of the tests: the sum of numbers by several ways, one of which is a program in Python if Python is there. */
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 

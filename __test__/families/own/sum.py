@@ -1,4 +1,4 @@
-# The side of Python of sum.bench.mjs, by the protocol of docs/protocol.md.
+# The Python side of sum.bench.mjs, by the protocol of docs/protocol.md.
 import json, sys, time
 
 for line in sys.stdin:

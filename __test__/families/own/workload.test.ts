@@ -56,7 +56,7 @@ describe('a workload of the user', () => {
     ['input must be a function', { input: 3 as never, ways: { js } }],
     ['noop has a twin of "napi"; the ways are js', { ways: { js }, noop: { napi: js } }],
     ['the twin of the way js must be a function', { ways: { js }, noop: { js: 3 as never } }],
-  ])('is refused where it makes no sense: %s', (message, definition) => {
+  ])('is refused if it makes no sense: %s', (message, definition) => {
     expect(() => workload('work', definition as OwnWorkload<number>)).toThrow(message);
   });
 
@@ -67,14 +67,14 @@ describe('a workload of the user', () => {
     expect([twin.group, twin.rival, twin.rustLane]).toEqual(['work', undefined, undefined]);
   });
 
-  it('is refused where items are no number', () => {
+  it('is refused if items are no number', () => {
     const family = workload('work', { sizes: [0], items: (size) => size, ways: { js } });
     expect(() => family.plan({ rows: 1, workers: 1, engines: {} })).toThrow('items must return a whole number');
   });
 });
 
 describe('files of workloads', () => {
-  it('stand beside a number of rows', () => {
+  it('stand next to a number of rows', () => {
     expect(wordsOf(['1M', FILE])).toEqual({ rows: 1_000_000, files: [FILE] });
     expect(wordsOf([])).toEqual({ files: [] });
     expect(() => wordsOf(['1', '2'])).toThrow('given twice');

@@ -48,7 +48,7 @@ const plan = (more: Partial<GridOptions> = {}, where: GridPlace = place) =>
 const idsOf = (more: Partial<GridOptions> = {}): string[] => plan(more).map(({ cell }) => cell.id);
 
 describe('planRequests', () => {
-  it('plans calls one at a time, and batches for the larger ones or where there are no calls', () => {
+  it('plans calls one at a time, and batches for the larger ones or if there are no calls', () => {
     expect(idsOf()).toEqual([
       'loop/echo/call/rust/server/t2/b1',
       'loop/echo/call/js/server/client/t2/b1',
@@ -104,7 +104,7 @@ describe('planRequests', () => {
     ]);
   });
 
-  it('has the cells of another engine where it is named, with the lanes of that engine', () => {
+  it('has the cells of another engine if it is named, with the lanes of that engine', () => {
     const [first] = matrix.lanes;
     const lanes: RequestMatrix['lanes'] = [
       { ...first!, runs: 'named' },

@@ -48,7 +48,7 @@ describe('runLoad', () => {
     expect(latency.quantile(0)).toBeLessThan(latency.quantile(1));
   });
 
-  it('counts from the intended time in an open loop, so that what waits behind a slow answer is not forgotten', async () => {
+  it('counts from the intended time in an open loop, so that the wait behind a slow answer is not forgotten', async () => {
     const { latency } = await runLoad([slowFirst(60)], { requests: 20, rate: 1000 }, signal);
     // Request i is due after i ms; the last one still waits 40 of the 60 ms.
     expect(latency.quantile(0)).toBeGreaterThan(39_000_000);

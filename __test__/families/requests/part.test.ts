@@ -8,13 +8,13 @@ const TASK = {
   module: new URL('counted-family.ts', import.meta.url).href,
   family: 'counted',
   options: { rows: 0, workers: 1, engines: {} },
-  planned: {} as PlannedRequests,
+  planned: { cell: { workload: 'count' } } as PlannedRequests,
 };
 const context = { signal: new AbortController().signal };
 
 beforeEach(() => void (calls.length = 0));
 
-test('what is written is read back when the loads of all parts have ended, so that no part pays for it', async () => {
+test('written values are read back when the loads of all parts have ended, so that no part pays for it', async () => {
   await open(TASK);
   await prepare(undefined, context);
   expect(calls).toEqual([]);

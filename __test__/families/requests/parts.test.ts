@@ -62,7 +62,7 @@ async function sampled(family: OpenFamily, planned: PlannedCell): Promise<TakenS
   return taken;
 }
 
-/** The processes that send requests for this one; none where the platform does not tell. */
+/** The processes that send requests for this one; none if the platform does not tell. */
 function partProcesses(): number[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc').flatMap((id) => {
@@ -172,7 +172,7 @@ describe.skipIf(lacks('redis'))('a cell of kv', () => {
       await cell.close().catch(() => {});
       await family.close();
       expect(partProcesses()).toEqual([]);
-      // What died has left its keys.
+      // The process that died has left its keys.
       await admin.pipeline().command('FLUSHALL').execute();
     },
   );
@@ -281,7 +281,7 @@ describe('a cell of rest', () => {
     }
   }, 120_000);
 
-  test('is not measured by several processes where each would have a second server of its own', async () => {
+  test('is not measured by several processes if each would have a second server of its own', async () => {
     const [planned] = ofWorkload('pkread.two_servers');
     const family = await restFamily.open(asked, [planned!]);
     await expect(family.openCell(planned!)).rejects.toMatchObject({ code: 'BB_UNSUPPORTED' });

@@ -56,7 +56,7 @@ describe('a server that does not answer', () => {
     expect(String(error)).not.toContain('geheim');
   });
 
-  it('is not asked where no cell uses it', async () => {
+  it('is not asked if no cell uses it', async () => {
     const filters = { workload: ['query.aggregation'], engine: ['memory'] };
     const directory = join(folder, 'out');
     const families = await loadFamilies();

@@ -54,7 +54,7 @@ describe('withApiKey', () => {
 });
 
 describe('targetSkip', () => {
-  it('asks for no program where there is a URL', () => {
+  it('asks for no program if there is a URL', () => {
     expect(targetSkip('redis', { redis: 'redis://nowhere' })).toBeUndefined();
   });
 });

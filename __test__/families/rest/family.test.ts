@@ -26,7 +26,7 @@ function pathsOf({ names }: RestInput): JsonPaths {
   return new JsonPaths('result.*.body.operationId', ...names.map((name) => `result.*.body.data.${name}`));
 }
 
-describe('the requests of the family rest', () => {
+describe('the requests of the rest family', () => {
   it.each(['pkread', 'pkread.many_columns', 'pkread.binary'])(
     'ask for every row, and have sums in closed form: %s',
     (workload) => {
@@ -56,7 +56,7 @@ describe('the requests of the family rest', () => {
     { what: 'nothing is wrong', ids: [first, second], values: [first, second] },
     { what: 'two answers are exchanged', ids: [second, first], values: [second, first] },
     { what: 'two rows have exchanged their values', ids: [first, second], values: [second, first] },
-    { what: 'a row came in place of another', ids: [first, second], values: [first, first] },
+    { what: 'a row came instead of another', ids: [first, second], values: [first, first] },
     { what: 'an answer came twice', ids: [first, first], values: [first, first] },
     { what: 'a value is cut', ids: [first, second], values: [first, second], cut: 1 },
   ])('see in each way of reading them whether $what', ({ what, ids, values, cut = 0 }) => {
@@ -106,7 +106,7 @@ describe('the requests of the family rest', () => {
     expect(right).toMatchObject({ rows: 2, sums: { 'AF.quantity': 10, 'RF.quantity': 20, 'RF.count': '2' } });
     for (const [first, second] of [
       [20, 10],
-      // The total stays, also where each group counts by its place.
+      // The total stays, also if each group counts by its place.
       [14, 18],
     ] as const) {
       const wrong = checksum([
@@ -141,7 +141,7 @@ describe('the requests of the family rest', () => {
   });
 });
 
-describe('the family rest', () => {
+describe('the rest family', () => {
   let server: TargetServer;
   beforeAll(async () => {
     server = await openTarget('rest', {}, ['--scale-factor', '0.01', '--max-batch', '128']);
@@ -324,7 +324,7 @@ describe('the family rest', () => {
   });
 });
 
-it('skips the cells of HTTP/2 where the server speaks HTTP/1.1 alone', async () => {
+it('skips the cells of HTTP/2 if the server speaks HTTP/1.1 alone', async () => {
   const server = createServer((_request, response) => response.end('{}'));
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   const engines = { rest: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };

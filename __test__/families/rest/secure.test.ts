@@ -60,7 +60,7 @@ describe('a server behind TLS with a certificate of its own', () => {
     }
   }, 120_000);
 
-  it('is refused where its certificate is not trusted, and no error has the key', async () => {
+  it('is refused if its certificate is not trusted, and no error has the key', async () => {
     for (const wrong of [url, `${url}/?tls-ca=${encodeURIComponent(file('none.pem'))}`]) {
       const error = await openTarget('rest', { rest: wrong }).then(
         () => expect.fail('it must fail'),

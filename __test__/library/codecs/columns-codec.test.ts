@@ -19,7 +19,7 @@ test('other implementations read what is encoded', () => {
   expect(Array.from(byHand.timestamps)).toEqual([...TIMES]);
 });
 
-test('what other implementations encode is read', () => {
+test('the encodings of other implementations are read', () => {
   const batch = { values: VALUES, timestamps: TIMES };
   for (const codec of [msgpackr, dataViewColumns]) {
     const decoded = decodeColumns(codec.encoder!(NAMES, batch)());
@@ -68,7 +68,7 @@ test('columns read back', () => {
   );
 });
 
-test('a decoder keeps the names of a series apart from those of the next', () => {
+test('a decoder keeps the names of a series apart from the names of the next', () => {
   const decoder = new ColumnsDecoder();
   const first = new ColumnsEncoder(NAMES).encode(VALUES, TIMES);
   const second = new ColumnsEncoder({ measurement: 'other', field: 'w' }).encode(VALUES);
@@ -78,7 +78,7 @@ test('a decoder keeps the names of a series apart from those of the next', () =>
   expect(decoder.decode(first).timestamps).toEqual(TIMES);
 });
 
-test('what can not be encoded is told', () => {
+test('values that cannot be encoded are refused with the reason', () => {
   const encoder = new ColumnsEncoder(NAMES);
   const failing = (work: () => unknown): unknown => {
     try {

@@ -97,7 +97,7 @@ test('a parser that is used again reads what a new one reads', () => {
   );
 });
 
-test('a tree of any number of nodes is that of a new parser', () => {
+test('a tree of any number of nodes is the same as from a new parser', () => {
   const tree = new SqlTree();
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 3000 }), (columns) => {

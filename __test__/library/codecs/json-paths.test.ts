@@ -56,7 +56,7 @@ describe('JsonPaths', () => {
     expect(value!.text(0)).toBe('12345678901234567890123.10');
   });
 
-  it('refuses what it can not read', () => {
+  it('refuses JSON and paths that it cannot read', () => {
     expect(() => new JsonPaths()).toThrow('paths must be strings');
     expect(() => new JsonPaths('a', 'a')).toThrow('is there twice');
     expect(() => new JsonPaths({ path: 'a', type: 'date' } as never)).toThrow('a type');

@@ -106,7 +106,7 @@ test('the precision is one of the units of InfluxDB, and others are refused', ()
     ['h', 3_600_000_000_000n],
   ] as const) {
     expect(time(precision), precision).toBe(-3n * unit);
-    // The unit is that of timestamps, not of `now`.
+    // The unit applies to timestamps, not to `now`.
     expect(time(precision, 5), precision).toBe(5_000_000n);
     const most = (2n ** 63n - 1n) / unit;
     expect(parseLines(`m v=1 ${most}`, { precision }).timestamps[0]).toBe(most * unit);
@@ -184,7 +184,7 @@ test('a byte order mark is named', () => {
   expect(() => encodeLines({ measurement: '\ufeffm', field: 'v' }, Float64Array.of(1))).toThrow('byte order mark');
 });
 
-test('what is wrong is told with its place', () => {
+test('errors have their place', () => {
   expect(() => parseLines('m v=1\nm v=x')).toThrow(/line 2, column 5: a value is missing/);
   expect(() => encodeLines(NAMES, Float64Array.of(1, Number.NaN))).toThrow(/values\[1\]: line protocol has no NaN/);
   expect(() => new LineEncoder({ measurement: 'a\nb', field: 'v' })).toThrow(/line break/);

@@ -29,7 +29,7 @@ test('other implementations read what is encoded, and write the same rows', () =
   );
 });
 
-test('what has no room is told its size, and what makes no sense is refused', () => {
+test('memory that is too small gets the needed size as the answer, and nonsense is refused', () => {
   const encoder = new RowsEncoder(NAMES);
   const values = Float64Array.of(1, 2);
   const needed = -encoder.encodeInto(new Uint8Array(1), values);

@@ -1,4 +1,4 @@
-/** Any number of calls may have one signal: Node warns of a leak where the signal itself has more than ten listeners. */
+/** Any number of calls may have one signal: Node warns of a leak if the signal itself has more than ten listeners. */
 import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 

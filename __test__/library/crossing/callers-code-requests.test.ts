@@ -149,7 +149,7 @@ describe.skipIf(lacks('redis'))('KvClient', () => {
     );
   }
 
-  test('bytes are those of the call, also where a connection must be made first', async () => {
+  test('bytes are as they were at the call, also if a connection must be made first', async () => {
     await using client = await KvClient.connect(server.url);
     await client
       .pipeline()

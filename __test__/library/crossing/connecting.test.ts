@@ -104,7 +104,7 @@ test.each(Object.keys(CLIENTS))('%s refuses times that are none', async (name) =
   }
 });
 
-test('a request and a piece of a stream have five minutes where nobody says', async () => {
+test('a request and a piece of a stream have five minutes by default', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] });
   try {
     const asked: string[] = [];

@@ -115,7 +115,7 @@ test('a pool of connections goes on behind a caller whose connection could not b
   }
 });
 
-test('a pool of workers goes on behind a call whose argument can not be sent', async () => {
+test('a pool of workers goes on behind a call whose argument cannot be sent', async () => {
   await using pool = await createWorkers({
     module: new URL('../workers/functions.mjs', import.meta.url),
     count: 1,

@@ -50,7 +50,7 @@ describe('an @ behind the host', () => {
     expect(String(error)).not.toContain('geheim');
   });
 
-  test('may stand in a path where no login is', () => {
+  test('may stand in a path if there is no login', () => {
     expect(() => new HttpClient('http://127.0.0.1:1/@scope')).not.toThrow();
     expect(parseSqlUrl('mysql://u:a%2Fb%40c@h/d%40e')).toMatchObject({ password: 'a/b@c', host: 'h', database: 'd@e' });
   });

@@ -12,7 +12,7 @@ test.each(['utf8', 'latin1'] as const)('%s of more than the longest string is an
   expect(decodeText(bytes, encoding, 5, 8)).toBe('\0\0\0');
 });
 
-test('texts beside others are read one by one where all of them would make a very long one', () => {
+test('several texts are read one by one if all of them would make a very long one', () => {
   const long = 'x'.repeat(MOST_DECODED_TOGETHER - 10);
   const [values] = new JsonPaths('*').pick(Buffer.from(JSON.stringify(['first', long, 'é', 'last'])));
   expect([values!.text(0), values!.text(1)!.length, values!.text(2), values!.text(3)]).toEqual([

@@ -15,13 +15,13 @@ describe.each([
     expect(convert(null)).toBeNull();
   });
 
-  test('what is no whole number is refused', () => {
+  test('values that are no whole number are refused', () => {
     for (const value of [...NO_NUMBERS, 0.5, -1.25, Number.NaN, Infinity, -Infinity]) {
       expect(() => convert(value), String(value)).toThrow(REFUSED);
     }
   });
 
-  test('what lies outside the years of a Date is refused', () => {
+  test('values outside the years of a Date are refused', () => {
     for (const value of [2 ** 53, -(2 ** 53), 1e300]) expect(() => convert(value)).toThrow(REFUSED);
   });
 });

@@ -156,7 +156,7 @@ describe('a pool', () => {
     }
   });
 
-  test('says why a connection can not be opened, to each who asks', async () => {
+  test('says why a connection cannot be opened, to each caller', async () => {
     await using pool = createPool('embedded:/no/such/folder/x.duckdb', { max: 2 });
     const results = await Promise.allSettled(Array.from({ length: 5 }, () => pool.acquire()));
     for (const result of results) expect(result).toMatchObject({ status: 'rejected', reason: { code: 'BB_ENGINE' } });

@@ -6,7 +6,7 @@ import { SqlType, typed } from '../../../src/index.js';
 import { Misfit } from '../../../src/library/engine/column-stage.js';
 import { toRaw } from '../../../src/library/engine/parameters.js';
 
-test('what is formatted is parsed back, of any length', () => {
+test('formatted decimals are parsed back, of any length', () => {
   const most = 10n ** 38n - 1n;
   fc.assert(
     fc.property(fc.bigInt({ min: -most, max: most }), fc.nat(38), (units, scale) => {

@@ -17,7 +17,7 @@ function maker(): { make: (directive: string) => (count: number) => string[]; te
   return { make, texts };
 }
 
-/** The sizes of an old generation that grows by so much a row. */
+/** The sizes of an old generation that grows by the given bytes per row. */
 function growing(bytesPerRow: number, rows = ROWS): () => number {
   let bytes = 0;
   return () => (bytes += (bytesPerRow * rows) / 2);
@@ -30,7 +30,7 @@ test('a function whose rows lie in the old generation stays', () => {
   expect(texts.size).toBe(1);
 });
 
-test('a function whose rows lie in the young generation is made anew, but not for ever', () => {
+test('a function whose rows lie in the young generation is made again, but not for ever', () => {
   const { make, texts } = maker();
   const kept = new KeptRows(make, growing(0));
   const seen = new Set<string>();

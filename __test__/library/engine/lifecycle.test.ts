@@ -41,7 +41,7 @@ async function count(connection: Connection): Promise<number> {
   return rows;
 }
 
-test('what is no connection is refused, such as the promise of one', async () => {
+test('a value that is no connection is refused, such as the promise of one', async () => {
   const promised = connect('memory:');
   for (const given of [promised, undefined, null, {}, 'memory:']) {
     const refused = expect.objectContaining({ code: 'BB_INVALID_ARGUMENT', hint: 'Await the promise of connect()' });
@@ -162,7 +162,7 @@ describe.each(['memory:', 'embedded:'])('inserters on %s', (uri) => {
     const batchRows = 1 << 21;
     const inserter = new RowInserter(connection, numbers, { batchRows });
     const columns = { id: new Int32Array(batchRows), value: new Float64Array(batchRows) };
-    // The engine memory takes each batch in the call, and has none to wait for.
+    // The `memory` engine takes each batch in the call, and has none to wait for.
     const mayGoOn = uri === 'memory:';
     expect([inserter.addColumns(columns), inserter.addRow([1, 1]), inserter.addColumns(columns)]).toEqual([
       mayGoOn,
@@ -359,7 +359,7 @@ describe('signals', () => {
   });
 });
 
-test('what was executed is there when the file is opened again', async () => {
+test('executed changes are there when the file is opened again', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-'));
   try {
     const uri = `embedded:${join(folder, 'rows.duckdb')}`;

@@ -23,7 +23,7 @@ async function run(flags: readonly string[], source: string): Promise<unknown> {
 test.each([
   ['numbers', 'range AS id, range * 0.5::DOUBLE AS value'],
   ['text', "'some text ' || range AS note"],
-])('a result of %s that can not fit is an error, and Node lives on', async (_, columns) => {
+])('a result of %s that cannot fit is an error, and Node lives on', async (_, columns) => {
   const result = await run(
     ['--max-old-space-size=100'],
     `
@@ -51,7 +51,7 @@ test('results that each take half the heap fit one after the other', async () =>
   expect(result).toBe(5_000_000);
 });
 
-test('works where functions can not be made from text', async () => {
+test('works if functions cannot be made from text', async () => {
   const result = await run(
     ['--disallow-code-generation-from-strings'],
     `

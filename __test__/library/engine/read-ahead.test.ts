@@ -64,7 +64,7 @@ describe.each(['embedded:', 'memory:'])('without running ahead, on %s', (uri) =>
     await expect(late.columns()).rejects.toThrow(code('BB_ABORTED'));
   });
 
-  test('what makes no sense is refused', async () => {
+  test('options that make no sense are refused', async () => {
     expect(() => connection.executeQueryColumnar('SELECT id FROM t', { readAhead: 1 as never })).toThrow(
       code('BB_INVALID_ARGUMENT'),
     );

@@ -89,7 +89,7 @@ describe.each([
     expect(Array.from(cursor, (row) => row['a'])).toEqual([3]);
   });
 
-  test('rows can not be changed, and show their values as JSON and to the console', () => {
+  test('rows cannot be changed, and show their values as JSON and to the console', () => {
     const frame = frameOf(tableOf('a', 'b'), [[1, null]]);
     for (const row of cursorOver(frame, generate)) {
       expect(() => {
@@ -182,7 +182,7 @@ describe('cursors over queries', () => {
     expect(ids).toEqual([0, 1]);
   });
 
-  test('the next batch, and the end, release the memory of the one before', async () => {
+  test('the next batch, and the end, release the memory of the previous batch', async () => {
     await using connection = await filled();
     const stream = connection.executeQueryStream<Numbers>(SQL, { batchRows });
     const before: CursorRow<Numbers>[] = [];

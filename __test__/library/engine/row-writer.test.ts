@@ -214,7 +214,7 @@ const numbers = new TableDefinition('numbers', [
 ]);
 
 describe.each(['memory:', 'embedded:'])('the writer of an inserter on %s', (uri) => {
-  test('asks to wait where the engine is behind, and stores all rows when it is executed', async () => {
+  test('asks to wait if the engine is behind, and stores all rows when it is executed', async () => {
     await using connection = await connect(uri);
     await connection.createTable(numbers);
     // One batch has more bytes than may be queued: at any speed of the engine, the inserter asks its caller to pause.
@@ -230,7 +230,7 @@ describe.each(['memory:', 'embedded:'])('the writer of an inserter on %s', (uri)
         await inserter.drain();
       }
     }
-    // The engine memory takes each batch in the call, and has none to wait for.
+    // The `memory` engine takes each batch in the call, and has none to wait for.
     expect(waits > 0).toBe(uri !== 'memory:');
     expect(await inserter.execute()).toBe(rows);
     let sum = 0;

@@ -80,7 +80,7 @@ describe('the tags of a series', () => {
   const values = Float64Array.of(1.5);
   const names = (tags: unknown) => ({ measurement: 'm', tags: tags as Record<string, string>, field: 'f' });
 
-  it('are those of a Map, of Headers and of pairs, too', () => {
+  it('may come from a Map, from Headers and from pairs, too', () => {
     const lines = (tags: unknown): string => Buffer.from(encodeLines(names(tags), values)).toString();
     const expected = lines({ a: 'x', b: 'y' });
     expect(expected).toContain('m,a=x,b=y');

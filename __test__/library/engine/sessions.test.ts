@@ -62,7 +62,7 @@ test('calls that run at once take effect in their order', async () => {
   expect(await valueOf(connection, "getvariable('v')")).toBe(999);
 });
 
-test('a session is that of its connection alone', async () => {
+test('a session belongs to its connection alone', async () => {
   await connection.execute("SET VARIABLE v = 'mine'; CREATE TEMP TABLE t (a INTEGER)");
   await using other = attach(connection.share());
   expect(await valueOf(other, "getvariable('v')")).toBeNull();

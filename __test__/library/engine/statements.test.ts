@@ -218,7 +218,7 @@ describe('prepared statements', () => {
     expect(await remove.execute([10])).toBe(0);
   });
 
-  test('what is no single statement with numbered parameters is refused', async () => {
+  test('a text that is no single statement with numbered parameters is refused', async () => {
     for (const sql of ['', 'SELECT 1; SELECT 2', 'SELECT $name', 'SELECT $2', 'SELECT 1\0', 5 as never]) {
       await expect(connection.prepare(sql)).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
     }
@@ -229,7 +229,7 @@ describe('prepared statements', () => {
     expect(await connection.listTables()).toEqual(['t']);
   });
 
-  test('may be run many times at once, beside streams that are not read', async () => {
+  test('may be run many times at once, alongside streams that are not read', async () => {
     await using statement = await connection.prepare('SELECT $1 + range AS x FROM range($2)');
     const unread = Array.from({ length: 5 }, (_, index) =>
       statement.executeQueryStream<{ x: bigint }>([index, 300_000], { batchRows: 100 })[Symbol.asyncIterator](),

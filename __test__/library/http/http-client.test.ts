@@ -109,7 +109,7 @@ describe('HttpClient', () => {
     );
   });
 
-  it('refuses what can not be sent, each request in its place', async () => {
+  it('refuses requests that cannot be sent, each in its place', async () => {
     await using server = await startRawServer(echo);
     await using client = new HttpClient(server.url);
     const many = await client.requestMany([{ path: '/a' }, { path: 'b' }, { path: '/c d' }, { path: '/d' }]);
@@ -144,7 +144,7 @@ describe('HttpClient', () => {
     await using client = new HttpClient(server.url);
     const { signal } = new AbortController();
     const wrong: HttpRequest[] = [
-      // So long that it is passed to the addon, and refused, at once.
+      // Long enough to be passed to the addon, and refused, at once.
       { path: '/', body: 'x'.repeat(9000), headers: { 'content-length': '9000' } },
       // Refused while it is written.
       { path: '/', headers: { a: 'b\r\nc: d' } },
@@ -155,7 +155,7 @@ describe('HttpClient', () => {
     }
   });
 
-  it('opens a connection anew that the server closed while it was idle', async () => {
+  it('reopens a connection that the server closed while it was idle', async () => {
     await using server = await startRawServer(echo);
     await using client = new HttpClient(server.url);
     for (let round = 0; round < 4; round += 1) {
@@ -295,7 +295,7 @@ describe('HttpClient', () => {
     }
   });
 
-  it('says where there is no server, and closes', async () => {
+  it('reports that there is no server, and closes', async () => {
     const server = await startRawServer(() => {});
     await server[Symbol.asyncDispose]();
     expect((await failure(HttpClient.connect(server.url))).message).toContain('does the server run');

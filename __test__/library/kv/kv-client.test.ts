@@ -130,7 +130,7 @@ describe.skipIf(lacks('redis'))('KvClient', () => {
     expect(() => values.text(10_001)).toThrow(/there is no value 10001/);
   });
 
-  test('replies are values of JavaScript, and an error is that of its own command', async () => {
+  test('replies are values of JavaScript, and an error belongs to its own command', async () => {
     const replies = await client
       .pipeline()
       .set('text', '9007199254740993')
@@ -179,7 +179,7 @@ describe.skipIf(lacks('redis'))('KvClient', () => {
     expect(texts).toEqual(numbers.map(String));
   });
 
-  test('what can not be sent is refused, and nothing of it is sent', async () => {
+  test('commands that cannot be sent are refused, and nothing of them is sent', async () => {
     const bad = 7 as unknown as string;
     expect(await codeOf(client.get(bad))).toBe('BB_INVALID_ARGUMENT');
     await expect(client.mset([['a', 'b'], ['never sent', bad]])).rejects.toThrow('the value of entry 1 must be a string'); // prettier-ignore
@@ -440,7 +440,7 @@ describe.skipIf(lacks('redis'))('KvClient', () => {
     await hasty.set('paused', '2');
   });
 
-  test('a cut connection is an error for what was in flight, and the next call connects anew', async () => {
+  test('a cut connection is an error for what was in flight, and the next call reconnects', async () => {
     await client.set('count', '0');
     const waiting = client.pipeline().command('INCR', 'count').command('BLPOP', 'none', '0').get('count').execute();
     const behind = codeOf(client.get('count'));

@@ -18,7 +18,7 @@ const codeOf = (work: Promise<unknown>): Promise<unknown> =>
 const pause = (ms: number): Promise<void> => new Promise((next) => setTimeout(next, ms));
 
 describe('KvClient and servers that do what they like', () => {
-  test('what was answered before a connection was reset is kept, and the reset is told', async () => {
+  test('the answers before a connection was reset are kept, and the reset is reported', async () => {
     const server = await startScriptedRedis(([name], socket) => {
       if (name === 'GET') socket.write('$1\r\nx\r\n', () => socket.resetAndDestroy());
     });
@@ -33,7 +33,7 @@ describe('KvClient and servers that do what they like', () => {
     server.close();
   });
 
-  test('a reply beyond the limit is refused, and the next call connects anew', async () => {
+  test('a reply beyond the limit is refused, and the next call reconnects', async () => {
     let isFirst = true;
     const server = await startScriptedRedis((_command, socket) => {
       socket.write(isFirst ? '$4294967296\r\nabc' : '$1\r\nx\r\n');
@@ -77,7 +77,7 @@ describe('KvClient and servers that do what they like', () => {
     server.close();
   });
 
-  test('that a connection is gone is told before another gets its number', async () => {
+  test('the loss of a connection is reported before another gets its number', async () => {
     // The server has a thread of its own: this thread sleeps until both events are pending, the first connection's end before the
     // second one.
     const server = new Worker(
@@ -133,7 +133,7 @@ describe('KvClient and servers that do what they like', () => {
     "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
     'LOADING Redis is loading the dataset in memory',
     'CLUSTERDOWN The cluster is down',
-  ])('in a cluster, the slots are read anew after %s', async (refusal) => {
+  ])('in a cluster, the slots are read again after %s', async (refusal) => {
     let owner = '';
     const heard: string[] = [];
     const server = (isOld: boolean) =>
@@ -181,7 +181,7 @@ describe('KvClient and servers that do what they like', () => {
     server.close();
   });
 
-  test('calls take the connections that are open while another can not be made again', async () => {
+  test('calls take the connections that are open while another cannot be made again', async () => {
     const sockets: Socket[] = [];
     let isFull = false;
     const server = await startScriptedRedis(

@@ -59,7 +59,7 @@ describe('a call of gRPC', () => {
     [404, 'BB_UNSUPPORTED'],
     [200, 'BB_ENGINE'],
     [500, 'BB_ENGINE'],
-  ])('that a page of HTML with the status %i answers names both', async (status, code) => {
+  ])('names both if a page of HTML with the status %i answers', async (status, code) => {
     await withServer(
       (stream) => page(stream, status),
       async (port) => {

@@ -68,7 +68,7 @@ describe('a client of shards in this process', () => {
     await client.close();
   });
 
-  it('writes rows, one by one and many, in place of others and as new ones', async () => {
+  it('writes rows, one by one and many, overwriting others and as new ones', async () => {
     const { client } = await filled();
     const payload = new Uint8Array(172).fill(7);
     const changed = ShardRow.of({ key: 5, quantity: -1, price: 0.5, updatedAt: 1n, payload });
@@ -187,7 +187,7 @@ describe('a population with rows of the caller', () => {
     check.finish(rows);
   }
 
-  it('has exactly those, also where they come one by one', async () => {
+  it('has exactly those, also if they come one by one', async () => {
     for await (const client of clients()) {
       await client.populateFrom(given(ROWS), { replace: true });
       await checked(client, ROWS);

@@ -52,7 +52,7 @@ export interface PartialMysql extends AsyncDisposable {
   close(): void;
 }
 
-/** Habits of a server, beside its dialect. */
+/** Habits of a server, in addition to its dialect. */
 export interface PartialOptions {
   /** A statement, given as text or prepared, at which the server ends. */
   readonly endsAt?: RegExp;
@@ -168,7 +168,7 @@ class Session {
     this.#shared = shared;
   }
 
-  /** What the real server gets in place of a packet of the client. */
+  /** The packet that the real server gets instead of a packet of the client. */
   taken(bytes: Buffer): Buffer {
     const isCommand = bytes[3] === 0;
     if (isCommand && !UNANSWERED.has(bytes[4]!)) this.#asked.push(bytes);
@@ -190,7 +190,7 @@ class Session {
     }
   }
 
-  /** An execution that finds nothing where a condition has an integer of another type than that of the columns, `INT`. */
+  /** An execution that finds nothing if a condition has an integer of another type than the columns, `INT`. */
   #execution(bytes: Buffer): Buffer {
     const id = bytes.readUInt32LE(5);
     const sql = this.#prepared.get(id)!;
@@ -222,7 +222,7 @@ class Session {
     return changed;
   }
 
-  /** The text of a statement, for the real server: an error in place of what is refused, and no names of aggregates. */
+  /** The text of a statement, for the real server: an error instead of a refused part, and no names of aggregates. */
   #text(bytes: Buffer): Buffer {
     const sql = bytes.toString('utf8', 5);
     const error = REFUSED.find(([statement]) => statement.test(sql))?.[1] ?? this.#transactionError(sql);

@@ -52,7 +52,7 @@ export function greeting(capabilities: number, plugin = 'mysql_native_password')
 }
 
 /**
- * Starts a server, which takes up TLS where its greeting offers it, and whose packets a test determines: `first` as the greeting, `admit`
+ * Starts a server, which takes up TLS if its greeting offers it, and whose packets a test determines: `first` as the greeting, `admit`
  * for the login, `answer` for the statements except the client's own question for settings, which gets `settings`.
  */
 export async function startScriptedMysql(

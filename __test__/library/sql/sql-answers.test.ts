@@ -1,4 +1,4 @@
-/** What a server answers comes back whole: all rows, all results, all values, in the session's own character set. */
+/** The answers of a server come back whole: all rows, all results, all values, in the session's own character set. */
 import { type AddressInfo, connect, createServer } from 'node:net';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -183,7 +183,7 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     expect(await number('SELECT COUNT(*) FROM mixed')).toBe(0);
   });
 
-  test('rows that can not be sent leave the transaction of the session as it was', async () => {
+  test('rows that cannot be sent leave the transaction of the session as it was', async () => {
     await client.query('CREATE TABLE unsent (d DOUBLE, t LONGTEXT)');
     for (const extensions of ['on', 'off']) {
       await using one = await SqlClient.connect(`${url}?extensions=${extensions}`, { connections: 1 });
@@ -229,7 +229,7 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     }
   });
 
-  test('what a session sets stays set while rows are inserted, and its texts stay UTF-8', async () => {
+  test('the settings of a session last while rows are inserted, and its texts stay UTF-8', async () => {
     await client.query('CREATE TABLE kept (id INT PRIMARY KEY, v LONGTEXT) ENGINE = InnoDB');
     const rows = Array.from({ length: 20 }, (_, id) => [id, 'x'.repeat(100_000)]);
     for (const extensions of ['on', 'off']) {
@@ -268,7 +268,7 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     }
   });
 
-  test('what can not be sent is refused, and nothing of it is sent', async () => {
+  test('statements that cannot be sent are refused, and nothing of them is sent', async () => {
     const bad = Symbol('bad') as unknown as string;
     expect(await codeOf(client.execute('SELECT ?', [bad]))).toBe('BB_INVALID_ARGUMENT');
     await expect(client.queryMany('SELECT ?', [[1], [bad]])).rejects.toThrow('list 1, parameter 1: ');
@@ -309,7 +309,7 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     await one.ping();
   });
 
-  test('a cut connection is an error for what was in flight, and the next call connects anew', async () => {
+  test('a cut connection is an error for what was in flight, and the next call reconnects', async () => {
     await using one = await SqlClient.connect(url, { connections: 1, int64: 'number' });
     const id = async (): Promise<number> =>
       (await one.query('SELECT CONNECTION_ID() AS id')).rows()[0]!['id'] as number;

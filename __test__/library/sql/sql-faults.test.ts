@@ -40,7 +40,7 @@ test('a result that comes faster than it is read leaves the event loop time for 
   await server.terminate();
 });
 
-test('what comes before the encryption is not taken for what comes within it', async () => {
+test('bytes before the encryption are not taken for bytes within it', async () => {
   const server = await startScriptedMysql(Buffer.concat([greeting(WITH_TLS), okPacket(2)]), () => {});
   await expect(SqlClient.connect(`${server.url}?tls=required`, { timeoutMs: 5000 })).rejects.toThrow(
     /no TLS with .* the server says more before the encryption than it may/,

@@ -92,7 +92,7 @@ export function exit(code) {
   process.exit(code);
 }
 
-/** Throws where nobody awaits it, while the call is under way. */
+/** Throws where nobody awaits it, while the call is in progress. */
 export function crash() {
   setTimeout(() => {
     throw new RangeError('nobody awaits this');

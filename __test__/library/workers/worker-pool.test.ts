@@ -69,7 +69,7 @@ describe('a pool of workers', () => {
     expect(await call).toEqual(code('BB_CLOSED'));
   });
 
-  test('makes no call where an argument of one can not be made', async () => {
+  test('makes no call if an argument of one cannot be made', async () => {
     const pool = await open();
     expect(() =>
       pool.runOnEach('add', (index) => {
@@ -226,7 +226,7 @@ describe('a function', () => {
     expect(await pool.run('counted')).toBe(1);
   });
 
-  test('that is not there is named with those that are', async () => {
+  test('that is not there is named, with the functions that are there', async () => {
     const pool = (await open({ count: 1 })) as unknown as WorkerPool;
     for (const name of ['nothing', 'NUMBER', 'toString', '__proto__']) {
       const error = await errorOf(pool.run(name));
@@ -234,7 +234,7 @@ describe('a function', () => {
     }
   });
 
-  test('neither takes nor returns what can not be cloned', async () => {
+  test('neither takes nor returns values that cannot be cloned', async () => {
     const pool = (await open({ count: 1 })) as unknown as WorkerPool;
     await expect(pool.run('add', () => {})).rejects.toThrow(code('BB_NOT_CLONEABLE'));
     await expect(pool.run('add', {}, { transfer: [{}] })).rejects.toThrow(code('BB_NOT_CLONEABLE'));
@@ -248,7 +248,7 @@ describe('a function', () => {
     expect(await pool.run('counted')).toBe(1);
   });
 
-  test('whose module can not be loaded lets no pool open', async () => {
+  test('whose module cannot be loaded lets no pool open', async () => {
     const missing = await errorOf(open({ module: new URL('nowhere.mjs', import.meta.url) }));
     expect(missing).toMatchObject({ code: 'BB_MODULE_NOT_LOADED', message: expect.stringContaining('nowhere.mjs') });
     const broken = 'data:text/javascript,throw new RangeError("at its load")';
@@ -273,11 +273,11 @@ describe('a thread that crashes', () => {
     ]);
     expect(crashed).toMatchObject({ status: 'rejected', reason: { code: 'BB_WORKER_EXITED' } });
     expect((crashed as PromiseRejectedResult).reason.message).toContain(reason);
-    // The first thread is a new one, whose module was loaded anew.
+    // The first thread is a new one, whose module was loaded again.
     expect(others).toEqual([100, 1, 2].map((value) => ({ status: 'fulfilled', value })));
   });
 
-  test('finds its engine again, also where nobody else has it open any more', async () => {
+  test('finds its engine again, also if nobody else has it open any more', async () => {
     const connection = await connect();
     await connection.execute('CREATE TABLE t AS SELECT * FROM range(10)');
     const handle = connection.share();

@@ -1,5 +1,5 @@
 /* global document, getComputedStyle, innerHeight */
-// What the tests ask of a page, within the browser; in JavaScript, since the types of the tests are those of Node.
+// Questions of the tests to a page, within the browser. They are in JavaScript, since the types of the tests are Node's types.
 
 /** In the browser: the width of the content, the pictures with the number of their marks, and texts that reach out of their cards. */
 export function measurePage() {
@@ -44,7 +44,7 @@ export function isTargetSeen() {
   return top > -1 && bottom < innerHeight + 1;
 }
 
-/** Whether so many records are shown. */
+/** Whether this number of records is shown. */
 export function areShown(count) {
   return document.querySelectorAll('#records tbody tr:not([hidden])').length === count;
 }

@@ -117,7 +117,7 @@ describe('where the time goes', () => {
     }
   });
 
-  it('has the part of crossing and JavaScript below, hollow where it is open', () => {
+  it('has the part of crossing and JavaScript below, hollow if it is inconclusive', () => {
     const record = completed({ side: 'napi', lane: 'row', variant: 'a', rows: 100 }, [1, 1, 1]);
     const rust = completed({ side: 'rust', lane: 'row', variant: 'b', rows: 100 }, [1]);
     const drawn = (isOpen: boolean, part = 0.25) => {
@@ -234,7 +234,7 @@ describe('requests', () => {
 });
 
 describe('the noise', () => {
-  it('stands out where a cell looks faster or slower than itself', () => {
+  it('stands out if a cell looks faster or slower than itself', () => {
     const quiet = completed({ side: 'rust', lane: 'row', variant: 'a' }, [1, 1.01, 1, 1.01, 1, 1.01]);
     const noisy = completed({ side: 'js', lane: 'row', variant: 'b' }, [1, 2, 1.01, 2.01, 1, 2]);
     const rough = completed({ side: 'js', lane: 'columns', variant: 'c' }, [1, 2, 3]);
@@ -245,7 +245,7 @@ describe('the noise', () => {
     ]);
     const { document } = parseHTML(noisePlot(canvas, noise, 0.05).text);
     expect(document.querySelector('svg')?.getAttribute('aria-label')).toBe(
-      '2 cells beside themselves; 1 look faster or slower than themselves',
+      '2 cells compared with themselves; 1 look faster or slower than themselves',
     );
     const dots = [...document.querySelectorAll('g[aria-label="dot"] path')];
     expect(dots.map((dot) => dot.getAttribute('stroke'))).toEqual(['var(--quiet)', 'var(--bad)']);
@@ -253,7 +253,7 @@ describe('the noise', () => {
 });
 
 describe('the cost model', () => {
-  /** A way whose call costs so much, and each byte so much. */
+  /** A way with these costs of a call and of a byte. */
   const way = (variant: string, call: number, byte: number): MechanismCosts => ({
     what: 'bytes',
     direction: 'in',
@@ -281,18 +281,18 @@ describe('the cost model', () => {
   });
   const model = { mechanisms: [way('copied', 1e-7, 1e-9), way('shared', 1e-6, 1e-11)], unfitted: [] };
 
-  it('stands beside what was measured, and says from which size on a way is cheaper', () => {
+  it('stands next to the measured time, and says from which size on a way is cheaper', () => {
     const [beside, bySize, ...others] = modelFigures(canvas, model, []);
     expect(others).toEqual([]);
     const cells = parseHTML(beside!.picture.text).document;
     const titles = [...cells.querySelectorAll('g[aria-label="dot"] title')].map(({ textContent }) => textContent);
     expect(titles).toContain('copied/1000\nmeasured 200 ns, predicted 1.10 µs');
     expect(titles.length).toBe(4);
-    // 0.9 µs more a call are paid by 0.99 ns less a byte.
+    // 0.9 µs more per call are paid by 0.99 ns less per byte.
     expect(bySize!.note).toBe('predicted; dashed: from 910 bytes on, shared is cheaper than copied');
   });
 
-  it('has the measured times on its lines, where the records know the sizes', () => {
+  it('has the measured times on its lines, if the records know the sizes', () => {
     const crossing = { what: 'bytes', direction: 'in', rows: 0, numbers: 0, texts: 0, bytes: 100 } as const;
     const record = { ...completed({ side: 'napi', lane: 'copy', variant: 'copied' }, [1]), id: 'copied/100', crossing };
     const [, bySize] = modelFigures(canvas, model, [record]);

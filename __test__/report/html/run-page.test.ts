@@ -55,7 +55,7 @@ describe('the page of a run', () => {
     expect(failure?.textContent).toBe('1 cell failed: BB_CHECKSUM_MISMATCH: expected 10 | got 9 rows');
   });
 
-  it('has CPU time beside wall time, and marks lanes whose faster side takes more of it', async () => {
+  it('has CPU time next to wall time, and marks lanes whose faster side takes more of it', async () => {
     const rust = completed({ side: 'rust', lane: 'columns', variant: 'slices' }, around(0.5));
     const node = completed({ side: 'napi', lane: 'columns', variant: 'addColumns' }, around(0.4));
     const samples = node.samples.map((sample) => ({ ...sample, cpuUserSeconds: sample.seconds * 2 }));
@@ -128,7 +128,7 @@ describe('the page of a run', () => {
     expect(document.querySelectorAll('#lanes svg a').length).toBeGreaterThan(5);
   });
 
-  it('says so where nothing was measured', async () => {
+  it('says so if nothing was measured', async () => {
     const { document } = await pageOf(runOf([]));
     expect(document.querySelector('#all')?.textContent).toContain('No cell was measured.');
     expect(document.querySelector('#answer')?.textContent).toContain('This run compares no sides.');
@@ -164,7 +164,7 @@ describe('a contest', () => {
   const napi = completed({ ...lane, side: 'napi', flavor: 'async' }, [0.05, 0.09, 0.1, 0.15, 0.2]);
   const js = completed({ ...lane, side: 'js' }, around(0.4));
 
-  it('is beside the best of Rust, in the order of time', () => {
+  it('is next to the best of Rust, in the order of time', () => {
     const run = runOf([js, rust, napi]);
     const [contest] = contestsOf(run);
     const { rows, reference } = comparedContest(run, contest!, (id) => `#${id}`);
@@ -192,7 +192,7 @@ describe('a contest', () => {
     expect(hollow.map((dot) => dot.getAttribute('stroke'))).toEqual(['var(--napi)']);
   });
 
-  it('is beside the Rust of another engine where its own has none', () => {
+  it('is next to the Rust of another engine if its own has none', () => {
     const run = sampleRun();
     const contest = contestsOf(run).find(({ engine }) => engine === 'apache-arrow')!;
     const { rows, reference } = comparedContest(run, contest, () => undefined);

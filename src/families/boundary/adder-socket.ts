@@ -1,4 +1,4 @@
-/** What the process of a cell and its child send: two numbers, and their sum, as little-endian doubles. */
+/** Messages between the process of a cell and its child: two numbers, and their sum, as little-endian doubles. */
 export const REQUEST_BYTES = 16;
 export const ANSWER_BYTES = 8;
 

@@ -136,7 +136,7 @@ async function accepted(server: Server, child: ChildProcess): Promise<Socket> {
     throw new Error(`the process that adds ended with ${code} before it connected`);
   });
   const [socket] = (await Promise.race([once(server, 'connection'), ended])) as [Socket];
-  // An end later on is that of `close`.
+  // A later end is caused by `close`.
   ended.catch(() => {});
   socket.setNoDelay();
   return socket;

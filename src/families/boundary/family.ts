@@ -48,7 +48,7 @@ async function openCall(planned: PlannedCell): Promise<OpenCell> {
   return openLoop(loop, calls, expected, { close });
 }
 
-/** The functions of each client. Each is imported only where it is measured. */
+/** The functions of each client. Each is imported only if it is measured. */
 const FUNCTIONS: Readonly<Record<string, () => Promise<BoundaryFunctions> | BoundaryFunctions>> = {
   javascript: plainFunctions,
   'napi-rs': async () => (await import('./native-functions.js')).napiRsFunctions(),
@@ -58,7 +58,7 @@ const FUNCTIONS: Readonly<Record<string, () => Promise<BoundaryFunctions> | Boun
   wasm: async () => (await import('./wasm.js')).wasmFunctions(),
 };
 
-/** What carries bytes or rows to another thread or process, by the lane. */
+/** Carriers of bytes or rows to another thread or process, by the lane. */
 const PAYLOADS: Readonly<Record<string, (task: PayloadTask) => Promise<Payload>>> = {
   clone: async (task) => (await import('./payloads.js')).openWorkerPayload(task),
   transfer: async (task) => (await import('./payloads.js')).openWorkerPayload(task),

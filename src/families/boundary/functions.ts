@@ -20,9 +20,9 @@ export interface BoundaryRecord {
   readonly city: string;
 }
 
-/** The functions of a mechanism; it may lack some. */
+/** The functions of a mechanism. It may lack some. */
 export interface BoundaryFunctions {
-  /** Passes nothing; the calls are counted. */
+  /** Passes nothing. The calls are counted. */
   nothing(): void;
   /** The calls of `nothing` so far. */
   calls(): number;
@@ -34,7 +34,7 @@ export interface BoundaryFunctions {
   longText(): string;
   shortWideText(): string;
   longWideText(): string;
-  /** A text of so many characters of one byte. */
+  /** A text of `characters` characters of one byte. */
   makeText(characters: number): string;
   /** The sum of the first and the last byte, where they lie. */
   readBytes(bytes: Uint8Array): number;
@@ -90,7 +90,7 @@ const BYTES_PERIOD = 256;
 
 let bytes: Uint8Array | undefined;
 
-/** The bytes that cross: byte `i` is `31 i + 7`, cut to eight bits. Made at their first use, since few cells need so many. */
+/** The bytes that cross: byte `i` is `31 i + 7`, cut to eight bits. Made at their first use, since few cells need this many. */
 export function allBytes(): Uint8Array {
   bytes ??= madeBytes(mostBytes + TURNS);
   return bytes;
@@ -190,7 +190,7 @@ export class RecordFrames {
   }
 }
 
-/** What `makeCounter` of JavaScript makes. */
+/** The object that `makeCounter` makes in JavaScript. */
 class Counter {
   #sum = 0;
 

@@ -107,7 +107,7 @@ export function rowLoopOf(workload: string, { readRows, makeRows }: RowFunctions
   return repeated(workload.startsWith('rows_in.') ? readRows : makeRows);
 }
 
-/** The loop of calls that return promises, of which so many are in flight at once. */
+/** The loop of calls that return promises, with `inFlight` calls in flight at once. */
 export function asyncLoopOf(add: (left: number, right: number) => Promise<number>, inFlight: number): AsyncLoop {
   return promisesOf((call) => add(operandOf(call), ADDENDS[0]!), inFlight);
 }
@@ -129,7 +129,7 @@ export function promisesOf(call: (number: number) => Promise<number>, inFlight: 
   };
 }
 
-/** The sum of the results of so many calls. */
+/** The sum of the results of `calls` calls. */
 export function resultOf(workload: string, calls: number): number {
   const [kind, what] = workload.split('.') as [string, string];
   switch (kind) {

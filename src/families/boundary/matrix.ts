@@ -2,7 +2,7 @@ import type { CallLane, CallMatrix, CallWorkload } from '../in-process.js';
 import { familyMatrix } from '../matrix.js';
 import type { Crossing } from '../../records/record.js';
 
-/** The rows of a workload. Each row has an integer `id`, further doubles, and a text where it has characters. */
+/** The rows of a workload. Each row has an integer `id`, further doubles, and a text if it has characters. */
 export interface RowShape {
   readonly description: string;
   /** The numbers of a row, the id among them. */
@@ -17,7 +17,7 @@ type SizesByShape = Readonly<Record<string, readonly number[]>>;
 interface Ladder {
   readonly what: Crossing['what'];
   readonly direction: Crossing['direction'];
-  /** The weight of a call, whatever its size. */
+  /** The weight of a call of any size. */
   readonly weight: number;
   /** How many bytes, characters or rows weigh one more. */
   readonly perWeight: number;
@@ -55,7 +55,7 @@ export type BoundaryMatrix = Omit<MatrixFile, 'lanes' | 'ladders'> & CallMatrix;
 
 export const BOUNDARY_MATRIX: BoundaryMatrix = withLadders(familyMatrix<MatrixFile>('boundary'));
 
-/** The rows of a workload such as `rows_in.1000` or `rows_out.wide.10`: so many, of a shape. */
+/** The rows of a workload such as `rows_in.1000` or `rows_out.wide.10`: their shape and their number. */
 export function rowsOf(workload: string): { readonly shape: RowShape; readonly count: number } {
   const [, ...words] = workload.split('.');
   const shape = BOUNDARY_MATRIX.rowShapes[words.length > 1 ? words[0]! : USUAL_SHAPE]!;

@@ -16,12 +16,12 @@ export function napiRsFunctions(): BoundaryFunctions {
   };
 }
 
-/** The functions by Node-API called by hand; those that it lacks are JavaScript's, and no lane of the matrix has them. */
+/** The functions by Node-API called by hand. Functions that it lacks are JavaScript's, and no lane of the matrix has them. */
 export function nodeApiFunctions(): BoundaryFunctions {
   return { ...plainFunctions(), ...(addon.boundaryByHand() as Partial<BoundaryFunctions>), calls: napiRs.calls };
 }
 
-/** The functions by C's calling convention; those that it lacks are JavaScript's, and no lane of the matrix has them. */
+/** The functions by C's calling convention. Functions that it lacks are JavaScript's, and no lane of the matrix has them. */
 export function byC(functions: ForeignFunctions): BoundaryFunctions {
   return { ...plainFunctions(), ...functions, calls: napiRs.calls };
 }

@@ -6,10 +6,10 @@ import { bytesOf, endsOf } from './functions.js';
 import { rowsOf } from './matrix.js';
 import { kindOf } from './rows.js';
 
-/** The size of what asks a child process for bytes. */
+/** The size of a message that asks a child process for bytes. */
 export const ASK_BYTES = 1;
 
-/** What a worker thread is to do. */
+/** The task of a worker thread. */
 export interface PayloadTask {
   readonly workload: string;
   readonly lane: string;

@@ -35,9 +35,9 @@ export interface RowFunctions {
   makeRows(): number;
 }
 
-/** What JavaScript does with the rows of one type. */
+/** The work of JavaScript on the rows of one type. */
 export interface RowKind<Row> {
-  /** So many rows, whose texts have so many characters. */
+  /** Makes `count` rows, whose texts have `characters` characters. */
   make(count: number, characters: number): Row[];
   /** The sum of all values of rows. */
   sum(rows: readonly Row[]): number;
@@ -59,7 +59,7 @@ function numberOf(row: number, number: number): number {
 const namesByLength = new Map<number, readonly string[]>();
 
 /**
- * The texts of rows, which come again after so many rows as there are letters, made once for each length. A text out of `Buffer` is
+ * The texts of rows, made once for each length. They repeat after as many rows as there are letters. A text out of `Buffer` is
  * flat.
  */
 function namesOf(characters: number): readonly string[] {
@@ -157,26 +157,26 @@ const WIDE: RowKind<WideRow> = {
   },
 };
 
-/** What JavaScript does with rows, by their numbers. */
+/** The work of JavaScript on rows, by the number of a row's numbers. */
 const KINDS: Readonly<Record<number, RowKind<NamedRow> | RowKind<FourRow> | RowKind<WideRow>>> = {
   2: NAMED,
   4: FOUR,
   8: WIDE,
 };
 
-/** What JavaScript does with the rows of a shape. Its rows are opaque to the caller, and each process uses one kind. */
+/** The work of JavaScript on the rows of a shape. Its rows are opaque to the caller, and each process uses one kind. */
 export function kindOf({ numbers }: Pick<RowShape, 'numbers'>): RowKind<unknown> {
   return KINDS[numbers] as RowKind<unknown>;
 }
 
-/** The sum of the values of so many rows of a shape, by closed form. */
+/** The sum of the values of `count` rows of a shape, by closed form. */
 export function sumOfRows({ numbers, characters }: RowShape, count: number): number {
   let sum = (count * (count - 1)) / 2;
   for (let number = 0; number < numbers - 1; number += 1) sum += 0.5 * sumOfRemainders(number, count, PERIOD);
   return characters === 0 ? sum : sum + FIRST_LETTER * count + sumOfRemainders(characters - 1, count, LETTERS);
 }
 
-/** The sum of `(row + from) % period` over so many rows. */
+/** The sum of `(row + from) % period` over `count` rows. */
 function sumOfRemainders(from: number, count: number, period: number): number {
   const whole = Math.floor(count / period);
   let sum = (whole * (period * (period - 1))) / 2;
@@ -184,7 +184,7 @@ function sumOfRemainders(from: number, count: number, period: number): number {
   return sum;
 }
 
-/** The longest text whose characters are written one by one; a call of the encoder costs more than that. */
+/** The longest text whose characters are written one by one, which costs less than a call of the encoder. */
 const SHORT_CHARACTERS = 32;
 
 /** Texts one after the other in one piece of memory, with their offsets. */
@@ -237,7 +237,7 @@ export class RowTexts {
   sum(size: number): number {
     const { offsets, bytes } = this;
     const all = this.#decoder.decode(bytes.subarray(0, size));
-    // Offsets are those of characters too, if each has one byte.
+    // Byte offsets are character offsets too, if each character has one byte.
     const isOneByte = all.length === size;
     let sum = 0;
     for (let row = 0; row + 1 < offsets.length; row += 1) {

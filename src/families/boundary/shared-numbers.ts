@@ -1,7 +1,7 @@
 /** The memory through which two threads pass numbers, and wait for each other. */
 export type SharedAddition = SharedArrayBuffer;
 
-/** The bytes of the state, with room so that the numbers behind it are aligned; two operands; their sum. */
+/** The bytes of the state, with room so that the numbers behind it are aligned. Two operands and their sum follow. */
 const STATE_BYTES = 8;
 const BYTES = STATE_BYTES + 3 * 8;
 
@@ -21,7 +21,7 @@ export class SharedNumbers {
     this.#numbers = new Float64Array(memory, STATE_BYTES);
   }
 
-  /** The sum of two numbers, by the other thread; blocks this one. */
+  /** The sum of two numbers, by the other thread. Blocks this thread. */
   add(left: number, right: number): number {
     const [state, numbers] = [this.#state, this.#numbers];
     numbers[0] = left;

@@ -1,7 +1,7 @@
 /** The functions in WebAssembly: the same module in every runtime, written by hand, as no compiler for it is among the tools. */
 import { type BoundaryFunctions, NUMBERS, TEXTS, allBytes, plainFunctions, textsOf } from './functions.js';
 
-/** The part of the runtime's interface that is used; the types of Node leave it out. */
+/** The part of the runtime's interface that is used. The types of Node leave it out. */
 declare const WebAssembly: {
   instantiate(module: Uint8Array<ArrayBuffer>): Promise<{ readonly instance: { readonly exports: unknown } }>;
 };
@@ -136,10 +136,10 @@ function moduleBytes(pages: number): Uint8Array<ArrayBuffer> {
 
 const PAGE_BYTES = 1 << 16;
 
-/** Where the module's memory holds what crosses in, and behind it what crosses out. */
+/** The offset in the module's memory of the values that cross in. Values that cross out lie behind them. */
 const IN = 0;
 
-/** The functions of an instance; those that it lacks are JavaScript's, and no lane of the matrix has them. */
+/** The functions of an instance. Functions that it lacks are JavaScript's, and no lane of the matrix has them. */
 export async function wasmFunctions(): Promise<BoundaryFunctions> {
   const source = allBytes();
   const pages = Math.ceil(source.length / PAGE_BYTES);

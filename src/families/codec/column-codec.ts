@@ -1,21 +1,21 @@
 /**
  * Rows written from columns and read into them in JavaScript, as `native/codecs/src/rows/columns.rs` does it in Rust.
  *
- * The types of the columns become the code of a function that goes over the rows, in which each column has its own lines: V8 compiles those to
- * a few instructions a value, whereas a loop over the columns of a row would choose a type for each value.
+ * The types of the columns become the code of a function that goes over the rows, with lines of its own for each column. V8
+ * compiles those to a few instructions per value. A loop over the columns of a row would choose a type for each value.
  */
 import { isAscii, isUtf8 } from 'node:buffer';
 
 import { LENGTH, type RowKind, bitmapBytes, copyBytes, wrongBatch } from './row-codec.js';
 import { type RowColumns, type Texts, WIDTHS } from './row-columns.js';
 
-/** Writes the first rows from the beginning of the view on; returns the size of the batch. */
+/** Writes the first rows from the beginning of the view on. Returns the size of the batch. */
 type Encode = (view: DataView, rows: number) => number;
 
-/** Reads the batch from `start` to `last`; returns the number of its rows. */
+/** Reads the batch from `start` to `last`. Returns the number of its rows. */
 type Decode = (view: DataView, start: number, last: number) => number;
 
-/** What the code uses of this module. */
+/** The functions of this module that the code uses. */
 const TOOLS = { copyBytes, wrongBatch };
 
 /** Makes the function for some columns. */
@@ -49,9 +49,9 @@ export class ColumnCodec {
   }
 
   /**
-   * A function that reads a batch into these columns, and returns the number of rows. It throws a `BoundaryError` with the code
-   * `BB_INVALID_ARGUMENT`, or a `RangeError` where the memory ends, for bytes that are no batch of such rows or do not fit; the columns hold
-   * rows of no use then.
+   * A function that reads a batch into these columns, and returns the number of rows. For bytes that are no batch of such rows or
+   * do not fit, it throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT`, or a `RangeError` at the end of the memory. The
+   * rows in the columns are of no use then.
    */
   decoder(columns: RowColumns): (batch: Uint8Array) => number {
     const decode = this.#makeDecode(TOOLS, columns);
@@ -129,7 +129,7 @@ function writingCode(kind: RowKind, column: number): string {
   return `view.set${ELEMENTS[kind]}(at, values${column}[row], true); at += ${width};`;
 }
 
-/** What `DataView` calls a value of each type of one element. */
+/** The names in `DataView` of the types whose values are one element. */
 const ELEMENTS: Readonly<Partial<Record<RowKind, string>>> = {
   truth: 'Uint8',
   int8: 'Int8',

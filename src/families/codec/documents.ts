@@ -12,7 +12,7 @@ const ROWS = 1000;
 /** The bytes of a text that is checked, and of what becomes base64. */
 const BYTES = 4096;
 
-/** The records of a document. Those of each turn have ids of their own. */
+/** The records of a document. The records of each turn have ids of their own. */
 export function recordsOf(turn: number): BoundaryRecord[] {
   const first = 1 + turn * RECORDS_OF_DOCUMENT;
   return Array.from({ length: RECORDS_OF_DOCUMENT }, (_, place) => ({ ...RECORDS[0]!, id: first + place }));

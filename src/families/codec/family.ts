@@ -3,7 +3,7 @@ import type { OpenCell, PlannedCell } from '../workload.js';
 import { CODEC_MATRIX } from './matrix.js';
 import type { CodecCell, Topic } from './topic.js';
 
-/** The packages of the clients, by their names in the matrix; each may not be installed. */
+/** The packages of the clients, by their names in the matrix. Any of them may be missing. */
 const PACKAGES: Readonly<Record<string, string>> = {
   'node-sql-parser': 'node-sql-parser',
   'pgsql-ast-parser': 'pgsql-ast-parser',
@@ -13,7 +13,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   flechette: '@uwdata/flechette',
 };
 
-/** Work on values in process: where native code computes, and the boundary decides what is left of it. */
+/** Work on values in process: native code computes, and the boundary decides how much of its advantage is left. */
 export const codecFamily = callFamily({
   name: 'codec',
   module: import.meta.url,
@@ -22,7 +22,7 @@ export const codecFamily = callFamily({
   openCell,
 });
 
-/** The topic of each workload, by the word before its first dot. Each is imported only where it is measured. */
+/** The topic of each workload, by the word before its first dot. Each is imported only if it is measured. */
 const TOPICS: Readonly<Record<string, () => Promise<Topic>>> = {
   parse: async () => (await import('./parser.js')).parserTopic,
   row_encode: async () => (await import('./rows.js')).rowTopic,

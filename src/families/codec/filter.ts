@@ -1,6 +1,7 @@
 /**
- * Rows filtered by an expression: `age > 18 AND active = TRUE`. `native/suite/src/codec/filter.rs` has the same in Rust. The row `i` has the age
- * `i % 80`, and is active if `i` is even. An operation is a row; its result is 1 if the row matches. All sides count the rows that match.
+ * Rows filtered by an expression: `age > 18 AND active = TRUE`. `native/suite/src/codec/filter.rs` has the same in Rust. The row
+ * `i` has the age `i % 80`, and is active if `i` is even. An operation is a row. Its result is 1 if the row matches. All sides
+ * count the rows that match.
  */
 import { addon } from '../../addon.js';
 import { checksumMismatch } from '../../errors.js';
@@ -71,7 +72,7 @@ function columnsOf(start: number, count: number): { readonly age: Int32Array; re
   };
 }
 
-/** Counts the rows of columns, which are those of all rows if as many are asked for. */
+/** Counts matching rows by their columns, which are made once for all rows, and at each call for a part of them. */
 function ofColumns(count: (age: Int32Array, active: Uint8Array) => number): CountRows {
   const all = columnsOf(0, FILTER_ROWS.length);
   return (start, rows) => {

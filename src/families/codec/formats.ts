@@ -7,7 +7,7 @@
  * - `utf8_check`: whether the text is valid.
  * - `base64_encode`, `base64_decode`: the length, and the first and the last character or byte.
  *
- * JSON and base64 are strings in Node, as `JSON.parse` takes them; copying one into native memory is a part of the crossing.
+ * JSON and base64 are strings in Node, as `JSON.parse` takes them. Copying one into native memory is a part of the crossing.
  */
 import { isDeepStrictEqual } from 'node:util';
 
@@ -42,7 +42,7 @@ export interface FormatWork<Input, Value> {
   inputs(): readonly Input[];
   /** The results of those inputs. They are made at each call. */
   values(): readonly Value[];
-  /** What is read of a result. */
+  /** Reads a result, and returns the sum of the parts that are read. */
   read(value: Value): number;
   /** Inputs of which the result is another one, with that result. */
   readonly others?: () => readonly { readonly input: Input; readonly value: Value }[];
@@ -224,7 +224,7 @@ export function verifyWay<Input, Value>(
   }
 }
 
-/** Where two values differ; `undefined` if they are equal. Views of different classes over equal bytes are equal. */
+/** The place where two values differ; `undefined` if they are equal. Views of different classes over equal bytes are equal. */
 function differenceOf(found: unknown, expected: unknown): string | undefined {
   if (ArrayBuffer.isView(expected)) {
     const isEqual = ArrayBuffer.isView(found) && bytesOfView(found).equals(bytesOfView(expected));

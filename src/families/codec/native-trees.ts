@@ -57,7 +57,7 @@ class Pool {
     this.#words = new Int32Array(this.#keys.buffer);
   }
 
-  /** Copies keys of the table, one by one as a program does that gathers them; returns their memory. */
+  /** Copies keys of the table, one by one as a program does that gathers them. Returns their memory. */
   keysFrom(start: number, count: number): Uint8Array {
     const [from, to] = [this.#table.words, this.#words];
     for (let word = 0; word < 2 * count; word += 1) to[word] = from[2 * start + word]!;
@@ -99,7 +99,7 @@ function frameWay(tree: KeyTree, pool: Pool): TreeWay {
   };
 }
 
-/** The sum of the first values. It is added up in four parts, since an addition waits for the one before it. */
+/** The sum of the first values. It is added up in four parts, since an addition waits for the previous addition. */
 function sumOf(values: Float64Array, count: number): number {
   let [first, second, third, fourth] = [0, 0, 0, 0];
   const fours = count - (count % 4);

@@ -1,6 +1,6 @@
 /**
- * SQL parsed to a tree. Of each statement the same is read by each parser: the kind, the name of the first table as a string, and the
- * number of items, columns or assignments; `statements.ts` makes a number of them. On the lane `valid` there is no tree to read. In
+ * SQL parsed to a tree. Each parser reads the same of each statement: the kind, the name of the first table as a string, and the
+ * number of items, columns or assignments. `statements.ts` makes a number of them. On the lane `valid` there is no tree to read. In
  * `parse.walk` each node of our own tree is visited, and the text of each that has one is read as a string.
  */
 import { addon } from '../../addon.js';
@@ -28,8 +28,8 @@ export const parserTopic: Topic = {
 };
 
 /**
- * Executes the work on the texts in turn. Where the operations are no whole batches, as for a look at the heap, the last text has only the
- * statements that are left; it is made once.
+ * Executes the work on the texts in turn. If the operations are no whole batches, as for a look at the heap, the last text has only
+ * the statements that are left. It is made once.
  */
 export function loopOf({ workload, batch }: CodecCell, work: Work): Loop {
   const statements = statementsOf(workload, batch);
@@ -135,7 +135,7 @@ function takeFlat(tree: SqlTree, statement: number, take: TakeStatement): number
   }
 }
 
-/** Visits each node, and returns their number and that of the characters of their texts. */
+/** Visits each node, and returns the number of nodes plus the number of characters of their texts. */
 function walkerOf({ lane }: CodecCell): Work {
   if (lane !== 'frame') {
     const parse = nestedParser(lane);
@@ -158,7 +158,7 @@ function walkNested({ text, children }: SqlNode): number {
   return sum;
 }
 
-/** Throws for the first text of which a statement is not read as it must be; the statements of a text may come in any order. */
+/** Throws for the first text of which a statement is not read as it must be. The statements of a text may come in any order. */
 export function verifyReader({ workload, batch }: CodecCell, read: ReadSql): void {
   const texts = statementsOf(workload, batch);
   // A text of many statements has all of them, and a parser in JavaScript takes seconds for each text.

@@ -3,7 +3,7 @@ import type { BoundaryRecord } from '../boundary/functions.js';
 /** The numbers of a record: six numbers, two truth values, the sizes of its two texts in bytes, and their lengths. */
 const NUMBERS_OF_RECORD = 12;
 
-/** The place of the length of the name among those numbers; that of the city follows. */
+/** The place of the length of the name among those numbers. The length of the city follows. */
 const LENGTHS = 10;
 
 /**
@@ -15,7 +15,7 @@ export class RecordColumns {
   readonly numbers: Float64Array;
   readonly texts: Buffer;
 
-  /** Makes memory for so many records, whose texts have so many bytes together. */
+  /** Makes memory for `records` records, whose texts have `bytes` bytes together. */
   constructor(records: number, bytes: number) {
     this.numbers = new Float64Array(1 + records * NUMBERS_OF_RECORD);
     this.texts = Buffer.from(new ArrayBuffer(bytes));

@@ -1,9 +1,10 @@
 /**
- * Rows of a table as bytes, written from values and read into values one by one. `native/codecs/src/rows.rs` tells how they lie; it has the same
- * in Rust.
+ * Rows of a table as bytes, written from values and read into values one by one. `native/codecs/src/rows.rs` describes their
+ * layout, and has the same in Rust.
  *
- * Short texts are written and read character by character, since a call into `Buffer`'s own code takes as long as some forty characters. Those
- * of a batch are parts of one string that is made of all its bytes, each a character; a text that has a byte above 127 is not among them.
+ * Short texts are written and read character by character, since a call into `Buffer`'s own code takes as long as some forty
+ * characters. The short texts of a batch are parts of one string, which is made of all its bytes, each as a character. A text with
+ * a byte above 127 is not among them.
  */
 import { BoundaryError } from '../../errors.js';
 
@@ -26,7 +27,7 @@ export const LENGTH = 4;
 /** The most characters of a text that are written one by one. */
 const SHORT = 40;
 
-/** The size in bytes of the bitmap of so many columns. */
+/** The size in bytes of the bitmap of `columns` columns. */
 export function bitmapBytes(columns: number): number {
   return Math.ceil(columns / 8);
 }
@@ -36,7 +37,7 @@ export function wrongBatch(row: number, problem: string): BoundaryError {
   return new BoundaryError('BB_INVALID_ARGUMENT', `rows, row ${row}: ${problem}`);
 }
 
-/** Writes the rows of a batch, of 24 columns at most, into memory that grows where it is too small. */
+/** Writes the rows of a batch, of 24 columns at most, into memory that grows if it is too small. */
 export class RowWriter {
   /** The batch, in the first `length` bytes. */
   bytes: Buffer;
@@ -51,7 +52,7 @@ export class RowWriter {
     this.#view = new DataView(this.bytes.buffer);
   }
 
-  /** Begins a batch over the one before. */
+  /** Begins a batch, which overwrites the previous batch. */
   clear(): void {
     this.length = 0;
   }
@@ -151,13 +152,16 @@ export class RowWriter {
   }
 }
 
-/** The bytes of a text's copy that are copied at once: a copy of so many takes as long as one of a byte. */
+/** The bytes of a text that are copied at once: copying this many takes as long as copying one byte. */
 const WORD = 4;
 
 /** The longest text that is copied by words: the function of a typed array takes as long for a longer one. */
 const MOST_WORDS = 64;
 
-/** Copies bytes; throws a `RangeError` where one of the views ends before. The bytes behind the copy may change too, up to the end of `to`. */
+/**
+ * Copies bytes. Throws a `RangeError` if one of the views ends before. The bytes behind the copy may change too, up to the end of
+ * `to`.
+ */
 export function copyBytes(from: DataView, place: number, to: DataView, into: number, length: number): void {
   const end = length + WORD - 1;
   if (length > MOST_WORDS || place + end > from.byteLength || into + end > to.byteLength) {
@@ -173,7 +177,7 @@ export function copyBytes(from: DataView, place: number, to: DataView, into: num
 
 /**
  * Reads the rows of a batch, of 24 columns at most. Bytes that are no such row are refused with a `BoundaryError` of the code
- * `BB_INVALID_ARGUMENT`: some at the next row, and some by a `RangeError` where the memory ends.
+ * `BB_INVALID_ARGUMENT`, some of them only at the next row. Some are refused by a `RangeError` at the end of the memory.
  */
 export class RowReader {
   /** The bits of the columns that are null in the row. */
@@ -305,7 +309,7 @@ export class RowReader {
     return new Uint8Array(this.#view.buffer, start, this.#at - start);
   }
 
-  /** Passes a text with its length; returns the place of the text. */
+  /** Passes a text with its length. Returns the place of the text. */
   #pass(): number {
     const start = this.#at + LENGTH;
     this.#at = start + this.#view.getUint32(this.#at, true);

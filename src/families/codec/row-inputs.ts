@@ -1,11 +1,11 @@
-/** What the row codec works on, the same for each way to do the work, and what is read of its results. */
+/** The inputs of the row codec, the same for each way to do the work, and the values that are read of its results. */
 import { eachTurn } from '../in-process.js';
 import { ColumnCodec } from './column-codec.js';
 import { LENGTH, RowWriter } from './row-codec.js';
 import { RowColumns } from './row-columns.js';
 import { type RowShape, kindsOf } from './row-shapes.js';
 
-/** What the work of a cell is done on, by turn. */
+/** The inputs of a cell's work, by turn. */
 export interface RowInputs<Row> {
   readonly shape: RowShape<Row>;
   /** The most rows of a batch. */
@@ -50,7 +50,7 @@ export function inputsOf<Row>(shape: RowShape<Row>, batch: number): RowInputs<Ro
   return { shape, batch, rows, encoded, mostBytes: Math.max(...batches.map(({ length }) => length)) };
 }
 
-/** The first rows of an array; the array itself if it has no more. */
+/** The first rows of an array, or the array itself if it has no more. */
 export function firstOf<Value>(values: readonly Value[], count: number): readonly Value[] {
   return count === values.length ? values : values.slice(0, count);
 }
@@ -75,7 +75,7 @@ export function columnsOf<Row>({ shape, batch, encoded, mostBytes }: RowInputs<R
   });
 }
 
-/** Encodes the first rows; the bytes are those of the writer until it is used again. */
+/** Encodes the first rows. The bytes are the writer's memory, valid until it is used again. */
 export function encodeRows<Row>(
   { write }: RowShape<Row>,
   writer: RowWriter,

@@ -126,7 +126,7 @@ function arraysOf<Arrays extends readonly unknown[]>({ columns }: RowColumns): A
   return columns.map(({ values }) => values) as unknown as Arrays;
 }
 
-/** The integer of 64 bits in two halves, as a number: those of the rows are exact. */
+/** The integer of 64 bits in two halves, as a number: the integers of the rows are exact. */
 function wholeAt(halves: Int32Array, row: number): number {
   return halves[2 * row + 1]! * 2 ** 32 + (halves[2 * row]! >>> 0);
 }

@@ -2,9 +2,10 @@
  * The row codec: rows as bytes and out of bytes, `row_encode` and `row_decode`. `native/suite/src/codec/rows.rs` has the same in Rust. A batch is
  * one of four, which come in turn. Of each batch all sides read the same:
  *
- * - Of one that was encoded, its size in bytes, its first byte and its last one.
- * - Of one that was decoded, each number, timestamps included; 1 for each truth value that is true; the length of each text and its last
- *   character, which takes one byte, and so of bytes; 1 for each null. Whole rows are made of all of a batch before they are read.
+ * - Of an encoded batch: its size in bytes, its first byte and its last one.
+ * - Of a decoded batch: each number, timestamps included, 1 for each truth value that is true, and 1 for each null. Also the length
+ *   of each text and its last character, which takes one byte, and the same of bytes. Whole rows are made of all of a batch before
+ *   they are read.
  */
 import { checksumMismatch } from '../../errors.js';
 import { type Loop, TURNS, eachTurn, sumOfTurns } from '../in-process.js';

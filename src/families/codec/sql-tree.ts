@@ -1,4 +1,4 @@
-/** The flat tree of SQL, which the addon writes into memory of ours, and which is read where it is asked for. */
+/** The flat tree of SQL. The addon writes it into memory of ours, and a node is read when it is asked for. */
 import { addon } from '../../addon.js';
 import { toBoundaryError } from '../../errors.js';
 
@@ -44,17 +44,17 @@ export const KIND = {
 const FIRST_WORDS = 4096;
 
 /**
- * The tree of the text that was parsed last. A node is a number: children come before their parents, and the last node is the root, of
- * the kind `Statements`. Nothing but numbers crosses from the addon; texts are cut out of the parsed one.
+ * The tree of the text that was parsed last. A node is a number: children come before their parents, and the last node is the root,
+ * of the kind `Statements`. Nothing but numbers crosses from the addon. Texts are cut out of the parsed text.
  */
 export class SqlTree {
   readonly #parse = addon.codec.sqlWordsParser();
   #sql = '';
   #nodes = 0;
   /**
-   * The four words of each node: the kind with the flags in the upper half, the place of the text and its length in characters, and the
-   * number of the first node of the subtree. So a node's last child is the node before it, and the child before a child is the node
-   * before that one's first.
+   * The four words of each node: the kind with the flags in the upper half, the place and the length in characters of the text, and
+   * the subtree's first node. So a node's last child is the node before it, and the child before a child is the node before that
+   * child's first node.
    */
   #words = new Uint32Array(FIRST_WORDS);
 
@@ -102,7 +102,7 @@ export class SqlTree {
     return this.#words[4 * node + 1]!;
   }
 
-  /** The text of a node, as it was written; the whole text of one whose children are parts of it. */
+  /** The text of a node, as it was written. If its children are parts of it, this is the whole text. */
   text(node: number): string {
     const start = this.#words[4 * node + 1]!;
     return this.#sql.substring(start, start + this.#words[4 * node + 2]!);

@@ -26,8 +26,8 @@ const IN_ORDER = Object.entries(CODEC_MATRIX.statements)
   .map(([, statement]) => statement);
 
 /**
- * The statements of each text of a workload; the texts come in turn. A text of `parse.mixed` has `batch` statements, of all kinds over
- * and over, and other texts have one.
+ * The statements of each text of a workload. The texts come in turn. A text of `parse.mixed` has `batch` statements, of all kinds
+ * over and over, and other texts have one.
  */
 export function statementsOf(workload: string, batch: number): readonly (readonly ParsedStatement[])[] {
   const name = workload.slice('parse.'.length);
@@ -45,8 +45,9 @@ export function textOf(statements: readonly ParsedStatement[]): string {
 }
 
 /**
- * The sum of the results of so many operations. An operation is a statement; its result is `1` if it is only asked whether it is valid,
- * the number of nodes and of the characters of their texts if each node is visited, and else `resultOfStatement`.
+ * The sum of the results of `operations` operations. An operation is a statement. Its result is `1` if it is only asked whether it
+ * is valid. If each node is visited, the result is the number of nodes plus the number of characters of their texts. Otherwise it
+ * is `resultOfStatement`.
  */
 export function resultOfParsing(workload: string, lane: string, batch: number, operations: number): number {
   if (lane === 'valid') return operations;

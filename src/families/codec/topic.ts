@@ -1,11 +1,11 @@
-/** What the parts of the family `codec` have in common. */
+/** Types and a loop that the parts of the family `codec` share. */
 import type { Loop } from '../in-process.js';
 
 /** The cell of a topic: a workload by a way in which the values cross. */
 export interface CodecCell {
   readonly workload: string;
   readonly lane: string;
-  /** What does the work; absent: JavaScript of ours, or Rust's first choice. */
+  /** The client that does the work; absent: JavaScript of ours, or Rust's first choice. */
   readonly client: string | undefined;
   /** The operations of one call. */
   readonly batch: number;
@@ -13,7 +13,7 @@ export interface CodecCell {
 
 /** The work of some workloads. */
 export interface Topic {
-  /** The sum of the results of so many operations, by closed form: the same for each side that does the work. */
+  /** The sum of the results of `operations` operations, by closed form: the same for each side that does the work. */
   resultOf(cell: CodecCell, operations: number): number;
   /** The loop of a cell of Node, over a multiple of the cell's batch of operations. */
   open(cell: CodecCell): Loop | Promise<Loop>;
@@ -22,7 +22,7 @@ export interface Topic {
 }
 
 /**
- * The loop of work on the items at `size` places, `batch` of them an execution, which begins anew where it reaches the end. `execute` gets the
+ * The loop of work on the items at `size` places, `batch` of them per execution. It starts over at the end. `execute` gets the
  * place of the first item and their number.
  */
 export function overPlaces(size: number, batch: number, execute: (start: number, count: number) => number): Loop {

@@ -45,7 +45,7 @@ function makeTable(count: number, numberAt: (place: number) => number): KeyTable
   const values = Float64Array.from({ length: count }, (_, place) => numberAt(place));
   const bytes = Buffer.from(new ArrayBuffer(count * KEY_BYTES));
   for (let place = 0; place < count; place += 1) bytes.write(keyOf(values[place]!), place * KEY_BYTES, 'latin1');
-  // Out of bytes, since such strings are flat, as strings from elsewhere are; and in the order of the table, as Rust's keys lie.
+  // Made from bytes, since such strings are flat, as strings from elsewhere are. In the order of the table, as Rust's keys lie.
   const texts = Array.from({ length: count }, (_, place) =>
     bytes.toString('latin1', place * KEY_BYTES, (place + 1) * KEY_BYTES),
   );

@@ -1,12 +1,12 @@
 import type { KeyTable } from './tree-keys.js';
 
-/** A tree as a way of a lane reaches it. Its keys are those of a table, at the places of which they are put in and looked up. */
+/** A tree as a way of a lane reaches it. Its keys come from a table, and are put in and looked up by their places there. */
 export interface TreeWay {
   /** The number of keys. */
   size(): number;
   /** The sum of the values of `count` keys of the table, from a place on; NaN if the tree lacks one. */
   get(start: number, count: number): number;
-  /** Puts `count` keys of the table in, from a place on, with their values; returns the number of keys that the tree did not have. */
+  /** Puts `count` keys of the table in, from a place on, with their values. Returns the number of keys that the tree did not have. */
   put(start: number, count: number): number;
   /** A function that returns the sum of the values of `count` consecutive keys, from the key of a number on. */
   ranger(count: number): (first: number) => number;
@@ -17,7 +17,7 @@ interface StringTree {
   readonly size: number;
   /** The value of a key; none if the tree does not have it. */
   get(key: string): number | null | undefined;
-  /** Puts a key and its value in; returns whether the tree did not have the key. */
+  /** Puts a key and its value in. Returns whether the tree did not have the key. */
   set(key: string, value: number): boolean;
 }
 

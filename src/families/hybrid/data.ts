@@ -21,7 +21,7 @@ export interface HybridWorkload extends RequestWorkload {
 }
 
 export interface HybridMatrix extends RequestMatrix<HybridWorkload> {
-  /** The number of rows at scale 1; `scale` is the default scale. */
+  /** The number of rows at scale 1. `scale` is the default scale. */
   readonly rowsAtScale1: number;
   readonly scale: number;
   readonly shards: number;
@@ -95,7 +95,7 @@ export function packedRows(keys: readonly number[]): Int32Array {
   return words;
 }
 
-/** Rows written before a sample of writes in place of the expected ones; their hashes differ. */
+/** Rows written before a sample of writes instead of the expected rows. Their hashes differ. */
 export function blankRows(keys: readonly number[]): Int32Array {
   const words = packedRows(keys);
   for (let at = 2; at < words.length; at += ROW_WORDS) words[at] = -1;

@@ -10,7 +10,7 @@ import { type HybridReader, columnsOf } from './reads.js';
 
 const { keysAtOnce: KEYS_AT_ONCE, changedRows: CHANGED_ROWS } = HYBRID_MATRIX;
 
-/** What the input depends on. */
+/** The properties of a cell that the input depends on. */
 type InputCell = Pick<Cell, 'workload' | 'lane' | 'rows'>;
 
 /** The keys and rows of a cell, and the untimed work on them. Made in advance, since making the input is not measured. */
@@ -74,7 +74,7 @@ export class HybridInput {
   }
 }
 
-/** Throws if there is too little memory for so many rows. */
+/** Throws if there is too little memory for `rows` rows. */
 export function checkMemory(rows: number): void {
   explained(() => addon.checkShardMemory(rows));
 }

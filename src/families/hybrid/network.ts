@@ -23,7 +23,7 @@ export function isSimulated({ netDelayUs, netBandwidthMbps }: HybridValues): boo
 }
 
 /**
- * What simulates the network: the kernel, if it can and we start the shards, else a proxy; `undefined` if there is none to
+ * The simulator of the network: the kernel, if it can and we start the shards, else a proxy. `undefined` if there is no network to
  * simulate. Throws if the kernel was asked for and can't.
  */
 export async function networkBy(values: HybridValues, isOurs: boolean): Promise<'kernel' | 'proxy' | undefined> {
@@ -33,7 +33,7 @@ export async function networkBy(values: HybridValues, isOurs: boolean): Promise<
   if (why === null) return 'kernel';
   if (values.netBy === 'auto') return 'proxy';
   throw new BoundaryError('BB_UNSUPPORTED', `the kernel can't simulate a network: ${why}`, {
-    hint: 'Run as root where the kernel has netem, or leave it to a proxy: --net-by proxy.',
+    hint: 'Run as root if the kernel has netem, or leave it to a proxy: --net-by proxy.',
   });
 }
 

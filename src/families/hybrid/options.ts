@@ -8,7 +8,7 @@ const MOST_DELAY_US = 1_000_000;
 const called = (calledAs: string) => ({ calledAs: `${calledAs} of hybrid`, code: 'BB_USAGE' });
 
 const DATA_DIR = { otherwise: 'memory', variable: 'HYBRID_DATA_DIR' };
-const ABOUT_SKIPPING = 'of hybrid: use the rows that are there, once they are checked to be those of this scale';
+const ABOUT_SKIPPING = 'of hybrid: use the rows that are there, once they are checked to be rows of this scale';
 
 /** The options of the family `hybrid` alone. */
 export const HYBRID_OPTIONS = {
@@ -20,7 +20,7 @@ export const HYBRID_OPTIONS = {
   }),
   dataDir: option('--data-dir <path>', path, 'of hybrid: where private shards keep their rows', DATA_DIR),
   skipPopulate: option('--skip-populate', flag, ABOUT_SKIPPING, { variable: 'HYBRID_SKIP_POPULATE' }),
-  netDelayUs: option('--net-delay-us <n>', amount, 'of hybrid: delay gRPC so many microseconds each way', {
+  netDelayUs: option('--net-delay-us <n>', amount, 'of hybrid: microseconds by which gRPC is delayed each way', {
     ...called('netDelayUs'),
     default: 0,
     variable: 'HYBRID_NET_DELAY_US',

@@ -1,4 +1,4 @@
-/** What a cell does with the rows that its requests read: samples add them up, the check compares each. */
+/** The work of a cell on the rows that its requests read: samples add them up, the check compares each. */
 import { checksumMismatch } from '../../errors.js';
 import type { ColumnarChunk } from '../../library/engine/columnar-chunk.js';
 import { PAYLOAD_BYTES, ROW_BYTES, ShardRow } from '../../library/shards/shard-row.js';
@@ -69,7 +69,7 @@ export class HybridSums implements HybridReader {
     if (row !== null) this.#rows.add(1, messageHash(row));
   }
 
-  /** If a row is missing the sum is wrong, whatever the others are. */
+  /** If a row is missing, the sum is wrong, even if all other rows are right. */
   addFound(_keys: ArrayLike<number>, rows: ShardRows): void {
     rows.assertAll();
     const { found, length, chunk } = rows;
@@ -187,7 +187,7 @@ export class HybridCheck implements HybridReader {
     this.#prices.addBatch(batch);
   }
 
-  /** Ends the check of so many reads: each must have come, and an aggregate must be exact. */
+  /** Ends the check of `operations` reads: each must have come, and an aggregate must be exact. */
   finish(operations: number): void {
     if (isAggregate(this.#workload)) return this.#finishAggregate();
     const missing = this.#seen.indexOf(0);
@@ -222,7 +222,7 @@ export class HybridCheck implements HybridReader {
   }
 }
 
-/** The words of a packed row, in memory of their own where it begins at no multiple of four. */
+/** The words of a packed row, in memory of their own if it begins at no multiple of four. */
 export function wordsOf(bytes: Uint8Array): Int32Array {
   // A slice of a Buffer would share its memory.
   const aligned = bytes.byteOffset % 4 === 0 ? bytes : new Uint8Array(bytes);

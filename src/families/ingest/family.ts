@@ -9,7 +9,7 @@ import { soakFamily } from './soak-family.js';
 
 const FAMILY_NAME = 'ingest';
 
-/** The codecs of the `js` side, by their names in the matrix. Each is imported only where it is measured. */
+/** The codecs of the `js` side, by their names in the matrix. Each is imported only if it is measured. */
 const CODECS: Readonly<Record<string, () => Promise<JsCodec>>> = {
   msgpackr: async () => (await import('../../clients/msgpackr.js')).msgpackr,
   'data-view': async () => (await import('../../clients/data-view-columns.js')).dataViewColumns,
@@ -51,7 +51,7 @@ async function openStage({ cell, client }: PlannedCell): Promise<OpenCell> {
   return (await import('./stages.js')).openStageCell(cell.workload, batches, codec);
 }
 
-/** The packages that a stage needs outside of Rust: the one that times its batches, and that of its codec. */
+/** The packages that a stage needs outside of Rust: the package that times its batches, and the package of its codec. */
 function packagesOf({ side, client }: StageLane): readonly string[] {
   if (side === 'rust') return [];
   return client === 'msgpackr' ? ['tinybench', client] : ['tinybench'];

@@ -33,13 +33,13 @@ function sumNumbers(numbers: ArrayLike<number>): number {
   return sum;
 }
 
-/** What takes the points of each batch of a sample. */
+/** A reader that takes the points of each batch of a sample. */
 export interface PointReader {
   /** Takes a batch whose times are milliseconds. */
   add(values: ArrayLike<number>, milliseconds: ArrayLike<number | bigint>): void;
   /** Takes a batch whose times are nanoseconds. */
   addNanoseconds(values: ArrayLike<number>, nanoseconds: BigInt64Array): void;
-  /** Takes the names of the series of a batch, where the reader checks them. */
+  /** Takes the names of the series of a batch, if the reader checks them. */
   addNames?(names: readonly SeriesNames[]): void;
 }
 
@@ -67,7 +67,7 @@ export class PointCheck implements PointReader {
     if (found !== expected) throw checksumMismatch(`the points are of ${found}, and should be of ${expected}`);
   }
 
-  /** Ends the check: so many batches must have come. */
+  /** Ends the check: `batches` batches must have come. */
   finish(batches: number): void {
     if (this.#batches !== batches) throw checksumMismatch(`${this.#batches} batches came instead of ${batches}`);
   }

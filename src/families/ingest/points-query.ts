@@ -64,7 +64,7 @@ export class PointsQuery {
     }
   }
 
-  /** Checks that a measurement, which holds so many points, holds those with these numbers, each with its value at its time. */
+  /** Checks that a measurement of `points` points holds the points with the numbers below that, each with its value at its time. */
   async check(database: string, measurement: string, points: number, signal: AbortSignal): Promise<void> {
     const { timestampStart } = matrix;
     for (let from = 0; from < points; from += READ_AT_ONCE) {
@@ -83,7 +83,7 @@ export class PointsQuery {
   }
 }
 
-/** The milliseconds that flushing and counting so many points may take. */
+/** The milliseconds that flushing and counting `points` points may take. */
 export function countWithinMs(points: number): number {
   return COUNT_WITHIN_MS + Math.ceil(points / COUNTED_PER_MS);
 }
@@ -163,7 +163,7 @@ export function failureKind({ status, text }: SoakAnswer): string {
   return `HTTP ${status}: ${said.slice(0, MOST_TEXT).replaceAll(/\d+/g, 'N')}`;
 }
 
-/** The error of a write that the server has refused; its message is the kind of the failure. */
+/** The error of a write that the server has refused. Its message is the kind of the failure. */
 export class RefusedWrite extends BoundaryError {
   constructor(answer: SoakAnswer) {
     super('BB_ENGINE', failureKind(answer));

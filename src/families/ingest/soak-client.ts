@@ -36,8 +36,8 @@ export interface SoakClient {
 }
 
 /**
- * Opens a client with so many connections. Throws a `BoundaryError` with the code `BB_UNSUPPORTED` where a package that the client
- * needs is not installed.
+ * Opens a client with `connections` connections. Throws a `BoundaryError` with the code `BB_UNSUPPORTED` if a package that the
+ * client needs is not installed.
  */
 export async function openSoakClient(
   name: 'addon' | 'undici',
@@ -66,7 +66,7 @@ export function soakPackages(encoding: SoakEncoding): readonly string[] {
   return encoding === 'rows' ? ['undici', 'msgpackr'] : ['undici'];
 }
 
-/** Makes encoders in JavaScript alone, of which only those of rows need a package. */
+/** Makes encoders in JavaScript alone. Only the encoders of rows need a package. */
 async function jsEncoder(encoding: SoakEncoding): Promise<SoakClient['encoder']> {
   if (encoding === 'rows') {
     const { packRows } = await import('../../clients/msgpackr.js');

@@ -27,7 +27,8 @@ const BUSY = 503;
 const REST_MS = 10;
 
 /**
- * A server is idle if its CPU time over `WATCHED_MS` is below the share `RESTING`; this is awaited for at most `REST_WITHIN_MS`.
+ * A server is idle if its CPU time over `WATCHED_MS` is below the share `RESTING`. An idle server is awaited for at most
+ * `REST_WITHIN_MS`.
  */
 const WATCHED_MS = 50;
 const RESTING = 0.2;

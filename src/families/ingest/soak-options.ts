@@ -13,7 +13,7 @@ const CLOSED_LOOP = { otherwise: 'each after the last' };
 const DURATION = { default: 60, variable: 'DURATION_SECS' };
 const WARM_UP = { default: 5, variable: 'WARMUP_SECS' };
 
-/** The options of a soak. The variables are those of HyperbyteDB's own soak. */
+/** The options of a soak. HyperbyteDB's own soak has the same variables. */
 export const SOAK_OPTIONS = {
   url: option('--url <url>', text, 'the server', { otherwise: 'a private server', variable: 'HYPERBYTEDB_URL' }),
   apiKey: option('--api-key <key>', text, KEY_HELP, { variable: 'INGEST_API_KEY' }),

@@ -1,4 +1,4 @@
-/** The workers of the soak in Node; `native/suite/src/ingest/soak.rs` has the same in Rust. */
+/** The workers of the soak in Node. `native/suite/src/ingest/soak.rs` has the same in Rust. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { toBoundaryError } from '../../errors.js';

@@ -1,5 +1,5 @@
 /**
- * The time per batch on each side. `tinybench` times each batch separately, as the suite's own sampler does in Rust; results are
+ * The time per batch on each side. `tinybench` times each batch separately, as the suite's own sampler does in Rust. Results are
  * summed between batches, untimed.
  */
 import { addon, type IngestStage } from '../../addon.js';
@@ -32,12 +32,12 @@ interface StageRun {
   run(input: number): void;
   /** Hands the result of the last `run` to the reader. Untimed. */
   consume(reader: PointReader): void;
-  /** Ends the sample or check; returns the sample's checksum. Only of a stage that sums and checks its points itself. */
+  /** Ends the sample or check. Returns the sample's checksum. Only of a stage that sums and checks its points itself. */
   finish?(): Checksum;
   close?(): Promise<void>;
 }
 
-/** Opens a cell of the sides `napi` and `js`; the latter has a codec. */
+/** Opens a cell of the sides `napi` and `js`. The latter has a codec. */
 export async function openStageCell(workload: string, batches: number, codec?: JsCodec): Promise<OpenCell> {
   const run = await stageRun(workload, batches, codec);
   const bench = { batches, inputs: matrix.inputBatches };

@@ -8,7 +8,7 @@ import { KV_MATRIX } from './matrix.js';
 
 const { valueBytes: VALUE_BYTES } = KV_MATRIX;
 
-/** The value written before a sample of writes; it adds nothing to the sum. */
+/** The value written before a sample of writes. It adds nothing to the sum. */
 export const BLANK = valueOf(0);
 
 const ZERO = 0x30;
@@ -38,7 +38,7 @@ export class KvCheck implements KvReader {
   readonly #values: readonly string[];
   #read = 0;
 
-  /** `values` are those of the keys. */
+  /** `values` are the values of the keys. */
   constructor(values: readonly string[]) {
     this.#values = values;
   }

@@ -72,7 +72,7 @@ export class Keyspace {
     return this.#send((pipeline, index) => pipeline.set(this.keys[index]!, valueAt(index)), assertDone, signal);
   }
 
-  /** Sends a command for each key, in pipelines; `take` gets the replies to each, of which the first is for the key `from`. */
+  /** Sends a command for each key, in pipelines. `take` gets the replies to each pipeline, and the index `from` of the first key. */
   async #send(
     add: (pipeline: KvPipeline, index: number) => void,
     take: (replies: KvReplies, from: number) => void,
@@ -87,7 +87,7 @@ export class Keyspace {
   }
 }
 
-/** Hands the values of a response to `reader`, of which the first is that of the key `from`; throws the first error. */
+/** Hands the values of a response to `reader`. The first value belongs to the key `from`. Throws the first error. */
 export function addValues(reader: KvReader, values: KvValues, from: number): void {
   const { data, length } = values;
   let start = 0;

@@ -12,7 +12,7 @@ import { addValues, assertDone, type Keyspace } from './keyspace.js';
 export interface KvWork {
   readonly planned: PlannedRequests;
   readonly keyspace: Keyspace;
-  /** What takes the values that are read: the sums of a sample, or a check. */
+  /** The reader of the values that are read: the sums of a sample, or a check. */
   reader(): KvReader;
 }
 
@@ -127,7 +127,7 @@ function targetRequest(
   }
 }
 
-/** Hands values to `reader`, of which the first is that of the key `from`. */
+/** Hands values to `reader`. The first value belongs to the key `from`. */
 function addTexts(reader: KvReader, values: readonly (string | null)[], from: number): void {
   for (let at = 0; at < values.length; at += 1) reader.addText(values[at]!, from + at);
 }

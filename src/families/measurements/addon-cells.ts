@@ -29,11 +29,11 @@ export type QueryTables = LoadedTables<NativeTables, NativeTables>;
 export interface AddonEngine {
   readonly connection: Connection;
   readonly tables: QueryTables;
-  /** The most rows of a batch of a query, where the lane is `columnar`; absent: the default of queries. */
+  /** The most rows of a batch of a query, if the lane is `columnar`; absent: the default of queries. */
   readonly batchRows?: number;
 }
 
-/** The tables of an engine, loaded through this connection. Tables that are shared are loaded where they are missing, and kept. */
+/** The tables of an engine, loaded through this connection. Tables that are shared are loaded if they are missing, and kept. */
 export function queryTablesOf(connection: Connection, isShared: boolean): QueryTables {
   return new LoadedTables<NativeTables, NativeTables>({
     load: async (key) => {
@@ -140,7 +140,7 @@ async function openReader({ connection, tables, batchRows }: AddonEngine, cell: 
 
 /** The threads that do the work of a cell: this one, or several workers. */
 interface Team {
-  /** Executes the work once, timed; resolves to the checksums of the rows read by lanes out. */
+  /** Executes the work once, timed. Resolves to the checksums of the rows read by lanes out. */
   run(...args: Parameters<OpenCell['sample']>): Promise<readonly Checksum[]>;
   close(): Promise<void>;
 }

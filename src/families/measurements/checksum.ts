@@ -8,7 +8,7 @@ import type { Checksum } from '../../records/record.js';
 export const FLOAT_COLUMNS: ReadonlySet<string> = new Set(['value', 'avg', 'min', 'max']);
 
 /**
- * The rows that a loop may add as numbers before it carries: so many values below 2^42 sum to less than 2^53, and ids are below
+ * The rows that a loop may add as numbers before it carries: this many values below 2^42 sum to less than 2^53, and ids are below
  * 2^31.
  */
 export const BLOCK_ROWS = 2048;
@@ -21,7 +21,7 @@ export class MeasurementSums {
   #value = 0;
   #timestamp = 0n;
 
-  /** Adds the sums of a block of rows; the block must be small enough for each number to be exact. */
+  /** Adds the sums of a block of rows. The block must be small enough for each number to be exact. */
   add(rows: number, id: number, sensorId: number, value: number, timestamp: bigint): void {
     this.#rows += rows;
     this.#id += BigInt(id);
@@ -72,7 +72,7 @@ export class ColumnSums {
     else this.addSum(position, values instanceof Int32Array ? sumInt32(values) : sumInt64(values));
   }
 
-  /** Adds the sum of some values to the column at `position`; that of integers must be exact. */
+  /** Adds the sum of some values to the column at `position`. A sum of integers must be exact. */
   addSum(position: number, sum: number | bigint): void {
     if (this.#isFloat[position] === true) this.#floats[position]! += Number(sum);
     else this.#integers[position]! += BigInt(sum);
@@ -90,7 +90,7 @@ export class ColumnSums {
 // The sums of columns, with several accumulators, since each addition would otherwise wait for the previous one. The loops look alike
 // but stay separate, so that each is compiled for one kind of array.
 
-/** The sum of 32-bit integers; exact while the absolute values sum to less than 2^53, as those of 4 Mi values always do. */
+/** The sum of 32-bit integers. It is exact while the absolute values sum to less than 2^53, as any 4 Mi values do. */
 export function sumInt32(values: Int32Array): number {
   const whole = values.length - (values.length % 8);
   let a = 0;

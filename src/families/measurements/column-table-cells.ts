@@ -1,7 +1,7 @@
 /**
- * The `js` cells of in-memory tables in pure JavaScript. Timed for an insert: from the rows or columns that the caller keeps to
- * a finished table with its own copy of them; for a query: from the table to the last value consumed. Not timed: making rows and
- * columns, loading the tables that are read, checking.
+ * The `js` cells of in-memory tables in pure JavaScript. Timed for an insert: from the rows or columns that the caller keeps to a
+ * finished table with its own copy of them. Timed for a query: from the table to the last value consumed. Not timed: making rows
+ * and columns, loading the tables that are read, checking.
  */
 import type { Checksum } from '../../records/record.js';
 import type {
@@ -32,7 +32,7 @@ export function columnTables<Table>(client: JsTableClient<Table>): TableClient<T
     reader: (table, { workload, lane }) =>
       lane === 'objects'
         ? {
-            // All objects are kept until the last one is made; then all their values are read.
+            // All objects are kept until the last one is made. Then all their values are read.
             sum: () => sumMeasurementObjects(objectsOf(client, table, workload)),
             check: (check) => check.addRows(objectsOf(client, table, workload)),
           }

@@ -54,7 +54,7 @@ export class ConnectedEngine {
     return this.#loader.engine.version;
   }
 
-  /** The engine over a transport; over the default connection if there is none to choose. */
+  /** The engine over a transport, or over the default connection if there is none to choose. */
   async over(transport: string | undefined): Promise<AddonEngine> {
     const connection =
       transport === undefined || transport === this.#loaderTransport ? this.#loader : await this.#other(transport);

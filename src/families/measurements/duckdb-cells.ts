@@ -1,6 +1,6 @@
 /**
  * The `js` cells of `@duckdb/node-api`. Timed for an insert: from opening the appender to closing it, which publishes the rows,
- * without making the input; for a query: from its start until its last value is consumed.
+ * without making the input. Timed for a query: from its start until its last value is consumed.
  */
 import type * as Api from '@duckdb/node-api';
 

@@ -1,4 +1,5 @@
 import { DUCKDB_SETTINGS } from '../../clients/duckdb-settings.js';
+import { whyEngineNotBuilt } from '../../clients/references.js';
 import { findHyperd } from '../../host/hyperd.js';
 import { findSail } from '../../host/sail.js';
 import { targetSkip } from '../requests/target-server.js';
@@ -36,6 +37,8 @@ export function engineSkip(engine: string, uri: string | undefined, transport?: 
   if (isServer && transport !== defaultTransport(engine)) {
     return `a ${engine} server that runs already is reached over ${defaultTransport(engine)} alone`;
   }
+  const notBuilt = whyEngineNotBuilt(engine);
+  if (notBuilt !== undefined) return notBuilt;
   return isServer ? undefined : MISSING[matrix.engines[engine]?.server ?? '']?.();
 }
 
@@ -49,7 +52,7 @@ export function overTransport(uri: string, transport: string | undefined): strin
   return transport === undefined ? uri : `${partsOf(uri).place}?transport=${transport}`;
 }
 
-/** The transport that supports everything; tables are loaded over it. */
+/** The transport that supports everything. Tables are loaded over it. */
 export function defaultTransport(engine: string): string | undefined {
   return Object.keys(matrix.engines[engine]?.transports ?? {})[0];
 }
@@ -60,8 +63,8 @@ export function isBareUri(engine: string, uri: string): boolean {
 }
 
 /**
- * Whether an engine keeps its tables in a file that one process at a time can open: the file that a URI names, or the one of the run for
- * an engine whose server each process starts for itself.
+ * Whether an engine keeps its tables in a file that one process at a time can open. That is the file that a URI names or, for an
+ * engine whose server each process starts for itself, the file of the run.
  */
 export function isOwnFile(engine: string, uri = `${engine}:`): boolean {
   if (isServer(uri) || matrix.engines[engine] === undefined) return false;

@@ -10,6 +10,7 @@ import type { Family, FamilyOptions, OpenCell, OpenFamily } from '../workload.js
 import { openNapiCell, openNativeCell, queryTables } from './addon-cells.js';
 import { columnTables } from './column-table-cells.js';
 import { ConnectedEngine, DatabaseFolder } from './connected-engine.js';
+import { driverPlace } from './driver-cells.js';
 import { defaultUri, defaultTransport, isBareUri, isServer } from './engine-uris.js';
 import { matrix } from './matrix.js';
 import { MEASUREMENTS_OPTIONS, type MeasurementsValues } from './options.js';
@@ -67,9 +68,10 @@ class OpenMeasurements implements OpenFamily {
   }
 
   async versions(): Promise<Readonly<Record<string, string>>> {
-    const names = [...new Set(this.#cells.filter(({ skip }) => skip === undefined).map(placeOf))];
-    // A place that can't be opened fails its own cells, with the reason; other cells go on.
-    const places = opened(await Promise.allSettled(names.map((name) => this.#place(name))));
+    const usable = this.#cells.filter(({ skip }) => skip === undefined);
+    const used = new Map(usable.map((planned) => [placeOf(planned), planned])).values();
+    // A place that can't be opened fails its own cells, with the reason. Other cells go on.
+    const places = opened(await Promise.allSettled(Array.from(used, (planned) => this.#place(planned))));
     return Object.assign({}, ...places.map(({ versions }) => versions)) as Record<string, string>;
   }
 
@@ -131,7 +133,7 @@ class OpenMeasurements implements OpenFamily {
 
   async openCell(planned: PlannedMeasurement): Promise<OpenCell> {
     const { cell, tableRows, client } = planned;
-    const place = await this.#place(placeOf(planned));
+    const place = await this.#place(planned);
     return place.openCell({ ...cell, rows: tableRows }, client);
   }
 
@@ -156,16 +158,18 @@ class OpenMeasurements implements OpenFamily {
     if (failure !== undefined) throw failure.reason;
   }
 
-  #place(name: string): Promise<Place> {
+  #place(planned: PlannedMeasurement): Promise<Place> {
+    const name = placeOf(planned);
     let place = this.#places.get(name);
     if (place === undefined) {
-      place = this.#openPlace(name);
+      place = this.#openPlace(name, planned);
       this.#places.set(name, place);
     }
     return place;
   }
 
-  async #openPlace(name: string): Promise<Place> {
+  async #openPlace(name: string, { client, clientModule }: PlannedMeasurement): Promise<Place> {
+    if (clientModule !== undefined) return driverPlace(clientModule, client!);
     const open = CLIENTS[name] ?? PEERS[name]?.open;
     if (open === undefined) return enginePlace(name, await this.#engine(name));
     return open(async () => [await this.#mysqlUrl(), await this.#engine(MYSQL)]);
@@ -195,8 +199,9 @@ function opened<T>(outcomes: readonly PromiseSettledResult<T>[]): T[] {
   return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
 }
 
-/** The name of a cell's place: its client from Node, else its engine. */
-function placeOf({ cell, client }: PlannedMeasurement): string {
+/** The name of a cell's place: its client from Node, which a module of the user's may have, else its engine. */
+function placeOf({ cell, client, clientModule }: PlannedMeasurement): string {
+  if (clientModule !== undefined) return clientModule;
   return cell.side === 'rust' ? cell.engine : (client ?? cell.engine);
 }
 
@@ -215,8 +220,8 @@ function enginePlace(name: string, engine: ConnectedEngine): Place {
 const MYSQL = 'mysql';
 
 /**
- * The clients of the `js` side, by their names in the matrix; each may ask for the MySQL server and its engine. Each is
- * imported only where it is measured: the process of a cell starts faster, and has nothing else in it.
+ * The clients of the `js` side, by their names in the matrix. Each may ask for the MySQL server and its engine. Each is imported
+ * only if it is measured: the process of a cell starts faster, and has nothing else in it.
  */
 const CLIENTS: Readonly<Record<string, (mysql: MysqlPlace) => Promise<Place>>> = {
   'apache-arrow': async () => columnTablePlace((await import('../../clients/apache-arrow.js')).apacheArrow),

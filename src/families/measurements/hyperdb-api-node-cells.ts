@@ -1,7 +1,6 @@
 /**
- * The cells of Hyper's own Node binding, over a server of its own. Timed as the addon's lanes are: for an insert, from making the
- * inserter until `execute` has returned, without making the input; for a query, from its start until its last value is
- * consumed.
+ * The cells of Hyper's own Node binding, over a server of its own. Timed as the addon's lanes are. For an insert: from making the
+ * inserter until `execute` has returned, without making the input. For a query: from its start until its last value is consumed.
  */
 import { library } from '../../clients/flechette.js';
 import type { HyperdbChunk, HyperdbClient, HyperdbConnection, HyperdbRow } from '../../clients/hyperdb-api-node.js';

@@ -16,8 +16,8 @@ const MS_PER_SECOND = 1000;
 /** The result of one execution by all workers. */
 export interface WorkersResult {
   /**
-   * The time from the common start until the last worker's end, without each worker's pauses. The CPU time is that of the whole
-   * process, without that of the workers' threads in their pauses.
+   * The time from the common start until the last worker's end, without each worker's pauses. The CPU time is of the whole process,
+   * without the time of the workers' threads in their pauses.
    */
   readonly timing: NativeTiming;
   /** The checksum of each worker's rows, for a lane out. */
@@ -32,7 +32,7 @@ export class LaneWorkers {
     this.#pool = pool;
   }
 
-  /** Starts the workers; resolves when their lanes are prepared. */
+  /** Starts the workers. Resolves when their lanes are prepared. */
   static async start(connection: Connection, tasks: readonly LaneTask[]): Promise<LaneWorkers> {
     const pool = await createWorkers<typeof import('./worker.js')>({
       module: WORKER_MODULE,
@@ -77,7 +77,7 @@ export class LaneWorkers {
         ...(encodeSeconds === undefined ? {} : { encodeSeconds }),
         ...(decodeSeconds === undefined ? {} : { decodeSeconds }),
         ...cpuOf(cpu, results),
-        // Those of the pauses are among them; few, since the memory of the input is reused.
+        // Faults in the pauses are among them. They are few, since the memory of the input is reused.
         ...(Number.isNaN(faults) ? {} : { minorFaults: faults }),
         ...(threads === undefined ? {} : { threads }),
       },
@@ -91,12 +91,12 @@ export class LaneWorkers {
   }
 }
 
-/** The minor page faults of the process since its start; NaN where the runtime does not report them. */
+/** The minor page faults of the process since its start; NaN if the runtime does not report them. */
 function minorFaults(): number {
   return process.resourceUsage?.().minorPageFault ?? Number.NaN;
 }
 
-/** The CPU time of the work, without the pauses of its threads; nothing where these are not known. */
+/** The CPU time of the work, without the pauses of its threads; nothing if the pauses are not known. */
 function cpuOf(
   { user, system }: NodeJS.CpuUsage,
   results: readonly LaneResult[],

@@ -14,19 +14,19 @@ export interface LaneTask {
   readonly lane: string;
   readonly table: string;
   readonly range: RowRange;
-  /** Whether queries run ahead of the lane, where it is `columnar`; see `QueryOptions`. */
+  /** Whether queries run ahead of the lane, if it is `columnar`. See `QueryOptions`. */
   readonly readAhead: boolean;
-  /** The most rows of a batch of a query, where the lane is `columnar`; absent: the default of queries. */
+  /** The most rows of a batch of a query, if the lane is `columnar`; absent: the default of queries. */
   readonly batchRows?: number;
 }
 
 /**
- * A lane that is ready to run, with its input memory allocated. Each call is one execution; it leaves the clock stopped, unless
- * it throws. A lane out returns the checksum of the rows it read.
+ * A lane that is ready to run, with its input memory allocated. Each call is one execution. It leaves the clock stopped, unless it
+ * throws. A lane out returns the checksum of the rows it read.
  */
 export type LaneRun = (clock: LaneClock, signal: AbortSignal) => Promise<Checksum | undefined>;
 
-/** Prepares a lane, untimed. Its tables exist when it runs; those of a lane in are empty. */
+/** Prepares a lane, untimed. Its tables exist when it runs. The tables of a lane in are empty. */
 export type Lane = (connection: Connection, task: LaneTask) => LaneRun;
 
 /** The definition of a table of measurements. */

@@ -1,6 +1,6 @@
 /**
- * The lanes of Arrow IPC, from Node through the addon, timed as the other lanes, with memory and threads as theirs. They are apart from those, since the package that
- * reads and writes Arrow streams in JavaScript may not be installed.
+ * The lanes of Arrow IPC, from Node through the addon, timed as the other lanes, with memory and threads as theirs. They are apart
+ * from the other lanes, since the package that reads and writes Arrow streams in JavaScript may not be installed.
  */
 import type { Table } from '@uwdata/flechette';
 
@@ -20,8 +20,8 @@ const { tableFromIPC } = library;
 
 /**
  * Inserts by `ArrowInserter.insert` with one Arrow IPC stream per piece of input, of batches of 64 Ki rows. The streams are
- * inserted from reused memory; to time the encoding, all pieces are encoded after the insert, so that no garbage of it is
- * collected while the insert is timed.
+ * inserted from reused memory. To time the encoding, all pieces are encoded after the insert, so that no garbage of it is collected
+ * while the insert is timed.
  */
 export const arrowIn: Lane = (connection, { table, range }) => {
   const memory = new ColumnBatch(newColumns(Math.min(INPUT_ROWS, range.rows)));
@@ -43,7 +43,7 @@ export const arrowIn: Lane = (connection, { table, range }) => {
   };
 };
 
-/** Reads by `executeQueryToArrow`; flechette decodes the bytes into typed arrays. */
+/** Reads by `executeQueryToArrow`. Flechette decodes the bytes into typed arrays. */
 export const arrowOut: Lane = (connection, { workload, table }) => {
   const sql = queryOf(workload, table);
   const { columns } = workloadEntry(workload);

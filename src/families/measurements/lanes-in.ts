@@ -1,12 +1,12 @@
 /**
- * The lanes in, from Node through the addon. Timed, as on the `rust` side: opening the inserter, the lane's own work on each
- * piece of input, waiting at the end of each piece until the engine has taken it (so that nothing is stored while the clock is
- * paused), and `execute` until the rows are published. Not timed: making the table and each piece of input; encoding the input
- * is timed separately.
+ * The lanes in, from Node through the addon. Timed, as on the `rust` side: opening the inserter, the lane's own work on each piece
+ * of input, and `execute` until the rows are published. Also timed: waiting at the end of each piece until the engine has taken it,
+ * so that nothing is stored while the clock is paused. Not timed: making the table and each piece of input. Encoding the input is
+ * timed separately.
  *
- * Memory, as on the `rust` side: each piece of input is made in the memory of the piece before, which the lane keeps from one execution to
- * the next, and the addon copies it into recycled memory of its own. Threads: JavaScript's, and the inserter's, which gives the batches to an
- * engine that does not take them at once.
+ * Memory, as on the `rust` side: each piece of input is made in the memory of the previous piece, which the lane keeps from one
+ * execution to the next. The addon copies it into recycled memory of its own. Threads: JavaScript's, and the inserter's, which
+ * gives the batches to an engine that does not take them at once.
  */
 import { NaiveRowInserter } from '../../library/engine/naive.js';
 import { RowInserter } from '../../library/engine/row-inserter.js';
@@ -26,7 +26,7 @@ export const naiveRow: Lane = (connection, { table, range }) => {
   );
 };
 
-/** Inserts by `RowInserter.addRow` with an array of values per row; the timestamp is a number. */
+/** Inserts by `RowInserter.addRow` with an array of values per row. The timestamp is a number. */
 export const stagedRow: Lane = (connection, { table, range }) => {
   const memory = new RowBatch(Math.min(INPUT_ROWS, range.rows));
   return insert(
@@ -42,8 +42,8 @@ export const stagedRow: Lane = (connection, { table, range }) => {
 };
 
 /**
- * Inserts by `RowInserter.writer()`, whose setters are given the values of each row. The values are there as an array a column,
- * since a caller of setters needs no array or object for a row; timestamps are numbers.
+ * Inserts by `RowInserter.writer()`, whose setters are given the values of each row. The values are there as one array per column,
+ * since a caller of setters needs no array or object for a row. Timestamps are numbers.
  */
 export const rowWriter: Lane = (connection, { table, range }) => {
   const rows = Math.min(INPUT_ROWS, range.rows);
@@ -134,7 +134,7 @@ type RowColumns = { readonly [Name in keyof MeasurementNumbers]: Int32Array | Fl
 
 const MAY_GO_ON = -1;
 
-/** Adds rows until the inserter asks to wait; returns the position of the first row left, or `MAY_GO_ON` if all are added. */
+/** Adds rows until the inserter asks to wait. Returns the position of the first row left, or `MAY_GO_ON` if all are added. */
 function addUntilFull(inserter: RowInserter, rows: readonly MeasurementRow[], start: number): number {
   for (let at = start; at < rows.length; at += 1) {
     if (!inserter.addRow(rows[at] as MeasurementRow)) return at + 1;
@@ -142,7 +142,7 @@ function addUntilFull(inserter: RowInserter, rows: readonly MeasurementRow[], st
   return MAY_GO_ON;
 }
 
-/** Writes rows until the inserter asks to wait; returns as `addUntilFull` does. */
+/** Writes rows until the inserter asks to wait. Returns as `addUntilFull` does. */
 function writeUntilFull(writer: RowWriter<MeasurementNumbers>, columns: RowColumns, start: number): number {
   const { id, sensor_id: sensorId, value, timestamp } = columns;
   for (let at = start; at < id.length; at += 1) {

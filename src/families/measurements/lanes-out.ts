@@ -2,9 +2,9 @@
  * The lanes out, from Node through the addon. Timed, as on the `rust` side: from the start of the query until its last value is
  * consumed. Every lane reads every value of every row. Decoding of IPC bytes is timed separately.
  *
- * Memory, as on the `rust` side: batches and IPC bytes come in recycled memory of the addon. Rows that a lane keeps are put into fresh memory,
- * in V8's heap as in Rust's. Threads: JavaScript's, and that of the query, which runs ahead of it, as it does in the flavor `async` of Rust's
- * lanes; with several workers the lane `columnar` has none.
+ * Memory, as on the `rust` side: batches and IPC bytes come in recycled memory of the addon. Rows that a lane keeps are put into
+ * fresh memory, in V8's heap as in Rust's. Threads: JavaScript's, and the thread of the query, which runs ahead of it, as in the
+ * flavor `async` of Rust's lanes. With several workers the lane `columnar` has no such thread.
  *
  * The loops over rows look alike but stay separate, one for each kind of rows: a shared loop would be compiled for all of them. Lanes
  * with the same kind of rows share one, since a process measures one lane. A `bigint` is added as such: it is exact, and as fast as converting it to a
@@ -31,7 +31,7 @@ interface NumberRow extends Omit<Row, 'timestamp'> {
   readonly timestamp: number;
 }
 
-/** Reads objects built by Node-API, value by value; all are kept until the last one is made, then all their values are read. */
+/** Reads objects built by Node-API, value by value. All are kept until the last one is made, then all their values are read. */
 export const naiveObjects: Lane = (connection, { workload, table }) => {
   const sql = queryOf(workload, table);
   return async (clock) => {
@@ -42,7 +42,7 @@ export const naiveObjects: Lane = (connection, { workload, table }) => {
   };
 };
 
-/** Reads by `executeQuery`: an array of all rows as objects; then all their values are read. */
+/** Reads by `executeQuery`: an array of all rows as objects. Then all their values are read. */
 export const objects: Lane = (connection, { workload, table }) => {
   const sql = queryOf(workload, table);
   const { columns } = workloadEntry(workload);
@@ -109,8 +109,8 @@ export const chunks: Lane = (connection, { workload, table }) => {
     const sums = new MeasurementSums();
     clock.start();
     for await (const rows of connection.executeQueryStream(sql, { signal }).chunks()) {
-      // Summed inline: the registers of a suspended function keep the arguments of its last call alive, and the collector that
-      // runs before the next chunk would copy this chunk's rows.
+      // Summed inline: the registers of a suspended function keep the arguments of its last call alive. The collector that runs
+      // before the next chunk would copy this chunk's rows.
       let count = 0;
       let id = 0;
       let sensorId = 0;

@@ -2,10 +2,10 @@ import type { Side } from '../../records/record.js';
 import { familyMatrix } from '../matrix.js';
 import type { LaneRuns } from '../workload.js';
 
-/** What a sample does to the rows: `in` writes them into an engine, `out` reads them back. */
+/** The direction of a sample's rows: `in` writes them into an engine, `out` reads them back. */
 export type Direction = 'in' | 'out';
 
-/** A capability of an engine, which a lane or a workload may need; the schema describes each. */
+/** A capability of an engine, which a lane or a workload may need. The schema describes each. */
 export type Capability = 'sql' | 'batches' | 'detail';
 
 /** The form in which values cross: row by row, or as whole columns. */
@@ -28,7 +28,7 @@ export interface EngineEntry {
   readonly transports?: Readonly<Record<string, { readonly limit?: string }>>;
   /** Whether quick runs measure it. */
   readonly quick?: boolean;
-  /** The flavors and numbers of workers with which the engine is measured; absent: those of each lane. */
+  /** The flavors and numbers of workers with which the engine is measured; absent: each lane's own. */
   readonly flavors?: readonly Flavor[];
   readonly workers?: readonly Workers[];
   /** The most rows of lanes of a form, if the engine is too slow for more. */
@@ -41,9 +41,9 @@ export interface WorkloadEntry {
   readonly needs?: readonly Capability[];
   /** Whether usual runs measure it only in the lanes of quick runs, with one worker: it shows little that others do not. */
   readonly few?: boolean;
-  /** What its rate counts, where that is not rows: few rows come out, whatever it reads. */
+  /** The unit that its rate counts, if not rows: few rows come out, however many it reads. */
   readonly ratedBy?: 'queries';
-  /** The query of an `out` workload; `{table}` stands for the table's name. */
+  /** The query of an `out` workload. `{table}` stands for the table's name. */
   readonly sql?: string;
   /** The columns that a checksum of the workload sums, in order. */
   readonly columns: readonly string[];
@@ -67,12 +67,12 @@ interface LaneEntry {
   readonly transports?: 'full' | 'limited';
   readonly flavors: readonly Flavor[];
   readonly workers: readonly Workers[];
-  /** Whether usual runs measure it with several workers, too; absent: only where numbers of workers are given. */
+  /** Whether usual runs measure it with several workers, too; absent: only if numbers of workers are given. */
   readonly scales?: boolean;
   readonly runs?: LaneRuns;
-  /** The most rows of the lane, if it is too slow for more; its cells record how many. */
+  /** The most rows of the lane, if it is too slow for more. Its cells record how many. */
   readonly maxRows?: number;
-  /** The client of a `js` lane; for a `rust` lane, the client library that it uses instead of the engine. */
+  /** The client of a `js` lane. For a `rust` lane: the client library that it uses instead of the engine. */
   readonly client?: string;
   /** Whether the client is optional: planned only if peers are asked for, and skipped if it isn't installed. */
   readonly peer?: boolean;
@@ -88,7 +88,7 @@ export interface EngineLane extends Omit<LaneEntry, 'engine' | 'form' | 'transpo
 /** The part of `bench/matrix.json` that defines this family. */
 export interface MeasurementsMatrix {
   readonly description: string;
-  /** The name of the table with all rows; workers append `_0`, `_1`, ... to it. */
+  /** The name of the table with all rows. Workers append `_0`, `_1`, ... to it. */
   readonly table: string;
   readonly defaultRows: number;
   readonly bytesPerRow: number;

@@ -1,6 +1,6 @@
 /**
  * The `js` cells of `mysql2` on the server of the engine `mysql`. Timed for an insert: from the begin of the transaction to its
- * commit, without making the rows; for a query: from its start until its last value is consumed.
+ * commit, without making the rows. Timed for a query: from its start until its last value is consumed.
  */
 import type { Cell, Checksum } from '../../records/record.js';
 import { mysql2 } from '../../clients/mysql2.js';
@@ -24,7 +24,7 @@ const INSERT_TABLE = `${matrix.table}_js_insert`;
 
 const COLUMNS = ['id', 'sensor_id', 'value', 'timestamp'];
 
-/** The rows of one statement; more gain nothing. */
+/** The rows of one statement. More gain nothing. */
 const STATEMENT_ROWS = 10_000;
 
 /** Opens the place of these cells: the database of a URL, with the tables of the engine. `isPrepared`: queries are prepared statements. */

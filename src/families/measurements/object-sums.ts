@@ -19,7 +19,7 @@ export function sumObjects(rows: readonly object[], columns: readonly string[]):
   return { rows: rows.length, sums: Object.fromEntries(sums) };
 }
 
-/** The checksum of row objects made by a JavaScript library; their timestamps are numbers or `bigint`s. */
+/** The checksum of row objects made by a JavaScript library. Their timestamps are numbers or `bigint`s. */
 export function sumMeasurementObjects(rows: readonly MeasurementObject[]): Checksum {
   const sums = new MeasurementSums();
   for (let start = 0; start < rows.length; start += BLOCK_ROWS) {

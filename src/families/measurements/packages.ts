@@ -6,7 +6,7 @@ export const ARROW_IPC = 'arrow-ipc';
 /** The package that makes and reads Arrow streams in JavaScript. */
 const FLECHETTE = '@uwdata/flechette';
 
-/** The packages of the clients, by the clients' names in the matrix. Those of peers are named with the peers. */
+/** The packages of the clients, by the clients' names in the matrix. The packages of peers are named with the peers. */
 const OF_CLIENTS: Readonly<Record<string, readonly string[]>> = {
   'apache-arrow': ['apache-arrow'],
   flechette: [FLECHETTE],

@@ -1,14 +1,10 @@
 /** The optional clients, which users may have installed as alternatives. */
 import { HYPERDB_API_NODE, HyperdbClient } from '../../clients/hyperdb-api-node.js';
-import { POLARS, PolarsClient } from '../../clients/nodejs-polars.js';
-import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
-import { SqliteClient } from '../../clients/sqlite.js';
+import { whyUnusable } from '../../clients/optional-package.js';
 import { findHyperd } from '../../host/hyperd.js';
 import { DatabaseFolder } from './connected-engine.js';
 import { isServer } from './engine-uris.js';
 import type { Place } from './place.js';
-import { polarsTables } from './polars-cells.js';
-import { sqliteTables } from './sqlite-cells.js';
 import { tablePlace } from './table-cells.js';
 
 interface Peer {
@@ -21,13 +17,10 @@ interface Peer {
 
 /** The peers by their names in the matrix. */
 export const PEERS: Readonly<Record<string, Peer>> = {
-  'node-sqlite': { packageName: 'node:sqlite', open: () => sqlitePlace('node:sqlite') },
-  'better-sqlite3': { packageName: 'better-sqlite3', open: () => sqlitePlace('better-sqlite3') },
-  'nodejs-polars': { packageName: POLARS, open: polarsPlace },
   'hyperdb-api-node': { packageName: HYPERDB_API_NODE, ownServerOver: 'tcp', open: hyperdbPlace },
 };
 
-/** The reason why a peer can't be used here, where the engine has this URI; `undefined` if it can, or `client` is not a peer. */
+/** The reason why a peer can't be used here, if the engine has this URI; `undefined` if it can, or `client` is not a peer. */
 export function peerSkip(client: string, uri: string | undefined): string | undefined {
   const peer = PEERS[client];
   if (peer === undefined) return undefined;
@@ -41,16 +34,6 @@ export function peerSkip(client: string, uri: string | undefined): string | unde
 export function isReachedOver(client: string | undefined, transport: string | undefined): boolean {
   const { ownServerOver } = PEERS[client ?? ''] ?? {};
   return ownServerOver === undefined || ownServerOver === transport;
-}
-
-function sqlitePlace(packageName: string): Place {
-  const client = new SqliteClient(packageName);
-  const versions = { [packageName]: optionalVersion(packageName) };
-  return tablePlace(versions, sqliteTables(client), async () => client.close());
-}
-
-function polarsPlace(): Place {
-  return tablePlace({ [POLARS]: optionalVersion(POLARS) }, polarsTables(new PolarsClient()));
 }
 
 async function hyperdbPlace(): Promise<Place> {

@@ -5,7 +5,7 @@ import type { OpenCell } from '../workload.js';
 export interface Place {
   /** The versions of the place's software. */
   readonly versions: Readonly<Record<string, string>>;
-  /** Opens a cell, whose `rows` are those of its tables. `client` is the client of the cell, if it has one. */
+  /** Opens a cell, whose `rows` are the rows of its tables. `client` is the client of the cell, if it has one. */
   openCell(cell: Cell, client?: string): Promise<OpenCell>;
   close(): Promise<void>;
 }

@@ -1,9 +1,12 @@
 import { whyUnusable } from '../../clients/optional-package.js';
+import { whyNotBuilt } from '../../clients/references.js';
 import type { Cell } from '../../records/record.js';
 import type { AskedBy, FamilyOptions, PlannedCell } from '../workload.js';
 import { expectedOf } from './closed-forms.js';
+import { type DriverLane, lanesOfUser } from './driver-lanes.js';
 import { engineSkip, isOwnFile } from './engine-uris.js';
 import { type EngineLane, engineLanes, matrix, missing, workloadEntry } from './matrix.js';
+import type { MeasurementsValues } from './options.js';
 import { packagesOf } from './packages.js';
 import { isReachedOver, peerSkip } from './peers.js';
 import { splitRows } from './rows.js';
@@ -12,22 +15,25 @@ export const FAMILY_NAME = 'measurements';
 
 /** A planned cell of this family. */
 export interface PlannedMeasurement extends PlannedCell {
-  /** The rows of the cell's tables together; a query that filters or groups moves fewer over the boundary. */
+  /** The rows of the cell's tables together. A query that filters or groups moves fewer over the boundary. */
   readonly tableRows: number;
+  /** The path of the module that has the engine, if it is the user's own. */
+  readonly clientModule?: string;
 }
 
-type PlanOptions = Pick<FamilyOptions, 'rows' | 'workers'> & Partial<FamilyOptions>;
+type PlanOptions = Pick<FamilyOptions, 'rows' | 'workers'> & Partial<FamilyOptions & MeasurementsValues>;
 
 /**
  * Every cell of the family: the lanes of the matrix, each with its workloads, engines, transports, flavors and workers.
  */
 export function planMeasurements(options: PlanOptions): PlannedMeasurement[] {
-  const lanes = engineLanes.filter(({ peer }) => peer !== true || options.peers === true);
+  const own = options.client === undefined ? [] : lanesOfUser(options.client);
+  const lanes = [...engineLanes.filter(({ peer }) => peer !== true || options.peers === true), ...own];
   const cells = lanes.flatMap((lane) => cellsOfLane(lane, options));
   return orderedGroups().flatMap((group) => cells.filter((cell) => cell.group === group));
 }
 
-function cellsOfLane(lane: EngineLane, options: PlanOptions): PlannedMeasurement[] {
+function cellsOfLane(lane: DriverLane, options: PlanOptions): PlannedMeasurement[] {
   const { rows, workers, engines = {} } = options;
   const { engine } = lane;
   const transports = lane.transports.filter((transport) => isReachedOver(lane.client, transport));
@@ -38,7 +44,8 @@ function cellsOfLane(lane: EngineLane, options: PlanOptions): PlannedMeasurement
         skipReason(workload, engine) ??
         engineSkip(engine, engines[engine], transport) ??
         (lane.peer === true ? peerSkip(lane.client ?? engine, engines[engine]) : undefined) ??
-        whyUnusable(...packagesOf(lane));
+        whyUnusable(...packagesOf(lane)) ??
+        whyNotBuilt(lane);
       return lane.flavors.flatMap((flavor) =>
         counts.map((count) => ({
           ...plannedCell(lane, { workload, transport, flavor, workers: count, rows }, skip),
@@ -61,7 +68,7 @@ function unusedTransport(
   const all = Object.entries(matrix.engines[engine]?.transports ?? {});
   const [transport, { limit } = {}] = all.find(([name]) => !lane.transports.includes(name)) ?? [];
   const [flavor] = lane.flavors;
-  // The limits of a client library are not those of the engine.
+  // A client library has other limits than the engine.
   if (!isIn || transport === undefined || flavor === undefined || client !== undefined) return [];
   const skip = engineSkip(engine, engines[engine], transport) ?? limit;
   return [plannedCell(lane, { workload, transport, flavor, workers: 1, rows }, skip)];
@@ -71,9 +78,9 @@ interface Dimensions extends Required<Pick<Cell, 'workload' | 'flavor' | 'worker
   readonly transport: string | undefined;
 }
 
-function plannedCell(lane: EngineLane, dimensions: Dimensions, skip: string | undefined): PlannedMeasurement {
+function plannedCell(lane: DriverLane, dimensions: Dimensions, skip: string | undefined): PlannedMeasurement {
   const { workload, transport, flavor, workers, rows } = dimensions;
-  const { side, engine, client, rustLane } = lane;
+  const { side, engine, client, module, rustLane } = lane;
   const tableRows = tableRowsOf(lane, { workload, rows });
   const cellRows = expectedOf(workload, splitRows(tableRows, workers)).rows;
   const place = [...new Set([engine, transport, client])].filter((part) => part !== undefined);
@@ -99,6 +106,7 @@ function plannedCell(lane: EngineLane, dimensions: Dimensions, skip: string | un
     group: groupOf(workload, engine),
     ...(rustLane === undefined ? {} : { rustLane }),
     ...(client === undefined ? {} : { client }),
+    ...(module === undefined ? {} : { clientModule: module }),
     ...(matrix.engines[engine]?.server !== undefined && { usesServer: true }),
     ...askedOf(lane, { workload, flavor, workers }),
     ...(skip === undefined ? {} : { skip }),
@@ -106,9 +114,10 @@ function plannedCell(lane: EngineLane, dimensions: Dimensions, skip: string | un
 }
 
 /**
- * In which runs a cell is. Usual ones answer for one engine, and have several workers only where that shows how the lane scales: other
- * engines, bare memory and tables in JavaScript would take most of the time. They have both flavors of a lane in Rust: which of them is the faster depends on the lane, and Node's lanes are compared
- * with the best. Quick ones have the first flavor alone, since the second would take as long again.
+ * The runs that a cell is in. Usual runs answer for one engine, and have several workers only if that shows how the lane scales.
+ * Other engines, bare memory and tables in JavaScript would take most of the time. Usual runs have both flavors of a lane in Rust:
+ * the lane decides which flavor is faster, and Node's lanes are compared with the best. Quick runs have the first flavor alone,
+ * since the second would take as long again.
  */
 function askedOf(
   { side, engine, flavors, scales, runs }: EngineLane,
@@ -129,7 +138,7 @@ function askedOf(
 }
 
 /**
- * The rows of a cell's tables. A slow lane is limited in rows that cross, not in rows that the engine filters or groups: a query
+ * The rows of a cell's tables. A slow lane is limited in rows that cross, not in rows that the engine filters or groups. So a query
  * of ten rows over the whole table is compared with the other lanes over the whole table.
  */
 function tableRowsOf({ maxRows }: EngineLane, { workload, rows }: Pick<Dimensions, 'workload' | 'rows'>): number {

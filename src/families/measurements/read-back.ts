@@ -13,8 +13,8 @@ export async function readBack(connection: Connection, tables: readonly string[]
 }
 
 /**
- * The query by which a database sums the columns of a table. Sums of 64-bit integers need more than 64 bits, which hyperd's sums lack
- * without a cast; they arrive complete as text, or as `decimal`s, whose type has one name on all servers.
+ * The query by which a database sums the columns of a table. Sums of 64-bit integers need more than 64 bits, which hyperd's sums
+ * lack without a cast. They arrive complete as text, or as `decimal`s, whose type has one name on all servers.
  */
 export function sumsQuery(table: string, sums: 'text' | 'decimal' = 'text'): string {
   const whole = (column: string, what = column): string =>

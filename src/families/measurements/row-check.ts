@@ -1,8 +1,8 @@
 /**
  * The exact check of the rows that a cell read or stored, beside its samples and untimed.
  *
- * A sample returns sums by column, which stay right if two rows exchange a value, or if one row comes twice in place of another
- * with the same sums. This check sees both: each value must be that of its row, and each row must come once.
+ * A sample returns sums by column, which stay right if two rows exchange a value, or if one row comes twice instead of another with
+ * the same sums. This check sees both: each value must be its row's own, and each row must come once.
  */
 import { checksumMismatch } from '../../errors.js';
 import { type SensorGroup, groupsOf } from './closed-forms.js';
@@ -39,7 +39,7 @@ export function rowCheckOf(workload: string, range: RowRange): RowCheck {
   return columns.includes('id') ? new MeasurementCheck(range, filteredSensor) : new GroupCheck(range, columns);
 }
 
-/** The check of the rows of a range, or of those of one sensor. */
+/** The check of the rows of a range, or of one sensor's rows in it. */
 class MeasurementCheck implements RowCheck {
   readonly #range: RowRange;
   readonly #sensor: number | undefined;
@@ -132,7 +132,7 @@ class GroupCheck implements RowCheck {
   }
 }
 
-/** Whether it is a number, whatever its type says: a null counts as zero where it is calculated with. */
+/** Whether a value is a number at run time, regardless of its type: a null counts as zero in a calculation. */
 function isNumber(value: unknown): value is number {
   return typeof value === 'number';
 }

@@ -45,7 +45,7 @@ export function* batchesOf(range: RowRange, rows = BATCH_ROWS): Generator<RowRan
   for (let start = range.start; start < end; start += rows) yield { start, rows: Math.min(rows, end - start) };
 }
 
-/** Memory for the columns of so many rows. */
+/** Memory for the columns of `rows` rows. */
 export function newColumns(rows: number): MeasurementColumns {
   return {
     id: new Int32Array(rows),
@@ -122,14 +122,14 @@ export class RowBatch {
 /** The memory of input by its capacity. */
 const kept = { columns: new Map<number, ColumnBatch>(), rows: new Map<number, RowBatch>() };
 
-/** Memory for the columns of so many rows, which one execution leaves to the next: after the first none touches fresh memory. */
+/** Memory for the columns of `rows` rows. One execution leaves it to the next: after the first, none touches fresh memory. */
 export function keptColumns(rows: number): ColumnBatch {
   const memory = kept.columns.get(rows) ?? new ColumnBatch(newColumns(rows));
   kept.columns.set(rows, memory);
   return memory;
 }
 
-/** Memory for so many rows, which one execution leaves to the next. */
+/** Memory for `rows` rows, which one execution leaves to the next. */
 export function keptRows(rows: number): RowBatch {
   const memory = kept.rows.get(rows) ?? new RowBatch(rows);
   kept.rows.set(rows, memory);

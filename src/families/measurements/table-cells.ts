@@ -24,23 +24,25 @@ export type Fill<Table> = (clock: LaneClock, signal: AbortSignal) => Table | Pro
 
 /** A way of reading a result. */
 export interface Reader {
-  /** Reads the result and sums its values. The clock runs; it may be stopped for work that is timed apart. */
+  /** Reads the result and sums its values. The clock runs. It may be stopped for work that is timed apart. */
   sum(clock: LaneClock): Checksum | Promise<Checksum>;
   /** Hands the rows of the result to a check. */
   check(check: RowCheck): void | Promise<void>;
-  /** The workload whose rows `check` hands over; absent: that of the cell. */
+  /** The workload whose rows `check` hands over; absent: the cell's own workload. */
   readonly checked?: string;
 }
 
 /** A client with tables of its own. */
 export interface TableClient<Table> {
-  /** Makes the table that queries of so many rows read, untimed. */
+  /** Throws `BB_UNSUPPORTED` for a cell whose lane the client lacks. Absent: it has all. */
+  requireLane?(cell: Cell): void;
+  /** Makes the table of this size that queries read, untimed. */
   load(size: TableSize): Table | Promise<Table>;
   /** The way in of the cell's lane, with its memory allocated. */
   writer(cell: Cell): Fill<Table>;
   /** The sums of all rows that a table was filled with, untimed. */
   sums(table: Table): Checksum | Promise<Checksum>;
-  /** The way out of a cell's lane; of a lane in, any way of reading what it has stored. */
+  /** The way out of a cell's lane. For a lane in: any way of reading the rows that it has stored. */
   reader(table: Table, cell: Pick<Cell, 'workload' | 'lane'>): Reader;
   /** Drops a table; absent: the garbage collector frees it. */
   drop?(table: Table): void | Promise<void>;
@@ -65,6 +67,7 @@ export function tablePlace<Table>(
   });
   const openCell = async (cell: Cell): Promise<OpenCell> => {
     const { workload, rows } = cell;
+    client.requireLane?.(cell);
     if (workloadEntry(workload).direction === 'out') {
       const lease = await tables.acquire({ rows });
       return readerCell(lease, cell, client.reader(lease.table, cell));

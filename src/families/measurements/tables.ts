@@ -11,7 +11,7 @@ export async function createTables(connection: Connection, names: readonly strin
   for (const name of names) await connection.createTable(measurementsTable(name), { mode: 'replace' });
 }
 
-/** Runs work on empty tables of measurements with these names, and drops them after it, whatever its outcome. */
+/** Runs work on empty tables of measurements with these names, and drops them afterwards, even if the work fails. */
 export async function inNewTables<T>(
   connection: Connection,
   names: readonly string[],

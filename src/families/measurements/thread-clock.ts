@@ -51,7 +51,7 @@ export class ThreadClock implements LaneClock {
     return this.#pausedMs;
   }
 
-  /** The CPU time of this thread in the pauses, also in one that lasts; `undefined` where the platform does not report it. */
+  /** The CPU time of this thread in the pauses, also in one that lasts; `undefined` if the platform does not report it. */
   get pausedCpu(): CpuSeconds | undefined {
     return this.#stopped === undefined ? this.#pausedCpu : added(this.#pausedCpu, this.#stopped.cpu, threadCpu());
   }

@@ -12,7 +12,7 @@ export interface LaneResult {
   /** The end of the work, on the clock that all threads share. */
   readonly endedAt: number;
   readonly pausedMs: number;
-  /** The CPU time of the thread in its pauses; `undefined` where the platform does not report it. */
+  /** The CPU time of the thread in its pauses; `undefined` if the platform does not report it. */
   readonly pausedCpu: CpuSeconds | undefined;
   readonly codecMs: Readonly<Partial<Record<CodecWork, number>>>;
   readonly checksum: Checksum | undefined;

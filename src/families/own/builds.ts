@@ -5,9 +5,9 @@ import type { AddonBuild, Family, PlannedCell } from '../workload.js';
 export const BUILDS = ['old', 'new'] as const;
 
 /**
- * The workload with two cells for each way: one whose process loads the old build of an addon, and its rival with the new one. Ways that
- * use no addon are there as well: what they show is the machine, and not the builds. Each build is loaded in place of the other, and of
- * `others`.
+ * The workload with two cells for each way: one whose process loads the old build of an addon, and its rival with the new one. Ways
+ * that use no addon are there as well: their differences show the machine, and not the builds. Each build is loaded instead of the
+ * other, and instead of `others`.
  */
 export function ofBuilds(
   family: Family,

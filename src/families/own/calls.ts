@@ -3,7 +3,7 @@
 /** The results of the last two calls, so that none is a result which nobody looks at. */
 const kept: unknown[] = [undefined, undefined];
 
-/** Calls a function so many times, and returns its last result. */
+/** Calls a function `repeats` times, and returns its last result. */
 export function called<Input>(run: (input: Input) => unknown, input: Input, repeats: number): unknown {
   for (let repeat = 0; repeat < repeats; repeat += 1) kept[repeat & 1] = run(input);
   return kept[(repeats - 1) & 1];

@@ -10,9 +10,9 @@ const DEEPEST = 200;
 export type Canonical = null | boolean | number | string | readonly Canonical[] | { readonly [key: string]: Canonical };
 
 /**
- * The canonical form of a value, which JSON can carry. Typed arrays, sets and other iterables become arrays, maps and objects become
- * objects with sorted keys, dates become texts of ISO 8601, bigints become numbers where these are exact, and else texts. `undefined` becomes `null`,
- * and a property that is `undefined` or `null` is left out: Rust's `None` may be either.
+ * The canonical form of a value, which JSON can carry. Typed arrays, sets and other iterables become arrays. Maps and objects
+ * become objects with sorted keys, and dates become texts of ISO 8601. Bigints become numbers if these are exact, and else texts.
+ * `undefined` becomes `null`, and a property that is `undefined` or `null` is left out: Rust's `None` may be either.
  *
  * Throws a `TypeError` for functions, symbols, and values that contain themselves.
  */
@@ -57,7 +57,7 @@ function entriesOf(entries: readonly (readonly [string, unknown])[], depth: numb
   return Object.fromEntries(canonical.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Where two canonical values differ first, as a clause; `undefined` if they are the same. */
+/** The first difference between two canonical values, as a clause; `undefined` if they are the same. */
 export function differenceOf(
   found: Canonical,
   expected: Canonical,

@@ -44,6 +44,8 @@ export interface ProgramSample {
   readonly seconds: number;
   readonly cpuUserSeconds?: number;
   readonly cpuSystemSeconds?: number;
+  /** The bytes that the program allocated, if it counts them. */
+  readonly allocatedBytes?: number;
 }
 
 interface Answers {
@@ -87,7 +89,7 @@ export class RunningProgram {
     return running;
   }
 
-  /** Has it do the work so many times. */
+  /** Has the program do the work `repeats` times. */
   async sample(repeats: number): Promise<ProgramSample> {
     const sample = await this.#ask({ type: 'sample', repeats }, 'sample');
     if (!(typeof sample.seconds === 'number' && sample.seconds >= 0)) {
@@ -120,8 +122,7 @@ export class RunningProgram {
       throw this.#failure(`answered a line that is no JSON: ${line.slice(0, 100)}`);
     }
     if (answer.type === 'failed') throw this.#failure(`failed: ${String(answer.message)}`);
-    if (answer.type !== type)
-      throw this.#failure(`answered ${JSON.stringify(answer.type)} where ${type} was asked for`);
+    if (answer.type !== type) throw this.#failure(`answered ${JSON.stringify(answer.type)} when ${type} was asked for`);
     return answer as unknown as Answers[Type];
   }
 

@@ -29,7 +29,7 @@ export type Way<Input> = WayFunction<Input> | Program | SidedWay<Input>;
 export interface OwnWorkload<Input> {
   /** The sentence that `boundary-bench list` shows. */
   readonly description?: string;
-  /** The sizes of the input; the answer then says from which size on which way is the fastest. Absent: there is one input. */
+  /** The sizes of the input. The answer then says from which size on which way is the fastest. Absent: there is one input. */
   readonly sizes?: readonly number[];
   /**
    * Makes the input of a size, once in each process, untimed. It must make the same each time, or the ways can't be compared: random
@@ -42,8 +42,9 @@ export interface OwnWorkload<Input> {
    */
   readonly ways: Readonly<Record<string, Way<Input>>>;
   /**
-   * Twins of ways, by the names of these: functions that take the same arguments, and do no work, such as an exported function with an empty
-   * body. What a twin takes is the crossing, and the report says which part of a call that is. Their results are not looked at.
+   * Twins of ways, by the names of these: functions that take the same arguments, and do no work, such as an exported function with
+   * an empty body. The time of a twin is the crossing, and the report says which part of a call that is. Their results are not
+   * looked at.
    */
   readonly noop?: Readonly<Record<string, WayFunction<Input>>>;
   /** The items that one call works on, by which times are given; absent: times are of calls. */
@@ -52,7 +53,7 @@ export interface OwnWorkload<Input> {
   readonly check?: (result: unknown, input: Input) => unknown;
   /** The relative difference up to which two numbers are the same. Default: 1e-9. */
   readonly tolerance?: number;
-  /** The URL of the module that exports the workload, `import.meta.url` there; the command line knows it. */
+  /** The URL of the module that exports the workload, `import.meta.url` there. The command line knows it. */
   readonly module?: string;
 }
 
@@ -86,8 +87,8 @@ interface PlannedWay<Input> {
  * Makes a family of a user's work, for `boundary-bench run FILE`, where FILE exports it, and for `run({ families: [...] })`. Each way is
  * measured in processes of its own, which take turns. The number of calls of a sample is found by itself.
  *
- * All ways must return the same, by deep equality: of numbers up to `tolerance`, of typed arrays, iterables and plain arrays by their
- * items, of `null` and `undefined` as one. With `check`, it decides instead.
+ * All ways must return the same, by deep equality. Numbers may differ by `tolerance`. Typed arrays, iterables and plain arrays are
+ * compared by their items, and `null` and `undefined` count as one. With `check`, it decides instead.
  *
  * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a definition that makes no sense.
  */
@@ -189,7 +190,7 @@ function checkSizes(sizes: readonly number[]): void {
 
 function plannedWay<Input>(
   { name, planned, items }: Work<Input>,
-  { name: variant, lane, side, isNoop = false }: PlannedWay<Input>,
+  { name: variant, lane, side, run, isNoop = false }: PlannedWay<Input>,
   size: number | undefined,
 ): PlannedCell {
   const rows = items?.(size ?? 1) ?? 1;
@@ -219,6 +220,7 @@ function plannedWay<Input>(
     group: cell.workload,
     ...(side === 'rust' || rust === undefined ? {} : { rustLane: rust.lane }),
     ...(rival.lane === lane ? {} : { rival: idOf(rival.lane) }),
+    ...(isProgram(run) && { isElsewhere: true }),
   };
 }
 
@@ -251,8 +253,8 @@ async function inputOf<Input>({ input }: Work<Input>, size = 1): Promise<Input> 
 }
 
 /**
- * The expected results, by the workloads of cells: those of the first way in JavaScript, or else of the first function. There are none if
- * `check` decides.
+ * The expected results, by the workloads of cells: the results of the first way in JavaScript, or else of the first function. There
+ * are none if `check` decides.
  */
 async function resultsOf<Input>(
   work: Work<Input>,
@@ -396,7 +398,8 @@ async function openProgram<Input>(
     expected: { rows, sums: RIGHT },
     repeats: true,
     async sample(stopwatch, _signal, repeats = 1) {
-      const { seconds, cpuUserSeconds, cpuSystemSeconds } = await running.sample(repeats);
+      const { seconds, cpuUserSeconds, cpuSystemSeconds, allocatedBytes } = await running.sample(repeats);
+      if (allocatedBytes !== undefined) stopwatch.addHeapBytes(allocatedBytes / repeats);
       stopwatch.add({
         seconds,
         ...(cpuUserSeconds === undefined ? {} : { cpuUserSeconds, cpuSystemSeconds: cpuSystemSeconds ?? 0 }),

@@ -1,14 +1,12 @@
-import { pathToFileURL } from 'node:url';
-
 import { optionalVersion } from '../../clients/optional-package.js';
-import { BoundaryError } from '../../errors.js';
+import { loadUserClient } from '../user-client.js';
 import type { PlannedRequests, RequestLane } from './grid.js';
 
 /** A client that is compared. */
 interface ClientEntry<Client> {
   /** Its npm package, which may not be installed. */
   readonly packageName: string;
-  /** Imports it, only where it is measured. */
+  /** Imports it, only if it is measured. */
   load(): Promise<Client>;
 }
 
@@ -24,7 +22,7 @@ export class JsClients<Client extends { readonly connect: unknown }> {
 
   /** The client of a cell. Throws `BB_CLIENT` for a module of the user's that has none. */
   of({ client, clientModule }: Pick<PlannedRequests, 'client' | 'clientModule'>): Promise<Client> {
-    return clientModule === undefined ? this.#entry(client).load() : this.#ofUser(clientModule);
+    return clientModule === undefined ? this.#entry(client).load() : loadUserClient(this.#family, clientModule);
   }
 
   /** The packages that a lane needs. */
@@ -37,21 +35,6 @@ export class JsClients<Client extends { readonly connect: unknown }> {
     const names = new Set(ours.flatMap(({ client }) => client ?? []));
     return Object.fromEntries([...names].map((name) => [name, optionalVersion(this.#entry(name).packageName)]));
   };
-
-  async #ofUser(file: string): Promise<Client> {
-    const hint = `Write: export default { connect: async (url) => ... }. docs/own.md says what a client of ${this.#family} does.`;
-    let exported: Readonly<Record<string, unknown>>;
-    try {
-      exported = (await import(pathToFileURL(file).href)) as typeof exported;
-    } catch (cause) {
-      throw new BoundaryError('BB_CLIENT', `${file} can't be loaded: ${(cause as Error).message}`, { hint, cause });
-    }
-    const client = Object.values(exported).find(
-      (value) => typeof (value as Partial<Client> | null | undefined)?.connect === 'function',
-    );
-    if (client === undefined) throw new BoundaryError('BB_CLIENT', `${file} exports no client`, { hint });
-    return client as Client;
-  }
 
   #entry(name: string | undefined): ClientEntry<Client> {
     const entry = this.#clients[name ?? ''];

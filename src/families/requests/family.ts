@@ -2,6 +2,7 @@ import { builtModule } from '../../built-module.js';
 import { BoundaryError, UNSUPPORTED } from '../../errors.js';
 import type { Checksum, SimulatedNetwork } from '../../records/record.js';
 import { whyUnusable } from '../../clients/optional-package.js';
+import { whyNotBuilt } from '../../clients/references.js';
 import type { OptionTable } from '../option.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell, SharedServer } from '../workload.js';
 import { crateVersions } from './crates.js';
@@ -20,7 +21,7 @@ import {
   targetUrl,
 } from './target-server.js';
 
-/** What a family of requests defines over what all of them share. */
+/** The parts that a family of requests defines itself, besides the parts that all of them share. */
 export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequests, Own = object> {
   /** Its name in `bench/matrix.json`. */
   readonly name: string;
@@ -28,20 +29,20 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
   readonly module?: string;
   /** The kind of the family's server, which is also the engine of its cells. */
   readonly server: ServerKind;
-  /** Further kinds, each an engine with the same cells, which are measured where the engine is named. Absent: none. */
+  /** Further kinds, each an engine with the same cells, which are measured if the engine is named. Absent: none. */
   readonly otherServers?: readonly ServerKind[];
   readonly matrix: RequestMatrix;
-  /** The packages that a lane needs for a workload; its cells are skipped where one is not installed. Absent: none. */
+  /** The packages that a lane needs for a workload. If one is not installed, its cells are skipped. Absent: none. */
   packagesOf?(lane: RequestLane, workload: string): readonly string[];
   /** Whether a cell can be measured in parts, by several processes or worker threads: a part is a cell like the whole. */
   readonly hasParts?: boolean;
-  /** The options that it has beside those of all families of requests. */
+  /** The options that it has besides the options of all families of requests. */
   readonly options?: OptionTable;
-  /** What a private server is told at its start, beside what it is told always. */
+  /** The options that a private server gets at its start, besides the usual ones. */
   serverOptions?(cells: readonly P[], options: Partial<Own>): readonly string[];
-  /** The server of a cell that needs another than the family's, or one more; it is closed with the cell. */
+  /** The server of a cell that needs another than the family's, or one more. It is closed with the cell. */
   serverOf?(planned: P, server: TargetServer, options: FamilyOptions & Partial<Own>): Promise<TargetServer> | undefined;
-  /** Reaches or starts servers of another kind than one process; absent: those of `openTarget`. */
+  /** Reaches or starts servers of another kind than one process; absent: `openTarget` does so. */
   openServer?(
     engines: FamilyOptions['engines'],
     cells: readonly P[],
@@ -64,7 +65,7 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
   versions(cells: readonly P[]): Readonly<Record<string, string>>;
 }
 
-/** A family of requests, measured only where it is asked for. */
+/** A family of requests, measured only if it is asked for. */
 export function defineRequestFamily<P extends PlannedRequests = PlannedRequests, Own = object>(
   definition: RequestFamilyDefinition<P, Own>,
 ): Family<RequestValues & Own> {
@@ -92,7 +93,8 @@ export function defineRequestFamily<P extends PlannedRequests = PlannedRequests,
             engine: kind,
             isOther: kind !== server,
             skip: targetSkip(kind, enginesWithKey(kind, options)),
-            laneSkip: (lane, workload) => whyUnusable(...(definition.packagesOf?.(lane, workload) ?? [])),
+            laneSkip: (lane, workload) =>
+              whyUnusable(...(definition.packagesOf?.(lane, workload) ?? [])) ?? whyNotBuilt(lane),
           },
           options,
         ),
@@ -140,7 +142,7 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
     return this.#ofTargets(({ adaptations = [] }) => (adaptations.length > 0 ? adaptations : undefined));
   }
 
-  /** What the servers have of something, by their kinds; nothing of a server that has none. */
+  /** The value of each server, by the kinds of the servers. A server without a value is left out. */
   async #ofTargets<T>(valueOf: (target: TargetServer) => T | undefined): Promise<Readonly<Record<string, T>>> {
     const values: Record<string, T> = {};
     for (const kind of this.#kinds) {
@@ -185,7 +187,7 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
     }
   }
 
-  /** What another thread or process needs to open the cell, or a part of it, over the servers of this one. */
+  /** The task with which another thread or process opens the cell, or a part of it, over the servers of this one. */
   async #taskOf(planned: P): Promise<PartTask> {
     const { name, module } = this.#definition;
     if (module === undefined) throw new Error(`the family ${name} names no module by which others can open it`);
@@ -220,7 +222,7 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
     await (await server?.catch(() => undefined))?.close();
   }
 
-  /** The server, if it runs. The first cell after its end fails with the reason; the next one gets a new server. */
+  /** The server, if it runs. The first cell after its end fails with the reason. The next cell gets a new server. */
   async #runningTarget(kind: ServerKind): Promise<TargetServer> {
     const server = await this.#target(kind);
     const ending = server.ending();

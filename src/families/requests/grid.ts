@@ -1,7 +1,6 @@
 /** The cells of a family of requests: the lanes of `bench/matrix.json`, over its grid of threads and batches. */
-import { basename } from 'node:path';
-
 import type { Cell, Driver, Side } from '../../records/record.js';
+import { userClientOf } from '../user-client.js';
 import type { AskedBy, LaneRuns, PlannedCell } from '../workload.js';
 import type { RequestOptions, RequestValues } from './options.js';
 
@@ -31,18 +30,18 @@ export interface RequestLane {
   readonly rustLane?: string;
   readonly variant: string;
   readonly workloads: readonly string[];
-  /** The way of using the client, where several lanes have one client, such as `pipelined`. */
+  /** The way of using the client, such as `pipelined`, if several lanes have one client. */
   readonly setting?: string;
-  /** What drives the connections; absent: threads for half of the cores in Rust, one thread in Node. */
+  /** The driver of the connections; absent: threads for half of the cores in Rust, one thread in Node. */
   readonly driver?: Driver;
-  /** The client library, where it is not our own. */
+  /** The client library, if it is not our own. */
   readonly client?: string;
-  /** The only engine of the family that the lane is for, where it differs between them; absent: each. */
+  /** The only engine of the family that the lane is for, if the lane differs between engines; absent: each. */
   readonly engine?: string;
   readonly runs?: LaneRuns;
   /** Whether the client is planned only if peers are asked for. */
   readonly peer?: boolean;
-  /** The path of the module that has the client, where it is the user's own. */
+  /** The path of the module that has the client, if it is the user's own. */
   readonly module?: string;
 }
 
@@ -52,8 +51,7 @@ export interface RequestMatrix<W extends RequestWorkload = RequestWorkload> {
   /** The default operations of a sample of single operations. */
   readonly defaultOperations: number;
   /**
-   * The highest factor of a batch sample's operations over `defaultOperations`; up to it, the factor is the batch size. Default:
-   * 1.
+   * The highest factor of a batch sample's operations over `defaultOperations`. Up to it, the factor is the batch size. Default: 1.
    */
   readonly mostTimesOperations?: number;
   readonly grid: Grid;
@@ -61,6 +59,8 @@ export interface RequestMatrix<W extends RequestWorkload = RequestWorkload> {
   readonly default: Grid;
   readonly workloads: Readonly<Record<string, W>>;
   readonly lanes: readonly RequestLane[];
+  /** The workloads that a client of the user's does; absent: the workloads of the family's first client in JavaScript. */
+  readonly clientWorkloads?: readonly string[];
 }
 
 export interface Grid {
@@ -74,7 +74,7 @@ export interface Grid {
 export interface PlannedRequests extends PlannedCell {
   readonly cell: Cell & { readonly lane: RequestLane['lane']; readonly threads: number; readonly batch: number };
   readonly setting?: string;
-  /** The path of the module that has the client, where it is the user's own. */
+  /** The path of the module that has the client, if it is the user's own. */
   readonly clientModule?: string;
 }
 
@@ -82,7 +82,7 @@ export interface PlannedRequests extends PlannedCell {
 export interface GridPlace {
   readonly family: string;
   readonly engine: string;
-  /** Whether it is not the engine that the family is measured on where none is named. */
+  /** Whether it is not the engine that the family is measured on if none is named. */
   readonly isOther?: boolean;
   /** The reason why no cell can run here. */
   readonly skip?: string | undefined;
@@ -115,17 +115,23 @@ export function planRequests(matrix: RequestMatrix, place: GridPlace, options: R
 }
 
 /** The lanes of the user's client, which is given as `side:file`. It does the work of all lanes of the family's first client in JavaScript. */
-function lanesOfUser({ lanes }: RequestMatrix, given: string): RequestLane[] {
-  const [side, file] = [given.slice(0, given.indexOf(':')) as Side, given.slice(given.indexOf(':') + 1)];
-  const name = basename(file).replace(/\.[^.]*$/, '');
+function lanesOfUser({ lanes, clientWorkloads }: RequestMatrix, given: string): RequestLane[] {
+  const { side, file, name } = userClientOf(
+    given,
+    lanes.map(({ client }) => client),
+  );
   const ofJavaScript = lanes.filter((lane) => lane.side === 'js');
   const ofFirst = ofJavaScript.filter(({ client }) => client === ofJavaScript[0]!.client);
+  const workloadsOf = (of: RequestLane['lane']): string[] => {
+    const all = ofFirst.filter(({ lane }) => lane === of).flatMap(({ workloads }) => workloads);
+    return [...new Set(all)].filter((workload) => clientWorkloads?.includes(workload) ?? true);
+  };
   return [...new Set(ofFirst.map(({ lane }) => lane))].map((lane) => ({
     side,
     lane,
     rustLane: lane,
     variant: name,
-    workloads: [...new Set(ofFirst.filter((other) => other.lane === lane).flatMap(({ workloads }) => workloads))],
+    workloads: workloadsOf(lane),
     client: name,
     module: file,
   }));

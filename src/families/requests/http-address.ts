@@ -4,9 +4,9 @@ import { invalidArgument } from '../../errors.js';
 export interface HttpAddress {
   /** The URL without the key and the options. */
   readonly url: string;
-  /** The key in place of a password, sent in a header; empty if there is none. */
+  /** The key that stands instead of a password, sent in a header; empty if there is none. */
   readonly secret: string;
-  /** A file of certificates to trust in place of the system's. */
+  /** A file of certificates to trust instead of the system's. */
   readonly tlsCa?: string;
 }
 

@@ -61,7 +61,7 @@ export interface RequestCell<R extends Requester> extends Omit<
   openRequester(thread: number): R | Promise<R>;
   /** Like `LoadCell.verify`. */
   verify?(send: () => Promise<void>, signal: AbortSignal, requesters: readonly R[]): Promise<void>;
-  /** Gives back what the cell has beside its requesters, after they are closed; also where one of them can't be opened. */
+  /** Gives back what the cell has beside its requesters, after they are closed, and also if one of them can't be opened. */
   close?(): Promise<void>;
 }
 

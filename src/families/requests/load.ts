@@ -33,8 +33,8 @@ export interface LoadOutcome {
   /** The latencies of all requests that succeeded, in an open loop from the intended send time. */
   readonly latency: LatencyHistogram;
   /**
-   * For an open loop: the delays of requests caused by this process, not by a pending response: the delay until it noticed that
-   * a request was due, plus the delay until it then sent it.
+   * For an open loop: the delays of requests caused by this process, not by a pending response. Each is the delay until the process
+   * noticed that a request was due, plus the delay until it then sent it.
    */
   readonly behind?: LatencyHistogram;
   /** For an open loop: the seconds in which the event loop turned without work until a request was due. They are CPU time. */
@@ -43,7 +43,7 @@ export interface LoadOutcome {
   readonly unsent: number;
 }
 
-/** The most milliseconds by which timers are late; this last part of a wait is spent in turns of the event loop. */
+/** The most milliseconds by which timers are late. This last part of a wait is spent in turns of the event loop. */
 const TIMER_LATE_MS = 2;
 
 /** The milliseconds below which a turn of the event loop had no work: it asks the kernel for answers, and there is none. */
@@ -56,10 +56,10 @@ const NANOSECONDS_PER_MS = 1e6;
 const MS_PER_SECOND = 1000;
 
 /**
- * Sends requests until the end of the load and resolves once all responses are consumed: in a closed loop each thread sends after
- * the previous response, in an open loop request `i` is sent `i / rate` seconds after the start, or at once if the thread is late.
- * Rejects at the first failure of which its requester takes no note, and at the signal's abort; no thread sends anything after that.
- * A load with a duration does not reject at the abort, but ends when the requests in flight are answered.
+ * Sends requests until the end of the load, and resolves once all responses are consumed. In a closed loop each thread sends after
+ * the previous response. In an open loop request `i` is sent `i / rate` seconds after the start, or at once if the thread is late.
+ * Rejects at the first failure of which its requester takes no note, and at the signal's abort. No thread sends anything after
+ * that. A load with a duration does not reject at the abort, but ends when the requests in flight are answered.
  */
 export async function runLoad(requesters: readonly Requester[], load: Load, signal: AbortSignal): Promise<LoadOutcome> {
   const { rate } = load;
@@ -187,7 +187,10 @@ class Schedule {
     for (const resume of this.#waiting.values()) resume();
   }
 
-  /** Waits until a request is due, whose thread is ready for it since a time, and returns when it was; also if the load is stopped. */
+  /**
+   * Waits until a request is due, and returns the time at which it was due, also if the load is stopped. `ready` is the time since
+   * which its thread has been ready.
+   */
   async turn(index: number, ready: number): Promise<number> {
     if (index >= this.#due) await new Promise<void>((resume) => this.#waiting.set(index, resume));
     const intended = this.#intended(index);

@@ -21,7 +21,7 @@ export const CLIENT_OPTIONS = {
   client: option(
     '--client <file>',
     client,
-    'a module with a client of your own for kv or sql; napi:<file> if it is an addon',
+    'a module with a client of your own for kv, sql, rest or measurements; napi:<file> if it is an addon',
     {
       otherwise: 'none',
     },
@@ -42,7 +42,7 @@ export type RequestOptions = FamilyOptions & RequestValues;
 
 const ABOUT_KEY = 'the key that requests of rest, ingest and hybrid carry';
 
-/** The options that name the server of each kind, and the key that its requests carry where the URL holds none. */
+/** The options that name the server of each kind, and the key that its requests carry if the URL holds none. */
 export const SERVER_OPTIONS: Readonly<Record<ServerKind, OptionTable>> = {
   mysql: server('mysql', 'a server that speaks the MySQL wire', 'a private server'),
   redis: server('redis', 'a server that speaks the Redis wire', 'a private server'),

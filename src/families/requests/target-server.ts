@@ -8,7 +8,7 @@ import type { SimulatedNetwork } from '../../records/record.js';
 import type { FamilyOptions, SharedServer } from '../workload.js';
 import { serverUrlOf } from './http-address.js';
 
-/** The kind of a server, by its protocol; also the engine of its cells. */
+/** The kind of a server, by its protocol, which is also the engine of its cells. */
 export type ServerKind = 'mysql' | 'redis' | 'redis-cluster' | 'rest' | 'ingest' | 'shards';
 
 /** The prefix of all names that we make on a server. */
@@ -25,7 +25,7 @@ export interface TargetServer {
   readonly isPrivate: boolean;
   /** The network simulated between the server and this process. */
   readonly network?: SimulatedNetwork;
-  /** What cells do otherwise, a clause each, since the server has a part of its dialect only. Absent: nothing. */
+  /** The things that cells do differently, one clause each, since the server has only a part of its dialect. Absent: none. */
   readonly adaptations?: readonly string[];
   /** The ids of the server's processes, if they are known and on this machine. */
   readonly processIds: readonly number[];
@@ -111,7 +111,7 @@ export async function reachTarget(kind: ServerKind, url: string): Promise<void> 
   await explainedAsync(() => addon.PrivateServer.describe(addonKind(kind), url));
 }
 
-/** What a server tells of itself. */
+/** A server's description of itself. */
 interface Description {
   readonly version: string;
   readonly processId?: number;
@@ -140,7 +140,7 @@ function withOption(url: string, text: string): string {
   return `${url}${url.includes('?') ? '&' : '?'}${text}`;
 }
 
-/** The kind by the name of the addon; shards are served by the program of `rest`. */
+/** The kind by the name of the addon. Shards are served by the program of `rest`. */
 function addonKind(kind: ServerKind): Parameters<typeof addon.PrivateServer.find>[0] {
   return (kind === 'shards' ? 'rest' : kind) as Parameters<typeof addon.PrivateServer.find>[0];
 }

@@ -82,7 +82,7 @@ export class Groups {
 export class AggregationSums {
   #rows = 0;
   readonly #groups = new Groups();
-  /** The number of groups that came at or behind the key of the one before them in an answer. */
+  /** The number of groups whose key was not above the key of the previous group in an answer. */
   #disordered = 0;
 
   /** Adds the groups of RonSQL's response. */
@@ -135,7 +135,7 @@ const SHIP_DAYS = 2526;
 export function expectedAggregation(operations: number, rows: number): Checksum {
   const groups = new Groups();
   for (let row = 0; row < rows; row += 1) {
-    // Knuth's factor spreads the numbers; each column uses other bits, from another start.
+    // Knuth's factor spreads the numbers. Each column uses other bits, from another start.
     const bits = (column: number, shift: number): number =>
       (Math.imul(row + column * 7919, 2654435761) >>> 0) >>> shift;
     const ship = FIRST_DAY + (bits(5, 8) % SHIP_DAYS);

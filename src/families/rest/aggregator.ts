@@ -1,6 +1,6 @@
 /**
  * TPC-H's first query on either client. The response of a scan is read while it arrives, so that the server goes on in the
- * meantime, and a response may be larger than the longest string in JavaScript: with scale factor 1 it is almost a gigabyte.
+ * meantime. A response may be larger than the longest string in JavaScript: with scale factor 1 it is almost a gigabyte.
  */
 import { HttpClient } from '../../library/http/http-client.js';
 import { JsonRows } from '../../library/codecs/json-paths.js';
@@ -13,7 +13,7 @@ import { type RestAddress, checkStatus, textOf, withText } from './requesters.js
 export interface Aggregator {
   /** Pulls the rows and aggregates them. */
   pull(): Promise<Groups>;
-  /** Lets the server aggregate; resolves to its response. */
+  /** Lets the server aggregate. Resolves to its response. */
   pushDown(): Promise<string>;
   close(): Promise<void>;
 }

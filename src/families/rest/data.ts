@@ -15,13 +15,13 @@ interface RestWorkload extends RequestWorkload {
 interface RestMatrix extends RequestMatrix<RestWorkload> {
   readonly database: string;
   readonly rows: number;
-  /** Spreads the operations over the rows; it has no common divisor with their number. */
+  /** Spreads the operations over the rows. It has no common divisor with their number. */
   readonly stride: number;
   /** The bytes of a binary key: zeros, then the row's number, little-endian. */
   readonly binaryKeyBytes: number;
   /** The most connections of one thread that sends a batch as single reads. */
   readonly mostConnections: number;
-  /** The most operations of a batch on older servers; newer servers take any number. */
+  /** The most operations of a batch on older servers. Newer servers take any number. */
   readonly oldBatch: number;
   readonly aggregation: {
     readonly scaleFactor: number;
@@ -36,20 +36,27 @@ interface RestMatrix extends RequestMatrix<RestWorkload> {
   readonly radix: number;
   /** The character that fills a text up behind the digits. */
   readonly filler: string;
-  /** Each column outside the key holds a text of its own, of so many bytes. */
+  /** Each column outside the key holds a text of its own, of `bytes` bytes. */
   readonly tables: Readonly<
     Record<string, { readonly key: 'int' | 'binary'; readonly columns: number; readonly bytes: number }>
   >;
 }
 
-export const REST_MATRIX = familyMatrix<RestMatrix>('rest');
+const MATRIX = familyMatrix<RestMatrix>('rest');
+
+/** A client of the user's posts reads. Workloads that only a setting of ours does need more of a client. */
+const clientWorkloads = MATRIX.lanes
+  .filter(({ side, setting }) => side === 'js' && setting === undefined)
+  .flatMap(({ workloads }) => workloads.filter((workload) => MATRIX.workloads[workload]!.table !== undefined));
+
+export const REST_MATRIX: RestMatrix = { ...MATRIX, clientWorkloads };
 
 export const BATCH_PATH = '/0.1.0/batch';
 
 const { binaryKeyBytes: BINARY_KEY, stride: STRIDE } = REST_MATRIX;
 const NUMBER_BYTES = 8;
 
-/** The parts that the requests of a workload share. Making them is not measured; writing the requests is. */
+/** The parts that the requests of a workload share. Making them is not measured. Writing the requests is. */
 export class RestInput {
   /** The path of single reads. */
   readonly path: string;
@@ -129,7 +136,7 @@ function binaryKey(row: number): string {
   return key.toString('base64');
 }
 
-/** The response to a single read; older servers leave the code out. */
+/** The response to a single read. Older servers leave the code out. */
 export interface RestRow {
   readonly operationId: string;
   readonly data: Readonly<Record<string, unknown>>;
@@ -180,7 +187,7 @@ export class RestSums {
     }
   }
 
-  /** Adds the response to a batch that begins with `from`; its answers are in the order of the operations. */
+  /** Adds the response to a batch that begins with `from`. Its answers are in the order of the operations. */
   addBatch({ result }: RestBatch, input: RestInput, from: number): void {
     let operation = from;
     for (const { body } of result) this.addRow(body, input, operation++);

@@ -1,10 +1,9 @@
 import { BoundaryError, UNSUPPORTED, checksumMismatch, toBoundaryError } from '../../errors.js';
 import { HttpClient } from '../../library/http/http-client.js';
 import type { HttpResponse } from '../../library/http/http-responses.js';
-import { optionalVersion } from '../../clients/optional-package.js';
 import { defineRequestFamily } from '../requests/family.js';
 import type { PlannedRequests } from '../requests/grid.js';
-import type { RequestValues } from '../requests/options.js';
+import { CLIENT_OPTIONS, type RequestValues } from '../requests/options.js';
 import { httpAddress } from '../requests/http-address.js';
 import { openRequestCell } from '../requests/load-cell.js';
 import { type TargetServer, enginesWithKey, openTarget, reachTarget } from '../requests/target-server.js';
@@ -12,6 +11,7 @@ import { valuesOf } from '../option.js';
 import type { FamilyOptions, OpenCell } from '../workload.js';
 import { AggregationSums, COUNT_BODY, SQL_PATH, countOf, expectedAggregation } from './aggregation.js';
 import { openAggregator } from './aggregator.js';
+import { REST_CLIENTS } from './clients.js';
 import { BATCH_PATH, REST_MATRIX, type RestBatch, RestInput, type RestRow, RestSums } from './data.js';
 import { REST_OPTIONS, type RestValues } from './options.js';
 import {
@@ -36,7 +36,7 @@ export const restFamily = defineRequestFamily<PlannedRequests, RestValues>({
   hasParts: true,
   server: 'rest',
   matrix: REST_MATRIX,
-  options: REST_OPTIONS,
+  options: { ...REST_OPTIONS, ...CLIENT_OPTIONS },
   serverOptions: (cells, options) =>
     cells.some(({ cell, skip }) => isAggregation(cell.workload) && skip === undefined)
       ? ['--scale-factor', String(valuesOf(REST_OPTIONS, options).restScaleFactor)]
@@ -52,9 +52,8 @@ export const restFamily = defineRequestFamily<PlannedRequests, RestValues>({
     return expectedAggregation(cell.rows, await countRows(server));
   },
   openCell,
-  packagesOf: ({ side }) => (side === 'js' ? ['undici'] : []),
-  versions: (cells): Record<string, string> =>
-    cells.some(({ cell }) => cell.side === 'js') ? { undici: optionalVersion('undici') } : {},
+  packagesOf: REST_CLIENTS.packagesOf,
+  versions: REST_CLIENTS.versions,
 });
 
 /** Reaches a server, and reads a row from it, which needs the key. Which tables it has is seen by the cells. */
@@ -87,7 +86,7 @@ async function withSecond(
   }
   const engines = { rest: restUrl2 ?? 'rest:' };
   const second = await openTarget('rest', enginesWithKey('rest', { ...options, engines }));
-  // The CPU time of one of them would be taken for that of both.
+  // The CPU time of one of them would be taken for the time of both.
   const areKnown = server.processIds.length > 0 && second.processIds.length > 0;
   return {
     ...server,

@@ -6,13 +6,14 @@ import type { HttpResponse } from '../../library/http/http-responses.js';
 import { JsonPaths } from '../../library/codecs/json-paths.js';
 import { type PlannedRequests, operationsOf } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
+import { REST_CLIENTS } from './clients.js';
 import { BATCH_PATH, REST_MATRIX, type RestBatch, type RestInput, type RestRow, type RestSums } from './data.js';
 
 /** The address of a server, with the headers of its requests. */
 export interface RestAddress {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** A file of certificates to trust in place of the system's. */
+  /** A file of certificates to trust instead of the system's. */
   readonly tlsCa?: string;
 }
 
@@ -35,10 +36,11 @@ export interface Answer {
 
 /** Opens a thread that uses a client of the addon or the one to compare with. */
 export async function openRequester(work: RestWork): Promise<Requester> {
-  const { lane, side } = work.planned.cell;
+  const { cell, clientModule } = work.planned;
+  const { lane, side } = cell;
   if (lane === 'call-async') return callRequester(work, addon.HttpAsyncCalls);
   if (lane === 'call-blocking') return callRequester(work, addon.HttpBlockingCalls);
-  return side === 'napi' ? napiRequester(work) : undiciRequester(work);
+  return side === 'napi' && clientModule === undefined ? napiRequester(work) : jsRequester(work);
 }
 
 /** The setting in which all requests of a thread share one connection of HTTP/2. */
@@ -118,18 +120,19 @@ function napiRequester(work: RestWork): Requester {
   });
 }
 
-async function undiciRequester(work: RestWork): Promise<Requester> {
-  const { UndiciClient } = await import('../../clients/undici.js');
+/** A thread that uses a client to compare with. */
+async function jsRequester(work: RestWork): Promise<Requester> {
   const { planned, input, address } = work;
   const { cell, setting } = planned;
   const { url, ...options } = address;
-  const client = new UndiciClient(url, {
+  const client = await REST_CLIENTS.of(planned);
+  const connection = await client.connect(url, {
     ...shapeOf(work),
     ...options,
-    dispatches: setting !== undefined,
-    streams: setting === HTTP2 ? cell.batch : undefined,
+    ...(setting === HTTP2 && { streams: cell.batch }),
+    setting,
   });
-  const post = async (path: string, body: string): Promise<Answer> => withText(await client.post(path, body));
+  const post = async (path: string, body: string): Promise<Answer> => withText(await connection.post(path, body));
   return requester(work, {
     post,
     postReads: (from, to) => {
@@ -139,7 +142,7 @@ async function undiciRequester(work: RestWork): Promise<Requester> {
       }
       return Promise.all(answers);
     },
-    close: () => client.close(),
+    close: () => connection.close(),
   });
 }
 

@@ -11,7 +11,7 @@ export interface TableEntry {
   readonly indexes?: Readonly<Record<string, string>>;
 }
 
-/** What the parameters of a step are made of, and with it the rows that it is about; `schema/matrix.schema.json` says what each is. */
+/** The source of a step's parameters, and with it the rows that the step is about. `schema/matrix.schema.json` describes each kind. */
 export type ParameterKind =
   | 'none'
   | 'active'
@@ -25,7 +25,7 @@ export type ParameterKind =
   | 'renewedKey'
   | 'renewedRow';
 
-/** What the server answers about these rows. */
+/** The answer of the server about these rows. */
 export type AnswerKind = 'nothing' | 'one' | 'count' | 'sumOfK' | 'users' | 'texts' | 'affected';
 
 /** A statement of an operation. */
@@ -46,7 +46,7 @@ export interface SqlWorkload extends RequestWorkload {
 
 /** The family in `bench/matrix.json`. */
 interface SqlMatrix extends RequestMatrix<SqlWorkload> {
-  /** The database of the tables, where the server's URL names none. */
+  /** The database of the tables, if the server's URL names none. */
   readonly database: string;
   /** Spreads consecutive numbers over a table: a prime, so that every row has its turn. */
   readonly stride: number;

@@ -17,14 +17,14 @@ const { rangeRows: RANGE_ROWS } = SQL_MATRIX;
 /** The fewest rows of a table. */
 const LEAST_ROWS = 10 * RANGE_ROWS;
 
-/** The rows that a statement is about: `count` of them, from the id `first` on, each `every` above the one before. */
+/** The rows that a statement is about: `count` of them, from the id `first` on, each id `every` above the previous id. */
 export interface Ids {
   readonly first: number;
   readonly count: number;
   readonly every: number;
 }
 
-/** What a statement answers; `control`: it begins or ends a transaction. */
+/** The answer of a statement. `control`: it begins or ends a transaction. */
 export type StepAnswer = AnswerKind | 'control';
 
 /** A request for a statement, or for a ping. */

@@ -17,7 +17,7 @@ const LAST_REQUEST_MS = 1000;
 
 /** A connection of a cell. */
 export interface SqlRequester extends Requester {
-  /** Sends request `index` as in a sample; resolves to the statements with their answers, rows as values. */
+  /** Sends request `index` as in a sample. Resolves to the statements with their answers, rows as values. */
   answers(index: number): Promise<readonly (readonly [SqlStep, SqlAnswer])[]>;
 }
 
@@ -31,7 +31,7 @@ export interface SqlWork {
   sums(): SqlSums;
 }
 
-/** A client in the form that requests use; one that runs single statements alone has not all of it. */
+/** A client in the form that requests use. A client that only runs single statements lacks a part of it. */
 interface SqlConnection
   extends
     Pick<JsSqlConnection, 'ping' | 'request' | 'close'>,
@@ -59,7 +59,7 @@ export async function openNapiRequester(work: SqlWork, url: string): Promise<Sql
 /** The requester on a connection. */
 export function requester(work: SqlWork, connection: SqlConnection): SqlRequester {
   const state: RequesterState = { isOpen: false };
-  /** The last request, which goes on where the load has ended because another one failed. */
+  /** The last request, which goes on if the load has ended because another request failed. */
   let last: Promise<unknown> | undefined;
   return {
     request: (index) => (last = request(work, connection, index, state)),
@@ -76,7 +76,7 @@ export function requester(work: SqlWork, connection: SqlConnection): SqlRequeste
   };
 }
 
-/** What a requester knows of its connection. */
+/** The state of a requester's connection. */
 interface RequesterState {
   /** Whether the connection may be in a transaction. */
   isOpen: boolean;

@@ -13,7 +13,7 @@ import type { FamilyOptions, SharedServer } from '../workload.js';
 import { serverErrorOf, withDatabase } from './database.js';
 import { SQL_MATRIX } from './matrix.js';
 
-/** What a server takes of what the cells need. */
+/** The forms in which a server takes what the cells need. */
 export interface SqlDialect {
   /** The statement that empties a table, without the table's name. */
   readonly emptying: 'TRUNCATE TABLE' | 'DELETE FROM';

@@ -67,7 +67,10 @@ export class SqlTable {
     if (!this.#plan.startsEmpty) await this.#fill();
   }
 
-  /** Checks each row of the table before a cell works on it; fills it anew if they are others, as those of an earlier table may be. */
+  /**
+   * Checks each row of the table before a cell works on it. Refills the table if its rows differ, as the rows of an earlier table
+   * may.
+   */
   async #checkStart(): Promise<void> {
     try {
       await this.#checkRows(this.#plan.contents());

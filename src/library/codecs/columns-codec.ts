@@ -31,7 +31,7 @@ const BYTES_PER_POINT = 18;
 /** The `Content-Type` of a body of columns. */
 export const COLUMNS_CONTENT_TYPE = 'application/vnd.hyperbytedb.columnar-msgpack.v1';
 
-/** Encodes batches of one series and field. The names cross once; a batch is one call of about a microsecond. */
+/** Encodes batches of one series and field. The names cross once. A batch is one call of about a microsecond. */
 export class ColumnsEncoder {
   readonly #encode: ReturnType<typeof addon.columnsEncoder>;
   readonly #emptyBytes: number;
@@ -49,7 +49,7 @@ export class ColumnsEncoder {
     return this.#emptyBytes + BYTES_PER_POINT * points;
   }
 
-  /** Encodes into the caller's memory; returns the number of bytes written. */
+  /** Encodes into the caller's memory. Returns the number of bytes written. */
   encodeInto(into: Uint8Array, values: Float64Array, timestamps?: BigInt64Array): number {
     try {
       return this.#encode(values, timestamps, into);
@@ -112,7 +112,7 @@ export class ColumnsDecoder {
   }
 }
 
-/** Flags in the lowest two bits of the addon's return value; the bits above are the number of points. */
+/** Flags in the lowest two bits of the addon's return value. The bits above are the number of points. */
 const HAS_TIMESTAMPS = 1;
 const NEW_NAMES = 2;
 

@@ -16,7 +16,7 @@ export type JsonPath = string | { readonly path: string; readonly type: 'text' |
 
 /**
  * Paths of values in JSON, such as `result.*.body.data.*`, where `*` stands for every element of an array and every value of an
- * object. Rust picks the values out in one pass; they stay bytes until they are read.
+ * object. Rust picks the values out in one pass. They stay bytes until they are read.
  */
 export class JsonPaths {
   readonly #raw: RawJsonPaths;
@@ -39,7 +39,7 @@ export class JsonPaths {
 }
 
 /**
- * Reader of the rows of `{..., "data": [row, row, ...]}` while the JSON arrives, in chunks of any size: a response may be larger
+ * Reader of the rows of `{..., "data": [row, row, ...]}` while the JSON arrives, in chunks of any size. A response may be larger
  * than the longest string, and is never held whole. Paths begin at a row.
  */
 export class JsonRows {
@@ -54,7 +54,7 @@ export class JsonRows {
   }
 
   /**
-   * Takes the next bytes; returns the values of the rows that are now complete. Throws if the bytes do not continue such JSON.
+   * Takes the next bytes. Returns the values of the rows that are now complete. Throws if the bytes do not continue such JSON.
    */
   feed(json: Uint8Array): JsonValues[] {
     return valuesOf(
@@ -109,7 +109,7 @@ export class JsonValues implements Iterable<string | null> {
     return filled(this.#start + this.data.length) / 4;
   }
 
-  /** The end of value `index` in `data`; the value starts at the end of the previous one. */
+  /** The end of value `index` in `data`. The value starts at the end of the previous one. */
   end(index: number): number {
     this.#check(index);
     return this.#isNumbers ? 0 : this.#words[this.#ends + index]!;

@@ -12,7 +12,7 @@ export type Precision = 'n' | 'ns' | 'u' | 'us' | 'µ' | 'ms' | 's' | 'm' | 'h';
 export interface ParseOptions {
   /** The unit of the timestamps in the body. Default: `ns`. */
   readonly precision?: Precision;
-  /** The time of lines without a timestamp, in milliseconds; a fraction counts. Default: now. */
+  /** The time of lines without a timestamp, in milliseconds. A fraction counts. Default: now. */
   readonly now?: number;
 }
 
@@ -40,7 +40,7 @@ export interface ParsedTable {
   readonly fields: Readonly<Record<string, FieldValues>>;
 }
 
-/** The first estimate of the bytes of a line; the encoder raises it when a batch needs more. */
+/** The first estimate of the bytes of a line. The encoder raises it when a batch needs more. */
 const LINE_BYTES = 64;
 
 /** Encodes batches of one series and field, one line per point. The names cross once. */
@@ -55,8 +55,8 @@ export class LineEncoder {
   }
 
   /**
-   * Encodes into the caller's memory; returns the number of bytes written, or minus the number of bytes needed if the lines do
-   * not fit. Throws a `BoundaryError` for a value that is not finite.
+   * Encodes into the caller's memory. Returns the number of bytes written, or minus the number of bytes needed if the lines do not
+   * fit. Throws a `BoundaryError` for a value that is not finite.
    */
   encodeInto(into: Uint8Array, values: Float64Array, timestamps?: BigInt64Array): number {
     try {
@@ -108,7 +108,7 @@ export class ParsedLines {
     this.#text = text;
   }
 
-  /** The points as columns, one table per measurement and set of fields; computed at first use. */
+  /** The points as columns, one table per measurement and set of fields, computed at first use. */
   get tables(): readonly ParsedTable[] {
     this.#tables ??= this.#shapes.map((shape, table) => this.#columnsOf(shape, table));
     return this.#tables;
@@ -186,7 +186,7 @@ interface PointArrays {
   readonly tables: Uint32Array;
 }
 
-/** A flag in the lowest two bits of the addon's return value; the bits above are the number of points. */
+/** A flag in the lowest two bits of the addon's return value. The bits above are the number of points. */
 const NEW_NAMES = 2;
 
 /**

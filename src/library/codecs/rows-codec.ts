@@ -17,8 +17,7 @@ export class RowsEncoder {
   }
 
   /**
-   * Encodes into the caller's memory; returns the number of bytes written, or minus the number of bytes needed if they do not
-   * fit.
+   * Encodes into the caller's memory. Returns the number of bytes written, or minus the number of bytes needed if they do not fit.
    */
   encodeInto(into: Uint8Array, values: Float64Array, timestamps?: BigInt64Array): number {
     try {

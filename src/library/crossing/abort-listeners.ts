@@ -1,8 +1,8 @@
 import type { WebAbortSignal } from '../../platform-types.js';
 
 /**
- * The listeners of one signal, behind one listener that the signal itself knows: Node warns of a leak where a signal has more than a
- * few, as one that ends many calls at once would.
+ * The listeners of one signal, behind one listener that the signal itself knows. Node warns of a leak if a signal has more than a
+ * few listeners, as a signal that ends many calls at once would.
  */
 class AbortListeners {
   readonly #signal: WebAbortSignal;
@@ -39,7 +39,7 @@ class AbortListeners {
 
 const ofSignals = new WeakMap<WebAbortSignal, AbortListeners>();
 
-/** Calls `listener` when the signal is aborted; returns the function that stops it. */
+/** Calls `listener` when the signal is aborted. Returns the function that stops it. */
 export function onAbort(signal: WebAbortSignal, listener: () => void): () => void {
   let listeners = ofSignals.get(signal);
   if (listeners === undefined) {

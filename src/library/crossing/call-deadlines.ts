@@ -15,7 +15,7 @@ const TICKS = 30;
 
 /**
  * Calls under way that share one time-out, in the order in which they were sent, which is the order in which they time out. One
- * timer serves all calls, since a timer per call would show in the time of a small request; so a call may time out late, by a
+ * timer serves all calls, since a timer per call would show in the time of a small request. So a call may time out late, by a
  * thirtieth of its time-out.
  */
 export class CallDeadlines {
@@ -40,7 +40,7 @@ export class CallDeadlines {
     this.#timer ??= setInterval(() => this.#onTick(), this.#tickMs).unref();
   }
 
-  /** Removes a call; does nothing if the call is in no list. */
+  /** Removes a call. Does nothing if the call is in no list. */
   delete(call: DeadlineCall): void {
     if (call.dueTick === undefined) return;
     call.dueTick = undefined;

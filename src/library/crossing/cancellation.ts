@@ -7,21 +7,21 @@ import type { WebAbortSignal } from '../../platform-types.js';
 
 /** Options that end work early. */
 export interface WorkOptions {
-  /** Aborting the signal ends the work; its promises are rejected with `BB_ABORTED`, whose cause is the signal's reason. */
+  /** Aborting the signal ends the work. Its promises are rejected with `BB_ABORTED`, whose cause is the signal's reason. */
   readonly signal?: WebAbortSignal | undefined;
   /**
-   * The time-out of the work in milliseconds; then it is rejected with `BB_TIMEOUT`. For rows and chunks that are read one after
-   * the other, the time counts from the first one asked for to the last one read, the reader's own time included.
+   * The time-out of the work in milliseconds, after which it is rejected with `BB_TIMEOUT`. For rows and chunks that are read one
+   * after the other, the time counts from the first one asked for to the last one read, including the reader's own time.
    */
   readonly timeoutMs?: number | undefined;
 }
 
-/** What ended the work from JavaScript. */
+/** The cause that ended the work from JavaScript. */
 type Cause = 'signal' | 'timeout' | 'owner' | 'consumer';
 
 /**
  * Ends native work when a signal is aborted, its time-out passes, its connection or statement closes, or its consumer needs no
- * more; and reports which of these came first.
+ * more. Reports which of these came first.
  */
 export class Cancellation implements OpenHandle {
   readonly token: Cancel = new addon.Cancel();
@@ -29,7 +29,7 @@ export class Cancellation implements OpenHandle {
   readonly #signal: AbortSignal | undefined;
   /** Stops listening to the signal. */
   readonly #ignoreSignal: (() => void) | undefined;
-  /** What else ends with the work. */
+  /** Called when the work is ended from JavaScript. */
   #onEnd: (() => void) | undefined;
   #timeoutMs: number | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
@@ -115,7 +115,7 @@ export class Cancellation implements OpenHandle {
   }
 }
 
-/** Runs native work that its options or its owner may end; maps its errors to the reason for the end. */
+/** Runs native work that its options or its owner may end. Maps its errors to the reason for the end. */
 export async function cancellable<T>(
   handles: OpenHandles,
   options: WorkOptions,
@@ -131,7 +131,7 @@ export async function cancellable<T>(
   }
 }
 
-/** Runs native work that a signal may end; maps its errors. */
+/** Runs native work that a signal may end. Maps its errors. */
 export async function untilAborted<T>(signal: WebAbortSignal, work: (cancel: Cancel) => Promise<T>): Promise<T> {
   const cancel = new addon.Cancel();
   if (signal.aborted) cancel.cancel();

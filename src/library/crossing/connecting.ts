@@ -1,7 +1,7 @@
 import { timedOut } from './cancellation.js';
 import { integerIn } from './options.js';
 
-/** The default time-out for connecting and logging in, in milliseconds; also the longest that the clients in Rust allow. */
+/** The default time-out for connecting and logging in, in milliseconds, which is also the longest that the clients in Rust allow. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /** Delay in milliseconds after the time-out of the clients in Rust, so that their errors, which name the server, come first. */
@@ -10,8 +10,8 @@ const GRACE_MS = 200;
 /** Options for connecting. */
 export interface ConnectOptions {
   /**
-   * The time-out for connecting and logging in, in milliseconds, 1 to 10000; then it is `BB_TIMEOUT`. Default: 10000, or
-   * `timeoutMs` if that is less.
+   * The time-out for connecting and logging in, in milliseconds, 1 to 10000, after which it fails with `BB_TIMEOUT`. Default:
+   * 10000, or `timeoutMs` if that is less.
    */
   readonly connectTimeoutMs?: number | undefined;
 }
@@ -24,7 +24,7 @@ export function connectTimeoutOf(connectTimeoutMs: number | undefined, timeoutMs
   return connectTimeoutMs ?? Math.min(CONNECT_TIMEOUT_MS, timeoutMs ?? CONNECT_TIMEOUT_MS);
 }
 
-/** Waits at most `ms` milliseconds, and a grace period, for `opening`; a connection that opens later is given to `discard`. */
+/** Waits at most `ms` milliseconds, and a grace period, for `opening`. A connection that opens later is given to `discard`. */
 export async function connecting<T>(opening: Promise<T>, ms: number, discard: (late: T) => void): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {

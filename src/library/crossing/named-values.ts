@@ -2,8 +2,8 @@ import { invalidArgument } from '../../errors.js';
 import { describeValue } from './describe-value.js';
 
 /**
- * Whether an object holds its values as its own properties: one made by `{}` or `Object.create(null)`. What a `Map`, a `Headers`, an
- * instance of a class or a promise holds is not among its own properties.
+ * Whether an object holds its values as its own properties: one made by `{}` or `Object.create(null)`. The values in a `Map`, a
+ * `Headers`, an instance of a class or a promise are not among its own properties.
  */
 export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null || Symbol.iterator in value) return false;
@@ -13,8 +13,9 @@ export function isPlainObject(value: unknown): value is Readonly<Record<string, 
 }
 
 /**
- * The names and values that a caller gives by name: the own properties of a plain object, the pairs of a `Map`, a `Headers` or another
- * iterable, or an array of names and values by turns. Throws `BB_INVALID_ARGUMENT` for anything else, whose values would be lost.
+ * The names and values that a caller gives by name. They are the own properties of a plain object, the pairs of a `Map`, a
+ * `Headers` or another iterable, or an array of names and values by turns. Throws `BB_INVALID_ARGUMENT` for anything else, whose
+ * values would be lost.
  */
 export function namedValues(what: string, given: unknown): (readonly [unknown, unknown])[] {
   if (isPlainObject(given)) return Object.entries(given);

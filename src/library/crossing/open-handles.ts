@@ -1,6 +1,6 @@
 /** Work that a connection must end when it closes. */
 export interface OpenHandle {
-  /** Ends the work under way; must not throw. */
+  /** Ends the work under way. Must not throw. */
   close(): void | Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export class OpenHandles {
     this.#registry.unregister(reference);
   }
 
-  /** Closes all handles; resolves when all have ended. */
+  /** Closes all handles. Resolves when all have ended. */
   async closeAll(): Promise<void> {
     const handles = [...this.#references].flatMap((reference) => reference.deref() ?? []);
     this.#references.clear();

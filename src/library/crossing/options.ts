@@ -7,7 +7,7 @@ export type OptionCheck = (name: string, value: unknown) => void;
 /** The check of each option of a function, so that none is read without one. */
 export type OptionChecks<Options extends object> = { readonly [Name in keyof Required<Options>]: OptionCheck };
 
-/** The longest delay of a timer in milliseconds; a timer with a longer delay fires at once. */
+/** The longest delay of a timer in milliseconds. A timer with a longer delay fires at once. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 /**

@@ -9,17 +9,17 @@ import type { NodeBuffer } from '../../platform-types.js';
  */
 export const RESULT_WORDS = 5;
 
-/** Statuses of results: that of an answered request, and that of a lost connection, whose number is the result's id. */
+/** Statuses of results: of an answered request, and of a lost connection, whose number is the result's id. */
 export const ANSWERED = 0;
 export const GONE = 2;
 
 /** The flag of a result whose bytes are all ASCII. */
 export const ASCII = 1;
 
-/** Bytes of a buffer that small results share, as `native/addon/src/shared_memory.rs` makes it. */
+/** Bytes of a buffer that small results share, as `native/addon/src/memory/shared_memory.rs` makes it. */
 const SHARED_BYTES = 64 << 10;
 
-/** Keeps a buffer from being transferred; undefined where the runtime can't: Bun has had only the name of the function. */
+/** Keeps a buffer from being transferred; undefined if the runtime can't: Bun has had only the name of the function. */
 const markShared = ((): ((buffer: ArrayBuffer) => void) | undefined => {
   const { markAsUntransferable } = workerThreads as Partial<typeof workerThreads>;
   try {
@@ -61,7 +61,7 @@ export class DeliveredFrames<Frame extends ResultFrame> {
     const isFilledLater = buffer.byteLength === SHARED_BYTES;
     // A large result has a buffer of its own, which must not outlive its values.
     if (isFilledLater) this.#shared = frame;
-    // Whoever transferred the buffer of one call's result would empty those of others.
+    // A caller who transferred the buffer of its result would empty the results of other calls.
     if (isFilledLater || frame.next(start / 4) < end / 4) markShared?.(buffer);
     return frame;
   }

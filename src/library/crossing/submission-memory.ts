@@ -10,9 +10,9 @@ const FIRST_BYTES = 1 << 16;
 const MOST_BYTES = 2 ** 31 - 4;
 
 /**
- * The memory of requests on their way to the addon: words, followed by bytes. Many calls share it, so only plain values that
- * were read before may be written: a getter or a proxy that ran half-way could make a request of its own, which would overwrite
- * the half-written one.
+ * The memory of requests on their way to the addon: words, followed by bytes. Many calls share it, so only plain values that were
+ * read before may be written. A getter or a proxy that ran half-way could make a request of its own, and overwrite the half-written
+ * one.
  */
 export abstract class SubmissionMemory {
   protected words: Uint32Array<ArrayBuffer>;

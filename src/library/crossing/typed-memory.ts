@@ -1,4 +1,4 @@
-/** The real properties of typed arrays, whatever their own properties or a changed prototype say. */
+/** The real properties of typed arrays, regardless of their own properties and of a changed prototype. */
 
 const typedArrayPrototype: { at(this: NodeJS.TypedArray, index: number): unknown } = Object.getPrototypeOf(
   Uint8Array.prototype,

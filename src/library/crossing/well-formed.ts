@@ -29,7 +29,7 @@ interface Decodable {
   toString(encoding: 'utf8' | 'latin1', start: number, end: number): string;
 }
 
-/** The text of bytes. Throws `BB_TOO_LARGE` if V8 has no string that is so long. */
+/** The text of bytes. Throws `BB_TOO_LARGE` if V8 has no string of this length. */
 export function decodeText(bytes: Decodable, encoding: 'utf8' | 'latin1', start: number, end: number): string {
   try {
     return bytes.toString(encoding, start, end);

@@ -27,7 +27,8 @@ export class ArrowInserter implements AsyncDisposable {
    * The bytes are copied. Returns false to ask that `drain` be awaited before more is added.
    *
    * Bytes that can't be read (`BB_INVALID_IPC`, and `BB_UNSUPPORTED` for big-endian values) or do not fit the table
-   * (`BB_SCHEMA_MISMATCH`, `BB_INVALID_VALUE`) are not added; rows added before stay, and the next bytes must begin a stream or file.
+   * (`BB_SCHEMA_MISMATCH`, `BB_INVALID_VALUE`) are not added. Rows added before stay, and the next bytes must begin a stream or
+   * file.
    */
   insert(bytes: Uint8Array | ArrayBuffer): boolean {
     this.#channel.assertOpen();
@@ -35,12 +36,12 @@ export class ArrowInserter implements AsyncDisposable {
     return this.#channel.send((raw) => raw.writeIpc(view));
   }
 
-  /** Resolves when there is room for more bytes; rejects with the error that stopped the insert. */
+  /** Resolves when there is room for more bytes. Rejects with the error that stopped the insert. */
   drain(): Promise<void> {
     return this.#channel.drain();
   }
 
-  /** Publishes all rows at once, or none if it fails; resolves to the number of rows. */
+  /** Publishes all rows at once, or none if it fails. Resolves to the number of rows. */
   execute(): Promise<number> {
     return this.#channel.execute();
   }

@@ -4,8 +4,9 @@ import { describeValue } from '../crossing/describe-value.js';
 export const MILLISECONDS_PER_DAY = 86_400_000;
 
 /**
- * The `Date` at midnight UTC of a day, given as the number of days since 1970-01-01, which a `DATE` column returns. A null, which such a
- * column also returns, stays null. Throws `BB_INVALID_ARGUMENT` for what is no whole number, and for days beyond those of a `Date`.
+ * The `Date` at midnight UTC of a day, given as the number of days since 1970-01-01, which a `DATE` column returns. A null, which
+ * such a column also returns, stays null. Throws `BB_INVALID_ARGUMENT` for what is no whole number, and for days outside the range
+ * of a `Date`.
  */
 export function dateFromDays(days: number): Date;
 export function dateFromDays(days: number | null): Date | null;
@@ -17,8 +18,8 @@ export function dateFromDays(days: number | null): Date | null {
 
 /**
  * The `Date` of a `TIMESTAMP`, given in microseconds since 1970-01-01T00:00:00 UTC. A `Date` counts milliseconds, so the rest is
- * rounded down, towards the past. A null stays null. Throws `BB_INVALID_ARGUMENT` for what is neither a bigint nor a safe integer, and
- * for times beyond those of a `Date`.
+ * rounded down, towards the past. A null stays null. Throws `BB_INVALID_ARGUMENT` for what is neither a bigint nor a safe integer,
+ * and for times outside the range of a `Date`.
  */
 export function dateFromMicros(micros: bigint | number): Date;
 export function dateFromMicros(micros: bigint | number | null): Date | null;

@@ -13,12 +13,12 @@ export type RowValue = boolean | number | bigint | string | Uint8Array | null;
 /** The JavaScript type of 64-bit integers. */
 export type Int64Mode = 'bigint' | 'number';
 
-/** Reads the value of a row in one column; the value must not be null. */
+/** Reads the value of a row in one column. The value must not be null. */
 export type CellReader = (row: number) => RowValue;
 
 const TWO_TO_32 = 2 ** 32;
 
-/** The highest and lowest upper halves of safe integers; the lowest has one value, -2^53, that is not safe. */
+/** The highest and lowest upper halves of safe integers. The lowest has one value, -2^53, that is not safe. */
 const HIGHEST_HALF = 2 ** 21 - 1;
 const LOWEST_HALF = -(2 ** 21);
 
@@ -49,7 +49,7 @@ export function createCellReader(column: Column, frame: FrameColumn, int64: Int6
   }
 }
 
-/** All values of a column, with null where a row has no value. */
+/** All values of a column, with null for each row without a value. */
 export function readValues(
   column: Column,
   frame: FrameColumn,
@@ -93,7 +93,7 @@ function decimalReader(words: BigInt64Array, scale: number): (row: number) => st
   return (row) => decimalAt(quarters, words, 2 * row, scale);
 }
 
-/** The decimal whose words are at `at` and `at + 1`; `quarters` is the same memory in 32-bit units. */
+/** The decimal whose words are at `at` and `at + 1`. `quarters` is the same memory in 32-bit units. */
 export function decimalAt(quarters: Int32Array, words: BigInt64Array, at: number, scale: number): string {
   const first = 2 * at;
   const second = quarters[first + 1]!;

@@ -7,7 +7,7 @@ import { type ParameterInput, toRaw } from './parameters.js';
 import { isWellFormed } from '../crossing/well-formed.js';
 import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
 
-/** Kinds of values, in the byte before each value; `native/clients/mysql/src/cells.rs` describes them. */
+/** Kinds of values, in the byte before each value. `native/clients/mysql/src/cells.rs` describes them. */
 const NULL = 0;
 const FALSE = 1;
 const TRUE = 2;
@@ -76,7 +76,7 @@ export class CellWriter {
   }
 
   /**
-   * Appends a string as UTF-8, without its length; returns the number of bytes, or -1 if the string is not well-formed Unicode.
+   * Appends a string as UTF-8, without its length. Returns the number of bytes, or -1 if the string is not well-formed Unicode.
    */
   text(text: string): number {
     // UTF-8 takes at most three bytes per UTF-16 unit of a string.
@@ -96,7 +96,7 @@ export class CellWriter {
     }
   }
 
-  /** Appends a value of a common type; returns false if it has none of these types. */
+  /** Appends a value of a common type. Returns false if it has none of these types. */
   #value(value: ParameterInput): boolean {
     switch (typeof value) {
       case 'number': {
@@ -159,7 +159,7 @@ export class CellWriter {
     return true;
   }
 
-  /** Writes a string at `at`; returns the end, or -1 if the string is not well-formed Unicode. */
+  /** Writes a string at `at`. Returns the end, or -1 if the string is not well-formed Unicode. */
   #put(at: number, text: string): number {
     const bytes = this.#bytes;
     const { length } = text;

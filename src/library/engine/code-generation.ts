@@ -1,6 +1,6 @@
 /** Functions made from source text, for loops that are specialised to a schema. */
 
-/** The most compiled functions kept; the oldest is dropped beyond that, since there may be any number of different queries. */
+/** The most compiled functions kept. The oldest is dropped beyond that, since there may be any number of different queries. */
 const MOST_KEPT = 200;
 
 const kept = new Map<string, Function>();
@@ -17,7 +17,7 @@ export const canGenerateCode: boolean = (() => {
   }
 })();
 
-/** The source of a key of an object literal; `"__proto__": value` would set the object's prototype. */
+/** The source of a key of an object literal. `"__proto__": value` would set the object's prototype. */
 export function literalKey(name: string): string {
   return name === '__proto__' ? '["__proto__"]' : JSON.stringify(name);
 }

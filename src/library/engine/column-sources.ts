@@ -56,8 +56,8 @@ const TYPED_ARRAYS: Readonly<
 };
 
 /**
- * The sources of all columns, checked to be complete and of equal length, and the number of rows per chunk: a multiple of 8, so
- * that validity bitmaps are cut between bytes.
+ * The sources of all columns, checked to be complete and of equal length, and the number of rows per chunk. That number is a
+ * multiple of 8, so that validity bitmaps are cut between bytes.
  */
 export function columnSources(
   columns: readonly Column[],
@@ -153,7 +153,7 @@ function varyingSource(column: Column, offsets: Int32Array, values: Uint8Array, 
   return {
     rows,
     parts(start, end) {
-      // A batch carries only its own values, so its offsets start at them; the native side checks that offsets ascend.
+      // A batch carries only its own values, so its offsets start at them. The native side checks that offsets ascend.
       const first = Math.max(0, bounds[start]!);
       const own = bounds.slice(start, end + 1).map((offset) => offset - first);
       return [cutBitmap(bitmap, start, end), bytesOf(own), values.subarray(first, Math.max(first, bounds[end]!))];

@@ -8,7 +8,7 @@ export type ColumnParts = readonly [Uint8Array | null, Uint8Array | null, Uint8A
 /** The description of a value that does not fit; undefined for a value that does. */
 export type Problem = string | undefined;
 
-/** The reason why a value can't be converted, in place of what it would be converted to. */
+/** The reason why a value can't be converted, instead of the converted value. */
 export class Misfit {
   readonly problem: string;
 
@@ -45,13 +45,13 @@ export abstract class ColumnStage {
     if (this.#hasNulls) this.#validity[row >> 3]! |= 1 << (row & 7);
   }
 
-  /** Views of the first `rows` rows; valid until the next `put` or `reset`. */
+  /** Views of the first `rows` rows, valid until the next `put` or `reset`. */
   parts(rows: number): ColumnParts {
     const validity = this.#hasNulls ? this.#validity.subarray(0, Math.ceil(rows / 8)) : null;
     return [validity, this.offsetBytes(rows), this.valueBytes(rows)];
   }
 
-  /** Whether the first `rows` rows take so much memory that they should cross before the stage is full. */
+  /** Whether the first `rows` rows take enough memory to cross before the stage is full. */
   isLarge(_rows: number): boolean {
     return false;
   }

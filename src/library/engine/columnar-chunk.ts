@@ -20,9 +20,9 @@ const MOST_NAMED = 50;
 /**
  * A batch of rows as columns. Its typed arrays are views of memory from a pool. `release` returns the memory early, the garbage
  * collector late: release chunks early (or declare them with `using`) to keep memory small and warm. The pool reuses memory once
- * nothing can read it, including an `fs.write` under way that was given one of the typed arrays: at once if no typed array was
- * handed out, else when the garbage collector has found them unreachable; a collection is requested every 32 MiB.
- * Methods that name a column take its name or its index.
+ * nothing can read it, including an `fs.write` under way that was given one of the typed arrays. It does so at once if no typed
+ * array was handed out, else when the garbage collector has found them unreachable. A collection is requested every 32 MiB. Methods
+ * that name a column take its name or its index.
  */
 export class ColumnarChunk implements Disposable {
   readonly rowCount: number;
@@ -46,8 +46,8 @@ export class ColumnarChunk implements Disposable {
 
   /**
    * The values of a column: `Uint8Array` of 0 and 1 for bool, `Int16Array`, `Int32Array` (also days of dates), `BigInt64Array`
-   * (also microseconds of timestamps, and two words per decimal, the low one first), `Float32Array`, `Float64Array`; for text
-   * and bytes the concatenated bytes of all values, see `offsets`. Where `validity` says null, the value is undefined.
+   * (also microseconds of timestamps, and two words per decimal, the low one first), `Float32Array`, `Float64Array`. For text and
+   * bytes: the concatenated bytes of all values, see `offsets`. If `validity` says null, the value is undefined.
    */
   column<T extends FrameValues = FrameValues>(column: string | number): T {
     return this.#shared(column).values as T;
@@ -110,7 +110,7 @@ export class ColumnarChunk implements Disposable {
     return row;
   }
 
-  /** Returns the memory to the pool; the typed arrays become empty. Does nothing the second time. */
+  /** Returns the memory to the pool. The typed arrays become empty. Does nothing the second time. */
   release(): void {
     if (this.#frame === undefined) return;
     if (this.#isShared) releaseFrame(this.#frame);

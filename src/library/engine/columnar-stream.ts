@@ -4,8 +4,8 @@ import { assertFirstUse } from '../crossing/single-use.js';
 import type { Column } from './table-definition.js';
 
 /**
- * The chunks of a query, as columns; can be iterated once. The query starts with the first chunk asked for, and breaking out of
- * the loop ends it. Chunks stay valid until they are released, also after the loop.
+ * The chunks of a query, as columns. Can be iterated once. The query starts with the first chunk asked for, and breaking out of the
+ * loop ends it. Chunks stay valid until they are released, also after the loop.
  */
 export class ColumnarStream implements AsyncIterable<ColumnarChunk> {
   readonly #run: QueryRun;

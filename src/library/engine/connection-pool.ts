@@ -23,13 +23,13 @@ export interface PoolOptions {
   readonly max?: number | undefined;
   /** The number of idle connections that are kept however long they idle. Default: 0. */
   readonly min?: number | undefined;
-  /** The time-out of `acquire` in milliseconds; then it is `BB_TIMEOUT`. Default: 30000. */
+  /** The time-out of `acquire` in milliseconds, after which it rejects with `BB_TIMEOUT`. Default: 30000. */
   readonly acquireTimeoutMs?: number | undefined;
   /** The time after which an idle connection is closed, in milliseconds, or Infinity. Default: 60000. */
   readonly idleTimeoutMs?: number | undefined;
   /**
-   * The time for which a connection may idle, in milliseconds, until it is checked before it is lent again; one on which something has
-   * failed in `use` is checked in any case. 0: each is, at the cost of a round trip. Default: 500.
+   * The time for which a connection may idle, in milliseconds, until it is checked before it is lent again. A connection on which
+   * something has failed in `use` is checked in any case. 0: each connection is checked, at the cost of a round trip. Default: 500.
    */
   readonly checkAfterMs?: number | undefined;
 }
@@ -91,8 +91,8 @@ interface Idle {
 }
 
 /**
- * Connections to one engine, opened on demand and lent to one user at a time, in the order of the requests. A connection that
- * has idled for `checkAfterMs` is checked before it is lent; one that no longer responds is closed and replaced.
+ * Connections to one engine, opened on demand and lent to one user at a time, in the order of the requests. A connection that has
+ * idled for `checkAfterMs` is checked before it is lent. A connection that no longer responds is closed and replaced.
  */
 export class ConnectionPool implements AsyncDisposable {
   readonly #uri: string;
@@ -196,7 +196,7 @@ export class ConnectionPool implements AsyncDisposable {
   }
 
   /**
-   * Rejects pending calls of `acquire`, closes the idle connections, and waits until the lent ones are returned; with `force` it
+   * Rejects pending calls of `acquire`, closes the idle connections, and waits until the lent ones are returned. With `force` it
    * closes these as well, which ends the work that runs on them.
    */
   async close(options: { readonly force?: boolean | undefined } = {}): Promise<void> {

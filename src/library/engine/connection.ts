@@ -14,7 +14,7 @@ import type { Row } from './row-reader.js';
 import { RowStream } from './row-stream.js';
 import { fromColumnSpecs, TableDefinition, toTableSpec } from './table-definition.js';
 
-/** What `createTable` does if the table exists: `create` fails, `replace` drops it first, `ifNotExists` leaves it alone. */
+/** The behaviour of `createTable` if the table exists: `create` fails, `replace` drops it first, `ifNotExists` leaves it alone. */
 export type CreateMode = 'create' | 'replace' | 'ifNotExists';
 
 const CREATE_OPTIONS = { mode: oneOf('create', 'replace', 'ifNotExists') };
@@ -24,7 +24,7 @@ const COMMAND_OPTIONS: OptionChecks<CommandOptions> = { ...WORK_OPTIONS, paramet
 export interface EngineInfo {
   readonly name: string;
   readonly version: string;
-  /** Whether the engine runs SQL; otherwise only `SELECT <columns> FROM <table>` works. */
+  /** Whether the engine runs SQL. Otherwise only `SELECT <columns> FROM <table>` works. */
   readonly sql: boolean;
 }
 
@@ -40,7 +40,7 @@ export let handlesOf: (connection: Connection) => OpenHandles;
 /**
  * A connection to an engine. Every call is a transaction of its own, and several calls may be under way at once. On `embedded:` a
  * connection is a session: settings, variables, `USE` and temporary tables of one call are there for the next. All errors are
- * `BoundaryError`s with a stable `code`; after `close` it is `BB_CLOSED`.
+ * `BoundaryError`s with a stable `code`. After `close` it is `BB_CLOSED`.
  */
 export class Connection implements AsyncDisposable {
   readonly engine: EngineInfo;
@@ -66,7 +66,7 @@ export class Connection implements AsyncDisposable {
     this.engine = Object.freeze({ name: raw.name, version: raw.version, sql: raw.sql });
   }
 
-  /** Creates a table; `mode` says what happens if it exists. Default: an error. */
+  /** Creates a table. `mode` says what happens if it exists. Default: an error. */
   async createTable(
     definition: TableDefinition,
     options: { readonly mode?: CreateMode | undefined } = {},
@@ -76,8 +76,8 @@ export class Connection implements AsyncDisposable {
   }
 
   /**
-   * The definition of a table; rejects with `BB_TABLE_NOT_FOUND` if there is none. The name may be that of a table in a schema or, on
-   * `embedded:`, in an attached database: `'s.t'`, `'db.s.t'`.
+   * The definition of a table. Rejects with `BB_TABLE_NOT_FOUND` if there is none. The table may be in a schema or, on `embedded:`,
+   * in an attached database: `'s.t'`, `'db.s.t'`.
    */
   async describeTable(name: string): Promise<TableDefinition> {
     checkText('the name of a table', name);
@@ -90,15 +90,15 @@ export class Connection implements AsyncDisposable {
     return this.#call((engine) => engine.listTables());
   }
 
-  /** Drops a table; resolves to false if there was none. */
+  /** Drops a table. Resolves to false if there was none. */
   async dropTable(name: string): Promise<boolean> {
     checkText('the name of a table', name);
     return this.#call((engine) => engine.dropTable(name));
   }
 
   /**
-   * Runs commands in one transaction; resolves to the number of rows changed. Rows that they return are dropped: `executeQuery` reads
-   * those of `RETURNING`. With parameters it takes one command only.
+   * Runs commands in one transaction. Resolves to the number of rows changed. Rows that they return are dropped: `executeQuery`
+   * reads the rows of `RETURNING`. With parameters it takes one command only.
    */
   async execute(sql: string, options: CommandOptions = {}): Promise<number> {
     checkSql(sql);
@@ -109,7 +109,7 @@ export class Connection implements AsyncDisposable {
   }
 
   /**
-   * Runs a query, or a command that returns the rows it changes (`RETURNING`, where the engine has it); resolves to all its rows.
+   * Runs a query, or a command that returns the rows it changes (`RETURNING`, if the engine has it). Resolves to all its rows.
    * Rejects with `BB_RESULT_TOO_LARGE` if the result does not fit into V8's heap: stream it instead. The rows are plain objects of
    * one hidden class.
    */
@@ -127,7 +127,7 @@ export class Connection implements AsyncDisposable {
     return new ColumnarStream(this.#query(sql, options));
   }
 
-  /** Runs a query; resolves to its whole result as one Arrow IPC stream. */
+  /** Runs a query. Resolves to its whole result as one Arrow IPC stream. */
   async executeQueryToArrow(sql: string, options: Omit<QueryOptions, 'int64' | 'readAhead'> = {}): Promise<Uint8Array> {
     checkSql(sql);
     const read = readQueryOptions(options);
@@ -139,7 +139,7 @@ export class Connection implements AsyncDisposable {
     return new Uint8Array(buffer);
   }
 
-  /** Prepares one statement, whose parameters are `$1`, `$2`, ...; it can run any number of times, also concurrently. */
+  /** Prepares one statement, whose parameters are `$1`, `$2`, ... It can run any number of times, also concurrently. */
   async prepare(sql: string, options: WorkOptions = {}): Promise<PreparedStatement> {
     checkSql(sql);
     const limits = readWorkOptions(options);
@@ -200,9 +200,9 @@ export class Connection implements AsyncDisposable {
 }
 
 /**
- * Connects to an engine: `embedded:` (in memory), `embedded::memory:name` (shared by that name in this process),
- * `embedded:/path/to/file.duckdb`, each with DuckDB's settings as `?name=value`, or `memory:`, which only ingests and scans whole
- * tables; or to a server: `hyper:...`, `mysql:...`, or any Arrow Flight SQL server, `flight://host:port` and
+ * Connects to an engine or to a server. Engines are `embedded:` (in memory), `embedded::memory:name` (shared by that name in this
+ * process) and `embedded:/path/to/file.duckdb`, each with DuckDB's settings as `?name=value`. The engine `memory:` only ingests and
+ * scans whole tables. Servers are `hyper:...`, `mysql:...`, or any Arrow Flight SQL server, `flight://host:port` and
  * `flight+tls://user:password@host:port`. `flight:` alone starts a private server.
  */
 export function connect(uri = 'embedded:'): Promise<Connection> {

@@ -10,8 +10,8 @@ const LONGEST_TEXT = 1000;
 const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,6}))?$/;
 
 /**
- * The units of 10^-scale in a decimal text, exactly: a `number` if it is a safe integer, else a `bigint`. A text with more
- * digits than the scale or the precision allows is a problem; nothing is rounded.
+ * The units of 10^-scale in a decimal text, exactly: a `number` if it is a safe integer, else a `bigint`. A text with more digits
+ * than the scale or the precision allows is a problem. Nothing is rounded.
  */
 export function parseDecimal(text: string, precision: number, scale: number): number | bigint | Misfit {
   if (text.length > LONGEST_TEXT) return new Misfit(`has more than ${LONGEST_TEXT} characters`);

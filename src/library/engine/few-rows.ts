@@ -1,5 +1,5 @@
 /**
- * Reads a few rows of a frame as objects, straight from the memory that frames share: making views of each column, as for many
+ * Reads a few rows of a frame as objects, straight from the memory that frames share. Making views of each column, as for many
  * rows, takes longer than reading a few.
  */
 import { canGenerateCode, generateFunction, literalKey, MOST_GENERATED_COLUMNS } from './code-generation.js';

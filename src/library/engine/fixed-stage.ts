@@ -49,7 +49,7 @@ export class BoolStage extends FixedStage {
   }
 }
 
-/** The stage of integers of 16 or 32 bits; dates are 32-bit days. */
+/** The stage of integers of 16 or 32 bits. Dates are 32-bit days. */
 export class IntStage extends FixedStage {
   readonly values: Int16Array | Int32Array;
   readonly #kind: 'smallint' | 'int' | 'date';
@@ -82,7 +82,7 @@ export class IntStage extends FixedStage {
   }
 }
 
-/** The stage of 64-bit integers; timestamps are microseconds. */
+/** The stage of 64-bit integers. Timestamps are microseconds. */
 export class Int64Stage extends FixedStage {
   /** Low and high halves, alternating, so that a safe integer needs no `BigInt()`, which costs several times the rest. */
   readonly halves: Int32Array;

@@ -75,7 +75,7 @@ export interface FrameColumn {
   readonly validity: Uint8Array | null;
   /** The offsets of text and bytes: value i lies between the offsets i and i + 1; null for other types. */
   readonly offsets: Int32Array | null;
-  /** The values; a decimal takes two words, the low one first. */
+  /** The values. A decimal takes two words, the low one first. */
   readonly values: FrameValues;
 }
 

@@ -1,4 +1,3 @@
-import { Session } from 'node:inspector/promises';
 import { getHeapStatistics } from 'node:v8';
 
 import { BoundaryError } from '../../errors.js';
@@ -15,8 +14,7 @@ const STRING_BYTES = 24;
 const TYPED_ARRAY_BYTES = 200;
 
 /**
- * Shares of the heap's limit: above the first, garbage is collected to measure the memory in use; the second is the most
- * allowed.
+ * Shares of the heap's limit: above the first, garbage is collected to measure the memory in use. The second is the most allowed.
  */
 const SUSPICIOUS_SHARE = 0.75;
 const LARGEST_SHARE = 0.88;
@@ -43,6 +41,8 @@ export const nodeHeap: Heap = {
     return { used, limit: Math.max(limit / 2, limit - YOUNG_GENERATION_BYTES) };
   },
   async collectGarbage() {
+    // Loaded when it is needed, since few programs do.
+    const { Session } = await import('node:inspector/promises');
     const session = new Session();
     try {
       session.connect();

@@ -64,7 +64,7 @@ export class InsertChannel implements OpenHandle {
     void this.#raw.abort();
   }
 
-  /** Resolves when there is room for more rows; rejects with the error that stopped the insert. */
+  /** Resolves when there is room for more rows. Rejects with the error that stopped the insert. */
   async drain(): Promise<void> {
     this.assertOpen();
     try {
@@ -76,7 +76,7 @@ export class InsertChannel implements OpenHandle {
     }
   }
 
-  /** Publishes all rows, or none if it fails; resolves to the number of rows. */
+  /** Publishes all rows, or none if it fails. Resolves to the number of rows. */
   async execute(): Promise<number> {
     this.assertOpen();
     this.#ending = 'executed';

@@ -1,6 +1,6 @@
 import { getHeapSpaceStatistics } from 'node:v8';
 
-/** The bytes in V8's old generation; NaN where the runtime doesn't tell them. */
+/** The bytes in V8's old generation; NaN if the runtime doesn't tell them. */
 export function oldGenerationBytes(): number {
   return getHeapSpaceStatistics().find(({ space_name: name }) => name === 'old_space')?.space_used_size ?? NaN;
 }
@@ -14,21 +14,21 @@ const LEAST_ROW_BYTES = 16;
 /** The results in the young generation after which a function has missed its lesson. One that learns has two or three. */
 const MOST_YOUNG_RESULTS = 4;
 
-/** The most functions that one query has made anew. */
+/** The most functions that one query remakes. */
 const MOST_REPETITIONS = 4;
 
-/** How many functions were made anew in place of the first one of their source. */
+/** How many functions were remade instead of the first function of their source. */
 const madeAnew = new WeakMap<Function, number>();
 
 /**
  * A function that makes rows which are all kept, in a form that V8 allocates in its old generation.
  *
- * V8 copies what survives twice before it reaches the old generation, unless it has learnt to allocate it there. It learns that of a place
- * in the source, from objects which code that is not optimised yet has allocated there, once the young generation has its full
- * size; a collection of the old generation forgets those objects. A function that was optimised before V8 had learnt stays
- * slow for good, which happened to about half of all processes. So the function is made anew where its rows are seen to lie in
- * the young generation, of another text, since functions of one text share what V8 knows of them. `node --trace-pretenuring`,
- * with `--trace-pretenuring-statistics`, shows what V8 learns.
+ * V8 copies what survives twice before it reaches the old generation, unless it has learnt to allocate it there. It learns that for
+ * a place in the source, from objects that unoptimised code has allocated there, once the young generation has its full size. A
+ * collection of the old generation forgets those objects. A function that was optimised before V8 had learnt stays slow for good,
+ * which happened to about half of all processes. So if its rows are seen to lie in the young generation, the function is remade
+ * from another text: functions of one text share V8's knowledge of them. `node --trace-pretenuring`, with
+ * `--trace-pretenuring-statistics`, shows what V8 learns.
  */
 export class KeptRows<F extends (...given: never[]) => readonly unknown[]> {
   readonly #make: (directive: string) => F;

@@ -1,6 +1,6 @@
 /**
- * The naive lanes, in which every value crosses by itself, as in most addons. The benchmark shows their cost; applications have
- * no use for them, so they are not part of the public library.
+ * The naive lanes, in which every value crosses by itself, as in most addons. The benchmark shows their cost. Applications have no
+ * use for them, so they are not part of the public library.
  */
 import type { NaiveInserter } from '../../addon.js';
 import { explained, toBoundaryError } from '../../errors.js';
@@ -26,7 +26,7 @@ export class NaiveRowInserter {
     await explained(() => this.#raw.drained())?.catch(rethrow);
   }
 
-  /** Publishes all rows at once; resolves to the number of rows. */
+  /** Publishes all rows at once. Resolves to the number of rows. */
   execute(): Promise<number> {
     return this.#raw.execute().catch(rethrow);
   }

@@ -12,13 +12,13 @@ import { isWellFormed, LONE_SURROGATE } from '../crossing/well-formed.js';
 import { isSqlType, type SqlType } from './sql-type.js';
 import { bytesOf } from '../crossing/typed-memory.js';
 
-/** The value of a parameter; see `QueryOptions.parameters`. */
+/** The value of a parameter. See `QueryOptions.parameters`. */
 export type ParameterInput = null | boolean | number | bigint | string | Uint8Array | Date | TypedValue;
 
 /** The most parameters of a statement: the protocols of servers count them with 16 bits. */
 const MOST_PARAMETERS = 65_535;
 
-/** A value with its SQL type; made by `typed`. */
+/** A value with its SQL type, made by `typed`. */
 export class TypedValue {
   readonly type: SqlType;
   readonly value: unknown;
@@ -32,8 +32,8 @@ export class TypedValue {
 }
 
 /**
- * A parameter of a given SQL type: `typed(SqlType.decimal(10, 2), '1.25')`, `typed(SqlType.date(), 19723)`. Takes the values
- * that an inserter takes for a column of that type; a value that does not fit is rejected when the statement runs.
+ * A parameter of a given SQL type: `typed(SqlType.decimal(10, 2), '1.25')`, `typed(SqlType.date(), 19723)`. Takes the values that
+ * an inserter takes for a column of that type. A value that does not fit is rejected when the statement runs.
  */
 export function typed(type: SqlType, value: unknown): TypedValue {
   if (!isSqlType(type)) {

@@ -27,10 +27,10 @@ export interface QueryOptions extends WorkOptions {
   /** The most rows that cross at once, 1 to 16777216. Default: 65536. */
   readonly batchRows?: number | undefined;
   /**
-   * Whether the query runs ahead of its reader, on a thread of its own. With `false`, each batch is made when it is asked for, by the
-   * thread that asks: its rows stay in the caches of that core, and no other core is needed, but the thread, with its event loop, waits
-   * for the engine meanwhile. It is for worker threads, as many as there are cores, and for queries without parameters that return rows
-   * all the time. Default: `true`.
+   * Whether the query runs ahead of its reader, on a thread of its own. With `false`, each batch is made when it is asked for, by
+   * the thread that asks. Its rows stay in the caches of that core, and no other core is needed. But the thread, with its event
+   * loop, waits for the engine meanwhile. It is for worker threads, as many as there are cores, and for queries without parameters
+   * that return rows all the time. Default: `true`.
    */
   readonly readAhead?: boolean | undefined;
 }
@@ -159,7 +159,7 @@ async function nextBuffer(reader: FrameReader): Promise<ArrayBuffer | null> {
   return buffer === undefined ? await reader.next() : buffer;
 }
 
-/** V8's collector, by which the buffers of released frames are collected; without it, the addon makes garbage instead. */
+/** V8's collector, by which the buffers of released frames are collected. Without it, the addon makes garbage instead. */
 let collect: CollectGarbage | undefined;
 addon.collectYoungBy(() => {
   collect ??= exposeCollector() ?? (() => {});
@@ -167,13 +167,13 @@ addon.collectYoungBy(() => {
 });
 
 /**
- * Returns a frame's memory to the pool; its views become empty. A request under way may still read views that users were given.
+ * Returns a frame's memory to the pool. Its views become empty. A request under way may still read views that users were given.
  */
 export function releaseFrame(frame: Frame): void {
   addon.releaseFrame(frame.buffer);
 }
 
-/** Returns the memory of a frame to the pool at once; nobody outside of this library may have had a view of it. */
+/** Returns the memory of a frame to the pool at once. Nobody outside of this library may have had a view of it. */
 export function recycleFrame(frame: Frame): void {
   addon.recycleFrame(frame.buffer);
 }

@@ -13,14 +13,14 @@ export const ROWS_PER_TURN = 16_384;
 export interface RowChunksOptions {
   /** The most rows built in one turn of the event loop. */
   readonly rowsPerTurn: number;
-  /** The most rows of an array; `rowsPerTurn` if it is left out. */
+  /** The most rows of an array, or `rowsPerTurn` if it is left out. */
   readonly rowsAtOnce?: number;
   /** Whether the caller keeps all rows. Default: no. */
   readonly rowsAreKept?: boolean;
   readonly admit?: AdmitFrame;
 }
 
-/** A hook called with each frame before its rows are built, and with the number of rows before it; may reject. */
+/** A hook called with each frame before its rows are built, and with the number of rows before it. May reject. */
 export type AdmitFrame = (frame: Frame, rowCount: number) => Promise<void>;
 
 /** The rows of a query in arrays, with a turn of the event loop between any two. Frames are released once they are read. */

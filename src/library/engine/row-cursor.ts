@@ -14,11 +14,11 @@ import type { Column } from './table-definition.js';
  * getter throws `BB_CLOSED`. Copying its properties (`{ ...row }`) copies nothing, since getters are not its own.
  */
 export type CursorRow<T extends object = Row> = Readonly<T> & {
-  /** The row as a plain object of its own, like those of `executeQuery`, which can be kept. */
+  /** The row as a plain object of its own, like the rows of `executeQuery`. It can be kept. */
   toObject(): T;
 };
 
-/** The rows of one piece of a result, in order; can be iterated once. All steps yield the same object. */
+/** The rows of one piece of a result, in order. Can be iterated once. All steps yield the same object. */
 export type RowCursor<T extends object = Row> = IterableIterator<CursorRow<T>, undefined>;
 
 /** The rows that a cursor steps over, in the columns of one frame. */
@@ -39,7 +39,7 @@ interface Cell {
   readonly validity: Uint8Array | null;
   /** The values as the fast way reads them: an empty array if there are nulls among them. */
   readonly values: FrameColumn['values'];
-  /** Reads the value of a row; the value must not be null. */
+  /** Reads the value of a row. The value must not be null. */
   readonly read: CellReader;
 }
 
@@ -107,7 +107,7 @@ export function gone(): never {
   });
 }
 
-/** What `console.log` shows of an accessor: the current row, or why there is none. */
+/** The value that `console.log` shows for an accessor: the current row, or why there is none. */
 function shown(row: CursorRow): Row | string {
   try {
     return row.toObject();
@@ -182,9 +182,9 @@ return (cells, start, end) => new Row.Cursor(cells, start, end);`;
 }
 
 /**
- * The body of the getter of a column. V8 compiles a function of less than 27 bytes of bytecode into every loop that calls it, and
- * a longer one only while the loop's budget lasts, so that the common getters are that short. An element that is not there leads
- * to the slow getter: in a column with nulls, off the rows, and where the memory was released.
+ * The body of the getter of a column. V8 compiles a function of less than 27 bytes of bytecode into every loop that calls it. It
+ * compiles a longer function into a loop only while the loop's budget lasts, so the common getters are that short. An element that
+ * is not there leads to the slow getter: in a column with nulls, off the rows, and after the memory was released.
  */
 function fastSource(column: Column, index: number, int64: Int64Mode): string {
   const slow = `this[slow${index}]`;

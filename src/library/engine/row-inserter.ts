@@ -19,20 +19,20 @@ const INSERTER_OPTIONS = { batchRows: integerIn(1, MOST_BATCH_ROWS) };
 
 /** How many rows a `RowInserter` stages before they cross. */
 export interface RowInserterOptions {
-  /** The most rows that cross at once, 1 to 4194304. Default: 65536. Fewer do where so many rows would take more than 16 MiB. */
+  /** The most rows that cross at once, 1 to 4194304. Default: 65536. Fewer cross if this many rows would take more than 16 MiB. */
   readonly batchRows?: number | undefined;
 }
 
 /**
- * Adds rows to one table. Rows are staged in typed arrays and cross batch by batch, while the engine stores the previous batch
- * in the background. `execute` publishes all rows at once; nothing is stored before it.
+ * Adds rows to one table. Rows are staged in typed arrays and cross batch by batch, while the engine stores the previous batch in
+ * the background. `execute` publishes all rows at once. Nothing is stored before it.
  *
  * Adding is synchronous, and returns false to ask that `drain` be awaited before more is added, as a Node stream does. A caller
  * that goes on regardless is blocked once 64 MiB are pending, so memory stays bounded. The engine `memory:` takes each batch in the
  * call that adds it, and never asks.
  *
- * A value that does not fit is a `BoundaryError` with the code `BB_INVALID_VALUE` that names the row, counted from the
- * inserter's start, and the column. That row is not added; all rows before it stay.
+ * A value that does not fit is a `BoundaryError` with the code `BB_INVALID_VALUE` that names the row, counted from the inserter's
+ * start, and the column. That row is not added. All rows before it stay.
  */
 export class RowInserter implements AsyncDisposable {
   readonly #definition: TableDefinition;
@@ -58,9 +58,10 @@ export class RowInserter implements AsyncDisposable {
   }
 
   /**
-   * The writer of this inserter: rows value by value, in place of `addRow`. An error of the writer drops the row that it had begun,
-   * with all its values. Until such a row is ended, other rows are refused with `BB_INVALID_ARGUMENT`, and so is `execute`. A further
-   * call forgets the row that was begun, and returns the same writer. Throws `BB_INVALID_ARGUMENT` if a column is named `next`.
+   * The writer of this inserter: rows value by value, instead of by `addRow`. An error of the writer drops the row that it had
+   * begun, with all its values. Until such a row is ended, other rows are refused with `BB_INVALID_ARGUMENT`, and so is `execute`.
+   * A further call forgets the row that was begun, and returns the same writer. Throws `BB_INVALID_ARGUMENT` if a column is named
+   * `next`.
    */
   writer<T extends object = Record<string, unknown>>(): RowWriter<T> {
     this.#channel.assertOpen();
@@ -84,11 +85,11 @@ export class RowInserter implements AsyncDisposable {
   }
 
   /**
-   * Adds whole columns, all of the same number of rows. A typed array of exactly the column's type crosses without any work on
-   * its values; other arrays are staged value by value. See `ColumnInput`.
+   * Adds whole columns, all of the same number of rows. A typed array of exactly the column's type crosses without any work on its
+   * values. Other arrays are staged value by value. See `ColumnInput`.
    *
    * The rows cross in batches of `batchRows`. If a batch fails, none of its rows have been added, and all batches before it have
-   * been; `rowCount` has the number of rows added.
+   * been. `rowCount` has the number of rows added.
    */
   addColumns(columns: ColumnsInput): boolean {
     this.#channel.assertOpen();
@@ -106,12 +107,12 @@ export class RowInserter implements AsyncDisposable {
     return this.#channel.mayGoOn;
   }
 
-  /** Resolves when there is room for more rows; rejects with the error that stopped the insert. */
+  /** Resolves when there is room for more rows. Rejects with the error that stopped the insert. */
   drain(): Promise<void> {
     return this.#channel.drain();
   }
 
-  /** Publishes all rows at once, or none if it fails; resolves to the number of rows. */
+  /** Publishes all rows at once, or none if it fails. Resolves to the number of rows. */
   async execute(): Promise<number> {
     this.#channel.assertOpen();
     this.#stager.assertNoneBegun();
@@ -129,7 +130,7 @@ export class RowInserter implements AsyncDisposable {
     return this.abort();
   }
 
-  /** Stages a row; returns true if the stage is full. */
+  /** Stages a row. Returns true if the stage is full. */
   #add(row: RowInput): boolean {
     const isFull = this.#stager.add(row);
     // A getter of the row may have ended the insert, and the row would be lost silently.

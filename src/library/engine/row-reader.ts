@@ -9,17 +9,17 @@ export type Row = Record<string, RowValue>;
 
 /** The views of a column from which rows are built, and its reader. */
 interface BoundColumn extends Pick<FrameColumn, 'values' | 'validity'> {
-  /** Reads the value of a row; the value must not be null. */
+  /** Reads the value of a row. The value must not be null. */
   readonly read: CellReader;
 }
 
-/** The most builder functions made for one query; beyond that, one that checks every column for nulls is used. */
+/** The most builder functions made for one query. Beyond that, a function that checks every column for nulls is used. */
 const MOST_BUILDERS = 8;
 
 type BuildRows = (start: number, end: number, columns: readonly BoundColumn[]) => Row[];
 
 export interface RowReaderOptions {
-  /** Whether to make functions from text; `false` is for processes in which they can't be made. */
+  /** Whether to make functions from text. `false` is for processes in which they can't be made. */
   readonly generate?: boolean;
   /** Whether the caller keeps all rows. Default: no. */
   readonly rowsAreKept?: boolean;
@@ -84,9 +84,9 @@ export class RowReader {
   }
 
   /**
-   * The builder for a frame. A column without nulls in this frame is read without null checks. A value that may be null must be
-   * a heap object of its own before its row is made, while V8 allocates a double that can't be null together with its row,
-   * which takes less time for rows that are kept.
+   * The builder for a frame. A column without nulls in this frame is read without null checks. A value that may be null must be a
+   * heap object of its own before its row is made. V8 allocates a double that can't be null together with its row, which takes less
+   * time for rows that are kept.
    */
   #builderFor(bound: readonly BoundColumn[]): BuildRows {
     const withNulls = bound.map(({ validity }) => validity !== null);

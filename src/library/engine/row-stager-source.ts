@@ -4,7 +4,7 @@ import type { Column } from './table-definition.js';
 
 /** The functions by which rows are staged. */
 export interface StagerFunctions {
-  /** Stages a row; returns true if the stage is now full, and must be sent before the next row. */
+  /** Stages a row. Returns true if the stage is now full, and must be sent before the next row. */
   addArray(row: readonly unknown[]): boolean;
   /** Like `addArray`, with the values by column name. */
   addObject(row: Readonly<Record<string, unknown>>): boolean;
@@ -29,7 +29,7 @@ export interface StagerFailures {
 }
 
 /**
- * Makes functions specialised to the columns: no loop over columns, no dispatch on types, and only our code runs between the
+ * Makes functions specialised to the columns, without a loop over columns or a dispatch on types. Only our code runs between the
  * first and the last write of a row, since all values are read before the first is written.
  */
 export function generateStager(
@@ -50,7 +50,7 @@ function stagerSource(columns: readonly Column[]): string {
   const byIndex = columns.map((_, index) => `const v${index} = row[${index}];`).join('\n');
   const byName = columns.map(({ name }, index) => `const v${index} = row[${JSON.stringify(name)}];`).join('\n');
   const store = storeSource(columns, '');
-  // Asked where the first column's value is none of the usual ones, so that usual rows pay nothing.
+  // Asked if the first column's value is none of the usual ones, so that usual rows pay nothing.
   const isAbsent = columns.map((_, index) => `v${index} === undefined`).join(' && ');
   // A `Map` and its like have such a property, which is no value of a column.
   const hasSize = columns.some(({ name }) => name === 'size');

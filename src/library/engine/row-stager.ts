@@ -68,8 +68,8 @@ export class RowStager {
   }
 
   /**
-   * The writer that stages rows here; a further call forgets the row that it has begun. `flush` sends the staged rows, and
-   * returns the insert's `mayGoOn`.
+   * The writer that stages rows here. A further call forgets the row that it has begun. `flush` sends the staged rows, and returns
+   * the insert's `mayGoOn`.
    */
   writer(insert: WriterInsert, flush: () => boolean): object {
     const { capacity } = this;

@@ -16,8 +16,8 @@ const ROWS_AHEAD = 256;
 const DONE: IteratorReturnResult<undefined> = { value: undefined, done: true };
 
 /**
- * The rows of a query, one by one, in chunks, or by a cursor; can be iterated once. The query starts with the first row asked for, and
- * breaking out of the loop ends it.
+ * The rows of a query, one by one, in chunks, or by a cursor. Can be iterated once. The query starts with the first row asked for,
+ * and breaking out of the loop ends it.
  */
 export class RowStream<T extends object = Row> implements AsyncIterable<T> {
   readonly #run: QueryRun;
@@ -47,9 +47,9 @@ export class RowStream<T extends object = Row> implements AsyncIterable<T> {
 
   /**
    * The rows as they lie in memory, by an accessor that moves, batch by batch of at most `batchRows`: the fastest way to read rows.
-   * `for await (const rows of stream.cursor()) for (const row of rows) sum += row.value`. See `CursorRow` and
-   * `ColumnarChunk.rows`. The next batch, and the end of the loop, release the memory of the one before. The loops are two, since
-   * `for await` waits for a promise at each step, which takes several times as long as the step.
+   * `for await (const rows of stream.cursor()) for (const row of rows) sum += row.value`. See `CursorRow` and `ColumnarChunk.rows`.
+   * The next batch, and the end of the loop, release the memory of the previous batch. There are two loops, since `for await` waits
+   * for a promise at each step, which takes several times as long as the step.
    */
   cursor(): AsyncIterableIterator<RowCursor<T>, undefined> {
     this.#assertFirstUse();

@@ -11,7 +11,7 @@ import type { Column } from './table-definition.js';
  */
 export type RowWriter<T extends object = Record<string, unknown>> = { -readonly [Name in keyof T]: T[Name] } & {
   /**
-   * Ends the row and begins the next one; columns that were not set are null. Returns what `addRow` returns. Throws
+   * Ends the row and begins the next one. Columns that were not set are null. Returns what `addRow` returns. Throws
    * `BB_INVALID_VALUE`, with the column's name, if a NOT NULL column was not set.
    */
   next(): boolean;
@@ -31,7 +31,7 @@ export interface WriterTarget {
   readonly capacity: number;
   readonly failures: StagerFailures;
   readonly insert: WriterInsert;
-  /** Sends the staged rows; returns `mayGoOn`. */
+  /** Sends the staged rows. Returns `mayGoOn`. */
   flush(): boolean;
   /** Sets the number of staged rows. */
   count(rows: number): void;
@@ -78,15 +78,18 @@ function generatedMaker(columns: readonly Column[]): MakeWriter {
   return make;
 }
 
-/** The columns of which the bits of one field say whether they are set; fewer than 31, so that it stays a small integer. */
+/**
+ * The columns of which the bits of one field say whether they are set. They are fewer than 31, so that the field stays a small
+ * integer.
+ */
 const FIELD_COLUMNS = 30;
 
 /**
- * The source of a class of writers. Nulls are written by `next`, after all that may fail: until then a null is a value that is
- * not set, and nothing of a row that is dropped remains in the stages.
+ * The source of a class of writers. Nulls are written by `next`, after all that may fail. Until then a null is a value that is not
+ * set, and nothing of a row that is dropped remains in the stages.
  *
- * `next` calls `flush` by a list of arguments, a call that V8 does not compile into its caller: the code of a batch's end would
- * use up the budget of the loop, and the setters would be called, which halves the rate.
+ * `next` calls `flush` by a list of arguments, a call that V8 does not compile into its caller. The code of a batch's end would use
+ * up the budget of the loop, and the setters would be called, which halves the rate.
  */
 function writerSource(columns: readonly Column[]): string {
   const each = (part: (column: Column, index: number) => string): string => columns.map(part).join('\n');

@@ -48,7 +48,7 @@ const WIDTHS: Readonly<Partial<Record<ColumnKind, number>>> = {
 /** Whether a value is a type that one of the functions of `SqlType` made. */
 export let isSqlType: (value: unknown) => value is SqlType;
 
-/** The type of a column. Immutable; made by the static functions named after the types. */
+/** The type of a column. Immutable, and made by the static functions named after the types. */
 export class SqlType {
   readonly kind: ColumnKind;
   /** All digits of a decimal, 1 to 38; undefined for other types. */
@@ -86,7 +86,7 @@ export class SqlType {
     return new SqlType('int');
   }
 
-  /** `BIGINT`, 64 bits: `bigint`; a safe integer `number` is taken too, and returned with `int64: 'number'`. */
+  /** `BIGINT`, 64 bits: `bigint`. A safe integer `number` is taken too, and returned with `int64: 'number'`. */
   static bigInt(): SqlType {
     return new SqlType('bigint');
   }
@@ -102,8 +102,8 @@ export class SqlType {
   }
 
   /**
-   * `DECIMAL(precision, scale)`, exact: a `string` with `scale` digits behind the point; `bigint` and `number` (by its
-   * shortest decimal text) are taken too.
+   * `DECIMAL(precision, scale)`, exact: a `string` with `scale` digits behind the point. `bigint` and `number` (by its shortest
+   * decimal text) are taken too.
    */
   static decimal(precision: number, scale = 0): SqlType {
     const isPossible =
@@ -131,12 +131,12 @@ export class SqlType {
     return new SqlType('bytes');
   }
 
-  /** `DATE`: `number` of days since 1970-01-01; a `Date` at midnight UTC is taken too. */
+  /** `DATE`: `number` of days since 1970-01-01. A `Date` at midnight UTC is taken too. */
   static date(): SqlType {
     return new SqlType('date');
   }
 
-  /** `TIMESTAMP` without a zone: `bigint` microseconds since 1970-01-01T00:00:00; `number` and `Date` are taken too. */
+  /** `TIMESTAMP` without a zone: `bigint` microseconds since 1970-01-01T00:00:00. `number` and `Date` are taken too. */
   static timestamp(): SqlType {
     return new SqlType('timestamp');
   }

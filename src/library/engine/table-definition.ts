@@ -13,7 +13,7 @@ export interface Column {
   readonly nullable: boolean;
 }
 
-/** A column of a new table, as a caller gives it; nullable by default, as in SQL. */
+/** A column of a new table, as a caller gives it. Nullable by default, as in SQL. */
 export interface ColumnOptions {
   readonly name: string;
   readonly type: SqlType;
@@ -43,8 +43,9 @@ export class TableDefinition {
   }
 
   /**
-   * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for an empty name, a NUL or a lone surrogate in a name, no column, a
-   * type that is not a `SqlType`, and a column name that occurs twice (case-insensitively, as in SQL).
+   * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for an empty name, a NUL or a lone surrogate in a name, and no
+   * column. Also throws it for a type that is not a `SqlType`, and for a column name that occurs twice (case-insensitively, as in
+   * SQL).
    */
   constructor(name: string, columns: readonly ColumnOptions[]) {
     checkName(name, 'a table');
@@ -95,7 +96,7 @@ export function fromColumnSpecs(specs: readonly ColumnSpec[]): readonly Column[]
   );
 }
 
-/** The index of each name among columns; the first one of a name that occurs twice. */
+/** The index of each name among columns, the first index for a name that occurs twice. */
 const indices = new WeakMap<readonly Column[], ReadonlyMap<unknown, number>>();
 
 /** The index of the column of this name; undefined if there is none. */

@@ -7,7 +7,10 @@ import { describeValue } from '../crossing/describe-value.js';
 import { isWellFormed, LONE_SURROGATE } from '../crossing/well-formed.js';
 import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
 
-/** Bytes of a stage above which it is sent before it is full, so that batches stay of similar size; less for many such columns. */
+/**
+ * Bytes of a stage above which it is sent before it is full, so that batches stay of similar size. It is less for many such
+ * columns.
+ */
 export const LARGE_BYTES = 4 << 20;
 
 /** A buffer that one huge value made larger than this many bytes is dropped after its batch. */
@@ -45,7 +48,7 @@ abstract class VaryingStage extends ColumnStage {
     if (this.buffer.length > LARGEST_KEPT_BUFFER) this.buffer = Buffer.alloc(0);
   }
 
-  /** Makes room for `length` bytes from `start` on; returns false if offsets can't count that far. */
+  /** Makes room for `length` bytes from `start` on. Returns false if offsets can't count that far. */
   protected reserve(start: number, length: number): boolean {
     const end = start + length;
     if (end <= this.buffer.length) return true;

@@ -43,7 +43,7 @@ export interface HttpClientOptions extends ConnectOptions, Omit<ServerOptions, '
   readonly timeoutMs?: number | undefined;
   /** Headers sent with every request that has none of the same name. */
   readonly headers?: HttpHeaders | undefined;
-  /** The most bytes of a response's body; a longer one is an error with the code `BB_TOO_LARGE`. Default: 256 MiB. */
+  /** The most bytes of a response's body. A longer body is an error with the code `BB_TOO_LARGE`. Default: 256 MiB. */
   readonly maxResponseBytes?: number | undefined;
   /** Uses HTTP/2, over one connection: negotiated in TLS, assumed without it. */
   readonly http2?: boolean | undefined;
@@ -67,12 +67,12 @@ const CLIENT_OPTIONS: OptionChecks<HttpClientOptions> = {
 /**
  * A client of one HTTP server, for many small requests: `http://host[:port][/path]` or `https://...`.
  *
- * Several calls may be under way at once; the calls of one turn of the event loop cross into Rust together. Any status is a
- * response, not an error; all errors are `BoundaryError`s. When a connection is lost, its requests under way are rejected with
+ * Several calls may be under way at once. The calls of one turn of the event loop cross into Rust together. Any status is a
+ * response, not an error. All errors are `BoundaryError`s. When a connection is lost, its requests under way are rejected with
  * `BB_CONNECTION`: they may have been executed or not, and are never retried. Over HTTP/2, requests that the server surely did not
- * execute are sent again: those that it refused, or excluded when it ended the connection, and those that had not left yet. An idle
- * connection that the server closed is reopened. A call that is aborted or times out is cancelled, and its connections of HTTP/1.1 are
- * closed.
+ * execute are sent again. These are the requests that it refused, or excluded when it ended the connection, and those that had not
+ * left yet. An idle connection that the server closed is reopened. A call that is aborted or times out is cancelled, and its
+ * connections of HTTP/1.1 are closed.
  */
 export class HttpClient implements AsyncDisposable {
   readonly #place: HttpPlace;
@@ -108,8 +108,8 @@ export class HttpClient implements AsyncDisposable {
   }
 
   /**
-   * Sends many requests in one crossing, over all connections; resolves when the last one is answered. A request that fails is
-   * an error in its own place.
+   * Sends many requests in one crossing, over all connections. Resolves when the last one is answered. A request that fails is an
+   * error in its own place.
    */
   async requestMany(requests: readonly HttpRequest[], options?: WorkOptions): Promise<HttpResponses> {
     if (!Array.isArray(requests) || requests.length === 0) {
@@ -119,9 +119,9 @@ export class HttpClient implements AsyncDisposable {
   }
 
   /**
-   * Sends one request over a connection of its own, and resolves when the head of the response has arrived: for bodies of any
-   * size that are read while they arrive. A `timeoutMs` given here is for the whole response, the client's for each piece.
-   * HTTP/1.1 only.
+   * Sends one request over a connection of its own, and resolves when the head of the response has arrived. It is for bodies of any
+   * size that are read while they arrive. A `timeoutMs` given here is for the whole response, the client's for each piece. HTTP/1.1
+   * only.
    */
   async stream(request: HttpRequest, options: WorkOptions = {}): Promise<HttpStream> {
     const limits = readWorkOptions(options);
@@ -132,7 +132,7 @@ export class HttpClient implements AsyncDisposable {
     return HttpStream.open(this.#place, read!, this.#streams, limits, pieceMs);
   }
 
-  /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  /** Closes the connections. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -27,7 +27,7 @@ export class HttpResponse {
   readonly #isAscii: boolean;
   #headers: Record<string, string> | undefined;
 
-  /** @internal Response `index` of the result at word `word`; throws its error if it has one. */
+  /** @internal Response `index` of the result at word `word`. Throws its error if it has one. */
   constructor(frame: HttpFrame, word: number, index: number) {
     const { words } = frame;
     const entry = word + RESULT_WORDS + index * RESPONSE_WORDS;
@@ -46,23 +46,23 @@ export class HttpResponse {
   }
 
   /**
-   * The body, as a view of the memory in which it crossed, which other responses may share. Send it to another thread as a copy: memory
-   * that calls share can't be transferred, and what else detaches a buffer (a stream of bytes, `ArrayBuffer.prototype.transfer`)
-   * empties the others.
+   * The body, as a view of the memory in which it crossed, which other responses may share. Send it to another thread as a copy:
+   * memory that calls share can't be transferred. Anything else that detaches a buffer (a stream of bytes,
+   * `ArrayBuffer.prototype.transfer`) empties the other responses.
    */
   get body(): Uint8Array {
     return new Uint8Array(this.#frame.bytes.buffer, this.#start, this.#end - this.#start);
   }
 
   /**
-   * The headers by lower-case name; values of the same name are joined with commas. Of headers whose values have commas of their own,
-   * `set-cookie` above all, `headerValues` has the values one by one.
+   * The headers by lower-case name. Values of the same name are joined with commas. Of headers whose values have commas of their
+   * own, `set-cookie` above all, `headerValues` has the values one by one.
    */
   get headers(): Readonly<Record<string, string>> {
     return (this.#headers ??= parseHeaders(this.#headerLines()));
   }
 
-  /** The values of all headers with this name, in their order; names are case-insensitive. Empty if there is none. */
+  /** The values of all headers with this name, in their order. Names are case-insensitive. Empty if there is none. */
   headerValues(name: string): string[] {
     return valuesOf(this.#headerLines(), name);
   }
@@ -118,7 +118,7 @@ export class HttpResponses implements Iterable<HttpResponse> {
     return new HttpResponse(this.#frame, this.#word, index);
   }
 
-  /** The error in place of response `index`; undefined if there is none. */
+  /** The error instead of response `index`; undefined if there is none. */
   error(index: number): BoundaryError | undefined {
     if (this.status(index) !== 0) return undefined;
     try {

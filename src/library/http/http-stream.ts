@@ -26,7 +26,7 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
   }
 
   /**
-   * @internal Sends a request; resolves when the head of its response has arrived. `pieceMs` is the time-out of the head and of
+   * @internal Sends a request. Resolves when the head of its response has arrived. `pieceMs` is the time-out of the head and of
    * each piece.
    */
   static async open(
@@ -56,12 +56,12 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
     return this.status >= 200 && this.status < 300;
   }
 
-  /** The headers by lower-case name; values of the same name are joined with commas. See `headerValues`. */
+  /** The headers by lower-case name. Values of the same name are joined with commas. See `headerValues`. */
   get headers(): Readonly<Record<string, string>> {
     return (this.#headers ??= parseHeaders(this.#body.head));
   }
 
-  /** The values of all headers with this name, in their order; names are case-insensitive. Empty if there is none. */
+  /** The values of all headers with this name, in their order. Names are case-insensitive. Empty if there is none. */
   headerValues(name: string): string[] {
     return valuesOf(this.#body.head, name);
   }
@@ -81,7 +81,7 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
         const piece = await next;
         if (piece === null) return;
         next = this.#next(token);
-        // The promise is awaited in the next iteration, if there is one; until then its rejection counts as handled.
+        // The promise is awaited in the next iteration, if there is one. Until then its rejection counts as handled.
         next.catch(() => {});
         yield new Uint8Array(piece);
       }
@@ -116,7 +116,7 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
   }
 }
 
-/** Waits for a part of the work; ends all of the work if the part times out. */
+/** Waits for a part of the work. Ends all of the work if the part times out. */
 async function within<T>(part: Promise<T>, cancellation: Cancellation, ms: number | undefined): Promise<T> {
   // Pending work keeps the process alive by itself.
   const timer = ms === undefined ? undefined : setTimeout(() => cancellation.expire(ms), ms).unref();
@@ -127,7 +127,7 @@ async function within<T>(part: Promise<T>, cancellation: Cancellation, ms: numbe
   }
 }
 
-/** The error to report for `thrown`; stops the work. */
+/** The error to report for `thrown`. Stops the work. */
 function ended(cancellation: Cancellation, thrown: unknown): unknown {
   const error = cancellation.explain(thrown) ?? toBoundaryError(thrown);
   cancellation.stop();

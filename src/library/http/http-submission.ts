@@ -14,8 +14,8 @@ export const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTION
 export type HttpMethod = (typeof METHODS)[number];
 
 /**
- * Header names and values; names are case-insensitive. A `Headers`, a `Map` and other iterables of pairs may have a name several times,
- * and so may an array of names and values by turns, such as Node's `rawHeaders`. Other objects are refused.
+ * Header names and values. Names are case-insensitive. A `Headers`, a `Map` and other iterables of pairs may have a name several
+ * times, and so may an array of names and values by turns, such as Node's `rawHeaders`. Other objects are refused.
  */
 export type HttpHeaders = Readonly<Record<string, string>> | Iterable<readonly [string, string]> | readonly string[];
 
@@ -23,9 +23,9 @@ export type HttpHeaders = Readonly<Record<string, string>> | Iterable<readonly [
 export interface HttpRequest {
   /** Default: `GET`, or `POST` with a body. */
   readonly method?: HttpMethod | undefined;
-  /** The path, percent-encoded, with the query; it is appended to the path of the client's URL. */
+  /** The path, percent-encoded, with the query. It is appended to the path of the client's URL. */
   readonly path: string;
-  /** Headers beside the client's; they replace the client's headers of the same names. */
+  /** Headers beside the client's. They replace the client's headers of the same names. */
   readonly headers?: HttpHeaders | undefined;
   /** The body: text is sent as UTF-8, bytes unchanged. */
   readonly body?: string | Uint8Array | undefined;
@@ -76,7 +76,10 @@ export class HttpSubmissionWriter extends SubmissionMemory {
     this.submitted(end);
   }
 
-  /** Writes all text in one piece, by one call into the runtime; returns the end, or -1 if some text is not ASCII, or too long to join. */
+  /**
+   * Writes all text in one piece, by one call into the runtime. Returns the end, or -1 if some text is not ASCII, or too long to
+   * join.
+   */
   #writeJoined(at: number, firstWord: number, requests: readonly ReadHttpRequest[]): number {
     let text = '';
     let length = 0;
@@ -154,7 +157,7 @@ function readRequest(request: HttpRequest | undefined, index: number): ReadHttpR
   return { method: number, path, headers: headers === undefined ? '' : headerLines(headers), body };
 }
 
-/** The header lines as they are sent. The addon checks the characters; this only checks that no line break is among them. */
+/** The header lines as they are sent. The addon checks the characters. This function only checks that no line break is among them. */
 export function headerLines(headers: HttpHeaders): string {
   let lines = '';
   if (isPlainObject(headers)) {

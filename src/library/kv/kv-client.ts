@@ -31,14 +31,14 @@ const CLIENT_OPTIONS: OptionChecks<KvClientOptions> = {
 
 /**
  * A client of servers that speak the Redis protocol: `redis://[[user]:password@]host[:port][/database]`, `rediss://...` for TLS,
- * `redis+unix:///path`; clusters are detected, or named by `?cluster=true`. The largest reply is 512 MiB, unless
- * `maxResponseBytes` says otherwise.
+ * `redis+unix:///path`. Clusters are detected, or named by `?cluster=true`. The largest reply is 512 MiB, unless `maxResponseBytes`
+ * says otherwise.
  *
- * Several calls may be under way at once; the calls of one turn of the event loop cross into Rust together, and share the writes
- * to their connections. All errors are `BoundaryError`s. When a connection is lost, its calls under way are rejected with
- * `BB_CONNECTION`: they may have been executed or not, and are never retried; the next call reconnects. A call that is aborted
- * or times out is rejected, and its connection closed once no other call waits for it. If the server says that it is a replica or loads
- * its data (`READONLY`, `MASTERDOWN`, `LOADING`), the call has the server's error, and the next one connects anew.
+ * Several calls may be under way at once. The calls of one turn of the event loop cross into Rust together, and share the writes to
+ * their connections. All errors are `BoundaryError`s. When a connection is lost, its calls under way are rejected with
+ * `BB_CONNECTION`: they may have been executed or not, and are never retried. The next call reconnects. A call that is aborted or
+ * times out is rejected, and its connection closed once no other call waits for it. If the server says that it is a replica or
+ * loads its data (`READONLY`, `MASTERDOWN`, `LOADING`), the call has the server's error, and the next call reconnects.
  */
 export class KvClient implements AsyncDisposable {
   readonly #url: string;
@@ -101,14 +101,14 @@ export class KvClient implements AsyncDisposable {
     return this.#call('values', MGET, undefined, own, options);
   }
 
-  /** Sets keys to values, in one crossing, split as for `mget`; each command is atomic. */
+  /** Sets keys to values, in one crossing, split as for `mget`. Each command is atomic. */
   async mset(entries: Iterable<readonly [KvData, KvData]>, options?: WorkOptions): Promise<void> {
     if (typeof entries?.[Symbol.iterator] !== 'function' || ArrayBuffer.isView(entries)) {
       throw invalidArgument('entries must be an array of keys and values, or another iterable');
     }
     const args: KvData[] = [];
     for (const entry of entries) {
-      // A text can be taken apart, too: of `[key, value]` in place of `[[key, value]]`, the letters would be keys and values.
+      // A text can be taken apart, too: of `[key, value]` instead of `[[key, value]]`, the letters would be keys and values.
       if (!Array.isArray(entry) || entry.length !== 2) {
         throw invalidArgument(`entry ${args.length >> 1} must be an array of a key and a value`);
       }
@@ -118,14 +118,14 @@ export class KvClient implements AsyncDisposable {
     return this.#call('nothing', MSET, undefined, args, options);
   }
 
-  /** A pipeline of commands that cross and are sent together; each has its own reply or error. */
+  /** A pipeline of commands that cross and are sent together. Each has its own reply or error. */
   pipeline(): KvPipeline {
     return new KvPipeline((kind, counts, args, options) =>
       this.#call<KvReplies>('replies', kind, counts, args, options),
     );
   }
 
-  /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  /** Closes the connections. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -218,7 +218,7 @@ export class KvClient implements AsyncDisposable {
     for (let place = 0; place < this.#links.length; place += 1) this.#open(place).catch(() => {});
   }
 
-  /** Opens a connection for a call that has none; all are missing. */
+  /** Opens a connection for a call that has none. All connections are missing. */
   #openAny(): Promise<KvLink> {
     return Promise.any(this.#links.map((_, place) => this.#open(place))).catch((thrown: AggregateError) => {
       throw thrown.errors[0] as Error;

@@ -20,7 +20,7 @@ export class KvEntry {
     this.#values = values;
   }
 
-  /** @internal Moves to the next value; returns false behind the last one. */
+  /** @internal Moves to the next value. Returns false behind the last one. */
   static step(entry: KvEntry): boolean {
     const next = entry.#at + 1;
     const isThere = next < entry.#values.length;
@@ -52,7 +52,7 @@ export class KvEntry {
     return this.#values.isNull(this.index);
   }
 
-  /** The error in place of the value, if there is one. */
+  /** The error instead of the value, if there is one. */
   get error(): BoundaryError | undefined {
     return this.#values.error(this.index);
   }
@@ -73,7 +73,7 @@ export class KvEntry {
   }
 }
 
-/** The values of a crossing, in order, by one object that moves; can be iterated once. */
+/** The values of a crossing, in order, by one object that moves. Can be iterated once. */
 export class KvCursor implements IterableIterator<KvEntry, undefined> {
   readonly #entry: KvEntry;
   readonly #step: IteratorYieldResult<KvEntry>;

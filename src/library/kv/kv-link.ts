@@ -30,7 +30,7 @@ export class KvCall {
     return this.#isOver;
   }
 
-  /** Settles the call with its result; does nothing if the call was ended before. */
+  /** Settles the call with its result. Does nothing if the call was ended before. */
   complete(frame: KvFrame, word: number): void {
     if (this.#isOver) return;
     try {

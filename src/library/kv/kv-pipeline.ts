@@ -14,15 +14,15 @@ type Execute = (
   options?: WorkOptions,
 ) => Promise<KvReplies>;
 
-/** The commands that the addon looks at, by their names in capitals; read at the first use. */
+/** The commands that the addon looks at, by their names in capitals. Read at the first use. */
 let stateful: ReadonlySet<string> | undefined;
 
 /**
  * Commands that are collected, then sent together. They run in order, but not atomically: commands of others may run in between.
  *
- * A transaction runs atomically: `MULTI`, its commands, and `EXEC` in one pipeline, with `WATCH` before it if needed. In a cluster its
- * keys lie in one slot. Many callers share the connection, so a pipeline leaves it as it was: one that begins a transaction without
- * its end is refused as a whole, and nothing is sent.
+ * A transaction runs atomically: `MULTI`, its commands, and `EXEC` in one pipeline, with `WATCH` before it if needed. In a cluster
+ * its keys lie in one slot. Many callers share the connection, so a pipeline leaves it as it was. A pipeline that begins a
+ * transaction without its end is refused as a whole, and nothing is sent.
  */
 export class KvPipeline {
   readonly #execute: Execute;
@@ -56,10 +56,10 @@ export class KvPipeline {
   }
 
   /**
-   * Adds any command that is answered by one reply: its name and its arguments. Throws `BB_UNSUPPORTED` for subscriptions, `MONITOR`,
-   * `CLIENT REPLY` and the like, and for what would change the connection for its other callers: `SELECT`, `AUTH`, `HELLO`,
-   * `RESET`, `QUIT`, `CLIENT TRACKING`, `READONLY` and the like. A command that blocks, such as `BLPOP`, delays the later calls on its
-   * connection: give it a client of its own.
+   * Adds any command that is answered by one reply: its name and its arguments. Throws `BB_UNSUPPORTED` for subscriptions,
+   * `MONITOR`, `CLIENT REPLY` and the like. Also throws it for commands that would change the connection for its other callers:
+   * `SELECT`, `AUTH`, `HELLO`, `RESET`, `QUIT`, `CLIENT TRACKING`, `READONLY` and the like. A command that blocks, such as `BLPOP`,
+   * delays the later calls on its connection: give it a client of its own.
    */
   command(name: string, ...args: KvData[]): this {
     // Copies, so that the bytes checked are the bytes sent, even if the caller changes the memory.
@@ -77,9 +77,9 @@ export class KvPipeline {
   }
 
   /**
-   * Sends the commands; resolves to one reply per command. The pipeline is then empty, and may be used again. Rejects with
-   * `BB_UNSUPPORTED`, and sends nothing, if a `MULTI` or `WATCH` has no end in the pipeline, and in a cluster if the keys of a
-   * transaction lie in several slots, or if a command concerns one server, such as `SCAN`.
+   * Sends the commands. Resolves to one reply per command. The pipeline is then empty, and may be used again. Rejects with
+   * `BB_UNSUPPORTED`, and sends nothing, if a `MULTI` or `WATCH` has no end in the pipeline. In a cluster it does the same if the
+   * keys of a transaction lie in several slots, or if a command concerns one server, such as `SCAN`.
    */
   async execute(options?: WorkOptions): Promise<KvReplies> {
     if (this.#counts.length === 0) throw invalidArgument('the pipeline has no commands');

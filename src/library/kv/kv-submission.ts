@@ -6,7 +6,7 @@ import { SubmissionMemory } from '../crossing/submission-memory.js';
 import { isWellFormed, LONE_SURROGATE } from '../crossing/well-formed.js';
 import { byteLengthOf, bytesOf, isGone } from '../crossing/typed-memory.js';
 
-/** A key or a value: text is sent as UTF-8, and must have no lone surrogate; bytes are sent unchanged. */
+/** A key or a value: text is sent as UTF-8, and must have no lone surrogate. Bytes are sent unchanged. */
 export type KvData = string | Uint8Array;
 
 /** Kinds of requests, by their numbers in a submission. */
@@ -76,8 +76,7 @@ export class SubmissionWriter extends SubmissionMemory {
   }
 
   /**
-   * Writes short texts in one piece, by one call into the runtime; returns the end, or -1 if an argument is not a short ASCII
-   * text.
+   * Writes short texts in one piece, by one call into the runtime. Returns the end, or -1 if an argument is not a short ASCII text.
    */
   #writeJoined(at: number, lengths: number, args: readonly KvData[]): number {
     let total = 0;
@@ -93,7 +92,7 @@ export class SubmissionWriter extends SubmissionMemory {
     return at + total;
   }
 
-  /** Writes an argument; returns its end, or -1 if it can't be sent. */
+  /** Writes an argument. Returns its end, or -1 if it can't be sent. */
   #write(at: number, data: KvData): number {
     if (typeof data === 'string') {
       const { length } = data;

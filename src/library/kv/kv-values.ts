@@ -22,7 +22,7 @@ export const ARRAY = 5;
  */
 export type KvReply = string | number | bigint | Uint8Array | null | BoundaryError | readonly KvReply[];
 
-/** The form of the values in a reply: text where they are valid UTF-8, or bytes always. Statuses, such as `OK`, are text. */
+/** The form of the values in a reply: text if they are valid UTF-8, or bytes always. Statuses, such as `OK`, are text. */
 export type KvForm = 'text' | 'bytes';
 
 /** The results of one crossing, laid out as `native/clients/redis/src/submission.rs` describes. */
@@ -99,9 +99,9 @@ export class KvValues implements Iterable<string | null> {
   /** The number of values. */
   readonly length: number;
   /**
-   * The bytes of all values, concatenated, as a view of the memory in which they crossed, which the results of other calls may share.
-   * Send them to another thread as a copy: memory that calls share can't be transferred, and what else detaches a buffer (a stream of
-   * bytes, `ArrayBuffer.prototype.transfer`) empties the others.
+   * The bytes of all values, concatenated, as a view of the memory in which they crossed, which the results of other calls may
+   * share. Send them to another thread as a copy: memory that calls share can't be transferred. Anything else that detaches a
+   * buffer (a stream of bytes, `ArrayBuffer.prototype.transfer`) empties the results of other calls.
    */
   readonly data: Uint8Array;
   readonly #frame: KvFrame;
@@ -141,7 +141,7 @@ export class KvValues implements Iterable<string | null> {
     return this.kind(index) === NIL;
   }
 
-  /** The error in place of value `index`, if the server rejected this command, or the connection was lost before it. */
+  /** The error instead of value `index`, if the server rejected this command, or the connection was lost before it. */
   error(index: number): BoundaryError | undefined {
     if (this.kind(index) !== ERROR) return undefined;
     return errorOf(Buffer.from(this.data.subarray(this.start(index), this.end(index))).toString('utf8'));
@@ -216,13 +216,13 @@ export class KvValues implements Iterable<string | null> {
 }
 
 /**
- * The replies to the commands of a pipeline, in order. An error is that of its own command only. In `data`, an array is as it came over
- * the wire.
+ * The replies to the commands of a pipeline, in order. An error concerns its own command only. In `data`, an array is as it came
+ * over the wire.
  */
 export class KvReplies extends KvValues {
   /**
-   * Reply `index` as a JavaScript value; an error is returned, not thrown. Values, also those in arrays, are strings if they are valid
-   * UTF-8, else `Uint8Array`s; as `'bytes'` they are all `Uint8Array`s, in memory of their own.
+   * Reply `index` as a JavaScript value. An error is returned, not thrown. Values, also those in arrays, are strings if they are
+   * valid UTF-8, else `Uint8Array`s. As `'bytes'` they are all `Uint8Array`s, in memory of their own.
    *
    * @example
    * const replies = await kv.pipeline().command('HMGET', 'hash', 'a', 'b').execute();
@@ -233,7 +233,7 @@ export class KvReplies extends KvValues {
     return this.#value(index, form);
   }
 
-  /** All replies as JavaScript values, errors among them; in the forms of `value`. */
+  /** All replies as JavaScript values, errors among them, in the forms of `value`. */
   values(form: KvForm = 'text'): KvReply[] {
     checkForm(form);
     return Array.from({ length: this.length }, (_, index) => this.#value(index, form));
@@ -270,7 +270,7 @@ function checkForm(form: KvForm): void {
   }
 }
 
-/** Parses a reply as it came over the wire; the addon has checked that it is complete. */
+/** Parses a reply as it came over the wire. The addon has checked that it is complete. */
 class ReplyReader {
   readonly #bytes: NodeBuffer;
   readonly #form: KvForm;

@@ -39,19 +39,19 @@ export interface ShardClientOptions extends ConnectOptions {
   readonly connections?: number | undefined;
   /** The API key that the shards require, for addresses that contain none. */
   readonly apiKey?: string | undefined;
-  /** A file of certificates to trust in place of the system's, for `https` addresses that name none. */
+  /** A file of certificates to trust instead of the system's, for `https` addresses that name none. */
   readonly tlsCa?: string | undefined;
 }
 
 /**
- * Options that end a call early, in the shards too; it is rejected with `BB_ABORTED`. A write that was under way may have been
- * executed or not.
+ * Options that end a call early, in the shards too. The call is rejected with `BB_ABORTED`. A write that was under way may have
+ * been executed or not.
  */
 export type ShardCallOptions = Pick<WorkOptions, 'signal'>;
 
-/** What becomes of the rows that are there when shards are filled, and an end to it. */
+/** Options for filling shards, which say what happens to rows that are there. */
 export interface ShardPopulateOptions extends ShardCallOptions {
-  /** Whether existing rows are replaced, in each shard once all its new rows have arrived; otherwise they are an error. */
+  /** Whether existing rows are replaced, in each shard once all its new rows have arrived. Otherwise they are an error. */
   readonly replace?: boolean | undefined;
 }
 
@@ -61,7 +61,7 @@ export type ShardKeys = BigInt64Array | Int32Array | Float64Array;
 /** The columns that can be aggregated and filtered by. */
 export type ShardColumn = 'key' | 'quantity' | 'price' | 'updated_at';
 
-/** What to add up on the shards: the values of a column, of the rows on which the filter holds. */
+/** The values to add up on the shards: one column of the rows on which the filter holds. */
 export interface ShardAggregation {
   readonly column: ShardColumn;
   /** The condition on the rows that count. Default: all rows. */
@@ -117,7 +117,7 @@ const FILTER: OptionChecks<NonNullable<ShardAggregation['filter']>> = {
 
 /**
  * A client of a sharded store. Each shard is reached by gRPC, under its address, or is in this process, given as a `ShardStore`.
- * Rows have 200 bytes; a hash of its key determines a row's shard. All errors are `BoundaryError`s that name the shard.
+ * Rows have 200 bytes. A hash of its key determines a row's shard. All errors are `BoundaryError`s that name the shard.
  */
 export class ShardClient implements AsyncDisposable {
   readonly #raw: RawShardClient;
@@ -168,8 +168,8 @@ export class ShardClient implements AsyncDisposable {
   }
 
   /**
-   * Reads the row of a key without a promise, if its shard is in the memory of this process; null if there is no such row,
-   * undefined if the shard is elsewhere and `get` must be used. Without `into`, the row returned is the client's own, whose
+   * Reads the row of a key without a promise, if its shard is in the memory of this process. Returns null if there is no such row,
+   * and undefined if the shard is elsewhere and `get` must be used. Without `into`, the row returned is the client's own, whose
    * values are valid until the next call.
    */
   tryGet(key: number | bigint, into: ShardRow = this.#row): ShardRow | null | undefined {
@@ -205,7 +205,8 @@ export class ShardClient implements AsyncDisposable {
   }
 
   /**
-   * Like `put`, without a promise, if the row's shard is in the memory of this process; else returns false and writes nothing.
+   * Like `put`, without a promise, if the row's shard is in the memory of this process. Otherwise returns false, and writes
+   * nothing.
    */
   tryPut(row: ShardRow): boolean {
     checkRow(row);
@@ -303,7 +304,7 @@ function checkRow(row: unknown): void {
   if (!(row instanceof ShardRow)) throw invalidArgument(`a ShardRow is needed, not ${describeValue(row)}`);
 }
 
-/** Runs native work that a signal may end; maps its errors. */
+/** Runs native work that a signal may end. Maps its errors. */
 function ours<T>(work: (cancel?: Cancel) => Promise<T>, signal?: AbortSignal): Promise<T> {
   return signal === undefined ? explainedAsync(work) : untilAborted(signal, work);
 }

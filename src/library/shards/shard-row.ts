@@ -24,13 +24,13 @@ export interface ShardValues {
   readonly price: number;
   /** Microseconds since 1970-01-01T00:00:00 UTC. */
   readonly updatedAt: number | bigint;
-  /** The payload, at most 172 bytes; the rest is filled with zeros. */
+  /** The payload, at most 172 bytes. The rest is filled with zeros. */
   readonly payload: Uint8Array;
 }
 
 /**
- * A row of a sharded store: 200 packed bytes, of which a value is decoded when it is read. It can be reused for one row after
- * the other; its values, and the payload's memory, are then those of the last row.
+ * A row of a sharded store: 200 packed bytes, of which a value is decoded when it is read. It can be reused for one row after the
+ * other. Its values, and the payload's memory, are then the last row's.
  */
 export class ShardRow {
   readonly bytes: Uint8Array;

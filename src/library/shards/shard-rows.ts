@@ -70,7 +70,7 @@ export class ShardRows implements Disposable {
   }
 
   /**
-   * The rows of all keys by one object that moves, with the columns of `chunk`: where a key has no row, all but the key are null.
+   * The rows of all keys by one object that moves, with the columns of `chunk`: if a key has no row, all but the key are null.
    */
   cursor(): RowCursor {
     return this.chunk.rows();

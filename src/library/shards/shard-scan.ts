@@ -11,7 +11,7 @@ import { assertFirstUse } from '../crossing/single-use.js';
 import type { WebAbortSignal } from '../../platform-types.js';
 
 /**
- * All rows of all shards, in no order, as chunks of columns; can be iterated once. Breaking out of the loop ends the scan. If
+ * All rows of all shards, in no order, as chunks of columns. Can be iterated once. Breaking out of the loop ends the scan. If
  * shards fail, the rows of the others come first, and the loop then throws the error of the first failed shard, which names it.
  * After its signal is aborted, no further chunk is returned.
  */

@@ -4,8 +4,8 @@ import { checkInteger } from '../crossing/options.js';
 import { checkText } from '../crossing/well-formed.js';
 
 /**
- * The rows of one shard in this process. Clients that are given the store in place of an address reach its rows without gRPC. It
- * may be given to several clients, also while others use it.
+ * The rows of one shard in this process. Clients that are given the store instead of an address reach its rows without gRPC. It may
+ * be given to several clients, also while others use it.
  */
 export class ShardStore implements Disposable {
   /** @internal The name under which the addon knows the store. */
@@ -25,7 +25,7 @@ export class ShardStore implements Disposable {
     return new ShardStore(addon.RawShardStore.inMemory(), false);
   }
 
-  /** Opens or creates the store in a folder, for shard number `shard` of `shards`; an existing store must be of that shard. */
+  /** Opens or creates the store in a folder, for shard number `shard` of `shards`. An existing store must be of that shard. */
   static async open(folder: string, shard: number, shards: number): Promise<ShardStore> {
     checkText('the folder of a store', folder);
     checkInteger('the number of shards', shards, 1, 2 ** 32 - 1);
@@ -38,7 +38,7 @@ export class ShardStore implements Disposable {
     return explained(() => this.#raw.rows);
   }
 
-  /** Releases the store; clients that use it keep it until they are closed. Does nothing the second time. */
+  /** Releases the store. Clients that use it keep it until they are closed. Does nothing the second time. */
   close(): void {
     this.#raw.close();
   }

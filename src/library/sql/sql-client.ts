@@ -13,10 +13,10 @@ import { readOptions } from '../crossing/options.js';
 import { checkText } from '../crossing/well-formed.js';
 import { CLIENT_OPTIONS, serverOf, type SqlClientOptions } from './sql-options.js';
 
-/** The most result shapes that a client keeps, as many as the addon; statements that differ each time make many shapes. */
+/** The most result shapes that a client keeps, as many as the addon. Statements that differ each time make many shapes. */
 const MOST_SHAPES = 4096;
 
-/** Kinds of submissions, in the first word; `native/clients/mysql/src/submission.rs` describes them. */
+/** Kinds of submissions, in the first word. `native/clients/mysql/src/submission.rs` describes them. */
 export const RUN = 0;
 export const PING = 1;
 export const PREPARE = 2;
@@ -46,7 +46,7 @@ interface StatementLists {
 export interface SqlRequest {
   /** The statement, with `?` for each parameter. */
   readonly sql: string;
-  /** The parameters; if absent, the statement has none, and is sent as text. */
+  /** The parameters. If absent, the statement has none, and is sent as text. */
   readonly parameters?: readonly ParameterInput[] | undefined;
 }
 
@@ -55,7 +55,7 @@ export interface SqlRequest {
  * `?tls=required`, `?tls=verify&tls-ca=/path.pem`. The rows of one call take 1 GiB at most, unless `maxResponseBytes` says
  * otherwise.
  *
- * Each call takes a connection of its own, so concurrent calls do not wait for each other; with `connections: 1` all calls share
+ * Each call takes a connection of its own, so concurrent calls do not wait for each other. With `connections: 1` all calls share
  * one session, its transactions and settings. When a connection is lost, its calls under way are rejected: they may have been
  * executed or not, and are never retried. The next call begins another session, outside of any transaction: a transaction should
  * run its statements in one call (`run`), or stop at the first error. A call that is aborted or times out is rejected, its
@@ -93,7 +93,7 @@ export class SqlClient implements AsyncDisposable {
     await this.#perform(options, (writer) => writer.word(PING));
   }
 
-  /** Runs one statement, sent as text. The result of a `CALL` is its first one; `further` has the others. */
+  /** Runs one statement, sent as text. The result of a `CALL` is its first one. `further` has the others. */
   async query(sql: string, options?: WorkOptions): Promise<SqlResult> {
     checkText('a statement', sql);
     return this.#results(
@@ -140,7 +140,7 @@ export class SqlClient implements AsyncDisposable {
     return this.queryMany(sql, rows, options);
   }
 
-  /** Runs requests in order over one connection, all sent ahead of their responses; see `queryMany`. */
+  /** Runs requests in order over one connection, all sent ahead of their responses. See `queryMany`. */
   async run(requests: readonly SqlRequest[], options?: WorkOptions): Promise<SqlResults> {
     // The same SQL sent as text and prepared is two statements.
     const prepared = new Map<string, number>();
@@ -167,8 +167,8 @@ export class SqlClient implements AsyncDisposable {
   }
 
   /**
-   * Inserts rows into columns of a table (`table` or `database.table`) in the fastest way that the server supports, all or none;
-   * within a transaction of the session they become part of it. Resolves to the number of rows.
+   * Inserts rows into columns of a table (`table` or `database.table`) in the fastest way that the server supports, all or none.
+   * Within a transaction of the session they become part of it. Resolves to the number of rows.
    */
   async insertRows(
     table: string,
@@ -183,7 +183,7 @@ export class SqlClient implements AsyncDisposable {
     return numberOf(await this.#perform(options, (writer) => writeRows(writer, table, names, lists)));
   }
 
-  /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  /** Closes the connections. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
   close(): Promise<void> {
     return this.#connections.close();
   }
@@ -237,7 +237,7 @@ export class SqlStatement {
     return this.#client.execute(this.sql, parameters, options);
   }
 
-  /** Runs the statement once per list of parameters; see `SqlClient.queryMany`. */
+  /** Runs the statement once per list of parameters. See `SqlClient.queryMany`. */
   queryMany(parameterLists: readonly (readonly ParameterInput[])[], options?: WorkOptions): Promise<SqlResults> {
     return this.#client.queryMany(this.sql, parameterLists, options);
   }
@@ -294,7 +294,7 @@ function writeRows(
   writer.setWord(sizes + 4 * (columns.length + 1), writer.length - start);
 }
 
-/** Writes the header words of a statement; `writeStatement` fills in its sizes. */
+/** Writes the header words of a statement. `writeStatement` fills in its sizes. */
 function writeHead(writer: CellWriter, flags: number, width: number, lists: number): void {
   writer.word(flags);
   writer.word(width);

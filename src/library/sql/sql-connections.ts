@@ -81,7 +81,7 @@ class Loop {
     if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
   }
 
-  /** Closes a connection; returns its call, which is not settled by the loop any more. */
+  /** Closes a connection. Returns its call, which is not settled by the loop any more. */
   remove(number: number): Call | undefined {
     const call = this.#calls[number];
     this.#owners[number] = undefined;
@@ -183,7 +183,7 @@ export class SqlConnections {
     });
   }
 
-  /** Closes the connections; calls under way are rejected with `BB_CLOSED`. */
+  /** Closes the connections. Calls under way are rejected with `BB_CLOSED`. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -211,7 +211,7 @@ export class SqlConnections {
     this.#openForWaiting();
   }
 
-  /** Sends a call; returns false if it was not sent, and the connection, if it is still one, has none. */
+  /** Sends a call. Returns false if it was not sent, and the connection, if it is still one, has none. */
   #send(number: number, call: Call, bytes: Uint8Array, length: number): boolean {
     try {
       this.#loop.submit(number, call, bytes, length);
@@ -222,7 +222,7 @@ export class SqlConnections {
         call.reject(error);
         return false;
       }
-      // The fault is the connection's, which can take no call any more; another one may.
+      // The fault is the connection's, which can take no call any more. Another connection may.
       this.#loop.remove(number);
       if (error.code === 'BB_CLOSED' && !this.#isClosed) this.#waiting.unshift(call.keep(bytes, length));
       else call.reject(error);

@@ -9,7 +9,7 @@ const MOST_CONNECTIONS = 10_000;
 
 /** The connections of a `SqlClient`, its time-out, and the form of its values. */
 export interface SqlClientOptions extends ConnectOptions, ServerOptions {
-  /** The most open connections; they are opened on demand. Default: 10. */
+  /** The most open connections. They are opened on demand. Default: 10. */
   readonly connections?: number | undefined;
   /** The time-out in milliseconds of each call without its own. Default: none, as in mysql2: a call then may take any time. */
   readonly timeoutMs?: number | undefined;
@@ -42,7 +42,7 @@ export interface SqlClientOptions extends ConnectOptions, ServerOptions {
   /** Whether `BIGINT` is a string, as in mysql2 with `supportBigNumbers`. Default: false: `int64` says what it is. */
   readonly bigNumberStrings?: boolean | undefined;
   /**
-   * Whether `TINYINT(1)` is a boolean. Default: true; a column with another number than 0 and 1 has numbers in any case. False: it
+   * Whether `TINYINT(1)` is a boolean. Default: true. A column with another number than 0 and 1 has numbers in any case. False: it
    * is a number, as in mysql2.
    */
   readonly tinyInt1isBit?: boolean | undefined;

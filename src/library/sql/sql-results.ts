@@ -9,7 +9,7 @@ import { type CursorRow, rowCursor, type RowCursor } from '../engine/row-cursor.
 import { type Row, RowReader } from '../engine/row-reader.js';
 import type { Column } from '../engine/table-definition.js';
 
-/** Header words of the results, of each part and of each result; `native/clients/mysql/src/submission.rs` describes them. */
+/** Header words of the results, of each part and of each result. `native/clients/mysql/src/submission.rs` describes them. */
 export const HEAD_WORDS = 4;
 export const PART_WORDS = 4;
 export const RESULT_WORDS = 10;
@@ -72,7 +72,7 @@ export class SqlResults implements Iterable<SqlResult> {
   readonly #head: number;
   readonly #statements: number;
   readonly #int64: Int64Mode;
-  /** The shape of each part's rows; undefined if the part has no rows. The first parts are those of the statements. */
+  /** The shape of each part's rows; undefined if the part has no rows. The first parts belong to the statements. */
   readonly #shapes: readonly (ResultShape | undefined)[];
   readonly #statementOf: (index: number) => number;
   readonly #frames: (Frame | undefined)[] = [];
@@ -137,7 +137,7 @@ export class SqlResults implements Iterable<SqlResult> {
     }
   }
 
-  /** The number of rows changed by all requests together; for an update, the number of rows found. */
+  /** The number of rows changed by all requests together. For an update: the number of rows found. */
   get affectedRows(): number {
     let sum = 0;
     for (let index = 0; index < this.length; index += 1) sum += this.affectedRowsOf(index);
@@ -181,7 +181,7 @@ export class SqlResults implements Iterable<SqlResult> {
     return shape === undefined ? [] : this.#read(statement, shape, 0, this.#rowsOfPart(statement));
   }
 
-  /** Like `rows`, by one object that moves; see `CursorRow`. For columns of different types there are several objects. */
+  /** Like `rows`, by one object that moves. See `CursorRow`. For columns of different types there are several objects. */
   cursor<T extends object = Row>(statement = 0): RowCursor<T> {
     if (this.#isSplit(statement)) return this.#cursors<T>(statement);
     const shape = this.#shapes[statement];
@@ -338,7 +338,7 @@ export class SqlResult {
     return further;
   }
 
-  /** The number of rows changed; for an update, the number of rows found. */
+  /** The number of rows changed. For an update: the number of rows found. */
   get affectedRows(): number {
     return this.#results.affectedRowsOf(this.#index);
   }
@@ -358,12 +358,12 @@ export class SqlResult {
     return this.#results.columnsOf(this.#index);
   }
 
-  /** The rows as objects, made anew by each call. */
+  /** The rows as objects, which each call makes again. */
   rows(): Row[] {
     return this.#results.rowsOf(this.#index);
   }
 
-  /** The rows by one object that moves; see `CursorRow`. */
+  /** The rows by one object that moves. See `CursorRow`. */
   cursor<T extends object = Row>(): RowCursor<T> {
     return this.#results.cursorOf<T>(this.#index);
   }

@@ -36,7 +36,7 @@ export class PoolCall {
     return this.#ended;
   }
 
-  /** Settles the call. What has ended it from outside comes before what its function returned. */
+  /** Settles the call. A reason that has ended it from outside overrides the result of its function. */
   resolve(value: unknown): void {
     this.#release();
     if (this.#ended === undefined) this.#resolve(value);

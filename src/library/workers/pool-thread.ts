@@ -20,7 +20,7 @@ interface Waiting {
   reject(error: BoundaryError): void;
 }
 
-/** One thread of a pool. Where it has ended, the next call starts it again. */
+/** One thread of a pool. If it has ended, the next call starts it again. */
 export class PoolThread {
   readonly #start: ThreadStart;
   readonly #graceMs: number;
@@ -33,7 +33,7 @@ export class PoolThread {
     this.#graceMs = graceMs;
   }
 
-  /** Starts the thread if it does not run; resolves when its module is loaded. */
+  /** Starts the thread if it does not run. Resolves when its module is loaded. */
   async start(): Promise<void> {
     await this.#started();
   }
@@ -56,15 +56,15 @@ export class PoolThread {
       await this.close();
       throw thrown;
     } finally {
-      // An idle thread does not keep the process.
+      // An idle thread does not keep the process alive.
       worker.unref();
     }
   }
 
-  /** Makes a call; resolves when it is over, and never rejects: the call has the outcome. */
+  /** Makes a call. Resolves when it is over, and never rejects: the call has the outcome. */
   async perform(call: PoolCall): Promise<void> {
     try {
-      // The thread may be lost by now; its reply is then the reason.
+      // The thread may be lost by now. Its reply is then the reason.
       const running = await this.#started();
       if (call.ended !== undefined) throw call.ended;
       let grace: NodeJS.Timeout | undefined;
@@ -74,7 +74,7 @@ export class PoolThread {
         post(running.worker, { type: 'call', name: call.name, argument: call.argument }, call.transfer);
         call.onEnded = () => {
           post(running.worker, { type: 'abort' });
-          // A function that does not look at its signal would keep the thread for ever.
+          // A function that does not look at its signal would keep the thread forever.
           grace = setTimeout(() => void running.worker.terminate(), this.#graceMs);
         };
         call.resolve(await reply);
@@ -108,7 +108,7 @@ export class PoolThread {
     clearTimeout(grace);
   }
 
-  /** Marks a thread as lost; the first error is the reason. */
+  /** Marks a thread as lost. The first error is the reason. */
   #lose(running: Running, reason: BoundaryError): void {
     if (this.#running === running) this.#running = undefined;
     running.lost ??= reason;
@@ -117,7 +117,7 @@ export class PoolThread {
   }
 }
 
-/** The next message of a thread; rejects with the error of its call, or with the reason why the thread is lost. */
+/** The next message of a thread. Rejects with the error of its call, or with the reason why the thread is lost. */
 function replyOf(running: Running): Promise<unknown> {
   return new Promise((resolve, reject) => {
     if (running.lost === undefined) running.waiting = { resolve, reject };
@@ -125,7 +125,7 @@ function replyOf(running: Running): Promise<unknown> {
   });
 }
 
-/** Takes a message; a module may send others, which nobody awaits. */
+/** Takes a message. A module may send others, which nobody awaits. */
 function receive({ waiting }: Running, message: FromThread | undefined | null): void {
   if (message?.type === 'boundary-bench:failed') waiting?.reject(receivedError(message.error));
   else if (message?.type === 'boundary-bench:returned') waiting?.resolve(message.value);

@@ -13,7 +13,7 @@ import type { Connection } from '../engine/connection.js';
 import type { FromThread, ThreadStart, ToThread } from './worker-messages.js';
 import type { WorkerContext } from './worker-pool.js';
 
-/** What a message may hand over, as the channel takes it. */
+/** The objects that a message may hand over, as the channel takes them. */
 type TransferList = NonNullable<Parameters<MessagePort['postMessage']>[1]> & readonly unknown[];
 
 const port = parentPort as MessagePort;
@@ -94,7 +94,7 @@ function functionOf(
   });
 }
 
-/** The error of a function: with its own code where it has one of this package's, else as the cause. */
+/** The error of a function: with its own code if that is one of this package's, else as the cause. */
 function failed(name: string, thrown: unknown): SentError {
   const error = sentError(thrown);
   if (error.code !== UNEXPECTED) return error;

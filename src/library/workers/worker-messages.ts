@@ -1,4 +1,4 @@
-/** What passes between a pool and its threads. A thread has one call at a time, so that messages need no numbers. */
+/** Messages between a pool and its threads. A thread has one call at a time, so that messages need no numbers. */
 
 import type { SentError } from '../../errors.js';
 
@@ -12,7 +12,7 @@ export interface ThreadStart {
   readonly count: number;
 }
 
-/** Messages to a thread. `abort` is for the call under way, and does nothing where that has ended. */
+/** Messages to a thread. `abort` is for the call under way, and does nothing if that has ended. */
 export type ToThread =
   | { readonly type: 'call'; readonly name: string; readonly argument: unknown }
   | { readonly type: 'abort' }

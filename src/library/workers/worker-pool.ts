@@ -23,7 +23,7 @@ import { PoolThread } from './pool-thread.js';
 
 const MOST_WORKERS = 1024;
 
-/** What `createWorkers` takes. */
+/** Options of `createWorkers`. */
 export interface WorkersOptions {
   /**
    * The module whose exported functions the threads call: a URL, such as `new URL('./work.js', import.meta.url)`, or an absolute path.
@@ -33,15 +33,15 @@ export interface WorkersOptions {
   /** The number of threads, 1 to 1024. Default: the number of cores that this process may use. */
   readonly count?: number | undefined;
   /**
-   * An engine that all threads share with this one: each attaches to it, and functions find it as `context.connection`. The
-   * pool keeps it open until it closes, also for threads that start again, and where the caller has closed the connection.
+   * An engine that all threads share with this one: each attaches to it, and functions find it as `context.connection`. The pool
+   * keeps it open until it closes, also for threads that start again, and if the caller has closed the connection.
    */
   readonly connection?: Connection | undefined;
-  /** The most calls that wait for a thread; a further one is rejected with `BB_QUEUE_FULL`. Default: no limit. */
+  /** The most calls that wait for a thread. A further call is rejected with `BB_QUEUE_FULL`. Default: no limit. */
   readonly maxQueued?: number | undefined;
   /**
-   * The time in milliseconds in which a function must end after its signal was aborted, and a thread after the pool was closed; then
-   * the thread is terminated. Default: 1000.
+   * The time in milliseconds in which a function must end after its signal was aborted, and a thread after the pool was closed.
+   * After that time the thread is terminated. Default: 1000.
    */
   readonly graceMs?: number | undefined;
 }
@@ -56,7 +56,7 @@ const WORKERS_OPTIONS: OptionChecks<WorkersOptions> = {
 
 const CLOSE_OPTIONS = { force: checkBoolean };
 
-/** What a function gets beside its argument. */
+/** The context that a function gets besides its argument. */
 export interface WorkerContext {
   /** The number of the thread, from 0. */
   readonly index: number;
@@ -66,11 +66,11 @@ export interface WorkerContext {
   readonly connection: Connection;
   /** Aborts when the call's signal does, or its time-out passes: the function has `graceMs` to end then. */
   readonly signal: WebAbortSignal;
-  /** Hands buffers over with what the function returns, in place of copies: they are empty here afterwards. */
+  /** Hands buffers over with what the function returns, instead of copies: they are empty here afterwards. */
   transfer(...values: readonly object[]): void;
 }
 
-/** A function that threads call. What it takes and returns is copied as `structuredClone` copies. */
+/** A function that threads call. Its argument and its result are copied as `structuredClone` copies. */
 export type WorkerFunction<Argument, Result> = (argument: Argument, context: WorkerContext) => Result | Promise<Result>;
 
 /** The functions of a module. */
@@ -84,9 +84,9 @@ type FunctionName<Module> = {
 type ArgumentOf<Work> = Work extends (...parameters: infer All extends readonly unknown[]) => unknown ? All[0] : never;
 type ResultOf<Work> = Work extends (...parameters: never) => infer Result ? Awaited<Result> : never;
 
-/** What a call of `WorkerPool` takes beside its argument. */
+/** Options of a call of `WorkerPool`, besides its argument. */
 export interface CallOptions extends WorkOptions {
-  /** Buffers and ports of the argument that are handed over in place of copies: they are empty here afterwards. */
+  /** Buffers and ports of the argument that are handed over instead of copies: they are empty here afterwards. */
   readonly transfer?: readonly object[] | undefined;
   /** The number of the thread that makes the call, from 0. Default: the first that is free. */
   readonly worker?: number | undefined;
@@ -94,22 +94,22 @@ export interface CallOptions extends WorkOptions {
 
 const CALL_OPTIONS: OptionChecks<CallOptions> = { ...WORK_OPTIONS, transfer: checkLater, worker: checkLater };
 
-/** A call that waits for a thread; for the one of this number, if it has one. */
+/** A call that waits for a thread, or for the thread of this number if it has one. */
 interface Waiting {
   readonly call: PoolCall;
   readonly worker: number | undefined;
 }
 
 /**
- * Threads that call the functions of a module, each one call at a time, in the order of the calls. A thread that crashes fails its own
- * call alone, and the next one starts it again, with its module loaded anew. An idle pool does not keep its process.
+ * Threads that call the functions of a module, each one call at a time, in the order of the calls. A thread that crashes fails its
+ * own call alone, and the next one starts it again, with its module loaded again. An idle pool does not keep the process alive.
  *
- * All errors are `BoundaryError`s. Errors of this package keep their code on the way from a thread; any other error of a function is the
- * `cause` of one with the code `BB_FUNCTION_FAILED`.
+ * All errors are `BoundaryError`s. Errors of this package keep their code on the way from a thread. Any other error of a function
+ * is the `cause` of one with the code `BB_FUNCTION_FAILED`.
  */
 export class WorkerPool<Module = AnyModule> implements AsyncDisposable {
   readonly #threads: readonly PoolThread[];
-  /** Keeps the engine open for threads that start again, whatever becomes of the connection of the caller. */
+  /** Keeps the engine open for threads that start again, even if the caller closes its connection. */
   readonly #engine: Connection | undefined;
   readonly #maxQueued: number;
   readonly #queue: Waiting[] = [];
@@ -178,8 +178,8 @@ export class WorkerPool<Module = AnyModule> implements AsyncDisposable {
   }
 
   /**
-   * Calls a function once in each thread, with the argument that `argumentOf` makes for its number; returns the promises of all. Await
-   * them with `Promise.all`, or with `Promise.allSettled` to have what the others returned where one fails.
+   * Calls a function once in each thread, with the argument that `argumentOf` makes for its number. Returns the promises of all.
+   * Await them with `Promise.all`, or with `Promise.allSettled` to have the other results if one fails.
    */
   runOnEach<Name extends FunctionName<Module>>(
     name: Name,
@@ -190,7 +190,7 @@ export class WorkerPool<Module = AnyModule> implements AsyncDisposable {
     if (argumentOf !== undefined && typeof argumentOf !== 'function') {
       throw invalidArgument(`argumentOf must be a function, not ${describeValue(argumentOf)}`);
     }
-    // All arguments first: where one can't be made, no call is under way whose promise nobody has.
+    // All arguments first: if one can't be made, no call is under way whose promise nobody has.
     const all = this.#threads.map((_, worker) => argumentOf?.(worker));
     return all.map((argument, worker) => this.run(name, argument, { ...options, worker }));
   }
@@ -202,8 +202,8 @@ export class WorkerPool<Module = AnyModule> implements AsyncDisposable {
   }
 
   /**
-   * Rejects the calls that wait with `BB_CLOSED`, awaits those under way, and ends the threads; with `force` it terminates them, and
-   * rejects the calls under way as well. Does nothing the second time.
+   * Rejects the calls that wait with `BB_CLOSED`, awaits those under way, and ends the threads. With `force` it terminates them,
+   * and rejects the calls under way as well. Does nothing the second time.
    */
   async close(options: { readonly force?: boolean | undefined } = {}): Promise<void> {
     const { force } = readOptions(options, CLOSE_OPTIONS);

@@ -1,4 +1,4 @@
-/** The answer of a run: a line a workload, and what it could not decide. Advice is that of run.md. */
+/** The answer of a run: one line per workload, and the inconclusive comparisons. The advice is the same as in run.md. */
 import { completedOf, groupBy, isRequestWork, recordsById } from '../../compare/cell-groups.js';
 import type { CompletedRecord, Run } from '../../records/record.js';
 import { adviceFor, isOpen } from '../advice.js';
@@ -14,7 +14,7 @@ import { placeOf } from './contests.js';
 export interface Answers {
   /** The advice, by engine in the order of the run. */
   readonly lines: readonly { readonly engine: string; readonly advice: readonly string[] }[];
-  /** The best of both sides of which the run can't tell which is faster, a line each. */
+  /** The best of both sides, one line each, if the run is inconclusive about which is faster. */
   readonly undecided: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export function answersOf(run: Run): Answers {
 /** The line of work that is calls, of which the other advice says nothing. */
 function callAdvice({ comparison, rust, node }: Pair): string {
   const factor = `${isDecided(comparison) ? 'the Rust factor is ' : ''}${factorOf(comparison)}`;
-  return `${placeOf(node)}: from Node use ${named(node)}; beside it ${named(rust)} in Rust: ${factor}.`;
+  return `${placeOf(node)}: from Node use ${named(node)}; compared with ${named(rust)} in Rust: ${factor}.`;
 }
 
 function undecidedText({ comparison, rust, node }: Pair): string {

@@ -5,14 +5,14 @@
 import type * as Plot from '@observablehq/plot';
 import { Markup } from './markup.js';
 
-/** The width of a figure in its own units, which a phone shows as they are; wider pages have several beside each other. */
+/** The width of a figure in its own units. A phone shows them as they are. Wider pages have several figures side by side. */
 export const FIGURE_WIDTH = 400;
 
-/** What is drawn: the options of Plot, with what a reader who does not see it is told. */
+/** A drawing: the options of Plot, with the label for a reader who does not see it. */
 export interface Drawing {
   readonly label: string;
   readonly options: Plot.PlotOptions;
-  /** Whether parts of the picture are links; else it is one image for a screen reader. */
+  /** Whether parts of the picture are links. Otherwise it is one image for a screen reader. */
   readonly hasLinks?: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface Canvas {
   draw(drawing: Drawing): Markup;
 }
 
-/** Attributes with coordinates, which a hundredth of a unit is enough for. */
+/** Attributes with coordinates. A hundredth of a unit is enough for them. */
 const COORDINATES = ['d', 'x', 'y', 'x1', 'x2', 'y1', 'y2', 'cx', 'cy', 'width', 'height', 'transform'];
 
 export async function loadCanvas(): Promise<Canvas> {

@@ -1,4 +1,4 @@
-/** The figures of lanes: which cells stand beside each other, and what each is compared with. */
+/** The figures of lanes: which cells stand next to each other, and what each is compared with. */
 import { completedOf, contestOf, fastestOf, groupBy, recordsById } from '../../compare/cell-groups.js';
 import { judgeOf, marginOf } from '../../compare/judge.js';
 import { cpuRatio, riskOf } from '../../compare/rate-ratio.js';
@@ -23,7 +23,7 @@ export function contestsOf(run: Run): Contest[] {
   return groups.map((records) => ({ title: placeOf(records[0]!), engine: records[0]!.engine, records }));
 }
 
-/** The work of a cell and where it is done: `insert.bulk on embedded, 2 workers`. */
+/** The work of a cell and its place: `insert.bulk on embedded, 2 workers`. */
 export function placeOf({ workload, engine, transport, workers = 1, threads, rate }: Cell): string {
   return [
     `${workload} on ${engine}`,
@@ -39,7 +39,7 @@ function withoutRuntime(record: Cell): Cell {
   return cell;
 }
 
-/** The names of cells beside each other, with as much as tells them apart. */
+/** The names of cells that stand next to each other, with as much as tells them apart. */
 export function namesOf(records: readonly CompletedRecord[]): (record: CompletedRecord) => string {
   const parts: readonly ((record: CompletedRecord) => string)[] = [
     ({ flavor }) => (flavor === undefined ? '' : `, ${flavor}`),
@@ -68,8 +68,8 @@ export interface ComparedContest extends Contest {
 }
 
 /**
- * A contest with its reference: Rust's best as the run has chosen it, else the fastest of Rust; where no Rust did the work, what the run
- * compares the cells with elsewhere; else the fastest cell.
+ * A contest with its reference: Rust's best as the run has chosen it, or else the fastest of Rust. If no Rust did the work, it is
+ * the cell elsewhere that the run compares the cells with, or else the fastest cell.
  */
 export function comparedContest(
   run: Run,
@@ -116,7 +116,7 @@ export function comparedContest(
   return { ...contest, reference, rows: rows.toSorted((a, b) => a.ratio - b.ratio) };
 }
 
-/** The CPU factor after a Rust factor, where it is known. */
+/** The CPU factor after a Rust factor, if it is known. */
 function cpuText(cpu: RatioInterval | undefined): string {
   return cpu === undefined ? '' : `, CPU factor ${formatFactorInterval(cpu)}`;
 }
@@ -133,7 +133,7 @@ export function marksBeside(reference: CompletedRecord, record: CompletedRecord)
   return marksInRun(isCall(record) ? { ...reference, rows: record.rows } : reference, record);
 }
 
-/** What the pointer over a cell shows: its record, a line each. */
+/** The text that the pointer over a cell shows: its record, one line per part. */
 export function titleOf(record: CompletedRecord, factor: string): string {
   const { samples, summary, rows } = record;
   const forks = new Set(samples.map(({ fork }) => fork)).size;

@@ -1,4 +1,4 @@
-/** What the figures with a row for each cell share: the axis below them, its lines, and the names of the rows. */
+/** The parts that the figures with one row per cell share: the axis below them, its lines, and the names of the rows. */
 import type * as PlotModule from '@observablehq/plot';
 import type { Canvas } from './canvas.js';
 import { linearTicks, logDomain, logTicks } from './ticks.js';
@@ -25,7 +25,10 @@ export function factorTick(value: number): string {
   return `${Number(value.toPrecision(3))}×`;
 }
 
-/** A frame of ratios on a log scale that has all of them, and is never narrower than `least`, so that noise does not fill the picture. */
+/**
+ * A frame of ratios on a log scale that has all of them, and is never narrower than `least`, so that noise does not fill the
+ * picture.
+ */
 export function ratioFrame(
   frame: Pick<Frame, 'rows' | 'rowHeight' | 'axis'>,
   ratios: readonly number[],
@@ -86,12 +89,12 @@ export function figuresAt<Row extends { readonly index: number }>(
   });
 }
 
-/** What the axes of all figures have in common. */
+/** The options that the axes of all figures have in common. */
 function axisOptions(label: string, format: (value: number) => string) {
   return { text: (tick: number) => format(tick), label, labelArrow: 'none', tickSize: 0 } as const;
 }
 
-/** The axis below a figure. As tick labels Plot would leave out those of a log scale that it finds too many. */
+/** The axis below a figure. Its tick labels are texts, since Plot would leave out labels of a log scale that it finds too many. */
 export function axisX(
   plot: typeof PlotModule,
   ticks: readonly number[],

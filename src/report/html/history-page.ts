@@ -20,7 +20,7 @@ export async function renderHistoryHtml(history: RunHistory): Promise<string> {
   const all = places.map((ofPlace) => placeFigure(canvas, history, ofPlace));
   const { host } = runs[0]!.run.context;
   const lead = markup`<p class="quiet">${runs.length} runs on ${host.cpu}, ${host.logicalCores} logical cores</p>`;
-  const note = 'The rate of each cell over that of the first run that has it: above 1, it became faster.';
+  const note = 'The rate of each cell divided by its rate in the first run that has it. Above 1, it became faster.';
   return pageText('Boundary Bench: history', lead, [
     {
       id: 'history',

@@ -7,9 +7,9 @@ import { logDomain, logTicks } from './ticks.js';
 export interface LinePoint {
   readonly x: number;
   readonly y: number;
-  /** What the pointer over the point shows. */
+  /** The text that the pointer over the point shows. */
   readonly title: string;
-  /** Whether the point is drawn as a ring, as what could not be decided is everywhere. */
+  /** Whether the point is drawn as a ring, like everything inconclusive. */
   readonly isHollow?: boolean;
 }
 
@@ -18,9 +18,9 @@ export interface Series {
   readonly color: string;
   readonly symbol: 'diamond' | 'circle' | 'square';
   readonly isDashed?: boolean;
-  /** What the line goes through, from left to right. */
+  /** The points of the line, from left to right. */
   readonly points: readonly LinePoint[];
-  /** The dots, where they are other than the points of the line. */
+  /** The dots, if they are other than the points of the line. */
   readonly dots?: readonly LinePoint[];
 }
 
@@ -28,7 +28,7 @@ export interface LinePlot {
   readonly label: string;
   readonly xAxis: string;
   readonly yAxis: string;
-  /** The ticks of the x axis; absent: round values of a log scale. A `run` has equal steps. */
+  /** The ticks of the x axis. Absent: round values of a log scale. A `run` has equal steps. */
   readonly xTicks?: readonly number[];
   readonly xScale?: 'log' | 'point';
   readonly formatX: (value: number) => string;
@@ -58,7 +58,7 @@ export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
   const xTicks = plot.xTicks ?? logTicks(xDomain, 3);
   const names = namesApart(series, yDomain, height);
   const rightmost = Math.max(...points.map(({ x }) => x));
-  // A line that ends on the right has its name beyond all points; one that ends before keeps it at its end.
+  // A line that ends on the right has its name beyond all points. A line that ends before has its name at its end.
   const nameAt = (x: number): number => (x * 2 >= rightmost ? rightmost : x);
   return canvas.draw({
     label,
@@ -137,7 +137,7 @@ function namesApart(series: readonly Series[], [low, high]: readonly [number, nu
     .toSorted((a, b) => a.wanted - b.wanted);
   let lowest = top - NAME_HEIGHT;
   const down = names.map(({ wanted }) => (lowest = Math.max(wanted, lowest + NAME_HEIGHT)));
-  // What was pushed out below goes up again, with those above it.
+  // Names that were pushed out below go up again, with the names above them.
   let highest = bottom + NAME_HEIGHT;
   const places = down.toReversed().map((place) => (highest = Math.min(place, highest - NAME_HEIGHT)));
   places.reverse();

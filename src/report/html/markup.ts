@@ -1,6 +1,6 @@
 /** HTML as text in which every value is escaped, unless it is HTML itself. */
 
-/** A piece of HTML, which stands in a page as it is. */
+/** A piece of HTML that stands in a page as it is. */
 export class Markup {
   readonly text: string;
 

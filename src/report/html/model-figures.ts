@@ -1,4 +1,4 @@
-/** The figures of the cost model: what it says beside what was measured, and which way is the cheapest by size. */
+/** The figures of the cost model: its predictions next to the measurements, and which way is the cheapest by size. */
 import { groupBy } from '../../compare/cell-groups.js';
 import { forecastOf, scaled } from '../../model/forecast.js';
 import { loadOfBytes, loadOfText } from '../../model/load.js';
@@ -16,14 +16,14 @@ import { logDomain, logTicks } from './ticks.js';
 const HEIGHT = 320;
 
 /**
- * For each kind of load and direction: the predicted over the measured time of a call of every cell, and the time by the size. `records`
- * are those of the run, which know the sizes of cells.
+ * For each kind of load and direction: the predicted over the measured time of a call of every cell, and the time by the size.
+ * `records` are the records of the run. They know the sizes of cells.
  */
 export function modelFigures(canvas: Canvas, model: CostModel, records: readonly RunRecord[]): Figure[] {
   const kinds = groupBy(model.mechanisms, ({ what, direction }) => `${what} ${direction}`);
   return kinds.flatMap((ofKind) => {
     const { what, direction } = ofKind[0]!;
-    const title = `${what} ${direction}: predicted beside measured`;
+    const title = `${what} ${direction}: predicted and measured`;
     return [
       { title, note: 'a call; filled: cells that were not fitted', picture: predictedPlot(canvas, ofKind, title) },
       ...bySizeFigure(canvas, ofKind, records),
@@ -34,7 +34,10 @@ export function modelFigures(canvas: Canvas, model: CostModel, records: readonly
 /** The points of a line in a power of ten. */
 const STEPS = 6;
 
-/** The time of a call by its size: lines by the model, dots as measured, and where one way becomes cheaper than another. */
+/**
+ * The time of a call by its size: lines by the model, dots as measured, and the sizes at which one way becomes cheaper than
+ * another.
+ */
 function bySizeFigure(canvas: Canvas, mechanisms: readonly MechanismCosts[], records: readonly RunRecord[]): Figure[] {
   const { what, direction } = mechanisms[0]!;
   const piece = sizePieceOf(what);
@@ -75,7 +78,7 @@ function bySizeFigure(canvas: Canvas, mechanisms: readonly MechanismCosts[], rec
   return [{ title, note, picture }];
 }
 
-/** A load of size 1: of rows, one of the columns that most cells carry, or of the largest call where those are not known. */
+/** A load of size 1. For rows, a row of the columns that most cells carry, or of the largest call if those columns are not known. */
 function loadOfOne(mechanisms: readonly MechanismCosts[], crossings: ReadonlyMap<string, Crossing | undefined>): Load {
   const { what, most, fitted } = mechanisms[0]!;
   if (what === 'bytes') return loadOfBytes(1);

@@ -1,4 +1,4 @@
-/** The panel of noise: each cell beside itself, its odd against its even processes, in the order of their ratios. */
+/** The panel of noise: each cell compared with itself, its odd with its even processes, in the order of their ratios. */
 import type { Comparison } from '../../records/record.js';
 import { formatFactorInterval } from '../format.js';
 import { isDecided } from '../factor.js';
@@ -35,7 +35,7 @@ export function noisePlot(canvas: Canvas, noise: readonly Comparison[], margin: 
     LEAST_DOMAIN,
   );
   return canvas.draw({
-    label: `${rows.length} cells beside themselves; ${rows.filter(({ isWrong }) => isWrong).length} look faster or slower than themselves`,
+    label: `${rows.length} cells compared with themselves; ${rows.filter(({ isWrong }) => isWrong).length} look faster or slower than themselves`,
     options: framed(canvas, frame, [
       Plot.rectX([margin], { x1: 1 - margin, x2: 1 + margin, fill: 'var(--grid)' }),
       Plot.ruleX([1], { stroke: 'var(--quiet)' }),

@@ -56,7 +56,7 @@ ${content}
 `;
 }
 
-/** Pictures beside each other, as many as fit. */
+/** Pictures side by side, as many as fit. */
 export function figures(all: readonly Figure[]): Markup {
   return markup`<div class="figures">
 ${all.map(
@@ -74,7 +74,7 @@ export function legend(entries: readonly { readonly name: string; readonly symbo
   return markup`<ul class="legend">${entries.map(({ name, symbol }) => markup`<li><svg viewBox="0 0 10 10" aria-hidden="true">${symbol}</svg>${name}</li>`)}</ul>`;
 }
 
-/** What the colours and the forms of dots mean; `hollow`: what a hollow one means, if there are some. */
+/** The meaning of the colours and the forms of dots. `hollow`: the meaning of a hollow one, if there are some. */
 export function sideLegend(hollow?: string): Markup {
   const sides = Object.values(SIDE_STYLES).map(({ meaning: name, color, symbol }) => {
     return { name, symbol: markup`<path d="${SHAPES[symbol]}" fill="${color}"/>` };

@@ -6,12 +6,12 @@ import { SIDE_STYLES, type SideStyle } from './side-style.js';
 import { PICTURE_STYLE } from './style.js';
 
 export interface Picture {
-  /** What the picture shows, for those who do not see it. */
+  /** The content of the picture, for those who do not see it. */
   readonly title: string;
   readonly figures: readonly Figure[];
-  /** The figures beside each other. */
+  /** The number of figures side by side. */
   readonly columns: number;
-  /** What a hollow dot means, if there are some; `null`: the picture has no dots of sides. */
+  /** The meaning of a hollow dot, if there are some. `null`: the picture has no dots of sides. */
   readonly hollow?: string | null;
 }
 

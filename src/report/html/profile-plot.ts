@@ -7,7 +7,7 @@ import { type Series, linePlot } from './line-plot.js';
 import type { Figure } from './page.js';
 import { SIDE_STYLES } from './side-style.js';
 
-/** The figure of cells beside each other; nothing if none of their processes took two samples. */
+/** The figure of cells side by side. Nothing if none of their processes took two samples. */
 export function profileFigure(
   canvas: Canvas,
   title: string,

@@ -13,18 +13,18 @@ export interface RatioRow {
   readonly low: number;
   readonly high: number;
   readonly verdict: Verdict;
-  /** What stands after the ratio, which a note explains. */
+  /** The marks after the ratio. A note explains them. */
   readonly marks: string;
-  /** Whether this is what the others are compared with, which has no interval. */
+  /** Whether the others are compared with this row. It then has no interval. */
   readonly isReference?: boolean;
-  /** What the pointer over the row shows. */
+  /** The text that the pointer over the row shows. */
   readonly title: string;
-  /** The address of the row's record on the page; absent: the row is no link. */
+  /** The address of the row's record on the page. Absent: the row is no link. */
   readonly href?: string | undefined;
 }
 
 export interface RatioPlot {
-  /** What the picture shows, for those who do not see it. */
+  /** The content of the picture, for those who do not see it. */
   readonly label: string;
   readonly axis: string;
   /** The colour of the line at 1. */

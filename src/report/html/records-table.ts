@@ -79,7 +79,7 @@ export function anchorsOf(records: readonly RunRecord[]): (id: string) => string
 export function recordsTable(records: readonly RunRecord[], anchorOf: (id: string) => string | undefined): Markup {
   const completed = completedOf(records);
   if (completed.length === 0) return markup`<p>No cell was measured.</p>`;
-  // A column that says nothing of any cell is left out, as is the engine where there is one.
+  // A column that says nothing of any cell is left out, and so is the engine if there is only one.
   const columns = COLUMNS.filter(({ title, textOf }) => {
     const texts = new Set(completed.map(textOf));
     return !(texts.has(UNKNOWN) && texts.size === 1) && !(title === 'Engine' && texts.size === 1);

@@ -9,7 +9,7 @@ import { SIDE_STYLES } from './side-style.js';
 import { placeOf, titleOf } from './contests.js';
 import type { Figure } from './page.js';
 
-/** What a client answered at one offered rate, with latencies in nanoseconds. */
+/** The latencies of a client at one offered rate, in nanoseconds. */
 export interface LoadStep {
   readonly side: Side;
   /** The client's name. */
@@ -103,7 +103,7 @@ function loadFigures(canvas: Canvas, records: readonly CompletedRecord[]): Figur
   });
 }
 
-/** The latencies of each client at the rates that it was offered; nothing for a single rate. */
+/** The latencies of each client at the rates that it was offered. Nothing for a single rate. */
 export function loadFigure(canvas: Canvas, place: string, steps: readonly LoadStep[]): Figure[] {
   if (new Set(steps.map(({ offered }) => offered)).size < 2) return [];
   const series = groupBy(steps, ({ side, name }) => JSON.stringify([side, name])).flatMap((ofClient): Series[] => {

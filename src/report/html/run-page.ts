@@ -16,6 +16,7 @@ import { notesOf } from '../marks.js';
 import { warmUpText } from '../sample-profile.js';
 import { disturbanceText, verdictsText } from '../trust.js';
 import { noiseText } from '../noise.js';
+import { answerTable } from './answer-table.js';
 import { answersOf } from './answers.js';
 import { blocksMarkup } from './blocks.js';
 import { type Canvas, loadCanvas } from './canvas.js';
@@ -48,11 +49,12 @@ export async function renderRunHtml(run: Run): Promise<string> {
       ? []
       : figuresSection(
           'model',
-          'The cost model beside the measurements',
+          'The cost model next to the measurements',
           modelFigures(canvas, run.model, run.records),
           sideLegend('fitted'),
         )),
     ...trustSection(canvas, run, contests),
+    ...profilesSection(run),
     { id: 'all', title: 'All records', content: recordsTable(run.records, anchorOf) },
     { id: 'unfinished', title: 'Failed and skipped', content: unfinishedList(run.records) },
     { id: 'host', title: 'Hardware and software', content: hostContent(run) },
@@ -64,6 +66,18 @@ function hostContent(run: Run): Markup {
   return markup`${listOf(hostLines(run.context))}${note}`;
 }
 
+/** The links to the files of profiled cells. */
+function profilesSection({ profiles = [] }: Run): Section[] {
+  if (profiles.length === 0) return [];
+  const links = profiles.map(({ id, flameGraph, cpuProfile }) => {
+    const more = cpuProfile === undefined ? undefined : markup`, <a href="${cpuProfile}">CPU profile</a>`;
+    return markup`<li><a href="${flameGraph}">${id}</a>${more}</li>`;
+  });
+  const note =
+    'The calls of a cell and their time, in a process that was not measured. Developer tools of Chrome and of editors open a CPU profile.';
+  return [{ id: 'profiles', title: 'Profiles', content: markup`<p class="quiet">${note}</p><ul>${links}</ul>` }];
+}
+
 function answerSection(run: Run): Section {
   const { lines, undecided } = answersOf(run);
   const advice = lines.map(({ engine, advice }) =>
@@ -72,9 +86,9 @@ function answerSection(run: Run): Section {
   const open =
     undecided.length === 0
       ? undefined
-      : markup`<h3>What this run could not decide</h3>${listOf(undecided, 'answer')}<p class="quiet">More processes (--forks) or a quieter machine narrow the intervals.</p>`;
+      : markup`<h3>Inconclusive in this run</h3>${listOf(undecided, 'answer')}<p class="quiet">More processes (--forks) or a quieter machine narrow the intervals.</p>`;
   const none = lines.length === 0 && open === undefined ? markup`<p>This run compares no sides.</p>` : undefined;
-  return { id: 'answer', title: 'The answer', content: markup`${advice}${open}${none}` };
+  return { id: 'answer', title: 'The answer', content: markup`${answerTable(run)}${advice}${open}${none}` };
 }
 
 function lanesSection(
@@ -103,7 +117,7 @@ function lanesSection(
   return [{ id: 'lanes', title: 'Lane by lane', content }];
 }
 
-/** The factors of wall time and of CPU time beside each other, engine by engine; nothing where no CPU time is known. */
+/** The factors of wall time and of CPU time side by side, engine by engine. Nothing if no CPU time is known. */
 function cpuFactors(run: Run): Markup | undefined {
   const known = run.comparisons.filter(({ cpu }) => cpu !== undefined);
   if (known.length === 0) return undefined;
@@ -118,7 +132,7 @@ function cpuFactors(run: Run): Markup | undefined {
     ...notes.map(paragraph),
   ]);
   return markup`
-<details class="print"><summary>Wall time and CPU time beside each other</summary>
+<details class="print"><summary>Wall time and CPU time side by side</summary>
 ${blocksMarkup(blocks)}</details>`;
 }
 
@@ -128,7 +142,7 @@ export function laneFigure(canvas: Canvas, { title, reference, rows }: ComparedC
   const to = rows.find(({ isReference }) => isReference === true)!.name;
   const picture = ratioPlot(canvas, {
     label: `${title}: the ${isRust ? 'Rust factor' : 'factor'} of each lane`,
-    axis: `time beside that of ${isRust ? "Rust's best" : 'the fastest'}`,
+    axis: `time relative to ${isRust ? "Rust's best" : 'the fastest'}`,
     reference: isRust ? 'var(--rust)' : 'var(--ink)',
     rows,
   });
@@ -154,11 +168,11 @@ function timeSection(canvas: Canvas, contests: readonly Contest[], shareOf: Cros
     { name: 'elapsed', symbol: markup`<path d="M5 0V10" stroke="currentColor" stroke-width="3"/>` },
   ];
   const note =
-    'Medians of what the samples measured, of a row, an operation or a call. CPU time counts all cores, so it may exceed the elapsed time; where it is less, the cell waited. What crosses and what the engine does within a thread was not measured apart.';
+    'Medians of the samples, per row, operation or call. CPU time counts all cores, so it may exceed the elapsed time. If it is less, the cell waited. Crossing and the work of the engine within one thread were not measured apart.';
   const estimate =
     shares.length === 0
       ? undefined
-      : markup`<p class="quiet">${CROSSING_NOTE} The thin bar below the others shows it, hollow where it is inconclusive.</p>`;
+      : markup`<p class="quiet">${CROSSING_NOTE} The thin bar below the others shows it, hollow if it is inconclusive.</p>`;
   const content = markup`${legend([...entries, ...marks])}<p class="quiet">${note}</p>${estimate}${figures(all)}`;
   return [{ id: 'time', title: 'Where the time goes', content }];
 }
@@ -192,7 +206,7 @@ function trustSection(canvas: Canvas, run: Run, contests: readonly Contest[]): S
   const panel =
     text === undefined
       ? markup`<p>No cell was measured in enough processes to compare it with itself.</p>`
-      : markup`<p>${text}</p>${figures([{ title: 'Each cell beside itself', picture: noisePlot(canvas, noise, margin) }])}`;
+      : markup`<p>${text}</p>${figures([{ title: 'Each cell compared with itself', picture: noisePlot(canvas, noise, margin) }])}`;
   const strips = contests.map(({ title, records }): Figure => {
     return { title, picture: stripPlot(canvas, records, namesOf(records), `${title}: the samples by process`) };
   });

@@ -43,7 +43,7 @@ if (table) {
       const compare = (a, b) => {
         const [x, y] = [a.cells[column], b.cells[column]];
         if (!head.classList.contains('number')) return sign * x.textContent.localeCompare(y.textContent);
-        // What has no number stands last, in either order.
+        // A cell without a number stands last, in either order.
         const [m, n] = [x, y].map((cell) => (cell.dataset.value === undefined ? NaN : Number(cell.dataset.value)));
         return Number.isNaN(m) || Number.isNaN(n) ? Number.isNaN(m) - Number.isNaN(n) : sign * (m - n);
       };

@@ -8,7 +8,7 @@ export const SHAPES = {
 } as const;
 
 export interface SideStyle {
-  /** What legends call the side. */
+  /** The name of the side in legends. */
   readonly meaning: string;
   readonly color: string;
   readonly symbol: keyof typeof SHAPES;

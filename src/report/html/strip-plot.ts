@@ -1,4 +1,4 @@
-/** The strip plot of samples: each sample of each cell beside the cell's median, its processes below each other. */
+/** The strip plot of samples: each sample of each cell relative to the cell's median, its processes below each other. */
 import { groupBy } from '../../compare/cell-groups.js';
 import type { CompletedRecord } from '../../records/record.js';
 import { median } from '../../stats/quantile.js';
@@ -11,7 +11,7 @@ import { SIDE_STYLES } from './side-style.js';
 const ROW_HEIGHT = 40;
 const LEAST_DOMAIN = [0.9, 1.1] as const;
 
-/** The place of the name in a row, and the part below it, which the processes share. */
+/** The place of the name in a row, and the part below it that the processes share. */
 const NAME_AT = 0.22;
 const FROM = 0.42;
 const UNTIL = 0.98;

@@ -5,7 +5,7 @@ const LIGHT = `--paper:#fff;--ink:#1c1e21;--quiet:#5b6168;--grid:#e3e6ea;--card:
 const DARK = `--paper:#16181c;--ink:#e6e8eb;--quiet:#a3a9b2;--grid:#30343b;--card:#1e2126;--link:#7db8f5;--focus:#7db8f5;
 --rust:#ff8a5c;--napi:#6db3f2;--js:#4fd1a5;--encode:#dcb93c;--thread:#b48cf0;--others:#5fc4c4;--server:#7c828b;--decode:#e8a3d2;--bad:#ff6b5e`;
 
-/** The colours by the scheme that the reader's system asks for; on paper always the light ones. */
+/** The colours by the scheme that the reader's system asks for. On paper always the light ones. */
 const COLORS = `:root{color-scheme:light dark;${LIGHT}}
 @media screen and (prefers-color-scheme:dark){:root{${DARK}}}`;
 
@@ -33,6 +33,7 @@ figure svg text{white-space:pre}
 figure svg a:hover text,figure svg a:focus text{text-decoration:underline}
 figcaption{font-weight:600;font-size:.95rem;margin-bottom:.3rem}
 figcaption small{display:block;font-weight:400;color:var(--quiet)}
+.sides th,.sides td{vertical-align:middle}.sides .bar{display:block;width:100%;min-width:70px;height:8px;margin-top:2px}
 .filters{display:flex;flex-wrap:wrap;gap:.6rem 1rem;align-items:end;margin:.6rem 0}
 .filters label{display:flex;flex-direction:column;font-size:.85rem;color:var(--quiet)}
 input,select,button{font:inherit;color:inherit;background:var(--paper);border:1px solid var(--quiet);border-radius:5px;padding:.25rem .5rem;max-width:100%}

@@ -1,6 +1,6 @@
-/** The ticks of logarithmic axes, which are few, round, and there also where an axis covers less than a power of ten. */
+/** The ticks of logarithmic axes. They are few and round, and exist even if an axis covers less than a power of ten. */
 
-/** From coarse to fine: what stands before the powers of ten. */
+/** From coarse to fine: the factors before the powers of ten. */
 const STEPS = [
   [1],
   [1, 3],
@@ -10,7 +10,7 @@ const STEPS = [
   [1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2, 2.25, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 6.5, 7, 7.5, 8, 8.5, 9, 9.5],
 ];
 
-/** The most ticks beside each other on a figure. */
+/** The most ticks on an axis of a figure. */
 const MOST = 6;
 
 /** Round values within a domain, at most `most`: as many of them as one of the steps gives. */
@@ -18,7 +18,7 @@ export function logTicks([low, high]: readonly [number, number], most = MOST): n
   const ticks = STEPS.map((mantissas) => ticksOf(mantissas, low, high)).filter(({ length }) => length <= most);
   const found = ticks.at(-1) ?? [];
   if (found.length > 0) return found;
-  // So many powers of ten that even they are too many.
+  // Even the powers of ten are too many.
   const powers = ticksOf([1], low, high);
   const every = Math.ceil(powers.length / most);
   return powers.filter((_, index) => index % every === 0);

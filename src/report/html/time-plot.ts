@@ -1,6 +1,6 @@
 /**
- * Where the time of a row, an operation or a call goes: stacked bars of what the samples measured, and below them the part of the elapsed
- * time that crossing and JavaScript are estimated to take.
+ * The parts of the time of a row, an operation or a call. Stacked bars show what the samples measured. Below them is the part of
+ * the elapsed time that crossing and JavaScript are estimated to take.
  */
 import { medianOf, processCpuOf, serverCpuOf } from '../../stats/summary.js';
 import { isRequestWork } from '../../compare/cell-groups.js';
@@ -40,7 +40,7 @@ export function partsOf(records: readonly CompletedRecord[]): { readonly name: s
   return PARTS.filter(({ secondsOf }) => records.some((record) => (medianOf(record, secondsOf) ?? 0) > 0));
 }
 
-/** Whether the samples of a cell tell where its time went: those of compact files do not. */
+/** Whether the samples of a cell tell the parts of its time. Samples of compact files do not. */
 export function hasParts(record: CompletedRecord): boolean {
   return medianOf(record, processCpuOf) !== undefined && record.rows > 0;
 }
@@ -86,7 +86,7 @@ export function timePlot(
   } as const;
   const segments = bars.flatMap(({ segments, title }) => segments.map((segment) => ({ ...segment, title })));
   const crossing = bars.flatMap(({ share, elapsed, ...bar }) => {
-    // An open one may be less than nothing: Rust took longer then, by chance.
+    // An inconclusive share may be less than nothing: Rust took longer then, by chance.
     return share === undefined || share.part <= 0 ? [] : [{ ...bar, elapsed, share, from: elapsed * (1 - share.part) }];
   });
   const collecting = bars.filter(({ gc }) => gc.until > gc.from);
@@ -134,7 +134,7 @@ export function timePlot(
   });
 }
 
-/** What the time is of. */
+/** The unit that the time is for. */
 function unitOf(record: CompletedRecord): string {
   if (isCall(record)) return 'a call';
   return isRequestWork(record) ? 'an operation' : 'a row';
@@ -152,7 +152,7 @@ function segmentsOf(record: CompletedRecord, index: number) {
   });
 }
 
-/** The process without the thread that runs JavaScript, where that was read apart: the clocks of the two tick differently. */
+/** The process without the thread that runs JavaScript, if that was read apart. The clocks of the two tick differently. */
 function otherThreads(sample: Sample): number | undefined {
   const all = processCpuOf(sample);
   return all === undefined ? undefined : Math.max(0, all - (sample.mainThreadCpuSeconds ?? 0));

@@ -7,7 +7,7 @@ const FUNCTIONS = { open, prepare, load, finish, verify, close } satisfies Recor
 
 let aborting = new AbortController();
 
-// The process of the cell decides what becomes of this one; without it, nobody waits for the samples.
+// The process of the cell decides what becomes of this one. Without it, nobody waits for the samples.
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => {});
 process.once('disconnect', () => process.exit());
 process.on('message', (message: PartMessage) => {
@@ -25,7 +25,7 @@ async function answer({ name, argument }: PartCall): Promise<void> {
     reply = { type: 'failed', error: sentError(thrown) };
   }
   process.send?.(reply, () => {
-    // What the cell has left open must not keep the process.
+    // Handles that the cell has left open must not keep the process alive.
     if (name === 'close') process.exit();
   });
 }

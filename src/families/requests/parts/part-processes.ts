@@ -13,7 +13,7 @@ export interface PartCall {
   readonly argument: unknown;
 }
 
-/** Messages to the process of a part; `abort` is for the call under way. */
+/** Messages to the process of a part. `abort` is for the call under way. */
 export type PartMessage = PartCall | { readonly type: 'abort' };
 
 /** Messages of the process of a part: one for each call. */

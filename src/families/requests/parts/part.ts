@@ -1,6 +1,7 @@
 /**
- * The part of a cell that one worker thread, or one process of several, measures: a cell of its own, of fewer connections or of as
- * many, whose loads begin together with those of the others. These functions are called from the process of the cell.
+ * The part of a cell that one worker thread, or one process of several, measures. It is a cell of its own, with fewer connections
+ * or as many, and its loads begin together with the loads of the other parts. These functions are called from the process of the
+ * cell.
  */
 import { addon } from '../../../addon.js';
 import { type CollectGarbage, exposeCollector } from '../../../collect-garbage.js';
@@ -27,7 +28,7 @@ export interface PartSample {
   /** The start and the end of the load in milliseconds, on the clock that all parts share. */
   readonly startedAt: number;
   readonly endedAt: number;
-  /** The CPU time of the process of the part, and of its thread that runs JavaScript, where that has sent the requests. */
+  /** The CPU time of the process of the part, and of its thread that runs JavaScript, if that has sent the requests. */
   readonly cpuUserSeconds?: number | undefined;
   readonly cpuSystemSeconds?: number | undefined;
   readonly threadCpuSeconds?: number | undefined;
@@ -50,9 +51,9 @@ interface Pending {
 let opened: Opened | undefined;
 let pending: Pending | undefined;
 
-/** Opens the part's cell; resolves to the checksum that each of its samples must return. */
+/** Opens the part's cell. Resolves to the checksum that each of its samples must return. */
 export async function open({ module, family: name, options, planned }: PartTask): Promise<Checksum> {
-  const family = await (await familyIn(module, name)).open(options, [planned]);
+  const family = await (await familyIn(module, name, planned.cell.workload)).open(options, [planned]);
   try {
     const cell = await family.openCell(planned);
     opened = { family, cell, collect: options.leaveGarbage === true ? undefined : exposeCollector() };
@@ -63,7 +64,7 @@ export async function open({ module, family: name, options, planned }: PartTask)
   }
 }
 
-/** Prepares a sample, untimed; resolves when its load can begin. */
+/** Prepares a sample, untimed. Resolves when its load can begin. */
 export async function prepare(_: undefined, { signal }: Pick<WorkerContext, 'signal'>): Promise<void> {
   const { cell, collect } = openedPart();
   await abandon();
@@ -85,7 +86,7 @@ export async function load(_: undefined, { signal }: Pick<WorkerContext, 'signal
   return stopwatch.taken();
 }
 
-/** Ends the sample whose load was sent; resolves to its checksum. */
+/** Ends the sample whose load was sent. Resolves to its checksum. */
 export async function finish(_: undefined, { signal }: Pick<WorkerContext, 'signal'>): Promise<Checksum> {
   const { stopwatch, sample, aborting } = pending!;
   pending = undefined;
@@ -102,7 +103,7 @@ export async function verify(_: undefined, { signal }: Pick<WorkerContext, 'sign
   await openedPart().cell.verify?.(new PartStopwatch(), signal);
 }
 
-/** Ends a sample that was prepared and not finished, and closes the cell; does nothing the second time. */
+/** Ends a sample that was prepared and not finished, and closes the cell. Does nothing the second time. */
 export async function close(): Promise<void> {
   const { family, cell } = opened ?? {};
   opened = undefined;
@@ -213,7 +214,7 @@ class PartStopwatch implements Stopwatch {
   }
 }
 
-/** The CPU time of this thread in seconds, where the platform reports it. */
+/** The CPU time of this thread in seconds, if the platform reports it. */
 function threadSeconds(): number | undefined {
   const cpu = addon.threadCpu();
   return cpu === undefined || cpu === null ? undefined : cpu.user + cpu.system;

@@ -16,9 +16,9 @@ const PART_MODULE = builtModule(new URL('part.js', import.meta.url));
 
 /** The parts of a cell, and what calls their functions. */
 interface Parts {
-  /** Whether the CPU time of one part is that of all, since they share a process. */
+  /** Whether the CPU time of one part is the time of all parts, since they share a process. */
   readonly isOneProcess: boolean;
-  /** Calls a function of each part; returns the promises of all. */
+  /** Calls a function of each part. Returns the promises of all. */
   each<Name extends 'open' | 'prepare' | 'load' | 'finish' | 'verify' | 'close'>(
     name: Name,
     argumentOf: (index: number) => Parameters<(typeof Part)[Name]>[0],
@@ -123,7 +123,7 @@ async function openParts(parts: Parts, tasks: readonly PartTask[]): Promise<Open
   };
 }
 
-/** What all resolve to; throws the first error, after all have ended. */
+/** The results of all promises. Throws the first error, after all have ended. */
 async function allOf<T>(promises: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(promises);
   return Promise.all(promises);
@@ -133,7 +133,7 @@ function merged(checksums: readonly Checksum[]): Checksum {
   return mergeChecksums(checksums, Object.keys(checksums[0]!.sums));
 }
 
-/** The sum over all samples; `undefined` where one lacks the figure. */
+/** The sum over all samples; `undefined` if one lacks the figure. */
 function sumOf(
   samples: readonly PartSample[],
   valueOf: (sample: PartSample) => number | undefined,
@@ -144,7 +144,7 @@ function sumOf(
   }, 0);
 }
 
-/** The latencies of all parts together. The CPU time of the server is that of the part that saw the most of it. */
+/** The latencies of all parts together. The CPU time of the server is taken from the part that saw the most of it. */
 function measuresOf(samples: readonly PartSample[]): RequestMeasures {
   const histogram = (name: 'latency' | 'behind'): RequestMeasures => {
     const sum = LatencyHistogram.merged(samples.flatMap(({ measures }) => measures[name] ?? []));

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+
+import { kinds, parseBytes, parseFraction, parseRows } from '../../src/families/option-values.js';
+import { unknownWord } from '../../src/runner/filters.js';
+
+describe('the values that people type', () => {
+  it.each([
+    ['1e6', 1_000_000],
+    ['1M', 1_000_000],
+    ['1.5k', 1500],
+    ['10,000', 10_000],
+    ['1_000', 1000],
+  ])('%s rows', (text, rows) => expect(parseRows(text)).toBe(rows));
+
+  it.each([
+    ['64K', 64_000],
+    ['64KB', 64_000],
+    ['64KiB', 65_536],
+    ['1MiB', 1_048_576],
+    ['100B', 100],
+    ['100', 100],
+  ])('%s', (text, bytes) => expect(parseBytes(text)).toBe(bytes));
+
+  it.each([
+    ['5%', 0.05],
+    ['0.05', 0.05],
+    ['0', 0],
+  ])('%s of 1', (text, part) => expect(parseFraction(text)).toBeCloseTo(part, 12));
+
+  it.each([
+    ['100ms', 0.1],
+    ['2', 2],
+    ['0.5', 0.5],
+    ['30s', 30],
+    ['2min', 120],
+  ])('%s', (text, seconds) => expect(kinds.seconds.parse(text)).toBeCloseTo(seconds, 12));
+
+  it.each([
+    ['-1', parseRows],
+    ['1e', parseRows],
+    ['K', parseBytes],
+    ['100%', parseFraction],
+    ['ms', kinds.seconds.parse],
+    ['1 hour', kinds.seconds.parse],
+  ])('%s is refused', (text, parse) => expect(() => parse(text)).toThrow(/like|must be/));
+});
+
+it('suggests a word that is not like the one that was typed', () => {
+  expect(unknownWord('node', ['rust', 'napi', 'js'], 'side').message).toContain('did you mean napi,js?');
+  expect(unknownWord('duckdb', ['embedded', 'memory'], 'engine').message).toContain('did you mean embedded?');
+  expect(unknownWord('duckdb', ['redis'], 'engine').message).not.toContain('did you mean');
+});

@@ -1,0 +1,134 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, it } from 'vitest';
+
+import type { Run, RunRecord } from '../../src/records/record.js';
+import { builtMain, spawnCli } from '../cli/spawn-cli.js';
+import { lacks } from '../needs.js';
+
+const exampleOf = (name: string): string => fileURLToPath(new URL(`../../examples/${name}`, import.meta.url));
+const EXAMPLE = exampleOf('kv-client.mjs');
+
+const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-client-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The cells of a user's client, measured by one small sample. */
+async function measure(family: string, client: string, name: string, ...filters: string[]): Promise<RunRecord[]> {
+  const sizes = family === 'measurements' ? [] : ['--threads', '2', '--batch', '1,16', '--operations', '200'];
+  const once = ['--forks', '1', '--samples', '1', '--time-budget', '0', '--quiet', '--out', name];
+  const side = client.startsWith('napi:') ? 'napi' : 'js';
+  const words = ['run', '--family', family, '--side', side, '--client', client, ...sizes, ...once, ...filters];
+  await spawnCli(words, { cwd: folder, script: builtMain });
+  const { records } = JSON.parse(readFileSync(join(folder, name, 'run.json'), 'utf8')) as Run;
+  return records.filter(({ variant }) => variant.endsWith('-client'));
+}
+
+const outcomes = (records: readonly RunRecord[]): string[] =>
+  records.map(({ id, outcome }) => `${id} ${outcome}`).toSorted();
+
+describe.skipIf(lacks('redis'))('a client of the user in the kv family', () => {
+  it('does the work of each workload, and is verified as others are', async () => {
+    const records = await measure('kv', EXAMPLE, 'right');
+    expect(outcomes(records)).toEqual([
+      'kv/get/batch/js/redis/kv-client/t2/b16 completed',
+      'kv/get/call/js/redis/kv-client/t2/b1 completed',
+      'kv/mget/batch/js/redis/kv-client/t2/b1 completed',
+      'kv/mget/batch/js/redis/kv-client/t2/b16 completed',
+      'kv/mset/batch/js/redis/kv-client/t2/b1 completed',
+      'kv/mset/batch/js/redis/kv-client/t2/b16 completed',
+      'kv/set/batch/js/redis/kv-client/t2/b16 completed',
+      'kv/set/call/js/redis/kv-client/t2/b1 completed',
+    ]);
+  });
+
+  it('fails if it reads something else, and if a module has none', async () => {
+    const wrong = join(folder, 'wrong-client.mjs');
+    writeFileSync(
+      wrong,
+      `import client from ${JSON.stringify(EXAMPLE)};
+       export default {
+         connect: async (url) => ({ ...(await client.connect(url)), get: async () => '0000000000000001' }),
+       };`,
+    );
+    const [get] = await measure('kv', `napi:${wrong}`, 'wrong', '--workload', 'get', '--lane', 'call');
+    expect(get).toMatchObject({ side: 'napi', outcome: 'failed', error: { code: 'BB_CHECKSUM_MISMATCH' } });
+    writeFileSync(join(folder, 'no-client.mjs'), 'export const a = 1;');
+    const [failed] = await measure('kv', 'no-client.mjs', 'none', '--workload', 'get', '--lane', 'call');
+    expect(failed).toMatchObject({ outcome: 'failed', error: { code: 'BB_CLIENT' } });
+  });
+});
+
+describe('an engine of the user in the measurements family', () => {
+  const rows = ['--rows', '3000'];
+
+  it('does the work of each lane that it has, and is verified as others are', async () => {
+    const records = await measure('measurements', `napi:${exampleOf('polars-client.mjs')}`, 'polars', ...rows);
+    const queries = ['query.full_scan', 'query.filtered', 'query.aggregation'].flatMap((workload) =>
+      ['objects', 'columnar'].map((lane) => `${workload}/${lane}`),
+    );
+    const idOf = (cell: string): string => `measurements/${cell}/napi/embedded/polars-client/async/w1`;
+    expect(outcomes(records)).toEqual(
+      [
+        `${idOf('insert.bulk/row')} skipped`,
+        ...['insert.bulk/columns', ...queries].map((cell) => `${idOf(cell)} completed`),
+      ].toSorted(),
+    );
+    const skipped = records.find(({ outcome }) => outcome === 'skipped');
+    expect(skipped).toMatchObject({ reason: 'polars-client has no insertRows' });
+  });
+
+  it.each([
+    ['loses a row', 'queryObjects: () => rows.slice(1)', 'BB_CHECKSUM_MISMATCH'],
+    ['returns no typed arrays', 'queryColumns: () => [{ id: [1] }]', 'BB_CLIENT'],
+  ])('fails if it %s', async (_, query, code) => {
+    const wrong = join(folder, 'rows-client.mjs');
+    writeFileSync(
+      wrong,
+      `export default {
+         connect() {
+           let rows = [];
+           return {
+             createTable() { rows = []; },
+             dropTable() {},
+             insertRows: () => ({
+               add: (batch) => rows.push(...batch.map(([id, sensor_id, value, timestamp]) => ({ id, sensor_id, value, timestamp }))),
+               finish() {},
+             }),
+             ${query},
+             close() {},
+           };
+         },
+       };`,
+    );
+    const filters = ['--workload', 'query.full_scan', '--lane', 'objects,columnar', ...rows];
+    const records = await measure('measurements', wrong, `wrong-${code}`, ...filters);
+    expect(records.find(({ outcome }) => outcome === 'failed')).toMatchObject({ error: { code } });
+  });
+});
+
+describe('a client of the user in the rest family', () => {
+  it('does the reads that need no setting of ours', async () => {
+    const records = await measure('rest', exampleOf('rest-client.mjs'), 'rest', '--workload', '*pkread*');
+    const cells = ['pkread', 'pkread.binary', 'pkread.many_columns'].flatMap((workload) => [
+      `rest/${workload}/batch/js/rest/rest-client/t2/b16 completed`,
+      `rest/${workload}/call/js/rest/rest-client/t2/b1 completed`,
+      `rest/batch${workload}/batch/js/rest/rest-client/t2/b1 completed`,
+      `rest/batch${workload}/batch/js/rest/rest-client/t2/b16 completed`,
+    ]);
+    expect(outcomes(records)).toEqual(cells.toSorted());
+  });
+
+  it('fails if it reads something else', async () => {
+    const wrong = join(folder, 'wrong-client.mjs');
+    writeFileSync(
+      wrong,
+      `export default {
+         connect: async () => ({ post: async () => ({ status: 200, text: '{"data":{"col0":"b"}}' }), close: async () => {} }),
+       };`,
+    );
+    const [read] = await measure('rest', wrong, 'rest-wrong', '--workload', 'pkread', '--lane', 'call');
+    expect(read).toMatchObject({ outcome: 'failed', error: { code: 'BB_CHECKSUM_MISMATCH' } });
+  });
+});

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+
+import { contestOf } from '../../src/compare/cell-groups.js';
+import { loadFamilies } from '../../src/families/registry.js';
+import type { PlannedCell } from '../../src/families/workload.js';
+import { planRun } from '../../src/runner/plan.js';
+
+const families = await loadFamilies();
+
+const cellsOf = (family: string, more: object = {}): readonly PlannedCell[] =>
+  planRun(families, { filters: { family: [family] }, ...more }).plans.flatMap(({ cells }) => cells);
+
+describe('a quick run', () => {
+  it.each(['kv', 'sql', 'rest', 'boundary', 'codec', 'hybrid', 'ingest'])(
+    'of %s has the first cell of each client in as many contests as a minute has room for',
+    (family) => {
+      const [quick, usual] = [cellsOf(family, { quick: true }), cellsOf(family)];
+      expect(quick.length).toBeGreaterThan(1);
+      expect(quick.length).toBeLessThan(usual.length / 2);
+      const clients = quick.map(({ cell, client }) => [contestOf(cell), cell.side, client].join(' '));
+      expect(new Set(clients).size).toBe(clients.length);
+    },
+  );
+
+  it('has the cells that are marked, if a family marks some', () => {
+    expect(cellsOf('measurements', { quick: true }).every(({ isQuick }) => isQuick === true)).toBe(true);
+  });
+
+  it('has all cells that a filter leaves, if there is time for them', () => {
+    const filters = { family: ['boundary'], workload: ['nothing'], side: ['napi'] };
+    const [quick, usual] = [true, undefined].map((flag) =>
+      planRun(families, { filters, quick: flag }).plans.flatMap(({ cells }) => cells.map(({ cell }) => cell.id)),
+    );
+    expect(quick).toEqual(usual);
+  });
+});
+
+describe('a usual run', () => {
+  it('leaves out workloads that show little that others do not, unless they are named', () => {
+    const workloadsOf = (more: object): Set<string> => new Set(cellsOf('sql', more).map(({ cell }) => cell.workload));
+    expect(workloadsOf({})).not.toContain('update_where');
+    expect(workloadsOf({ filters: { family: ['sql'], workload: ['update_where'] } })).toEqual(
+      new Set(['update_where']),
+    );
+    expect(workloadsOf({ all: true })).toContain('update_where');
+  });
+});

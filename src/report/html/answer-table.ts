@@ -1,0 +1,86 @@
+/** The first table of a page: the best of each side for each workload, as rates with bars. */
+import { groupBy } from '../../compare/cell-groups.js';
+import type { CompletedRecord, RatioInterval, Run, Side } from '../../records/record.js';
+import { inverseRatio } from '../factor.js';
+import { formatFactorInterval, formatRateOf, formatRows } from '../format.js';
+import { noVerdictMark } from '../marks.js';
+import { rateOf } from '../../stats/summary.js';
+import { ANSWER_SIDES, type WorkloadAnswer, workloadAnswersOf, workloadText } from '../workload-answers.js';
+import { type Markup, markup } from './markup.js';
+import { SIDE_STYLES } from './side-style.js';
+
+/** A table for each engine, in the order of the run. Nothing if no side was compared with another. */
+export function answerTable(run: Run): Markup | undefined {
+  const answers = workloadAnswersOf(run).filter(({ best }) => Object.keys(best).length > 1);
+  if (answers.length === 0) return undefined;
+  const tables = groupBy(answers, ({ node }) => node.engine).map((ofEngine) => {
+    const [{ node }] = ofEngine as [WorkloadAnswer];
+    const shown = ANSWER_SIDES.filter(([side]) => ofEngine.some(({ best }) => best[side] !== undefined));
+    return markup`<div class="scroll" role="region" aria-label="The fastest way of each side, ${node.engine}" tabindex="0"><table class="sides">
+<thead><tr><th scope="col">${node.engine}</th>${shown.map(([, title]) => markup`<th scope="col" class="number">${title}</th>`)}<th scope="col">Rust compared with Node</th></tr></thead>
+<tbody>${ofEngine.map((answer) => rowOf(answer, shown))}</tbody>
+</table></div>
+`;
+  });
+  return markup`${tables}<p class="quiet">${noteOf(run)}</p>`;
+}
+
+function noteOf({ records, context }: Run): string {
+  const rows = (context.config['rows'] as Readonly<Record<string, number>> | undefined) ?? {};
+  const sizes = Object.entries(rows).map(([family, count]) => `${family} with ${formatRows(count)} rows or operations`);
+  const measured = records.filter(({ outcome }) => outcome === 'completed').length;
+  return `The best way of each side, as its rate. ★ marks the fastest side, or both if they are equivalent. A line at the end of a bar is the 95% interval relative to the best from Node. ${measured} cells${sizes.length === 0 ? '' : `, ${sizes.join(', ')}`}.`;
+}
+
+function rowOf(answer: WorkloadAnswer, shown: typeof ANSWER_SIDES): Markup {
+  const most = Math.max(...Object.values(answer.best).map(rateOf));
+  const cells = shown.map(([side]) => {
+    const record = answer.best[side];
+    if (record === undefined) return markup`<td class="number">—</td>`;
+    const star = answer.fastest.includes(side) ? '★ ' : '';
+    const bar = barOf(rateOf(record) / most, intervalOf(answer, side, most), SIDE_STYLES[side].color);
+    return markup`<td class="number" title="${record.variant}">${star}${formatRateOf(record)}${noVerdictMark(record.noVerdict)}${bar}</td>`;
+  });
+  return markup`<tr><th scope="row">${workloadText(answer.node)}</th>${cells}<td>${verdictText(answer)}</td></tr>
+`;
+}
+
+/** The interval of a side's rate, as a part of the highest rate. Nothing for the side that the others are compared with. */
+function intervalOf(
+  { node, rust, addon, best }: WorkloadAnswer,
+  side: Side,
+  most: number,
+): Pick<RatioInterval, 'low' | 'high'> | undefined {
+  if (side === 'rust') return rust && scaled(rust.comparison, rateOf(node) / most);
+  // The pair that is compared may be another than the best of each side: both have the same batches.
+  if (side === node.side || addon === undefined || best[side]?.id !== recordOf(addon, side).id) return undefined;
+  const ratio = side === 'napi' ? addon.judged : inverseRatio(addon.judged);
+  return scaled(ratio, rateOf(recordOf(addon, side === 'napi' ? 'js' : 'napi')) / most);
+}
+
+function recordOf({ addon, javaScript }: NonNullable<WorkloadAnswer['addon']>, side: 'napi' | 'js'): CompletedRecord {
+  return side === 'napi' ? addon : javaScript;
+}
+
+function scaled({ low, high }: RatioInterval, scale: number): Pick<RatioInterval, 'low' | 'high'> {
+  return { low: low * scale, high: high * scale };
+}
+
+const WIDTH = 100;
+/** Room for intervals beyond the highest rate. */
+const MOST_PART = 1.25;
+
+function barOf(part: number, interval: Pick<RatioInterval, 'low' | 'high'> | undefined, color: string): Markup {
+  const at = (value: number): string => ((Math.min(value, MOST_PART) / MOST_PART) * WIDTH).toFixed(1);
+  const line =
+    interval === undefined
+      ? undefined
+      : markup`<path d="M${at(interval.low)} 4H${at(interval.high)}" stroke="var(--ink)" stroke-width="1.5"/>`;
+  return markup`<svg class="bar" viewBox="0 0 ${WIDTH} 8" preserveAspectRatio="none" aria-hidden="true"><path d="M0 1H${at(part)}V7H0Z" fill="${color}"/>${line}</svg>`;
+}
+
+function verdictText({ rust }: WorkloadAnswer): string {
+  if (rust === undefined) return '';
+  const { verdict } = rust.comparison;
+  return `${verdict}: ${formatFactorInterval(rust.comparison)}`;
+}

@@ -1,0 +1,93 @@
+/** The answer of a run to each workload: the best of each side, and how they compare. The terminal and the page show the same. */
+import { completedOf, contestOf, fastestOf, groupBy, largestOfEach } from '../compare/cell-groups.js';
+import { isNodeSide } from '../compare/comparisons.js';
+import { type Judge, judgeOf } from '../compare/judge.js';
+import { type AddonOverJavaScript, addonOverJavaScript, bestComparisonOf } from '../compare/sides.js';
+import { NOOP } from '../records/noop.js';
+import type { Comparison, CompletedRecord, Run, Side } from '../records/record.js';
+import { recommended } from './advice.js';
+import { isCrossing } from './crossing-lines.js';
+
+/** The answer to one workload. */
+export interface WorkloadAnswer {
+  /** The way from Node that did best. */
+  readonly node: CompletedRecord;
+  /** The best cell of each side. */
+  readonly best: Readonly<Partial<Record<Side, CompletedRecord>>>;
+  /** The sides that are faster than the others, or equivalent to the fastest. None if the run cannot tell. */
+  readonly fastest: readonly Side[];
+  /** Rust compared with the best from Node, and the cell of Rust. Absent if there is no Rust. */
+  readonly rust?: { readonly comparison: Comparison; readonly record: CompletedRecord } | undefined;
+  /** The addon over JavaScript alone, each at its best. Absent if there is only one of them. */
+  readonly addon?: AddonOverJavaScript | undefined;
+}
+
+/** The sides in the order of the table, by their titles. */
+export const ANSWER_SIDES: readonly (readonly [Side, string])[] = [
+  ['rust', 'Rust'],
+  ['napi', 'Addon'],
+  ['js', 'JavaScript'],
+];
+
+/** The workload of a cell with what else its answer is for: the transport and the connections. */
+export function workloadText({ workload, transport, threads }: CompletedRecord): string {
+  const over = transport === undefined ? '' : ` (${transport})`;
+  return `${workload}${over}${threads === undefined ? '' : `, ${threads} ${threads === 1 ? 'thread' : 'threads'}`}`;
+}
+
+/** One answer for each workload, engine and transport: with the fewest workers, or the most threads, that were measured. */
+export function workloadAnswersOf(run: Run): WorkloadAnswer[] {
+  const judge = judgeOf(run);
+  const completed = completedOf(run.records).filter((record) => record.engine !== NOOP && !isCrossing(record));
+  const workloads = groupBy(completed, ({ family, workload, engine, transport, rate, runtime }) =>
+    JSON.stringify([family, workload, engine, transport, rate, runtime]),
+  );
+  return workloads.flatMap((cells) => answerOn(run, contestToShow(cells), judge) ?? []);
+}
+
+function contestToShow(cells: readonly CompletedRecord[]): readonly CompletedRecord[] {
+  const size = ({ threads, workers = 1 }: CompletedRecord): number => (threads === undefined ? -workers : threads);
+  const contests = groupBy(
+    cells.filter(({ side }) => isNodeSide(side)),
+    contestOf,
+  );
+  const [shown = []] = contests.toSorted(([a], [b]) => size(b!) - size(a!));
+  return cells.filter((cell) => shown[0] !== undefined && contestOf(cell) === contestOf(shown[0]));
+}
+
+function answerOn(run: Run, contest: readonly CompletedRecord[], judge: Judge): WorkloadAnswer | undefined {
+  const cells = largestOfEach(contest);
+  const comparison = bestComparisonOf(run, cells);
+  const find = (wanted: string | undefined): CompletedRecord | undefined => cells.find(({ id }) => id === wanted);
+  const record = find(comparison?.numerator);
+  const node = find(comparison?.denominator) ?? recommended(run, cells, judge);
+  if (node === undefined) return undefined;
+  const rust = comparison && record && { comparison, record };
+  const addon = addonOverJavaScript(cells, judge);
+  const bestOf = (side: Side, chosen: CompletedRecord | undefined): Partial<Record<Side, CompletedRecord>> => {
+    const best = chosen ?? fastestOf(cells.filter((cell) => cell.side === side));
+    return best === undefined ? {} : { [side]: best };
+  };
+  const best = {
+    ...bestOf('rust', record),
+    ...bestOf('napi', node.side === 'napi' ? node : addon?.addon),
+    ...bestOf('js', node.side === 'js' ? node : addon?.javaScript),
+  };
+  return { node, best, fastest: fastestSides(node, rust?.comparison, addon), rust, addon };
+}
+
+function fastestSides(
+  node: CompletedRecord,
+  rust: Comparison | undefined,
+  addon: AddonOverJavaScript | undefined,
+): readonly Side[] {
+  const ofNode = addon === undefined ? [node.side] : sidesOf(addon.judged.verdict, ['napi'], ['js']);
+  if (rust !== undefined) return sidesOf(rust.verdict, ['rust'], ofNode);
+  return addon === undefined ? [] : ofNode;
+}
+
+/** The sides that win by a verdict about the first compared with the second. */
+function sidesOf(verdict: Comparison['verdict'], first: readonly Side[], second: readonly Side[]): readonly Side[] {
+  if (verdict === 'equivalent') return [...first, ...second];
+  return verdict === 'faster' ? first : verdict === 'slower' ? second : [];
+}
