@@ -81,14 +81,18 @@ const TYPED = `export async function sum(connection: boundary.Connection, signal
   return total;
 }
 export const client: Promise<boundary.KvClient> = boundary.KvClient.connect('redis://localhost');
-export const work = boundary.defineWorkload({
+export const work = bench.defineWorkload({
   family: 'mine', name: 'insert', rows: 10, lanes: [{ lane: 'row', side: 'napi', engine: 'embedded', variant: 'mine' }],
   open: () => ({ expected: { rows: 10, sums: {} }, sample: async (watch) => { watch.start(); watch.stop(); return { rows: 10, sums: {} }; } }),
 });
 `;
-write('module.mts', `import * as boundary from 'boundary-bench';\n${TYPED}`);
-write('common.cts', `import boundary = require('boundary-bench');\n${TYPED}`);
-write('bundled.ts', `import * as boundary from 'boundary-bench';\n${TYPED}`);
+const IMPORTED = `import * as boundary from 'boundary-bench';\nimport * as bench from 'boundary-bench/bench';\n${TYPED}`;
+write('module.mts', IMPORTED);
+write(
+  'common.cts',
+  `import boundary = require('boundary-bench');\nimport bench = require('boundary-bench/bench');\n${TYPED}`,
+);
+write('bundled.ts', IMPORTED);
 const strict = [
   '--noEmit',
   '--strict',
