@@ -37,6 +37,16 @@ test('a compact file keeps the CPU time and the block of each sample, so that it
   expect(compacted(text)).toBe(text);
 });
 
+test('a compact file keeps every sample, even if samples are alike', () => {
+  const { records, ...run } = sampleRun();
+  const samples = [0.5, 0.5, 0.5].map((seconds) => ({ fork: 1, seconds }));
+  const alike = records.map((record) => (record.outcome === 'completed' ? { ...record, samples } : record));
+  const read = parseRun(compacted(serializeRun({ ...run, records: alike })));
+  const kept = read.records.flatMap((record) => (record.outcome === 'completed' ? [record.samples] : []));
+  expect(kept).toEqual(kept.map(() => samples));
+  expect(kept.length).toBeGreaterThan(0);
+});
+
 test('a report says what a compact file leaves out, by what the file has', () => {
   const run = parseRun(compacted(serializeRun(sampleRun())));
   expect(compactNote(run)).toBe(

@@ -56,6 +56,24 @@ test('samples that compact files list together are read one by one', () => {
   const alone = sampled([first, { fork: 1, seconds: 2 }, { fork: 1, seconds: 4 }, { fork: 2, seconds: 5 }]);
   expect(isValid(JSON.parse(together)), JSON.stringify(isValid.errors)).toBe(true);
   expect(parseRun(together)).toEqual(parseRun(alone));
+  const columns = { fork: 1, block: [1, 2], seconds: [2, 2], cpuUserSeconds: [1, 3] };
+  expect(isValid(JSON.parse(sampled([columns]))), JSON.stringify(isValid.errors)).toBe(true);
+  expect(parseRun(sampled([columns]))).toEqual(
+    parseRun(
+      sampled([
+        { fork: 1, block: 1, seconds: 2, cpuUserSeconds: 1 },
+        { fork: 1, block: 2, seconds: 2, cpuUserSeconds: 3 },
+      ]),
+    ),
+  );
+  for (const sample of [
+    { ...columns, block: [1, 2, 3] },
+    { ...columns, seconds: 2 },
+  ]) {
+    expect(() => parseRun(sampled([sample]), 'run.json')).toThrow(
+      /^run\.json\.records\[\d+\]\.samples\[0\]\.block must have as many values as seconds, [12], but has [23]$/,
+    );
+  }
   for (const seconds of [[], [1], [1, 0], [1, 'two']]) {
     expect(accepts(JSON.parse(sampled([{ seconds }])))).toBe(false);
     expect(isValid(JSON.parse(sampled([{ seconds }])))).toBe(false);

@@ -87,7 +87,7 @@ const TABLES = {
   crossover: () => {
     const runs = JSON.parse(newestText('hybrid-crossover')).runs.map((run) => ({
       ...run,
-      records: run.records.map(withEachSample),
+      records: run.records.map((record) => withEachSample(record, record.id)),
     }));
     const networks = runs.flatMap(({ network }) => (network === undefined ? [] : [`${networkText(network)}.`]));
     return [...marked(crossoverTable(runs)), ...list(crossoverFindings(runs)), ...list(networks)];

@@ -20,7 +20,8 @@ It makes smaller:
   summary      left out, since it can be computed from the samples
   samples      only their process, their block and their times stay: the elapsed time, the CPU time, and the times of encoding and
                decoding; run.md has the medians of the rest.
-               Consecutive samples that differ in nothing but their seconds are one entry with a list of seconds
+               Consecutive samples with the same fields are one entry, with a list of their seconds and of each other field
+               that differs between them
   executions   counted at the first sample of a cell, for all of its samples
   heap         the median of the bytes per call, at the first sample of a cell
   server       the median share of the CPU that the server used, at the first sample of a cell
@@ -64,7 +65,7 @@ if (values.help) {
 
 function compact(file) {
   const kept = file.records?.filter(({ family }) => isKept(family));
-  const records = kept && rounded(kept.map((record) => compactRecord(withEachSample(record))));
+  const records = kept && rounded(kept.map((record) => compactRecord(withEachSample(record, record.id))));
   const summarized = records?.map((record) =>
     record.outcome === 'completed' ? { ...record, summary: summarize(record.samples, record) } : record,
   );
@@ -81,7 +82,7 @@ function compact(file) {
       runs: file.runs.map((run) => ({
         ...run,
         records: run.records.map((record) => ({
-          ...withGroupedSamples(compactRecord(withEachSample(record))),
+          ...withGroupedSamples(rounded(compactRecord(withEachSample(record, record.id)))),
           summary: record.summary,
         })),
       })),
@@ -133,20 +134,31 @@ function compactRecord(record) {
   };
 }
 
-/** A record with one entry, with a list of seconds, for consecutive samples that differ in nothing else. */
+/**
+ * A record with one entry for consecutive samples with the same fields. The entry has a list of their seconds, and a list of each other
+ * field that differs between them.
+ */
 function withGroupedSamples(record) {
   if (record.outcome !== 'completed') return record;
   const groups = [];
-  for (const { seconds, ...rest } of record.samples) {
+  for (const sample of record.samples) {
+    const fields = Object.keys(sample).filter((field) => sample[field] !== undefined);
     const last = groups.at(-1);
-    if (JSON.stringify(last?.rest) === JSON.stringify(rest)) last.seconds.push(seconds);
-    else groups.push({ rest, seconds: [seconds] });
+    if (last?.fields.join() === fields.join()) last.samples.push(sample);
+    else groups.push({ fields, samples: [sample] });
   }
-  const samples = groups.map(({ rest, seconds }) => ({
-    ...rest,
-    seconds: seconds.length === 1 ? seconds[0] : seconds,
-  }));
-  return { ...record, samples };
+  return { ...record, samples: groups.map(({ fields, samples }) => entryOf(fields, samples)) };
+}
+
+function entryOf(fields, samples) {
+  if (samples.length === 1) return samples[0];
+  return Object.fromEntries(
+    fields.map((field) => {
+      const values = samples.map((sample) => sample[field]);
+      const isList = field === 'seconds' || values.some((value) => value !== values[0]);
+      return [field, isList ? values : values[0]];
+    }),
+  );
 }
 
 /** The percentiles. */

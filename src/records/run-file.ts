@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { summarize } from '../stats/summary.js';
 import { type Run, type RunRecord, type Sample, SCHEMA_VERSION } from './record.js';
 import { BoundaryError } from '../errors.js';
-import { asObject, checksBy } from './shape.js';
+import { asObject, checksBy, shapeError } from './shape.js';
 
 /** The checks by a definition of `schema/run.schema.json`, or by all of it. */
 export const checkOf = checksBy('run.schema.json');
@@ -25,22 +25,40 @@ export function parseRun(content: string, name = 'the run'): Run {
   requireSchemaVersion(asObject(value, name)['schemaVersion'], name);
   checkRun(value, name);
   const run = value as Run;
-  return { ...run, records: run.records.map(wholeRecord) };
+  return { ...run, records: run.records.map((record, index) => wholeRecord(record, `${name}.records[${index}]`)) };
 }
 
-/** A record with everything that compact files leave out: each of its samples, and the summary that follows from them. */
-export function wholeRecord(record: RunRecord): RunRecord {
+/**
+ * A record with everything that compact files leave out: each of its samples, and the summary that follows from them. `path` is its
+ * position, for the message of a `BB_RESULT_FILE_SHAPE`.
+ */
+export function wholeRecord(record: RunRecord, path: string): RunRecord {
   if (record.outcome !== 'completed') return record;
-  const { samples } = withEachSample(record);
+  const { samples } = withEachSample(record, path);
   return { ...record, samples, summary: record.summary ?? summarize(samples, record) };
 }
 
-/** A record with each of its samples: compact files have one entry, with a list of seconds, for samples that are alike in all else. */
-export function withEachSample<Record extends { readonly samples?: readonly Sample[] }>(record: Record): Record {
-  const each = record.samples?.flatMap((sample) =>
-    [sample.seconds].flat().map((seconds): Sample => ({ ...sample, seconds })),
-  );
-  return each === undefined ? record : { ...record, samples: each };
+/** A record with each of its samples. In compact files, an entry with a list of seconds is that many samples. `path` is as above. */
+export function withEachSample<Record extends { readonly samples?: readonly Sample[] }>(
+  record: Record,
+  path: string,
+): Record {
+  const { samples } = record;
+  if (samples === undefined) return record;
+  return { ...record, samples: samples.flatMap((entry, index) => samplesOf(entry, `${path}.samples[${index}]`)) };
+}
+
+function samplesOf(entry: Sample, path: string): readonly Sample[] {
+  const { length } = [entry.seconds].flat();
+  const fields: [string, unknown][] = Object.entries(entry);
+  for (const [name, value] of fields) {
+    if (!Array.isArray(value) || value.length === length) continue;
+    throw shapeError(`${path}.${name} must have as many values as seconds, ${length}, but has ${value.length}`);
+  }
+  return Array.from({ length }, (_, place): Sample => {
+    const values = fields.map(([name, value]) => [name, Array.isArray(value) ? value[place] : value]);
+    return Object.fromEntries(values) as Sample;
+  });
 }
 
 /** Like `parseRun`, for a file. It also throws `BB_RESULT_FILE_UNREADABLE` if the file can't be read. */

@@ -82,10 +82,11 @@ export function parseLog(content: string, name = 'the run log'): RunLog {
   const records = new Map<string, RunRecord>();
   let forks: ForkRecord[] = [];
   rest.forEach((text, index) => {
-    const { record, fork } = parseLine(text, `${name}, line ${index + 2}`);
-    if (fork !== undefined) forks.push(withEachSample(fork));
+    const line = `${name}, line ${index + 2}`;
+    const { record, fork } = parseLine(text, line);
+    if (fork !== undefined) forks.push(withEachSample(fork, line));
     if (record === undefined) return;
-    records.set(record.id, wholeRecord(record));
+    records.set(record.id, wholeRecord(record, line));
     forks = forks.filter(({ id }) => id !== record.id);
   });
   return { context, records: [...records.values()], forks, truncated };

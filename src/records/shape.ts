@@ -99,6 +99,7 @@ class Shape {
 /** Whether a value has the type of a schema and its constants. */
 function isKindOf({ type, properties = {} }: Schema, value: unknown): boolean {
   if (type === 'array') return Array.isArray(value);
+  if (type === 'integer') return typeof value === 'number';
   if (type !== 'object') return typeof value === type;
   const constants = Object.entries(properties).filter(([, schema]) => Object.hasOwn(schema, 'const'));
   return constants.every(([key, schema]) => (value as Record<string, unknown>)[key] === schema.const);
@@ -146,6 +147,6 @@ function wrong(path: string, expected: string, found: unknown): never {
   throw shapeError(`${path} must be ${expected}, but is ${shown.length > 60 ? `${shown.slice(0, 60)}...` : shown}`);
 }
 
-function shapeError(message: string): BoundaryError {
+export function shapeError(message: string): BoundaryError {
   return new BoundaryError('BB_RESULT_FILE_SHAPE', message);
 }
