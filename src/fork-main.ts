@@ -6,7 +6,6 @@ import { exposeCollector } from './collect-garbage.js';
 import { sentError } from './errors.js';
 import { familyIn } from './families/family-in.js';
 import { loadNativeBuild, nativeResources } from './native-build.js';
-import { startV8Profile } from './profile/v8-profile.js';
 import type { ForkOrder, ForkReport, ForkTask } from './runner/fork-message.js';
 import { GarbageBetween } from './runner/garbage-collection.js';
 import { type ProfiledSampler, openSampler } from './runner/sampler.js';
@@ -92,7 +91,7 @@ async function obey({ sampler, close }: Opened, order: ForkOrder): Promise<void>
 }
 
 async function profiled(sampler: ProfiledSampler, byV8: boolean): Promise<ForkReport> {
-  const stop = byV8 ? await startV8Profile() : undefined;
+  const stop = byV8 ? await (await import('./profile/v8-profile.js')).startV8Profile() : undefined;
   const timed = await sampler.exercise();
   return { type: 'profiled', timed, ...(stop && { profile: await stop() }) };
 }

@@ -13,7 +13,7 @@ import { modelBlocks } from '../../dist/report/model-table.js';
 import { settingTable } from '../../dist/report/setting-table.js';
 import { list, paragraph, renderMarkdown, tableBlock, tableOf } from '../../dist/report/document.js';
 import { factorOf } from '../../dist/report/factor.js';
-import { formatRateOf, formatRows } from '../../dist/report/format.js';
+import { formatRows } from '../../dist/report/format.js';
 import { headToHeadTable } from '../../dist/report/head-to-head.js';
 import { hostLines } from '../../dist/report/host-block.js';
 import { networkText } from '../../dist/report/network-text.js';
@@ -21,7 +21,7 @@ import { requestAdviceFor } from '../../dist/report/request-advice.js';
 import { renderRunSummary } from '../../dist/report/summary-report.js';
 import { runtimeTable } from '../../dist/report/runtime-table.js';
 import { requestHeadToHeadTable } from '../../dist/report/request-tables.js';
-import { ANSWER_SIDES, workloadAnswersOf, workloadText } from '../../dist/report/workload-answers.js';
+import { ANSWER_SIDES, bestRateText, workloadAnswersOf, workloadText } from '../../dist/report/workload-answers.js';
 import { buildsTable } from '../lab/builds-table.mjs';
 import { ceilingFindings, ceilingTable } from '../lab/ceiling-table.mjs';
 import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
@@ -137,16 +137,13 @@ function ifCommitted(kind, blocks) {
 function sides(kind) {
   const run = newestRun(kind);
   const answers = workloadAnswersOf(run);
-  const rateOf = ({ best, fastest }, side) => {
-    if (best[side] === undefined) return '—';
-    return `${fastest.includes(side) ? '★ ' : ''}${formatRateOf(best[side])}`;
-  };
   const table = tableOf(answers, [
     { title: 'Workload', of: ({ node }) => workloadText(node) },
-    ...ANSWER_SIDES.map(([side, title]) => ({ title: `>${title}`, of: (answer) => rateOf(answer, side) })),
+    ...ANSWER_SIDES.map(([side, title]) => ({ title: `>${title}`, of: (answer) => bestRateText(answer, side) })),
     { title: '>Rust factor', of: ({ rust }) => (rust === undefined ? '—' : factorOf(rust.comparison)) },
   ]);
-  return [...tableBlock(table), measuredBy(run)];
+  const notes = noVerdictNotes(answers.flatMap(({ best }) => Object.values(best)));
+  return [...marked({ table, notes }), measuredBy(run)];
 }
 
 /** The table of the comparisons of a run that are asked for. */

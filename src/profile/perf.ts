@@ -9,7 +9,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 
 import { BoundaryError } from '../errors.js';
-import { type Stack, type TimedSpan, isTimed } from './stacks.js';
+import { firstPlace } from '../first-place.js';
+import { type Span, isWithin } from '../runner/time-spans.js';
+import type { Stack } from './stacks.js';
 
 /** The samples of `perf` in a second: no divisor of a timer's frequency, which would be sampled always at the same place. */
 const FREQUENCY = 1999;
@@ -37,7 +39,7 @@ export function whyNoPerf(): string | undefined {
 /** A recording under way. */
 export interface Recording {
   /** Ends it, and resolves to the stacks within timed work. */
-  stacks(timed: readonly TimedSpan[]): Promise<readonly Stack[]>;
+  stacks(timed: readonly Span[]): Promise<readonly Stack[]>;
   /** Ends it if it runs, and removes its files. */
   remove(): Promise<void>;
 }
@@ -80,31 +82,17 @@ async function keepLastNames(map: string): Promise<void> {
 
 /** The lines `ADDRESS SIZE NAME` whose memory no later line has. */
 export function lastNames(lines: readonly string[]): string[] {
-  /** The kept memory: starts in ascending order, with their ends. */
-  const starts: number[] = [];
-  const ends: number[] = [];
+  /** The kept memory, in ascending order. */
+  const kept: { readonly from: number; readonly to: number }[] = [];
   return lines.toReversed().filter((line) => {
     const [start = Number.NaN, size = Number.NaN] = line.split(' ', 2).map((each) => Number.parseInt(each, 16));
     if (Number.isNaN(start + size)) return false;
-    const place = firstAbove(starts, start);
-    const isTaken = (ends[place - 1] ?? 0) > start || (starts[place] ?? Infinity) < start + size;
-    if (!isTaken) {
-      starts.splice(place, 0, start);
-      ends.splice(place, 0, start + size);
-    }
+    const end = start + size;
+    const place = firstPlace(kept, ({ from }) => from > start);
+    const isTaken = (kept[place - 1]?.to ?? 0) > start || (kept[place]?.from ?? Infinity) < end;
+    if (!isTaken) kept.splice(place, 0, { from: start, to: end });
     return !isTaken;
   });
-}
-
-/** The index of the first number above `value`. */
-function firstAbove(ascending: readonly number[], value: number): number {
-  let [low, high] = [0, ascending.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (ascending[middle]! > value) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 /** The output of `perf script`. Inlined frames would take it minutes. */
@@ -120,11 +108,11 @@ async function printed(file: string): Promise<string> {
 }
 
 /** The stacks in the output of `perf script -F time,period,ip,sym`, within timed work. */
-export function stacksOfPerf(text: string, timed: readonly TimedSpan[]): Stack[] {
+export function stacksOfPerf(text: string, timed: readonly Span[]): Stack[] {
   return text.split('\n\n').flatMap((entry): Stack[] => {
     const [head = '', ...lines] = entry.trim().split('\n');
     const [, time, period] = /^(\d+\.\d+):\s+(\d+)/.exec(head.trim()) ?? [];
-    if (time === undefined || !isTimed(timed, Number(time) * 1e6)) return [];
+    if (time === undefined || !isWithin(Number(time) * 1e6, timed)) return [];
     const frames = lines.map((line) => nameOf(line.trim().replace(/^[\da-f]+ /, ''))).toReversed();
     return [{ frames, seconds: Number(period) / 1e9 }];
   });

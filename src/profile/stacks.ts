@@ -4,17 +4,6 @@ export interface Stack {
   readonly seconds: number;
 }
 
-/** A span of the monotonic clock in microseconds. */
-export interface TimedSpan {
-  readonly from: number;
-  readonly to: number;
-}
-
-/** Whether a time lies within timed work. */
-export function isTimed(spans: readonly TimedSpan[], time: number): boolean {
-  return spans.some(({ from, to }) => time >= from && time <= to);
-}
-
 /** A call of a flame graph: its part of the time, with the calls that it made. */
 export interface Call {
   readonly name: string;

@@ -1,7 +1,8 @@
 /** V8's profiler, and the stacks in what it writes (`Profiler.Profile` of the Chrome DevTools Protocol). */
 import type { Profiler } from 'node:inspector';
 
-import { type Stack, type TimedSpan, isTimed } from './stacks.js';
+import { type Span, isWithin } from '../runner/time-spans.js';
+import type { Stack } from './stacks.js';
 
 /** The time between two samples of the profiler in microseconds. */
 const INTERVAL_US = 200;
@@ -29,8 +30,8 @@ export async function startV8Profile(): Promise<() => Promise<V8Profile>> {
   };
 }
 
-/** The stacks of a profile within timed work. */
-export function stacksOfV8({ profile, startedAt }: V8Profile, timed: readonly TimedSpan[]): Stack[] {
+/** The stacks of a profile within timed work, whose spans are in microseconds of `process.hrtime`. */
+export function stacksOfV8({ profile, startedAt }: V8Profile, timed: readonly Span[]): Stack[] {
   const { nodes, samples = [], timeDeltas = [] } = profile;
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const parents = new Map(nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id] as const)));
@@ -48,7 +49,7 @@ export function stacksOfV8({ profile, startedAt }: V8Profile, timed: readonly Ti
     time += timeDeltas[index] ?? 0;
     // A sample stands for the time until the next one.
     const seconds = Math.max(0, timeDeltas[index + 1] ?? 0) / 1e6;
-    if (seconds > 0 && isTimed(timed, time)) stacks.push({ frames: framesOf(id), seconds });
+    if (seconds > 0 && isWithin(time, timed)) stacks.push({ frames: framesOf(id), seconds });
   });
   return stacks;
 }

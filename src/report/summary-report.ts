@@ -2,20 +2,26 @@
 import { completedOf, groupBy } from '../compare/cell-groups.js';
 import { judgeOf, marginOf } from '../compare/judge.js';
 import type { AddonOverJavaScript } from '../compare/sides.js';
-import type { CompletedRecord, Run, Side } from '../records/record.js';
+import type { CompletedRecord, Run } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 import { isCall } from './call-table.js';
 import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf } from './document.js';
 import { attributionTexts } from './attribution.js';
 import { crossingLines, isCrossing } from './crossing-lines.js';
 import { crossoverTexts } from './crossover.js';
-import { UNKNOWN, formatPercent, formatRateOf } from './format.js';
+import { UNKNOWN, formatPercent } from './format.js';
 import { factorOf, isDecided, shortFactorOf, signNotes } from './factor.js';
 import { cpuColumn, cpuMark, factorNotes } from './head-to-head.js';
 import { marksInRun, noVerdictMark, noVerdictNotes, noVerdictReason, notesOf } from './marks.js';
 import { nameAndBatchOf } from './request-tables.js';
 import { unfinishedTable } from './results-table.js';
-import { ANSWER_SIDES, type WorkloadAnswer, workloadAnswersOf, workloadText } from './workload-answers.js';
+import {
+  ANSWER_SIDES,
+  type WorkloadAnswer,
+  bestRateText,
+  workloadAnswersOf,
+  workloadText,
+} from './workload-answers.js';
 
 const ADDON_FACTOR_NOTE = "Addon factor: the addon's rate divided by the rate of JavaScript alone.";
 
@@ -87,7 +93,7 @@ function answerTable(answers: readonly WorkloadAnswer[], { margin, isNarrow }: S
     ...(engines.size > 1 ? [{ title: 'Engine', of: ({ node }: WorkloadAnswer) => node.engine }] : []),
     ...ANSWER_SIDES.filter(([side]) => answers.some(({ best }) => best[side] !== undefined)).map(([side, title]) => ({
       title: `>${title}`,
-      of: (answer: WorkloadAnswer) => rateText(answer, side),
+      of: (answer: WorkloadAnswer) => bestRateText(answer, side, FASTEST),
     })),
     {
       title: '>Rust factor',
@@ -108,12 +114,6 @@ function answerTable(answers: readonly WorkloadAnswer[], { margin, isNarrow }: S
 
 /** The mark of the fastest side. */
 const FASTEST = '*';
-
-function rateText({ best, fastest }: WorkloadAnswer, side: Side): string {
-  const record = best[side];
-  if (record === undefined) return UNKNOWN;
-  return `${fastest.includes(side) ? FASTEST : ''}${formatRateOf(record)}${noVerdictMark(record.noVerdict)}`;
-}
 
 /** The way from Node that did best, one line for each workload. */
 function wayLines(answers: readonly WorkloadAnswer[]): string[] {

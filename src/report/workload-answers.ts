@@ -7,6 +7,8 @@ import { NOOP } from '../records/noop.js';
 import type { Comparison, CompletedRecord, Run, Side } from '../records/record.js';
 import { recommended } from './advice.js';
 import { isCrossing } from './crossing-lines.js';
+import { UNKNOWN, formatRateOf } from './format.js';
+import { noVerdictMark } from './marks.js';
 
 /** The answer to one workload. */
 export interface WorkloadAnswer {
@@ -84,6 +86,13 @@ function fastestSides(
   const ofNode = addon === undefined ? [node.side] : sidesOf(addon.judged.verdict, ['napi'], ['js']);
   if (rust !== undefined) return sidesOf(rust.verdict, ['rust'], ofNode);
   return addon === undefined ? [] : ofNode;
+}
+
+/** The rate of a side's best, after `star` if the side is the fastest. */
+export function bestRateText({ best, fastest }: WorkloadAnswer, side: Side, star = '★ '): string {
+  const record = best[side];
+  if (record === undefined) return UNKNOWN;
+  return `${fastest.includes(side) ? star : ''}${formatRateOf(record)}${noVerdictMark(record.noVerdict)}`;
 }
 
 /** The sides that win by a verdict about the first compared with the second. */

@@ -2,10 +2,10 @@
 import type { SentError } from '../errors.js';
 import type { FamilyOptions, PlannedCell } from '../families/workload.js';
 import type { Checksum, Sample } from '../records/record.js';
-import type { TimedSpan } from '../profile/stacks.js';
 import type { V8Profile } from '../profile/v8-profile.js';
 import type { Readiness, WarmUpStep } from './sampler.js';
 import type { SamplingPolicy } from './sampling.js';
+import type { Span } from './time-spans.js';
 
 /** The cell that a fork opens and warms up: the first message to it. */
 export interface ForkTask {
@@ -33,6 +33,6 @@ export type ForkReport =
   | WarmUpStep
   | { readonly type: 'ready'; readonly ready: Readiness }
   | { readonly type: 'sample'; readonly sample: Sample }
-  | { readonly type: 'profiled'; readonly timed: readonly TimedSpan[]; readonly profile?: V8Profile }
+  | { readonly type: 'profiled'; readonly timed: readonly Span[]; readonly profile?: V8Profile }
   | { readonly type: 'done'; readonly checksum: Checksum }
   | { readonly type: 'failed'; readonly error: SentError };

@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { builtModule, inheritedFlags } from '../built-module.js';
 import { BoundaryError, receivedError, TIMEOUT } from '../errors.js';
 import type { Runtime } from '../families/workload.js';
-import type { TimedSpan } from '../profile/stacks.js';
 import type { V8Profile } from '../profile/v8-profile.js';
 import type { Checksum, Sample } from '../records/record.js';
 import type { ForkOrder, ForkReport, ForkTask } from './fork-message.js';
 import type { CellSampler, Readiness, WarmUpStep } from './sampler.js';
+import type { Span } from './time-spans.js';
 
 /** The program of a fork. */
 const PROGRAM = fileURLToPath(builtModule(new URL('../fork-main.js', import.meta.url)));
@@ -69,7 +69,7 @@ export interface ForkedSampler extends CellSampler {
 interface Answers {
   readonly ready: { readonly ready: Readiness };
   readonly sample: { readonly sample: Sample };
-  readonly profiled: { readonly timed: readonly TimedSpan[]; readonly profile?: V8Profile };
+  readonly profiled: { readonly timed: readonly Span[]; readonly profile?: V8Profile };
   readonly done: { readonly checksum: Checksum };
 }
 

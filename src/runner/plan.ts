@@ -134,13 +134,18 @@ function withinAMinute(
   const policy = { samples, budgetSeconds: timeBudgetSeconds };
   const secondsOf = (some: readonly PlannedCell[]): number =>
     LOOKS[0]! * sumOf(some.map(({ cell, skip }) => (skip === undefined ? typicalSeconds(policy, cell) : 0)));
-  let left = QUICK_SECONDS;
-  if (secondsOf(cells) <= left) return cells;
+  if (secondsOf(cells) <= QUICK_SECONDS) return cells;
   const contests = groupBy(cells, ({ cell }) => contestOf(cell)).map((contest) =>
     groupBy(contest, ({ cell, client }) => JSON.stringify([cell.side, client])).map(([first]) => first!),
   );
-  const fitting = contests.findIndex((contest) => (left -= secondsOf(contest)) < 0);
-  return contests.slice(0, fitting === -1 ? undefined : Math.max(1, fitting)).flat();
+  const fitting: PlannedCell[] = [];
+  let seconds = 0;
+  for (const contest of contests) {
+    seconds += secondsOf(contest);
+    if (fitting.length > 0 && seconds > QUICK_SECONDS) break;
+    fitting.push(...contest);
+  }
+  return fitting;
 }
 
 /** Whether the request names what a cell is asked by. Its filters match the cell. */

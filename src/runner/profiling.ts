@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 import { toBoundaryError } from '../errors.js';
 import type { PlannedCell } from '../families/workload.js';
-import { PERF_FLAGS, startPerf, whyNoPerf } from '../profile/perf.js';
+import { PERF_FLAGS, startPerf } from '../profile/perf.js';
 import type { Stack } from '../profile/stacks.js';
 import { stacksOfV8 } from '../profile/v8-profile.js';
 import type { Profile } from '../records/record.js';
@@ -23,17 +23,14 @@ export interface Profiling {
   readonly directory: string;
   readonly signal: AbortSignal;
   readonly emit: RunListener;
+  /** The reason why `perf` can't be used. `undefined` if it can. */
+  readonly withoutPerf: string | undefined;
   open(planned: PlannedCell, flags: readonly string[]): Promise<ForkedSampler>;
 }
 
 /** Profiles cells, one after the other. A cell that can't be profiled is only warned of. */
 export async function profileCells(profiling: Profiling): Promise<Profile[]> {
-  const { cells, directory, signal, emit } = profiling;
-  if (signal.aborted || cells.length === 0) return [];
-  const withoutPerf = whyNoPerf();
-  if (withoutPerf !== undefined) {
-    emit({ type: 'warning', message: `the flame graphs have no frames of Rust: ${withoutPerf}` });
-  }
+  const { cells, directory, signal, emit, withoutPerf } = profiling;
   const profiles: Profile[] = [];
   for (const planned of cells) {
     if (signal.aborted) break;
@@ -48,7 +45,7 @@ export async function profileCells(profiling: Profiling): Promise<Profile[]> {
     try {
       if (!(await exists(join(directory, profile.flameGraph)))) {
         emit({ type: 'cell-profiling', cell: planned.cell });
-        await profileCell(profiling, planned, profile, withoutPerf === undefined);
+        await profileCell(profiling, planned, profile);
       }
       profiles.push(profile);
     } catch (error) {
@@ -60,11 +57,11 @@ export async function profileCells(profiling: Profiling): Promise<Profile[]> {
 }
 
 async function profileCell(
-  { directory, open }: Profiling,
+  { directory, open, withoutPerf }: Profiling,
   planned: PlannedCell,
   { id, flameGraph, cpuProfile }: Profile,
-  hasPerf: boolean,
 ): Promise<void> {
+  const hasPerf = withoutPerf === undefined;
   const pathOf = (file: string): string => join(directory, file);
   await makeFolder(pathOf(FOLDER));
   const sampler = await open(planned, hasPerf ? PERF_FLAGS : []);

@@ -60,6 +60,9 @@ export async function run(options: RunOptions): Promise<RunResult> {
       ...(probed !== undefined && { resolution: probed.resolution }),
       ...(session.config.quick === true && options.resume !== true && { full: fullRun(options) }),
     });
+    if (session.withoutPerf !== undefined) {
+      emit({ type: 'warning', message: `the flame graphs have no frames of Rust: ${session.withoutPerf}` });
+    }
     for (const plan of plans) {
       if (!signal.aborted) await measureFamily(session, plan);
     }
@@ -178,7 +181,8 @@ interface Forkable extends Pick<FamilyPlan, 'family' | 'options'> {
   readonly module: string;
 }
 
-interface ForkedCell {
+/** A cell to open in a process of its own. */
+interface CellToFork {
   readonly planned: PlannedCell;
   readonly onStep?: (step: WarmUpStep) => void;
   /** Flags of V8 for the process. */
@@ -189,7 +193,7 @@ async function openForked(
   { policy, signal, config }: Session,
   { family, module, options }: Forkable,
   open: OpenFamily,
-  { planned, onStep = () => {}, flags = [] }: ForkedCell,
+  { planned, onStep = () => {}, flags = [] }: CellToFork,
 ): Promise<ForkedSampler> {
   const shared = { ...options, ...(await open.shared?.()) };
   const { timeoutSeconds, leaveGarbage = false } = config;
@@ -204,7 +208,7 @@ async function profileFamily(
   open: OpenFamily,
 ): Promise<void> {
   const { module } = family;
-  const { directory, signal, emit, profiles } = session;
+  const { directory, signal, emit, profiles, withoutPerf } = session;
   if (module === undefined) return;
   const measured = cells.filter(({ cell: { id, runtime }, isElsewhere }) => {
     return runtime === undefined && isElsewhere !== true && directory.records.get(id)?.outcome === 'completed';
@@ -214,6 +218,7 @@ async function profileFamily(
     directory: directory.path,
     signal,
     emit,
+    withoutPerf,
     open: (planned, flags) => openForked(session, { family, module, options }, open, { planned, flags }),
   });
   profiles.push(...made);

@@ -27,8 +27,8 @@ interface Lap {
  *
  * Time, CPU, garbage collection and stalls count while the stopwatch runs. If a stall or a collection falls partly into timed work,
  * only that part counts. Peak memory is the peak of the whole sample, since a high-water mark can't be paused. Work that was timed
- * elsewhere adds its time and CPU. The event loop was idle in the meantime, so stalls, collections and the main thread are reported
- * only if the stopwatch ran as well.
+ * elsewhere adds its time and CPU. The event loop of this process had nothing to do during that work, so stalls, collections and the
+ * CPU time of the main thread are reported only if the stopwatch ran as well.
  */
 export class SampleStopwatch implements Stopwatch {
   readonly #resources: ResourceReader;

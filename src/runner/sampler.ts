@@ -2,7 +2,6 @@ import type { OpenCell, OpenFamily, PlannedCell } from '../families/workload.js'
 import type { Checksum, NoVerdict, Sample } from '../records/record.js';
 import { verifyChecksum } from '../families/verify-checksum.js';
 import { isDisturbed, machineTime } from '../host/machine-time.js';
-import type { TimedSpan } from '../profile/stacks.js';
 import type { GarbageBetween } from './garbage-collection.js';
 import { processCpuOf } from '../stats/summary.js';
 import { requireWork } from './nothing-measured.js';
@@ -42,8 +41,8 @@ export interface CellSampler {
 
 /** A cell that can be executed without being measured, for profilers. */
 export interface ProfiledSampler extends CellSampler {
-  /** Executes the cell for about a second. Resolves to the spans of timed work. */
-  exercise(): Promise<readonly TimedSpan[]>;
+  /** Executes the cell for about a second. Resolves to the spans of timed work, in microseconds of `process.hrtime`. */
+  exercise(): Promise<readonly Span[]>;
 }
 
 /** The facts about a cell once it is warm. */
@@ -197,7 +196,7 @@ class LocalSampler implements ProfiledSampler {
     }
   }
 
-  async exercise(): Promise<readonly TimedSpan[]> {
+  async exercise(): Promise<readonly Span[]> {
     const repeats = this.#kind.repeats ? this.#executions : 1;
     const laps: Span[] = [];
     const until = performance.now() + PROFILED_MS;

@@ -5,6 +5,7 @@ import { coresOf } from '../compare/server-bound.js';
 import { BoundaryError, toBoundaryError } from '../errors.js';
 import type { PlannedCell } from '../families/workload.js';
 import { runContext } from '../host/provenance.js';
+import { whyNoPerf } from '../profile/perf.js';
 import type { Profile, RunContext } from '../records/record.js';
 import { isTriedAgain } from './cell-record.js';
 import type { Deciding } from './deciding.js';
@@ -36,6 +37,8 @@ export interface Session extends Omit<Instruments, 'onStep'>, Deciding {
   readonly done: Set<string>;
   /** The profiles of cells so far. */
   readonly profiles: Profile[];
+  /** The reason why profiles have no frames of Rust. `undefined` if they have, or if the run makes none. */
+  readonly withoutPerf: string | undefined;
 }
 
 /**
@@ -82,6 +85,7 @@ async function sessionIn(options: RunOptions, resumed: RunDirectory | undefined)
     policy: { samples: config.samples, budgetSeconds: config.timeBudgetSeconds },
     done,
     profiles: [],
+    withoutPerf: config.profile === true ? whyNoPerf() : undefined,
     resources: options.resources ?? nodeResources,
     garbage: collectGarbage && new GarbageBetween(collectGarbage),
     signal: options.signal ?? new AbortController().signal,

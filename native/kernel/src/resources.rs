@@ -106,17 +106,25 @@ pub fn reset_peak_rss() -> bool {
 /// platform does not provide it.
 #[must_use]
 pub fn peak_rss() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
-    Some(kibibytes * 1024)
+    proc_bytes("/proc/self/status", "VmHWM:")
 }
 
 /// The bytes of memory of the machine, or `None` if the platform does not provide them.
 #[must_use]
 pub fn physical_memory() -> Option<u64> {
-    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    proc_bytes("/proc/meminfo", "MemTotal:")
+}
+
+/// The bytes of memory of the machine that are available without swapping, or `None` if the platform does not provide them.
+#[must_use]
+pub fn available_memory() -> Option<u64> {
+    proc_bytes("/proc/meminfo", "MemAvailable:")
+}
+
+/// The bytes in the line `NAME: N kB` of a file of Linux, or `None` if there is no such file or line.
+fn proc_bytes(path: &str, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
     Some(kibibytes * 1024)
 }

@@ -59,23 +59,13 @@ function driverTables(connection: TableDriverConnection, name: string): TableCli
   };
   const scan = (table: string): Reader => reader(table, { workload: 'query.full_scan', lane: anyLane('out') });
   const writer = (table: string, lane: LaneName, rows: number): Fill<string> => {
-    const begin = async (): Promise<Feed> =>
+    const fill =
       lane === 'row'
-        ? feed(await connection.insertRows!(table, rows), (part) => keptRows(capacityOf(rows)).make(part))
-        : feed(await connection.insertColumns!(table, rows), (part) => keptColumns(capacityOf(rows)).make(part));
+        ? fillBy(() => connection.insertRows!(table, rows), keptRows, rows)
+        : fillBy(() => connection.insertColumns!(table, rows), keptColumns, rows);
     return async (clock, signal) => {
       await connection.createTable(table);
-      clock.start();
-      const { make, add, finish } = await begin();
-      for (const part of batchesOf({ start: 0, rows }, INPUT_ROWS)) {
-        clock.stop();
-        signal.throwIfAborted();
-        make(part);
-        clock.start();
-        await add();
-      }
-      await finish();
-      clock.stop();
+      await fill(clock, signal);
       return table;
     };
   };
@@ -96,25 +86,24 @@ function driverTables(connection: TableDriverConnection, name: string): TableCli
   };
 }
 
-function capacityOf(rows: number): number {
-  return Math.min(INPUT_ROWS, rows);
-}
-
-/** The steps of an insert: a batch is made, and then added. */
-interface Feed {
-  make(part: RowRange): void;
-  add(): unknown;
-  finish(): unknown;
-}
-
-function feed<Batch>(inserter: TableInserter<Batch>, make: (part: RowRange) => Batch): Feed {
-  let batch: Batch;
-  return {
-    make: (part) => {
-      batch = make(part);
-    },
-    add: () => inserter.add(batch),
-    finish: () => inserter.finish(),
+/** Inserts rows, a batch after the other. Batches are made in the memory that `kept` gives. */
+function fillBy<Batch>(
+  begin: () => TableInserter<Batch> | Promise<TableInserter<Batch>>,
+  kept: (capacity: number) => { make(part: RowRange): Batch },
+  rows: number,
+): Fill<void> {
+  return async (clock, signal) => {
+    clock.start();
+    const inserter = await begin();
+    for (const part of batchesOf({ start: 0, rows }, INPUT_ROWS)) {
+      clock.stop();
+      signal.throwIfAborted();
+      const batch = kept(Math.min(INPUT_ROWS, rows)).make(part);
+      clock.start();
+      await inserter.add(batch);
+    }
+    await inserter.finish();
+    clock.stop();
   };
 }
 

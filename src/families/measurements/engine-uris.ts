@@ -37,9 +37,7 @@ export function engineSkip(engine: string, uri: string | undefined, transport?: 
   if (isServer && transport !== defaultTransport(engine)) {
     return `a ${engine} server that runs already is reached over ${defaultTransport(engine)} alone`;
   }
-  const notBuilt = whyEngineNotBuilt(engine);
-  if (notBuilt !== undefined) return notBuilt;
-  return isServer ? undefined : MISSING[matrix.engines[engine]?.server ?? '']?.();
+  return whyEngineNotBuilt(engine) ?? (isServer ? undefined : MISSING[matrix.engines[engine]?.server ?? '']?.());
 }
 
 /** The URI of an engine that the user gives none for. */

@@ -2,10 +2,15 @@
 import { groupBy } from '../../compare/cell-groups.js';
 import type { CompletedRecord, RatioInterval, Run, Side } from '../../records/record.js';
 import { inverseRatio } from '../factor.js';
-import { formatFactorInterval, formatRateOf, formatRows } from '../format.js';
-import { noVerdictMark } from '../marks.js';
+import { formatFactorInterval, formatRows } from '../format.js';
 import { rateOf } from '../../stats/summary.js';
-import { ANSWER_SIDES, type WorkloadAnswer, workloadAnswersOf, workloadText } from '../workload-answers.js';
+import {
+  ANSWER_SIDES,
+  type WorkloadAnswer,
+  bestRateText,
+  workloadAnswersOf,
+  workloadText,
+} from '../workload-answers.js';
 import { type Markup, markup } from './markup.js';
 import { SIDE_STYLES } from './side-style.js';
 
@@ -36,10 +41,10 @@ function rowOf(answer: WorkloadAnswer, shown: typeof ANSWER_SIDES): Markup {
   const most = Math.max(...Object.values(answer.best).map(rateOf));
   const cells = shown.map(([side]) => {
     const record = answer.best[side];
-    if (record === undefined) return markup`<td class="number">—</td>`;
-    const star = answer.fastest.includes(side) ? '★ ' : '';
+    const text = bestRateText(answer, side);
+    if (record === undefined) return markup`<td class="number">${text}</td>`;
     const bar = barOf(rateOf(record) / most, intervalOf(answer, side, most), SIDE_STYLES[side].color);
-    return markup`<td class="number" title="${record.variant}">${star}${formatRateOf(record)}${noVerdictMark(record.noVerdict)}${bar}</td>`;
+    return markup`<td class="number" title="${record.variant}">${text}${bar}</td>`;
   });
   return markup`<tr><th scope="row">${workloadText(answer.node)}</th>${cells}<td>${verdictText(answer)}</td></tr>
 `;

@@ -14,8 +14,8 @@ use crate::host::errors::promise;
 type Tokens = Arc<Mutex<(u64, HashMap<u64, CancelToken>)>>;
 
 /// The running work of an object. Dropping it cancels all of it. While a promise is pending, it keeps its engine's object from
-/// the garbage collector, so the drop happens only when the whole Node thread ends. Then nobody is left to read the answer, and
-/// the work would go on without end.
+/// the garbage collector, so the drop happens only when the whole Node thread ends. Nobody is left to read the answer then, so
+/// the work is not left running.
 #[derive(Default)]
 pub struct InFlight(Tokens);
 

@@ -1,5 +1,6 @@
 //! Checks that there is memory for rows: before the first row, and while rows are added.
 
+use boundary_bench_kernel::resources::available_memory;
 use boundary_bench_kernel::{Error, Result};
 
 use super::index;
@@ -48,9 +49,7 @@ fn check(bytes: u64, available: Option<u64>, what: &dyn std::fmt::Display) -> Re
 /// The bytes that this process can still allocate, or `None` if the platform does not tell.
 #[must_use]
 pub fn available() -> Option<u64> {
-    let machine =
-        field(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:").map(|kibibytes| kibibytes << 10);
-    [machine, of_group()].into_iter().flatten().min()
+    [available_memory(), of_group()].into_iter().flatten().min()
 }
 
 /// The bytes that the limits of the control group and its parents leave, or `None` without limits.
