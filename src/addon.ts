@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 import type * as RawAddon from '../index.cjs';
 import { addonError, platformName } from './addon-error.js';
+import { exposeCollector } from './collect-garbage.js';
 
 export type {
   BuildInfo,
@@ -58,14 +59,27 @@ const require = createRequire(import.meta.url);
 /** The variable by which napi-rs's loaders find an addon. It may be set for the addon that is measured, and must not name ours. */
 const OVERRIDE = 'NAPI_RS_NATIVE_LIBRARY_PATH';
 
-/**
- * The raw addon. Importing this module fails with `BB_ADDON_NOT_BUILT` if there is no binary for this platform. It is loaded without
- * `await`, so that programs can `require` what imports it.
- */
-export const addon: typeof RawAddon = load();
+/** The path of the addon's binary. `undefined` until it is loaded. */
+let binary: string | undefined;
 
-/** The path of the addon's binary that was loaded. */
-export const addonPath: string = loadedPath();
+/**
+ * The raw addon. It is loaded when one of its members is first read: that throws `BB_ADDON_NOT_BUILT` if there is no binary for this
+ * platform. So programs that only import the library wait neither for the addon nor for libduckdb. It is loaded without `await`, so that
+ * programs can `require` what imports it.
+ */
+export const addon = Object.create(
+  new Proxy(Object.prototype, {
+    get(_, name) {
+      Object.setPrototypeOf(Object.assign(addon, load()), Object.prototype);
+      return Reflect.get(addon, name);
+    },
+  }),
+) as typeof RawAddon;
+
+/** The path of the addon's binary, which it loads. */
+export function addonPath(): string {
+  return (binary ??= loadedPath(addon.Engine));
+}
 
 function load(): typeof RawAddon {
   const override = process.env[OVERRIDE];
@@ -74,7 +88,9 @@ function load(): typeof RawAddon {
     // Loads libduckdb, whose name then satisfies the addon's dependency on it, wherever npm put the file.
     // oxlint-disable-next-line import/no-unassigned-import -- loaded for that effect alone
     require('@duckdb/node-bindings');
-    return require('../index.cjs') as typeof RawAddon;
+    const loaded = require('../index.cjs') as typeof RawAddon;
+    loaded.collectYoungBy(collectYoung);
+    return loaded;
   } catch (cause) {
     throw addonError(cause, { root: packageRoot, platform: platformName() });
   } finally {
@@ -82,9 +98,18 @@ function load(): typeof RawAddon {
   }
 }
 
-function loadedPath(): string {
+/** V8's collector, once it was needed. */
+let collect: ReturnType<typeof exposeCollector>;
+
+/** Collects the buffers of released frames. Without a collector, the addon makes garbage instead. */
+function collectYoung(): void {
+  collect ??= exposeCollector() ?? (() => {});
+  collect('young');
+}
+
+function loadedPath(engine: typeof RawAddon.Engine): string {
   // The loader has the same exports as the binary that it loads.
   const isBinary = (module: NodeJS.Module | undefined): boolean =>
-    module?.filename.endsWith('.node') === true && module.exports?.Engine === addon.Engine;
+    module?.filename.endsWith('.node') === true && module.exports?.Engine === engine;
   return Object.values(require.cache).find(isBinary)?.filename ?? '';
 }

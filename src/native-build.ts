@@ -8,7 +8,7 @@ let loaded: typeof import('./addon.js') | undefined;
 export async function loadNativeBuild(): Promise<NativeBuild | undefined> {
   try {
     loaded = await import('./addon.js');
-    return { ...loaded.addon.buildInfo(), addonPath: loaded.addonPath };
+    return { ...loaded.addon.buildInfo(), addonPath: loaded.addonPath() };
   } catch {
     return undefined;
   }

@@ -10,7 +10,7 @@ import { greeting, oneText, PLAIN, startScriptedMysql } from '../library/sql/scr
 import { startScriptedRedis } from '../library/kv/scripted-redis.js';
 
 /** Makes the next callback of a kind panic on this thread; it is not in the public types. */
-const { panicInCallback } = createRequire(import.meta.url)(addonPath) as {
+const { panicInCallback } = createRequire(import.meta.url)(addonPath()) as {
   panicInCallback(kind: 'poll' | 'check' | 'prepare'): void;
 };
 

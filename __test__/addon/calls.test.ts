@@ -157,7 +157,7 @@ describe.each([
       const { parentPort, workerData } = require('node:worker_threads');
       const addon = require(workerData.path);
       addon[workerData.name].open(workerData.url).then((calls) => calls.get('a')).catch(() => {});`,
-      { eval: true, workerData: { path: addonPath, name: Kv.name, url: redis.url } },
+      { eval: true, workerData: { path: addonPath(), name: Kv.name, url: redis.url } },
     );
     await until(() => redis.held.length === 1);
     const ended = worker.terminate();

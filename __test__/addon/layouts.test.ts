@@ -13,7 +13,7 @@ import * as statements from '../../src/library/sql/sql-client.js';
 import * as results from '../../src/library/sql/sql-results.js';
 
 /** The addon's numbers, by the names of the layouts and then their own; they are not in the public types. */
-const { layouts } = createRequire(import.meta.url)(addonPath) as {
+const { layouts } = createRequire(import.meta.url)(addonPath()) as {
   layouts(): Readonly<Record<string, Readonly<Record<string, number>>>>;
 };
 

@@ -31,7 +31,7 @@ function release(...platforms: readonly string[]): void {
 }
 
 it('names the platform as the file of the addon does', () => {
-  expect(addonPath).toContain(`boundary-bench.${platformName()}.node`);
+  expect(addonPath()).toContain(`boundary-bench.${platformName()}.node`);
 });
 
 describe('in the source', () => {

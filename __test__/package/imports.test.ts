@@ -14,7 +14,8 @@ const STATIC = /^(?:import|export)\b[^'"]*?\bfrom\s*['"]([^'"]+)['"]|^import\s*[
 const ON_DEMAND = /\b(?:import|require)\(['"]([^'"]+)['"]\)/g;
 
 function specifiersIn(file: string, pattern: RegExp): string[] {
-  return Array.from(readFileSync(file, 'utf8').matchAll(pattern), ([, from, alone]) => (from ?? alone)!);
+  const code = readFileSync(file, 'utf8').replaceAll(/\/\*[^]*?\*\//g, '');
+  return Array.from(code.matchAll(pattern), ([, from, alone]) => (from ?? alone)!);
 }
 
 function packageOf(specifier: string): string {

@@ -42,6 +42,11 @@ export class InstalledPackage implements Disposable {
     symlinkSync(join(PACKAGE, 'node_modules', name), link, 'junction');
   }
 
+  /** Removes the addon and the program of servers, as if npm had left out the package that holds them. */
+  removeBinaries(): void {
+    for (const file of binaries()) rmSync(join(this.folder, 'node_modules/boundary-bench', file));
+  }
+
   [Symbol.dispose](): void {
     rmSync(this.folder, { recursive: true });
   }

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import { addon, type Cancel, type FrameReader } from '../../addon.js';
-import { type CollectGarbage, exposeCollector } from '../../collect-garbage.js';
 import { BoundaryError } from '../../errors.js';
 import { Cancellation, WORK_OPTIONS, type WorkOptions } from '../crossing/cancellation.js';
 import type { Int64Mode } from './cell-readers.js';
@@ -158,13 +157,6 @@ async function nextBuffer(reader: FrameReader): Promise<ArrayBuffer | null> {
   const buffer = reader.tryNext();
   return buffer === undefined ? await reader.next() : buffer;
 }
-
-/** V8's collector, by which the buffers of released frames are collected. Without it, the addon makes garbage instead. */
-let collect: CollectGarbage | undefined;
-addon.collectYoungBy(() => {
-  collect ??= exposeCollector() ?? (() => {});
-  collect('young');
-});
 
 /**
  * Returns a frame's memory to the pool. Its views become empty. A request under way may still read views that users were given.
