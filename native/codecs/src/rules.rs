@@ -1,7 +1,7 @@
 //! The rules that names and times must keep: a write is checked before it is acknowledged, and again by a flush.
 //!
 //! Names are checked once, when they are registered. Times are checked for each write. A flush checks names again, since a log
-//! may hold names that an older version accepted.
+//! may be damaged.
 
 use std::ops::RangeInclusive;
 

@@ -30,14 +30,8 @@ pub(super) struct Manifest {
     pub(super) total_rows: u64,
     /// Whether a population has been completed.
     pub(super) complete: bool,
-    /// The number of the keyspace that holds the rows. Each population makes a new one. Manifests of older versions lack it, and mean 0.
-    #[serde(default, skip_serializing_if = "is_first")]
+    /// The number of the keyspace that holds the rows. Each population makes a new one.
     pub(super) keyspace: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_first(keyspace: &u64) -> bool {
-    *keyspace == 0
 }
 
 impl Manifest {
