@@ -1,0 +1,7 @@
+//! Lets the program find libduckdb when it runs.
+
+include!("../link_duckdb.rs");
+
+fn main() {
+    link_duckdb();
+}
