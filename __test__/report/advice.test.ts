@@ -66,7 +66,7 @@ test('says to stay in JavaScript if the addon is no faster', () => {
   ]);
   const level = runOf([completed(addon, around(0.5)), completed(javaScript, around(0.501))]);
   expect(adviceFor(level, 'embedded')).toEqual([
-    "insert.bulk on embedded: stay in JavaScript: appender, chunks (20.0 M rows/s) is as fast as the addon's RowInserter.addColumns, at 1.002× (0.966–1.039).",
+    "insert.bulk on embedded: stay in JavaScript: appender, chunks (20.0 M rows/s) is as fast as the addon's RowInserter.addColumns, at 1.00× (0.97–1.04).",
   ]);
 });
 

@@ -102,7 +102,7 @@ test('small figures', () => {
   ]);
 });
 
-test('a factor never reads as exactly 1 or 0 when it is not', () => {
+test('a factor has three digits, and an end of its interval never reads as exactly 1 when it is not', () => {
   expect([1, 1.2, 13.04, 0.71, 1.02, 0.004, 120.6, 1.00001].map(formatFactor)).toEqual([
     '1.0×',
     '1.2×',
@@ -111,10 +111,13 @@ test('a factor never reads as exactly 1 or 0 when it is not', () => {
     '1.02×',
     '0.004×',
     '121×',
-    '1.0000×',
+    '1.00×',
   ]);
   expect(formatFactorInterval({ ratio: 1.2, low: 1.1, high: 1.3 })).toBe('1.2× (1.1–1.3)');
   expect(formatFactorInterval({ ratio: 1.03, low: 1.01, high: 1.04 })).toBe('1.03× (1.01–1.04)');
   expect(formatFactorInterval({ ratio: 1.2, low: 1.18, high: 1.23 })).toBe('1.20× (1.18–1.23)');
+  expect(formatFactorInterval({ ratio: 1.16481, low: 1.0002, high: 1.3564 })).toBe('1.16× (>1.00–1.36)');
+  expect(formatFactorInterval({ ratio: 0.98, low: 0.961, high: 0.9998 })).toBe('0.980× (0.961–<1.000)');
+  expect(formatFactorInterval({ ratio: 1.004, low: 0.789, high: 1.278 })).toBe('1.00× (0.79–1.28)');
   expect(formatFactorInterval({ ratio: 2, low: 2, high: 2 })).toBe('2.0× (2.0–2.0)');
 });

@@ -92,7 +92,7 @@ function terminalBlock(block: Block, most: number): string {
 }
 
 /** The text with its words on as many lines as it needs. The later lines begin with `indent`. A longer word keeps its line. */
-function wrapped(text: string, most: number, indent = ''): string {
+export function wrapped(text: string, most: number, indent = ''): string {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {

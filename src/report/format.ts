@@ -112,15 +112,21 @@ export function formatFactor(ratio: number): string {
 }
 
 /** A factor with its interval, `1.2× (1.1–1.3)`. */
-export function formatFactorInterval({ ratio, low, high }: Ratio): string {
-  const decimals = factorDecimals([ratio, low, high]);
-  return `${ratio.toFixed(decimals)}× (${low.toFixed(decimals)}–${high.toFixed(decimals)})`;
+export function formatFactorInterval(interval: Ratio): string {
+  const { ratio, low, high } = interval;
+  return `${ratio.toFixed(factorDecimals([low, high]))}× (${formatInterval(interval)})`;
 }
 
 /** An interval alone, `1.1–1.3`, with the decimals that its factor would need next to it. */
-export function formatInterval({ ratio, low, high }: Ratio): string {
-  const decimals = factorDecimals([ratio, low, high]);
-  return `${low.toFixed(decimals)}–${high.toFixed(decimals)}`;
+export function formatInterval({ low, high }: Ratio): string {
+  const decimals = factorDecimals([low, high]);
+  return `${endText(low, decimals)}–${endText(high, decimals)}`;
+}
+
+/** The end of an interval. An end next to 1 says on which side it is: `>1.00`. */
+function endText(end: number, decimals: number): string {
+  const text = end.toFixed(decimals);
+  return isExact(end) || Number(text) !== 1 ? text : `${end > 1 ? '>' : '<'}${text}`;
 }
 
 interface Ratio {
@@ -130,18 +136,29 @@ interface Ratio {
 }
 
 /**
- * The fewest decimals at which no value but 1 reads as 1, no value but 0 reads as 0, and the ends of an interval differ. An
- * interval above 1 must not seem to touch it.
+ * The fewest decimals at which no value but 1 reads as 1, no value but 0 reads as 0, and the ends of an interval differ: at most as many
+ * as make three digits, but for values that would read as 0.
  */
 function factorDecimals(values: readonly number[]): number {
-  // Beyond nine decimals, ratios differ only by rounding.
-  const exact = new Set(values.map((value) => Number(value.toFixed(9))));
   const misleads = (decimals: number): boolean =>
-    [...exact].some((value) => [0, 1].includes(Number(value.toFixed(decimals))) && ![0, 1].includes(value)) ||
-    new Set([...exact].map((value) => value.toFixed(decimals))).size < Math.min(2, exact.size);
+    values.some((value) => [0, 1].includes(Number(value.toFixed(decimals))) && !isExact(value)) ||
+    (values.length > 1 && new Set(values.map((value) => value.toFixed(decimals))).size === 1 && !areSame(values));
+  const readsAsZero = (decimals: number): boolean =>
+    values.some((value) => Number(value.toFixed(decimals)) === 0 && !isExact(value));
+  const most = values.some((value) => value >= 1) ? 2 : 3;
   let decimals = values.every((value) => value >= 99.5) ? 0 : values.some((value) => value < 1) ? 2 : 1;
-  while (decimals < 4 && misleads(decimals)) decimals++;
+  while (decimals < most && misleads(decimals)) decimals++;
+  while (decimals < 4 && readsAsZero(decimals)) decimals++;
   return decimals;
+}
+
+/** Whether a ratio is exactly 1 or 0. Beyond nine decimals, ratios differ only by rounding. */
+function isExact(value: number): boolean {
+  return [0, 1].includes(Number(value.toFixed(9)));
+}
+
+function areSame(values: readonly number[]): boolean {
+  return new Set(values.map((value) => value.toFixed(9))).size === 1;
 }
 
 /** A rate with its unit and what it counts: `12.1 M rows/s`, `365/s`. */

@@ -24,7 +24,17 @@ import { runtimeTable } from './runtime-table.js';
 import { resourcesTable } from './resource-tables.js';
 import { resultsTable, unfinishedTable } from './results-table.js';
 
-/** The content of `run.md`. Throws a `BoundaryError` for what is no run. */
+/**
+ * The content of `run.md`. Throws a `BoundaryError` for what is no run.
+ *
+ * @example
+ * ```js
+ * import { readRun, renderRunMarkdown } from 'boundary-bench/bench';
+ *
+ * const page = renderRunMarkdown(await readRun('before/run.json'));
+ * console.log(page.startsWith('# Boundary Bench')); // true
+ * ```
+ */
 export function renderRunMarkdown(run: Run): string {
   return ofRun(run, () => renderMarkdown(runDocument(run)));
 }
@@ -32,6 +42,14 @@ export function renderRunMarkdown(run: Run): string {
 /**
  * The report for a terminal, without the tables of resources. Those are for a closer look. `columns` are the columns of the
  * terminal. Without them, tables are as wide as their texts.
+ *
+ * @example
+ * ```js
+ * import { readRun, renderRunTerminal } from 'boundary-bench/bench';
+ *
+ * const report = renderRunTerminal(await readRun('before/run.json'), 80);
+ * console.log(report.split('\n').length > 10); // true
+ * ```
  */
 export function renderRunTerminal(run: Run, columns?: number): string {
   return ofRun(run, () => renderTerminal(runDocument(run, { withResources: false }), columns));

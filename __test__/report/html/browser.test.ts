@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import axe from 'axe-core';
 import puppeteer, { type Browser, type Page } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -15,7 +16,17 @@ import { renderHistoryHtml } from '../../../src/report/html/history-page.js';
 import { renderRunHtml } from '../../../src/report/html/run-page.js';
 import { lacks } from '../../needs.js';
 import { sampleRun } from '../../records/sample-run.js';
-import { areShown, contrastsOf, focusFirstLink, isTargetSeen, measurePage, paperColor } from './page-probes.mjs';
+import {
+  areShown,
+  contrastsOf,
+  faultsByAxe,
+  focusFirstLink,
+  isFocusInContent,
+  isFocusSeen,
+  isTargetSeen,
+  measurePage,
+  paperColor,
+} from './page-probes.mjs';
 
 /** The widths of a phone and of a large screen. */
 const WIDTHS = [400, 1400];
@@ -98,6 +109,23 @@ describe.skipIf(lacks('chromium'))('in a browser', () => {
       const contrasts = await page.evaluate(contrastsOf);
       expect(contrasts.length).toBeGreaterThan(20);
       for (const { text, contrast } of contrasts) expect(contrast, text).toBeGreaterThan(4.5);
+    });
+  });
+
+  it.each(names)('%s has no fault that axe finds', async (name) => {
+    await visit(name, 1400, async (page) => {
+      await page.evaluate(axe.source);
+      expect(await page.evaluate(faultsByAxe)).toEqual([]);
+    });
+  });
+
+  it('lets the keyboard skip the navigation', async () => {
+    await visit('run', 1400, async (page) => {
+      await page.keyboard.press('Tab');
+      expect(await page.evaluate(isFocusSeen)).toBe(true);
+      await page.keyboard.press('Enter');
+      await page.keyboard.press('Tab');
+      expect(await page.evaluate(isFocusInContent)).toBe(true);
     });
   });
 

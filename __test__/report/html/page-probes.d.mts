@@ -8,3 +8,6 @@ export function isTargetSeen(): boolean;
 export function areShown(count: number): boolean;
 export function focusFirstLink(): void;
 export function paperColor(): string;
+export function isFocusSeen(): boolean;
+export function isFocusInContent(): boolean;
+export function faultsByAxe(): Promise<readonly string[]>;

@@ -57,3 +57,19 @@ export function focusFirstLink() {
 export function paperColor() {
   return getComputedStyle(document.documentElement).getPropertyValue('--paper');
 }
+
+/** Whether the focused element is in view. */
+export function isFocusSeen() {
+  const { left, width, top } = document.activeElement.getBoundingClientRect();
+  return left >= 0 && top >= 0 && width > 0;
+}
+
+export function isFocusInContent() {
+  return document.activeElement.closest('main') !== null;
+}
+
+/** The faults that axe finds, once its script is there: the rule and the elements that break it. */
+export async function faultsByAxe() {
+  const { violations } = await globalThis.axe.run();
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join('\n')}`);
+}

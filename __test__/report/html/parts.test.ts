@@ -11,6 +11,7 @@ import { linePlot } from '../../../src/report/html/line-plot.js';
 import { markup } from '../../../src/report/html/markup.js';
 import { modelFigures } from '../../../src/report/html/model-figures.js';
 import { noisePlot } from '../../../src/report/html/noise-plot.js';
+import { Markup } from '../../../src/report/html/markup.js';
 import { pictureText } from '../../../src/report/html/picture.js';
 import { loadFigure, requestFigures } from '../../../src/report/html/request-figures.js';
 import { linearTicks, logDomain, logTicks } from '../../../src/report/html/ticks.js';
@@ -100,7 +101,7 @@ describe('where the time goes', () => {
         () => undefined,
       ).text,
     );
-    const bars = [...document.querySelectorAll('g[aria-label="rect"] rect')];
+    const bars = [...document.querySelectorAll('g.rect rect')];
     const widths = bars.map((bar) => [fillOf(bar), Number(bar.getAttribute('width'))] as const);
     const [encode, thread, others, decode, garbage] = widths.map(([, width]) => width);
     expect(widths.map(([fill]) => fill)).toEqual(
@@ -131,7 +132,7 @@ describe('where the time goes', () => {
           () => share,
         ).text,
       );
-      return [...document.querySelectorAll('g[aria-label="rect"] rect')];
+      return [...document.querySelectorAll('g.rect rect')];
     };
     const bars = drawn(false);
     const widthOf = (bar: (typeof bars)[number] | undefined): number => Number(bar?.getAttribute('width'));
@@ -181,14 +182,14 @@ describe('requests', () => {
       ['get on redis: throughput against connections', '1 a request; each client at its fastest setting'],
     ]);
     const { document } = parseHTML(figures[0]!.picture.text);
-    const titles = [...document.querySelectorAll('g[aria-label="dot"] title')].map(({ textContent }) => textContent!);
+    const titles = [...document.querySelectorAll('g.dot title')].map(({ textContent }) => textContent!);
     expect(titles.map((title) => title.split('\n')[0])).toEqual([
       'rust KvClient 32 1',
       'rust KvClient.execute (pipeline) 32 64',
       'js ioredis, one with auto-pipelining 32 1',
       'js ioredis pipeline 32 64',
     ]);
-    expect(document.querySelectorAll('g[aria-label="line"] path').length).toBe(2);
+    expect(document.querySelectorAll('g.line path').length).toBe(2);
     const texts = [...document.querySelectorAll('text')].map(({ textContent }) => textContent!);
     expect(texts).toEqual(expect.arrayContaining(['rust · KvClient', 'js · ioredis', '64']));
   });
@@ -222,7 +223,7 @@ describe('requests', () => {
     const [figure, ...others] = loadFigure(canvas, 'kv get', [step(2000, 90, 500), step(1000, 80, 300)]);
     expect(others).toEqual([]);
     const { document } = parseHTML(figure!.picture.text);
-    const titles = [...document.querySelectorAll('g[aria-label="dot"] title')].map(({ textContent }) => textContent);
+    const titles = [...document.querySelectorAll('g.dot title')].map(({ textContent }) => textContent);
     expect(titles).toEqual([
       'js · ioredis\n1.00 K/s offered: p50 80 ns',
       'js · ioredis\n2.00 K/s offered: p50 90 ns',
@@ -247,7 +248,7 @@ describe('the noise', () => {
     expect(document.querySelector('svg')?.getAttribute('aria-label')).toBe(
       '2 cells compared with themselves; 1 look faster or slower than themselves',
     );
-    const dots = [...document.querySelectorAll('g[aria-label="dot"] path')];
+    const dots = [...document.querySelectorAll('g.dot path')];
     expect(dots.map((dot) => dot.getAttribute('stroke'))).toEqual(['var(--quiet)', 'var(--bad)']);
   });
 });
@@ -285,7 +286,7 @@ describe('the cost model', () => {
     const [beside, bySize, ...others] = modelFigures(canvas, model, []);
     expect(others).toEqual([]);
     const cells = parseHTML(beside!.picture.text).document;
-    const titles = [...cells.querySelectorAll('g[aria-label="dot"] title')].map(({ textContent }) => textContent);
+    const titles = [...cells.querySelectorAll('g.dot title')].map(({ textContent }) => textContent);
     expect(titles).toContain('copied/1000\nmeasured 200 ns, predicted 1.10 µs');
     expect(titles.length).toBe(4);
     // 0.9 µs more per call are paid by 0.99 ns less per byte.
@@ -297,27 +298,48 @@ describe('the cost model', () => {
     const record = { ...completed({ side: 'napi', lane: 'copy', variant: 'copied' }, [1]), id: 'copied/100', crossing };
     const [, bySize] = modelFigures(canvas, model, [record]);
     const { document } = parseHTML(bySize!.picture.text);
-    const titles = [...document.querySelectorAll('g[aria-label="dot"] title')].map(({ textContent }) => textContent);
+    const titles = [...document.querySelectorAll('g.dot title')].map(({ textContent }) => textContent);
     expect(titles).toEqual(['copied/100\nmeasured 200 ns']);
     expect(bySize!.note).toContain('lines: predicted, dots: measured; dashed: from 910 bytes on');
   });
 });
 
-it('a picture stands alone: no address, no link, its own colours', () => {
-  const record = completed({ side: 'napi', lane: 'row', variant: '<b>&' }, [1, 2]);
+describe('a picture', () => {
   const picture = timePlot(
     canvas,
-    [record],
+    [completed({ side: 'napi', lane: 'row', variant: '<b>&' }, [1, 2])],
     ({ variant }) => variant,
     'times',
     () => undefined,
   );
-  const text = pictureText({ title: 'All & <more>', figures: [{ title: 'a', picture }], columns: 1, hollow: 'open' });
-  expect(text.replace('xmlns="http://www.w3.org/2000/svg"', '')).not.toMatch(/http|href|<script|xlink/);
-  expect(text).toContain('<title>All &amp; &lt;more&gt;</title>');
-  expect(text).toContain('prefers-color-scheme:dark');
-  expect(text).toContain('&lt;b&gt;&amp;');
-  expect(text).toContain('hollow: open');
+
+  it('stands alone: no address, no link, its own colours', () => {
+    const text = pictureText({ title: 'All & <more>', figures: [{ title: 'a', picture }], columns: 1, hollow: 'open' });
+    expect(text.replace('xmlns="http://www.w3.org/2000/svg"', '')).not.toMatch(/http|href|<script|xlink/);
+    expect(text).toContain('<title>All &amp; &lt;more&gt;</title>');
+    expect(text).toContain('prefers-color-scheme:dark');
+    expect(text).toContain('&lt;b&gt;&amp;');
+    expect(text).toContain('hollow: open');
+  });
+
+  it('names the sides that it shows, and no other', () => {
+    const dot = new Markup('<svg height="10"><path fill="var(--napi)"/></svg>');
+    const text = pictureText({ title: 'One', figures: [{ title: 'a', picture: dot }], columns: 1 });
+    expect(text).toContain('napi: from Node through the addon');
+    expect(text).not.toContain('rust: in Rust alone');
+  });
+
+  it('breaks a long note into lines, and moves the figure below them', () => {
+    const note = 'word '.repeat(30).trim();
+    const text = pictureText({ title: 'One', figures: [{ title: 'a', note, picture }], columns: 1 });
+    const lines = [...text.matchAll(/<text x="2" y="(\d+)" font-size="11"[^>]*>([^<]*)</g)];
+    expect(lines.map(([, y, line]) => [y, line!.length <= 66])).toEqual([
+      ['33', true],
+      ['47', true],
+      ['61', true],
+    ]);
+    expect(text).toContain('<g transform="translate(0 72)">');
+  });
 });
 
 it('the charts are loaded by what makes a report alone', () => {

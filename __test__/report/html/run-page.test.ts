@@ -186,7 +186,7 @@ describe('a contest', () => {
 
   it('draws what is inconclusive hollow, and nothing else', async () => {
     const { document } = await pageOf(runOf([js, rust, napi]));
-    const dots = [...document.querySelectorAll('#lanes svg g[aria-label="dot"] path')];
+    const dots = [...document.querySelectorAll('#lanes svg g.dot path')];
     const hollow = dots.filter((dot) => dot.getAttribute('fill') === 'var(--card)');
     expect(dots.length).toBe(3);
     expect(hollow.map((dot) => dot.getAttribute('stroke'))).toEqual(['var(--napi)']);

@@ -21,7 +21,7 @@ export function answerTable(run: Run): Markup | undefined {
   const tables = groupBy(answers, ({ node }) => node.engine).map((ofEngine) => {
     const [{ node }] = ofEngine as [WorkloadAnswer];
     const shown = ANSWER_SIDES.filter(([side]) => ofEngine.some(({ best }) => best[side] !== undefined));
-    return markup`<div class="scroll" role="region" aria-label="The fastest way of each side, ${node.engine}" tabindex="0"><table class="sides">
+    return markup`<div class="scroll" role="group" aria-label="The fastest way of each side, ${node.engine}" tabindex="0"><table class="sides">
 <thead><tr><th scope="col">${node.engine}</th>${shown.map(([, title]) => markup`<th scope="col" class="number">${title}</th>`)}<th scope="col">Rust compared with Node</th></tr></thead>
 <tbody>${ofEngine.map((answer) => rowOf(answer, shown))}</tbody>
 </table></div>

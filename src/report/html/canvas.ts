@@ -41,6 +41,11 @@ export async function loadCanvas(): Promise<Canvas> {
           if (value !== null && value.includes('.')) element.setAttribute(name, rounded(value));
         }
       }
+      // A group without a role takes no name.
+      for (const group of svg.querySelectorAll('g[aria-label]')) {
+        group.setAttribute('class', group.getAttribute('aria-label')!);
+        group.removeAttribute('aria-label');
+      }
       svg.setAttribute('role', hasLinks ? 'group' : 'img');
       svg.setAttribute('aria-label', label);
       svg.setAttribute('xmlns', 'http://www.w3.org/2000/svg');

@@ -23,7 +23,7 @@ export async function renderComparisonHtml(comparison: RunComparison, before: Ru
     {
       id: 'cells',
       title: 'After vs. before',
-      content: markup`${sideLegend('inconclusive')}<p class="quiet">The rate of the later run divided by the rate of the earlier run. Above 1, a cell became faster. A bar is the 95% interval.</p>${figures(all)}`,
+      content: markup`${sideLegend(all, 'inconclusive')}<p class="quiet">The rate of the later run divided by the rate of the earlier run. Above 1, a cell became faster. A bar is the 95% interval.</p>${figures(all)}`,
     },
     { id: 'table', title: 'All cells', content: blocksMarkup(comparisonDocument(comparison)) },
     {

@@ -25,7 +25,7 @@ export async function renderHistoryHtml(history: RunHistory): Promise<string> {
     {
       id: 'history',
       title: 'Cells over time',
-      content: markup`${sideLegend('inconclusive or equivalent')}<p class="quiet">${note}</p>${figures(all)}`,
+      content: markup`${sideLegend(all, 'inconclusive or equivalent')}<p class="quiet">${note}</p>${figures(all)}`,
     },
     { id: 'runs', title: 'Runs and cells', content: blocksMarkup(historyDocument(history)) },
   ]);

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { Markup, markup } from './markup.js';
 import { PAGE_SCRIPT } from './script.js';
-import { SHAPES, SIDE_STYLES } from './side-style.js';
+import { SHAPES, SIDE_STYLES, type SideStyle } from './side-style.js';
 import { PAGE_STYLE } from './style.js';
 
 export interface Section {
@@ -34,12 +34,13 @@ export function pageText(title: string, lead: Markup, sections: readonly Section
 <style>${new Markup(PAGE_STYLE)}</style>
 </head>
 <body>
+<a class="skip" href="#content">Skip the navigation</a>
 <header>
 <h1>${title}</h1>
 ${lead}
 <nav aria-label="Sections">${sections.map(({ id, title: name }) => markup`<a href="#${id}">${name}</a> `)}</nav>
 </header>
-<main>
+<main id="content" tabindex="-1">
 ${sections.map(sectionMarkup)}</main>
 <script>${new Markup(PAGE_SCRIPT)}</script>
 </body>
@@ -74,9 +75,14 @@ export function legend(entries: readonly { readonly name: string; readonly symbo
   return markup`<ul class="legend">${entries.map(({ name, symbol }) => markup`<li><svg viewBox="0 0 10 10" aria-hidden="true">${symbol}</svg>${name}</li>`)}</ul>`;
 }
 
-/** The meaning of the colours and the forms of dots. `hollow`: the meaning of a hollow one, if there are some. */
-export function sideLegend(hollow?: string): Markup {
-  const sides = Object.values(SIDE_STYLES).map(({ meaning: name, color, symbol }) => {
+/** The looks of the sides that figures show. */
+export function sidesIn(all: readonly Figure[]): SideStyle[] {
+  return Object.values(SIDE_STYLES).filter(({ color }) => all.some(({ picture }) => picture.text.includes(color)));
+}
+
+/** The meaning of the colours and the forms of dots in figures. `hollow`: the meaning of a hollow one, if there are some. */
+export function sideLegend(all: readonly Figure[], hollow?: string): Markup {
+  const sides = sidesIn(all).map(({ meaning: name, color, symbol }) => {
     return { name, symbol: markup`<path d="${SHAPES[symbol]}" fill="${color}"/>` };
   });
   const ring = markup`<path d="${SHAPES.circle}" fill="none" stroke="currentColor" stroke-width="1.5"/>`;

@@ -1,8 +1,9 @@
 /** Figures as one SVG that stands alone, for pages that are not ours: in a README, say. */
+import { wrapped } from '../document.js';
 import { FIGURE_WIDTH } from './canvas.js';
 import { Markup, markup } from './markup.js';
-import type { Figure } from './page.js';
-import { SIDE_STYLES, type SideStyle } from './side-style.js';
+import { type Figure, sidesIn } from './page.js';
+import type { SideStyle } from './side-style.js';
 import { PICTURE_STYLE } from './style.js';
 
 export interface Picture {
@@ -11,8 +12,8 @@ export interface Picture {
   readonly figures: readonly Figure[];
   /** The number of figures side by side. */
   readonly columns: number;
-  /** The meaning of a hollow dot, if there are some. `null`: the picture has no dots of sides. */
-  readonly hollow?: string | null;
+  /** The meaning of a hollow dot, if there are some. */
+  readonly hollow?: string;
 }
 
 const GLYPHS: Readonly<Record<SideStyle['symbol'], string>> = { diamond: '◆', circle: '●', square: '■' };
@@ -21,18 +22,23 @@ const GAP = 20;
 const LEGEND_HEIGHT = 34;
 const HEAD_HEIGHT = 44;
 
+/** The height of a line of a note, and the most characters that fit into the width of a figure. */
+const NOTE_HEIGHT = 14;
+const NOTE_LENGTH = 66;
+
 /** The text of an SVG file. */
 export function pictureText({ title, figures, columns, hollow }: Picture): string {
-  const tops = Array.from({ length: columns }, (): number => (hollow === null ? GAP : LEGEND_HEIGHT));
-  const placed = figures.map(({ title: name, note, picture }) => {
+  const tops = Array.from({ length: columns }, () => LEGEND_HEIGHT);
+  const placed = figures.map(({ title: name, note = '', picture }) => {
     // Each figure goes below the shortest column.
     const column = tops.indexOf(Math.min(...tops));
     const [x, y] = [GAP + column * (FIGURE_WIDTH + GAP), tops[column]!];
-    tops[column] = y + HEAD_HEIGHT + heightOf(picture) + GAP;
+    const lines = wrapped(note, NOTE_LENGTH).split('\n');
+    const head = HEAD_HEIGHT + (lines.length - 1) * NOTE_HEIGHT;
+    tops[column] = y + head + heightOf(picture) + GAP;
     return markup`<g transform="translate(${x} ${y})">
 <text x="2" y="16" font-size="14" font-weight="600" fill="var(--ink)">${name}</text>
-<text x="2" y="33" font-size="11" fill="var(--quiet)">${note}</text>
-<g transform="translate(0 ${HEAD_HEIGHT})">${plain(picture)}</g>
+${lines.map((line, index) => markup`<text x="2" y="${33 + index * NOTE_HEIGHT}" font-size="11" fill="var(--quiet)">${line}</text>\n`)}<g transform="translate(0 ${head})">${plain(picture)}</g>
 </g>
 `;
   });
@@ -41,14 +47,14 @@ export function pictureText({ title, figures, columns, hollow }: Picture): strin
 <title>${title}</title>
 <style>${new Markup(PICTURE_STYLE)}</style>
 <rect width="100%" height="100%" rx="8" fill="var(--card)"/>
-${hollow === null ? undefined : legendMarkup(hollow)}
+${legendMarkup(figures, hollow)}
 ${placed}</svg>
 `.text;
 }
 
 /** The legend as one text, since nobody measures texts here. */
-function legendMarkup(hollow: string | undefined): Markup {
-  const sides = Object.values(SIDE_STYLES).map(({ meaning, color, symbol }) => {
+function legendMarkup(figures: readonly Figure[], hollow: string | undefined): Markup {
+  const sides = sidesIn(figures).map(({ meaning, color, symbol }) => {
     return markup`<tspan fill="${color}">${GLYPHS[symbol]}</tspan> ${meaning}    `;
   });
   const ring = hollow === undefined ? undefined : markup`<tspan fill="var(--quiet)">○</tspan> hollow: ${hollow}`;

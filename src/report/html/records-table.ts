@@ -91,7 +91,7 @@ export function recordsTable(records: readonly RunRecord[], anchorOf: (id: strin
 <label>Side <select id="filter-side"><option value="">all</option>${sides.map((side) => markup`<option>${side}</option>`)}</select></label>
 <output id="filter-count" class="quiet">${completed.length} records</output>
 </form>
-<div class="scroll" role="region" aria-label="All records" tabindex="0">
+<div class="scroll" role="group" aria-label="All records" tabindex="0">
 <table id="records">
 <thead><tr>${columns.map((column) => markup`<th scope="col" class="${classOf(column)}">${column.title}</th>`)}</tr></thead>
 <tbody>

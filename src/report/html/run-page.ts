@@ -44,14 +44,14 @@ export async function renderRunHtml(run: Run): Promise<string> {
     answerSection(run),
     ...lanesSection(canvas, run, contests, anchorOf),
     ...timeSection(canvas, contests, crossingShareOf(run)),
-    ...figuresSection('requests', 'Requests: batches, connections, load', requestFigures(canvas, run), sideLegend()),
+    ...figuresSection('requests', 'Requests: batches, connections, load', requestFigures(canvas, run)),
     ...(run.model === undefined
       ? []
       : figuresSection(
           'model',
           'The cost model next to the measurements',
           modelFigures(canvas, run.model, run.records),
-          sideLegend('fitted'),
+          'fitted',
         )),
     ...trustSection(canvas, run, contests),
     ...profilesSection(run),
@@ -105,15 +105,21 @@ function lanesSection(
     .map((contest) => comparedContest(run, contest, hrefOf))
     .filter(({ rows }) => rows.length > 1);
   if (compared.length === 0) return [];
-  const byEngine = groupBy(compared, ({ engine }) => engine).map((ofEngine) => {
-    const all = ofEngine.map((contest) => laneFigure(canvas, contest));
-    return markup`${compared.length === ofEngine.length ? undefined : markup`<h3>${ofEngine[0]!.engine}</h3>`}${figures(all)}`;
-  });
+  const engines = groupBy(compared, ({ engine }) => engine).map((ofEngine) => ({
+    engine: ofEngine[0]!.engine,
+    all: ofEngine.map((contest) => laneFigure(canvas, contest)),
+  }));
+  const byEngine = engines.map(
+    ({ engine, all }) => markup`${engines.length === 1 ? undefined : markup`<h3>${engine}</h3>`}${figures(all)}`,
+  );
   const marks = notesOf(compared.flatMap(({ rows }) => rows.map(({ marks }) => marks)));
   const disagrees = compared.some(({ rows }) => rows.some(({ marks }) => marks.includes(CPU_DISAGREES)));
   if (disagrees) marks.push(CPU_DISAGREES_NOTE);
   const notes = [RUST_FACTOR_NOTE, 'A bar is the 95% interval. A name leads to its record.', ...marks];
-  const content = markup`${sideLegend('inconclusive, or the server was the limit of both')}<p class="quiet">${notes.join(' ')}</p>${byEngine}${cpuFactors(run)}`;
+  const content = markup`${sideLegend(
+    engines.flatMap(({ all }) => all),
+    'inconclusive, or the server was the limit of both',
+  )}<p class="quiet">${notes.join(' ')}</p>${byEngine}${cpuFactors(run)}`;
   return [{ id: 'lanes', title: 'Lane by lane', content }];
 }
 
@@ -181,8 +187,8 @@ function bar(color: string): Markup {
   return markup`<path d="M0 1H10V9H0Z" fill="${color}"/>`;
 }
 
-function figuresSection(id: string, title: string, all: readonly Figure[], before: Markup): Section[] {
-  return all.length === 0 ? [] : [{ id, title, content: markup`${before}${figures(all)}` }];
+function figuresSection(id: string, title: string, all: readonly Figure[], hollow?: string): Section[] {
+  return all.length === 0 ? [] : [{ id, title, content: markup`${sideLegend(all, hollow)}${figures(all)}` }];
 }
 
 /** The times of samples by their index within a process, folded below the sentence about warm-up. */

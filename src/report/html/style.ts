@@ -21,6 +21,7 @@ body{margin:0 auto;padding:1rem 1rem 4rem;max-width:1400px;overflow-wrap:anywher
 h1{font-size:1.6rem;margin:.2rem 0}h2{font-size:1.3rem;margin:2.2rem 0 .4rem}h3{font-size:1.05rem;margin:1.4rem 0 .4rem}
 a{color:var(--link)}
 :focus-visible{outline:2px solid var(--focus);outline-offset:2px}
+.skip{position:absolute;left:-100rem;padding:.3rem .6rem;background:var(--paper)}.skip:focus{left:1rem;top:.5rem}main:focus{outline:none}
 nav{display:flex;flex-wrap:wrap;gap:.3rem 1rem;margin:.6rem 0}
 p,li{max-width:75ch}ul{padding-left:1.2rem}.answer li{margin:.35rem 0}
 .quiet{color:var(--quiet);font-size:.9rem}
