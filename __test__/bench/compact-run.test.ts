@@ -12,10 +12,10 @@ import { sampleRun } from '../records/sample-run.js';
 const directory = mkdtempSync(join(tmpdir(), 'boundary-bench-compact-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-function compacted(text: string): string {
+function compacted(text: string, ...words: readonly string[]): string {
   const path = join(directory, 'run.json');
   writeFileSync(path, text);
-  execFileSync(process.execPath, ['bench/lab/compact-run.mjs', path, '--out', path]);
+  execFileSync(process.execPath, ['bench/lab/compact-run.mjs', path, ...words, '--out', path]);
   return readFileSync(path, 'utf8');
 }
 
@@ -35,6 +35,12 @@ test('a compact file keeps the CPU time and the block of each sample, so that it
   );
   expect(blocks).toEqual([1, 2, 3, 4, 5, 1, 2, 3, 4, 5]);
   expect(compacted(text)).toBe(text);
+});
+
+test('a compact file of one family has no cost model, which predict would read', () => {
+  const text = serializeRun({ ...sampleRun(), model: { mechanisms: [], unfitted: [] } });
+  expect(JSON.parse(compacted(text))).toHaveProperty('model');
+  expect(JSON.parse(compacted(text, '--family', 'measurements'))).not.toHaveProperty('model');
 });
 
 test('a compact file keeps every sample, even if samples are alike', () => {

@@ -10,6 +10,8 @@ export const PUBLISHED = {
   [MAIN]: { arguments: words('10000000') },
   memory: { arguments: words('10000000 --engine memory,apache-arrow,flechette') },
   method: { script: 'bench/lab/method.mjs', arguments: words('--runs 3') },
+  alone: { script: 'bench/lab/alone.mjs' },
+  'rust-alone': { script: 'bench/lab/rust-alone.mjs' },
   workers: {
     arguments: words(
       '10000000 --workload insert.bulk,query.full_scan --lane columns,columnar,cursor --engine embedded,memory --workers 1,2,4',
@@ -51,6 +53,7 @@ export const PUBLISHED = {
   },
   builds: { script: 'bench/lab/builds.mjs' },
   own: { script: 'bench/lab/own-packages.mjs' },
+  mitata: { script: 'bench/lab/mitata.mjs' },
   ceiling: { script: 'bench/lab/ceiling.mjs' },
   'offered-load': { script: 'bench/lab/offered-load.mjs' },
   hybrid: { arguments: words('--family hybrid --decide-within 240') },
@@ -62,7 +65,7 @@ export const PUBLISHED = {
   'hyper-grpc': { arguments: words('--engine hyper --transport grpc-* --decide-within 240') },
   sail: {
     arguments: words(
-      '100000000 --engine sail:?workers=4 --workload query.full_scan,query.filtered,query.aggregation --lane columnar',
+      '100000000 --engine sail --engine-uri sail=sail:?workers=4 --workload query.full_scan,query.filtered,query.aggregation --lane columnar',
     ),
   },
 };

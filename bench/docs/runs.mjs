@@ -59,7 +59,7 @@ export function provenanceOf(name) {
   return {
     commit: git.commit,
     startedAt,
-    command: file.context ? commandOf(file) : `node bench/lab/${kindOf(name)}.mjs`,
+    command: file.context ? commandOf(file) : `node bench/lab/publish.mjs ${kindOf(name)}`,
   };
 }
 

@@ -22,12 +22,15 @@ import { renderRunSummary } from '../../dist/report/summary-report.js';
 import { runtimeTable } from '../../dist/report/runtime-table.js';
 import { requestHeadToHeadTable } from '../../dist/report/request-tables.js';
 import { ANSWER_SIDES, bestRateText, workloadAnswersOf, workloadText } from '../../dist/report/workload-answers.js';
+import { aloneTable } from '../lab/alone-table.mjs';
 import { buildsTable } from '../lab/builds-table.mjs';
 import { ceilingFindings, ceilingTable } from '../lab/ceiling-table.mjs';
 import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
 import { offeredLoadFindings, offeredLoadTable } from '../lab/offered-load-table.mjs';
+import { rustAloneTable } from '../lab/rust-alone-table.mjs';
 import { ageWarning, requireOneCommit } from './freshness.mjs';
 import { ladderTable, methodNotes, methodTable } from '../lab/method-table.mjs';
+import { mitataTable } from '../lab/mitata-table.mjs';
 import { MAIN, commandOf, filesReadBy, isCommitted, newestRun, newestText } from './runs.mjs';
 
 /** The lines about the host that go into the one line about the machine. */
@@ -98,7 +101,10 @@ const TABLES = {
       return [...methodTable(results), methodNotes(results)];
     }),
   'method-ladder': () => ifCommitted('method', () => ladderTable(JSON.parse(newestText('method')).ladder)),
+  alone: () => ifCommitted('alone', () => aloneTable(JSON.parse(newestText('alone')).cells)),
+  'rust-alone': () => ifCommitted('rust-alone', () => rustAloneTable(JSON.parse(newestText('rust-alone')).results)),
   builds: () => ifCommitted('builds', () => buildsTable(JSON.parse(newestText('builds')).results)),
+  mitata: () => ifCommitted('mitata', () => mitataTable(JSON.parse(newestText('mitata')).functions)),
   'own-hash': () => ownPackages('hash.bench.mjs'),
   'own-parse': () => ownPackages('parse.bench.mjs'),
   'own-get': () => ownPackages('get.bench.mjs'),

@@ -1,46 +1,63 @@
-// Checks whether a cell's figure depends on the other cells of a run: measures each cell of Node with one worker alone in a run of its own,
-// next to the same cell in a whole run. Prints rates and their ratio, and the median and the largest of the differences.
-//
-//   node bench/lab/alone.mjs RUN.json [FAMILY]
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+#!/usr/bin/env node
+/**
+ * Does a process that waits for its turn disturb the process that has it? `node bench/lab/alone.mjs [--rows N] [--forks N] [--out FILE]`
+ * measures the main job in turns, then each of its cells of Node in a run of its own, then the main job again. It prints how far apart
+ * the rates are, and how far apart the two whole runs are, which is the drift of the machine.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 
 import { loadFamilies } from '../../dist/families/registry.js';
-import { run } from '../../dist/runner/run.js';
-import { median } from '../../dist/stats/quantile.js';
+import { runContext } from '../../dist/host/provenance.js';
+import { loadNativeBuild } from '../../dist/native-build.js';
+import { renderMarkdown } from '../../dist/report/document.js';
+import { run } from '../../dist/run.js';
 import { rateOf } from '../../dist/stats/summary.js';
-import { shownRate, shownRatio } from './in-turn.mjs';
+import { aloneTable } from './alone-table.mjs';
 
-const [path, familyName = 'measurements'] = process.argv.slice(2);
-const { context, records } = JSON.parse(readFileSync(path, 'utf8'));
-const family = (await loadFamilies()).find(({ name }) => name === familyName);
-const { forks, samples, timeBudgetSeconds, rows } = context.config;
-const cells = records.filter(
-  ({ family: name, side, workers = 1, outcome }) =>
-    name === familyName && side !== 'rust' && workers === 1 && outcome === 'completed',
-);
-console.log('| Cell | whole | alone | alone / whole |');
-console.log('| --- | ---: | ---: | ---: |');
-const differences = [];
-for (const record of cells) {
-  const [whole, alone] = [rateOf(record), await rateAlone(record.id)];
-  differences.push(Math.abs(alone / whole - 1));
-  console.log(`| ${record.id} | ${shownRate(whole)} | ${shownRate(alone)} | ${shownRatio(alone, whole)} |`);
-}
-const percent = (part) => `${(part * 100).toFixed(1)}%`;
-console.log(
-  `\n${cells.length} cells: ${percent(median(differences))} apart in the median, ${percent(Math.max(...differences))} at most.`,
-);
-
-/** The rate of a cell in a run of its own, measured as the whole run has measured it. */
-async function rateAlone(id) {
+const { values } = parseArgs({
+  options: {
+    rows: { type: 'string', default: '1000000' },
+    forks: { type: 'string', default: '3' },
+    out: { type: 'string' },
+  },
+});
+const [rows, forks] = [Number(values.rows), Number(values.forks)];
+const { startedAt, host, versions, git } = await runContext({
+  startedAt: new Date(),
+  config: {},
+  build: await loadNativeBuild(),
+});
+const family = (await loadFamilies()).find(({ name }) => name === 'measurements');
+const before = await rates(family);
+const cells = [];
+for (const id of before.keys()) {
   const only = { ...family, plan: (options) => family.plan(options).filter(({ cell }) => cell.id === id) };
+  cells.push({ id, before: before.get(id), alone: (await rates(only)).get(id) });
+}
+const after = await rates(family);
+for (const cell of cells) cell.after = after.get(cell.id);
+process.stdout.write(renderMarkdown(aloneTable(cells)));
+if (values.out !== undefined) {
+  const lines = cells.map((cell) => JSON.stringify(cell)).join(',\n');
+  const head = JSON.stringify({ startedAt, host, versions, git, rows, forks }).slice(0, -1);
+  writeFileSync(values.out, `${head},\n"cells":[\n${lines}\n]}\n`);
+}
+
+/** The rates of the cells of Node in one run, by their ids. */
+async function rates(measured) {
   const directory = mkdtempSync(join(tmpdir(), 'alone-'));
   try {
-    const how = { forks, samples, timeBudgetSeconds, rows: rows[familyName], all: true };
-    const { run: finished } = await run({ families: [only], directory: join(directory, 'run'), ...how });
-    return rateOf(finished.records[0]);
+    const { run: finished } = await run({
+      families: [measured],
+      directory: join(directory, 'run'),
+      rows,
+      forks,
+    });
+    const completed = finished.records.filter(({ outcome, side }) => outcome === 'completed' && side !== 'rust');
+    return new Map(completed.map((record) => [record.id, rateOf(record)]));
   } finally {
     rmSync(directory, { recursive: true });
   }

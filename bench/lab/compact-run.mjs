@@ -15,7 +15,7 @@ const USAGE = `Usage: node bench/lab/compact-run.mjs RUN.json [--family NAME | -
 Writes RUN.json in the compact form of the committed results to FILE, or to standard output.
 
 It keeps the context, every record with its samples, its percentiles and its checksum, and the comparisons. With --family it keeps those
-for one family. With --model it keeps the cost model alone, with the medians of the cells that it was fitted to.
+for one family, without a cost model. With --model it keeps the cost model alone, with the medians of the cells that it was fitted to.
 It makes smaller:
   summary      left out, since it can be computed from the samples
   samples      only their process, their block and their times stay: the elapsed time, the CPU time, and the times of encoding and
@@ -69,8 +69,11 @@ function compact(file) {
   const summarized = records?.map((record) =>
     record.outcome === 'completed' ? { ...record, summary: summarize(record.samples, record) } : record,
   );
+  // A model that one family of several happens to allow says too little to be what `predict` reads.
+  const { model, ...rest } = file;
   return rounded({
-    ...file,
+    ...rest,
+    ...(values.family === undefined && model !== undefined && { model }),
     ...(records && { records: records.map(withGroupedSamples) }),
     ...(file.comparisons && {
       // From the rounded records, so that compacting a compact file gives the same file.

@@ -1,4 +1,4 @@
-/** Functions of different length, as workloads of the user. bench/lab/own-mitata.mjs measures them by this package and by mitata. */
+/** Functions of different length, as workloads of the user. bench/lab/mitata.mjs measures them by this package and by mitata. */
 import { workload } from '../../dist/bench.js';
 
 const text = JSON.stringify(

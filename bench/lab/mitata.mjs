@@ -1,31 +1,45 @@
 // Checks whether this package and mitata agree on the time of a call of five functions. It measures each by mitata in a process of its own,
-// and by a run of this package. It installs mitata in a folder that it removes at the end.
+// then all by a run of this package, then by mitata again. It installs mitata in a folder that it removes at the end.
 //
-//   node bench/lab/own-mitata.mjs
+//   node bench/lab/mitata.mjs [--out FILE]
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
 
 import { run } from '../../dist/bench.js';
+import { runContext } from '../../dist/host/provenance.js';
+import { loadNativeBuild } from '../../dist/native-build.js';
+import { renderMarkdown } from '../../dist/report/document.js';
+import { mitataTable } from './mitata-table.mjs';
 import { FUNCTIONS, workloads } from './own-functions.mjs';
 
 const MITATA = 'mitata@1.0.34';
 
+const { values } = parseArgs({ options: { out: { type: 'string' } } });
+const { startedAt, host, versions, git } = await runContext({
+  startedAt: new Date(),
+  config: {},
+  build: await loadNativeBuild(),
+});
 const folder = mkdtempSync(join(tmpdir(), 'own-mitata-'));
+const functions = [];
 try {
   execFileSync('npm', ['install', '--silent', '--prefix', folder, MITATA], { stdio: 'inherit' });
+  const before = Object.keys(FUNCTIONS).map(timeByMitata);
   const ours = await timesByUs();
-  console.log('| Function | boundary-bench | mitata | ratio |\n| --- | ---: | ---: | ---: |');
-  for (const name of Object.keys(FUNCTIONS)) {
-    const theirs = timeByMitata(name);
-    console.log(
-      `| ${name} | ${nanoseconds(ours.get(name))} | ${nanoseconds(theirs)} | ${(ours.get(name) / theirs).toFixed(2)} |`,
-    );
+  for (const [index, name] of Object.keys(FUNCTIONS).entries()) {
+    functions.push({ name, ours: ours.get(name), mitata: [before[index], timeByMitata(name)] });
   }
 } finally {
   rmSync(folder, { recursive: true });
+}
+process.stdout.write(renderMarkdown(mitataTable(functions)));
+if (values.out !== undefined) {
+  const all = { startedAt, host, versions: { ...versions, mitata: MITATA.split('@')[1] }, git, functions };
+  writeFileSync(values.out, `${JSON.stringify(all)}\n`);
 }
 
 /** The median seconds of a call in a run, by the names of the functions. */
@@ -56,8 +70,4 @@ function timeByMitata(name) {
     encoding: 'utf8',
   });
   return Number(output.trim().split('\n').at(-1)) / 1e9;
-}
-
-function nanoseconds(seconds) {
-  return `${(seconds * 1e9).toPrecision(3)} ns`;
 }

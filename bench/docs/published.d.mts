@@ -1,0 +1,1 @@
+export const PUBLISHED: Readonly<Record<string, { readonly arguments?: readonly string[]; readonly script?: string }>>;
