@@ -1,7 +1,20 @@
 /** The message of an error that has none. */
 const WITHOUT_MESSAGE = 'an error without a message';
 
-/** An error of this package. `code` is stable across releases and starts with `BB_`. The message is for people. */
+/**
+ * An error of this package. `code` is stable across releases and starts with `BB_`. The message is for people.
+ *
+ * @example
+ * ```js
+ * import { BoundaryError, TableDefinition } from 'boundary-bench';
+ *
+ * try {
+ *   new TableDefinition('', []);
+ * } catch (error) {
+ *   if (error instanceof BoundaryError) console.log(error.code); // BB_INVALID_ARGUMENT
+ * }
+ * ```
+ */
 export class BoundaryError extends Error {
   override readonly name = 'BoundaryError';
   readonly code: string;

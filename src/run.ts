@@ -28,6 +28,31 @@ export type RunOptions = Partial<Omit<RunnerOptions, 'build' | 'resources'>>;
  *
  * Throws a `BoundaryError` before anything is measured if the options are invalid, or for a name that no option has
  * (`BB_INVALID_ARGUMENT`).
+ *
+ * @example
+ * ```js
+ * import { defineWorkload, renderRunTerminal, run } from 'boundary-bench/bench';
+ *
+ * const numbers = Float64Array.from({ length: 1000 }, (_, index) => index);
+ * const sum = defineWorkload({
+ *   family: 'sum',
+ *   name: 'sum',
+ *   rows: numbers.length,
+ *   lanes: [{ lane: 'loop', side: 'js', engine: 'memory', variant: 'a loop' }],
+ *   open: () => ({
+ *     expected: { rows: 1000, sums: { value: '499500' } },
+ *     sample: async (stopwatch) => {
+ *       stopwatch.start();
+ *       let value = 0;
+ *       for (const number of numbers) value += number;
+ *       stopwatch.stop();
+ *       return { rows: numbers.length, sums: { value: String(value) } };
+ *     },
+ *   }),
+ * });
+ * const { run: result } = await run({ families: [sum], samples: 3, forks: 1, directory: 'measured' });
+ * console.log(renderRunTerminal(result).includes('a loop')); // true
+ * ```
  */
 export async function run(options: RunOptions = {}): Promise<RunResult> {
   requireOptions(options);

@@ -4,11 +4,11 @@ import { basename, join } from 'node:path';
 
 import { PACKAGE } from '../package/installed.js';
 
-/** Generated from the declarations, which are no examples. */
-const GENERATED = new Set(['api.md']);
+/** The reference of the API. Its blocks of TypeScript are declarations, and those of JavaScript are examples. */
+export const API = 'api.md';
 
 const DOCS = readdirSync(join(PACKAGE, 'docs'), { encoding: 'utf8', recursive: true }).filter(
-  (name) => name.endsWith('.md') && !GENERATED.has(name),
+  (name) => name.endsWith('.md') && name !== API,
 );
 
 const PAGES = ['README.md', 'CONTRIBUTING.md', ...DOCS.map((name) => join('docs', name))];
@@ -19,12 +19,19 @@ export interface Block {
   readonly text: string;
 }
 
-/** The fenced blocks of all pages. */
+/** The fenced blocks of all pages but the reference of the API. */
 export function blocks(): Block[] {
-  return PAGES.flatMap((page) =>
-    [...readFileSync(join(PACKAGE, page), 'utf8').matchAll(/^ *```(\w*)\n([^]*?)^ *```$/gm)].map(
-      ([, language = '', text = '']) => ({ page: basename(page), language, text }),
-    ),
+  return PAGES.flatMap(blocksOf);
+}
+
+/** The examples of the reference of the API. */
+export function examplesOfApi(): Block[] {
+  return blocksOf(join('docs', API)).filter(({ language }) => language === 'js');
+}
+
+function blocksOf(page: string): Block[] {
+  return [...readFileSync(join(PACKAGE, page), 'utf8').matchAll(/^ *```(\w*)\n([^]*?)^ *```$/gm)].map(
+    ([, language = '', text = '']) => ({ page: basename(page), language, text }),
   );
 }
 

@@ -1,6 +1,6 @@
 /**
  * The API reference, docs/api.md. It is made from the declarations in dist/ by the API of the installed compiler: each exported item with
- * its comment and its declaration, by area. It also has the interfaces that exported ones extend or are made of, and the options of a run,
+ * its comment, its example and its declaration, by area. It also has the interfaces that exported ones extend or are made of, and the options of a run,
  * which tables of options declare.
  */
 import { dirname, join, relative, sep } from 'node:path';
@@ -38,10 +38,13 @@ const AREAS = [
 /** Declarations whose members are listed one by one. */
 const WITH_MEMBERS = new Set([SyntaxKind.ClassDeclaration, SyntaxKind.InterfaceDeclaration]);
 
+/** Declarations of items that users call or construct. */
+const CALLED = new Set([SyntaxKind.ClassDeclaration, SyntaxKind.FunctionDeclaration]);
+
 /** The functions among members, which need a comment each: the name of a field often says all. */
 const METHODS = new Set([SyntaxKind.MethodDeclaration, SyntaxKind.MethodSignature]);
 
-/** The text of docs/api.md, and complaints about items without a comment. */
+/** The text of docs/api.md, and complaints about items without a comment or an example. */
 export function apiReference() {
   const api = new API({ cwd: ROOT });
   try {
@@ -127,7 +130,24 @@ function undocumented(item) {
     .filter((member) => METHODS.has(member.kind) && isShown(item, member) && !/^\s*\/\*\*/.test(wholeText(member)))
     .filter((member) => !member.name.getText().startsWith('[Symbol.'))
     .map((member) => `${name}.${member.name.getText()}`);
-  return [...(comment === '' ? [name] : []), ...functions].map((what) => `${what} is public and has no comment`);
+  return [
+    ...[...(comment === '' ? [name] : []), ...functions].map((what) => `${what} is public and has no comment`),
+    ...(needsExample(item) && exampleOf(item) === undefined ? [`${name} is exported and has no example`] : []),
+  ];
+}
+
+/** Whether users call or construct an item. */
+function needsExample({ isExported, isType, declarations }) {
+  return isExported && !isType && declarations.some(({ kind }) => CALLED.has(kind));
+}
+
+/** The example in the comment of an item, as Markdown. */
+function exampleOf({ declarations }) {
+  // The comment of a variable stands before its statement.
+  const nodes = declarations.map((node) => (node.kind === SyntaxKind.VariableDeclaration ? node.parent.parent : node));
+  const comments = nodes.map((node) => wholeText(node).slice(0, -node.getText().length)).join('');
+  const [, lines] = /@example\n([^]*?)\n *\*\//.exec(comments) ?? [];
+  return lines?.replaceAll(/^ *\* ?/gm, '');
 }
 
 function pageOf(items) {
@@ -179,7 +199,15 @@ function itemText(item) {
       ? declarations.map((declaration) => declarationText(item, declaration)).join('\n')
       : `type ${name} = ${union.replaceAll('"', "'")};`;
   const more = name === 'RunRequest' ? [optionsTable()] : [];
-  return [`### ${name}`, proseOf(comment), ...part, `\`\`\`ts\n${code}\n\`\`\``, ...more].join('\n\n');
+  const example = exampleOf(item);
+  return [
+    `### ${name}`,
+    proseOf(comment),
+    ...part,
+    ...(example === undefined ? [] : [example]),
+    `\`\`\`ts\n${code}\n\`\`\``,
+    ...more,
+  ].join('\n\n');
 }
 
 /** The options of a run, which the command line has as flags. */

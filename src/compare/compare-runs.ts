@@ -61,6 +61,15 @@ export interface RunComparison {
  * Compares two runs cell by cell, by id, with `before` as the baseline. Throws a `RangeError` for a threshold outside 0 to 1.
  * Unless `force` is set, throws a `BoundaryError` with the code `BB_COMPARE_DIFFERENT_HARDWARE` if the hosts differ, or with a code
  * of `requireSameNetwork` or `requireSameWork` if the work differs.
+ *
+ * @example
+ * ```js
+ * import { compareRuns, readRun } from 'boundary-bench/bench';
+ *
+ * const before = await readRun('before/run.json');
+ * const after = await readRun('after/run.json');
+ * console.log(compareRuns(before, after).regressed); // false
+ * ```
  */
 export function compareRuns(before: Run, after: Run, options: CompareOptions = {}): RunComparison {
   const threshold = options.threshold ?? DEFAULT_THRESHOLD;

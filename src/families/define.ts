@@ -60,6 +60,30 @@ export interface WorkloadDefinition<Lane extends LaneDefinition = LaneDefinition
  *
  * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` if there is no lane, two lanes would be the same cell, or a
  * number of rows is not a positive integer.
+ *
+ * @example
+ * ```js
+ * import { defineWorkload } from 'boundary-bench/bench';
+ *
+ * const text = JSON.stringify({ id: 1 });
+ * export const parsing = defineWorkload({
+ *   family: 'parsing',
+ *   name: 'parse',
+ *   module: import.meta.url,
+ *   rows: 1000,
+ *   lanes: [{ lane: 'call', side: 'js', engine: 'memory', variant: 'JSON.parse' }],
+ *   open: (_lane, { rows }) => ({
+ *     expected: { rows, sums: { id: String(rows) } },
+ *     sample: async (stopwatch) => {
+ *       let sum = 0;
+ *       stopwatch.start();
+ *       for (let row = 0; row < rows; row++) sum += JSON.parse(text).id;
+ *       stopwatch.stop();
+ *       return { rows, sums: { id: String(sum) } };
+ *     },
+ *   }),
+ * });
+ * ```
  */
 export function defineWorkload<Lane extends LaneDefinition>(definition: WorkloadDefinition<Lane>): Family {
   requireOptions(definition);

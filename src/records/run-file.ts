@@ -19,6 +19,17 @@ export function serializeRun(run: Run): string {
  *
  * Throws a `BoundaryError`: `BB_RESULT_FILE_NOT_JSON`, `BB_RESULT_FILE_VERSION` (written by another major version), or
  * `BB_RESULT_FILE_SHAPE`.
+ *
+ * @example
+ * ```js
+ * import { BoundaryError, parseRun } from 'boundary-bench/bench';
+ *
+ * try {
+ *   parseRun('{', 'run.json');
+ * } catch (error) {
+ *   if (error instanceof BoundaryError) console.log(error.code); // BB_RESULT_FILE_NOT_JSON
+ * }
+ * ```
  */
 export function parseRun(content: string, name = 'the run'): Run {
   const value = parseJson(content, name);
@@ -61,7 +72,17 @@ function samplesOf(entry: Sample, path: string): readonly Sample[] {
   });
 }
 
-/** Like `parseRun`, for a file. It also throws `BB_RESULT_FILE_UNREADABLE` if the file can't be read. */
+/**
+ * Like `parseRun`, for a file. It also throws `BB_RESULT_FILE_UNREADABLE` if the file can't be read.
+ *
+ * @example
+ * ```js
+ * import { readRun } from 'boundary-bench/bench';
+ *
+ * const { context, records } = await readRun('before/run.json');
+ * console.log(context.git?.dirty, records.length > 0); // false true
+ * ```
+ */
 export async function readRun(path: string): Promise<Run> {
   return parseRun(await readResultFile(path), path);
 }

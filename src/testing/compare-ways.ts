@@ -64,6 +64,19 @@ const LOOKS = [6, 12, 24, 48];
  *
  * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for arguments that make no sense, and for results that differ. Also
  * throws what a way throws.
+ *
+ * @example
+ * ```js
+ * import { compareWays } from 'boundary-bench/bench';
+ *
+ * const numbers = Array.from({ length: 1000 }, (_, index) => index);
+ * const compared = await compareWays(
+ *   { spread: () => Math.max(...numbers), reduce: () => numbers.reduce((most, number) => Math.max(most, number)) },
+ *   { budgetMs: 300 },
+ * );
+ * const { ratio, low, high, verdict } = compared.ratioOf('spread', 'reduce');
+ * console.log(low <= ratio && ratio <= high, verdict !== undefined); // true true
+ * ```
  */
 export async function compareWays(
   ways: Readonly<Record<string, TestedWay>>,

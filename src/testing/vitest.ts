@@ -46,6 +46,20 @@ export interface MatcherResult {
  *   `by`, and with `strict` if a part of it is.
  * - `expect(...).toBeWithinBudget('napi', { over: 'js', maximumRatio: 0.5 })`, or `{ maximumSeconds: 0.002 }`, fails if the whole
  *   interval of the time is beyond the budget, and with `strict` if a part of it is.
+ *
+ * @example
+ * ```js
+ * import { compareWays } from 'boundary-bench/bench';
+ * import { matchers } from 'boundary-bench/vitest';
+ *
+ * // In a test: expect.extend(matchers); expect(compared).toBeFasterThan('all', { by: 1.2 });
+ * const texts = Array.from({ length: 1000 }, (_, id) => `{"id":${id}}`);
+ * const compared = await compareWays(
+ *   { none: () => texts.length, all: () => texts.map((text) => JSON.parse(text)).length },
+ *   { budgetMs: 300 },
+ * );
+ * console.log(matchers.toBeFasterThan(compared, 'all').pass); // true
+ * ```
  */
 export const matchers = {
   toBeFasterThan(received: ComparedWays, other: string, options: FasterOptions = {}): MatcherResult {

@@ -304,7 +304,7 @@ describe('the rest family', () => {
       for (const planned of cells) {
         await expect(family.openCell(planned), planned.cell.id).rejects.toMatchObject({
           code: 'BB_CHECKSUM_MISMATCH',
-          message: expect.stringContaining('docs/requests.md') as string,
+          message: expect.stringContaining('docs/rest.md') as string,
         });
       }
     } finally {

@@ -27,6 +27,19 @@ export interface Program {
  * repeats the work as often as it is asked to, and times it.
  *
  * `path` is the path of the program, relative to the current directory.
+ *
+ * @example
+ * ```js
+ * import { program, workload } from 'boundary-bench/bench';
+ *
+ * export default workload('double', {
+ *   input: () => 21,
+ *   ways: {
+ *     js: (value) => 2 * value,
+ *     rust: program('target/release/double'), // boundary_bench::main!(|value: f64| 2.0 * value)
+ *   },
+ * });
+ * ```
  */
 export function program(path: string, args: readonly string[] = []): Program {
   checkText('path', path);

@@ -91,6 +91,25 @@ interface PlannedWay<Input> {
  * compared by their items, and `null` and `undefined` count as one. With `check`, it decides instead.
  *
  * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a definition that makes no sense.
+ *
+ * @example
+ * ```js
+ * // sum.bench.mjs, which `boundary-bench run sum.bench.mjs` measures
+ * import { workload } from 'boundary-bench/bench';
+ *
+ * export default workload('sum', {
+ *   sizes: [10, 1000],
+ *   input: (size) => Float64Array.from({ length: size }, (_, index) => index),
+ *   ways: {
+ *     'js loop': (numbers) => {
+ *       let sum = 0;
+ *       for (const number of numbers) sum += number;
+ *       return sum;
+ *     },
+ *     'js reduce': (numbers) => numbers.reduce((sum, number) => sum + number, 0),
+ *   },
+ * });
+ * ```
  */
 export function workload<Input = number>(name: string, definition: OwnWorkload<Input>): Family {
   checkText('name', name);

@@ -184,7 +184,7 @@ function checkRows(input: RestInput, operations: number, add: (sums: RestSums) =
   add(sums);
   const [found, expected] = [sums.checksum(), input.expected(operations)].map((checksum) => JSON.stringify(checksum));
   if (found === expected) return;
-  const problem = `${input.path} does not answer with the rows that docs/requests.md describes`;
+  const problem = `${input.path} does not answer with the rows that docs/rest.md describes`;
   throw checksumMismatch(`${problem}: ${found} instead of ${expected}`);
 }
 

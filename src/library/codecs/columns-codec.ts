@@ -31,7 +31,20 @@ const BYTES_PER_POINT = 18;
 /** The `Content-Type` of a body of columns. */
 export const COLUMNS_CONTENT_TYPE = 'application/vnd.hyperbytedb.columnar-msgpack.v1';
 
-/** Encodes batches of one series and field. The names cross once. A batch is one call of about a microsecond. */
+/**
+ * Encodes batches of one series and field. The names cross once. A batch is one call of about a microsecond.
+ *
+ * @example
+ * ```js
+ * import { ColumnsEncoder, decodeColumns } from 'boundary-bench';
+ *
+ * const encoder = new ColumnsEncoder({ measurement: 'cpu', tags: { host: 'a' }, field: 'load' });
+ * const values = Float64Array.of(0.5, 0.7);
+ * const memory = new Uint8Array(encoder.mostBytes(values.length)); // reused for each batch
+ * const length = encoder.encodeInto(memory, values);
+ * console.log(decodeColumns(memory.subarray(0, length)).length); // 2
+ * ```
+ */
 export class ColumnsEncoder {
   readonly #encode: ReturnType<typeof addon.columnsEncoder>;
   readonly #emptyBytes: number;
@@ -65,7 +78,18 @@ export class ColumnsEncoder {
   }
 }
 
-/** Decodes batches into memory that it reuses: a decoded batch is valid until the next call. */
+/**
+ * Decodes batches into memory that it reuses: a decoded batch is valid until the next call.
+ *
+ * @example
+ * ```js
+ * import { ColumnsDecoder, encodeColumns } from 'boundary-bench';
+ *
+ * const decoder = new ColumnsDecoder();
+ * const bytes = encodeColumns({ measurement: 'cpu', tags: { host: 'a' }, field: 'load' }, Float64Array.of(0.5, 0.7));
+ * console.log(decoder.decode(bytes).length); // 2
+ * ```
+ */
 export class ColumnsDecoder {
   readonly #raw: RawColumnsReader = new addon.RawColumnsReader();
   readonly #decodeInto = this.#raw.decoder();
@@ -116,12 +140,35 @@ export class ColumnsDecoder {
 const HAS_TIMESTAMPS = 1;
 const NEW_NAMES = 2;
 
-/** Encodes one batch. For many batches of one series, a `ColumnsEncoder` is faster. */
+/**
+ * Encodes one batch. For many batches of one series, a `ColumnsEncoder` is faster.
+ *
+ * @example
+ * ```js
+ * import { COLUMNS_CONTENT_TYPE, decodeColumns, encodeColumns } from 'boundary-bench';
+ *
+ * const series = { measurement: 'cpu', tags: { host: 'a' }, field: 'load' };
+ * const bytes = encodeColumns(series, Float64Array.of(0.5, 0.7), BigInt64Array.of(1n, 2n));
+ * console.log(decodeColumns(bytes).values); // Float64Array(2) [0.5, 0.7]
+ * const headers = { 'content-type': COLUMNS_CONTENT_TYPE }; // for the request that sends them
+ * ```
+ */
 export function encodeColumns(names: SeriesNames, values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
   return new ColumnsEncoder(names).encode(values, timestamps);
 }
 
-/** Decodes one batch into memory of its own. For many batches, a `ColumnsDecoder` is faster. */
+/**
+ * Decodes one batch into memory of its own. For many batches, a `ColumnsDecoder` is faster.
+ *
+ * @example
+ * ```js
+ * import { decodeColumns, encodeColumns } from 'boundary-bench';
+ *
+ * const bytes = encodeColumns({ measurement: 'cpu', tags: { host: 'a' }, field: 'load' }, Float64Array.of(0.5));
+ * const { measurement, tags, values } = decodeColumns(bytes);
+ * console.log(measurement, tags, values.length); // cpu { host: 'a' } 1
+ * ```
+ */
 export function decodeColumns(bytes: Uint8Array): DecodedColumns {
   return new ColumnsDecoder().decode(bytes);
 }

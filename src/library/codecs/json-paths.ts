@@ -17,6 +17,15 @@ export type JsonPath = string | { readonly path: string; readonly type: 'text' |
 /**
  * Paths of values in JSON, such as `result.*.body.data.*`, where `*` stands for every element of an array and every value of an
  * object. Rust picks the values out in one pass. They stay bytes until they are read.
+ *
+ * @example
+ * ```js
+ * import { JsonPaths } from 'boundary-bench';
+ *
+ * const json = new TextEncoder().encode('{"items":[{"id":"a"},{"id":"b"}]}');
+ * const [ids] = new JsonPaths('items.*.id').pick(json);
+ * console.log([...ids!]); // ['a', 'b']
+ * ```
  */
 export class JsonPaths {
   readonly #raw: RawJsonPaths;
@@ -41,6 +50,21 @@ export class JsonPaths {
 /**
  * Reader of the rows of `{..., "data": [row, row, ...]}` while the JSON arrives, in chunks of any size. A response may be larger
  * than the longest string, and is never held whole. Paths begin at a row.
+ *
+ * @example
+ * ```js
+ * import { JsonRows } from 'boundary-bench';
+ *
+ * const encoder = new TextEncoder();
+ * const rows = new JsonRows('data', { path: 'n', type: 'number' });
+ * let sum = 0;
+ * for (const piece of ['{"data":[{"n":1},{"n"', ':2}]}']) {
+ *   const [numbers] = rows.feed(encoder.encode(piece));
+ *   for (const number of numbers!.numbers) sum += number;
+ * }
+ * rows.finish();
+ * console.log(sum); // 3
+ * ```
  */
 export class JsonRows {
   readonly #raw: RawJsonRows;

@@ -43,7 +43,18 @@ export interface ParsedTable {
 /** The first estimate of the bytes of a line. The encoder raises it when a batch needs more. */
 const LINE_BYTES = 64;
 
-/** Encodes batches of one series and field, one line per point. The names cross once. */
+/**
+ * Encodes batches of one series and field, one line per point. The names cross once.
+ *
+ * @example
+ * ```js
+ * import { LineEncoder, parseLines } from 'boundary-bench';
+ *
+ * const encoder = new LineEncoder({ measurement: 'cpu', tags: { host: 'a' }, field: 'load' });
+ * const bytes = encoder.encode(Float64Array.of(0.5, 0.7), BigInt64Array.of(1n, 2n));
+ * console.log(parseLines(bytes).length); // 2
+ * ```
+ */
 export class LineEncoder {
   readonly #encode: ReturnType<typeof addon.linesEncoder>;
   #bytesPerPoint = LINE_BYTES;
@@ -192,6 +203,15 @@ const NEW_NAMES = 2;
 /**
  * Parses bodies of lines, which end with a line feed, or with a carriage return and a line feed. A tag or a field that a line has
  * twice is refused. The names of bodies with the same series and fields cross once.
+ *
+ * @example
+ * ```js
+ * import { LineParser } from 'boundary-bench';
+ *
+ * const parser = new LineParser();
+ * const bodies = ['cpu,host=a load=0.5 1', 'cpu,host=a load=0.7 2'];
+ * console.log(bodies.map((body) => parser.parse(body).tables[0]?.fields['load']?.[0])); // [0.5, 0.7]
+ * ```
  */
 export class LineParser {
   readonly #raw: RawLineParser = new addon.RawLineParser();
@@ -227,12 +247,32 @@ export class LineParser {
   }
 }
 
-/** Encodes one batch as lines. For many batches of one series, a `LineEncoder` is faster. */
+/**
+ * Encodes one batch as lines. For many batches of one series, a `LineEncoder` is faster.
+ *
+ * @example
+ * ```js
+ * import { encodeLines, parseLines } from 'boundary-bench';
+ *
+ * const bytes = encodeLines({ measurement: 'cpu', tags: { host: 'a' }, field: 'load' }, Float64Array.of(0.5), BigInt64Array.of(7n));
+ * console.log(parseLines(bytes).timestamps); // BigInt64Array(1) [7n]
+ * ```
+ */
 export function encodeLines(names: SeriesNames, values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
   return new LineEncoder(names).encode(values, timestamps);
 }
 
-/** Parses one body of lines. For many bodies, a `LineParser` is faster. */
+/**
+ * Parses one body of lines. For many bodies, a `LineParser` is faster.
+ *
+ * @example
+ * ```js
+ * import { parseLines } from 'boundary-bench';
+ *
+ * const { series, timestamps } = parseLines('cpu,host=a load=0.5 1700000000', { precision: 's' });
+ * console.log(series, timestamps[0]); // [{ measurement: 'cpu', tags: { host: 'a' } }] 1700000000000000000n
+ * ```
+ */
 export function parseLines(body: Uint8Array | string, options: ParseOptions = {}): ParsedLines {
   return new LineParser().parse(body, options);
 }

@@ -6,7 +6,19 @@ import { rawNames, type SeriesNames } from './columns-codec.js';
 /** The `Content-Type` of a body of rows. */
 export const ROWS_CONTENT_TYPE = 'application/msgpack';
 
-/** Encodes batches of one series and field, in Rust. The names cross once. */
+/**
+ * Encodes batches of one series and field, in Rust. The names cross once.
+ *
+ * @example
+ * ```js
+ * import { RowsEncoder } from 'boundary-bench';
+ *
+ * const encoder = new RowsEncoder({ measurement: 'cpu', tags: { host: 'a' }, field: 'load' });
+ * const memory = new Uint8Array(1024); // reused for each batch
+ * const length = encoder.encodeInto(memory, Float64Array.of(0.5, 0.7), BigInt64Array.of(1n, 2n));
+ * console.log(length > 0); // true
+ * ```
+ */
 export class RowsEncoder {
   readonly #encode: ReturnType<typeof addon.rowsEncoder>;
 
@@ -40,7 +52,17 @@ export class RowsEncoder {
   }
 }
 
-/** Encodes one batch. For many batches of one series, a `RowsEncoder` is faster. */
+/**
+ * Encodes one batch. For many batches of one series, a `RowsEncoder` is faster.
+ *
+ * @example
+ * ```js
+ * import { encodeRows, ROWS_CONTENT_TYPE } from 'boundary-bench';
+ *
+ * const bytes = encodeRows({ measurement: 'cpu', tags: { host: 'a' }, field: 'load' }, Float64Array.of(0.5), BigInt64Array.of(7n));
+ * console.log(bytes.length > 0, ROWS_CONTENT_TYPE); // true application/msgpack
+ * ```
+ */
 export function encodeRows(names: SeriesNames, values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
   return new RowsEncoder(names).encode(values, timestamps);
 }

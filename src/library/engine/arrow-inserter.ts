@@ -9,6 +9,20 @@ import { bytesOf } from '../crossing/typed-memory.js';
 /**
  * Adds Arrow IPC bytes to one table. Nothing is stored before `execute`. The streams and files must have the table's columns, by
  * name and in its order. Values of another type are stored if their column holds them exactly.
+ *
+ * @example
+ * ```js
+ * import { ArrowInserter, connect, SqlType, TableDefinition } from 'boundary-bench';
+ *
+ * const connection = await connect('embedded:');
+ * const points = new TableDefinition('points', [{ name: 'id', type: SqlType.bigInt() }]);
+ * await connection.createTable(points);
+ * const bytes = await connection.executeQueryToArrow('SELECT range AS id FROM range(1000)');
+ * const inserter = new ArrowInserter(connection, points);
+ * if (!inserter.insert(bytes)) await inserter.drain();
+ * console.log(await inserter.execute()); // 1000
+ * await connection.close();
+ * ```
  */
 export class ArrowInserter implements AsyncDisposable {
   readonly #channel: InsertChannel;

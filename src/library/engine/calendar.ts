@@ -7,6 +7,13 @@ export const MILLISECONDS_PER_DAY = 86_400_000;
  * The `Date` at midnight UTC of a day, given as the number of days since 1970-01-01, which a `DATE` column returns. A null, which
  * such a column also returns, stays null. Throws `BB_INVALID_ARGUMENT` for what is no whole number, and for days outside the range
  * of a `Date`.
+ *
+ * @example
+ * ```js
+ * import { dateFromDays } from 'boundary-bench';
+ *
+ * console.log(dateFromDays(19_723).toISOString()); // 2024-01-01T00:00:00.000Z
+ * ```
  */
 export function dateFromDays(days: number): Date;
 export function dateFromDays(days: number | null): Date | null;
@@ -20,6 +27,13 @@ export function dateFromDays(days: number | null): Date | null {
  * The `Date` of a `TIMESTAMP`, given in microseconds since 1970-01-01T00:00:00 UTC. A `Date` counts milliseconds, so the rest is
  * rounded down, towards the past. A null stays null. Throws `BB_INVALID_ARGUMENT` for what is neither a bigint nor a safe integer,
  * and for times outside the range of a `Date`.
+ *
+ * @example
+ * ```js
+ * import { dateFromMicros } from 'boundary-bench';
+ *
+ * console.log(dateFromMicros(1_704_067_200_000_000n).toISOString()); // 2024-01-01T00:00:00.000Z
+ * ```
  */
 export function dateFromMicros(micros: bigint | number): Date;
 export function dateFromMicros(micros: bigint | number | null): Date | null;

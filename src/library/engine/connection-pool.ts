@@ -336,6 +336,16 @@ const NAMES_NO_PLACE = /^[a-z]+:(:memory:[^?]*|\/\/)?(\?.*)?$/;
 /**
  * Makes a pool of connections to one engine. If the URI names no place (`embedded:`, `memory:`), they share one engine, which
  * the pool keeps for as long as it is open.
+ *
+ * @example
+ * ```js
+ * import { createPool } from 'boundary-bench';
+ *
+ * const pool = createPool('embedded:', { max: 4 });
+ * const rows = await pool.use((connection) => connection.executeQuery('SELECT 1 AS id'));
+ * console.log(rows, pool.size); // [{ id: 1 }] 1
+ * await pool.close();
+ * ```
  */
 export function createPool(uri = 'embedded:', options: PoolOptions = {}): ConnectionPool {
   return new ConnectionPool(uri, options);

@@ -204,6 +204,16 @@ export class Connection implements AsyncDisposable {
  * process) and `embedded:/path/to/file.duckdb`, each with DuckDB's settings as `?name=value`. The engine `memory:` only ingests and
  * scans whole tables. Servers are `hyper:...`, `mysql:...`, or any Arrow Flight SQL server, `flight://host:port` and
  * `flight+tls://user:password@host:port`. `flight:` alone starts a private server.
+ *
+ * @example
+ * ```js
+ * import { connect } from 'boundary-bench';
+ *
+ * const connection = await connect('embedded:');
+ * await connection.execute("CREATE TABLE people AS SELECT 1 AS id, 'Ada' AS name");
+ * console.log(await connection.executeQuery('SELECT * FROM people')); // [{ id: 1, name: 'Ada' }]
+ * await connection.close();
+ * ```
  */
 export function connect(uri = 'embedded:'): Promise<Connection> {
   return explainedAsync(async () => {
@@ -212,7 +222,21 @@ export function connect(uri = 'embedded:'): Promise<Connection> {
   });
 }
 
-/** Connects to the engine that another thread of this process shared: `handle` is the value that `share()` returned there. */
+/**
+ * Connects to the engine that another thread of this process shared: `handle` is the value that `share()` returned there.
+ *
+ * @example
+ * ```js
+ * import { attach, connect } from 'boundary-bench';
+ *
+ * const connection = await connect('embedded:');
+ * const handle = connection.share(); // a text, for another thread of this process
+ * const other = attach(handle); // in that thread
+ * console.log(await other.executeQuery('SELECT 1 AS id')); // [{ id: 1 }]
+ * await other.close();
+ * await connection.close();
+ * ```
+ */
 export function attach(handle: string): Connection {
   checkText('the handle of an engine', handle);
   return explained(() => new Connection(addon.Engine.attach(handle)));

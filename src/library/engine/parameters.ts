@@ -34,6 +34,16 @@ export class TypedValue {
 /**
  * A parameter of a given SQL type: `typed(SqlType.decimal(10, 2), '1.25')`, `typed(SqlType.date(), 19723)`. Takes the values that
  * an inserter takes for a column of that type. A value that does not fit is rejected when the statement runs.
+ *
+ * @example
+ * ```js
+ * import { connect, SqlType, typed } from 'boundary-bench';
+ *
+ * const connection = await connect('embedded:');
+ * const parameters = [typed(SqlType.decimal(10, 2), '1.25')];
+ * console.log(await connection.executeQuery('SELECT $1 AS price', { parameters })); // [{ price: '1.25' }]
+ * await connection.close();
+ * ```
  */
 export function typed(type: SqlType, value: unknown): TypedValue {
   if (!isSqlType(type)) {

@@ -33,6 +33,25 @@ export interface RowInserterOptions {
  *
  * A value that does not fit is a `BoundaryError` with the code `BB_INVALID_VALUE` that names the row, counted from the inserter's
  * start, and the column. That row is not added. All rows before it stay.
+ *
+ * @example
+ * ```js
+ * import { connect, RowInserter, SqlType, TableDefinition } from 'boundary-bench';
+ *
+ * const connection = await connect('embedded:');
+ * const people = new TableDefinition('people', [
+ *   { name: 'id', type: SqlType.int(), nullable: false },
+ *   { name: 'name', type: SqlType.text() },
+ * ]);
+ * await connection.createTable(people);
+ * const inserter = new RowInserter(connection, people);
+ * for (const row of [[1, 'Ada'], { id: 2, name: 'Grace' }]) {
+ *   if (!inserter.addRow(row)) await inserter.drain();
+ * }
+ * inserter.addColumns({ id: Int32Array.of(3, 4), name: ['Barbara', null] });
+ * console.log(await inserter.execute()); // 4
+ * await connection.close();
+ * ```
  */
 export class RowInserter implements AsyncDisposable {
   readonly #definition: TableDefinition;

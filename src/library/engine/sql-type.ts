@@ -48,7 +48,16 @@ const WIDTHS: Readonly<Partial<Record<ColumnKind, number>>> = {
 /** Whether a value is a type that one of the functions of `SqlType` made. */
 export let isSqlType: (value: unknown) => value is SqlType;
 
-/** The type of a column. Immutable, and made by the static functions named after the types. */
+/**
+ * The type of a column. Immutable, and made by the static functions named after the types.
+ *
+ * @example
+ * ```js
+ * import { SqlType } from 'boundary-bench';
+ *
+ * console.log(String(SqlType.decimal(10, 2))); // DECIMAL(10, 2)
+ * ```
+ */
 export class SqlType {
   readonly kind: ColumnKind;
   /** All digits of a decimal, 1 to 38; undefined for other types. */

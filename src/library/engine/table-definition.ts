@@ -26,7 +26,20 @@ const COLUMN_OPTIONS = { name: checkLater, type: checkLater, nullable: checkBool
 /** Throws `BB_INVALID_ARGUMENT` for what is no `TableDefinition`. */
 export let checkDefinition: (definition: unknown) => void;
 
-/** The name and columns of a table. Immutable, and checked when it is made. */
+/**
+ * The name and columns of a table. Immutable, and checked when it is made.
+ *
+ * @example
+ * ```js
+ * import { SqlType, TableDefinition } from 'boundary-bench';
+ *
+ * const orders = new TableDefinition('orders', [
+ *   { name: 'id', type: SqlType.bigInt(), nullable: false },
+ *   { name: 'total', type: SqlType.decimal(12, 2) },
+ * ]);
+ * console.log(orders.columns.map(({ name }) => name)); // ['id', 'total']
+ * ```
+ */
 export class TableDefinition {
   // oxlint-disable-next-line no-unused-private-class-members -- tells a definition from an object that looks like one
   readonly #isChecked = true;

@@ -73,6 +73,18 @@ const CLIENT_OPTIONS: OptionChecks<HttpClientOptions> = {
  * execute are sent again. These are the requests that it refused, or excluded when it ended the connection, and those that had not
  * left yet. An idle connection that the server closed is reopened. A call that is aborted or times out is cancelled, and its
  * connections of HTTP/1.1 are closed.
+ *
+ * @example
+ * ```js
+ * import { HttpClient } from 'boundary-bench';
+ *
+ * const http = await HttpClient.connect('http://127.0.0.1:4406', { connections: 4 });
+ * const response = await http.request({ path: '/0.1.0/ping' });
+ * console.log(response.status); // 200
+ * const responses = await http.requestMany([{ path: '/0.1.0/ping' }, { path: '/0.1.0/nothing' }]);
+ * console.log(responses.response(1).status); // 404
+ * await http.close();
+ * ```
  */
 export class HttpClient implements AsyncDisposable {
   readonly #place: HttpPlace;

@@ -39,6 +39,19 @@ const CLIENT_OPTIONS: OptionChecks<KvClientOptions> = {
  * `BB_CONNECTION`: they may have been executed or not, and are never retried. The next call reconnects. A call that is aborted or
  * times out is rejected, and its connection closed once no other call waits for it. If the server says that it is a replica or
  * loads its data (`READONLY`, `MASTERDOWN`, `LOADING`), the call has the server's error, and the next call reconnects.
+ *
+ * @example
+ * ```js
+ * import { KvClient } from 'boundary-bench';
+ *
+ * const kv = await KvClient.connect('redis://127.0.0.1:6379');
+ * await kv.mset([['a', '1'], ['b', '2']]);
+ * const values = await kv.mget(['a', 'b', 'c']);
+ * console.log(values.toArray()); // ['1', '2', null]
+ * const replies = await kv.pipeline().set('d', '3').get('d').execute();
+ * console.log(replies.values()); // ['OK', '3']
+ * await kv.close();
+ * ```
  */
 export class KvClient implements AsyncDisposable {
   readonly #url: string;

@@ -118,6 +118,20 @@ const FILTER: OptionChecks<NonNullable<ShardAggregation['filter']>> = {
 /**
  * A client of a sharded store. Each shard is reached by gRPC, under its address, or is in this process, given as a `ShardStore`.
  * Rows have 200 bytes. A hash of its key determines a row's shard. All errors are `BoundaryError`s that name the shard.
+ *
+ * @example
+ * ```js
+ * import { ShardClient, ShardStore } from 'boundary-bench';
+ *
+ * // A shard elsewhere is given by its address: 'http://host:4410'.
+ * const stores = [ShardStore.inMemory(), ShardStore.inMemory()];
+ * const client = await ShardClient.connect(stores);
+ * await client.populate(1000);
+ * const rows = await client.multiGet(Int32Array.of(1, 2, 5000));
+ * console.log(rows.found); // 2
+ * rows.release();
+ * await client.close();
+ * ```
  */
 export class ShardClient implements AsyncDisposable {
   readonly #raw: RawShardClient;

@@ -25,6 +25,14 @@ export function keyHash(key: number | bigint): number {
 /**
  * The shard of a key, among `shards` shards. Throws `BB_INVALID_ARGUMENT` for a key that is neither a safe integer nor a bigint of 64
  * bits, and for what is no number of shards.
+ *
+ * @example
+ * ```js
+ * import { shardOf } from 'boundary-bench';
+ *
+ * const shard = shardOf(7, 3);
+ * console.log(shard >= 0 && shard < 3); // true
+ * ```
  */
 export function shardOf(key: number | bigint, shards: number): number {
   if (!isInt64(key)) {

@@ -31,6 +31,14 @@ export interface ShardValues {
 /**
  * A row of a sharded store: 200 packed bytes, of which a value is decoded when it is read. It can be reused for one row after the
  * other. Its values, and the payload's memory, are then the last row's.
+ *
+ * @example
+ * ```js
+ * import { ShardRow } from 'boundary-bench';
+ *
+ * const row = ShardRow.of({ key: 7, quantity: 3, price: 1.5, updatedAt: 0n, payload: Uint8Array.of(1, 2) });
+ * console.log(row.key, row.price, row.bytes.length); // 7n 1.5 200
+ * ```
  */
 export class ShardRow {
   readonly bytes: Uint8Array;

@@ -6,6 +6,15 @@ import { checkText } from '../crossing/well-formed.js';
 /**
  * The rows of one shard in this process. Clients that are given the store instead of an address reach its rows without gRPC. It may
  * be given to several clients, also while others use it.
+ *
+ * @example
+ * ```js
+ * import { ShardStore } from 'boundary-bench';
+ *
+ * const store = ShardStore.inMemory();
+ * console.log(store.rows, store.isPersistent); // 0 false
+ * store.close();
+ * ```
  */
 export class ShardStore implements Disposable {
   /** @internal The name under which the addon knows the store. */

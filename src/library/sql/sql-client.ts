@@ -60,6 +60,18 @@ export interface SqlRequest {
  * executed or not, and are never retried. The next call begins another session, outside of any transaction: a transaction should
  * run its statements in one call (`run`), or stop at the first error. A call that is aborted or times out is rejected, its
  * connection is closed, and the server is asked to end the statement.
+ *
+ * @example
+ * ```js
+ * import { SqlClient } from 'boundary-bench';
+ *
+ * const sql = await SqlClient.connect('mysql://user:password@127.0.0.1:3306/test');
+ * const result = await sql.execute('SELECT ? AS name', ['Ada']);
+ * console.log(result.rows()); // [{ name: 'Ada' }]
+ * const results = await sql.queryMany('SELECT ? AS id', [[1], [2]]);
+ * console.log(results.rows().length); // 2
+ * await sql.close();
+ * ```
  */
 export class SqlClient implements AsyncDisposable {
   readonly #connections: SqlConnections;

@@ -261,6 +261,19 @@ export class WorkerPool<Module = AnyModule> implements AsyncDisposable {
  *
  * Rejects with `BB_MODULE_NOT_LOADED` if the module can't be loaded, `BB_CLOSED` if the connection is closed, and `BB_WORKER_EXITED` if
  * a thread ends while it starts.
+ *
+ * @example
+ * ```js
+ * // work.js: export const double = (value) => 2 * value;
+ * import { connect, createWorkers } from 'boundary-bench';
+ *
+ * const connection = await connect('embedded:');
+ * const module = new URL('./work.js', import.meta.url);
+ * const workers = await createWorkers({ module, connection, count: 2 });
+ * console.log(await workers.run('double', 21)); // 42
+ * await workers.close();
+ * await connection.close();
+ * ```
  */
 export async function createWorkers<Module = AnyModule>(options: WorkersOptions): Promise<WorkerPool<Module>> {
   const read = readOptions(options, WORKERS_OPTIONS);

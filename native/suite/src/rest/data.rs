@@ -184,7 +184,7 @@ impl Input {
         difference.map_or(Ok(()), |difference| {
             let path = &self.path;
             Err(Error::WrongRows(format!(
-                "{path} does not answer with the rows that docs/requests.md describes: {difference}"
+                "{path} does not answer with the rows that docs/rest.md describes: {difference}"
             )))
         })
     }
