@@ -61,9 +61,6 @@ const { values } = parseArgs({
     serve: { type: 'boolean' },
   },
 });
-if (values.serve) await serve();
-else await compare();
-
 async function compare() {
   const { startedAt, host, versions, git } = await runContext({
     startedAt: new Date(),
@@ -214,3 +211,6 @@ async function openByAddon({ kind, uri, spec }) {
     },
   };
 }
+
+if (values.serve) await serve();
+else await compare();
