@@ -43,9 +43,9 @@ mod tests {
     use super::*;
 
     fn answers_to(orders: &[Value]) -> Vec<Value> {
-        let lines: String = orders.iter().map(|order| format!("{order}\n")).collect();
+        let lines: Vec<_> = orders.iter().map(Value::to_string).collect();
         let mut answers = Vec::new();
-        serve(lines.as_bytes(), &mut answers).unwrap();
+        serve(lines.join("\n").as_bytes(), &mut answers).unwrap();
         String::from_utf8(answers).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 

@@ -140,21 +140,6 @@ fn a_population_that_breaks_off_leaves_what_was_there() {
 }
 
 #[test]
-fn a_directory_of_an_older_version_is_read() {
-    let folder = Folder::new("older");
-    let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
-    store.put(Columns::of_row(&row(1, 1))).unwrap();
-    drop(store);
-    let text = std::fs::read_to_string(folder.0.join("manifest.json")).unwrap();
-    assert!(!text.contains("keyspace"), "{text}");
-    let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
-    made(&store, 10, true).unwrap();
-    drop(store);
-    let text = std::fs::read_to_string(folder.0.join("manifest.json")).unwrap();
-    assert!(text.contains("\"keyspace\": "), "{text}");
-}
-
-#[test]
 fn a_directory_of_something_else_is_refused() {
     let folder = Folder::new("other");
     drop(PersistentStore::open(&folder.0, 1, 3).unwrap());
