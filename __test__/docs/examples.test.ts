@@ -1,5 +1,5 @@
 /**
- * The examples of code in the pages must fit the declarations of the package. Those of the API, and those of other pages that need no
+ * The examples of code in the pages must fit the declarations of the package. Examples of the API, and examples of other pages that need no
  * server, must run, and print what the comments behind their `console.log` say.
  */
 import { spawnSync } from 'node:child_process';
@@ -114,7 +114,7 @@ interface Printed {
   readonly printed: string;
 }
 
-/** Runs an example, with other URLs instead of those of `SERVERS`. */
+/** Runs an example, with other URLs instead of the URLs of `SERVERS`. */
 function run({ file, text }: (typeof examples)[number], urls: Readonly<Record<string, string>> = {}): Printed {
   const path = join(folder, 'out', `${file}.js`);
   const script = Object.entries(urls).reduce(

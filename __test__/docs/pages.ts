@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 
 import { PACKAGE } from '../package/installed.js';
 
-/** The reference of the API. Its blocks of TypeScript are declarations, and those of JavaScript are examples. */
+/** The reference of the API. Its blocks of TypeScript are declarations, and its blocks of JavaScript are examples. */
 export const API = 'api.md';
 
 const DOCS = readdirSync(join(PACKAGE, 'docs'), { encoding: 'utf8', recursive: true }).filter(

@@ -109,7 +109,7 @@ function buildProgram() {
   return join(JSON.parse(metadata).target_directory, target, 'release', 'boundary-bench-native');
 }
 
-/** The ratios of a pair of processes: the seconds of the first within each block, divided by those of the second. */
+/** The ratios of a pair of processes: the seconds of the first within each block, divided by the seconds of the second. */
 async function pairOf(programs, cell, server) {
   const target = server && (await openTarget(server, {}));
   const running = programs.map((words) => new Running(words));
