@@ -11,6 +11,7 @@ mod allocations;
 
 use std::hint::black_box;
 use std::io::{self, BufRead, Write};
+use std::process::ExitCode;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -34,12 +35,54 @@ macro_rules! main {
     };
 }
 
-/// Answers orders on the standard input until it is told to close, or the input ends. Exit code 1 means that the work failed.
-pub fn serve<Input: DeserializeOwned, Output: Serialize>(work: impl FnMut(&Input) -> Output) -> std::process::ExitCode {
+/// Answers orders on the standard input by this work, until it is told to close, or the input ends. Exit code 1 means that the work failed.
+pub fn serve<Input: DeserializeOwned, Output: Serialize>(work: impl FnMut(&Input) -> Output) -> ExitCode {
+    serve_program(&mut function(work))
+}
+
+fn function<Work: FnMut(&Input) -> Output, Input, Output>(work: Work) -> Function<Work, Input, Output> {
+    Function { work, input: None, result: None }
+}
+
+/// Answers orders on the standard input by this program, as [`serve`] does.
+pub fn serve_program(program: &mut impl Program) -> ExitCode {
     let (input, output) = (io::stdin().lock(), io::stdout().lock());
-    match answer(work, input, output) {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(_) => std::process::ExitCode::FAILURE,
+    match answer(program, input, output) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// The steps of the protocol, for work that is not one function, or that times itself. Each error is a sentence for the user.
+pub trait Program {
+    /// Takes the input, before the first sample.
+    ///
+    /// # Errors
+    ///
+    /// An input that is not of the type that the work takes.
+    fn open(&mut self, input: Value) -> Result<(), String>;
+
+    /// Executes the work `repeats` times, one after the other. Returns an object with the `seconds` of all of them together.
+    ///
+    /// # Errors
+    ///
+    /// Work that fails, or that has no input yet.
+    fn sample(&mut self, repeats: u64) -> Result<Value, String>;
+
+    /// The result of the last execution.
+    ///
+    /// # Errors
+    ///
+    /// No execution before, and a result that is no JSON.
+    fn result(&mut self) -> Result<Value, String>;
+
+    /// Ends the work.
+    ///
+    /// # Errors
+    ///
+    /// Work that can't be ended.
+    fn close(&mut self) -> Result<(), String> {
+        Ok(())
     }
 }
 
@@ -47,20 +90,12 @@ pub fn serve<Input: DeserializeOwned, Output: Serialize>(work: impl FnMut(&Input
 ///
 /// # Errors
 ///
-/// An order that can't be read or understood, and an answer that can't be written. `answers` reports a bad order before.
-pub fn answer<Input: DeserializeOwned, Output: Serialize>(
-    mut work: impl FnMut(&Input) -> Output,
-    orders: impl BufRead,
-    mut answers: impl Write,
-) -> io::Result<()> {
-    let mut input: Option<Input> = None;
-    let mut result: Option<Output> = None;
+/// An order that can't be read or understood, work that failed, and an answer that can't be written. `answers` has the reason before.
+pub fn answer(program: &mut impl Program, orders: impl BufRead, mut answers: impl Write) -> io::Result<()> {
     for line in orders.lines() {
-        let line = line?;
-        let answered = obey(&line, &mut work, &mut input, &mut result);
-        let (answer, error) = match answered {
+        let (answer, error) = match obey(program, &line?) {
             Ok(Some(answer)) => (answer, None),
-            Ok(None) => return Ok(()),
+            Ok(None) => break,
             Err(message) => (json!({ "type": "failed", "message": message }), Some(message)),
         };
         serde_json::to_writer(&mut answers, &answer)?;
@@ -70,16 +105,11 @@ pub fn answer<Input: DeserializeOwned, Output: Serialize>(
             return Err(io::Error::other(message));
         }
     }
-    Ok(())
+    program.close().map_err(io::Error::other)
 }
 
 /// The answer to an order, or none to the last order.
-fn obey<Input: DeserializeOwned, Output: Serialize>(
-    line: &str,
-    work: &mut impl FnMut(&Input) -> Output,
-    input: &mut Option<Input>,
-    result: &mut Option<Output>,
-) -> Result<Option<Value>, String> {
+fn obey(program: &mut impl Program, line: &str) -> Result<Option<Value>, String> {
     let mut order: Value = serde_json::from_str(line).map_err(|error| format!("an order is no JSON: {error}"))?;
     match order["type"].as_str() {
         Some("open") => {
@@ -87,40 +117,66 @@ fn obey<Input: DeserializeOwned, Output: Serialize>(
             if version != Some(PROTOCOL) {
                 return Err(format!("this program speaks version {PROTOCOL} of the protocol, not {version:?}"));
             }
-            let given = serde_json::from_value(order["input"].take());
-            *input = Some(given.map_err(|error| format!("the input is not of the type that the work takes: {error}"))?);
+            program.open(order["input"].take())?;
             Ok(Some(json!({ "type": "ready" })))
         }
         Some("sample") => {
-            let input = input.as_ref().ok_or("a sample was asked for before the input was given")?;
             let repeats =
                 order["repeats"].as_u64().filter(|&repeats| repeats > 0).ok_or("a sample needs a number of repeats")?;
-            *result = None;
-            let cpu_before = cpu_seconds();
-            let bytes_before = allocated_bytes();
-            let start = Instant::now();
-            for _ in 0..repeats {
-                *result = Some(black_box(work(black_box(input))));
-            }
-            let seconds = start.elapsed().as_secs_f64();
-            let bytes = bytes_before.zip(allocated_bytes()).map(|(before, after)| after - before);
-            let cpu = cpu_before.zip(cpu_seconds()).map(|(before, after)| after - before);
-            let mut sample = json!({ "type": "sample", "seconds": seconds });
-            if let Some(cpu) = cpu {
-                sample["cpuUserSeconds"] = json!(cpu);
-            }
-            if let Some(bytes) = bytes {
-                sample["allocatedBytes"] = json!(bytes);
-            }
+            let mut sample = program.sample(repeats)?;
+            sample["type"] = json!("sample");
             Ok(Some(sample))
         }
-        Some("result") => {
-            let result = result.as_ref().ok_or("the result was asked for before any sample")?;
-            let result = serde_json::to_value(result).map_err(|error| format!("the result is no JSON: {error}"))?;
-            Ok(Some(json!({ "type": "result", "result": result })))
-        }
+        Some("result") => Ok(Some(json!({ "type": "result", "result": program.result()? }))),
         Some("close") => Ok(None),
         other => Err(format!("an order of the type {other:?} is not known")),
+    }
+}
+
+/// A program whose work is a function of the input.
+struct Function<Work, Input, Output> {
+    work: Work,
+    input: Option<Input>,
+    result: Option<Output>,
+}
+
+impl<Work, Input, Output> Program for Function<Work, Input, Output>
+where
+    Work: FnMut(&Input) -> Output,
+    Input: DeserializeOwned,
+    Output: Serialize,
+{
+    fn open(&mut self, input: Value) -> Result<(), String> {
+        let given = serde_json::from_value(input);
+        self.input = Some(given.map_err(|error| format!("the input is not of the type that the work takes: {error}"))?);
+        Ok(())
+    }
+
+    fn sample(&mut self, repeats: u64) -> Result<Value, String> {
+        let input = self.input.as_ref().ok_or("a sample was asked for before the input was given")?;
+        self.result = None;
+        let cpu_before = cpu_seconds();
+        let bytes_before = allocated_bytes();
+        let start = Instant::now();
+        for _ in 0..repeats {
+            self.result = Some(black_box((self.work)(black_box(input))));
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        let bytes = bytes_before.zip(allocated_bytes()).map(|(before, after)| after - before);
+        let cpu = cpu_before.zip(cpu_seconds()).map(|(before, after)| after - before);
+        let mut sample = json!({ "seconds": seconds });
+        if let Some(cpu) = cpu {
+            sample["cpuUserSeconds"] = json!(cpu);
+        }
+        if let Some(bytes) = bytes {
+            sample["allocatedBytes"] = json!(bytes);
+        }
+        Ok(sample)
+    }
+
+    fn result(&mut self) -> Result<Value, String> {
+        let result = self.result.as_ref().ok_or("the result was asked for before any sample")?;
+        serde_json::to_value(result).map_err(|error| format!("the result is no JSON: {error}"))
     }
 }
 
@@ -142,7 +198,8 @@ mod tests {
 
     fn answers_to(orders: &str) -> (Vec<Value>, io::Result<()>) {
         let mut answers = Vec::new();
-        let ended = answer(|numbers: &Vec<f64>| numbers.iter().sum::<f64>(), orders.as_bytes(), &mut answers);
+        let mut program = function(|numbers: &Vec<f64>| numbers.iter().sum::<f64>());
+        let ended = answer(&mut program, orders.as_bytes(), &mut answers);
         let lines = String::from_utf8(answers).unwrap();
         (lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), ended)
     }
@@ -168,7 +225,7 @@ mod tests {
         let orders = r#"{"type":"open","protocol":1,"input":3}
 {"type":"sample","repeats":10}"#;
         let mut answers = Vec::new();
-        answer(|&length: &usize| vec![7_u64; length], orders.as_bytes(), &mut answers).unwrap();
+        answer(&mut function(|&length: &usize| vec![7_u64; length]), orders.as_bytes(), &mut answers).unwrap();
         let sample: Value = serde_json::from_str(String::from_utf8(answers).unwrap().lines().nth(1).unwrap()).unwrap();
         // Other tests of this process may allocate at the same time.
         assert!(sample["allocatedBytes"].as_u64().unwrap() >= 10 * 3 * 8);

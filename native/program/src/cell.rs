@@ -12,10 +12,10 @@ use boundary_bench_suite::{
 };
 use serde::Deserialize;
 
-/// A cell to open.
+/// The input of the program: a cell to open.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
-pub(crate) enum CellOrder {
+pub(crate) enum CellInput {
     /// Rows of an engine. The tables of a query are made first.
     Engine { uri: String, spec: CellSpec },
     /// Requests to a server.
@@ -36,7 +36,7 @@ pub(crate) trait Cell {
     fn close(&mut self) -> Result<()>;
 }
 
-impl CellOrder {
+impl CellInput {
     pub(crate) fn open(self) -> Result<Box<dyn Cell>> {
         Ok(match self {
             Self::Engine { uri, spec } => Box::new(OnEngine::open(&uri, spec)?),

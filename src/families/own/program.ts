@@ -36,7 +36,7 @@ export interface Program {
  *   input: () => 21,
  *   ways: {
  *     js: (value) => 2 * value,
- *     rust: program('target/release/double'), // boundary_bench::main!(|value: f64| 2.0 * value)
+ *     rust: program('target/release/double'), // boundary_bench::main!(|value: &f64| 2.0 * value)
  *   },
  * });
  * ```
