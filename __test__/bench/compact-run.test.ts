@@ -53,6 +53,36 @@ test('a compact file keeps every sample, even if samples are alike', () => {
   expect(kept.length).toBeGreaterThan(0);
 });
 
+test('a compact file has times as multiples, and counts as runs', () => {
+  const { records, ...run } = sampleRun();
+  const samples = Array.from({ length: 30 }, (_, index) => ({
+    fork: 1 + Math.floor(index / 10),
+    block: 5 + 2 * index,
+    executions: 3,
+    seconds: 0.1234 + index / 1000,
+    cpuUserSeconds: 1e-7 * index,
+    cpuSystemSeconds: 0.25,
+  }));
+  const some = records.map((record) => (record.outcome === 'completed' ? { ...record, samples } : record));
+  const text = compacted(serializeRun({ ...run, records: some }));
+  const [record] = parseRun(text).records.filter(({ outcome }) => outcome === 'completed');
+  expect(JSON.parse(text).records.find(({ id }: { id: string }) => id === record!.id).samples).toEqual([
+    {
+      exponent: -4,
+      fork: { runs: [1, 0, 10, 2, 0, 10, 3, 0, 10] },
+      block: { runs: [5, 2, 30] },
+      seconds: samples.map(({ seconds }) => Math.round(seconds * 1e4)),
+      cpuUserSeconds: 0,
+      cpuSystemSeconds: 2500,
+      first: { executions: 90 - 29 },
+    },
+  ]);
+  expect(record).toMatchObject({
+    samples: samples.map(({ fork, block, seconds }) => ({ fork, block, seconds: Number(seconds.toFixed(4)) })),
+  });
+  expect(compacted(text)).toBe(text);
+});
+
 test('a report says what a compact file leaves out, by what the file has', () => {
   const run = parseRun(compacted(serializeRun(sampleRun())));
   expect(compactNote(run)).toBe(

@@ -11,6 +11,7 @@ import {
   SCHEMA_VERSION,
   type Sample,
 } from '../../src/records/record.js';
+import { comparedAnew } from '../../src/compare/comparisons.js';
 import { BoundaryError } from '../../src/errors.js';
 import { parseRun, readRun, serializeRun } from '../../src/records/run-file.js';
 import { completed, network, sampleRun } from './sample-run.js';
@@ -74,10 +75,54 @@ test('samples that compact files list together are read one by one', () => {
       /^run\.json\.records\[\d+\]\.samples\[0\]\.block must have as many values as seconds, [12], but has [23]$/,
     );
   }
+  const dense = {
+    exponent: -3,
+    first: { executions: 7 },
+    fork: { runs: [1, 0, 2, 2, 0, 1] },
+    block: { runs: [4, 3, 3] },
+    seconds: [2000, 2003, 2],
+    cpuUserSeconds: 1000,
+  };
+  expect(isValid(JSON.parse(sampled([dense]))), JSON.stringify(isValid.errors)).toBe(true);
+  expect(parseRun(sampled([dense]))).toEqual(
+    parseRun(
+      sampled([
+        { executions: 7, fork: 1, block: 4, seconds: 2, cpuUserSeconds: 1 },
+        { fork: 1, block: 7, seconds: 2.003, cpuUserSeconds: 1 },
+        { fork: 2, block: 10, seconds: 0.002, cpuUserSeconds: 1 },
+      ]),
+    ),
+  );
+  for (const runs of [
+    [1, 0, 2],
+    [1, 0, 1e15],
+    [1, 0, 3, 1],
+    [1, 0, 3, 1, 0],
+  ]) {
+    expect(() => parseRun(sampled([{ ...dense, block: { runs } }]), 'run.json')).toThrow(
+      /samples\[0\]\.block must have as many values as seconds, 3, but has (2|NaN|1000000000000000)$/,
+    );
+  }
+  for (const block of [{ runs: [1, 0] }, { runs: [1, -1, 3] }, {}, 'one']) {
+    expect(accepts(JSON.parse(sampled([{ ...dense, block }])))).toBe(false);
+    expect(isValid(JSON.parse(sampled([{ ...dense, block }])))).toBe(false);
+  }
   for (const seconds of [[], [1], [1, 0], [1, 'two']]) {
     expect(accepts(JSON.parse(sampled([{ seconds }])))).toBe(false);
     expect(isValid(JSON.parse(sampled([{ seconds }])))).toBe(false);
   }
+});
+
+test('the comparisons that a compact file leaves out follow from the records', () => {
+  const run = comparedAnew(sampleRun());
+  const laneOf = new Map(run.records.map(({ id, lane }) => [id, lane]));
+  const lanes = run.comparisons.filter(({ kind }) => kind === 'lane');
+  const rustLanes = new Map(lanes.map(({ numerator, denominator }) => [numerator, laneOf.get(denominator)]));
+  const records = run.records.map((record) => ({ ...record, rustLane: rustLanes.get(record.id) }));
+  const text = JSON.stringify({ ...run, records, comparisons: [] });
+  expect(isValid(JSON.parse(text)), JSON.stringify(isValid.errors)).toBe(true);
+  expect(lanes.length).toBeGreaterThan(0);
+  expect(parseRun(text).comparisons).toEqual(run.comparisons);
 });
 
 test('the schema is named by its version', () => {
@@ -156,6 +201,11 @@ function smallRun(): Run {
     latency: 'HIST',
     behind: 'HIST',
   };
+  const { executions, serverCpuUserSeconds, serverCpuSystemSeconds, heapBytesPerCall } = wholeSample;
+  const compactParts = {
+    exponent: -1,
+    first: { executions, serverCpuUserSeconds, serverCpuSystemSeconds, heapBytesPerCall },
+  };
   const pieces = { call: 1, row: 1000, number: 2000, text: 1000, byte: 12_000 };
   const mechanism = {
     what: 'rows',
@@ -214,7 +264,8 @@ function smallRun(): Run {
         ? {
             ...record,
             behind: record.latency,
-            samples: [wholeSample],
+            samples: [{ ...wholeSample, ...compactParts }],
+            rustLane: 'columns',
             noVerdict: 'too-short' as const,
           }
         : record,

@@ -4,7 +4,7 @@ import { comparedAnew } from '../../dist/compare/comparisons.js';
 import { judgeOf, marginOf } from '../../dist/compare/judge.js';
 import { BOUNDARY_MATRIX } from '../../dist/families/boundary/matrix.js';
 import { withExpected } from '../../dist/model/expected.js';
-import { parseRun, withEachSample } from '../../dist/records/run-file.js';
+import { parseRun, wholeRecord } from '../../dist/records/run-file.js';
 import { adviceFor } from '../../dist/report/advice.js';
 import { callTable } from '../../dist/report/call-table.js';
 import { crossoverTexts } from '../../dist/report/crossover.js';
@@ -90,7 +90,7 @@ const TABLES = {
   crossover: () => {
     const runs = JSON.parse(newestText('hybrid-crossover')).runs.map((run) => ({
       ...run,
-      records: run.records.map((record) => withEachSample(record, record.id)),
+      records: run.records.map((record) => wholeRecord(record, record.id)),
     }));
     const networks = runs.flatMap(({ network }) => (network === undefined ? [] : [`${networkText(network)}.`]));
     return [...marked(crossoverTable(runs)), ...list(crossoverFindings(runs)), ...list(networks)];

@@ -10,12 +10,11 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { loadFamilies } from '../../dist/families/registry.js';
-import { runContext } from '../../dist/host/provenance.js';
-import { loadNativeBuild } from '../../dist/native-build.js';
 import { renderMarkdown } from '../../dist/report/document.js';
 import { run } from '../../dist/run.js';
 import { rateOf } from '../../dist/stats/summary.js';
 import { aloneTable } from './alone-table.mjs';
+import { origin, resultText } from './result-file.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -25,11 +24,7 @@ const { values } = parseArgs({
   },
 });
 const [rows, forks] = [Number(values.rows), Number(values.forks)];
-const { startedAt, host, versions, git } = await runContext({
-  startedAt: new Date(),
-  config: {},
-  build: await loadNativeBuild(),
-});
+const from = await origin();
 const family = (await loadFamilies()).find(({ name }) => name === 'measurements');
 const before = await rates(family);
 const cells = [];
@@ -40,11 +35,7 @@ for (const id of before.keys()) {
 const after = await rates(family);
 for (const cell of cells) cell.after = after.get(cell.id);
 process.stdout.write(renderMarkdown(aloneTable(cells)));
-if (values.out !== undefined) {
-  const lines = cells.map((cell) => JSON.stringify(cell)).join(',\n');
-  const head = JSON.stringify({ startedAt, host, versions, git, rows, forks }).slice(0, -1);
-  writeFileSync(values.out, `${head},\n"cells":[\n${lines}\n]}\n`);
-}
+if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, rows, forks, cells }));
 
 /** The rates of the cells of Node in one run, by their ids. */
 async function rates(measured) {

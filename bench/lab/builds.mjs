@@ -9,11 +9,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { runContext } from '../../dist/host/provenance.js';
-import { loadNativeBuild } from '../../dist/native-build.js';
 import { renderMarkdown } from '../../dist/report/document.js';
 import { SMALL_ADDON_WORKLOAD, buildSmallAddon } from '../../__test__/fixtures/small-addon.mjs';
 import { buildsTable } from './builds-table.mjs';
+import { origin, resultText } from './result-file.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -27,11 +26,7 @@ const { values } = parseArgs({
     out: { type: 'string' },
   },
 });
-const { startedAt, host, versions, git } = await runContext({
-  startedAt: new Date(),
-  config: {},
-  build: await loadNativeBuild(),
-});
+const from = await origin();
 const folder = mkdtempSync(join(tmpdir(), 'builds-'));
 const results = [];
 try {
@@ -55,13 +50,7 @@ try {
   rmSync(folder, { recursive: true });
 }
 console.log(renderMarkdown(buildsTable(results)));
-if (values.out !== undefined) {
-  const lines = results.map((result) => JSON.stringify(result)).join(',\n');
-  writeFileSync(
-    values.out,
-    `${JSON.stringify({ startedAt, host, versions, git }).slice(0, -1)},\n"results":[\n${lines}\n]}\n`,
-  );
-}
+if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, results }));
 
 /** Compares the old build with another one. Returns the ratio of the way through the addon, and the seconds that the command took. */
 function compare(kind) {

@@ -14,13 +14,12 @@ import { addon } from '../../dist/addon.js';
 import { count } from '../../dist/families/option-values.js';
 import { openTarget } from '../../dist/families/requests/target-server.js';
 import { RestInput } from '../../dist/families/rest/data.js';
-import { runContext } from '../../dist/host/provenance.js';
 import { KvClient } from '../../dist/index.js';
-import { loadNativeBuild } from '../../dist/native-build.js';
 import { list, paragraph, renderTerminal, tableBlock } from '../../dist/report/document.js';
 import { ceilingFindings, ceilingTable } from './ceiling-table.mjs';
 import { ratesInTurn } from './in-turn.mjs';
 import { findProgram, outputOf, versionLine } from './programs.mjs';
+import { origin, resultText } from './result-file.mjs';
 
 /** Rows of sysbench's table. */
 const ROWS = 10_000;
@@ -72,8 +71,8 @@ if (unknown !== undefined) {
 }
 const rounds = count.parse(values.rounds);
 const names = positionals.length === 0 ? Object.keys(FAMILIES) : positionals;
-const context = await runContext({ startedAt: new Date(), config: {}, build: await loadNativeBuild() });
-const versions = { ...context.versions };
+const from = await origin();
+const versions = { ...from.versions };
 const measurements = [];
 for (const name of names) {
   const ofFamily = await measure(name);
@@ -83,12 +82,7 @@ for (const name of names) {
   );
   measurements.push(...ofFamily);
 }
-if (values.out !== undefined) {
-  const { startedAt, host, build, git } = context;
-  const head = JSON.stringify({ startedAt, host, versions, build, git });
-  const lines = measurements.map((measurement) => JSON.stringify(measurement)).join(',\n');
-  writeFileSync(values.out, `${head.slice(0, -1)},\n"measurements":[\n${lines}\n]}\n`);
-}
+if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, versions, measurements }));
 
 async function measure(family) {
   const { server: kind, crate, cells, tool: toolOf } = FAMILIES[family];

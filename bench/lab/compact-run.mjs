@@ -6,9 +6,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
 import { comparedAnew } from '../../dist/compare/comparisons.js';
-import { parseJson, parseRun, withEachSample } from '../../dist/records/run-file.js';
+import { parseJson, parseRun, wholeRecord, withEachSample } from '../../dist/records/run-file.js';
 import { latencyIntervals } from '../../dist/report/latency-interval.js';
-import { medianOf, summarize } from '../../dist/stats/summary.js';
+import { medianOf } from '../../dist/stats/summary.js';
+import { resultText } from './result-file.mjs';
 
 const USAGE = `Usage: node bench/lab/compact-run.mjs RUN.json [--family NAME | --model] [--out FILE]
 
@@ -21,25 +22,29 @@ It makes smaller:
   samples      only their process, their block and their times stay: the elapsed time, the CPU time, and the times of encoding and
                decoding; run.md has the medians of the rest.
                Consecutive samples with the same fields are one entry, with a list of their seconds and of each other field
-               that differs between them
+               that differs between them. Its times are multiples of a power of ten, and its counts may be runs
   executions   counted at the first sample of a cell, for all of its samples
   heap         the median of the bytes per call, at the first sample of a cell
   server       the median share of the CPU that the server used, at the first sample of a cell
-  numbers      5 significant digits, 4 of a sample, all of a checksum
+  numbers      4 significant digits, all of a checksum
   histograms   left out; the percentiles stay, with the intervals of two
-  comparisons  recomputed from the samples, as this version computes them; comparisons of the kind lane stay,
-               but not for a run with --aa or --runtime: the rest can be computed from the records
+  comparisons  left out but for those with a rival, which are recomputed from the samples: the others can be computed
+               from the records, whose rustLane tells the lane that a cell is compared with (not with --aa or --runtime)
   layout       one record or comparison per line, without indentation
 
 The result follows schema/run.schema.json, and \`boundary-bench compare\` reads it. A compact file stays as it is when it is
 compacted again. The file of bench/lab/hybrid-crossover.mjs is taken as well.
 `;
 
-/** The kinds of comparisons that follow from the records alone. Comparisons of lanes say which lanes are compared. */
-const DERIVED = new Set(['noise-floor', 'batching', 'best']);
+/** The kinds of comparisons that follow from the records alone. */
+const DERIVED = new Set(['lane', 'noise-floor', 'batching', 'best']);
 
-const DIGITS = 5;
-const SAMPLE_DIGITS = 4;
+/** The fields of a sample that only the first sample of a cell has, and the fields that count. The other fields are times. */
+const FIRST = new Set(['executions', 'heapBytesPerCall', 'serverCpuUserSeconds', 'serverCpuSystemSeconds']);
+const COUNTS = new Set(['fork', 'block']);
+
+/** The significant digits of a number. */
+const DIGITS = 4;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -57,40 +62,49 @@ if (values.help) {
   process.exitCode = 2;
 } else {
   const [path] = positionals;
-  const text = `${layOut(compact(parseJson(readFileSync(path, 'utf8'), path)))}\n`;
+  const text = resultText(compact(parseJson(readFileSync(path, 'utf8'), path)));
   if (JSON.parse(text).schemaVersion !== undefined) parseRun(text, path);
   if (values.out === undefined) process.stdout.write(text);
   else writeFileSync(values.out, text);
 }
 
 function compact(file) {
-  const kept = file.records?.filter(({ family }) => isKept(family));
-  const records = kept && rounded(kept.map((record) => compactRecord(withEachSample(record, record.id))));
-  const summarized = records?.map((record) =>
-    record.outcome === 'completed' ? { ...record, summary: summarize(record.samples, record) } : record,
-  );
   // A model that one family of several happens to allow says too little to be what `predict` reads.
   const { model, ...rest } = file;
+  const lanes = rustLanesOf(file);
+  const compactRecords = (records) =>
+    records.map((record) => withGroupedSamples(rounded(compactRecord(withEachSample(record, record.id), lanes))));
+  const records = file.records && compactRecords(file.records.filter(({ family }) => isKept(family)));
   return rounded({
     ...rest,
     ...(values.family === undefined && model !== undefined && { model }),
-    ...(records && { records: records.map(withGroupedSamples) }),
+    ...(records && { records }),
     ...(file.comparisons && {
-      // From the rounded records, so that compacting a compact file gives the same file.
-      comparisons: comparedAnew({ ...file, records: summarized }).comparisons.filter((each) =>
-        isKeptComparison(each, file.context.config),
-      ),
+      // From the compact records, so that compacting a compact file gives the same file.
+      comparisons: comparedAnew({
+        ...file,
+        records: records.map((record) => wholeRecord(record, record.id)),
+      }).comparisons.filter((each) => isKeptComparison(each, file.context.config)),
     }),
     ...(file.runs && {
       runs: file.runs.map((run) => ({
         ...run,
-        records: run.records.map((record) => ({
-          ...withGroupedSamples(rounded(compactRecord(withEachSample(record, record.id)))),
-          summary: record.summary,
-        })),
+        records: compactRecords(run.records),
       })),
     }),
   });
+}
+
+/** The lane on the side `rust` that a cell is compared with, by the cell's id. */
+function rustLanesOf({ records = [], comparisons = [], context }) {
+  const { aa, runtimes } = context?.config ?? {};
+  if (aa === true || runtimes !== undefined) return new Map();
+  const laneOf = new Map(records.map(({ id, lane }) => [id, lane]));
+  return new Map(
+    comparisons.flatMap(({ kind, numerator, denominator }) =>
+      kind === 'lane' ? [[numerator, laneOf.get(denominator)]] : [],
+    ),
+  );
 }
 
 function isKept(family) {
@@ -102,7 +116,7 @@ function isKeptComparison({ kind, numerator }, { aa, runtimes }) {
   return aa !== true && runtimes === undefined && !DERIVED.has(kind) && isKept(numerator.split('/')[0]);
 }
 
-function compactRecord(record) {
+function compactRecord(record, lanes) {
   if (record.outcome !== 'completed') return record;
   const { samples, latency, behind } = record;
   // A sample that says nothing is one execution.
@@ -118,6 +132,7 @@ function compactRecord(record) {
   return {
     ...record,
     summary: undefined,
+    rustLane: record.rustLane ?? lanes.get(record.id),
     samples: samples.map((sample, place) => ({
       fork: sample.fork,
       block: sample.block,
@@ -138,30 +153,54 @@ function compactRecord(record) {
 }
 
 /**
- * A record with one entry for consecutive samples with the same fields. The entry has a list of their seconds, and a list of each other
- * field that differs between them.
+ * A record with one entry for consecutive samples with the same fields. The fields that only the first sample has are apart. See `sample`
+ * of the schema.
  */
 function withGroupedSamples(record) {
   if (record.outcome !== 'completed') return record;
+  const isFirst = (field) => FIRST.has(field);
+  const first = chosen(record.samples[0], isFirst);
   const groups = [];
-  for (const sample of record.samples) {
-    const fields = Object.keys(sample).filter((field) => sample[field] !== undefined);
-    const last = groups.at(-1);
-    if (last?.fields.join() === fields.join()) last.samples.push(sample);
+  for (const sample of record.samples.map((each) => chosen(each, (field) => !isFirst(field)))) {
+    const fields = Object.keys(sample).join();
+    if (groups.at(-1)?.fields === fields) groups.at(-1).samples.push(sample);
     else groups.push({ fields, samples: [sample] });
   }
-  return { ...record, samples: groups.map(({ fields, samples }) => entryOf(fields, samples)) };
+  const [head, ...others] = groups.map(({ samples }) => entryOf(samples));
+  return { ...record, samples: [{ ...head, ...(Object.keys(first).length > 0 && { first }) }, ...others] };
 }
 
-function entryOf(fields, samples) {
+/** The fields of a sample that are there, and that are chosen. */
+function chosen(sample, isChosen) {
+  return Object.fromEntries(Object.entries(sample).filter(([field, value]) => value !== undefined && isChosen(field)));
+}
+
+/** Samples with the same fields as one entry. */
+function entryOf(samples) {
   if (samples.length === 1) return samples[0];
-  return Object.fromEntries(
-    fields.map((field) => {
-      const values = samples.map((sample) => sample[field]);
-      const isList = field === 'seconds' || values.some((value) => value !== values[0]);
-      return [field, isList ? values : values[0]];
-    }),
-  );
+  // The shortest time keeps its digits.
+  const exponent = Math.floor(Math.log10(Math.min(...samples.map(({ seconds }) => seconds)))) - DIGITS + 1;
+  const columns = Object.keys(samples[0]).map((field) => {
+    const values = samples.map((sample) => sample[field]);
+    if (COUNTS.has(field)) return [field, countsOf(values)];
+    const scaled = values.map((value) => Math.round(value / 10 ** exponent));
+    return [field, field !== 'seconds' && scaled.every((value) => value === scaled[0]) ? scaled[0] : scaled];
+  });
+  return { exponent, ...Object.fromEntries(columns) };
+}
+
+/** Counts in their shortest form: one for all, runs, or a list. */
+function countsOf(values) {
+  if (values.every((value) => value === values[0])) return values[0];
+  const runs = [];
+  for (const value of values) {
+    const last = runs.at(-1);
+    if (last?.[2] === 1 && value >= last[0]) runs.splice(-1, 1, [last[0], value - last[0], 2]);
+    else if (last?.[2] > 1 && value === last[0] + last[1] * last[2]) last[2] += 1;
+    else runs.push([value, 0, 1]);
+  }
+  const short = { runs: runs.flat() };
+  return JSON.stringify(short).length < JSON.stringify(values).length ? short : values;
 }
 
 /** The percentiles. */
@@ -170,25 +209,11 @@ function compactLatency(latency) {
 }
 
 /** The value with its fractions rounded. The numbers of a checksum stay exact. */
-function rounded(value, digits = DIGITS) {
-  if (typeof value === 'number') return Number.isInteger(value) ? value : Number(value.toPrecision(digits));
-  if (Array.isArray(value)) return value.map((element) => rounded(element, digits));
+function rounded(value) {
+  if (typeof value === 'number') return Number.isInteger(value) ? value : Number(value.toPrecision(DIGITS));
+  if (Array.isArray(value)) return value.map(rounded);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, part]) => {
-      if (name === 'checksum') return [name, part];
-      return [name, rounded(part, name === 'samples' ? SAMPLE_DIGITS : digits)];
-    }),
+    Object.entries(value).map(([name, part]) => [name, name === 'checksum' ? part : rounded(part)]),
   );
-}
-
-/** JSON with one line per field of the file, or per element if the field is a list. */
-function layOut(file) {
-  const fields = Object.entries(file).map(([name, value]) => `${JSON.stringify(name)}:${layOutField(value)}`);
-  return `{\n${fields.join(',\n')}\n}`;
-}
-
-function layOutField(value) {
-  if (!Array.isArray(value) || value.length === 0) return JSON.stringify(value);
-  return `[\n${value.map((element) => JSON.stringify(element)).join(',\n')}\n]`;
 }

@@ -20,6 +20,7 @@ import { list, paragraph, renderTerminal, tableBlock } from '../../dist/report/d
 import { networkText } from '../../dist/report/network-text.js';
 import { hybridFamily } from '../../dist/families/hybrid/family.js';
 import { crossoverFindings, crossoverTable } from './crossover.mjs';
+import { originOf, resultText } from './result-file.mjs';
 
 const DELAYS_US = [0, 100, 500, 2000];
 
@@ -62,10 +63,7 @@ try {
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
-if (values.out !== undefined) {
-  const { startedAt, host, versions, build, git } = context;
-  writeFileSync(values.out, `${JSON.stringify({ startedAt, host, versions, build, git, runs }, undefined, 1)}\n`);
-}
+if (values.out !== undefined) writeFileSync(values.out, resultText({ ...originOf(context), runs }));
 const { table, notes } = crossoverTable(runs);
 const networks = runs.flatMap(({ network }) => (network === undefined ? [] : [`${networkText(network)}.`]));
 process.stdout.write(

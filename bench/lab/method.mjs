@@ -13,13 +13,12 @@ import { parseArgs } from 'node:util';
 
 import { priorsOf, rateRatio, riskOf } from '../../dist/compare/rate-ratio.js';
 import { loadFamilies } from '../../dist/families/registry.js';
-import { runContext } from '../../dist/host/provenance.js';
-import { loadNativeBuild } from '../../dist/native-build.js';
 import { run } from '../../dist/runner/run.js';
 import { DEFAULT_MARGIN, verdictOf } from '../../dist/stats/ratio-interval.js';
 import { KINDS, methodFamily } from './method-family.mjs';
 import { renderMarkdown } from '../../dist/report/document.js';
 import { ladderTable, methodNotes, methodTable } from './method-table.mjs';
+import { origin, resultText } from './result-file.mjs';
 
 /** The processes of each cell by the old method. */
 const OLD_FORKS = 5;
@@ -48,11 +47,7 @@ const { values } = parseArgs({
     out: { type: 'string' },
   },
 });
-const { startedAt, host, versions, build, git } = await runContext({
-  startedAt: new Date(),
-  config: {},
-  build: await loadNativeBuild(),
-});
+const from = await origin();
 const results = [];
 for (const machine of values.on.split(',')) {
   const disturbers = machine === 'disturbed' ? ['cpu', 'memory'].map(disturb) : [];
@@ -71,14 +66,7 @@ for (const machine of values.on.split(',')) {
 const ladder = [];
 for (const calls of LADDER) ladder.push({ calls, ...(await rung(calls)) });
 console.log(renderMarkdown([...methodTable(results), methodNotes(results), ...ladderTable(ladder)]));
-if (values.out !== undefined) {
-  const lines = (rows) => rows.map((row) => JSON.stringify(row)).join(',\n');
-  const head = JSON.stringify({ startedAt, host, versions, build, git });
-  writeFileSync(
-    values.out,
-    `${head.slice(0, -1)},\n"results":[\n${lines(results)}\n],\n"ladder":[\n${lines(ladder)}\n]}\n`,
-  );
-}
+if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, results, ladder }));
 
 /** The time of the same function, with this number of calls in a sample. */
 async function rung(rows) {

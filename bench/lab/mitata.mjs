@@ -10,20 +10,15 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { run } from '../../dist/bench.js';
-import { runContext } from '../../dist/host/provenance.js';
-import { loadNativeBuild } from '../../dist/native-build.js';
 import { renderMarkdown } from '../../dist/report/document.js';
 import { mitataTable } from './mitata-table.mjs';
 import { FUNCTIONS, workloads } from './own-functions.mjs';
+import { origin, resultText } from './result-file.mjs';
 
 const MITATA = 'mitata@1.0.34';
 
 const { values } = parseArgs({ options: { out: { type: 'string' } } });
-const { startedAt, host, versions, git } = await runContext({
-  startedAt: new Date(),
-  config: {},
-  build: await loadNativeBuild(),
-});
+const from = await origin();
 const folder = mkdtempSync(join(tmpdir(), 'own-mitata-'));
 const functions = [];
 try {
@@ -38,8 +33,8 @@ try {
 }
 process.stdout.write(renderMarkdown(mitataTable(functions)));
 if (values.out !== undefined) {
-  const all = { startedAt, host, versions: { ...versions, mitata: MITATA.split('@')[1] }, git, functions };
-  writeFileSync(values.out, `${JSON.stringify(all)}\n`);
+  const versions = { ...from.versions, mitata: MITATA.split('@')[1] };
+  writeFileSync(values.out, resultText({ ...from, versions, functions }));
 }
 
 /** The median seconds of a call in a run, by the names of the functions. */

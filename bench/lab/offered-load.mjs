@@ -20,6 +20,7 @@ import { heading, list, paragraph, renderMarkdown, tableBlock } from '../../dist
 import { hostLines } from '../../dist/report/host-block.js';
 import { rateOf } from '../../dist/stats/summary.js';
 import { isBroken, offeredLoadFindings, offeredLoadTable, stepOf } from './offered-load-table.mjs';
+import { originOf, resultText } from './result-file.mjs';
 
 const BENCHMARKS = [
   { family: 'kv', workload: 'get', server: 'redis' },
@@ -78,10 +79,7 @@ const document = renderMarkdown([
 ]);
 process.stdout.write(document);
 if (values.out !== undefined) {
-  const { startedAt, host, versions, build, git } = context;
-  const lines = steps.map((step) => JSON.stringify(step)).join(',\n');
-  const head = JSON.stringify({ startedAt, host, versions, build, git });
-  writeFileSync(values.out, `${head.slice(0, -1)},\n"steps":[\n${lines}\n]}\n`);
+  writeFileSync(values.out, resultText({ ...originOf(context), steps }));
   writeFileSync(values.out.replace(/(\.json)?$/, '.md'), document);
 }
 

@@ -9,8 +9,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { openTarget } from '../../dist/families/requests/target-server.js';
-import { runContext } from '../../dist/host/provenance.js';
-import { loadNativeBuild } from '../../dist/native-build.js';
+import { origin, resultText } from './result-file.mjs';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
@@ -22,11 +21,7 @@ const FILES = {
 };
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, out: { type: 'string' } } });
-const { startedAt, host, versions, git } = await runContext({
-  startedAt: new Date(),
-  config: {},
-  build: await loadNativeBuild(),
-});
+const from = await origin();
 const folder = mkdtempSync(join(tmpdir(), 'own-packages-'));
 const server = await openTarget('redis', {});
 try {
@@ -42,13 +37,7 @@ try {
   mkdirSync(join(folder, 'node_modules'), { recursive: true });
   symlinkSync(ROOT, join(folder, 'node_modules', 'boundary-bench'));
   const runs = Object.entries(FILES).map(([file, packages]) => ({ file, packages, run: measured(file) }));
-  if (values.out !== undefined) {
-    const lines = runs.map((run) => JSON.stringify(run)).join(',\n');
-    writeFileSync(
-      values.out,
-      `${JSON.stringify({ startedAt, host, versions, git }).slice(0, -1)},\n"runs":[\n${lines}\n]}\n`,
-    );
-  }
+  if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, runs }));
 } finally {
   await server.close();
   rmSync(folder, { recursive: true });

@@ -4,7 +4,7 @@
  * measures cells of the side `rust` by both: by the addon, as runs do, and by the program `boundary-bench-native`, which it builds. A
  * process of each is alive at a time, and they take turns. It prints the ratio of their times with its interval.
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -12,11 +12,11 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { addon } from '../../dist/addon.js';
+import { RunningProgram } from '../../dist/families/own/program.js';
 import { openTarget } from '../../dist/families/requests/target-server.js';
-import { runContext } from '../../dist/host/provenance.js';
-import { loadNativeBuild } from '../../dist/native-build.js';
 import { renderMarkdown } from '../../dist/report/document.js';
 import { ratioInTurns } from '../../dist/stats/ratio-in-turns.js';
+import { origin, resultText } from './result-file.mjs';
 import { rustAloneTable } from './rust-alone-table.mjs';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -62,12 +62,11 @@ const { values } = parseArgs({
   },
 });
 async function compare() {
-  const { startedAt, host, versions, git } = await runContext({
-    startedAt: new Date(),
-    config: {},
-    build: await loadNativeBuild(),
-  });
-  const programs = [[buildProgram()], [process.execPath, fileURLToPath(import.meta.url), '--serve']];
+  const from = await origin();
+  const programs = [
+    { program: buildProgram(), arguments: [] },
+    { program: process.execPath, arguments: [fileURLToPath(import.meta.url), '--serve'] },
+  ];
   const results = [];
   for (const { name, cell, server } of CELLS) {
     const pairs = [];
@@ -78,11 +77,7 @@ async function compare() {
   }
   process.stdout.write(renderMarkdown(rustAloneTable(results)));
   if (values.out !== undefined) {
-    const head = JSON.stringify({ startedAt, host, versions, git, pairs: Number(values.pairs) }).slice(0, -1);
-    writeFileSync(
-      values.out,
-      `${head},\n"results":[\n${results.map((result) => JSON.stringify(result)).join(',\n')}\n]}\n`,
-    );
+    writeFileSync(values.out, resultText({ ...from, pairs: Number(values.pairs), results }));
   }
 }
 
@@ -112,24 +107,26 @@ function buildProgram() {
 /** The ratios of a pair of processes: the seconds of the first within each block, divided by the seconds of the second. */
 async function pairOf(programs, cell, server) {
   const target = server && (await openTarget(server, {}));
-  const running = programs.map((words) => new Running(words));
+  const running = [];
   try {
-    for (const program of running) {
+    for (const program of programs) {
       const spec = target
         ? { ...cell.spec, url: target.url, prefix: target.newPrefix(), serverProcesses: target.processIds }
         : cell.spec;
-      await program.ask({ type: 'open', protocol: 1, cell: { ...cell, spec } });
-      for (let sample = 0; sample < WARM_UP; sample += 1) await program.ask({ type: 'sample' });
+      const started = await RunningProgram.start(program, cell.kind, undefined, { ...cell, spec });
+      running.push(started);
+      for (let sample = 0; sample < WARM_UP; sample += 1) await started.sample(1);
     }
     const ratios = [];
     for (let block = 0; block < SAMPLES; block += 1) {
       const seconds = [];
       for (const index of Math.random() < 0.5 ? [0, 1] : [1, 0]) {
-        seconds[index] = (await running[index].ask({ type: 'sample' })).seconds;
+        seconds[index] = (await running[index].sample(1)).seconds;
       }
       ratios.push(seconds[0] / seconds[1]);
     }
-    for (const program of running) await program.ask({ type: 'verify' });
+    // Each checks its values first.
+    for (const program of running) await program.result();
     return ratios;
   } finally {
     for (const program of running) await program.close();
@@ -137,50 +134,28 @@ async function pairOf(programs, cell, server) {
   }
 }
 
-/** A program that runs. */
-class Running {
-  #child;
-  #lines;
-
-  constructor([path, ...words]) {
-    this.#child = spawn(path, words, { stdio: ['pipe', 'pipe', 'inherit'] });
-    this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
-  }
-
-  async ask(order) {
-    this.#child.stdin.write(`${JSON.stringify(order)}\n`);
-    const { value, done } = await this.#lines.next();
-    if (done) throw new Error('the program ended');
-    const answer = JSON.parse(value);
-    if (answer.type === 'failed') throw new Error(`${answer.message} [${answer.code}]`);
-    return answer;
-  }
-
-  async close() {
-    const ended = new Promise((resolve) => this.#child.once('close', resolve));
-    this.#child.stdin.end(`${JSON.stringify({ type: 'close' })}\n`);
-    await ended;
-  }
-}
-
-/** Answers the orders of the protocol by the addon. */
+/** Answers the orders of docs/protocol.md by the addon. */
 async function serve() {
   let cell;
+  let sampled;
   const answers = {
-    open: async (order) => {
-      cell = await openByAddon(order.cell);
+    open: async ({ input }) => {
+      cell = await openByAddon(input);
       return { type: 'ready' };
     },
-    sample: async ({ repeats = 1 }) => ({ type: 'sample', ...JSON.parse(await cell.sample(repeats)) }),
-    verify: async () => {
+    sample: async ({ repeats }) => {
+      sampled = JSON.parse(await cell.sample(repeats));
+      return { ...sampled, type: 'sample' };
+    },
+    result: async () => {
       await cell.verify();
-      return { type: 'verified' };
+      return { type: 'result', result: sampled.checksum };
     },
   };
   for await (const line of createInterface({ input: process.stdin })) {
     const order = JSON.parse(line);
     if (order.type === 'close') break;
-    const answer = await answers[order.type](order).catch(({ code, message }) => ({ type: 'failed', code, message }));
+    const answer = await answers[order.type](order).catch(({ message }) => ({ type: 'failed', message }));
     process.stdout.write(`${JSON.stringify(answer)}\n`);
   }
   await cell?.close();

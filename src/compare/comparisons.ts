@@ -75,15 +75,16 @@ export function comparisonsOf(
 
 /**
  * The run with its comparisons remade from the samples, as this version makes them. Which lanes are compared stays as the run has
- * it.
+ * it, by its comparisons or by its records.
  */
 export function comparedAnew<R extends Run>(run: R): R {
   const laneOf = new Map(run.records.map(({ id, lane }) => [id, lane]));
-  const rustLanes = new Map(
-    run.comparisons.flatMap(({ kind, numerator, denominator }) =>
+  const rustLanes = new Map([
+    ...completedOf(run.records).map(({ id, rustLane }) => [id, rustLane] as const),
+    ...run.comparisons.flatMap(({ kind, numerator, denominator }) =>
       kind === 'lane' ? [[numerator, laneOf.get(denominator)] as const] : [],
     ),
-  );
+  ]);
   const rivals = new Map(
     run.comparisons.flatMap(({ kind, numerator, denominator }) => (kind === 'rival' ? [[numerator, denominator]] : [])),
   );

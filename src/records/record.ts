@@ -212,6 +212,8 @@ export interface CompletedRecord extends Cell {
   /** For an open loop: the delays with which this process sent its requests, in all samples. They are not the server's. */
   readonly behind?: Latency;
   readonly checksum: Checksum;
+  /** Of a compact file: the lane on the side `rust` that it is compared with. Absent: none, or the run's comparisons tell it. */
+  readonly rustLane?: string;
   /** Why comparisons with it get no verdict. Absent: they do. */
   readonly noVerdict?: NoVerdict;
 }

@@ -1,4 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import { comparedAnew } from '../compare/comparisons.js';
+import { sumOf } from '../stats/sum.js';
 import { summarize } from '../stats/summary.js';
 import { type Run, type RunRecord, type Sample, SCHEMA_VERSION } from './record.js';
 import { BoundaryError } from '../errors.js';
@@ -36,7 +38,12 @@ export function parseRun(content: string, name = 'the run'): Run {
   requireSchemaVersion(asObject(value, name)['schemaVersion'], name);
   checkRun(value, name);
   const run = value as Run;
-  return { ...run, records: run.records.map((record, index) => wholeRecord(record, `${name}.records[${index}]`)) };
+  const whole = {
+    ...run,
+    records: run.records.map((record, index) => wholeRecord(record, `${name}.records[${index}]`)),
+  };
+  const isCompact = whole.records.some((record) => record.outcome === 'completed' && record.rustLane !== undefined);
+  return isCompact ? comparedAnew(whole) : whole;
 }
 
 /**
@@ -56,19 +63,66 @@ export function withEachSample<Record extends { readonly samples?: readonly Samp
 ): Record {
   const { samples } = record;
   if (samples === undefined) return record;
-  return { ...record, samples: samples.flatMap((entry, index) => samplesOf(entry, `${path}.samples[${index}]`)) };
+  return {
+    ...record,
+    samples: samples.flatMap((entry, index) => samplesOf(entry as SampleEntry, `${path}.samples[${index}]`)),
+  };
 }
 
-function samplesOf(entry: Sample, path: string): readonly Sample[] {
-  const { length } = [entry.seconds].flat();
-  const fields: [string, unknown][] = Object.entries(entry);
-  for (const [name, value] of fields) {
-    if (!Array.isArray(value) || value.length === length) continue;
-    throw shapeError(`${path}.${name} must have as many values as seconds, ${length}, but has ${value.length}`);
-  }
-  return Array.from({ length }, (_, place): Sample => {
-    const values = fields.map(([name, value]) => [name, Array.isArray(value) ? value[place] : value]);
-    return Object.fromEntries(values) as Sample;
+/** An entry of the samples of a compact file, as `sample` of the schema describes it. Other files have one sample per entry. */
+interface SampleEntry {
+  readonly seconds: number | readonly number[];
+  readonly exponent?: number;
+  readonly first?: Partial<Sample>;
+}
+
+/** Runs of values: the first value of each, its step, and its number of samples, in turn. */
+interface Runs {
+  readonly runs: readonly number[];
+}
+
+function samplesOf({ exponent, first, ...fields }: SampleEntry, path: string): Sample[] {
+  const { length } = [fields.seconds].flat();
+  const columns = Object.entries<unknown>(fields).map(([name, value]) => {
+    const count = countOf(value) ?? length;
+    if (count !== length) {
+      throw shapeError(`${path}.${name} must have as many values as seconds, ${length}, but has ${count}`);
+    }
+    const values = valuesOf(value, length);
+    const isScaled = exponent !== undefined && /seconds$/i.test(name);
+    return [name, isScaled ? values.map((value) => scaled(value as number, exponent)) : values] as const;
+  });
+  return Array.from({ length }, (_, place) => {
+    const sample = Object.fromEntries(columns.map(([name, values]) => [name, values[place]]));
+    return { ...sample, ...(place === 0 && first) } as Sample;
+  });
+}
+
+/** A number times ten to a power. A division by a power of ten is exact to the last digit, and a product with its inverse is not. */
+function scaled(value: number, exponent: number): number {
+  return exponent < 0 ? value / 10 ** -exponent : value * 10 ** exponent;
+}
+
+function isRuns(value: unknown): value is Runs {
+  return typeof value === 'object' && value !== null && 'runs' in value;
+}
+
+/** The number of values of a field with one per sample. `undefined` for a field that is the same for all. */
+function countOf(value: unknown): number | undefined {
+  if (Array.isArray(value)) return value.length;
+  if (!isRuns(value)) return undefined;
+  const { runs } = value;
+  return runs.length % 3 === 0 ? sumOf(runs.filter((_, index) => index % 3 === 2)) : Number.NaN;
+}
+
+/** The values of a field, one per sample. */
+function valuesOf(value: unknown, length: number): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  if (!isRuns(value)) return Array.from({ length }, () => value);
+  return value.runs.flatMap((samples, index, runs) => {
+    if (index % 3 < 2) return [];
+    const [first, step] = [runs[index - 2]!, runs[index - 1]!];
+    return Array.from({ length: samples }, (_, place) => first + place * step);
   });
 }
 

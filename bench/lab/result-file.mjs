@@ -1,0 +1,26 @@
+/** The files of results that the scripts of this folder write. bench/docs makes the tables of the pages from those in results/. */
+import { runContext } from '../../dist/host/provenance.js';
+import { loadNativeBuild } from '../../dist/native-build.js';
+
+/** The origin of what a script measures from now on: the time, the machine, the versions, the build and the commit. */
+export async function origin() {
+  return originOf(await runContext({ startedAt: new Date(), config: {}, build: await loadNativeBuild() }));
+}
+
+/** The origin of a run, by its context. */
+export function originOf({ startedAt, host, versions, build, git }) {
+  return { startedAt, host, versions, build, git };
+}
+
+/** The text of a file: JSON with one line per field, or per element if the field is a list. */
+export function resultText(file) {
+  const fields = Object.entries(file)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${JSON.stringify(name)}:${fieldText(value)}`);
+  return `{\n${fields.join(',\n')}\n}\n`;
+}
+
+function fieldText(value) {
+  if (!Array.isArray(value) || value.length === 0) return JSON.stringify(value);
+  return `[\n${value.map((element) => JSON.stringify(element)).join(',\n')}\n]`;
+}
