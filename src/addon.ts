@@ -59,9 +59,6 @@ const require = createRequire(import.meta.url);
 /** The variable by which napi-rs's loaders find an addon. It may be set for the addon that is measured, and must not name ours. */
 const OVERRIDE = 'NAPI_RS_NATIVE_LIBRARY_PATH';
 
-/** The path of the addon's binary. `undefined` until it is loaded. */
-let binary: string | undefined;
-
 /**
  * The raw addon. It is loaded when one of its members is first read: that throws `BB_ADDON_NOT_BUILT` if there is no binary for this
  * platform. So programs that only import the library wait neither for the addon nor for libduckdb. It is loaded without `await`, so that
@@ -78,7 +75,11 @@ export const addon = Object.create(
 
 /** The path of the addon's binary, which it loads. */
 export function addonPath(): string {
-  return (binary ??= loadedPath(addon.Engine));
+  const { Engine } = addon;
+  // The loader has the same exports as the binary that it loads.
+  const isBinary = (module: NodeJS.Module | undefined): boolean =>
+    module?.filename.endsWith('.node') === true && module.exports?.Engine === Engine;
+  return Object.values(require.cache).find(isBinary)?.filename ?? '';
 }
 
 function load(): typeof RawAddon {
@@ -105,11 +106,4 @@ let collect: ReturnType<typeof exposeCollector>;
 function collectYoung(): void {
   collect ??= exposeCollector() ?? (() => {});
   collect('young');
-}
-
-function loadedPath(engine: typeof RawAddon.Engine): string {
-  // The loader has the same exports as the binary that it loads.
-  const isBinary = (module: NodeJS.Module | undefined): boolean =>
-    module?.filename.endsWith('.node') === true && module.exports?.Engine === engine;
-  return Object.values(require.cache).find(isBinary)?.filename ?? '';
 }

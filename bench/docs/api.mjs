@@ -1,7 +1,7 @@
 /**
  * The API reference, docs/api.md. It is made from the declarations in dist/ by the API of the installed compiler: each exported item with
- * its comment, its example and its declaration, by area. It also has the interfaces that exported ones extend or are made of, and the options of a run,
- * which tables of options declare.
+ * its comment, its example and its declaration, by area. It also has the interfaces that exported ones extend or are made of, and the
+ * options of a run, which tables of options declare.
  */
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';

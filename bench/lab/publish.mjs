@@ -57,7 +57,7 @@ function publish(kind) {
     if (script !== undefined) {
       const out = join(directory, 'out.json');
       run(process.execPath, [script, ...words, '--out', out]);
-      replace(kind);
+      replace(kind, date);
       copyFileSync(out, fileOf(kind, 'json'));
       const page = out.replace(/json$/, 'md');
       if (existsSync(page)) copyFileSync(page, fileOf(kind, 'md'));
@@ -66,7 +66,7 @@ function publish(kind) {
     const out = join(directory, 'run');
     run(process.execPath, ['bench/benchmark.mjs', ...words, '--out', out]);
     for (const { kind: part, compact = [] } of parts) {
-      replace(part);
+      replace(part, date);
       run(process.execPath, [
         'bench/lab/compact-run.mjs',
         join(out, 'run.json'),
@@ -81,8 +81,8 @@ function publish(kind) {
   }
 }
 
-/** Removes the files of a kind, also from the list of old runs. */
-function replace(kind) {
+/** Removes the files of a kind, also from the list of old runs, and has links to them lead to the files of `date`. */
+function replace(kind, date) {
   for (const name of readdirSync(RESULTS)) {
     if (kindOf(name.replace(/\.md$/, '.json')) === kind) rmSync(join(RESULTS, name));
   }
@@ -90,6 +90,17 @@ function replace(kind) {
   const old = JSON.parse(readFileSync(path, 'utf8'));
   const runs = old.runs.filter((name) => kindOf(name) !== kind);
   writeFileSync(path, `${JSON.stringify({ ...old, runs }, undefined, 2)}\n`);
+  relink(kind, date);
+}
+
+/** Has the links of the pages to the files of a kind lead to those of `date`. */
+function relink(kind, date) {
+  const dates = new RegExp(`(?<=results/linux-x64/)\\d{4}-\\d\\d-\\d\\d(?=-${kind}\\.)`, 'g');
+  const docs = join(ROOT, 'docs');
+  for (const page of readdirSync(docs).filter((name) => name.endsWith('.md'))) {
+    const path = join(docs, page);
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll(dates, date));
+  }
 }
 
 function run(program, words, { stdio = 'inherit' } = {}) {

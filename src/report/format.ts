@@ -108,13 +108,13 @@ export function formatPercent(fraction: number | undefined): string {
 
 /** A factor, `1.2×`. */
 export function formatFactor(ratio: number): string {
-  return `${ratio.toFixed(factorDecimals([ratio]))}×`;
+  return `${factorText(ratio, factorDecimals([ratio]))}×`;
 }
 
 /** A factor with its interval, `1.2× (1.1–1.3)`. */
 export function formatFactorInterval(interval: Ratio): string {
   const { ratio, low, high } = interval;
-  return `${ratio.toFixed(factorDecimals([low, high]))}× (${formatInterval(interval)})`;
+  return `${factorText(ratio, factorDecimals([low, high]))}× (${formatInterval(interval)})`;
 }
 
 /** An interval alone, `1.1–1.3`, with the decimals that its factor would need next to it. */
@@ -123,9 +123,14 @@ export function formatInterval({ low, high }: Ratio): string {
   return `${endText(low, decimals)}–${endText(high, decimals)}`;
 }
 
+/** A factor with these decimals, but three digits at most where it is large. */
+function factorText(factor: number, decimals: number): string {
+  return factor.toFixed(factor >= 99.5 ? 0 : factor >= 9.995 ? Math.min(1, decimals) : decimals);
+}
+
 /** The end of an interval. An end next to 1 says on which side it is: `>1.00`. */
 function endText(end: number, decimals: number): string {
-  const text = end.toFixed(decimals);
+  const text = factorText(end, decimals);
   return isExact(end) || Number(text) !== 1 ? text : `${end > 1 ? '>' : '<'}${text}`;
 }
 
