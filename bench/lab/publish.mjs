@@ -93,7 +93,7 @@ function replace(kind, date) {
   relink(kind, date);
 }
 
-/** Has the links of the pages to the files of a kind lead to those of `date`. */
+/** Has the links of the pages to the files of a kind lead to the files of `date`. */
 function relink(kind, date) {
   const dates = new RegExp(`(?<=results/linux-x64/)\\d{4}-\\d\\d-\\d\\d(?=-${kind}\\.)`, 'g');
   const docs = join(ROOT, 'docs');

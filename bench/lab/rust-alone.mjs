@@ -55,7 +55,7 @@ const CELLS = [
 
 const { values } = parseArgs({
   options: {
-    pairs: { type: 'string', default: '5' },
+    pairs: { type: 'string', default: '10' },
     out: { type: 'string' },
     // This script is also the program within Node.
     serve: { type: 'boolean' },
