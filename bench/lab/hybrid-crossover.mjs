@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { count } from '../../dist/families/option-values.js';
-import { run } from '../../dist/index.js';
+import { run } from '../../dist/bench.js';
 import { list, paragraph, renderTerminal, tableBlock } from '../../dist/report/document.js';
 import { networkText } from '../../dist/report/network-text.js';
 import { hybridFamily } from '../../dist/families/hybrid/family.js';

@@ -2,8 +2,9 @@
  * The sweeps of `bench/lab/hyper-sweep.mjs`, one family each. They are a module of their own, since each process that measures a cell
  * imports them. Their cells are the cells of the `measurements` family, opened with other sizes.
  */
-import { connect, defineWorkload } from '../../dist/index.js';
+import { defineWorkload } from '../../dist/bench.js';
 import { openNapiCell, openNativeCell, queryTablesOf } from '../../dist/families/measurements/addon-cells.js';
+import { connect } from '../../dist/index.js';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { run } from '../../dist/index.js';
+import { run } from '../../dist/bench.js';
 import { fastestOf } from '../../dist/compare/cell-groups.js';
 import { loadFamilies } from '../../dist/families/registry.js';
 import { openTarget } from '../../dist/families/requests/target-server.js';
