@@ -2,17 +2,18 @@
 import { tableBlock, tableOf } from '../../dist/report/document.js';
 import { median } from '../../dist/stats/quantile.js';
 
-/** How far apart the rates of cells are: alone and in turns, and in turns twice. */
+/** How far apart the times of a cell's process are: alone, beside processes that wait, in turns with them, and alone again. */
 export function aloneTable(cells) {
-  const inTurns = ({ before, after }) => Math.sqrt(before * after);
+  const bothAlone = ({ alone, aloneAgain }) => Math.sqrt(alone * aloneAgain);
   const compared = [
-    { what: 'alone, and in turns', ratios: cells.map((cell) => cell.alone / inTurns(cell)) },
-    { what: 'in turns, before and after', ratios: cells.map(({ before, after }) => after / before) },
+    { what: 'while others wait / alone', ratios: cells.map((cell) => cell.whileOthersWait / bothAlone(cell)) },
+    { what: 'in turns / alone', ratios: cells.map((cell) => cell.inTurns / bothAlone(cell)) },
+    { what: 'alone again / alone', ratios: cells.map(({ alone, aloneAgain }) => aloneAgain / alone) },
   ];
   const percent = (part) => `${(part * 100).toFixed(1)}%`;
   return tableBlock(
     tableOf(compared, [
-      { title: 'Compared', of: ({ what }) => what },
+      { title: 'Times', of: ({ what }) => what },
       { title: '>Cells', of: ({ ratios }) => String(ratios.length) },
       { title: '>Median ratio', of: ({ ratios }) => median(ratios).toFixed(3) },
       { title: '>Apart, median', of: ({ ratios }) => percent(median(ratios.map(distance))) },
