@@ -6,11 +6,12 @@
 //! ```
 //!
 //! In the file of the workload, `program('target/release/examples/sum')` is then a way. The program gets the input that JavaScript made,
-//! as JSON, before the first sample. It speaks the protocol of `docs/protocol.md` over its standard streams.
+//! as JSON or as bytes, before the first sample. It speaks the protocol of `docs/protocol.md` over its standard streams.
 mod allocations;
+mod from_bytes;
 
 use std::hint::black_box;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -20,14 +21,28 @@ use serde_json::{Value, json};
 
 pub use allocations::CountingAllocator;
 use allocations::allocated_bytes;
+pub use from_bytes::FromBytes;
 
 /// The version of the protocol.
 const PROTOCOL: u64 = 1;
 
 /// Makes the `main` of a program that does this work: a closure, or a function, of a reference to the input. It must return the same
 /// each time. The types of input and result are any of `serde`.
+///
+/// With `bytes:`, the input is made of the bytes that the option `bytes` of `program` makes in JavaScript. Its type is any of
+/// [`FromBytes`].
+///
+/// ```no_run
+/// // program('target/release/examples/sum', [], { bytes: (numbers) => numbers })
+/// boundary_bench::main!(bytes: |numbers: &Vec<f64>| numbers.iter().sum::<f64>());
+/// ```
 #[macro_export]
 macro_rules! main {
+    (bytes: $work:expr) => {
+        fn main() -> ::std::process::ExitCode {
+            $crate::serve_bytes($work)
+        }
+    };
     ($work:expr) => {
         fn main() -> ::std::process::ExitCode {
             $crate::serve($work)
@@ -37,11 +52,41 @@ macro_rules! main {
 
 /// Answers orders on the standard input by this work, until it is told to close, or the input ends. Exit code 1 means that the work failed.
 pub fn serve<Input: DeserializeOwned, Output: Serialize>(work: impl FnMut(&Input) -> Output) -> ExitCode {
-    serve_program(&mut function(work))
+    serve_program(&mut Function::new(read_json, work))
 }
 
-fn function<Work: FnMut(&Input) -> Output, Input, Output>(work: Work) -> Function<Work, Input, Output> {
-    Function { work, input: None, result: None }
+/// Answers orders as [`serve`] does, for an input that comes as bytes.
+pub fn serve_bytes<Input: FromBytes, Output: Serialize>(work: impl FnMut(&Input) -> Output) -> ExitCode {
+    serve_program(&mut Function::new(read_bytes, work))
+}
+
+fn read_json<Input: DeserializeOwned>(given: Given) -> Result<Input, String> {
+    match given {
+        Given::Json(value) => serde_json::from_value(value)
+            .map_err(|error| format!("the input is not of the type that the work takes: {error}")),
+        Given::Bytes(bytes) => Err(format!(
+            "the input came as {} bytes, and this program takes JSON: make it by main!(bytes: ...), or leave out the option bytes",
+            bytes.len()
+        )),
+    }
+}
+
+fn read_bytes<Input: FromBytes>(given: Given) -> Result<Input, String> {
+    match given {
+        Given::Bytes(bytes) => Input::from_bytes(bytes),
+        Given::Json(_) => {
+            Err("the input came as JSON, and this program takes bytes: program(path, [], { bytes: ... })".to_owned())
+        }
+    }
+}
+
+/// The input as it was handed over.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Given {
+    /// As JSON.
+    Json(Value),
+    /// As bytes.
+    Bytes(Vec<u8>),
 }
 
 /// Answers orders on the standard input by this program, as [`serve`] does.
@@ -60,7 +105,7 @@ pub trait Program {
     /// # Errors
     ///
     /// An input that is not of the type that the work takes.
-    fn open(&mut self, input: Value) -> Result<(), String>;
+    fn open(&mut self, input: Given) -> Result<(), String>;
 
     /// Executes the work `repeats` times, one after the other. Returns an object with the `seconds` of all of them together.
     ///
@@ -86,14 +131,17 @@ pub trait Program {
     }
 }
 
-/// Answers the orders of `orders`, a line each, on `answers`.
+/// Answers the orders of `orders`, a line each, on `answers`. The bytes of an input follow the line of their order.
 ///
 /// # Errors
 ///
 /// An order that can't be read or understood, work that failed, and an answer that can't be written. `answers` has the reason before.
-pub fn answer(program: &mut impl Program, orders: impl BufRead, mut answers: impl Write) -> io::Result<()> {
-    for line in orders.lines() {
-        let (answer, error) = match obey(program, &line?) {
+pub fn answer(program: &mut impl Program, mut orders: impl BufRead, mut answers: impl Write) -> io::Result<()> {
+    let mut line = String::new();
+    while orders.read_line(&mut line)? > 0 {
+        let obeyed = obey(program, &line, &mut orders);
+        line.clear();
+        let (answer, error) = match obeyed {
             Ok(Some(answer)) => (answer, None),
             Ok(None) => break,
             Err(message) => (json!({ "type": "failed", "message": message }), Some(message)),
@@ -108,8 +156,8 @@ pub fn answer(program: &mut impl Program, orders: impl BufRead, mut answers: imp
     program.close().map_err(io::Error::other)
 }
 
-/// The answer to an order, or none to the last order.
-fn obey(program: &mut impl Program, line: &str) -> Result<Option<Value>, String> {
+/// The answer to an order, or none to the last order. `rest` is what follows its line.
+fn obey(program: &mut impl Program, line: &str, rest: &mut impl BufRead) -> Result<Option<Value>, String> {
     let mut order: Value = serde_json::from_str(line).map_err(|error| format!("an order is no JSON: {error}"))?;
     match order["type"].as_str() {
         Some("open") => {
@@ -117,7 +165,11 @@ fn obey(program: &mut impl Program, line: &str) -> Result<Option<Value>, String>
             if version != Some(PROTOCOL) {
                 return Err(format!("this program speaks version {PROTOCOL} of the protocol, not {version:?}"));
             }
-            program.open(order["input"].take())?;
+            let given = match order["bytes"].as_u64() {
+                Some(length) => Given::Bytes(read_exactly(rest, length)?),
+                None => Given::Json(order["input"].take()),
+            };
+            program.open(given)?;
             Ok(Some(json!({ "type": "ready" })))
         }
         Some("sample") => {
@@ -133,22 +185,37 @@ fn obey(program: &mut impl Program, line: &str) -> Result<Option<Value>, String>
     }
 }
 
+/// Reads the bytes of an input. Their memory grows as they come: a wrong length allocates nothing.
+fn read_exactly(from: &mut impl Read, length: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    from.take(length).read_to_end(&mut bytes).map_err(|error| format!("the input can't be read: {error}"))?;
+    if bytes.len() as u64 == length {
+        return Ok(bytes);
+    }
+    Err(format!("the input has {} bytes, not {length}", bytes.len()))
+}
+
 /// A program whose work is a function of the input.
 struct Function<Work, Input, Output> {
+    read: fn(Given) -> Result<Input, String>,
     work: Work,
     input: Option<Input>,
     result: Option<Output>,
 }
 
+impl<Work: FnMut(&Input) -> Output, Input, Output> Function<Work, Input, Output> {
+    fn new(read: fn(Given) -> Result<Input, String>, work: Work) -> Self {
+        Self { read, work, input: None, result: None }
+    }
+}
+
 impl<Work, Input, Output> Program for Function<Work, Input, Output>
 where
     Work: FnMut(&Input) -> Output,
-    Input: DeserializeOwned,
     Output: Serialize,
 {
-    fn open(&mut self, input: Value) -> Result<(), String> {
-        let given = serde_json::from_value(input);
-        self.input = Some(given.map_err(|error| format!("the input is not of the type that the work takes: {error}"))?);
+    fn open(&mut self, input: Given) -> Result<(), String> {
+        self.input = Some((self.read)(input)?);
         Ok(())
     }
 
@@ -198,7 +265,7 @@ mod tests {
 
     fn answers_to(orders: &str) -> (Vec<Value>, io::Result<()>) {
         let mut answers = Vec::new();
-        let mut program = function(|numbers: &Vec<f64>| numbers.iter().sum::<f64>());
+        let mut program = Function::new(read_json, |numbers: &Vec<f64>| numbers.iter().sum::<f64>());
         let ended = answer(&mut program, orders.as_bytes(), &mut answers);
         let lines = String::from_utf8(answers).unwrap();
         (lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), ended)
@@ -225,10 +292,46 @@ mod tests {
         let orders = r#"{"type":"open","protocol":1,"input":3}
 {"type":"sample","repeats":10}"#;
         let mut answers = Vec::new();
-        answer(&mut function(|&length: &usize| vec![7_u64; length]), orders.as_bytes(), &mut answers).unwrap();
+        let mut program = Function::new(read_json, |&length: &usize| vec![7_u64; length]);
+        answer(&mut program, orders.as_bytes(), &mut answers).unwrap();
         let sample: Value = serde_json::from_str(String::from_utf8(answers).unwrap().lines().nth(1).unwrap()).unwrap();
         // Other tests of this process may allocate at the same time.
         assert!(sample["allocatedBytes"].as_u64().unwrap() >= 10 * 3 * 8);
+    }
+
+    /// The answers of a program that takes bytes.
+    fn answers_to_bytes(orders: &[u8]) -> Vec<Value> {
+        let mut answers = Vec::new();
+        let mut program = Function::new(read_bytes, |numbers: &Vec<f64>| numbers.iter().sum::<f64>());
+        // An order that fails is the last answer.
+        let _ = answer(&mut program, orders, &mut answers);
+        String::from_utf8(answers).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn takes_the_bytes_that_follow_the_order() {
+        let mut orders = b"{\"type\":\"open\",\"protocol\":1,\"bytes\":16}\n".to_vec();
+        orders.extend([1.0, 2.5].iter().flat_map(|number: &f64| number.to_le_bytes()));
+        orders.extend(b"{\"type\":\"sample\",\"repeats\":2}\n{\"type\":\"result\"}\n");
+        let answers = answers_to_bytes(&orders);
+        assert_eq!(answers[0]["type"], "ready");
+        assert_eq!(answers[2]["result"], 3.5);
+    }
+
+    #[test]
+    fn says_what_is_wrong_with_bytes() {
+        for (orders, message) in [
+            (&b"{\"type\":\"open\",\"protocol\":1,\"bytes\":16}\n12345678"[..], "has 8 bytes, not 16"),
+            (b"{\"type\":\"open\",\"protocol\":1,\"bytes\":7}\n1234567", "7 bytes are no values of 8 bytes"),
+            (b"{\"type\":\"open\",\"protocol\":1,\"bytes\":18446744073709551615}\n1", "has 1 bytes"),
+            (b"{\"type\":\"open\",\"protocol\":1,\"input\":[1]}\n", "takes bytes"),
+        ] {
+            let answers = answers_to_bytes(orders);
+            assert_eq!(answers[0]["type"], "failed");
+            assert!(answers[0]["message"].as_str().unwrap().contains(message), "{answers:?}");
+        }
+        let (answers, _) = answers_to("{\"type\":\"open\",\"protocol\":1,\"bytes\":1}\n1");
+        assert!(answers[0]["message"].as_str().unwrap().contains("takes JSON"), "{answers:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod cell;
 
 use std::process::ExitCode;
 
-use boundary_bench::Program;
+use boundary_bench::{Given, Program};
 use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_kernel::{Error, Result};
 use serde_json::Value;
@@ -32,7 +32,10 @@ impl Native {
         }
     }
 
-    fn take(&mut self, input: Value) -> Result<()> {
+    fn take(&mut self, input: Given) -> Result<()> {
+        let Given::Json(input) = input else {
+            return Err(Error::InvalidArgument("a cell is JSON".to_owned()));
+        };
         let input: CellInput =
             serde_json::from_value(input).map_err(|error| Error::InvalidArgument(format!("not a cell: {error}")))?;
         self.cell = Some(input.open()?);
@@ -58,7 +61,7 @@ fn json(value: &impl serde::Serialize) -> Result<Value> {
 }
 
 impl Program for Native {
-    fn open(&mut self, input: Value) -> std::result::Result<(), String> {
+    fn open(&mut self, input: Given) -> std::result::Result<(), String> {
         self.take(input).map_err(|error| error.coded())
     }
 
