@@ -72,8 +72,7 @@ test('a compact file has times as multiples, and counts as runs', () => {
       fork: { runs: [1, 0, 10, 2, 0, 10, 3, 0, 10] },
       block: { runs: [5, 2, 30] },
       seconds: samples.map(({ seconds }) => Math.round(seconds * 1e4)),
-      cpuUserSeconds: 0,
-      cpuSystemSeconds: 2500,
+      cpuSeconds: 2500,
       first: { executions: 90 - 29 },
     },
   ]);

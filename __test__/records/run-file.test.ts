@@ -188,6 +188,7 @@ function smallRun(): Run {
     decodeSeconds: 0.1,
     cpuUserSeconds: 1,
     cpuSystemSeconds: 0.5,
+    cpuSeconds: 1.5,
     mainThreadCpuSeconds: 1,
     idleSeconds: 0.1,
     minorFaults: 7,

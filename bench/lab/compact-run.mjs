@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { comparedAnew } from '../../dist/compare/comparisons.js';
 import { parseJson, parseRun, wholeRecord, withEachSample } from '../../dist/records/run-file.js';
 import { latencyIntervals } from '../../dist/report/latency-interval.js';
-import { medianOf } from '../../dist/stats/summary.js';
+import { medianOf, processCpuOf } from '../../dist/stats/summary.js';
 import { resultText } from './result-file.mjs';
 
 const USAGE = `Usage: node bench/lab/compact-run.mjs RUN.json [--family NAME | --model] [--out FILE]
@@ -19,8 +19,8 @@ It keeps the context, every record with its samples, its percentiles and its che
 for one family, without a cost model. With --model it keeps the cost model alone, with the medians of the cells that it was fitted to.
 It makes smaller:
   summary      left out, since it can be computed from the samples
-  samples      only their process, their block and their times stay: the elapsed time, the CPU time, and the times of encoding and
-               decoding; run.md has the medians of the rest.
+  samples      only their process, their block and their times stay: the elapsed time, the CPU time of user and system together, and the
+               times of encoding and decoding; run.md has the medians of the rest.
                Consecutive samples with the same fields are one entry, with a list of their seconds and of each other field
                that differs between them. Its times are multiples of a power of ten, and its counts may be runs
   executions   counted at the first sample of a cell, for all of its samples
@@ -140,8 +140,7 @@ function compactRecord(record, lanes) {
       seconds: sample.seconds,
       encodeSeconds: sample.encodeSeconds,
       decodeSeconds: sample.decodeSeconds,
-      cpuUserSeconds: sample.cpuUserSeconds,
-      cpuSystemSeconds: sample.cpuSystemSeconds,
+      cpuSeconds: processCpuOf(sample),
       mainThreadCpuSeconds: sample.mainThreadCpuSeconds,
       heapBytesPerCall: place === 0 ? heapBytesPerCall : undefined,
       serverCpuUserSeconds: place === 0 && user !== undefined ? user * sample.seconds : undefined,

@@ -120,6 +120,8 @@ export interface Sample {
   readonly decodeSeconds?: number;
   readonly cpuUserSeconds?: number;
   readonly cpuSystemSeconds?: number;
+  /** The CPU time of user and system together, which compact files have instead of the two. */
+  readonly cpuSeconds?: number;
   /**
    * The CPU time of Node's main thread only, user and system. For request work: of all threads, or processes, that sent the
    * requests.

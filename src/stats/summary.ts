@@ -44,8 +44,8 @@ export function summarize(samples: readonly Sample[], cell: Counted): Summary {
 }
 
 /** The seconds for which the process of a sample used the CPU, in its own code and in the kernel. */
-export function processCpuOf({ cpuUserSeconds, cpuSystemSeconds }: Sample): number | undefined {
-  return sumOf(cpuUserSeconds, cpuSystemSeconds);
+export function processCpuOf({ cpuSeconds, cpuUserSeconds, cpuSystemSeconds }: Sample): number | undefined {
+  return cpuSeconds ?? sumOf(cpuUserSeconds, cpuSystemSeconds);
 }
 
 /** The same of the process of the server. */
