@@ -2,6 +2,7 @@
 import type { Canvas } from './canvas.js';
 import { axisX, axisY } from './frame.js';
 import type { Markup } from './markup.js';
+import { sumOf } from '../../stats/sum.js';
 import { logDomain, logTicks } from './ticks.js';
 
 export interface LinePoint {
@@ -41,14 +42,24 @@ export interface LinePlot {
 const HEIGHT = 300;
 const MARGINS = { top: 24, bottom: 42, left: 62, right: 155 };
 
-/** The least distance of two names. */
-const NAME_HEIGHT = 14;
+/** The size of a name, the height of its lines, and the width of its characters, on average. */
+const NAME_SIZE = 11;
+const LINE_HEIGHT = 12;
+const CHARACTER_WIDTH = 6;
+
+/** The distance of a name from the end of its line, and the width at which it goes on in the next line. */
+const NAME_GAP = 8;
+const NAME_WIDTH = MARGINS.right - NAME_GAP;
+
+/** The space between two names. */
+const BETWEEN_NAMES = 2;
 
 export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
   const { Plot } = canvas;
   const { label, xAxis, yAxis, formatX, formatY, xScale = 'log', rules = [] } = plot;
   const series = plot.series.map(onScale).filter(({ points }) => points.length > 0);
-  const height = Math.max(HEIGHT, series.length * NAME_HEIGHT + MARGINS.top + MARGINS.bottom);
+  const namesHeight = sumOf(series.map(({ name }) => heightOf(name)));
+  const height = Math.max(HEIGHT, namesHeight + MARGINS.top + MARGINS.bottom);
   const points = series.flatMap(({ points, dots }) => [...points, ...(dots ?? [])]);
   const dots = series.flatMap(({ points, dots = points, color, symbol }) =>
     dots.map((dot) => ({ color, symbol, ...dot })),
@@ -103,11 +114,11 @@ export function linePlot(canvas: Canvas, plot: LinePlot): Markup {
             stroke: 'var(--card)',
             strokeWidth: 3,
             textAnchor: 'start',
-            dx: 8,
+            dx: NAME_GAP,
             dy,
-            fontSize: 11,
-            textOverflow: 'ellipsis',
-            lineWidth: 13.5,
+            fontSize: NAME_SIZE,
+            lineHeight: LINE_HEIGHT / NAME_SIZE,
+            lineWidth: NAME_WIDTH / NAME_SIZE,
           }),
         ),
       ],
@@ -125,6 +136,11 @@ function extentOf(values: readonly number[]): [number, number] {
   return [Math.min(...values), Math.max(...values)];
 }
 
+/** The height of a name, with the space to the next one. */
+function heightOf(name: string): number {
+  return Math.ceil((name.length * CHARACTER_WIDTH) / NAME_WIDTH) * LINE_HEIGHT + BETWEEN_NAMES;
+}
+
 /** The names at the ends of the lines, moved up and down from there so far that none covers another. */
 function namesApart(series: readonly Series[], [low, high]: readonly [number, number], height: number) {
   const [top, bottom] = [MARGINS.top, height - MARGINS.bottom];
@@ -132,14 +148,22 @@ function namesApart(series: readonly Series[], [low, high]: readonly [number, nu
   const names = series
     .map(({ name, color, points }) => {
       const last = points.at(-1)!;
-      return { name, color, last, wanted: placeOf(last.y) };
+      return { name, color, last, wanted: placeOf(last.y), half: heightOf(name) / 2 };
     })
     .toSorted((a, b) => a.wanted - b.wanted);
-  let lowest = top - NAME_HEIGHT;
-  const down = names.map(({ wanted }) => (lowest = Math.max(wanted, lowest + NAME_HEIGHT)));
+  let lowest = top - (names[0]?.half ?? 0);
+  const down = names.map(({ wanted, half }) => {
+    const place = Math.max(wanted, lowest + half);
+    lowest = place + half;
+    return place;
+  });
   // Names that were pushed out below go up again, with the names above them.
-  let highest = bottom + NAME_HEIGHT;
-  const places = down.toReversed().map((place) => (highest = Math.min(place, highest - NAME_HEIGHT)));
-  places.reverse();
+  let highest = bottom + (names.at(-1)?.half ?? 0);
+  const places = names.map(() => 0);
+  for (let index = names.length - 1; index >= 0; index -= 1) {
+    const { half } = names[index]!;
+    places[index] = Math.min(down[index]!, highest - half);
+    highest = places[index]! - half;
+  }
   return names.map((name, index) => ({ ...name, dy: places[index]! - name.wanted }));
 }
