@@ -24,8 +24,15 @@ export {
   defineWorkload,
 } from './families/define.js';
 export type { Family, OpenCell, OpenFamily, PlannedCell, Stopwatch } from './families/workload.js';
-export { type OwnWorkload, type SidedWay, type Way, type WayFunction, workload } from './families/own/workload.js';
-export { type Program, program } from './families/own/program.js';
+export {
+  type OwnWorkload,
+  type SidedWay,
+  type TimedWay,
+  type Way,
+  type WayFunction,
+  workload,
+} from './families/own/workload.js';
+export { type Program, type ProgramOptions, program } from './families/own/program.js';
 export * from './testing/compare-ways.js';
 export { BoundaryError } from './errors.js';
 export type {

@@ -2,7 +2,7 @@
 /**
  * Does a process that waits for its turn disturb the process that has it? `node bench/lab/alone.mjs [--rows N] [--samples N] [--out FILE]`
  * opens each cell of Node of the main job in a process. The process takes samples alone, then while processes of other cells wait, then in
- * turns with them, and alone again once they have ended. It prints how far apart the times are. Those of one process are compared, since
+ * turns with them, and alone again once they have ended. It prints how far apart the times are. The samples of one process are compared, since
  * two processes of the same cell differ by more.
  */
 import { writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 /** Files with workloads of the user's own. */
-import { existsSync } from 'node:fs';
+import fs, { existsSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
@@ -22,7 +22,7 @@ const NUMBER = /^[\d.][\d_,.]*[a-z]*$/i;
 /** The number of rows and the files among words. Throws as `parseRows`, and `BB_USAGE` for two numbers, or a file that is not there. */
 export function wordsOf(words: readonly string[] = []): Words {
   const numbers = words.filter((word) => NUMBER.test(word) && !existsSync(word));
-  const files = words.filter((word) => !numbers.includes(word));
+  const files = words.filter((word) => !numbers.includes(word)).flatMap(filesOf);
   if (numbers.length > 1) throw new BoundaryError('BB_USAGE', `rows are given twice: ${numbers.join(' and ')}`);
   const missing = files.find((file) => !existsSync(file));
   if (missing !== undefined) {
@@ -32,6 +32,15 @@ export function wordsOf(words: readonly string[] = []): Words {
   }
   const [rows] = numbers;
   return { ...(rows !== undefined && { rows: rowsOf(rows) }), files };
+}
+
+/** The files that a pattern stands for, which the shell did not replace since it was quoted. Any other word stands for itself. */
+function filesOf(word: string): readonly string[] {
+  // Node.js 20 has no such function.
+  const { globSync } = fs as { readonly globSync?: (pattern: string) => string[] };
+  if (existsSync(word) || !/[*?[{]/.test(word) || globSync === undefined) return [word];
+  const found = globSync(word).toSorted();
+  return found.length === 0 ? [word] : found;
 }
 
 function rowsOf(text: string): number {

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 import { program, workload } from '../../../dist/bench.js';
 
-const PROGRAM = fileURLToPath(new URL('sum.py', import.meta.url));
+const fileOf = (name) => fileURLToPath(new URL(name, import.meta.url));
 
 function hasPython() {
   try {
@@ -31,7 +31,19 @@ export default workload('sum', {
     js: plain,
     'js, thrice': twice,
     'js, later': async (numbers) => plain(numbers),
-    ...(hasPython() && { 'native, Python': program('python3', [PROGRAM]) }),
+    // As an addon that times itself.
+    'rust, timed': {
+      timed: (numbers, repeats) => {
+        const start = performance.now();
+        for (let repeat = 0; repeat < repeats; repeat += 1) plain(numbers);
+        return (performance.now() - start) / 1000;
+      },
+      run: plain,
+    },
+    ...(hasPython() && {
+      'native, Python': program('python3', [fileOf('sum.py')]),
+      'native, Python by bytes': program('python3', [fileOf('sum_bytes.py')], { bytes: (numbers) => numbers }),
+    }),
   },
   noop: { 'js, later': async () => {} },
 });
@@ -45,5 +57,7 @@ export const wrong = workload('wrong', {
     'js, throws': () => {
       throw new Error('no such thing');
     },
+    'rust, milliseconds': { timed: () => 1000, run: (value) => value + 1 },
+    'rust, no bytes': program('true', [], { bytes: (value) => value }),
   },
 });

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import fs, { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -51,6 +51,9 @@ describe('a workload of the user', () => {
     ['sizes must be an array of numbers', { sizes: ['a' as never], ways: { js } }],
     ['sizes must be an array of numbers', { sizes: [], ways: { js } }],
     ['two sizes are the same', { sizes: [1, 1], ways: { js } }],
+    ['timed of the way rust must be a function', { ways: { rust: { timed: 3 as never, run: js } } }],
+    ['run of the way rust that times itself must be a function', { ways: { rust: { timed: () => 1 } as never } }],
+    ['does not say on which side it is', { ways: { fast: { timed: () => 1, run: js } } }],
     ['tolerance must be a number', { tolerance: -1, ways: { js } }],
     ['ways must be an object', { ways: 3 as never }],
     ['input must be a function', { input: 3 as never, ways: { js } }],
@@ -58,6 +61,11 @@ describe('a workload of the user', () => {
     ['the twin of the way js must be a function', { ways: { js }, noop: { js: 3 as never } }],
   ])('is refused if it makes no sense: %s', (message, definition) => {
     expect(() => workload('work', definition as OwnWorkload<number>)).toThrow(message);
+  });
+
+  it('has programs whose options are checked', () => {
+    expect(() => program('p', [], { bytes: 3 as never })).toThrow('bytes must be a function');
+    expect(() => program('p', [], { byte: js } as never)).toThrow('there is no option "byte"');
   });
 
   it('has twins of ways, which take turns with them and compete with nothing', () => {
@@ -80,6 +88,20 @@ describe('files of workloads', () => {
     expect(() => wordsOf(['1', '2'])).toThrow('given twice');
     expect(() => wordsOf(['nothing.mjs'])).toThrow('there is no file nothing.mjs');
     expect(() => wordsOf(['1X'])).toThrow('is no number of rows');
+    expect(() => wordsOf(['nothing*.mjs'])).toThrow('there is no file nothing*.mjs');
+  });
+
+  it('may be given by a pattern, if Node.js finds files by patterns', () => {
+    const pattern = FILE.replace('sum.bench', '*m.bench');
+    const found = 'globSync' in fs ? { files: [FILE] } : `there is no file ${pattern}`;
+    const answer = (): unknown => {
+      try {
+        return wordsOf([pattern]);
+      } catch (thrown) {
+        return (thrown as Error).message;
+      }
+    };
+    expect(answer()).toEqual(found);
   });
 
   it('export workloads', async () => {
@@ -116,6 +138,12 @@ describe('a run of a file', () => {
     expect(thrice!.summary.medianSeconds).toBeGreaterThan(plain!.summary.medianSeconds);
   });
 
+  it('takes the seconds of a way that times itself, and hands over bytes', () => {
+    expect(of('sum/10000/rust-timed')).toMatchObject({ side: 'rust', outcome: 'completed' });
+    const ways = records.filter(({ lane }) => lane.startsWith('native-python')).map(({ lane }) => lane);
+    expect(ways.length === 0 || ways.includes('native-python-by-bytes')).toBe(true);
+  });
+
   it('leaves a result file that others read', async () => {
     expect((await readRun(join(folder, 'run', 'run.json'))).records).toHaveLength(records.length);
   });
@@ -127,6 +155,14 @@ describe('a run of a file', () => {
       error: { code: 'BB_CHECKSUM_MISMATCH', message: 'the way js, other: the result is 5, expected 4' },
     });
     expect(of('wrong/js-nothing')).toMatchObject({ outcome: 'failed', error: { code: 'BB_NO_RESULT' } });
+    expect(of('wrong/rust-milliseconds')).toMatchObject({
+      outcome: 'failed',
+      error: { message: expect.stringContaining('returned 1000 seconds for a call of') as string },
+    });
+    expect(of('wrong/rust-no-bytes')).toMatchObject({
+      outcome: 'failed',
+      error: { message: 'bytes of the program true must return a typed array, not 3' },
+    });
     expect(of('wrong/js-throws')).toMatchObject({
       outcome: 'failed',
       error: {

@@ -4,8 +4,9 @@ import { createInterface } from 'node:readline';
 
 import { BoundaryError, invalidArgument } from '../../errors.js';
 import { describeValue } from '../../library/crossing/describe-value.js';
+import { checkFunction, readOptions } from '../../library/crossing/options.js';
 import { checkText } from '../../library/crossing/well-formed.js';
-import type { Canonical } from './equal.js';
+import { type Canonical, canonicalOf } from './equal.js';
 
 /** The version of the protocol. */
 export const PROTOCOL = 1;
@@ -20,13 +21,25 @@ const GRACE_MS = 5000;
 export interface Program {
   readonly program: string;
   readonly arguments: readonly string[];
+  /** Makes the bytes that the program gets; absent: it gets the input as JSON. */
+  readonly bytes?: (input: never) => ArrayBufferView;
+}
+
+/** How a program gets its input. */
+export interface ProgramOptions<Input> {
+  /**
+   * Makes the bytes of the input: a typed array, for example, or a stream of Arrow IPC. The program then gets these instead of
+   * JSON, which takes long for millions of values. It is called once in each process, untimed.
+   */
+  readonly bytes?: (input: Input) => ArrayBufferView;
 }
 
 /**
  * A program that does the work of a way, such as one in Rust with the crate `boundary-bench`. It gets the input before the first sample,
  * repeats the work as often as it is asked to, and times it.
  *
- * `path` is the path of the program, relative to the current directory.
+ * `path` is the path of the program, relative to the current directory. The input goes to it as JSON, or as the bytes that
+ * `options.bytes` makes.
  *
  * @example
  * ```js
@@ -41,11 +54,16 @@ export interface Program {
  * });
  * ```
  */
-export function program(path: string, args: readonly string[] = []): Program {
+export function program<Input = never>(
+  path: string,
+  args: readonly string[] = [],
+  options: ProgramOptions<Input> = {},
+): Program {
   checkText('path', path);
+  const { bytes } = readOptions(options, { bytes: checkFunction });
   if (!Array.isArray(args)) throw invalidArgument(`args must be an array of texts, not ${describeValue(args)}`);
   args.forEach((each: string, index) => checkText(`args[${index}]`, each));
-  return { program: path, arguments: args };
+  return { program: path, arguments: args, ...(bytes === undefined ? {} : { bytes }) };
 }
 
 export function isProgram(way: unknown): way is Program {
@@ -91,10 +109,11 @@ export class RunningProgram {
   }
 
   /** Starts a program, and gives it its input. Throws `BB_PROGRAM` for one that can't start, or does not understand. */
-  static async start(way: Program, name: string, size: number | undefined, input: Canonical): Promise<RunningProgram> {
+  static async start(way: Program, name: string, size: number | undefined, input: unknown): Promise<RunningProgram> {
+    const [given, bytes] = inputFor(way, input);
     const running = new RunningProgram(way);
     try {
-      await running.#ask({ type: 'open', protocol: PROTOCOL, workload: name, size, input }, 'ready');
+      await running.#ask({ type: 'open', protocol: PROTOCOL, workload: name, size, ...given }, 'ready', bytes);
     } catch (error) {
       running.#child.kill('SIGKILL');
       throw error;
@@ -124,8 +143,9 @@ export class RunningProgram {
     clearTimeout(timer);
   }
 
-  async #ask<Type extends keyof Answers>(question: object, type: Type): Promise<Answers[Type]> {
+  async #ask<Type extends keyof Answers>(question: object, type: Type, bytes?: Uint8Array): Promise<Answers[Type]> {
     this.#child.stdin!.write(`${JSON.stringify(question)}\n`);
+    if (bytes !== undefined) this.#child.stdin!.write(bytes);
     const { value: line, done } = await this.#lines.next();
     if (done === true) throw this.#failure(`ended by ${await this.#ended}`);
     let answer: { readonly type?: unknown; readonly message?: unknown };
@@ -145,4 +165,14 @@ export class RunningProgram {
       hint: 'docs/protocol.md describes what a program is asked, and what it answers.',
     });
   }
+}
+
+/** The input as the order to open has it, and the bytes that follow the order. Throws `BB_INVALID_ARGUMENT` if `bytes` makes none. */
+function inputFor({ program: path, bytes: make }: Program, input: unknown): [object, Uint8Array?] {
+  if (make === undefined) return [{ input: canonicalOf(input) }];
+  const made: unknown = make(input as never);
+  if (!ArrayBuffer.isView(made)) {
+    throw invalidArgument(`bytes of the program ${path} must return a typed array, not ${describeValue(made)}`);
+  }
+  return [{ bytes: made.byteLength }, new Uint8Array(made.buffer, made.byteOffset, made.byteLength)];
 }

@@ -22,8 +22,18 @@ export interface SidedWay<Input> {
   readonly run: WayFunction<Input> | Program;
 }
 
-/** A way to do the work: a function whose name says the side, a program, or one with its side. */
-export type Way<Input> = WayFunction<Input> | Program | SidedWay<Input>;
+/** A way that times its work itself, such as Rust within an addon. */
+export interface TimedWay<Input> {
+  /** The side; absent: the first word of the name says it. */
+  readonly side?: Side;
+  /** Does the work `repeats` times, one after the other, and returns the seconds that these took together. */
+  readonly timed: (input: Input, repeats: number) => number | Promise<number>;
+  /** Does the work once, untimed, and returns its result. */
+  readonly run: WayFunction<Input>;
+}
+
+/** A way to do the work: a function whose name says the side, a program, one with its side, or one that times itself. */
+export type Way<Input> = WayFunction<Input> | Program | SidedWay<Input> | TimedWay<Input>;
 
 /** A user's work. */
 export interface OwnWorkload<Input> {
@@ -79,6 +89,8 @@ interface PlannedWay<Input> {
   readonly lane: string;
   readonly side: Side;
   readonly run: WayFunction<Input> | Program;
+  /** Times the work itself; absent: the call of `run` is timed. */
+  readonly timed?: TimedWay<Input>['timed'];
   /** Whether it is the twin of a way, which does no work. */
   readonly isNoop?: boolean;
 }
@@ -180,20 +192,25 @@ function wayOf<Input>(name: string, given: Way<Input>): PlannedWay<Input> {
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-|-$/g, '');
   if (lane === '') throw invalidArgument(`a way needs a name with letters, not ${JSON.stringify(name)}`);
-  if (typeof given === 'object' && given !== null && 'run' in given) {
-    const { side, run } = given;
-    if (!['rust', 'napi', 'js'].includes(side)) {
-      throw invalidArgument(`side of the way ${name} must be 'rust', 'napi' or 'js', not ${describeValue(side)}`);
-    }
-    return { name, lane, side, run: runOf(name, run) };
+  if (typeof given !== 'object' || given === null || isProgram(given)) {
+    return { name, lane, side: sideOf(name, lane), run: runOf(name, given) };
   }
+  const { side = sideOf(name, lane), run } = given;
+  if (!['rust', 'napi', 'js'].includes(side)) {
+    throw invalidArgument(`side of the way ${name} must be 'rust', 'napi' or 'js', not ${describeValue(side)}`);
+  }
+  if (!('timed' in given)) return { name, lane, side, run: runOf(name, run) };
+  checkFunction(`timed of the way ${name}`, given.timed);
+  checkFunction(`run of the way ${name} that times itself`, run);
+  return { name, lane, side, run, timed: given.timed };
+}
+
+function sideOf(name: string, lane: string): Side {
   const side = SIDES[lane.split('-')[0]!];
-  if (side === undefined) {
-    throw invalidArgument(`the way ${JSON.stringify(name)} does not say on which side it is`, {
-      hint: `Begin its name with one of ${Object.keys(SIDES).join(', ')}, or write { side: 'napi', run: (input) => ... }.`,
-    });
-  }
-  return { name, lane, side, run: runOf(name, given) };
+  if (side !== undefined) return side;
+  throw invalidArgument(`the way ${JSON.stringify(name)} does not say on which side it is`, {
+    hint: `Begin its name with one of ${Object.keys(SIDES).join(', ')}, or write { side: 'napi', run: (input) => ... }.`,
+  });
 }
 
 function runOf<Input>(name: string, run: WayFunction<Input> | Program): WayFunction<Input> | Program {
@@ -259,9 +276,9 @@ async function openWork<Input>(
       if (way === undefined) throw invalidArgument(`the workload ${work.name} has no cell ${cell.id}`);
       const input = await inputOf(work, cell.size);
       const verify = way.isNoop === true ? unchecked : verifierOf(work, way, input, results[cell.workload]);
-      return isProgram(way.run)
-        ? openProgram(work, way.run, cell, input, verify)
-        : openFunction(way.name, way.run, cell, input, verify);
+      if (isProgram(way.run)) return openProgram(work, way.run, cell, input, verify);
+      if (way.timed !== undefined) return openTimed(way.name, way.timed, way.run, cell, input, verify);
+      return openFunction(way.name, way.run, cell, input, verify);
     },
     close: async () => {},
   };
@@ -354,6 +371,15 @@ function thrownBy(way: string, thrown: unknown): BoundaryError {
   return new BoundaryError(code, `the way ${way} threw: ${message}${at}`, { hint, cause: thrown });
 }
 
+/** The result of the user's code. Throws its error with the name of the way. */
+async function guarded<T>(way: string, work: () => T | PromiseLike<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    throw thrownBy(way, thrown);
+  }
+}
+
 async function openFunction<Input>(
   name: string,
   run: WayFunction<Input>,
@@ -361,15 +387,8 @@ async function openFunction<Input>(
   input: Input,
   verify: Verify,
 ): Promise<OpenCell> {
-  const guarded = async <T>(work: () => T | PromiseLike<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (thrown) {
-      throw thrownBy(name, thrown);
-    }
-  };
   let isLater = false;
-  const first = await guarded(() => {
+  const first = await guarded(name, () => {
     const result = run(input);
     isLater = isPromise(result);
     return result;
@@ -389,12 +408,46 @@ async function openFunction<Input>(
     expected: { rows, sums: RIGHT },
     repeats: true,
     async sample(stopwatch, _signal, repeats = 1) {
-      await verify(await guarded(() => once(stopwatch, repeats)));
+      await verify(await guarded(name, () => once(stopwatch, repeats)));
       return { rows, sums: RIGHT };
     },
     close: async () => {
       forgetResults();
     },
+  };
+}
+
+/** How many times longer than the call the seconds of a way that times itself may be: two clocks differ a little. */
+const CLOCK_SLACK = 1.05;
+
+async function openTimed<Input>(
+  name: string,
+  timed: TimedWay<Input>['timed'],
+  run: WayFunction<Input>,
+  { rows }: Cell,
+  input: Input,
+  verify: Verify,
+): Promise<OpenCell> {
+  const verifyOnce = async (): Promise<void> => verify(await guarded(name, () => run(input)));
+  await verifyOnce();
+  return {
+    expected: { rows, sums: RIGHT },
+    repeats: true,
+    async sample(stopwatch, _signal, repeats = 1) {
+      const startedAt = performance.now();
+      const seconds = await guarded(name, () => timed(input, repeats));
+      const most = (CLOCK_SLACK * (performance.now() - startedAt)) / 1000;
+      if (!(typeof seconds === 'number' && seconds >= 0 && seconds <= most)) {
+        const found = typeof seconds === 'number' ? `${seconds} seconds` : describeValue(seconds);
+        throw invalidArgument(`timed of the way ${name} returned ${found} for a call of ${most} seconds`, {
+          hint: 'It returns the seconds that all repeats took together, which are no more than its call took.',
+        });
+      }
+      stopwatch.add({ seconds });
+      return { rows, sums: RIGHT };
+    },
+    verify: verifyOnce,
+    close: async () => {},
   };
 }
 
@@ -405,7 +458,7 @@ async function openProgram<Input>(
   input: Input,
   verify: Verify,
 ): Promise<OpenCell> {
-  const running = await RunningProgram.start(way, name, size, canonicalOf(input));
+  const running = await RunningProgram.start(way, name, size, input);
   try {
     await running.sample(1);
     await verify(await running.result());

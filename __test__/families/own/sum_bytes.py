@@ -1,0 +1,19 @@
+# The Python side of sum.bench.mjs whose input comes as bytes, by the protocol of docs/protocol.md.
+import array, json, sys, time
+
+orders = sys.stdin.buffer
+while line := orders.readline():
+    order = json.loads(line)
+    if order["type"] == "open":
+        numbers = array.array("d", orders.read(order["bytes"]))
+        answer = {"type": "ready"}
+    elif order["type"] == "sample":
+        start = time.perf_counter()
+        for _ in range(order["repeats"]):
+            result = sum(numbers)
+        answer = {"type": "sample", "seconds": time.perf_counter() - start}
+    elif order["type"] == "result":
+        answer = {"type": "result", "result": result}
+    else:
+        break
+    print(json.dumps(answer), flush=True)
