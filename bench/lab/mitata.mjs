@@ -1,7 +1,7 @@
-// Checks whether this package and mitata agree on the time of a call of five functions. It measures each by mitata in a process of its own,
-// then all by a run of this package, then by mitata again. It installs mitata in a folder that it removes at the end.
+// Checks whether this package and mitata agree on the time of a call of five functions. Both measure each function in processes of its own,
+// one after the other, several times. It installs mitata in a folder that it removes at the end.
 //
-//   node bench/lab/mitata.mjs [--out FILE]
+//   node bench/lab/mitata.mjs [--rounds 5] [--out FILE]
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,16 +17,18 @@ import { origin, resultText } from './result-file.mjs';
 
 const MITATA = 'mitata@1.0.34';
 
-const { values } = parseArgs({ options: { out: { type: 'string' } } });
+const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' }, out: { type: 'string' } } });
 const from = await origin();
 const folder = mkdtempSync(join(tmpdir(), 'own-mitata-'));
 const functions = [];
 try {
   execFileSync('npm', ['install', '--silent', '--prefix', folder, MITATA], { stdio: 'inherit' });
-  const before = Object.keys(FUNCTIONS).map(timeByMitata);
-  const ours = await timesByUs();
   for (const [index, name] of Object.keys(FUNCTIONS).entries()) {
-    functions.push({ name, ours: ours.get(name), mitata: [before[index], timeByMitata(name)] });
+    const rounds = [];
+    for (let round = 0; round < Number(values.rounds); round += 1) {
+      rounds.push({ ours: await timeByUs(index, `${index}-${round}`), mitata: timeByMitata(name) });
+    }
+    functions.push({ name, rounds });
   }
 } finally {
   rmSync(folder, { recursive: true });
@@ -37,32 +39,33 @@ if (values.out !== undefined) {
   writeFileSync(values.out, resultText({ ...from, versions, functions }));
 }
 
-/** The median seconds of a call in a run, by the names of the functions. */
-async function timesByUs() {
-  const module = new URL('own-functions.mjs', import.meta.url).href;
+/** The median and the shortest seconds of a call, as one process of a run measures it. */
+async function timeByUs(index, place) {
   // The family of a name is found among the exports, so that each has a file of its own.
-  const families = workloads.map((family, index) => {
-    const file = join(folder, `function-${index}.mjs`);
-    writeFileSync(
-      file,
-      `import { workloads } from ${JSON.stringify(module)};\nexport const own = workloads[${index}];\n`,
-    );
-    return { ...family, module: pathToFileURL(file).href };
-  });
-  const { run: finished } = await run({ families, directory: join(folder, 'run'), forks: 5 });
-  return new Map(finished.records.map(({ family, summary }) => [family, summary.medianSeconds]));
+  const file = join(folder, `${place}.mjs`);
+  const module = new URL('own-functions.mjs', import.meta.url).href;
+  writeFileSync(
+    file,
+    `import { workloads } from ${JSON.stringify(module)};\nexport const own = workloads[${index}];\n`,
+  );
+  const families = [{ ...workloads[index], module: pathToFileURL(file).href }];
+  const { run: finished } = await run({ families, directory: join(folder, place), forks: 1 });
+  const [{ summary }] = finished.records;
+  return { median: summary.medianSeconds, shortest: summary.minSeconds };
 }
 
-/** The median seconds of a call as mitata measures it. */
+/** The same as mitata measures it. */
 function timeByMitata(name) {
   const script = `
-    import { measure } from ${JSON.stringify(pathToFileURL(join(folder, 'node_modules', 'mitata', 'src', 'main.mjs')).href)};
+    import { do_not_optimize, measure } from ${JSON.stringify(pathToFileURL(join(folder, 'node_modules', 'mitata', 'src', 'main.mjs')).href)};
     import { FUNCTIONS } from ${JSON.stringify(new URL('own-functions.mjs', import.meta.url).href)};
-    const { p50 } = await measure(FUNCTIONS[${JSON.stringify(name)}]);
-    console.log(p50);
+    const work = FUNCTIONS[${JSON.stringify(name)}];
+    // As its documentation asks for: a result that nobody uses lets the compiler leave out a part of the work.
+    const { p50, min } = await measure(() => do_not_optimize(work()));
+    console.log(JSON.stringify({ median: p50 / 1e9, shortest: min / 1e9 }));
   `;
   const output = execFileSync(process.execPath, ['--expose-gc', '--input-type=module', '--eval', script], {
     encoding: 'utf8',
   });
-  return Number(output.trim().split('\n').at(-1)) / 1e9;
+  return JSON.parse(output.trim().split('\n').at(-1));
 }
