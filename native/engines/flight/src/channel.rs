@@ -221,7 +221,7 @@ impl Channel {
             match sent.await {
                 Ok(response) => Ok(response),
                 // A call whose connection ended before its turn knows nothing of the reason.
-                Err(error) if error.is_user() || error.is_canceled() => {
+                Err(error) if error.is_user() || error.is_canceled() || error.is_closed() => {
                     let ended = tokio::time::timeout(END_WAIT, end.wait_for(Option::is_some)).await;
                     let reason = ended.ok().and_then(|end| end.ok()?.clone());
                     Err(self.lost(&reason.unwrap_or_else(|| chain(&error))))
