@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 import { program, workload } from '../../../dist/bench.js';
 
-const fileOf = (name) => fileURLToPath(new URL(name, import.meta.url));
+const PROGRAM = fileURLToPath(new URL('sum.py', import.meta.url));
 
 function hasPython() {
   try {
@@ -41,8 +41,8 @@ export default workload('sum', {
       run: plain,
     },
     ...(hasPython() && {
-      'native, Python': program('python3', [fileOf('sum.py')]),
-      'native, Python by bytes': program('python3', [fileOf('sum_bytes.py')], { bytes: (numbers) => numbers }),
+      'native, Python': program('python3', [PROGRAM]),
+      'native, Python by bytes': program('python3', [PROGRAM], { bytes: (numbers) => numbers }),
     }),
   },
   noop: { 'js, later': async () => {} },

@@ -1,10 +1,11 @@
-# The Python side of sum.bench.mjs, by the protocol of docs/protocol.md.
-import json, sys, time
+# The Python side of sum.bench.mjs, by the protocol of docs/protocol.md. The input comes as JSON or as bytes.
+import array, json, sys, time
 
-for line in sys.stdin:
+orders = sys.stdin.buffer
+while line := orders.readline():
     order = json.loads(line)
     if order["type"] == "open":
-        numbers = order["input"]
+        numbers = array.array("d", orders.read(order["bytes"])) if "bytes" in order else order["input"]
         answer = {"type": "ready"}
     elif order["type"] == "sample":
         start = time.perf_counter()

@@ -1,20 +1,16 @@
 /** Calls of a function that are timed together, none of which a compiler may leave out. */
 
+/** The results of the last two calls, so that none is a result which nobody looks at. */
+const kept: { results: unknown[] } = { results: [] };
+
 /**
- * The results of the last two calls, so that none is a result which nobody looks at. V8 makes an object of a fraction that it stores in
- * an array of any values, and none if the array holds numbers alone.
+ * Calls a function `repeats` times, and returns its last result. The room for results is made of the first: V8 makes an object of each
+ * fraction that it stores among any values, and none among numbers alone.
  */
-let kept: unknown[] = [undefined, undefined];
-
-/** Makes room for results like this one. */
-export function keepResultsLike(result: unknown): void {
-  kept = [result, result];
-}
-
-/** Calls a function `repeats` times, and returns its last result. */
 export function called<Input>(run: (input: Input) => unknown, input: Input, repeats: number): unknown {
-  const results = kept;
-  for (let repeat = 0; repeat < repeats; repeat += 1) results[repeat & 1] = run(input);
+  const first = run(input);
+  const results = (kept.results = [first, first]);
+  for (let repeat = 1; repeat < repeats; repeat += 1) results[repeat & 1] = run(input);
   return results[(repeats - 1) & 1];
 }
 
@@ -24,13 +20,15 @@ export async function calledLater<Input>(
   input: Input,
   repeats: number,
 ): Promise<unknown> {
-  for (let repeat = 0; repeat < repeats; repeat += 1) kept[repeat & 1] = await run(input);
-  return kept[(repeats - 1) & 1];
+  const first = await run(input);
+  const results = (kept.results = [first, first]);
+  for (let repeat = 1; repeat < repeats; repeat += 1) results[repeat & 1] = await run(input);
+  return results[(repeats - 1) & 1];
 }
 
 /** Lets go of the last results. */
 export function forgetResults(): void {
-  kept = [undefined, undefined];
+  kept.results = [];
 }
 
 /** Whether a function returned a promise, also one of another library. */

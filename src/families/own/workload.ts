@@ -8,7 +8,7 @@ import type { Cell, Side } from '../../records/record.js';
 import { FEWEST_CALLS_FOR_HEAP, heapBytesPerCall } from '../heap-bytes.js';
 import { IN_PROCESS } from '../in-process.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell, Stopwatch } from '../workload.js';
-import { called, calledLater, forgetResults, isPromise, keepResultsLike } from './calls.js';
+import { called, calledLater, forgetResults, isPromise } from './calls.js';
 import { type Canonical, DEFAULT_TOLERANCE, canonicalOf, differenceOf } from './equal.js';
 import { NOOP, noopLaneOf } from '../../records/noop.js';
 import { type Program, RunningProgram, isProgram } from './program.js';
@@ -394,7 +394,6 @@ async function openFunction<Input>(
     return result;
   });
   await verify(first);
-  keepResultsLike(first);
   const once = async (stopwatch: Stopwatch, repeats: number): Promise<unknown> => {
     let result: unknown;
     stopwatch.start();
