@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
-import { comparedAnew } from '../../dist/compare/comparisons.js';
+import { comparedAnew, rustLanesOf } from '../../dist/compare/comparisons.js';
 import { parseJson, parseRun, wholeRecord, withEachSample } from '../../dist/records/run-file.js';
 import { latencyIntervals } from '../../dist/report/latency-interval.js';
 import { medianOf, processCpuOf } from '../../dist/stats/summary.js';
@@ -71,7 +71,9 @@ if (values.help) {
 function compact(file) {
   // A model that one family of several happens to allow says too little to be what `predict` reads.
   const { model, ...rest } = file;
-  const lanes = rustLanesOf(file);
+  const { aa, runtimes } = file.context?.config ?? {};
+  const isDerivable = file.comparisons !== undefined && aa !== true && runtimes === undefined;
+  const lanes = isDerivable ? rustLanesOf(file) : new Map();
   const compactRecords = (records) =>
     records.map((record) => withGroupedSamples(rounded(compactRecord(withEachSample(record, record.id), lanes))));
   const records = file.records && compactRecords(file.records.filter(({ family }) => isKept(family)));
@@ -93,18 +95,6 @@ function compact(file) {
       })),
     }),
   });
-}
-
-/** The lane on the side `rust` that a cell is compared with, by the cell's id. */
-function rustLanesOf({ records = [], comparisons = [], context }) {
-  const { aa, runtimes } = context?.config ?? {};
-  if (aa === true || runtimes !== undefined) return new Map();
-  const laneOf = new Map(records.map(({ id, lane }) => [id, lane]));
-  return new Map(
-    comparisons.flatMap(({ kind, numerator, denominator }) =>
-      kind === 'lane' ? [[numerator, laneOf.get(denominator)]] : [],
-    ),
-  );
 }
 
 function isKept(family) {
@@ -132,7 +122,7 @@ function compactRecord(record, lanes) {
   return {
     ...record,
     summary: undefined,
-    rustLane: record.rustLane ?? lanes.get(record.id),
+    rustLane: lanes.get(record.id),
     samples: samples.map((sample, place) => ({
       fork: sample.fork,
       block: sample.block,

@@ -73,18 +73,26 @@ export function comparisonsOf(
   return pairs.flatMap((pair) => compared(pair, { ...how, priors }));
 }
 
+/** The lane on the side `rust` that each cell is compared with, by the cell's id, as the run's records or its comparisons tell it. */
+export function rustLanesOf({
+  records,
+  comparisons,
+}: Pick<Run, 'records' | 'comparisons'>): Map<string, string | undefined> {
+  const laneOf = new Map(records.map(({ id, lane }) => [id, lane]));
+  return new Map([
+    ...completedOf(records).map(({ id, rustLane }) => [id, rustLane] as const),
+    ...comparisons.flatMap(({ kind, numerator, denominator }) =>
+      kind === 'lane' ? [[numerator, laneOf.get(denominator)] as const] : [],
+    ),
+  ]);
+}
+
 /**
  * The run with its comparisons remade from the samples, as this version makes them. Which lanes are compared stays as the run has
  * it, by its comparisons or by its records.
  */
 export function comparedAnew<R extends Run>(run: R): R {
-  const laneOf = new Map(run.records.map(({ id, lane }) => [id, lane]));
-  const rustLanes = new Map([
-    ...completedOf(run.records).map(({ id, rustLane }) => [id, rustLane] as const),
-    ...run.comparisons.flatMap(({ kind, numerator, denominator }) =>
-      kind === 'lane' ? [[numerator, laneOf.get(denominator)] as const] : [],
-    ),
-  ]);
+  const rustLanes = rustLanesOf(run);
   const rivals = new Map(
     run.comparisons.flatMap(({ kind, numerator, denominator }) => (kind === 'rival' ? [[numerator, denominator]] : [])),
   );
