@@ -116,7 +116,7 @@ export declare class FrameReader {
 /** The connections to a server of HTTP, whose calls are futures on tokio's threads. */
 export declare class HttpAsyncCalls {
   /** Connects to the server. */
-  static open(place: HttpPlace): Promise<HttpAsyncCalls>
+  static open(place: HttpOrigin): Promise<HttpAsyncCalls>
   /** Posts a text, and resolves to the response, even if its status is an error. */
   post(path: string, body: string): Promise<HttpText>
   /** Closes the connections. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
@@ -126,7 +126,7 @@ export declare class HttpAsyncCalls {
 /** The connections to a server of HTTP, whose calls block threads of libuv's pool. */
 export declare class HttpBlockingCalls {
   /** Connects to the server. */
-  static open(place: HttpPlace): Promise<HttpBlockingCalls>
+  static open(place: HttpOrigin): Promise<HttpBlockingCalls>
   /** Posts a text, and resolves to the response, even if its status is an error. */
   post(path: string, body: string): Promise<HttpText>
   /** Closes the connections. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
@@ -153,9 +153,9 @@ export declare class HttpLoop {
    */
   constructor(callback: (buffer: ArrayBuffer, start: number, end: number) => void)
   /** Adds a pool of connections to a server, and returns its number, by which submissions name it. */
-  addPool(place: HttpPlace): number
+  addPool(place: HttpOrigin): number
   /** Adds a connection to a pool, and returns its number. The connection sends the pool's waiting requests. */
-  add(pool: number, place: HttpPlace, socket: HttpSocket): number
+  add(pool: number, place: HttpOrigin, socket: HttpSocket): number
   /** Sends the requests in the first `bytes` bytes of a submission. Returns a frame if there are results at once. */
   submit(submission: Uint8Array, bytes: number): ArrayBuffer | undefined
   /** Cancels a group. It then gets no result. Connections that owe it responses are closed once they owe no others. */
@@ -170,9 +170,9 @@ export declare class HttpLoop {
  * A server and the options of connections to it. If it is `drivable`, an `HttpLoop` drives its sockets. Otherwise `run` sends
  * submissions, as tasks of the event loop.
  */
-export declare class HttpPlace {
+export declare class HttpOrigin {
   /** Checks a URL and options. It does not connect yet. */
-  constructor(url: string, options: HttpPlaceOptions)
+  constructor(url: string, options: HttpOriginOptions)
   /** Whether an `HttpLoop` can drive its sockets. */
   get drivable(): boolean
   /** Connects a socket for an `HttpLoop`. */
@@ -337,7 +337,7 @@ export declare class NativeIngest {
 export declare class NativeRequests {
   /**
    * Connects a cell and loads the data that it reads. Takes `{family, workload, lane, setting?, driver?, client?, url,
-   * threads, batch, operations, rate?, prefix, serverProcesses?, options?}` as JSON.
+   * connections, batch, operations, rate?, prefix, serverProcesses?, options?}` as JSON.
    */
   static open(spec: string, cancel?: Cancel | undefined | null): Promise<NativeRequests>
   /** Does ahead what the next sample would do before its load, so that loads of several processes begin together. */
@@ -385,24 +385,14 @@ export declare class PrivateServer {
 
 /** Private shards, each a process. All end when this process ends, however it ends. */
 export declare class PrivateShards {
-  /**
-   * Starts `shards` shards. Rows are kept in `dataDir`, or in memory without it. With `ownNamespaces`, each shard is in a network
-   * namespace of its own, for `slowDown`.
-   */
-  static start(shards: number, dataDir?: string | undefined | null, cancel?: Cancel | undefined | null, ownNamespaces?: boolean | undefined | null): Promise<PrivateShards>
+  /** Starts `shards` shards. Rows are kept in `dataDir`, or in memory without it. */
+  static start(shards: number, dataDir?: string | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateShards>
   /** The addresses of the shards, in their order. */
   get urls(): Array<string>
   /** The process ids of the shards, in their order. */
   get processIds(): Array<number>
   /** The reason why the first shard in order ended by itself, or null while all run, and after `stop`. */
   get ending(): string | null
-  /** The reason why shards can't have network namespaces that the kernel slows down on this machine, or null if they can. */
-  static whyNoNamespaces(): Promise<string | null>
-  /**
-   * Has the kernel delay all traffic of the shards by `delayUs` in each direction, and limit it to `megabits` a second for
-   * each shard. A second call replaces the settings of the first.
-   */
-  slowDown(delayUs: number, megabits?: number | undefined | null): Promise<void>
   /** Stops one shard. */
   stopOne(shard: number): Promise<void>
   /** Stops all shards. Does nothing the second time. */
@@ -729,7 +719,7 @@ export declare const enum CreateMode {
 }
 
 /** The options of a client beside the URL. */
-export interface HttpPlaceOptions {
+export interface HttpOriginOptions {
   /** The most connections to the server with HTTP/1.1. */
   connections: number
   /** The most requests under way on one HTTP/1.1 connection. */
@@ -943,24 +933,16 @@ export declare namespace codec {
    * room.
    */
   export function arrowReader(): (stream: Uint8Array, ids: Int32Array, scores: Float64Array, offsets: Int32Array, texts: Uint8Array) => number
-  /** Returns a function that writes the bytes of a text in base64 over the beginning of `into`, and returns their number. */
-  export function base64Reader(): (text: string, into: Uint8Array) => number
-  /** Returns a function that writes bytes as base64 over the beginning of `into`, and returns the number of characters. */
-  export function base64Writer(): (bytes: Uint8Array, into: Uint8Array) => number
   /** Returns a function that returns the number of rows that match, of columns of the same length. Each byte of `active` but 0 is TRUE. */
   export function columnFilter(): (ages: Int32Array, active: Uint8Array) => number
   /** The number of rows that match. */
   export function countMatchingRows(rows: ReadonlyArray<codec.FilterRow>): number
-  /** The bytes of a text in base64. */
-  export function decodeBase64(text: string): Buffer
   /** The rows of ten types that a batch has. */
   export function decodeTenTypes(bytes: Uint8Array): Array<codec.TenTypesRow>
   /** The row of the table `users` that a batch of one row has. */
   export function decodeUser(bytes: Uint8Array): codec.UserRow
   /** The rows of the table `users` that a batch has. */
   export function decodeUsers(bytes: Uint8Array): Array<codec.UserRow>
-  /** Bytes as base64. */
-  export function encodeBase64(bytes: Uint8Array): string
   /** A batch of rows of ten types as bytes. */
   export function encodeTenTypes(rows: ReadonlyArray<codec.TenTypesRow>): Buffer
   /** A row of the table `users` as a batch of one row. */
@@ -972,8 +954,6 @@ export declare namespace codec {
     age: number
     active: boolean
   }
-  /** Whether bytes are UTF-8. */
-  export function isUtf8(bytes: Uint8Array): boolean
   /** The JSON of ten records, one of four texts. */
   export function jsonDocument(turn: number): string
   /**
@@ -1078,8 +1058,6 @@ export declare namespace codec {
     /** Milliseconds since 1970. */
     created: number
   }
-  /** Returns a function that returns 1 for bytes that are UTF-8, and 0 for others. */
-  export function utf8Checker(): (bytes: Uint8Array) => number
 }
 
 export declare namespace eventLoop {

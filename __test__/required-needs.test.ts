@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { addon } from '../src/addon.js';
-import { isFound, isLeftOut, lacks } from './needs.js';
+import { isFound, lacks } from './needs.js';
 import { requiredNeeds } from './needs.mjs';
 import { pythonClients } from './python-clients.js';
 
@@ -11,7 +10,6 @@ it('is there, whatever BOUNDARY_BENCH_REQUIRE names', async () => {
   for (const need of requiredNeeds()) {
     try {
       if (need === 'python') await pythonClients();
-      else if (need === 'netem') isLeftOut(need, await addon.PrivateShards.whyNoNamespaces());
       else if (isFound(need)) lacks(need);
       // The other needs are looked for by the tests in Rust that have them.
     } catch (error) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Writes the generated parts of README.md and of the pages in docs, from the newest committed runs of `results/linux-x64`:
+ * Writes the generated parts of README.md, of the pages in docs and of the long tables in results/tables, from the newest committed runs of `results/linux-x64`:
  * `node bench/docs.mjs`. With `--check` it changes nothing, and fails if something is stale.
  *
  * - The pictures in docs/pictures. bench/docs/pictures.mjs has their names.
@@ -38,8 +38,10 @@ const MOST_LINES_OF_README = 200;
 const MOST_BYTES_OF_PICTURE = 60_000;
 
 const docs = readdirSync(DOCS, { recursive: true }).map((name) => join(DOCS, name));
-const pages = [README, ...docs.filter((path) => path.endsWith('.md'))];
-const linking = [...pages, join(ROOT, 'CONTRIBUTING.md'), join(ROOT, 'CHANGELOG.md')];
+const LONG_TABLES = join(ROOT, 'results', 'tables');
+const longTables = readdirSync(LONG_TABLES).map((name) => join(LONG_TABLES, name));
+const pages = [README, ...docs.filter((path) => path.endsWith('.md')), ...longTables];
+const linking = [...pages, ...['CONTRIBUTING.md', 'CHANGELOG.md', 'results/README.md'].map((name) => join(ROOT, name))];
 const isCheck = process.argv.includes('--check');
 
 const { value: pictures, files: inPictures } = filesReadBy(pictureFiles);

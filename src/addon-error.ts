@@ -11,7 +11,7 @@ const NAME = 'boundary-bench';
 const OVERRIDE = 'NAPI_RS_NATIVE_LIBRARY_PATH';
 
 /** The place that the addon is loaded from. */
-export interface AddonPlace {
+export interface AddonLocation {
   /** The folder of this package. */
   readonly root: string;
   /** The platform by napi-rs's name of it, such as `linux-x64-gnu`. */
@@ -34,7 +34,7 @@ function hasGlibc(): boolean {
  * The error of an addon that can't be loaded: `BB_ADDON_NOT_BUILT` if there is no binary for this platform, and
  * `BB_ADDON_NOT_LOADED` if there is one.
  */
-export function addonError(cause: unknown, { root, platform }: AddonPlace): BoundaryError {
+export function addonError(cause: unknown, { root, platform }: AddonLocation): BoundaryError {
   const isSource = existsSync(join(root, 'Cargo.toml'));
   const file = `${NAME}.${platform}.node`;
   const packages = platformPackages(root);

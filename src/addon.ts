@@ -20,7 +20,7 @@ export type {
   HttpBlockingCalls,
   HttpBody,
   HttpLoop,
-  HttpPlace,
+  HttpOrigin,
   JsonPaths,
   JsonRows,
   IngestStage,

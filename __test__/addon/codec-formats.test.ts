@@ -34,9 +34,6 @@ const reading = {
     codec.arrowReader(),
     [stream, new Int32Array(1000), new Float64Array(1000), new Int32Array(1001), new Uint8Array(20_000)],
   ],
-  isUtf8: [codec.utf8Checker(), [bytes]],
-  writeBase64: [codec.base64Writer(), [bytes, new Uint8Array(8192)]],
-  readBase64: [codec.base64Reader(), ['QUJD', new Uint8Array(8)]],
 } as unknown as Record<string, [Call, unknown[]]>;
 
 describe.each(Object.entries(reading))('%s', (_, [call, good]) => {
@@ -76,8 +73,6 @@ describe('memory that is one element too small', () => {
       'numbers, MessagePack',
       () => codec.messagePackReader()(bytes, new Float64Array(numbers - 1), new Uint8Array(texts)),
     ],
-    ['base64', () => codec.base64Writer()(new Uint8Array(4), new Uint8Array(7))],
-    ['bytes', () => codec.base64Reader()('QUJD', new Uint8Array(2))],
     ...[0, 1, 2, 3].map((place): [string, () => number] => [
       `column ${place}`,
       () => {
@@ -99,8 +94,6 @@ describe('memory that is one element too small', () => {
   it('is not memory of just the size', () => {
     expect(codec.jsonReader()(json, new Float64Array(numbers), new Uint8Array(texts))).toBe(10);
     expect(codec.jsonReader()(text, new Float64Array(1), new Uint8Array(0))).toBe(0);
-    expect(codec.base64Writer()(new Uint8Array(4), new Uint8Array(8))).toBe(8);
-    expect(codec.base64Reader()('QUJD', new Uint8Array(3))).toBe(3);
   });
 });
 
@@ -121,7 +114,6 @@ it('memory that is read is not written', () => {
   expect(codeOf(() => codec.jsonReader()(json, new Float64Array(one), new Uint8Array(one, 8)))).toBe(
     'BB_INVALID_ARGUMENT',
   );
-  expect(codeOf(() => codec.base64Writer()(source, new Uint8Array(memory)))).toBe('BB_INVALID_ARGUMENT');
   const rows = new Uint8Array(memory, 0, stream.length);
   rows.set(stream);
   const columns = [new Int32Array(1000), new Float64Array(1000), new Int32Array(1001), new Uint8Array(20_000)] as const;
@@ -176,9 +168,6 @@ describe('a string', () => {
 it.each([
   'jsonRecords',
   'messagePackRecords',
-  'isUtf8',
-  'encodeBase64',
-  'decodeBase64',
   'jsonDocument',
   'messagePackDocument',
   'arrowDocument',
@@ -187,6 +176,5 @@ it.each([
   for (const odd of [...unreadable(), 'QUJ', '{}', '[{}]', '[1]', 4]) codeOf(() => call(odd));
   codeOf(() => call());
   expect(codeOf(() => codec.jsonRecords('[{}]'))).toBe('BB_INVALID_ARGUMENT');
-  expect(codeOf(() => codec.decodeBase64('QUJ'))).toBe('BB_INVALID_ARGUMENT');
   expect(codeOf(() => codec.arrowDocument(4))).toBe('BB_INVALID_ARGUMENT');
 });

@@ -6,7 +6,7 @@ const around = (rate: number) => [rate, rate * 1.01, rate * 0.99, rate * 1.005, 
 
 function measured(workload: string, rates: Record<string, number>): CeilingMeasurement {
   const ofAll = Object.entries(rates).map(([name, rate]) => [name, around(rate)] as const);
-  return { family: 'kv', workload, threads: 32, batch: 64, tool: 'tool', rates: Object.fromEntries(ofAll) };
+  return { family: 'kv', workload, connections: 32, batch: 64, tool: 'tool', rates: Object.fromEntries(ofAll) };
 }
 
 const MEASUREMENTS = [

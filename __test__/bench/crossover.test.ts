@@ -7,15 +7,15 @@ import { completed, network } from '../records/sample-run.js';
 type Times = readonly [number, number, number];
 
 const WAYS = [
-  { workload: 'point_lookup', threads: 1, batch: 1, rows: 30 },
-  { workload: 'point_lookup', threads: 10, batch: 1, rows: 300 },
-  { workload: 'multi_get', threads: 1, batch: 10, rows: 300 },
+  { workload: 'point_lookup', connections: 1, batch: 1, operations: 30 },
+  { workload: 'point_lookup', connections: 10, batch: 1, operations: 300 },
+  { workload: 'multi_get', connections: 1, batch: 10, operations: 300 },
 ];
 
 function records(transport: string, times: Times, side: Side = 'rust'): CompletedRecord[] {
   const fields = { family: 'hybrid', engine: 'shards', lane: 'call', variant: 'ShardClient', side, transport };
   return WAYS.map((way, index) => {
-    const seconds = (times[index]! * way.rows) / 1e6;
+    const seconds = (times[index]! * way.operations) / 1e6;
     return completed({ ...fields, ...way }, [seconds * 0.99, seconds, seconds, seconds, seconds * 1.01]);
   });
 }

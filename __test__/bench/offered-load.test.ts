@@ -16,7 +16,7 @@ const percentiles = (p99: number) => ({ p50: p99 / 4, p99, p999: 2 * p99, max: 3
 
 /** A step of the client `side`, by the p99 of its latency and of its generator's lateness. */
 function step(side: string, offered: number, achieved: number, p99: number, behind = 1000): OfferedStep {
-  const fields = { family: 'kv', workload: 'get', variant: 'Client', threads: 32, clientCpu: 0.52, serverCpu: 0.4 };
+  const fields = { family: 'kv', workload: 'get', variant: 'Client', connections: 32, clientCpu: 0.52, serverCpu: 0.4 };
   return { ...fields, side, offered, achieved, latency: percentiles(p99), behind: percentiles(behind) };
 }
 
@@ -78,7 +78,7 @@ test('a step has the figures of its record', () => {
     side: 'rust',
     variant: 'Client',
   } as const;
-  const record = completed({ ...fields, rows: 1000, threads: 32, rate: 2000 }, [0.5, 0.51, 0.52]);
+  const record = completed({ ...fields, operations: 1000, connections: 32, rate: 2000 }, [0.5, 0.51, 0.52]);
   const latency = { ...percentiles(4000), p90: 0, p95: 0, histogram: '' };
   expect(stepOf({ ...record, latency, behind: latency })).toMatchInlineSnapshot(`
     {
@@ -90,6 +90,7 @@ test('a step has the figures of its record', () => {
         "p999": 8000,
       },
       "clientCpu": 1,
+      "connections": 32,
       "family": "kv",
       "generatorCpu": 1,
       "intervals": {
@@ -106,7 +107,6 @@ test('a step has the figures of its record', () => {
       "processes": 3,
       "serverCpu": undefined,
       "side": "rust",
-      "threads": 32,
       "variant": "Client",
       "workload": "get",
     }
@@ -127,7 +127,7 @@ test('a point has its processes, the interval over them, and the part of its thr
     side: 'js',
     variant: 'Client',
   } as const;
-  const cell = { ...fields, rows: 1000, threads: 32, rate: 2000 };
+  const cell = { ...fields, operations: 1000, connections: 32, rate: 2000 };
   const times = [100_000, 110_000, 90_000, 105_000, 95_000];
   const record = completed(cell, [0.5, 0.5, 0.5, 0.5, 0.5]);
   const samples = record.samples.map((sample, fork) => ({

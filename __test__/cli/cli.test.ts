@@ -443,28 +443,28 @@ describe('the options of request work', () => {
   const kv = (args: readonly string[]): Promise<Ended> =>
     cli(['list', '--family', 'kv', ...args], { script: builtMain });
 
-  it('choose threads, batches and operations', async () => {
+  it('choose connections, batches and operations', async () => {
     const { stdout } = await kv([
       '--json',
       '--workload',
       'mget',
-      '--threads',
+      '--connections',
       '3',
       '--batch',
       '5,6',
       '--operations',
       '10K',
     ]);
-    const cells = JSON.parse(stdout) as { threads: number; batch: number; rows: number }[];
-    expect(new Set(cells.map(({ threads, batch, rows }) => `${threads} ${batch} ${rows}`))).toEqual(
+    const cells = JSON.parse(stdout) as { connections: number; batch: number; operations: number }[];
+    expect(new Set(cells.map(({ connections, batch, operations }) => `${connections} ${batch} ${operations}`))).toEqual(
       new Set(['3 5 10000', '3 6 10000']),
     );
-    const { stdout: all } = await kv(['--json', '--side', 'rust', '--threads', 'all', '--batch', 'all']);
+    const { stdout: all } = await kv(['--json', '--side', 'rust', '--connections', 'all', '--batch', 'all']);
     expect((JSON.parse(all) as unknown[]).length).toBeGreaterThan(100);
   });
 
   it.each([
-    ['--threads', '0'],
+    ['--connections', '0'],
     ['--batch', '1,x'],
     ['--operations', '-5'],
     ['--rate', '0'],
@@ -473,9 +473,9 @@ describe('the options of request work', () => {
   });
 
   it.each([['run'], ['list']])('are refused by %s if no family that takes them is asked for', async (command) => {
-    const { exitCode, stdout, stderr } = await cli([command, '--threads', '8'], { script: builtMain });
+    const { exitCode, stdout, stderr } = await cli([command, '--connections', '8'], { script: builtMain });
     expect(stderr).toBe(
-      'error: --threads is an option of kv, sql, rest, ingest, hybrid, of which none is measured here [BB_USAGE]\n' +
+      'error: --connections is an option of kv, sql, rest, ingest, hybrid, of which none is measured here [BB_USAGE]\n' +
         'Name what to measure, as by --family kv, or leave the option out.\n',
     );
     expect([exitCode, stdout]).toEqual([2, '']);
@@ -510,7 +510,7 @@ describe('the options of request work', () => {
   });
 
   it('show no password if the server does not answer', async () => {
-    const quick = ['--threads', '1', '--batch', '1', '--workload', 'get', '--side', 'js', '--samples', '1'];
+    const quick = ['--connections', '1', '--batch', '1', '--workload', 'get', '--side', 'js', '--samples', '1'];
     const run = (args: readonly string[]): Promise<Ended> =>
       cli(['run', '--family', 'kv', '--operations', '10', ...quick, ...args], { script: builtMain });
     const refused = await run(['--redis-url', 'redis://user:geheim@127.0.0.1:1', '--out', 'refused']);

@@ -132,6 +132,7 @@ test('the flags of today are all there', () => {
       "--api-key",
       "--batch",
       "--client",
+      "--connections",
       "--data-dir",
       "--decide-within",
       "--engine",
@@ -145,7 +146,6 @@ test('the flags of today are all there', () => {
       "--margin",
       "--mysql-url",
       "--net-bandwidth-mbps",
-      "--net-by",
       "--net-delay-us",
       "--operations",
       "--peers",
@@ -166,7 +166,6 @@ test('the flags of today are all there', () => {
       "--side",
       "--skip-populate",
       "--slow-forks",
-      "--threads",
       "--time-budget",
       "--timeout",
       "--transport",
@@ -233,13 +232,9 @@ describe('run.json', () => {
 test('the options of hybrid are options of the run, and variables count if there is no option', () => {
   const environment = { HYBRID_SCALE: '0.5', HYBRID_NET_DELAY_US: '0', HYBRID_SKIP_POPULATE: '0' };
   expect(requestOf([]).fallbacks).toEqual({});
-  const request = requestOf(['--net-delay-us', '2000', '--family', 'hybrid', '--net-by', 'proxy'], environment);
+  const request = requestOf(['--net-delay-us', '2000', '--family', 'hybrid'], environment);
   expect(request.fallbacks).toEqual({ scale: 0.5, netDelayUs: 0, skipPopulate: false });
-  expect(planRun(families, request).config).toMatchObject({ scale: 0.5, netDelayUs: 2000, netBy: 'proxy' });
-  expect(() => requestOf(['--net-by', 'magic'])).toThrow('Allowed choices are auto, kernel, proxy');
-  expect(() => requestOf([], { HYBRID_NET_BY: 'magic' })).toThrow(
-    'netBy of hybrid must be one of auto, kernel, proxy, not magic',
-  );
+  expect(planRun(families, request).config).toMatchObject({ scale: 0.5, netDelayUs: 2000 });
   expect(() => requestOf([], { HYBRID_SCALE: 'much' })).toThrow('the scale of hybrid must be a number above 0');
 });
 
@@ -256,18 +251,17 @@ test('a variable of a family that is not measured changes nothing, a flag names 
 });
 
 test('a run goes on with no other scale, delay or network than it was started with', () => {
-  const hybrid = { scale: 0.01, netDelayUs: 0, netBandwidthMbps: 0, netBy: 'auto' };
+  const hybrid = { scale: 0.01, netDelayUs: 0, netBandwidthMbps: 0 };
   const logged = { rows: {}, workers: [1], timeBudgetSeconds: 3, engines: {}, filters: {}, ...hybrid };
   const known = knownOptions(families);
   const resume = (words: readonly string[], environment = {}): RunRequest =>
     resumeRequest(requestOf(words, environment), logged, known);
   expect(resume([])).toMatchObject(hybrid);
-  expect(resume(['--scale', '0.01', '--net-by', 'auto'])).toMatchObject(hybrid);
+  expect(resume(['--scale', '0.01'])).toMatchObject(hybrid);
   for (const [name, value] of [
     ['scale', '0.02'],
     ['net-delay-us', '100'],
     ['net-bandwidth-mbps', '10'],
-    ['net-by', 'proxy'],
     ['data-dir', '/else'],
   ] as const) {
     expect(() => resume([`--${name}`, value]), name).toThrow(/the run was started with \w+ .*, and can't go on with/);
@@ -277,7 +271,7 @@ test('a run goes on with no other scale, delay or network than it was started wi
   );
   // Of an option that the run was started without, a variable says nothing.
   expect(resume([], { HYBRID_DATA_DIR: '/else', REDIS_URL: 'redis://here' })).toMatchObject(hybrid);
-  const wrong = { ...logged, threads: ['many'] };
+  const wrong = { ...logged, connections: ['many'] };
   expect(() => resumeRequest({}, wrong, known)).toThrow(expect.objectContaining({ code: 'BB_RESULT_FILE_SHAPE' }));
 });
 

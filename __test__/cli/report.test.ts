@@ -132,7 +132,7 @@ describe('check', () => {
     const record = completed({ side: 'napi', lane: 'row', variant: 'rows' }, [0.5, 1, 1.5]);
     await mkdir(join(cwd, 'run'));
     await writeFile(join(cwd, 'run', 'run.json'), serializeRun(runOf([record])));
-    const budget = { name: 'rows', cell: record.id, maximumSeconds: 1 / record.rows };
+    const budget = { name: 'rows', cell: record.id, maximumSeconds: 1 / record.rows! };
     await writeFile(join(cwd, 'b.json'), JSON.stringify({ schemaVersion: 1, budgets: [budget] }));
     const { exitCode, stdout } = await cli('check', '--budgets', 'b.json', 'run');
     expect(exitCode).toBe(0);

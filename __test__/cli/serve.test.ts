@@ -17,12 +17,12 @@ describe('boundary-bench serve', () => {
     expect(wrong.stderr).toContain('there is no --what [BB_INVALID_ARGUMENT]');
   });
 
-  it('does not listen on addresses that others reach unprotected, unless that is allowed', async () => {
+  it('does not listen on addresses that others reach', async () => {
     for (const kind of [[], ['flight'], ['shard'], ['delay', '--to', '127.0.0.1:1']]) {
       const open = await spawnCli(['serve', ...kind, '--listen', '0.0.0.0:0'], { cwd: tmpdir(), script: builtMain });
       expect(open.exitCode).toBe(2);
       expect(open.stderr).toMatch(
-        /other machines could reach 0\.0\.0\.0:0 .*--allow-insecure-bind.*BB_INVALID_ARGUMENT/s,
+        /other machines could reach 0\.0\.0\.0:0: listen on the loopback.*BB_INVALID_ARGUMENT/s,
       );
     }
   });

@@ -208,7 +208,7 @@ test('refuses cells of different numbers of rows, unless it is forced', () => {
   expect(() => compareRuns(few!, many!)).toThrow(
     expect.objectContaining({
       code: 'BB_COMPARE_DIFFERENT_ROWS',
-      message: expect.stringContaining('1 of 1 cells moved different numbers of rows'),
+      message: expect.stringContaining('1 of 1 cells worked on different numbers of rows'),
       hint: expect.stringContaining('--force'),
     }),
   );
@@ -228,7 +228,7 @@ test('refuses cells that read other values, as of another scale, unless it is fo
   // Sums of floats depend on the order in which an engine adds.
   const rounded = {
     ...before,
-    checksum: { rows: before.rows, sums: { ...before.checksum.sums, value: 4999999500000.251 } },
+    checksum: { rows: before.checksum.rows, sums: { ...before.checksum.sums, value: 4999999500000.251 } },
   };
   expect(compareRuns(runOf([before]), runOf([rounded])).cells).toHaveLength(1);
 });

@@ -88,7 +88,7 @@ test('the best of each side meet, by engine and workers', () => {
 });
 
 test('the best of each side have a size of batches that both sides have', () => {
-  const ping = { family: 'sql', workload: 'ping', engine: 'mysql', threads: 4 } as const;
+  const ping = { family: 'sql', workload: 'ping', engine: 'mysql', connections: 4 } as const;
   const of = (side: 'rust' | 'napi', batch: number, seconds: number) => {
     const lane = batch === 1 ? 'call' : 'batch';
     const record = completed({ ...ping, side, lane, variant: 'ping', batch }, around(seconds));
@@ -169,7 +169,7 @@ test('of two processes none is left out, since one alone shows nothing of how th
 });
 
 test('clients get no verdict if the server was the limit of both', () => {
-  const request = { family: 'kv', workload: 'get', engine: 'redis', threads: 32, batch: 1, lane: 'call' } as const;
+  const request = { family: 'kv', workload: 'get', engine: 'redis', connections: 32, batch: 1, lane: 'call' } as const;
   const cell = (side: 'rust' | 'napi', seconds: number, busy: number): CompletedRecord => {
     const record = completed({ ...request, side, variant: 'KvClient' }, around(seconds));
     const samples = record.samples.map((sample) => ({
@@ -196,7 +196,7 @@ test('clients get no verdict if client and server kept all cores busy together, 
       server,
     }: { readonly engine?: string; readonly client: number; readonly server?: number },
   ): CompletedRecord => {
-    const request = { family: 'rest', workload: 'pkread', engine, threads: 32, batch: 1, lane: 'call' } as const;
+    const request = { family: 'rest', workload: 'pkread', engine, connections: 32, batch: 1, lane: 'call' } as const;
     const record = completed({ ...request, side, variant: 'HttpClient' }, around(side === 'rust' ? 1 : 2));
     const samples = record.samples.map((sample) => ({
       ...sample,

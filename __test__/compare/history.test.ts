@@ -63,7 +63,7 @@ describe('a history', () => {
     expect(() => historyOf(all)).toThrow(
       expect.objectContaining({
         code: 'BB_COMPARE_DIFFERENT_ROWS',
-        message: expect.stringMatching(/^few\.json: 1 of 1 cells moved different numbers of rows/),
+        message: expect.stringMatching(/^few\.json: 1 of 1 cells worked on different numbers of rows/),
         hint: expect.stringContaining('Leave that run out.'),
       }),
     );

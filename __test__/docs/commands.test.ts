@@ -119,7 +119,7 @@ test('the pages are read', () => {
 it.each([
   [['list', '--al'], 'unknown option'],
   [['run', '--engine', 'embeded'], 'did you mean embedded?'],
-  [['run', '--threads', '8'], 'of which none is measured here'],
+  [['run', '--connections', '8'], 'of which none is measured here'],
   [['predict', '--byte', '64K'], 'unknown option'],
   [['serve', 'flight', '--databse', 'x'], 'there is no --databse'],
   [['sreve'], 'unknown command'],

@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** The cells of a user's client, measured by one small sample. */
 async function measure(family: string, client: string, name: string, ...filters: string[]): Promise<RunRecord[]> {
-  const sizes = family === 'measurements' ? [] : ['--threads', '2', '--batch', '1,16', '--operations', '200'];
+  const sizes = family === 'measurements' ? [] : ['--connections', '2', '--batch', '1,16', '--operations', '200'];
   const once = ['--forks', '1', '--samples', '1', '--time-budget', '0', '--quiet', '--out', name];
   const side = client.startsWith('napi:') ? 'napi' : 'js';
   const words = ['run', '--family', family, '--side', side, '--client', client, ...sizes, ...once, ...filters];
@@ -32,14 +32,14 @@ describe.skipIf(lacks('redis'))('a client of the user in the kv family', () => {
   it('does the work of each workload, and is verified as others are', async () => {
     const records = await measure('kv', EXAMPLE, 'right');
     expect(outcomes(records)).toEqual([
-      'kv/get/batch/js/redis/kv-client/t2/b16 completed',
-      'kv/get/call/js/redis/kv-client/t2/b1 completed',
-      'kv/mget/batch/js/redis/kv-client/t2/b1 completed',
-      'kv/mget/batch/js/redis/kv-client/t2/b16 completed',
-      'kv/mset/batch/js/redis/kv-client/t2/b1 completed',
-      'kv/mset/batch/js/redis/kv-client/t2/b16 completed',
-      'kv/set/batch/js/redis/kv-client/t2/b16 completed',
-      'kv/set/call/js/redis/kv-client/t2/b1 completed',
+      'kv/get/batch/js/redis/kv-client/c2/b16 completed',
+      'kv/get/call/js/redis/kv-client/c2/b1 completed',
+      'kv/mget/batch/js/redis/kv-client/c2/b1 completed',
+      'kv/mget/batch/js/redis/kv-client/c2/b16 completed',
+      'kv/mset/batch/js/redis/kv-client/c2/b1 completed',
+      'kv/mset/batch/js/redis/kv-client/c2/b16 completed',
+      'kv/set/batch/js/redis/kv-client/c2/b16 completed',
+      'kv/set/call/js/redis/kv-client/c2/b1 completed',
     ]);
   });
 
@@ -112,10 +112,10 @@ describe('a client of the user in the rest family', () => {
   it('does the reads that need no setting of ours', async () => {
     const records = await measure('rest', exampleOf('rest-client.mjs'), 'rest', '--workload', '*pkread*');
     const cells = ['pkread', 'pkread.binary', 'pkread.many_columns'].flatMap((workload) => [
-      `rest/${workload}/batch/js/rest/rest-client/t2/b16 completed`,
-      `rest/${workload}/call/js/rest/rest-client/t2/b1 completed`,
-      `rest/batch${workload}/batch/js/rest/rest-client/t2/b1 completed`,
-      `rest/batch${workload}/batch/js/rest/rest-client/t2/b16 completed`,
+      `rest/${workload}/batch/js/rest/rest-client/c2/b16 completed`,
+      `rest/${workload}/call/js/rest/rest-client/c2/b1 completed`,
+      `rest/batch${workload}/batch/js/rest/rest-client/c2/b1 completed`,
+      `rest/batch${workload}/batch/js/rest/rest-client/c2/b16 completed`,
     ]);
     expect(outcomes(records)).toEqual(cells.toSorted());
   });

@@ -8,7 +8,7 @@ import { around, completed } from '../records/sample-run.js';
 /** The cells of a way that takes the given seconds at each size, one call a sample. */
 function way(lane: 'js' | 'napi', seconds: Readonly<Record<number, number>>): CompletedRecord[] {
   return Object.entries(seconds).map(([size, time]) => ({
-    ...completed({ family: 'work', lane, side: lane, variant: lane, rows: 1, calls: 1 }, around(time)),
+    ...completed({ family: 'work', lane, side: lane, variant: lane, calls: 1 }, around(time)),
     id: `work/${size}/${lane}`,
     size: Number(size),
   }));

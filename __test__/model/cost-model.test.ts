@@ -13,7 +13,7 @@ function recordsOf(lane: string, crossings: typeof LADDER): CompletedRecord[] {
     const seconds = CALLS * timeOf(crossing, COSTS);
     const fields = { family: 'boundary', workload: `rows_in.${index}`, side: 'napi', lane, variant: lane } as const;
     return {
-      ...completed({ ...fields, rows: CALLS, calls: CALLS, crossing }, [seconds, seconds, seconds]),
+      ...completed({ ...fields, calls: CALLS, crossing }, [seconds, seconds, seconds]),
       id: `boundary/rows_in.${index}/${lane}`,
     };
   });

@@ -130,7 +130,7 @@ test('the schema is named by its version', () => {
 });
 
 /** The fields that a cell may have. */
-type CellOptions = Required<Omit<Cell, 'id' | 'family' | 'workload' | 'lane' | 'side' | 'variant' | 'engine' | 'rows'>>;
+type CellOptions = Required<Omit<Cell, 'id' | 'family' | 'workload' | 'lane' | 'side' | 'variant' | 'engine'>>;
 
 /**
  * One record of each kind, with one sample, and one comparison: every part of the layout, with few repetitions. By the compiler, cells and
@@ -146,11 +146,14 @@ function smallRun(): Run {
     (record) => record.outcome === 'failed',
     (record) => record.outcome === 'skipped',
   ];
-  const call = completed({ lane: 'call', side: 'napi', variant: 'napi-rs', rows: 100, calls: 100 }, [1]);
+  const call = completed({ lane: 'call', side: 'napi', variant: 'napi-rs', calls: 100 }, [1]);
   const options: CellOptions = {
     workers: 1,
     transport: 'tcp',
-    threads: 1,
+    connections: 1,
+    rows: 1,
+    operations: 1,
+    items: 1,
     batch: 1,
     rate: 10,
     driver: 'one-thread',
@@ -274,7 +277,7 @@ function smallRun(): Run {
     comparisons: comparisons.slice(0, 1).map((comparison) => ({
       ...comparison,
       transport: 'tcp',
-      threads: 1,
+      connections: 1,
       batch: 1,
       forks: 2,
       noVerdict: 'too-short' as const,
@@ -357,7 +360,7 @@ test.each([
     'BB_RESULT_FILE_VERSION',
     'a.json has schema version 2; this version reads 3',
   ],
-  ['no context', '{"schemaVersion":3}', 'BB_RESULT_FILE_SHAPE', 'a.json.context is missing'],
+  ['no context', '{"schemaVersion":4}', 'BB_RESULT_FILE_SHAPE', 'a.json.context is missing'],
 ])('refuses %s', (_, content, code, message) => {
   expect(() => parseRun(content, 'a.json')).toThrow(
     expect.objectContaining({ code, message: expect.stringContaining(message) }),

@@ -89,7 +89,7 @@ test.each([
   ['nothing at all', '', 'BB_RESULT_FILE_INCOMPLETE'],
   ['a cut context', serializeContextLine(context).slice(0, 40), 'BB_RESULT_FILE_INCOMPLETE'],
   ['a record first', serializeRecordLine(records[0]!), 'BB_RESULT_FILE_VERSION'],
-  ['another version', whole.replace('"schemaVersion":3', '"schemaVersion":2'), 'BB_RESULT_FILE_VERSION'],
+  ['another version', whole.replace('"schemaVersion":4', '"schemaVersion":3'), 'BB_RESULT_FILE_VERSION'],
   ['an empty line', `${whole}\n`, 'BB_RESULT_FILE_NOT_JSON'],
   ['a broken line that was ended', `${whole}{"type":"record","rec\n`, 'BB_RESULT_FILE_NOT_JSON'],
   ['a second context', whole + serializeContextLine(context), 'BB_RESULT_FILE_SHAPE'],

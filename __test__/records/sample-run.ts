@@ -1,15 +1,16 @@
 /** A small run with a cell of every kind, for the tests of the layers that read runs. */
 import { comparisonsOf } from '../../src/compare/comparisons.js';
-import type {
-  Cell,
-  CompletedRecord,
-  FailedRecord,
-  Run,
-  RunContext,
-  RunRecord,
-  Sample,
-  SimulatedNetwork,
-  SkippedRecord,
+import {
+  type Cell,
+  type CompletedRecord,
+  type FailedRecord,
+  type Run,
+  type RunContext,
+  type RunRecord,
+  type Sample,
+  type SimulatedNetwork,
+  type SkippedRecord,
+  itemsOf,
 } from '../../src/records/record.js';
 import { summarize } from '../../src/stats/summary.js';
 
@@ -21,15 +22,20 @@ export function cell(fields: CellFields): Cell {
     workload: 'insert.bulk',
     engine: 'embedded',
     workers: 1,
-    rows: 10_000_000,
+    ...(isCounted(fields) ? {} : { [fields.connections === undefined ? 'rows' : 'operations']: 10_000_000 }),
     ...fields,
   };
   const { family, workload, lane, side, engine, workers, flavor } = whole;
   return {
     id: [family, workload, lane, side, engine, ...(flavor === undefined ? [] : [flavor]), `w${workers}`].join('/'),
-    ...(whole.queries === undefined && { bytes: whole.rows * 24 }),
+    ...(whole.queries === undefined && { bytes: itemsOf(whole) * 24 }),
     ...whole,
   };
+}
+
+/** Whether a cell says how much it does. */
+function isCounted({ rows, operations, calls, items }: CellFields): boolean {
+  return [rows, operations, calls, items].some((count) => count !== undefined);
 }
 
 /** A completed record whose samples took `seconds`, each in a process of its own, with resources in proportion. */
@@ -53,7 +59,7 @@ export function completed(fields: CellFields, seconds: readonly number[]): Compl
     outcome: 'completed',
     samples,
     summary: summarize(samples, whole),
-    checksum: { rows: whole.rows, sums: { id: '49999995000000', value: 4999999500000.25 } },
+    checksum: { rows: itemsOf(whole), sums: { id: '49999995000000', value: 4999999500000.25 } },
   };
 }
 
@@ -123,7 +129,7 @@ export const rustLaneOf = (id: string): string | undefined => {
 };
 
 export function runOf(records: readonly RunRecord[]): Run {
-  return { schemaVersion: 3, context, records, comparisons: comparisonsOf(records, { rustLaneOf, margin: 0.05 }) };
+  return { schemaVersion: 4, context, records, comparisons: comparisonsOf(records, { rustLaneOf, margin: 0.05 }) };
 }
 
 const scan = { workload: 'query.full_scan' } as const;
@@ -187,12 +193,12 @@ export function sampleRun(): Run {
           lane: 'batch',
           variant: 'client.mget',
           engine: 'redis',
-          rows: 110_000,
+          operations: 110_000,
         },
         around(0.05),
       ),
       batch: 110,
-      threads: 4,
+      connections: 4,
       latency: {
         p50: 820,
         p90: 1200,

@@ -14,9 +14,9 @@ function latency(p50: number): Latency {
   return { p50, p90: 2 * p50, p95: 3 * p50, p99: 4 * p50, p999: 5 * p50, max: 6 * p50, histogram: 'HISTFAAAAA==' };
 }
 
-/** A cell of 100,000 operations over 8 threads; `cpu`: the shares of the main thread and of the server. */
+/** A cell of 100,000 operations over 8 connections; `cpu`: the shares of the main thread and of the server. */
 function requests(fields: Fields, seconds: number, cpu: { main?: number; server?: number } = {}): CompletedRecord {
-  const whole = { family: 'kv', workload: 'get', engine: 'redis', threads: 8, rows: 100_000, ...fields };
+  const whole = { family: 'kv', workload: 'get', engine: 'redis', connections: 8, operations: 100_000, ...fields };
   const record = completed(whole, around(seconds));
   const { workers: _, bytes: __, summary, ...rest } = record;
   const { mebibytesPerSecond: ___, ...rates } = summary;
@@ -30,11 +30,11 @@ function requests(fields: Fields, seconds: number, cpu: { main?: number; server?
         : { serverCpuUserSeconds: sample.seconds * cpu.server, serverCpuSystemSeconds: 0 }),
     };
   });
-  const { family, workload, lane, side, engine, threads, batch } = whole;
+  const { family, workload, lane, side, engine, connections, batch } = whole;
   return {
     ...rest,
-    id: [family, workload, lane, side, engine, fields.variant, `t${threads}`, `b${batch}`].join('/'),
-    threads,
+    id: [family, workload, lane, side, engine, fields.variant, `t${connections}`, `b${batch}`].join('/'),
+    connections,
     batch: batch!,
     summary: rates,
     samples,
@@ -69,7 +69,7 @@ const recordOf = (id: string): CompletedRecord | undefined => records.find((reco
 test('each cell, with the CPU of both ends, and whether the client was the limit', () => {
   const { table, notes } = requestTable(records, 4);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
-    "| Benchmark | Throughput | Median | p99 (closed loop) | Batch | Threads | CPU an operation |
+    "| Benchmark | Throughput | Median | p99 (closed loop) | Batch | Connections | CPU an operation |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: |
     | get, rust · Client | 100 K/s | 50.0 µs | 200 µs | 1 | 8 | 10.0 µs + 7.50 µs |
     | get, napi · KvClient.get | 80.0 K/s | 50.0 µs | 200 µs | 1 | 8 | 12.5 µs + 7.50 µs |
@@ -128,11 +128,11 @@ test('says if the server was the limit, and then nothing about the client', () =
   expect(requestTable(other, 4).notes).not.toContain(notes.at(-1));
 });
 
-test('the best of each side with the same threads, and what batching won', () => {
+test('the best of each side with the same connections, and what batching won', () => {
   const withoutLanes = run(records).comparisons.filter(({ kind }) => kind !== 'lane');
   const { table, notes } = requestHeadToHeadTable(withoutLanes, recordOf);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
-    "| Benchmark | Threads | Rust (best) | Node (best) | Rust factor | CPU factor | Batching won |
+    "| Benchmark | Connections | Rust (best) | Node (best) | Rust factor | CPU factor | Batching won |
     | --- | ---: | --- | --- | ---: | ---: | ---: |
     | get | 8 | Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) | 10.0× (9.6–10.4) |
     "
@@ -140,10 +140,10 @@ test('the best of each side with the same threads, and what batching won', () =>
   expect(notes).toEqual([RUST_FACTOR_NOTE, CPU_FACTOR_NOTE]);
 });
 
-test('the best first, then lane by lane, with the same threads', () => {
+test('the best first, then lane by lane, with the same connections', () => {
   const { table } = requestHeadToHeadTable(run(records).comparisons, recordOf);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
-    "| Benchmark | Lane | Threads | Rust | Node | Rust factor | CPU factor | Batching won |
+    "| Benchmark | Lane | Connections | Rust | Node | Rust factor | CPU factor | Batching won |
     | --- | --- | ---: | --- | --- | ---: | ---: | ---: |
     | get | best: batch | 8 | Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) | 10.0× (9.6–10.4) |
     | get | call | 8 | Client — 100 K/s | napi · KvClient.get — 80.0 K/s | 1.3× (1.2–1.3) | 1.3× (1.2–1.3) | — |
@@ -153,15 +153,15 @@ test('the best first, then lane by lane, with the same threads', () => {
   `);
 });
 
-test('compares cells of the same threads alone', () => {
-  const wider = requests({ ...addonBatch, threads: 32 }, 0.05);
+test('compares cells of the same connections alone', () => {
+  const wider = requests({ ...addonBatch, connections: 32 }, 0.05);
   const { comparisons } = run([...records, wider]);
   const kindsOf = (id: string): string[] =>
     comparisons.filter(({ numerator, denominator }) => [numerator, denominator].includes(id)).map(({ kind }) => kind);
   expect(kindsOf(wider.id)).toEqual(['noise-floor']);
   const batching = comparisons.filter(({ kind }) => kind === 'batching');
   expect(
-    batching.map(({ numerator, denominator, threads, batch }) => [numerator, denominator, threads, batch]),
+    batching.map(({ numerator, denominator, connections, batch }) => [numerator, denominator, connections, batch]),
   ).toEqual([
     [records[3]!.id, records[0]!.id, 8, 64],
     [records[4]!.id, records[1]!.id, 8, 64],
@@ -172,13 +172,13 @@ test('compares cells of the same threads alone', () => {
 test('advises for batches and for single operations', () => {
   expect(requestAdviceFor(run(records), 'redis')).toMatchInlineSnapshot(`
     [
-      "get on redis, 8 threads: from Node use KvClient.pipeline, batch 64 (800 K/s, closed-loop p99 200 µs), 4.0× JavaScript's ioredis pipeline, batch 64; batching won 10.0×; with 8 single operations in flight ioredis reaches 80.0 K/s, so there stay in JavaScript; Rust (Client.batch, batch 64) would be 1.3× that.",
+      "get on redis, 8 connections: from Node use KvClient.pipeline, batch 64 (800 K/s, closed-loop p99 200 µs), 4.0× JavaScript's ioredis pipeline, batch 64; batching won 10.0×; with 8 single operations in flight ioredis reaches 80.0 K/s, so there stay in JavaScript; Rust (Client.batch, batch 64) would be 1.3× that.",
     ]
   `);
   const onlyCalls = run([requests(addonCall, 1.25), requests(jsCall, 1)]);
   expect(requestAdviceFor(onlyCalls, 'redis')).toMatchInlineSnapshot(`
     [
-      "get on redis, 8 threads: stay in JavaScript: ioredis (100 K/s, closed-loop p99 200 µs) is 1.3× the addon's KvClient.get.",
+      "get on redis, 8 connections: stay in JavaScript: ioredis (100 K/s, closed-loop p99 200 µs) is 1.3× the addon's KvClient.get.",
     ]
   `);
   expect(requestAdviceFor(run(records), 'mysql')).toEqual([]);
@@ -203,7 +203,7 @@ test('compares the addon with JavaScript by the sizes of batches that both have'
     requests({ ...rustBatch, batch: 1024 }, 0.05),
   ]);
   expect(requestAdviceFor(wide, 'redis')).toEqual([
-    "get on redis, 8 threads: from Node use KvClient.pipeline, batch 1024 (2.00 M/s); JavaScript's ioredis is 1.3× the addon's KvClient.get; batching won 25.0×; with 8 single operations in flight ioredis reaches 100 K/s, so there stay in JavaScript; Rust would be no faster, at 1.00× (0.96–1.04).",
+    "get on redis, 8 connections: from Node use KvClient.pipeline, batch 1024 (2.00 M/s); JavaScript's ioredis is 1.3× the addon's KvClient.get; batching won 25.0×; with 8 single operations in flight ioredis reaches 100 K/s, so there stay in JavaScript; Rust would be no faster, at 1.00× (0.96–1.04).",
   ]);
 });
 
@@ -244,15 +244,18 @@ test('says if an open loop was none', () => {
   const late = requests({ ...open, variant: 'late', behind: latency(40_000) }, 1, { main: 1 });
   expect(requestTable([kept, slow, late], 4).notes.slice(2)).toMatchInlineSnapshot(`
     [
-      "get, napi · slow, 8 threads: 50.0 K/s of the 100 K/s requests asked for.",
-      "get, napi · late, 8 threads: the client itself sent late, by 160 µs in the p99; that is part of the latencies.",
+      "get, napi · slow, 8 connections: 50.0 K/s of the 100 K/s requests asked for.",
+      "get, napi · late, 8 connections: the client itself sent late, by 160 µs in the p99; that is part of the latencies.",
     ]
   `);
 });
 
 test('says what pushing work down to the server won', () => {
   const of = (workload: string, fields: Fields, seconds: number): CompletedRecord =>
-    requests({ ...fields, family: 'rest', engine: 'rest', workload, rows: 10, threads: 1 } as Fields, seconds);
+    requests(
+      { ...fields, family: 'rest', engine: 'rest', workload, operations: 10, connections: 1 } as Fields,
+      seconds,
+    );
   const pulled = { ...addonCall, variant: 'rows added up' };
   const pushed = { ...addonCall, variant: 'pushed down' };
   const both = run([
@@ -261,7 +264,7 @@ test('says what pushing work down to the server won', () => {
     of('aggregation.push_down', pushed, 0.05),
   ]);
   expect(requestAdviceFor(both, 'rest')[1]).toBe(
-    'aggregation.push_down on rest, 1 thread: from Node use pushed down (200/s); it is 20.0× pulling the rows (rows added up).',
+    'aggregation.push_down on rest, 1 connection: from Node use pushed down (200/s); it is 20.0× pulling the rows (rows added up).',
   );
   const level = run([of('aggregation.pull', pulled, 1), of('aggregation.push_down', pushed, 1)]);
   expect(requestAdviceFor(level, 'rest')[1]).toContain('it is no faster than pulling the rows');
@@ -276,11 +279,11 @@ test('several threads of JavaScript, and several processes, are the limit only i
   expect([rateOf({ processes: 2 }, 1), rateOf({ processes: 2 }, 1.9)]).toEqual(['100 K/s', '100 K/s ¶']);
   // Eight processes have four cores.
   expect([rateOf({ processes: 8 }, 3), rateOf({ processes: 8 }, 3.7)]).toEqual(['100 K/s', '100 K/s ¶']);
-  expect([rateOf({ ...allCores, threads: 2 }, 1.9)]).toEqual(['100 K/s ¶']);
+  expect([rateOf({ ...allCores, connections: 2 }, 1.9)]).toEqual(['100 K/s ¶']);
 });
 
-test('the processes of a cell stand next to its threads', () => {
+test('the processes of a cell stand next to its connections', () => {
   const { table, notes } = requestTable([requests({ ...addonCall, processes: 3 }, 1)], 4);
   expect(table.rows[0]![5]).toBe('8 × 3');
-  expect(notes.some((note) => note.startsWith('Threads × processes'))).toBe(true);
+  expect(notes.some((note) => note.startsWith('Connections × processes'))).toBe(true);
 });

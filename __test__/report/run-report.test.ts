@@ -131,7 +131,7 @@ test('a whole run as Markdown', () => {
 
     ## Engine: redis
 
-    | Benchmark | Throughput | Median | p99 (closed loop) | Batch | Threads | CPU an operation |
+    | Benchmark | Throughput | Median | p99 (closed loop) | Batch | Connections | CPU an operation |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: |
     | mget, napi · client.mget | 2.20 M/s | 820 ns (800 ns–840 ns) | 24.2 µs (20.0 µs–29.0 µs) | 110 | 4 | 455 ns |
 
@@ -141,11 +141,11 @@ test('a whole run as Markdown', () => {
 
     CPU time: of the process of the client, and after the + of the server, if it is local and its process is known.
 
-    - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
+    - mget on redis, 4 connections: from Node use client.mget, batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
 
     ### Where the time went
 
-    | Workload | Variant | Threads | Batch | Time (s) | Encode (s) | Decode (s) | CPU user (s) | CPU sys (s) | Main thread (s) | GC (s) | Longest stall (ms) | Peak RSS |
+    | Workload | Variant | Connections | Batch | Time (s) | Encode (s) | Decode (s) | CPU user (s) | CPU sys (s) | Main thread (s) | GC (s) | Longest stall (ms) | Peak RSS |
     | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
     | mget | napi · client.mget | 4 | 110 | 0.050 | 0.005 | 0.003 | 0.038 | 0.013 | 0.025 | 0.006 | 6.0 | 260 MiB |
 
@@ -271,9 +271,9 @@ test('a whole run on a terminal', () => {
     Engine: redis
     -------------
 
-    Benchmark                 Throughput                  Median          p99 (closed loop)  Batch  Threads  CPU an operation
-    ────────────────────────  ──────────  ──────────────────────  ─────────────────────────  ─────  ───────  ────────────────
-    mget, napi · client.mget    2.20 M/s  820 ns (800 ns–840 ns)  24.2 µs (20.0 µs–29.0 µs)    110        4            455 ns
+    Benchmark                 Throughput                  Median          p99 (closed loop)  Batch  Connections  CPU an operation
+    ────────────────────────  ──────────  ──────────────────────  ─────────────────────────  ─────  ───────────  ────────────────
+    mget, napi · client.mget    2.20 M/s  820 ns (800 ns–840 ns)  24.2 µs (20.0 µs–29.0 µs)    110            4            455 ns
 
     A thread is one connection with one request in flight. Throughput counts operations, latency requests.
 
@@ -281,7 +281,7 @@ test('a whole run on a terminal', () => {
 
     CPU time: of the process of the client, and after the + of the server, if it is local and its process is known.
 
-    - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
+    - mget on redis, 4 connections: from Node use client.mget, batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
 
     Failed and skipped
     ------------------

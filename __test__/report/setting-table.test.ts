@@ -15,7 +15,7 @@ function record(
 ): CompletedRecord {
   const fields = { family: 'hybrid', workload: 'point_lookup', lane: 'call', engine: 'shards', variant: 'ShardClient' };
   const rows = transport === 'direct' ? 20_000 : 1000;
-  const cell = { ...fields, side, rows, batch: 1, threads: 1, ...(transport === undefined ? {} : { transport }) };
+  const cell = { ...fields, side, rows, batch: 1, connections: 1, ...(transport === undefined ? {} : { transport }) };
   return completed(cell, [seconds, seconds, seconds]);
 }
 

@@ -22,20 +22,20 @@ test('one line a workload', () => {
   expect(at(120)).toMatchInlineSnapshot(`
     "Cells: 13 measured, 1 failed, 1 skipped.
 
-    Workload           Engine             Rust            Addon       JavaScript          Rust factor         Addon factor
-    ─────────────────  ────────────  ─────────  ───────────────  ───────────────  ───────────────────  ───────────────────
-    insert.bulk        embedded      *32.3 M/s        *32.1 M/s                —  ≈ 1.01× (0.97–1.04)                    —
-    query.full_scan    memory         *167 M/s         83.3 M/s                —       2.0× (1.9–2.1)                    —
-    query.full_scan    apache-arrow          —                —        200 M/s △                    —                    —
-    query.aggregation  embedded              —  *30.3 queries/s  *30.3 queries/s                    —  ≈ 1.00× (0.96–1.04)
-    mget, 4 threads    redis                 —         2.20 M/s                —                    —                    —
+    Workload             Engine             Rust            Addon       JavaScript          Rust factor         Addon factor
+    ───────────────────  ────────────  ─────────  ───────────────  ───────────────  ───────────────────  ───────────────────
+    insert.bulk          embedded      *32.3 M/s        *32.1 M/s                —  ≈ 1.01× (0.97–1.04)                    —
+    query.full_scan      memory         *167 M/s         83.3 M/s                —       2.0× (1.9–2.1)                    —
+    query.full_scan      apache-arrow          —                —        200 M/s △                    —                    —
+    query.aggregation    embedded              —  *30.3 queries/s  *30.3 queries/s                    —  ≈ 1.00× (0.96–1.04)
+    mget, 4 connections  redis                 —         2.20 M/s                —                    —                    —
     (too narrow for: CPU factor)
 
     - insert.bulk on embedded: from Node, napi · RowInserter.addColumns
     - query.full_scan on memory: from Node, napi · executeQueryColumnar
     - query.full_scan on apache-arrow: from Node, js · apache-arrow column loop
     - query.aggregation on embedded: from Node, js · @duckdb/node-api columns
-    - mget, 4 threads on redis: from Node, napi · client.mget, batch 110
+    - mget, 4 connections on redis: from Node, napi · client.mget, batch 110
 
     Rust factor: Rust's rate divided by the Node side's. Above 1, Rust is faster. CPU factor: the CPU time of the Node
     side's process, of all its threads, divided by Rust's CPU time for the same work. Above 1, Rust takes less. Addon
@@ -64,14 +64,14 @@ test('a narrow terminal gets the rates before the factors', () => {
     query.…_scan  memory         *167 M/s         83.3 M/s                —
     query.…_scan  apache-arrow          —                —        200 M/s △
     query.…ation  embedded              —  *30.3 queries/s  *30.3 queries/s
-    mget, …reads  redis                 —         2.20 M/s                —
+    mget, …tions  redis                 —         2.20 M/s                —
     (too narrow for: Rust factor, CPU factor, Addon factor)
 
     - insert.bulk on embedded: from Node, napi · RowInserter.addColumns
     - query.full_scan on memory: from Node, napi · executeQueryColumnar
     - query.full_scan on apache-arrow: from Node, js · apache-arrow column loop
     - query.aggregation on embedded: from Node, js · @duckdb/node-api columns
-    - mget, 4 threads on redis: from Node, napi · client.mget, batch 110
+    - mget, 4 connections on redis: from Node, napi · client.mget, batch 110
 
     Rust factor: Rust's rate divided by the Node side's. Above 1, Rust is faster.
     CPU factor: the CPU time of the Node side's process, of all its threads, divided

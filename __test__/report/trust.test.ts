@@ -25,13 +25,13 @@ function cellOf(times: readonly number[]) {
     lane: 'call',
     side: 'napi',
     variant: 'KvClient',
-    rows: 2000,
+    operations: 2000,
   } as const;
   const record = completed(fields, times);
   const samples = record.samples.map((sample, index): Sample => {
     return { ...sample, latency: histogramOf(latenciesOf(times[index]!)).toBase64() };
   });
-  return { ...record, batch: 1, threads: 1, samples, latency: histogramOf(times.flatMap(latenciesOf)).summary() };
+  return { ...record, batch: 1, connections: 1, samples, latency: histogramOf(times.flatMap(latenciesOf)).summary() };
 }
 
 test('the interval of a percentile is wide if processes differ, and narrow if they agree', () => {

@@ -155,15 +155,15 @@ describe('planRun', () => {
       onlyIfNamed: true,
       hasOperations: true,
       options: REQUEST_OPTIONS,
-      plan: ({ threads = [1], operations = 9 }) =>
-        (threads === 'all' ? [1, 2] : threads).map((count) => ({
+      plan: ({ connections = [1], operations = 9 }) =>
+        (connections === 'all' ? [1, 2] : connections).map((count) => ({
           cell: {
             ...planned[0]!.cell,
             id: `requests/t${count}`,
             family: 'requests',
             workload: 'echo',
             engine: 'loop',
-            threads: count,
+            connections: count,
             rows: operations,
           },
           group: 'g',
@@ -185,22 +185,22 @@ describe('planRun', () => {
       expect(planRun([requests], {}).plans.map((plan) => plan.family.name)).toEqual(['requests']);
     });
 
-    it('gives it threads and operations, and no rows', () => {
+    it('gives it connections and operations, and no rows', () => {
       const { config, plans } = planRun([family, requests], {
         rows: 7,
         workers: [3],
-        threads: [8, 4],
+        connections: [8, 4],
         operations: 5,
         filters: { family: ['requests'] },
       });
-      expect(config).toMatchObject({ rows: {}, threads: [4, 8], operations: 5 });
+      expect(config).toMatchObject({ rows: {}, connections: [4, 8], operations: 5 });
       expect(plans[0]!.cells.map(({ cell }) => [cell.id, cell.rows])).toEqual([
         ['requests/t4', 5],
         ['requests/t8', 5],
       ]);
     });
 
-    it.each([{ threads: [0] }, { batch: [1.5] }, { operations: 0 }, { rate: 0 }, { rate: Number.NaN }])(
+    it.each([{ connections: [0] }, { batch: [1.5] }, { operations: 0 }, { rate: 0 }, { rate: Number.NaN }])(
       'refuses %o',
       (request) => {
         expect(() => familiesOf(request)).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { PlannedCell } from '../../src/families/workload.js';
-import type { Cell } from '../../src/records/record.js';
+import { type Cell, itemsOf } from '../../src/records/record.js';
 import { run } from '../../src/runner/run.js';
 import { requireWork } from '../../src/runner/nothing-measured.js';
 import { sumFamily } from './sum-family.mjs';
@@ -39,8 +39,8 @@ describe('a cell of Node', () => {
   });
 
   it('whose calls take no longer than a loop decides nothing', () => {
-    expect(requireWork(planned({ rows: 100, calls: 100 }), 100e-9, true)).toBe('nothing-to-measure');
-    expect(requireWork(planned({ rows: 100, calls: 100 }), 500e-9, true)).toBeUndefined();
+    expect(requireWork(planned({ calls: 100 }), 100e-9, true)).toBe('nothing-to-measure');
+    expect(requireWork(planned({ calls: 100 }), 500e-9, true)).toBeUndefined();
   });
 
   it('that leaves its rows out is found by a run', async () => {
@@ -51,11 +51,11 @@ describe('a cell of Node', () => {
       open: async (...args: Parameters<typeof sums.open>) => ({
         ...(await sums.open(...args)),
         openCell: async ({ cell }: PlannedCell) => ({
-          expected: { rows: cell.rows, sums: {} },
+          expected: { rows: itemsOf(cell), sums: {} },
           sample: async (stopwatch: { start(): void; stop(): void }) => {
             stopwatch.start();
             stopwatch.stop();
-            return { rows: cell.rows, sums: {} };
+            return { rows: itemsOf(cell), sums: {} };
           },
           close: async () => {},
         }),

@@ -521,7 +521,7 @@ describe('a resumed run', () => {
     const seen: unknown[] = [];
     const table = {
       scale: option('--scale <n>', kinds.scale, '', { default: 0.5 }),
-      netBy: option('--net-by <who>', kinds.text, '', { default: 'auto' }),
+      netBandwidthMbps: option('--net-bandwidth-mbps <n>', kinds.amount, '', { default: 0 }),
       dataDir: option('--data-dir <path>', kinds.path, ''),
     } satisfies OptionTable;
     const withOptions = (): Family<FilledValues<typeof table>> => {
@@ -530,26 +530,26 @@ describe('a resumed run', () => {
         ...family,
         options: table,
         plan: (options) => {
-          seen.push([options.scale, options.netBy, options.dataDir]);
+          seen.push([options.scale, options.netBandwidthMbps, options.dataDir]);
           return family.plan(options);
         },
       };
     };
     const begin = (options: Partial<RunOptions> = {}) => start({ families: [withOptions()], ...options });
     const { run: before } = await begin({ scale: 2, dataDir: '/data', netDelayUs: 1 });
-    expect(before.context.config).toMatchObject({ scale: 2, netBy: 'auto', dataDir: '/data' });
+    expect(before.context.config).toMatchObject({ scale: 2, netBandwidthMbps: 0, dataDir: '/data' });
     expect(before.context.config).not.toHaveProperty('netDelayUs');
     await expect(begin({ resume: true, scale: 3 })).rejects.toMatchObject({
       code: 'BB_RESUME_MISMATCH',
       message: "the run was started with scale 2, and can't go on with 3",
     });
-    await expect(begin({ resume: true, netBy: 'proxy' })).rejects.toMatchObject({
+    await expect(begin({ resume: true, netBandwidthMbps: 5 })).rejects.toMatchObject({
       code: 'BB_RESUME_MISMATCH',
     });
     const count = seen.length;
     await begin({ resume: true });
-    await begin({ resume: true, netBy: 'auto' });
-    expect(new Set(seen.slice(count).map(String))).toEqual(new Set(['2,auto,/data']));
+    await begin({ resume: true, netBandwidthMbps: 0 });
+    expect(new Set(seen.slice(count).map(String))).toEqual(new Set(['2,0,/data']));
     expect((await start({ directory: `${directory}-other` })).run.context.config).not.toHaveProperty('scale');
   });
 

@@ -81,7 +81,9 @@ describe('the number of samples', () => {
 
 describe('the executions of a sample', () => {
   const of = (isRequests: boolean, repeats: boolean, times: readonly number[]) =>
-    times.map((seconds) => executionsOf({ seconds, elapsedSeconds: seconds }, { isRequests, repeats }));
+    times.map((seconds) =>
+      executionsOf({ seconds, elapsedSeconds: seconds }, { isRequests, repeats }, { budgetSeconds: 2 }),
+    );
 
   it('take 20 ms together, for requests half a second', () => {
     expect(of(false, false, [2, 0.02, 0.015, 0.001])).toEqual([1, 1, 2, 20]);
@@ -90,9 +92,22 @@ describe('the executions of a sample', () => {
 
   it('are bounded by their number, and by the work around them that is not timed', () => {
     expect(of(false, false, [1e-6, 0])).toEqual([1000, 1000]);
-    expect(executionsOf({ seconds: 0.001, elapsedSeconds: 0.6 }, { isRequests: false, repeats: false })).toBe(3);
+    expect(
+      executionsOf(
+        { seconds: 0.001, elapsedSeconds: 0.6 },
+        { isRequests: false, repeats: false },
+        { budgetSeconds: 2 },
+      ),
+    ).toBe(3);
     expect(isTooShort(3 * 0.001)).toBe(true);
     expect(isTooShort(0.019)).toBe(false);
+  });
+
+  it('is one if there is no time for samples', () => {
+    for (const repeats of [false, true]) {
+      const none = { budgetSeconds: 0 };
+      expect(executionsOf({ seconds: 1e-6, elapsedSeconds: 1e-6 }, { isRequests: true, repeats }, none)).toBe(1);
+    }
   });
 
   it('are as many as it takes if they are within one timed span', () => {

@@ -2,13 +2,14 @@
 import { recordsById } from '../../dist/compare/cell-groups.js';
 import { judgeOf } from '../../dist/compare/judge.js';
 import { formatDuration, formatFactorInterval, formatLatency, formatRateOf } from '../../dist/report/format.js';
+import { itemsOf } from '../../dist/records/record.js';
 import { newestRun } from './runs.mjs';
 
 /** The kinds of figures of one cell, with their formats. */
 const OF_A_CELL = {
   rate: formatRateOf,
   time: ({ summary }) => formatDuration(summary.medianSeconds),
-  row: ({ summary, rows }) => formatDuration(summary.medianSeconds / rows),
+  row: (record) => formatDuration(record.summary.medianSeconds / itemsOf(record)),
   p50: ({ latency }) => formatLatency(latency.p50),
   p99: ({ latency }) => formatLatency(latency.p99),
 };

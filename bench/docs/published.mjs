@@ -38,17 +38,17 @@ export const PUBLISHED = {
   rest: { arguments: words('--family rest --peers --decide-within 240') },
   'all-cores': {
     arguments: words(
-      '--family kv,sql --workload get,set,select_pk,oltp_point_select --lane call,batch --side rust,napi --engine redis,mysql --threads 32 --batch 1,64 --all --decide-within 240',
+      '--family kv,sql --workload get,set,select_pk,oltp_point_select --lane call,batch --side rust,napi --engine redis,mysql --connections 32 --batch 1,64 --all --decide-within 240',
     ),
   },
   processes: {
     arguments: words(
-      '--family kv,sql --workload get,oltp_point_select --lane call --side rust,napi --engine redis,mysql --threads 32 --batch 1 --processes 2 --decide-within 240',
+      '--family kv,sql --workload get,oltp_point_select --lane call --side rust,napi --engine redis,mysql --connections 32 --batch 1 --processes 2 --decide-within 240',
     ),
   },
   'redis-cluster': {
     arguments: words(
-      '--family kv --engine redis-cluster --workload get,mget,mset --threads 32 --batch 1,64 --decide-within 240',
+      '--family kv --engine redis-cluster --workload get,mget,mset --connections 32 --batch 1,64 --decide-within 240',
     ),
   },
   builds: { script: 'bench/lab/builds.mjs' },
@@ -57,7 +57,7 @@ export const PUBLISHED = {
   ceiling: { script: 'bench/lab/ceiling.mjs' },
   'offered-load': { script: 'bench/lab/offered-load.mjs' },
   hybrid: { arguments: words('--family hybrid --decide-within 240') },
-  'hybrid-crossover': { script: 'bench/lab/hybrid-crossover.mjs' },
+  'hybrid-crossover': { script: 'bench/lab/hybrid-crossover.mjs', compact: true },
   ingest: { arguments: words('--family ingest --decide-within 240') },
   flight: { arguments: words('--engine flight --decide-within 240') },
   mysql: { arguments: words('--engine mysql --decide-within 240') },

@@ -3,6 +3,7 @@ import { completedOf, recordsById } from '../../dist/compare/cell-groups.js';
 import { comparedAnew } from '../../dist/compare/comparisons.js';
 import { judgeOf, marginOf } from '../../dist/compare/judge.js';
 import { BOUNDARY_MATRIX } from '../../dist/families/boundary/matrix.js';
+import { CODEC_MATRIX } from '../../dist/families/codec/matrix.js';
 import { withExpected } from '../../dist/model/expected.js';
 import { parseRun, wholeRecord } from '../../dist/records/run-file.js';
 import { adviceFor } from '../../dist/report/advice.js';
@@ -50,23 +51,24 @@ const TABLES = {
   host: () => list(hostLines(newestRun(MAIN).context)),
   sides: () => sides(MAIN),
   embedded: () => [...best(MAIN, 'embedded'), ...list(adviceFor(newestRun(MAIN), 'embedded'))],
-  'embedded-lanes': () => lanes(MAIN, 'embedded', 1),
+  'embedded-inserts': () => lanes(MAIN, 'embedded', 1, 'insert.'),
+  'embedded-queries': () => lanes(MAIN, 'embedded', 1, 'query.'),
   'memory-lanes': () => lanes('memory', 'memory', 1),
   'embedded-workers': () => workers('embedded'),
   'memory-workers': () => workers('memory'),
   hyper: () => best('hyper', 'hyper'),
   boundary: () => calls('boundary'),
+  'boundary-first': () => calls('boundary', ['nothing', 'numbers', 'text_in.short']),
   codec: () => calls('codec'),
-  runtimes: () =>
-    ifCommitted('runtimes', () => {
-      const run = newestRun('runtimes');
-      return [...tableBlock(runtimeTable(completedOf(run.records), run.context.versions.node)), measuredBy(run)];
-    }),
-  // The page has a heading of its own.
-  model: () =>
+  'codec-first': () => calls('codec', ['json_parse', 'msgpack_decode', 'arrow_decode', 'filter']),
+  runtimes: () => runtimes(() => true),
+  'runtimes-first': () => runtimes(({ workload }) => ['nothing', 'numbers', 'callback'].includes(workload)),
+  model: () => ifCommitted('model', model),
+  'model-coverage': () =>
     ifCommitted('model', () => {
-      const crossingOf = (id) => BOUNDARY_MATRIX.workloads[id.split('/')[1]]?.crossing;
-      return modelBlocks(withExpected(newestRun('model').model, crossingOf)).slice(1);
+      const blocks = model();
+      const first = blocks.findIndex(({ kind }) => kind === 'heading');
+      return blocks.slice(first).filter(({ kind }) => kind !== 'table');
     }),
   flight: () => best('flight', 'flight', 1),
   sail: () => best('sail', 'sail'),
@@ -116,6 +118,8 @@ const TABLES = {
       const { steps } = JSON.parse(newestText('offered-load'));
       return [...marked(offeredLoadTable(steps)), ...list(offeredLoadFindings(steps))];
     }),
+  'offered-load-findings': () =>
+    ifCommitted('offered-load', () => list(offeredLoadFindings(JSON.parse(newestText('offered-load')).steps))),
 };
 
 /** The tables without measurements, which do not age. */
@@ -173,8 +177,9 @@ function best(kind, engine, workers) {
   return headToHead(kind, (each) => each.kind === 'best' && isOn(each, engine, workers));
 }
 
-function lanes(kind, engine, workers) {
-  return headToHead(kind, (each) => isOn(each, engine, workers));
+/** The lanes of an engine, of the workloads whose names begin with a word. */
+function lanes(kind, engine, workers, word = '') {
+  return headToHead(kind, (each) => isOn(each, engine, workers) && each.workload.startsWith(word));
 }
 
 function workers(engine) {
@@ -213,13 +218,38 @@ function ownPackages(file) {
   });
 }
 
-function calls(kind) {
+/** The workloads that the families of calls have. A committed run may have others, which are gone since. */
+const KNOWN = {
+  boundary: new Set(Object.keys(BOUNDARY_MATRIX.workloads)),
+  codec: new Set(Object.keys(CODEC_MATRIX.workloads)),
+};
+
+/** The calls of a family: all of them, or the single calls of some workloads. */
+function calls(kind, workloads) {
   return ifCommitted(kind, () => {
     const run = newestRun(kind);
-    const completed = completedOf(run.records);
+    const isShown = ({ workload, batch }) =>
+      KNOWN[kind].has(workload) &&
+      (workloads === undefined || (workloads.includes(workload) && batch === undefined));
+    const completed = completedOf(run.records).filter(isShown);
     const notes = noVerdictNotes(completed).map(paragraph);
     return [...tableBlock(callTable(completed, run.comparisons, judgeOf(run))), ...notes, measuredBy(run)];
   });
+}
+
+/** The same calls on several runtimes. */
+function runtimes(isShown) {
+  return ifCommitted('runtimes', () => {
+    const run = newestRun('runtimes');
+    const completed = completedOf(run.records).filter(isShown);
+    return [...tableBlock(runtimeTable(completed, run.context.versions.node)), measuredBy(run)];
+  });
+}
+
+/** The blocks of the cost model without their heading, since the page has one of its own. */
+function model() {
+  const crossingOf = (id) => BOUNDARY_MATRIX.workloads[id.split('/')[1]]?.crossing;
+  return modelBlocks(withExpected(newestRun('model').model, crossingOf)).slice(1);
 }
 
 function measuredBy(run) {

@@ -5,7 +5,7 @@ import type { RatioInterval } from '../../dist/stats/ratio-interval.js';
 export interface CeilingMeasurement {
   readonly family: string;
   readonly workload: string;
-  readonly threads: number;
+  readonly connections: number;
   readonly batch: number;
   /** The name of the load tool among the rates. */
   readonly tool: string;

@@ -21,11 +21,11 @@ export function ceilingTable(measurements) {
   const [first] = measurements;
   const clients = clientsOf(first);
   const rows = measurements.map((measurement) => {
-    const { workload, threads, batch, tool, rates } = measurement;
+    const { workload, connections, batch, tool, rates } = measurement;
     const over = clients.map((client) => overTool(measurement, client));
     return [
       workload,
-      String(threads),
+      String(connections),
       String(batch),
       formatShortRate(median(rates[tool])),
       ...over.map((interval) => formatFactorInterval(interval) + (isBehind(interval) ? BEHIND : '')),
@@ -67,8 +67,8 @@ export function ceilingFindings(measurements) {
   );
 }
 
-function shown({ measurement: { workload, threads, batch }, over }) {
-  return `${workload} (${threads} × ${batch}) ${formatFactorInterval(over)}`;
+function shown({ measurement: { workload, connections, batch }, over }) {
+  return `${workload} (${connections} × ${batch}) ${formatFactorInterval(over)}`;
 }
 
 function clientsOf({ tool, rates }) {

@@ -30,8 +30,14 @@ const KEYS_AT_ONCE = 1000;
 /** The seconds of each measurement with a load tool that counts seconds. */
 const SECONDS = 2;
 
-const call = (workload, threads, operations) => ({ workload, lane: 'call', threads, batch: 1, operations });
-const batch = (workload, threads, size, operations) => ({ workload, lane: 'batch', threads, batch: size, operations });
+const call = (workload, connections, operations) => ({ workload, lane: 'call', connections, batch: 1, operations });
+const batch = (workload, connections, size, operations) => ({
+  workload,
+  lane: 'batch',
+  connections,
+  batch: size,
+  operations,
+});
 
 /** For each family its server, its load tool, the crate to compare with, and the cells. */
 const FAMILIES = {
@@ -49,13 +55,15 @@ const FAMILIES = {
   sql: {
     server: 'mysql',
     crate: 'mysql_async',
-    cells: [1, 8, 32].map((threads) => call('oltp_point_select', threads, threads === 1 ? 30_000 : 120_000)),
+    cells: [1, 8, 32].map((connections) =>
+      call('oltp_point_select', connections, connections === 1 ? 30_000 : 120_000),
+    ),
     tool: sysbench,
   },
   rest: {
     server: 'rest',
     crate: 'reqwest',
-    cells: [1, 8, 32].map((threads) => call('pkread', threads, threads === 1 ? 30_000 : 120_000)),
+    cells: [1, 8, 32].map((connections) => call('pkread', connections, connections === 1 ? 30_000 : 120_000)),
     tool: wrk,
   },
 };
@@ -100,10 +108,10 @@ async function measure(family) {
     versions[tool.name] = tool.version;
     const measured = [];
     for (const cell of cells) {
-      const { workload, threads, batch: size } = cell;
+      const { workload, connections, batch: size } = cell;
       const rates = await ratesOf({ family, ...cell }, { server, tool, clients });
-      measured.push({ family, workload, threads, batch: size, tool: tool.name, rates });
-      process.stderr.write(`${family} ${workload}, ${threads} connections, batches of ${size}\n`);
+      measured.push({ family, workload, connections, batch: size, tool: tool.name, rates });
+      process.stderr.write(`${family} ${workload}, ${connections} connections, batches of ${size}\n`);
     }
     tool.close?.();
     return measured;
@@ -137,9 +145,9 @@ async function redisBenchmark({ url }, cells) {
   const { port, password } = new URL(url);
   const login = password === '' ? [] : ['-a', decodeURIComponent(password)];
   await setKeys(url, Math.max(...cells.map(({ operations }) => operations)));
-  const rateOf = ({ workload, threads, batch: pipeline, operations }) => {
+  const rateOf = ({ workload, connections, batch: pipeline, operations }) => {
     // Values of 16 bytes, and as many keys as operations, as the family has: few keys would all be in the server's caches.
-    const sizes = ['-c', threads, '-P', pipeline, '-d', 16, '-r', operations, '-n', operations].map(String);
+    const sizes = ['-c', connections, '-P', pipeline, '-d', 16, '-r', operations, '-n', operations].map(String);
     const output = outputOf(program, ['-p', port, ...login, ...sizes, '-t', workload, '--csv']);
     // The output's last line, such as "GET","95238.10",...
     return Number(output.trim().split('\n').at(-1).split(',')[1].replaceAll('"', ''));
@@ -180,13 +188,13 @@ function sysbench({ url }) {
     `--mysql-password=${secret}`,
   ];
   const table = ['--mysql-db=sbtest', '--tables=1', `--table-size=${ROWS}`, '--rand-type=uniform'];
-  const work = (threads, events, command) => {
-    const load = [`--threads=${threads}`, `--events=${events}`, '--time=0', command];
+  const work = (connections, events, command) => {
+    const load = [`--threads=${connections}`, `--events=${events}`, '--time=0', command];
     return outputOf(program, ['oltp_point_select', '--db-driver=mysql', ...login, ...table, ...load]);
   };
   work(1, 1, 'prepare');
-  const rateOf = ({ threads, operations }) =>
-    Number(/queries:\s+\d+\s+\(([\d.]+) per sec/.exec(work(threads, operations, 'run'))?.[1]);
+  const rateOf = ({ connections, operations }) =>
+    Number(/queries:\s+\d+\s+\(([\d.]+) per sec/.exec(work(connections, operations, 'run'))?.[1]);
   return { name: 'sysbench', version: versionLine(program), rateOf };
 }
 
@@ -197,8 +205,8 @@ function wrk({ url }) {
   const script = join(folder, 'pkread.lua');
   const request = `wrk.method = "POST"\nwrk.body = ${JSON.stringify(input.read(7))}\n`;
   writeFileSync(script, `${request}wrk.headers["content-type"] = "application/json"\n`);
-  const rateOf = ({ threads }) => {
-    const load = ['-t1', `-c${threads}`, `-d${SECONDS}s`, '-s', script, `${url}${input.path}`];
+  const rateOf = ({ connections }) => {
+    const load = ['-t1', `-c${connections}`, `-d${SECONDS}s`, '-s', script, `${url}${input.path}`];
     const output = outputOf(program, load);
     if (/Non-2xx/.test(output)) throw new Error(output);
     return Number(/Requests\/sec:\s+([\d.]+)/.exec(output)[1]);

@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
 import { comparedAnew, rustLanesOf } from '../../dist/compare/comparisons.js';
-import { parseJson, parseRun, wholeRecord, withEachSample } from '../../dist/records/run-file.js';
+import { parseRun, parseRunFields, wholeRecord, withEachSample } from '../../dist/records/run-file.js';
 import { latencyIntervals } from '../../dist/report/latency-interval.js';
 import { medianOf, processCpuOf } from '../../dist/stats/summary.js';
 import { resultText } from './result-file.mjs';
@@ -62,7 +62,7 @@ if (values.help) {
   process.exitCode = 2;
 } else {
   const [path] = positionals;
-  const text = resultText(compact(parseJson(readFileSync(path, 'utf8'), path)));
+  const text = resultText(compact(parseRunFields(readFileSync(path, 'utf8'), path)));
   if (JSON.parse(text).schemaVersion !== undefined) parseRun(text, path);
   if (values.out === undefined) process.stdout.write(text);
   else writeFileSync(values.out, text);

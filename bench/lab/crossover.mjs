@@ -6,8 +6,8 @@ import { rateRatio } from '../../dist/compare/rate-ratio.js';
 import { columns } from '../../dist/report/document.js';
 import { UNKNOWN, formatFactor, formatLatency } from '../../dist/report/format.js';
 
-const ONE_BY_ONE = { name: 'one by one', workload: 'point_lookup', threads: 1, batch: 1 };
-const IN_FLIGHT = { name: 'ten in flight', workload: 'point_lookup', threads: 10, batch: 1 };
+const ONE_BY_ONE = { name: 'one by one', workload: 'point_lookup', connections: 1, batch: 1 };
+const IN_FLIGHT = { name: 'ten in flight', workload: 'point_lookup', connections: 10, batch: 1 };
 const TOGETHER = multiGet(10);
 
 /** The ways to get rows that are compared, in the order of the table's columns. */
@@ -28,7 +28,7 @@ const NOTES = [
 ];
 
 function multiGet(batch) {
-  return { name: `multiGet of ${batch}`, workload: 'multi_get', threads: 1, batch };
+  return { name: `multiGet of ${batch}`, workload: 'multi_get', connections: 1, batch };
 }
 
 /** The time per row of each way, at each delay and on each side, with the fastest way of those with at most ten rows. */
@@ -126,19 +126,19 @@ function whereFaster(ratios) {
   return `at ${places.join(', ')}`;
 }
 
-function recordOf({ records }, side, setting, { workload, threads, batch }) {
+function recordOf({ records }, side, setting, { workload, connections, batch }) {
   return records.find(
     (record) =>
       record.workload === workload &&
       record.side === side &&
       record.transport === setting &&
-      record.threads === threads &&
+      record.connections === connections &&
       record.batch === batch,
   );
 }
 
-function microseconds({ summary, rows }) {
-  return (summary.medianSeconds / rows) * 1e6;
+function microseconds({ summary, operations }) {
+  return (summary.medianSeconds / operations) * 1e6;
 }
 
 /** The microseconds per row with three digits, without the unit. */

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Direct, batching or scatter-gather? `node bench/lab/hybrid-crossover.mjs [--net-by auto|kernel|proxy] [--forks N] [--out FILE]`
+ * Direct, batching or scatter-gather? `node bench/lab/hybrid-crossover.mjs [--forks N] [--out FILE]`
  * gets rows of three shards one by one, with ten in flight, and by multiGet of 10, 100 and 1000, all behind gRPC and partly in the
  * reader's process, from Rust, by the addon and by grpc-js, at delays of 0, 100, 500 and 2000 µs each way. Each way is measured in
  * fresh processes that take turns with the processes of the other ways at its delay.
@@ -26,11 +26,11 @@ const DELAYS_US = [0, 100, 500, 2000];
 
 /** The ways to get rows: few requests each, since a request takes as long as the network. */
 const WAYS = [
-  { workload: 'point_lookup', threads: [1], batch: [1], operations: 30 },
-  { workload: 'point_lookup', threads: [10], batch: [1], operations: 300 },
-  { workload: 'multi_get', threads: [1], batch: [10], operations: 300 },
-  { workload: 'multi_get', threads: [1], batch: [100], operations: 3000 },
-  { workload: 'multi_get', threads: [1], batch: [1000], operations: 20_000 },
+  { workload: 'point_lookup', connections: [1], batch: [1], operations: 30 },
+  { workload: 'point_lookup', connections: [10], batch: [1], operations: 300 },
+  { workload: 'multi_get', connections: [1], batch: [10], operations: 300 },
+  { workload: 'multi_get', connections: [1], batch: [100], operations: 3000 },
+  { workload: 'multi_get', connections: [1], batch: [1000], operations: 20_000 },
 ];
 
 /** The operations of direct shards, which take very little time each. */
@@ -40,7 +40,7 @@ const DIRECT_OPERATIONS = 20_000;
 const SCALE = 0.002;
 
 const { values } = parseArgs({
-  options: { 'net-by': { type: 'string', default: 'auto' }, forks: { type: 'string' }, out: { type: 'string' } },
+  options: { forks: { type: 'string' }, out: { type: 'string' } },
 });
 const forks = values.forks && count.parse(values.forks);
 const folder = mkdtempSync(join(tmpdir(), 'bb-crossover-'));
@@ -48,10 +48,9 @@ const runs = [];
 let context;
 try {
   for (const delayUs of DELAYS_US) {
-    const network = { netDelayUs: delayUs, netBy: values['net-by'] };
     const directory = join(folder, String(delayUs));
     const families = [crossover(delayUs)];
-    const { run: measured } = await run({ families, directory, forks, scale: SCALE, ...network });
+    const { run: measured } = await run({ families, directory, forks, scale: SCALE, netDelayUs: delayUs });
     const { records } = measured;
     context = measured.context;
     const simulated = context.networks?.shards;

@@ -10,7 +10,7 @@ import { readFileSync } from 'node:fs';
 import { loadOfBytes, loadOfText } from '../../dist/model/load.js';
 import { predictCall } from '../../dist/model/predict.js';
 import { recordsById } from '../../dist/compare/cell-groups.js';
-import { secondsPerRow } from '../../dist/compare/rate-ratio.js';
+import { secondsPerItem } from '../../dist/compare/rate-ratio.js';
 import { parseRun } from '../../dist/records/run-file.js';
 import { formatDuration } from '../../dist/report/format.js';
 import { quantile } from '../../dist/stats/quantile.js';
@@ -139,8 +139,8 @@ function compareWith({ records, comparisons }) {
 }
 
 /** The data that a cell carries across, or the reason why the model can't say. */
-function carriedBy({ id, family, workload, lane, side, workers = 1, threads }) {
-  if (threads !== undefined) return 'requests wait for a server, and sides differ in their clients and sockets';
+function carriedBy({ id, family, workload, lane, side, workers = 1, connections }) {
+  if (connections !== undefined) return 'requests wait for a server, and sides differ in their clients and sockets';
   if (side !== 'napi') return 'its side crosses by means that the model does not have';
   if (workers > 1) return 'several workers share the cores';
   const lanes = CARRIED[family];
@@ -191,7 +191,7 @@ function emptyCall(client) {
 /** The measured seconds per row by which one cell takes longer than the other, with half of the interval's width as a part of them. */
 function differenceOf(node, rust) {
   const draw = seededDraws(1);
-  const [over, under] = [node, rust].map((record) => new Resampling(secondsPerRow(record)));
+  const [over, under] = [node, rust].map((record) => new Resampling(secondsPerItem(record)));
   const drawn = Array.from({ length: RESAMPLES }, () => over.median(draw) - under.median(draw));
   const [low, middle, high] = [0.025, 0.5, 0.975].map((part) => quantile(drawn, part));
   return { seconds: middle, width: middle > 0 ? (high - low) / 2 / middle : Infinity };

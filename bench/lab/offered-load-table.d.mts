@@ -17,7 +17,7 @@ export interface OfferedStep {
   readonly workload: string;
   readonly side: string;
   readonly variant: string;
-  readonly threads?: number | undefined;
+  readonly connections?: number | undefined;
   /** Requests per second, as they were due and as they were answered. */
   readonly offered: number;
   readonly achieved: number;

@@ -51,7 +51,7 @@ function coresOf(record, cpuOf) {
 
 /** The figures of an open loop at one rate. Latencies are in nanoseconds. */
 export function stepOf(record) {
-  const { family, workload, side, variant, threads, rate, latency, behind, samples } = record;
+  const { family, workload, side, variant, connections, rate, latency, behind, samples } = record;
   const percentiles = ({ p50, p99, p999, max }) => ({ p50, p99, p999, max });
   const ofProcesses = groupBy(samples, ({ fork }) => String(fork));
   const summaries = ofProcesses.map((ofOne) => {
@@ -63,7 +63,7 @@ export function stepOf(record) {
     workload,
     side,
     variant,
-    threads,
+    connections,
     offered: rate,
     achieved: Number(rateOf(record).toPrecision(6)),
     processes: ofProcesses.length,

@@ -28,7 +28,7 @@ const BENCHMARKS = [
   { family: 'rest', workload: 'pkread', server: 'rest' },
 ];
 const SIDES = ['rust', 'napi', 'js'];
-const THREADS = 32;
+const CONNECTIONS = 32;
 
 /** The settings in which all requests share one connection, with several in flight: another strategy. */
 const SHARED_SETTINGS = new Set(['auto', 'shared']);
@@ -69,7 +69,7 @@ const { table, notes } = offeredLoadTable(steps);
 const document = renderMarkdown([
   heading(1, 'Latency against offered load'),
   paragraph(
-    `\`node bench/lab/offered-load.mjs\`: ${THREADS} connections, each with one request in flight, driven by one thread. ${values.processes} ` +
+    `\`node bench/lab/offered-load.mjs\`: ${CONNECTIONS} connections, each with one request in flight, driven by one thread. ${values.processes} ` +
       'processes measure each point.',
   ),
   ...list(hostLines(context)),
@@ -142,7 +142,7 @@ async function recordsOf({ family, workload, kind, server }, load, isChosen) {
     families: [only],
     directory: join(folder, String((runs += 1))),
     engines: { [kind]: url },
-    threads: [THREADS],
+    connections: [CONNECTIONS],
     batch: [1],
     forks: Number(values.processes),
     samples: SAMPLES,

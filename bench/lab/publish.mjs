@@ -48,7 +48,7 @@ if (values.help) {
 
 /** Measures a kind, and replaces its files. */
 function publish(kind) {
-  const { arguments: words = [], script, parts = [{ kind }] } = PUBLISHED[kind];
+  const { arguments: words = [], script, compact = false, parts = [{ kind }] } = PUBLISHED[kind];
   const directory = mkdtempSync(join(tmpdir(), 'publish-'));
   const date = new Date().toISOString().slice(0, 10);
   const fileOf = (name, ending) => join(RESULTS, `${date}${name === MAIN ? '' : `-${name}`}.${ending}`);
@@ -58,6 +58,7 @@ function publish(kind) {
       const out = join(directory, 'out.json');
       run(process.execPath, [script, ...words, '--out', out]);
       replace(kind, date);
+      if (compact) run(process.execPath, ['bench/lab/compact-run.mjs', out, '--out', out]);
       copyFileSync(out, fileOf(kind, 'json'));
       const page = out.replace(/json$/, 'md');
       if (existsSync(page)) copyFileSync(page, fileOf(kind, 'md'));
@@ -74,7 +75,8 @@ function publish(kind) {
         '--out',
         fileOf(part, 'json'),
       ]);
-      if (parts.length === 1) copyFileSync(join(out, 'run.md'), fileOf(part, 'md'));
+      // The page of a model has all of it.
+      if (parts.length === 1 && compact.length === 0) copyFileSync(join(out, 'run.md'), fileOf(part, 'md'));
     }
   } finally {
     rmSync(directory, { recursive: true });

@@ -36,7 +36,7 @@ const inProcess = (family, workload, lane, calls, batch = 1) => ({
 const keys = (lane, batch, operations) => ({
   name: `kv · get · ${lane}`,
   server: 'redis',
-  cell: { kind: 'requests', spec: { family: 'kv', workload: 'get', lane, threads: 32, batch, operations } },
+  cell: { kind: 'requests', spec: { family: 'kv', workload: 'get', lane, connections: 32, batch, operations } },
 });
 
 const CELLS = [

@@ -35,7 +35,7 @@ try {
   const { run: measured } = await run({
     families: [family],
     directory: join(directory, 'run'),
-    threads: [1],
+    connections: [1],
     batch: IN_FLIGHT,
     all: true,
     forks,

@@ -27,9 +27,9 @@ A budget bounds the time of one row, operation or call of a cell, on the hardwar
   {
     "schemaVersion": 1,
     "budgets": [
-      { "name": "reads through the addon", "cell": "kv/get/call/napi/redis/t32/b1", "maximumSeconds": 3e-5 },
-      { "name": "at most three times Rust", "cell": "kv/get/batch/napi/redis/t32/b64",
-        "over": "kv/get/batch/rust/redis/t32/b64", "maximumRatio": 3 }
+      { "name": "reads through the addon", "cell": "kv/get/call/napi/redis/c32/b1", "maximumSeconds": 3e-5 },
+      { "name": "at most three times Rust", "cell": "kv/get/batch/napi/redis/c32/b64",
+        "over": "kv/get/batch/rust/redis/c32/b64", "maximumRatio": 3 }
     ]
   }
 

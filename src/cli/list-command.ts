@@ -1,3 +1,4 @@
+import { itemsOf, unitOf } from '../records/record.js';
 import type { Command } from 'commander';
 import { columns, renderTerminal, tableBlock } from '../report/document.js';
 import { formatRows } from '../report/format.js';
@@ -32,6 +33,9 @@ export function addListCommand(program: Command, services: CliServices): void {
     });
 }
 
+/** The headings of the column that counts the work. */
+const HEADINGS = { rows: '>Rows', operations: '>Operations', calls: '>Calls', items: '>Items' } as const;
+
 /** The line of the families that are shown only if asked for. */
 function othersLine(families: readonly Family[], plans: readonly FamilyPlan[]): string {
   const others = families.filter(({ name }) => !plans.some(({ family }) => family.name === name));
@@ -41,9 +45,11 @@ function othersLine(families: readonly Family[], plans: readonly FamilyPlan[]): 
 function renderTable(plans: readonly FamilyPlan[]): string {
   return plans
     .map(({ family, cells }) => {
+      const units = new Set(cells.map(({ cell }) => unitOf(cell)));
+      const counted = units.size === 1 ? HEADINGS[[...units][0]!] : HEADINGS.items;
       const table = tableBlock({
-        columns: columns('Id', 'Variant', '>Rows', 'Not here'),
-        rows: cells.map(({ cell, skip }) => [cell.id, cell.variant, formatRows(cell.rows), skip ?? '']),
+        columns: columns('Id', 'Variant', counted, 'Not here'),
+        rows: cells.map(({ cell, skip }) => [cell.id, cell.variant, formatRows(itemsOf(cell)), skip ?? '']),
       });
       const count = `${cells.length} ${cells.length === 1 ? 'cell' : 'cells'}`;
       return `${family.name}: ${family.description}\n\n${renderTerminal(table)}\n${count}\n`;

@@ -194,8 +194,8 @@ export class GrpcShards {
   }
 
   /** The value for the key at each place, by the shards of the keys, in parts of at most `MOST_ROWS`. */
-  #parts(keys: ArrayLike<number>, valueOf: (place: number) => number): Part[] {
-    const parts: Part[] = [];
+  #parts(keys: ArrayLike<number>, valueOf: (place: number) => number): MessagePart[] {
+    const parts: MessagePart[] = [];
     const open: number[][] = [];
     for (let place = 0; place < keys.length; place += 1) {
       const index = shardOf(keys[place]!, this.#shards.length);
@@ -211,7 +211,7 @@ export class GrpcShards {
 }
 
 /** A part of a request, for one shard. */
-interface Part {
+interface MessagePart {
   readonly shard: Shard;
   readonly values: number[];
 }

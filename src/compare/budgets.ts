@@ -1,11 +1,11 @@
 import type { HostContext } from '../records/host.js';
-import type { CompletedRecord, Run, RunRecord } from '../records/record.js';
+import { type CompletedRecord, type Run, type RunRecord, itemsOf } from '../records/record.js';
 import { BoundaryError } from '../errors.js';
 import { checkOf, parseJson, readResultFile } from '../records/run-file.js';
 import { asObject, checkBy, checksBy } from '../records/shape.js';
 import { type RatioInterval, ratioOfForks } from '../stats/ratio-interval.js';
 import { hardwareDifferences } from './hardware.js';
-import { rateRatio, secondsPerRow } from './rate-ratio.js';
+import { rateRatio, secondsPerItem } from './rate-ratio.js';
 
 /** An upper bound of the time of a cell: of one row, operation, query or call. It holds on the hardware that it was set on. */
 export interface TimeBudget {
@@ -115,12 +115,12 @@ function unmeasured(id: string, record: RunRecord | undefined): string | undefin
   if (record === undefined) return `${id} is not in the run`;
   if (record.outcome === 'failed') return `${id} failed: ${record.error.code}: ${record.error.message}`;
   if (record.outcome === 'skipped') return `${id} was skipped: ${record.reason}`;
-  return record.rows === 0 ? `${id} moved no rows` : undefined;
+  return itemsOf(record) === 0 ? `${id} moved no rows` : undefined;
 }
 
 /** The seconds of one row of a cell, with their interval. */
 function timeOf(record: CompletedRecord): RatioInterval {
-  const forks = secondsPerRow({ rows: record.queries ?? record.rows, samples: record.samples });
+  const forks = secondsPerItem({ items: record.queries ?? itemsOf(record), samples: record.samples });
   return ratioOfForks(
     forks,
     forks.map(() => [1]),

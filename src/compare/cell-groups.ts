@@ -1,4 +1,4 @@
-import type { Cell, Comparison, CompletedRecord, RunRecord } from '../records/record.js';
+import { type Cell, type Comparison, type CompletedRecord, type RunRecord, itemsOf } from '../records/record.js';
 import { rateOf } from '../stats/summary.js';
 
 /** The records with samples. */
@@ -25,13 +25,13 @@ export function identityOf(cell: Cell): string {
  * the best of them can be named.
  */
 export function contestOf(cell: Cell): string {
-  const { family, workload, engine, workers, transport, threads, processes, rate, runtime } = cell;
-  return JSON.stringify([family, workload, engine, workers, transport, threads, processes, rate, runtime]);
+  const { family, workload, engine, workers, transport, connections, processes, rate, runtime } = cell;
+  return JSON.stringify([family, workload, engine, workers, transport, connections, processes, rate, runtime]);
 }
 
-/** Whether a cell sends requests over a number of threads, instead of moving rows. */
-export function isRequestWork(cell: Pick<Cell, 'threads'>): boolean {
-  return cell.threads !== undefined;
+/** Whether a cell sends requests over a number of connections, instead of moving rows. */
+export function isRequestWork(cell: Pick<Cell, 'connections'>): boolean {
+  return cell.connections !== undefined;
 }
 
 /** Groups values by key, in the order of the keys' first occurrence. */
@@ -48,7 +48,7 @@ export function groupBy<T>(values: Iterable<T>, keyOf: (value: T) => string): T[
 
 /** Of cells measured at several numbers of rows, the cells with the most rows, since fixed costs weigh least there. */
 export function largestOfEach<T extends Cell>(cells: readonly T[]): T[] {
-  return groupBy(cells, identityOf).map((group) => group.reduce((a, b) => (b.rows > a.rows ? b : a)));
+  return groupBy(cells, identityOf).map((group) => group.reduce((a, b) => (itemsOf(b) > itemsOf(a) ? b : a)));
 }
 
 /** The record with the highest rate in its median sample. `undefined` if there is none. */

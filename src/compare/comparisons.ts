@@ -1,4 +1,12 @@
-import type { Comparison, CompletedRecord, Run, RunRecord, Sample, Side } from '../records/record.js';
+import {
+  type Comparison,
+  type CompletedRecord,
+  type Run,
+  type RunRecord,
+  type Sample,
+  type Side,
+  itemsOf,
+} from '../records/record.js';
 import { verdictOf } from '../stats/ratio-interval.js';
 import { completedOf, contestOf, fastestOf, groupBy, isOnClients, largestOfEach } from './cell-groups.js';
 import { typicalSeconds } from '../stats/median-polish.js';
@@ -45,11 +53,11 @@ export interface ComparisonOptions {
  *   transport with the same workers. An engine on which no native code ran at all is compared with Rust on `memory`, or on
  *   `embedded` if `memory` doesn't do the workload. A table library in pure JavaScript is such an engine. The comparison's engine
  *   is the Node cell's. If the lane was measured at the Node cell's own number of rows, only those cells count.
- * - `best`: the fastest Rust cell over the fastest Node cell of each workload, engine, transport, number of workers or threads.
+ * - `best`: the fastest Rust cell over the fastest Node cell of each workload, engine, transport, number of workers or connections.
  *   They then differ only in the boundary and, in request work, the batch, among the sizes that both sides have. Of cells measured
  *   at several numbers of rows, only the largest competes.
  * - `rival`: each cell that has a rival over it.
- * - `batching`: for request work, each cell of batches over the fastest single operations on the same side with the same threads.
+ * - `batching`: for request work, each cell of batches over the fastest single operations on the same side with the same connections.
  * - `noise-floor`: the odd over the even processes of one cell, whose ratio shows only noise.
  *
  * The best of several cells is named by all of their processes. Its ratio is estimated by processes that did not choose it, or the
@@ -129,7 +137,7 @@ function laneComparison(node: CompletedRecord, records: readonly RunRecord[], ru
     (record) =>
       record.side === 'rust' && record.lane === lane && record.batch === node.batch && contestOf(record) === contest,
   );
-  const sameRows = counterparts.filter((record) => record.rows === node.rows);
+  const sameRows = counterparts.filter((record) => itemsOf(record) === itemsOf(node));
   const candidates = sameRows.length > 0 ? sameRows : largestOfEach(counterparts);
   if (candidates.length === 0) return [];
   return [{ kind: 'lane', ...contested([node], candidates), subject: node }];
@@ -206,7 +214,7 @@ function estimated(candidates: readonly CompletedRecord[]): Estimated {
   });
   const samples = winners.flatMap((winner) =>
     // Cells of one contest may move different numbers of rows: times are scaled to the rows of the best.
-    winner.samples.map((sample) => ({ ...sample, seconds: (sample.seconds * best.rows) / winner.rows })),
+    winner.samples.map((sample) => ({ ...sample, seconds: (sample.seconds * itemsOf(best)) / itemsOf(winner) })),
   );
   // If all processes agree, the choice leaves nothing to chance.
   const isDisputed = new Set(winners.map(({ id }) => id)).size > 1;
@@ -297,7 +305,7 @@ function compared(
       engine: subject.engine,
       ...(subject.transport === undefined ? {} : { transport: subject.transport }),
       ...(subject.workers === undefined ? {} : { workers: subject.workers }),
-      ...(subject.threads === undefined ? {} : { threads: subject.threads }),
+      ...(subject.connections === undefined ? {} : { connections: subject.connections }),
       ...(subject.batch === undefined || kind === 'best' ? {} : { batch: subject.batch }),
       kind,
       numerator: numerator.id,

@@ -1,4 +1,11 @@
-import type { NoVerdict, RatioInterval, RunContext, Sample } from '../records/record.js';
+import {
+  type Counted,
+  type NoVerdict,
+  type RatioInterval,
+  type RunContext,
+  type Sample,
+  itemsOf,
+} from '../records/record.js';
 import { FORKS_FOR_INTERVAL, ratioOfForks } from '../stats/ratio-interval.js';
 import { type Variance, priorVariance } from '../stats/prior-variance.js';
 import { median } from '../stats/quantile.js';
@@ -8,9 +15,8 @@ import { type Forks, RISK } from '../stats/resampling.js';
 import { LOOKS } from '../stats/looks.js';
 import { groupBy } from './cell-groups.js';
 
-/** Samples, with the number of rows that each of them moved. */
-export interface Timed {
-  readonly rows: number;
+/** Samples, with the number of items that each of them worked on. */
+export interface Timed extends Counted {
   readonly samples: readonly Sample[];
   readonly noVerdict?: NoVerdict;
   /**
@@ -101,14 +107,14 @@ function elapsedOf({ seconds }: Sample): number {
 }
 
 /**
- * The rows per second of `numerator` divided by the rows per second of `denominator`, with its interval. Above 1 the numerator is
- * faster. The numbers of rows may differ. `undefined` if one moved no rows and so has no rate.
+ * The items per second of `numerator` divided by the items per second of `denominator`, with its interval. Above 1 the numerator is
+ * faster. The numbers of items may differ. `undefined` if one worked on none and so has no rate.
  */
 export function rateRatio(numerator: Timed, denominator: Timed, options: RatioOptions = {}): RatioInterval | undefined {
   return ratioOf(numerator, denominator, elapsedOf, options, options.priors?.elapsed);
 }
 
-/** The same for the rows per second of CPU time. `undefined` also if a sample has none. */
+/** The same for the items per second of CPU time. `undefined` also if a sample has none. */
 export function cpuRatio(numerator: Timed, denominator: Timed, options: RatioOptions = {}): RatioInterval | undefined {
   const isKnown = ({ samples }: Timed): boolean => samples.every((sample) => (processCpuOf(sample) ?? 0) > 0);
   if (!isKnown(numerator) || !isKnown(denominator)) return undefined;
@@ -122,26 +128,26 @@ function ratioOf(
   { risk = RISK, isApart = false }: RatioOptions,
   priors: PriorsByBlocks | undefined,
 ): RatioInterval | undefined {
-  if (numerator.rows === 0 || denominator.rows === 0) return undefined;
+  if (itemsOf(numerator) === 0 || itemsOf(denominator) === 0) return undefined;
   const chosenPart = Math.max(numerator.chosenPart ?? 0, denominator.chosenPart ?? 0);
   const pairs = isApart ? [] : pairsOf(numerator, denominator, secondsOf);
   if (pairs.length > 0) {
     return ratioInTurns(pairs, { risk, chosenPart, prior: priors?.[hasManyBlocks(pairs) ? 'many' : 'few'] });
   }
-  // Time per row is the inverse of the rate, so the arguments are swapped.
-  return ratioOfForks(perRow(denominator, secondsOf), perRow(numerator, secondsOf), { risk, chosenPart });
+  // Time per item is the inverse of the rate, so the arguments are swapped.
+  return ratioOfForks(perItem(denominator, secondsOf), perItem(numerator, secondsOf), { risk, chosenPart });
 }
 
 /** The ratios of the samples of one block each, a list for each pair of processes. There are none if the two took no turns. */
 function pairsOf(numerator: Timed, denominator: Timed, secondsOf: (sample: Sample) => number): number[][] {
   const inBlock = new Map<number, number>();
   for (const sample of denominator.samples) {
-    if (sample.block !== undefined) inBlock.set(sample.block, secondsOf(sample) / denominator.rows);
+    if (sample.block !== undefined) inBlock.set(sample.block, secondsOf(sample) / itemsOf(denominator));
   }
   const pairs = groupBy(numerator.samples, ({ fork }) => String(fork)).map((ofFork) =>
     ofFork.flatMap((sample) => {
       const other = sample.block === undefined ? undefined : inBlock.get(sample.block);
-      return other === undefined ? [] : [other / (secondsOf(sample) / numerator.rows)];
+      return other === undefined ? [] : [other / (secondsOf(sample) / itemsOf(numerator))];
     }),
   );
   return pairs.filter((ratios) => ratios.length > 0);
@@ -157,11 +163,14 @@ export function forkCount({ samples }: Timed): number {
   return new Set(samples.map(({ fork }) => fork ?? 0)).size - (samples.some(({ fork }) => fork === undefined) ? 1 : 0);
 }
 
-/** The seconds of each row of a cell, by the processes that measured it. */
-export function secondsPerRow(cell: Timed): Forks {
-  return perRow(cell, (sample) => sample.seconds);
+/** The seconds of each item of a cell, by the processes that measured it. */
+export function secondsPerItem(cell: Timed): Forks {
+  return perItem(cell, (sample) => sample.seconds);
 }
 
-function perRow({ rows, samples }: Timed, secondsOf: (sample: Sample) => number): Forks {
-  return groupBy(samples, ({ fork }) => String(fork)).map((ofFork) => ofFork.map((sample) => secondsOf(sample) / rows));
+function perItem(cell: Timed, secondsOf: (sample: Sample) => number): Forks {
+  const items = itemsOf(cell);
+  return groupBy(cell.samples, ({ fork }) => String(fork)).map((ofFork) =>
+    ofFork.map((sample) => secondsOf(sample) / items),
+  );
 }

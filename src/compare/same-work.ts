@@ -1,7 +1,7 @@
 /** Whether cells of two runs did the same work, so that a difference of their rates is one of their speed. */
 import { BoundaryError } from '../errors.js';
 import { checksumDifference } from '../records/checksum.js';
-import type { CompletedRecord, RunContext } from '../records/record.js';
+import { type CompletedRecord, type RunContext, itemsOf, unitOf } from '../records/record.js';
 
 export const FORCE = '--force compares them all the same.';
 
@@ -28,13 +28,13 @@ export function requireSameWork(cells: readonly CellTwice[]): void {
       { hint: `Measure both runs with the same --rate, or both without. ${FORCE}` },
     );
   }
-  const resized = cells.filter(({ before, after }) => before.rows !== after.rows);
+  const resized = cells.filter(({ before, after }) => itemsOf(before) !== itemsOf(after));
   if (resized[0] !== undefined) {
     const { before, after } = resized[0];
     throw new BoundaryError(
       'BB_COMPARE_DIFFERENT_ROWS',
-      `${resized.length} of ${cells.length} cells moved different numbers of rows, so their rates can't be compared (${after.id}: ${before.rows} and ${after.rows})`,
-      { hint: `Measure both runs with the same number of rows. ${FORCE}` },
+      `${resized.length} of ${cells.length} cells worked on different numbers of ${unitOf(after)}, so their rates can't be compared (${after.id}: ${itemsOf(before)} and ${itemsOf(after)})`,
+      { hint: `Measure both runs with the same number of ${unitOf(after)}. ${FORCE}` },
     );
   }
   for (const { before, after } of cells) {
@@ -57,7 +57,7 @@ export function requireSameNetwork(before: RunContext, after: RunContext, cells:
   throw new BoundaryError(
     'BB_COMPARE_DIFFERENT_WORK',
     `the requests of the runs went through different networks, so their times can't be compared (${earlier} and ${later})`,
-    { hint: `Measure both runs with the same --net-delay-us, --net-bandwidth-mbps and --net-by. ${FORCE}` },
+    { hint: `Measure both runs with the same --net-delay-us and --net-bandwidth-mbps. ${FORCE}` },
   );
 }
 

@@ -2,7 +2,7 @@ import { invalidArgument } from '../errors.js';
 import { describeValue } from '../library/crossing/describe-value.js';
 import { checkFunction, oneOf, requireOptions } from '../library/crossing/options.js';
 import { checkText } from '../library/crossing/well-formed.js';
-import type { Cell, Side } from '../records/record.js';
+import { type Cell, type Side, itemsOf } from '../records/record.js';
 import type { Family, FamilyOptions, OpenCell, PlannedCell } from './workload.js';
 
 /** One way to do a user's workload. It becomes one cell. */
@@ -115,7 +115,7 @@ export function defineWorkload<Lane extends LaneDefinition>(definition: Workload
         // The runtime is a part of an id.
         const lane = byPlace.get(placeOf(cell));
         if (lane === undefined) throw invalidArgument(`the workload ${name} has no cell ${cell.id}`);
-        const open = await definition.open(lane, { rows: cell.rows, engines });
+        const open = await definition.open(lane, { rows: itemsOf(cell), engines });
         return {
           expected: open.expected,
           ...(open.repeats === undefined ? {} : { repeats: open.repeats }),

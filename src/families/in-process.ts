@@ -142,8 +142,6 @@ function callCell(
   batch: number | undefined,
 ): Cell {
   const place = [...(client === undefined ? [] : [client]), ...(batch === undefined ? [] : [`b${batch}`])];
-  // Whole batches.
-  const rows = Math.ceil(calls / (batch ?? 1)) * (batch ?? 1);
   return {
     id: [family, workload, lane, side, ...place].join('/'),
     family,
@@ -153,8 +151,8 @@ function callCell(
     variant,
     engine: IN_PROCESS,
     ...(batch === undefined ? {} : { batch }),
-    rows,
-    calls: rows,
+    // Whole batches.
+    calls: Math.ceil(calls / (batch ?? 1)) * (batch ?? 1),
   };
 }
 
@@ -220,7 +218,7 @@ async function repeatedLater(
 
 /** A cell of the side `rust`: each sample is taken within Rust. */
 export function openFloor({ cell, client }: PlannedCell, expected: Checksum): OpenCell {
-  const { family, workload, lane, batch = 1, rows: calls } = cell;
+  const { family, workload, lane, batch = 1, calls = 1 } = cell;
   return {
     expected,
     repeats: true,

@@ -1,6 +1,6 @@
 /** The cost model of a run: the costs of each mechanism whose ladder was measured. */
 import { completedOf, groupBy } from '../compare/cell-groups.js';
-import { secondsPerRow } from '../compare/rate-ratio.js';
+import { secondsPerItem } from '../compare/rate-ratio.js';
 import type { CompletedRecord, CostModel, Crossing, Mechanism, RunRecord } from '../records/record.js';
 import { withExpected } from './expected.js';
 import { type MeasuredCall, fitCosts } from './fit.js';
@@ -38,5 +38,5 @@ function mechanismOf({ crossing, side, lane, variant, batch }: CrossingRecord): 
 }
 
 function callOf(record: CrossingRecord): MeasuredCall {
-  return { id: record.id, crossing: record.crossing, seconds: secondsPerRow(record) };
+  return { id: record.id, crossing: record.crossing, seconds: secondsPerItem(record) };
 }

@@ -16,7 +16,7 @@ export const DRIVERS = ['one-thread', 'all-cores'] as const;
 export type Driver = (typeof DRIVERS)[number];
 
 /** The version of the layout of the result files. It changes when a reader of the old layout would misread the new one. */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 /** The contents that cross the boundary in one call. The cost model explains the time of the call by them. */
 export interface Crossing {
@@ -58,32 +58,54 @@ export interface Cell {
   /** For request work: the operations of one request. */
   readonly batch?: number;
   /** For request work: the connections, each with one request in flight. */
-  readonly threads?: number;
+  readonly connections?: number;
   /**
    * For request work: the driver of the connections. Absent: threads for half of the cores in Rust, one thread in Node. `all-cores`
    * is a thread for each core, in Node worker threads that share the connections.
    */
   readonly driver?: Driver;
-  /** For request work: the processes that send requests at once, each over `threads` connections. Absent: one. */
+  /** For request work: the processes that send requests at once, each over `connections` connections. Absent: one. */
   readonly processes?: number;
-  /** For request work: the requests of one execution, if they are not one for each `batch` of `rows`. */
+  /** For request work: the requests of one execution, if they are not one for each `batch` of `operations`. */
   readonly requests?: number;
   /** The runtime, if it is not the runtime of the run: a name such as `node@22`, or a path. */
   readonly runtime?: string;
-  /** For an open loop: the requested rate, in requests per second of all threads together. */
+  /** For an open loop: the requested rate, in requests per second of all connections together. */
   readonly rate?: number;
   /** The size of the input, of a user's own workload that has several. */
   readonly size?: number;
-  /** The rows that one sample moves over the boundary. */
-  readonly rows: number;
+  /** The rows that one sample moves over the boundary. Absent for work that is counted in operations, calls or items. */
+  readonly rows?: number;
+  /** For request work: the operations of one sample, of all connections and processes together. */
+  readonly operations?: number;
   /** The bytes of the rows by the widths of the schema (24 bytes per row of `measurements`), never by encoding. */
   readonly bytes?: number;
   /** The queries of one sample, if the rate counts them because few rows come out, no matter how much is read. */
   readonly queries?: number;
-  /** The calls of one sample, if the rate counts them because the work is to cross. */
+  /** The calls of one sample, if the rate counts them because the work is to cross, or is a function of the user's. */
   readonly calls?: number;
+  /** The items that one sample of a user's own function works on. */
+  readonly items?: number;
   /** The contents that cross in one call, if the cost model is fitted to the cell or compared with it. */
   readonly crossing?: Crossing;
+}
+
+/** A cell whose work is counted in rows. */
+export type RowCell = Cell & { readonly rows: number };
+
+/** The part of a cell that counts its work. */
+export type Counted = Pick<Cell, 'rows' | 'operations' | 'calls' | 'items'>;
+
+/** The number of things that one sample of a cell works on: its items, rows, operations or calls. */
+export function itemsOf({ items, rows, operations, calls }: Counted): number {
+  return items ?? rows ?? operations ?? calls ?? 0;
+}
+
+/** The word for what `itemsOf` counts. */
+export function unitOf({ items, rows, operations }: Counted): 'items' | 'rows' | 'operations' | 'calls' {
+  if (items !== undefined) return 'items';
+  if (rows !== undefined) return 'rows';
+  return operations === undefined ? 'calls' : 'operations';
 }
 
 /**
@@ -155,11 +177,12 @@ export interface Sample {
 }
 
 /**
- * A rate of one of these. Queries: few rows come out, no matter how much is read. Calls: nothing else is done. Otherwise rows, or
- * operations of requests.
+ * A rate of one of these. Queries: few rows come out, no matter how much is read. Calls: nothing else is done. Operations: of requests.
+ * Otherwise rows.
  */
 export interface Rates {
   readonly rowsPerSecond?: number;
+  readonly operationsPerSecond?: number;
   readonly mebibytesPerSecond?: number;
   readonly queriesPerSecond?: number;
   readonly callsPerSecond?: number;
@@ -256,7 +279,7 @@ export interface Comparison extends RatioInterval {
   readonly engine: string;
   readonly transport?: string;
   readonly workers?: number;
-  readonly threads?: number;
+  readonly connections?: number;
   /** The operations of one request of the numerator. Absent for the kind `best`, whose cells have them. */
   readonly batch?: number;
   /**

@@ -5,6 +5,7 @@ import { summarize } from '../stats/summary.js';
 import { type Run, type RunRecord, type Sample, SCHEMA_VERSION } from './record.js';
 import { BoundaryError } from '../errors.js';
 import { asObject, checksBy, shapeError } from './shape.js';
+import { fromVersion3 } from './version-3.js';
 
 /** The checks by a definition of `schema/run.schema.json`, or by all of it. */
 export const checkOf = checksBy('run.schema.json');
@@ -17,7 +18,7 @@ export function serializeRun(run: Run): string {
 }
 
 /**
- * Parses the text of a `run.json` and checks its shape. `name` is its name in messages.
+ * Parses the text of a `run.json`, also of schema version 3, and checks its shape. `name` is its name in messages.
  *
  * Throws a `BoundaryError`: `BB_RESULT_FILE_NOT_JSON`, `BB_RESULT_FILE_VERSION` (written by another major version), or
  * `BB_RESULT_FILE_SHAPE`.
@@ -34,16 +35,22 @@ export function serializeRun(run: Run): string {
  * ```
  */
 export function parseRun(content: string, name = 'the run'): Run {
-  const value = parseJson(content, name);
-  requireSchemaVersion(asObject(value, name)['schemaVersion'], name);
+  const value = parseRunFields(content, name);
+  requireSchemaVersion(value['schemaVersion'], name);
   checkRun(value, name);
-  const run = value as Run;
+  const run = value as unknown as Run;
   const whole = {
     ...run,
     records: run.records.map((record, index) => wholeRecord(record, `${name}.records[${index}]`)),
   };
   const isCompact = whole.records.some((record) => record.outcome === 'completed' && record.rustLane !== undefined);
   return isCompact ? comparedAnew(whole) : whole;
+}
+
+/** The fields of a run file, unchecked, in the shape of the current version if the file is of version 3. */
+export function parseRunFields(content: string, name: string): Readonly<Record<string, unknown>> {
+  const found = asObject(parseJson(content, name), name);
+  return found['schemaVersion'] === 3 ? fromVersion3(found) : found;
 }
 
 /**
@@ -165,6 +172,6 @@ export function requireSchemaVersion(version: unknown, name: string): void {
   const found = version === undefined ? 'none' : JSON.stringify(version);
   throw new BoundaryError(
     'BB_RESULT_FILE_VERSION',
-    `${name} has schema version ${found}; this version reads ${SCHEMA_VERSION}`,
+    `${name} has schema version ${found}; this version reads 3 and ${SCHEMA_VERSION}`,
   );
 }

@@ -1,5 +1,5 @@
 import { completedOf } from '../compare/cell-groups.js';
-import type { Run } from '../records/record.js';
+import { type Run, itemsOf, unitOf } from '../records/record.js';
 import { formatPercent } from './format.js';
 
 /** A figure in the form `customSmallerIsBetter` of github-action-benchmark, by its README. */
@@ -20,10 +20,10 @@ const DIGITS = 4;
  */
 export function actionFigures(run: Run): ActionFigure[] {
   const cells = completedOf(run.records).filter(({ noVerdict }) => noVerdict === undefined);
-  return cells.map(({ id, rows, calls, queries, samples, summary }) => ({
+  return cells.map(({ id, calls, queries, samples, summary, ...cell }) => ({
     name: id,
-    unit: `ns/${queries !== undefined ? 'query' : calls !== undefined ? 'call' : 'row'}`,
-    value: Number(((summary.medianSeconds / (queries ?? calls ?? rows)) * 1e9).toPrecision(DIGITS)),
+    unit: `ns/${queries !== undefined ? 'query' : calls !== undefined ? 'call' : unitOf(cell).slice(0, -1)}`,
+    value: Number(((summary.medianSeconds / (queries ?? calls ?? itemsOf(cell))) * 1e9).toPrecision(DIGITS)),
     range: `± ${formatPercent(summary.spread)}`,
     extra: `${samples.length} samples`,
   }));

@@ -17,7 +17,7 @@ import { isNodeSide } from '../compare/comparisons.js';
 import { type Judge, type Judged, judgeOf } from '../compare/judge.js';
 import { hasFewForks } from '../compare/rate-ratio.js';
 import { addonOverJavaScript, bestComparisonOf, bestFromNode } from '../compare/sides.js';
-import type { Cell, CompletedRecord, Run } from '../records/record.js';
+import { type Cell, type CompletedRecord, type Run, itemsOf } from '../records/record.js';
 import { FORKS_FOR_INTERVAL } from '../stats/ratio-interval.js';
 import { rateOf } from '../stats/summary.js';
 import { isCall } from './call-table.js';
@@ -171,21 +171,22 @@ function gainOverSlowest(best: CompletedRecord, rivals: readonly CompletedRecord
   const judged = baseline && judge(best, baseline);
   if (baseline === undefined || judged === undefined) return undefined;
   const name = naive === undefined ? variantOf(baseline) : `the ${naive.lane} lane`;
-  const rows = baseline.rows === best.rows ? '' : ` (measured at ${formatRows(baseline.rows)} rows)`;
+  const rows = itemsOf(baseline) === itemsOf(best) ? '' : ` (measured at ${formatRows(itemsOf(baseline))} rows)`;
   if (isOpen(judged)) return openText(`it is faster than ${name}${rows}`, judged);
   if (judged.verdict !== 'faster') return undefined;
   return `it is ${formatFactor(judged.ratio)} ${name}${rows} and saves ${saving(best, baseline)}`;
 }
 
 /** The rate of a cell that moves many rows, or the time of a cell that returns few. */
-function speedOf({ rows, summary }: CompletedRecord): string {
-  return rows < ROWS_PAID_BY_THE_ROW ? formatDuration(summary.medianSeconds) : formatCountedRate(summary);
+function speedOf(record: CompletedRecord): string {
+  const { summary } = record;
+  return itemsOf(record) < ROWS_PAID_BY_THE_ROW ? formatDuration(summary.medianSeconds) : formatCountedRate(summary);
 }
 
 function saving(best: CompletedRecord, baseline: CompletedRecord): string {
-  const perRow = baseline.summary.medianSeconds / baseline.rows - best.summary.medianSeconds / best.rows;
-  return best.rows < ROWS_PAID_BY_THE_ROW
-    ? `${formatDuration(perRow * best.rows)} an execution`
+  const perRow = baseline.summary.medianSeconds / itemsOf(baseline) - best.summary.medianSeconds / itemsOf(best);
+  return itemsOf(best) < ROWS_PAID_BY_THE_ROW
+    ? `${formatDuration(perRow * itemsOf(best))} an execution`
     : `${formatDuration(perRow)} a row`;
 }
 
@@ -248,16 +249,16 @@ function moreWorkers(
  * Otherwise nothing.
  */
 function fromHowManyRows(run: Run, best: CompletedRecord, contest: readonly CompletedRecord[], judge: Judge): string {
-  const bySize = groupBy(contest, (record) => String(record.rows))
+  const bySize = groupBy(contest, (record) => String(itemsOf(record)))
     .filter((cells) => cells.length > 1 && cells.some((record) => identityOf(record) === identityOf(best)))
-    .toSorted((a, b) => b[0]!.rows - a[0]!.rows);
+    .toSorted((a, b) => itemsOf(b[0]!) - itemsOf(a[0]!));
   if (bySize.length < 2) return '';
   const lost = bySize.findIndex((cells) => identityOf(recommended(run, cells, judge)!) !== identityOf(best));
-  const smallest = bySize.at(lost === -1 ? -1 : lost - 1)![0]!.rows;
+  const smallest = itemsOf(bySize.at(lost === -1 ? -1 : lost - 1)![0]!);
   if (lost === -1) return `; so at every number of rows measured, from ${formatRows(smallest)} up`;
   if (lost === 0) return '';
   const other = recommended(run, bySize[lost]!, judge)!;
-  return `; so from ${formatRows(smallest)} rows up, but at ${formatRows(other.rows)} rows use ${variantOf(other)}`;
+  return `; so from ${formatRows(smallest)} rows up, but at ${formatRows(itemsOf(other))} rows use ${variantOf(other)}`;
 }
 
 function workloadOf(cell: Cell): string {

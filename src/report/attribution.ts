@@ -1,7 +1,7 @@
 /** The parts of the time of a call, for workloads with twins of ways that do no work, or with a way in Rust alone. */
 import type { Judge } from '../compare/judge.js';
 import { NOOP, noopLaneOf } from '../records/noop.js';
-import type { CompletedRecord } from '../records/record.js';
+import { type CompletedRecord, itemsOf } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 import { formatDuration, formatPercent } from './format.js';
 
@@ -19,7 +19,7 @@ export function attributionTexts(records: readonly CompletedRecord[], judge: Jud
       rust && partOf('the work in Rust', record, rust, judge),
       garbageOf(record),
     ].filter((part) => part !== undefined);
-    const time = formatDuration(record.summary.medianSeconds / record.rows);
+    const time = formatDuration(record.summary.medianSeconds / itemsOf(record));
     return [`${workload}: a call of ${record.variant} takes ${time}: ${parts.join(', ')}.`];
   });
 }

@@ -1,5 +1,6 @@
 /** The report on two builds of an addon that were measured in one run. */
-import type { Comparison, CompletedRecord, Run } from '../records/record.js';
+import { eachOf } from './call-table.js';
+import { type Comparison, type CompletedRecord, type Run } from '../records/record.js';
 import { completedOf, recordsById } from '../compare/cell-groups.js';
 import {
   type Block,
@@ -12,8 +13,8 @@ import {
   tableOf,
   under,
 } from './document.js';
-import { formatDuration, formatFactorInterval, formatPercent } from './format.js';
-import { noVerdictMark, noVerdictNotes } from './marks.js';
+import { formatFactorInterval, formatPercent } from './format.js';
+import { noVerdictNotes } from './marks.js';
 import { reasonOf } from './results-table.js';
 
 /** A way by two builds. */
@@ -61,15 +62,13 @@ export function renderBuilds(run: Run, threshold: number, columns?: number): str
 
 function buildsDocument(run: Run, threshold: number): Block[] {
   const pairs = buildComparisons(run, threshold);
-  const each = ({ summary, rows, noVerdict }: CompletedRecord): string =>
-    formatDuration(summary.medianSeconds / rows) + noVerdictMark(noVerdict);
   const failed = run.records.filter((record) => record.outcome !== 'completed');
   return [
     ...tableBlock(
       tableOf(pairs, [
         { title: 'Way', of: ({ before }) => before.id.replace(/\/old$/, '') },
-        { title: '>Old', of: ({ before }) => each(before) },
-        { title: '>New', of: ({ after }) => each(after) },
+        { title: '>Old', of: ({ before }) => eachOf(before) },
+        { title: '>New', of: ({ after }) => eachOf(after) },
         { title: '>New / old', of: (pair) => formatFactorInterval(pair) },
         {
           title: 'Verdict',

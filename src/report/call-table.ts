@@ -1,7 +1,7 @@
 import { fastestOf, groupBy, recordsById } from '../compare/cell-groups.js';
 import { medianOf } from '../stats/summary.js';
 import type { Judge } from '../compare/judge.js';
-import type { Comparison, CompletedRecord } from '../records/record.js';
+import { type Comparison, type CompletedRecord, itemsOf } from '../records/record.js';
 import { quantile } from '../stats/quantile.js';
 import { type Table, tableOf } from './document.js';
 import { UNKNOWN, formatCount, formatDuration, formatFactorInterval } from './format.js';
@@ -32,7 +32,7 @@ export function callTable(
     { title: '>At once', of: ({ batch = 1 }) => formatCount(batch) },
     {
       title: '>Each',
-      of: ({ summary, rows, noVerdict }) => formatDuration(summary.medianSeconds / rows) + noVerdictMark(noVerdict),
+      of: eachOf,
     },
     {
       title: '>Half of the samples',
@@ -45,10 +45,15 @@ export function callTable(
   ]);
 }
 
+/** The time of each call in the median, with its mark. */
+export function eachOf(record: CompletedRecord): string {
+  return formatDuration(record.summary.medianSeconds / itemsOf(record)) + noVerdictMark(record.noVerdict);
+}
+
 /** The time of each call below which a part of the samples lies. */
-export function eachAt({ samples, rows }: CompletedRecord, part: number): string {
-  const seconds = samples.map((sample) => sample.seconds);
-  return formatDuration(quantile(seconds, part) / rows);
+export function eachAt(record: CompletedRecord, part: number): string {
+  const seconds = record.samples.map((sample) => sample.seconds);
+  return formatDuration(quantile(seconds, part) / itemsOf(record));
 }
 
 /** The bytes by which V8's heap grows in one call. */

@@ -1,8 +1,7 @@
 /** The cost of each way across the boundary: the answer of the family `boundary`. */
+import { eachOf } from './call-table.js';
 import { groupBy } from '../compare/cell-groups.js';
 import type { CompletedRecord } from '../records/record.js';
-import { formatDuration } from './format.js';
-import { noVerdictMark } from './marks.js';
 
 /** Whether a cell does nothing but cross, or is the floor of such a cell. */
 export function isCrossing({ family }: Pick<CompletedRecord, 'family'>): boolean {
@@ -31,10 +30,5 @@ function isFloor({ side, variant }: CompletedRecord): boolean {
 }
 
 function timesOf(cells: readonly CompletedRecord[]): string {
-  return cells
-    .map(({ variant, summary, rows, noVerdict }) => {
-      const time = formatDuration(summary.medianSeconds / rows) + noVerdictMark(noVerdict);
-      return `${variant} ${time}`;
-    })
-    .join(', ');
+  return cells.map((record) => `${record.variant} ${eachOf(record)}`).join(', ');
 }

@@ -4,7 +4,7 @@
  * JavaScript makes the engine wait.
  */
 import { isRequestWork, recordsById } from '../compare/cell-groups.js';
-import type { CompletedRecord, Run } from '../records/record.js';
+import { type CompletedRecord, type Run, itemsOf } from '../records/record.js';
 import { pairsOf } from './head-to-head.js';
 import { formatPercent } from './format.js';
 
@@ -30,7 +30,7 @@ export function crossingShareOf(run: Run): CrossingShareOf {
   const shares = new Map<string, CrossingShare>();
   for (const { comparison, rust, node } of pairsOf(run.comparisons, 'lane', recordsById(run.records))) {
     const isSamePlace = node.side === 'napi' && node.engine === rust.engine && node.runtime === rust.runtime;
-    if (!isSamePlace || node.rows !== rust.rows || isRequestWork(node)) continue;
+    if (!isSamePlace || itemsOf(node) !== itemsOf(rust) || isRequestWork(node)) continue;
     const { verdict, ratio, low, high } = comparison;
     if (verdict !== 'faster' && verdict !== 'inconclusive') continue;
     const beyond = (rustFactor: number): number => 1 - 1 / rustFactor;

@@ -47,15 +47,19 @@ export function formatQueries(perSecond: number | undefined): string {
 }
 
 /** A rate in a sentence with what it counts: `12.1 M rows/s`, `10.3 queries/s`, and of calls the time of one: `52 ns a call`. */
-export function formatCountedRate({ rowsPerSecond, callsPerSecond, queriesPerSecond = 0 }: Rates): string {
+export function formatCountedRate(rates: Rates): string {
+  const { rowsPerSecond, operationsPerSecond, callsPerSecond, queriesPerSecond = 0 } = rates;
   if (callsPerSecond !== undefined) return `${formatDuration(1 / callsPerSecond)} a call`;
+  if (operationsPerSecond !== undefined) return rateText(operationsPerSecond, smallRateDigits, 'operations');
   if (rowsPerSecond === undefined) return rateText(queriesPerSecond, threeDigits, 'queries');
   return rateText(rowsPerSecond, smallRateDigits, 'rows');
 }
 
-/** A rate next to others of its workload: `32.5 M/s` of rows, as of anything that tables count, `10.3 queries/s`, or `52 ns a call`. */
+/** A rate next to others of its workload: `32.5 M/s` of rows or operations, `10.3 queries/s`, or `52 ns a call`. */
 export function formatRateOf({ summary }: { readonly summary: Rates }): string {
-  return summary.rowsPerSecond === undefined ? formatCountedRate(summary) : formatShortRate(summary.rowsPerSecond);
+  const { rowsPerSecond, operationsPerSecond } = summary;
+  const plain = rowsPerSecond ?? operationsPerSecond;
+  return plain === undefined ? formatCountedRate(summary) : formatShortRate(plain);
 }
 
 /** A time in seconds, to the millisecond: `3.104`. Below a millisecond, to the microsecond: `0.000420`. */

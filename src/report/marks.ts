@@ -1,6 +1,6 @@
 import { isRequestWork } from '../compare/cell-groups.js';
 import { forkCount, hasFewForks } from '../compare/rate-ratio.js';
-import type { CompletedRecord, NoVerdict } from '../records/record.js';
+import { type CompletedRecord, type NoVerdict, itemsOf } from '../records/record.js';
 import { FORKS_FOR_INTERVAL } from '../stats/ratio-interval.js';
 
 const OTHER_ROWS = ' †';
@@ -39,7 +39,7 @@ export function marksOf(a: CompletedRecord, b: CompletedRecord, forks = FORKS_FO
   const isOneProcess = forkCount(a) === 0 || forkCount(b) === 0;
   const isOfFew = forks < FORKS_FOR_INTERVAL || hasFewForks(a, b);
   const processes = isOneProcess ? ONE_PROCESS : isOfFew ? FEW_FORKS : '';
-  return (a.rows === b.rows ? '' : OTHER_ROWS) + processes + noVerdictMark(a.noVerdict ?? b.noVerdict);
+  return (itemsOf(a) === itemsOf(b) ? '' : OTHER_ROWS) + processes + noVerdictMark(a.noVerdict ?? b.noVerdict);
 }
 
 /** The mark of a cell that decides nothing, after its figures. Nothing after the figures of others. */
@@ -64,7 +64,7 @@ export function noVerdictNotes(cells: readonly { readonly noVerdict?: NoVerdict 
 
 /** The same of two cells of one run: the number of operations does not matter to a rate of requests. */
 export function marksInRun(a: CompletedRecord, b: CompletedRecord, forks?: number): string {
-  return marksOf(isRequestWork(b) ? { ...a, rows: b.rows } : a, b, forks);
+  return marksOf(isRequestWork(b) ? { ...a, items: itemsOf(b) } : a, b, forks);
 }
 
 /** The mark after a ratio whose number of processes alone is known. */

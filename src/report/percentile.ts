@@ -1,4 +1,4 @@
-import type { CompletedRecord } from '../records/record.js';
+import { type CompletedRecord, itemsOf } from '../records/record.js';
 import { latencyIntervals } from './latency-interval.js';
 import { UNKNOWN, formatLatency } from './format.js';
 
@@ -32,6 +32,7 @@ export const CLOSED_LOOP_NOTE =
   'Latencies are of a closed loop: a connection sends its next request when the last one is answered, so a slow answer delays the requests after it, and their waiting is not in p99. An open loop (--rate) counts it.';
 
 /** The requests of one execution of a cell. */
-export function requestsOf({ rows, batch = 1, requests = Math.ceil(rows / batch) }: CompletedRecord): number {
+export function requestsOf(record: CompletedRecord): number {
+  const { batch = 1, requests = Math.ceil(itemsOf(record) / batch) } = record;
   return requests;
 }

@@ -11,15 +11,15 @@ import { isNativeClient } from './native-clients.js';
 import { isClosedLoop, percentileText } from './percentile.js';
 import { nameAndBatchOf } from './request-tables.js';
 
-/** One line per workload that a Node cell completed on `engine` over one transport, with the most threads measured. */
+/** One line per workload that a Node cell completed on `engine` over one transport, with the most connections measured. */
 export function requestAdviceFor(run: Run, engine: string): string[] {
   const cells = completedOf(run.records).filter((record) => record.engine === engine && isRequestWork(record));
   const node = cells.filter(({ side }) => isNodeSide(side));
   const ofOne = ({ family, workload, transport }: CompletedRecord): string =>
     JSON.stringify([family, workload, transport]);
   return groupBy(node, ofOne).flatMap((ofWorkload) => {
-    const most = Math.max(...ofWorkload.map(({ threads = 1 }) => threads));
-    const rivals = ofWorkload.filter(({ threads = 1 }) => threads === most);
+    const most = Math.max(...ofWorkload.map(({ connections = 1 }) => connections));
+    const rivals = ofWorkload.filter(({ connections = 1 }) => connections === most);
     return adviceOn(run, cells, rivals);
   });
 }
@@ -37,9 +37,9 @@ function adviceOn(run: Run, cells: readonly CompletedRecord[], rivals: readonly 
     pair && rustInstead(pair, best, shortNameOf),
   ];
   const advice = clauses.filter((clause) => clause !== undefined).join('; ');
-  const threads = best.threads === 1 ? '1 thread' : `${best.threads} threads`;
+  const connections = best.connections === 1 ? '1 connection' : `${best.connections} connections`;
   const over = best.transport === undefined ? '' : ` (${best.transport})`;
-  return [`${best.workload} on ${best.engine}${over}, ${threads}: ${advice}.${cautionOn(best)}`];
+  return [`${best.workload} on ${best.engine}${over}, ${connections}: ${advice}.${cautionOn(best)}`];
 }
 
 function choice(best: CompletedRecord, rivals: readonly CompletedRecord[], judge: Judge): string {
@@ -121,9 +121,9 @@ function oneAtATime(
     single.side === 'js' && !isNativeClient(single) && singles.some(({ side }) => side === 'napi')
       ? ', so there stay in JavaScript'
       : '';
-  const { threads = 1, processes = 1 } = single;
+  const { connections = 1, processes = 1 } = single;
   // Each connection has a request in flight.
-  const inFlight = threads * processes;
+  const inFlight = connections * processes;
   const how = inFlight === 1 ? 'one at a time' : `with ${formatCount(inFlight)} single operations in flight`;
   return `${how} ${shortNameOf(single)} reaches ${formatShortRate(rateOf(single))}${stay}`;
 }

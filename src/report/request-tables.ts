@@ -1,7 +1,7 @@
 /** The tables of request work: small requests to a server, over connections with one request in flight each. */
 import { type RecordOf, groupBy } from '../compare/cell-groups.js';
 import { BUSY, isServerBound } from '../compare/server-bound.js';
-import type { Comparison, CompletedRecord, Sample } from '../records/record.js';
+import { type Comparison, type CompletedRecord, type Sample, itemsOf } from '../records/record.js';
 import { medianOf, processCpuOf, rateOf, serverCpuOf } from '../stats/summary.js';
 import { tableOf } from './document.js';
 import { UNKNOWN, formatCount, formatDuration, formatLatency, formatShortRate } from './format.js';
@@ -34,7 +34,7 @@ const THREADS_NOTE =
   'A thread is one connection with one request in flight. Throughput counts operations, latency requests.';
 
 const PROCESSES_NOTE =
-  'Threads × processes: the threads of each process, and the processes that sent requests at once. Throughput is of all together, from ' +
+  'Connections × processes: the connections of each process, and the processes that sent requests at once. Throughput is of all together, from ' +
   'their common start to the last answer, and latencies are of all their requests.';
 
 const CPU_NOTE =
@@ -65,7 +65,7 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
     { title: '>Median', of: (record) => percentileIntervalText(record, 'p50'), goes: 1 },
     { title: isClosed ? '>p99 (closed loop)' : '>p99', of: (record) => percentileIntervalText(record, 'p99') },
     { title: '>Batch', of: ({ batch }) => formatCount(batch) },
-    { title: '>Threads', of: threadsOf },
+    { title: '>Connections', of: connectionsOf },
     { title: '>CPU an operation', of: cpuOf, goes: 0 },
   ]);
   const notes = [
@@ -82,7 +82,7 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
 }
 
 /**
- * The one table of Rust with Node. For each work and number of threads, it has first the best of either side, with any batch, then
+ * The one table of Rust with Node. For each work and number of connections, it has first the best of either side, with any batch, then
  * each lane of Node with its lane of Rust of the same batch. It also has the gain of batching in Node. The comparisons may be of
  * one kind alone.
  */
@@ -99,7 +99,7 @@ export function requestHeadToHeadTable(
     table: tableOf(pairs, [
       { title: 'Benchmark', of: ({ comparison }) => comparison.workload },
       ...laneColumn(pairs),
-      { title: '>Threads', of: ({ comparison }) => formatCount(comparison.threads) },
+      { title: '>Connections', of: ({ comparison }) => formatCount(comparison.connections) },
       { title: rustTitle, of: ({ rust }) => nameBatchAndRateOf(rust).replace(/^rust · /, ''), goes: 1 },
       { title: nodeTitle, of: ({ node }) => nameBatchAndRateOf(node) },
       {
@@ -144,15 +144,15 @@ function batchingOf(comparisons: readonly Comparison[]): (id: string) => string 
 function cpuOf(record: CompletedRecord): string {
   const each = (seconds: (sample: Sample) => number | undefined): string | undefined => {
     const median = medianOf(record, seconds);
-    return median === undefined ? undefined : formatDuration(median / record.rows);
+    return median === undefined ? undefined : formatDuration(median / itemsOf(record));
   };
   const server = each(serverCpuOf);
   return `${each(processCpuOf) ?? UNKNOWN}${server === undefined ? '' : ` + ${server}`}`;
 }
 
-/** The threads of a cell, with its processes if there are several: `32 × 2`. */
-function threadsOf({ threads, processes }: CompletedRecord): string {
-  return processes === undefined ? formatCount(threads) : `${formatCount(threads)} × ${processes}`;
+/** The connections of a cell, with its processes if there are several: `32 × 2`. */
+function connectionsOf({ connections, processes }: CompletedRecord): string {
+  return processes === undefined ? formatCount(connections) : `${formatCount(connections)} × ${processes}`;
 }
 
 /**
@@ -160,12 +160,12 @@ function threadsOf({ threads, processes }: CompletedRecord): string {
  * together. An open loop waits for the time of its next request, so being busy means nothing.
  */
 function isClientBound(record: CompletedRecord, logicalCores: number): boolean {
-  const { side, rate, driver, threads = 1, processes = 1 } = record;
+  const { side, rate, driver, connections = 1, processes = 1 } = record;
   if (rate !== undefined) return false;
   const byDefault = side === 'rust' ? Math.ceil(logicalCores / 2) : 1;
   const driving = driver === undefined ? byDefault : driver === 'all-cores' ? logicalCores : 1;
   const busy = medianOf(record, side === 'rust' ? clientShare : mainThreadShare);
-  return busy !== undefined && busy >= BUSY * Math.min(processes * Math.min(threads, driving), logicalCores);
+  return busy !== undefined && busy >= BUSY * Math.min(processes * Math.min(connections, driving), logicalCores);
 }
 
 /** The mark of cells of which the server, or the machine, was the limit of each. */
@@ -177,7 +177,7 @@ function serverMark(isBound: boolean): string {
 function openLoopNotes(record: CompletedRecord): string[] {
   const { rate, latency, behind } = record;
   if (rate === undefined) return [];
-  const name = `${record.workload}, ${nameAndBatchOf(record)}, ${record.threads ?? 1} threads`;
+  const name = `${record.workload}, ${nameAndBatchOf(record)}, ${record.connections ?? 1} connections`;
   const reached = requestsOf(record) / record.summary.medianSeconds;
   const isKept = reached >= KEPT_RATE * rate;
   const isLate = behind !== undefined && latency !== undefined && behind.p99 > VISIBLE_DELAY * latency.p99;

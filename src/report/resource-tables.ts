@@ -44,7 +44,7 @@ export function resourcesTable(records: readonly CompletedRecord[], shareOf: Cro
 }
 
 const REQUEST_COLUMNS: readonly ColumnOf<CompletedRecord>[] = [
-  { title: '>Threads', of: ({ threads }) => formatCount(threads) },
+  { title: '>Connections', of: ({ connections }) => formatCount(connections) },
   { title: '>Batch', of: ({ batch }) => formatCount(batch) },
 ];
 

@@ -1,4 +1,11 @@
-import type { CompletedRecord, FailedRecord, RunRecord, Sample, SkippedRecord } from '../records/record.js';
+import {
+  type CompletedRecord,
+  type FailedRecord,
+  type RunRecord,
+  type Sample,
+  type SkippedRecord,
+  itemsOf,
+} from '../records/record.js';
 import { medianOf } from '../stats/summary.js';
 import { groupBy } from '../compare/cell-groups.js';
 import { type ColumnOf, type Table, tableOf } from './document.js';
@@ -24,7 +31,7 @@ export function resultsTable(records: readonly CompletedRecord[]): Table {
     },
     { title: 'Flavor', of: ({ flavor }) => flavor ?? UNKNOWN, goes: 2 },
     ...transportColumn(ordered, (record) => record),
-    { title: '>Rows', of: ({ rows }) => formatRows(rows), goes: 3 },
+    { title: '>Rows', of: (record) => formatRows(itemsOf(record)), goes: 3 },
     {
       title: '>Time (s)',
       of: ({ summary, noVerdict }) => formatSeconds(summary.medianSeconds) + noVerdictMark(noVerdict),

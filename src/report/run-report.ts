@@ -127,7 +127,10 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
       settingTable(completed.filter(isRequestWork), judge, run.context.networks?.[engine]),
     ),
     ...list(requestAdviceFor(run, engine)),
-    ...headToHeadBlocks('Rust vs Node.js with the same threads', requestHeadToHeadTable(requestWork, recordOf, margin)),
+    ...headToHeadBlocks(
+      'Rust vs Node.js with the same connections',
+      requestHeadToHeadTable(requestWork, recordOf, margin),
+    ),
     ...(withResources ? resourceBlocks(run, completed) : []),
   ];
 }

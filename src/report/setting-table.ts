@@ -28,15 +28,15 @@ export function settingTable(
   /** The side, with the client if the side has several. */
   const sideText = ({ side, variant }: CompletedRecord): string =>
     [...clients].filter((client) => client.startsWith(`${side}, `)).length > 1 ? `${side}, ${clientOf(variant)}` : side;
-  const rows = groupBy(ofFamilies, ({ family, workload, side, variant, lane, engine, batch, threads, rate }) =>
-    JSON.stringify([family, workload, side, clientOf(variant), lane, engine, batch, threads, rate]),
+  const rows = groupBy(ofFamilies, ({ family, workload, side, variant, lane, engine, batch, connections, rate }) =>
+    JSON.stringify([family, workload, side, clientOf(variant), lane, engine, batch, connections, rate]),
   ).flatMap(settingsOf);
   return {
     table: tableOf(rows, [
       { title: 'Benchmark', of: ({ grpc }) => grpc.workload },
       { title: 'Side', of: ({ grpc }) => sideText(grpc) },
       { title: '>Batch', of: ({ grpc }) => formatCount(grpc.batch) },
-      { title: '>Threads', of: ({ grpc }) => formatCount(grpc.threads) },
+      { title: '>Connections', of: ({ grpc }) => formatCount(grpc.connections) },
       { title: '>All gRPC', of: ({ grpc }) => measured(grpc), goes: 2 },
       { title: '>Hybrid', of: ({ hybrid }) => measured(hybrid), goes: 0 },
       { title: '>Hybrid factor', of: ({ grpc, hybrid }) => wonBy(hybrid, grpc, judge) },

@@ -32,12 +32,12 @@ export const ANSWER_SIDES: readonly (readonly [Side, string])[] = [
 ];
 
 /** The workload of a cell with what else its answer is for: the transport and the connections. */
-export function workloadText({ workload, transport, threads }: CompletedRecord): string {
+export function workloadText({ workload, transport, connections }: CompletedRecord): string {
   const over = transport === undefined ? '' : ` (${transport})`;
-  return `${workload}${over}${threads === undefined ? '' : `, ${threads} ${threads === 1 ? 'thread' : 'threads'}`}`;
+  return `${workload}${over}${connections === undefined ? '' : `, ${connections} ${connections === 1 ? 'connection' : 'connections'}`}`;
 }
 
-/** One answer for each workload, engine and transport: with the fewest workers, or the most threads, that were measured. */
+/** One answer for each workload, engine and transport: with the fewest workers, or the most connections, that were measured. */
 export function workloadAnswersOf(run: Run): WorkloadAnswer[] {
   const judge = judgeOf(run);
   const completed = completedOf(run.records).filter((record) => record.engine !== NOOP && !isCrossing(record));
@@ -48,7 +48,8 @@ export function workloadAnswersOf(run: Run): WorkloadAnswer[] {
 }
 
 function contestToShow(cells: readonly CompletedRecord[]): readonly CompletedRecord[] {
-  const size = ({ threads, workers = 1 }: CompletedRecord): number => (threads === undefined ? -workers : threads);
+  const size = ({ connections, workers = 1 }: CompletedRecord): number =>
+    connections === undefined ? -workers : connections;
   const contests = groupBy(
     cells.filter(({ side }) => isNodeSide(side)),
     contestOf,

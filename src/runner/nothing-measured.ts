@@ -1,6 +1,6 @@
 import { BoundaryError } from '../errors.js';
 import type { PlannedCell } from '../families/workload.js';
-import type { NoVerdict } from '../records/record.js';
+import { type NoVerdict, itemsOf, unitOf } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 
 /** The time of a call, in seconds, below which the loop around the calls is what is measured. */
@@ -22,16 +22,16 @@ const ITEMS = 1 << 20;
  */
 export function requireWork({ cell }: PlannedCell, seconds: number, repeats: boolean): NoVerdict | undefined {
   if (cell.calls !== undefined) return seconds / cell.calls < LEAST_CALL_SECONDS ? 'nothing-to-measure' : undefined;
-  if (cell.side === 'rust' || cell.rows === 0 || cell.queries !== undefined) return undefined;
+  if (cell.side === 'rust' || itemsOf(cell) === 0 || cell.queries !== undefined) return undefined;
   const span = emptySpan();
-  const least = NO_WORK * cell.rows * emptyItem();
+  const least = NO_WORK * itemsOf(cell) * emptyItem();
   // Too few rows for a clock to tell whether they were read.
   if (!repeats && least < UNCERTAINTY * span) return undefined;
   if (seconds - (repeats ? 0 : span) >= least) return undefined;
-  const per = ((seconds / cell.rows) * 1e9).toPrecision(2);
+  const per = ((seconds / itemsOf(cell)) * 1e9).toPrecision(2);
   throw new BoundaryError(
     'BB_NOTHING_MEASURED',
-    `${cell.rows} rows took ${per} ns each, which is no more than an empty loop over them takes`,
+    `${itemsOf(cell)} ${unitOf(cell)} took ${per} ns each, which is no more than an empty loop over them takes`,
     {
       hint: 'Do the work between start() and stop(), and return a checksum that depends on each row: compilers leave out what nobody uses.',
     },

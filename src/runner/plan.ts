@@ -172,7 +172,7 @@ function expand(family: Family, config: RunConfig): FamilyPlan {
     workers,
   });
   const cells = new Map<string, PlannedCell>();
-  // Request work has threads instead of workers.
+  // Request work has connections instead of workers.
   if (family.hasOperations === true) {
     const options = optionsFor(1);
     return { family, options, cells: family.plan(options) };

@@ -72,7 +72,7 @@ export const SAMPLING_OPTIONS = {
   timeBudgetSeconds: option(
     '--time-budget <seconds>',
     seconds,
-    'time for the samples of a process, without --samples',
+    'time for the samples of a process, without --samples; 0 only shows that cells work, each sample one execution',
     {
       default: 0.3,
       quickly: 0.05,

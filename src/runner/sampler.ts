@@ -109,10 +109,10 @@ class LocalSampler implements ProfiledSampler {
     this.#open = open;
     this.#planned = planned;
     this.#instruments = instruments;
-    const { side, threads } = planned.cell;
+    const { side, connections } = planned.cell;
     // A server's caches and connections warm up, whoever calls it.
     const isCompiledBefore = side === 'rust' && planned.usesServer !== true;
-    this.#kind = { isRequests: threads !== undefined, repeats: open.repeats === true, isCompiledBefore };
+    this.#kind = { isRequests: connections !== undefined, repeats: open.repeats === true, isCompiledBefore };
     this.#checksum = open.expected;
   }
 
@@ -139,7 +139,7 @@ class LocalSampler implements ProfiledSampler {
       steps.push({ seconds: this.#ownSeconds(sample), elapsedSeconds });
       warmth = warmthOf(steps, policy, this.#kind);
       once.push({ seconds: sample.seconds, elapsedSeconds: elapsedSeconds / executions });
-      this.#executions = executionsOf(fastestOf(once), this.#kind);
+      this.#executions = executionsOf(fastestOf(once), this.#kind, policy);
     }
     const fastest = fastestOf(once);
     const length = {

@@ -4,7 +4,7 @@
  */
 
 import { isRequestWork } from '../compare/cell-groups.js';
-import type { Cell, Sample } from '../records/record.js';
+import { type Cell, type Counted, type Sample, itemsOf } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 
 /** How one process of a cell is sampled. */
@@ -70,11 +70,16 @@ export interface Kind {
   readonly isCompiledBefore?: boolean;
 }
 
-/** How often the work is executed in one sample, by a former execution. */
+/**
+ * How often the work is executed in one sample, by a former execution. Once if there is no time for samples: such a run only shows that
+ * the cells do their work.
+ */
 export function executionsOf(
   { seconds, elapsedSeconds }: Execution,
   { isRequests, repeats }: Pick<Kind, 'isRequests' | 'repeats'>,
+  { budgetSeconds }: Pick<SamplingPolicy, 'budgetSeconds'>,
 ): number {
+  if (budgetSeconds === 0) return 1;
   const shortest = isRequests ? SHORTEST_REQUESTS_SECONDS : SHORTEST_SECONDS;
   const wanted = Math.ceil(shortest / Math.max(seconds, Number.EPSILON));
   if (repeats) return Math.min(wanted, MOST_REPEATS);
@@ -197,9 +202,11 @@ const TYPICAL_REQUEST_SAMPLES = 4;
 const TYPICAL_ROW_SECONDS = 2e-7;
 
 /** The seconds that one process of a cell takes, typically. */
-export function typicalSeconds({ budgetSeconds }: SamplingPolicy, cell: Pick<Cell, 'rows' | 'threads'>): number {
+export function typicalSeconds({ budgetSeconds }: SamplingPolicy, cell: Counted & Pick<Cell, 'connections'>): number {
   const sampleSeconds = isRequestWork(cell) ? TYPICAL_REQUEST_SAMPLES * SHORTEST_REQUESTS_SECONDS : 0;
-  return TYPICAL_OPENING_SECONDS + TYPICAL_BUDGETS * budgetSeconds + sampleSeconds + cell.rows * TYPICAL_ROW_SECONDS;
+  return (
+    TYPICAL_OPENING_SECONDS + TYPICAL_BUDGETS * budgetSeconds + sampleSeconds + itemsOf(cell) * TYPICAL_ROW_SECONDS
+  );
 }
 
 /**

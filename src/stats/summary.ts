@@ -1,4 +1,4 @@
-import type { Cell, Rates, Sample, Summary } from '../records/record.js';
+import { type Cell, type Counted, type Rates, type Sample, type Summary, itemsOf } from '../records/record.js';
 import { interquartileRange, median } from './quantile.js';
 
 const BYTES_PER_MEBIBYTE = 1024 * 1024;
@@ -9,29 +9,29 @@ export function relativeSpread(values: ArrayLike<number>): number {
   return middle === 0 ? 0 : interquartileRange(values) / middle;
 }
 
-/** The parts of a cell that its rates count. */
-type Counted = Pick<Cell, 'rows' | 'bytes' | 'queries' | 'calls'>;
-
 /**
  * The rates of work that took a time: of queries or calls alone if the cell counts those. MiB per second is absent if it has no
  * size.
  */
-export function ratesOf({ rows, bytes, queries, calls }: Counted, seconds: number): Rates {
+export function ratesOf(cell: Counted & Pick<Cell, 'bytes' | 'queries'>, seconds: number): Rates {
+  const { bytes, queries, calls, operations } = cell;
   if (queries !== undefined) return { queriesPerSecond: queries / seconds };
   if (calls !== undefined) return { callsPerSecond: calls / seconds };
   return {
-    rowsPerSecond: rows / seconds,
+    [operations === undefined ? 'rowsPerSecond' : 'operationsPerSecond']: itemsOf(cell) / seconds,
     ...(bytes === undefined ? {} : { mebibytesPerSecond: bytes / BYTES_PER_MEBIBYTE / seconds }),
   };
 }
 
 /** The rate of a cell, in the unit that it counts. Cells of one workload count the same. */
 export function rateOf({ summary }: { readonly summary: Rates }): number {
-  return summary.rowsPerSecond ?? summary.queriesPerSecond ?? summary.callsPerSecond ?? 0;
+  return (
+    summary.rowsPerSecond ?? summary.operationsPerSecond ?? summary.queriesPerSecond ?? summary.callsPerSecond ?? 0
+  );
 }
 
 /** The summary of a cell's samples. The rates are taken from the median sample. Throws a `RangeError` if there is no sample. */
-export function summarize(samples: readonly Sample[], cell: Counted): Summary {
+export function summarize(samples: readonly Sample[], cell: Parameters<typeof ratesOf>[0]): Summary {
   const seconds = samples.map((sample) => sample.seconds);
   const medianSeconds = median(seconds);
   return {

@@ -14,9 +14,9 @@ describe('the plan', () => {
 
   it('has whole batches', () => {
     for (const { cell } of planned) {
-      expect(cell.rows % (cell.batch ?? 1), cell.id).toBe(0);
-      expect(cell.rows, cell.id).toBeGreaterThan(0);
-      expect(cell.calls, cell.id).toBe(cell.rows);
+      expect(cell.calls! % (cell.batch ?? 1), cell.id).toBe(0);
+      expect(cell.calls, cell.id).toBeGreaterThan(0);
+      expect(cell.rows, cell.id).toBeUndefined();
     }
   });
 

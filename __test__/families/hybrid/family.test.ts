@@ -11,7 +11,6 @@ import type { HybridValues } from '../../../src/families/hybrid/options.js';
 import type { PlannedRequests } from '../../../src/families/requests/grid.js';
 import type { RequestValues } from '../../../src/families/requests/options.js';
 import type { FamilyOptions, PlannedCell } from '../../../src/families/workload.js';
-import { isLeftOut } from '../../needs.js';
 import { sampleCells, stopwatch } from '../sampled-cells.js';
 
 const { signal } = new AbortController();
@@ -20,7 +19,7 @@ type HybridOptions = FamilyOptions & RequestValues & Partial<HybridValues>;
 
 /** Ten thousand rows. */
 const OPTIONS: HybridOptions = { rows: 0, workers: 1, engines: {}, scale: 1 / 7500 };
-const SMALL: HybridOptions = { ...OPTIONS, operations: 300, threads: [1, 3], batch: [1, 10, 250] };
+const SMALL: HybridOptions = { ...OPTIONS, operations: 300, connections: [1, 3], batch: [1, 10, 250] };
 
 describe('the plan of hybrid', () => {
   it('has each workload on each side in each way, JavaScript alone behind gRPC', () => {
@@ -31,7 +30,7 @@ describe('the plan of hybrid', () => {
     expect(ways).toEqual(new Set([...both, 'js grpc']));
     expect(cells.filter(({ workload }) => workload === 'scan').every(({ rows }) => rows === 10_000)).toBe(true);
     const lookups = cells.filter(({ workload, batch }) => workload === 'point_lookup' && batch === 1);
-    expect(new Set(lookups.map(({ transport, rows }) => `${transport} ${rows}`))).toEqual(
+    expect(new Set(lookups.map(({ transport, operations }) => `${transport} ${operations}`))).toEqual(
       new Set(['direct 20000', 'grpc 1000', 'hybrid 1000']),
     );
   });
@@ -46,7 +45,7 @@ describe('the plan of hybrid', () => {
   it('takes the options of the run, and refuses what is none', () => {
     const scansAt = (options: Partial<HybridOptions> = {}): number[] => {
       const cells = hybridFamily.plan({ ...OPTIONS, ...options }).map(({ cell }) => cell);
-      return [...new Set(cells.filter(({ workload }) => workload === 'scan').map(({ rows }) => rows))];
+      return [...new Set(cells.filter(({ workload }) => workload === 'scan').map(({ rows }) => rows!))];
     };
     expect(scansAt()).toEqual([10_000]);
     expect(scansAt({ scale: 0.001 })).toEqual([75_000]);
@@ -55,21 +54,9 @@ describe('the plan of hybrid', () => {
       expect(() => scansAt({ netDelayUs })).toThrow('netDelayUs of hybrid must be an integer of 0 to 1000000');
     }
     expect(() => scansAt({ netBandwidthMbps: -1 })).toThrow('netBandwidthMbps of hybrid must be a number of 0 or more');
-    const netBy = 'magic' as 'auto';
-    expect(() => scansAt({ netBy })).toThrow('netBy of hybrid must be one of auto, kernel, proxy, not magic');
     expect(() => scansAt({ scale: Number('much') })).toThrow('the scale of hybrid must be a number above 0');
   });
 });
-
-const whyNoKernel = await addon.PrivateShards.whyNoNamespaces();
-
-/** Lookups behind a network that the kernel is to simulate. */
-function overKernel(): { readonly options: HybridOptions; readonly cells: readonly PlannedCell[] } {
-  const network = { netDelayUs: 3000, netBy: 'kernel' } as const;
-  const options: HybridOptions = { ...SMALL, operations: 20, threads: [1], batch: [1], ...network };
-  const isLookup = ({ cell }: PlannedCell): boolean => cell.id.includes('point_lookup/call/napi/shards/grpc');
-  return { options, cells: hybridFamily.plan(options).filter(isLookup) };
-}
 
 async function runAll(cells: readonly PlannedCell[], options = SMALL): Promise<void> {
   await sampleCells(await hybridFamily.open(options, cells), cells);
@@ -84,7 +71,7 @@ describe('the hybrid family', () => {
 
   it('finds a wrong row on every side, by the check of each answer', async () => {
     const shards = await addon.PrivateShards.start(3);
-    const options = { ...SMALL, threads: [1], batch: [1, 10], engines: { shards: shards.urls.join(',') } };
+    const options = { ...SMALL, connections: [1], batch: [1, 10], engines: { shards: shards.urls.join(',') } };
     const cells = (hybridFamily.plan(options) as PlannedRequests[]).filter(
       ({ cell: { transport, workload } }) => transport === 'grpc' && !/populate|write/.test(workload),
     );
@@ -133,8 +120,8 @@ describe('the hybrid family', () => {
   }, 300_000);
 
   it('delays what goes through gRPC', async () => {
-    const slow = { netDelayUs: 5000, netBy: 'proxy', netBandwidthMbps: 1000 } as const;
-    const options = { ...SMALL, operations: 20, threads: [1], batch: [1], ...slow };
+    const slow = { netDelayUs: 5000, netBandwidthMbps: 1000 } as const;
+    const options = { ...SMALL, operations: 20, connections: [1], batch: [1], ...slow };
     const isLookup = ({ cell }: PlannedCell): boolean => cell.workload === 'point_lookup' && cell.transport === 'grpc';
     const cells = hybridFamily.plan(options).filter(isLookup);
     const family = await hybridFamily.open(options, cells);
@@ -154,40 +141,6 @@ describe('the hybrid family', () => {
     }
     await family.close();
   }, 120_000);
-
-  it.skipIf(isLeftOut('netem', whyNoKernel))(
-    'lets the kernel delay private shards',
-    async () => {
-      const { options, cells } = overKernel();
-      const family = await hybridFamily.open(options, cells);
-      const { shards: network } = await family.networks!();
-      expect(network!.by).toBe('kernel');
-      expect(network!.delayed.p50).toBeGreaterThanOrEqual(6000);
-      const cell = await family.openCell(cells[0]!);
-      expect(await cell.sample(stopwatch, signal)).toEqual(cell.expected);
-      await cell.close();
-      await family.close();
-    },
-    120_000,
-  );
-
-  it.runIf(whyNoKernel !== null)('says why the kernel delays nothing, if it cannot', async () => {
-    const { options, cells } = overKernel();
-    const family = await hybridFamily.open(options, cells);
-    await expect(family.versions()).rejects.toMatchObject({
-      code: 'BB_UNSUPPORTED',
-      message: `the kernel can't simulate a network: ${whyNoKernel}`,
-    });
-    await family.close();
-  });
-
-  it('lets the kernel delay no shards of others', async () => {
-    const { options, cells } = overKernel();
-    const engines = { shards: 'http://127.0.0.1:1,http://127.0.0.1:2' };
-    const family = await hybridFamily.open({ ...options, engines }, cells);
-    await expect(family.versions()).rejects.toThrow('the shards are not started here');
-    await family.close();
-  });
 
   it('ends a sample that is aborted', async () => {
     const planned = hybridFamily.plan(SMALL).find(({ cell }) => cell.id.includes('scan/call/napi/shards/grpc'))!;

@@ -5,7 +5,7 @@ import { ingestFamily } from '../../../src/families/ingest/family.js';
 import type { OpenFamily } from '../../../src/families/workload.js';
 import { CheckedStopwatch } from '../measurements/checked-stopwatch.js';
 
-const OPTIONS = { rows: 3000, workers: 1, engines: {}, operations: 2500, threads: [2] };
+const OPTIONS = { rows: 3000, workers: 1, engines: {}, operations: 2500, connections: [2] };
 const CELLS = ingestFamily.plan(OPTIONS);
 
 /** A checked stopwatch that also takes latencies. */

@@ -136,7 +136,7 @@ describe('a server', () => {
         workers: 1,
         engines: { ingest: url },
         operations: 2500,
-        threads: [2],
+        connections: [2],
         batch: [1000],
       };
       const cells = ingestFamily.plan(options).filter(({ cell }) => cell.workload.startsWith('soak_'));

@@ -80,7 +80,7 @@ describe.skipIf(lacks('redis'))('the kv family', () => {
       workers: 1,
       engines: { redis: server.url },
       operations: 100,
-      threads: [2],
+      connections: [2],
       batch: [1, 8],
     };
     const cells = onOneServer(kvFamily.plan(options)).filter(
@@ -111,7 +111,7 @@ describe.skipIf(lacks('redis'))('the kv family', () => {
       workers: 1,
       engines: { redis: server.url },
       operations: 700,
-      threads: [1, 3],
+      connections: [1, 3],
       batch: [1, 64],
       peers: true,
     };
@@ -127,7 +127,14 @@ describe.skipIf(lacks('redis'))('the kv family', () => {
   }, 300_000);
 
   test('a wrong value is seen, and a sample can be aborted', async () => {
-    const options = { rows: 0, workers: 1, engines: { redis: server.url }, operations: 50, threads: [1], batch: [1] };
+    const options = {
+      rows: 0,
+      workers: 1,
+      engines: { redis: server.url },
+      operations: 50,
+      connections: [1],
+      batch: [1],
+    };
     const planned = kvFamily.plan(options).find(({ cell }) => cell.side === 'napi' && cell.workload === 'get')!;
     const family = await kvFamily.open(options, [planned]);
     const cell = await family.openCell(planned);
@@ -144,7 +151,7 @@ describe.skipIf(lacks('redis'))('the kv family', () => {
 });
 
 describe('the redis-cluster engine', () => {
-  const options = { rows: 0, workers: 1, operations: 700, threads: [1, 3], batch: [1, 64], peers: true };
+  const options = { rows: 0, workers: 1, operations: 700, connections: [1, 3], batch: [1, 64], peers: true };
 
   test('its cells are measured if it is named, and say if a client divides its batches', () => {
     const engines = { redis: 'redis://localhost', 'redis-cluster': 'redis://localhost' };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  type GridPlace,
+  type GridTarget,
   type RequestMatrix,
   operationsOf,
   planRequests,
@@ -16,8 +16,8 @@ const matrix: RequestMatrix = {
   description: 'echoes',
   defaultOperations: 1000,
   mostTimesOperations: 10,
-  grid: { threads: [1, 2, 4], batch: [1, 16, 256] },
-  default: { threads: [2], batch: [1, 16] },
+  grid: { connections: [1, 2, 4], batch: [1, 16, 256] },
+  default: { connections: [2], batch: [1, 16] },
   workloads: { echo: { direction: 'out' }, echoes: { direction: 'in', operations: 50 } },
   lanes: [
     { side: 'rust', lane: 'call', variant: 'Client', workloads: ['echo'] },
@@ -36,47 +36,47 @@ const matrix: RequestMatrix = {
     { side: 'napi', lane: 'call-async', rustLane: 'call', variant: 'async fn', workloads: ['echo'] },
   ],
 };
-const place: GridPlace = {
+const place: GridTarget = {
   family: 'loop',
   engine: 'server',
   laneSkip: ({ client }) => (client === 'peer' ? `${client} is not installed` : undefined),
 };
 const options: GridOptions = { rows: 7, workers: 3, engines: {} };
 
-const plan = (more: Partial<GridOptions> = {}, where: GridPlace = place) =>
+const plan = (more: Partial<GridOptions> = {}, where: GridTarget = place) =>
   planRequests(matrix, where, { ...options, ...more });
 const idsOf = (more: Partial<GridOptions> = {}): string[] => plan(more).map(({ cell }) => cell.id);
 
 describe('planRequests', () => {
   it('plans calls one at a time, and batches for the larger ones or if there are no calls', () => {
     expect(idsOf()).toEqual([
-      'loop/echo/call/rust/server/t2/b1',
-      'loop/echo/call/js/server/client/t2/b1',
-      'loop/echo/call-async/napi/server/t2/b1',
-      'loop/echo/batch/rust/server/t2/b16',
-      'loop/echoes/batch/rust/server/t2/b1',
-      'loop/echoes/batch/rust/server/t2/b16',
+      'loop/echo/call/rust/server/c2/b1',
+      'loop/echo/call/js/server/client/c2/b1',
+      'loop/echo/call-async/napi/server/c2/b1',
+      'loop/echo/batch/rust/server/c2/b16',
+      'loop/echoes/batch/rust/server/c2/b1',
+      'loop/echoes/batch/rust/server/c2/b16',
     ]);
   });
 
   it('takes the numbers that are asked for, or the whole grid', () => {
-    expect(idsOf({ threads: [8, 3, 8], batch: [5] })).toEqual([
-      'loop/echo/batch/rust/server/t3/b5',
-      'loop/echo/batch/rust/server/t8/b5',
-      'loop/echoes/batch/rust/server/t3/b5',
-      'loop/echoes/batch/rust/server/t8/b5',
+    expect(idsOf({ connections: [8, 3, 8], batch: [5] })).toEqual([
+      'loop/echo/batch/rust/server/c3/b5',
+      'loop/echo/batch/rust/server/c8/b5',
+      'loop/echoes/batch/rust/server/c3/b5',
+      'loop/echoes/batch/rust/server/c8/b5',
     ]);
-    const all = plan({ threads: 'all', batch: 'all' }).map(({ cell }) => cell);
-    expect(new Set(all.map(({ threads }) => threads))).toEqual(new Set([1, 2, 4]));
+    const all = plan({ connections: 'all', batch: 'all' }).map(({ cell }) => cell);
+    expect(new Set(all.map(({ connections }) => connections))).toEqual(new Set([1, 2, 4]));
     expect(new Set(all.map(({ batch }) => batch))).toEqual(new Set([1, 16, 256]));
     expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
   });
 
   it('has more operations for larger batches, unless the user says how many', () => {
-    const rowsOf = (more: Partial<GridOptions>): number[] => plan(more).map(({ cell }) => cell.rows);
-    expect(rowsOf({})).toEqual([1000, 1000, 1000, 10_000, 50, 500]);
-    expect(rowsOf({ batch: [4] })).toEqual([4000, 200]);
-    expect(new Set(rowsOf({ operations: 77 }))).toEqual(new Set([77]));
+    const operationsOf = (more: Partial<GridOptions>): number[] => plan(more).map(({ cell }) => cell.operations!);
+    expect(operationsOf({})).toEqual([1000, 1000, 1000, 10_000, 50, 500]);
+    expect(operationsOf({ batch: [4] })).toEqual([4000, 200]);
+    expect(new Set(operationsOf({ operations: 77 }))).toEqual(new Set([77]));
   });
 
   it('keeps together what is compared, and says the rate', () => {
@@ -97,10 +97,10 @@ describe('planRequests', () => {
     ];
     const cells = planRequests({ ...matrix, lanes }, place, options);
     expect(cells.map(({ cell, askedBy, isQuick }) => [cell.id, cell.driver, askedBy, isQuick])).toEqual([
-      ['loop/echo/call/rust/server/t2/b1', undefined, undefined, true],
-      ['loop/echo/call/rust/server/one-thread/t2/b1', 'one-thread', ['lane'], undefined],
-      ['loop/echo/call/rust/server/crate/pipelined/t2/b1', undefined, undefined, undefined],
-      ['loop/echo/call/rust/server/pipelined/all-cores/t2/b1', 'all-cores', undefined, undefined],
+      ['loop/echo/call/rust/server/c2/b1', undefined, undefined, true],
+      ['loop/echo/call/rust/server/one-thread/c2/b1', 'one-thread', ['lane'], undefined],
+      ['loop/echo/call/rust/server/crate/pipelined/c2/b1', undefined, undefined, undefined],
+      ['loop/echo/call/rust/server/pipelined/all-cores/c2/b1', 'all-cores', undefined, undefined],
     ]);
   });
 
@@ -111,20 +111,20 @@ describe('planRequests', () => {
       { ...first!, setting: 'pipelined', engine: 'server' },
       { ...first!, setting: 'divided', engine: 'cluster' },
     ];
-    const other: GridPlace = { ...place, engine: 'cluster', isOther: true };
+    const other: GridTarget = { ...place, engine: 'cluster', isOther: true };
     const cells = [place, other].flatMap((where) => planRequests({ ...matrix, lanes }, where, options));
     expect(cells.map(({ cell, askedBy }) => [cell.id, askedBy])).toEqual([
-      ['loop/echo/call/rust/server/t2/b1', ['lane']],
-      ['loop/echo/call/rust/server/pipelined/t2/b1', undefined],
-      ['loop/echo/call/rust/cluster/t2/b1', ['engine', 'lane']],
-      ['loop/echo/call/rust/cluster/divided/t2/b1', ['engine']],
+      ['loop/echo/call/rust/server/c2/b1', ['lane']],
+      ['loop/echo/call/rust/server/pipelined/c2/b1', undefined],
+      ['loop/echo/call/rust/cluster/c2/b1', ['engine', 'lane']],
+      ['loop/echo/call/rust/cluster/divided/c2/b1', ['engine']],
     ]);
   });
 
   it('skips with the reason', () => {
     const peers = plan({ peers: true }).filter(({ client }) => client === 'peer');
     expect(peers.map(({ cell, skip }) => [cell.id, skip])).toEqual([
-      ['loop/echo/batch/js/server/peer/pipeline/t2/b16', 'peer is not installed'],
+      ['loop/echo/batch/js/server/peer/pipeline/c2/b16', 'peer is not installed'],
     ]);
     const skips = plan({}, { ...place, skip: 'no server' }).map(({ skip }) => skip);
     expect(new Set(skips)).toEqual(new Set(['no server']));

@@ -25,17 +25,17 @@ const slowFirst = (ms: number): Requester => ({
 
 describe('runLoad', () => {
   it.each([
-    { threads: 1, requests: 5, rate: undefined },
-    { threads: 3, requests: 10, rate: undefined },
-    { threads: 4, requests: 2, rate: undefined },
-    { threads: 3, requests: 10, rate: 20_000 },
-    { threads: 3, requests: 0, rate: 10 },
-  ])('sends the requests of each thread in their order: %o', async ({ threads, requests, rate }) => {
-    const senders = requesters(threads);
+    { connections: 1, requests: 5, rate: undefined },
+    { connections: 3, requests: 10, rate: undefined },
+    { connections: 4, requests: 2, rate: undefined },
+    { connections: 3, requests: 10, rate: 20_000 },
+    { connections: 3, requests: 0, rate: 10 },
+  ])('sends the requests of each thread in their order: %o', async ({ connections, requests, rate }) => {
+    const senders = requesters(connections);
     const { latency, behind } = await runLoad(senders, { requests, rate }, signal);
     senders.forEach(({ indices }, thread) => {
       const all = Array.from({ length: requests }, (_, index) => index);
-      expect(indices).toEqual(all.filter((index) => index % threads === thread));
+      expect(indices).toEqual(all.filter((index) => index % connections === thread));
     });
     expect(latency.count).toBe(requests);
     expect(behind?.count).toBe(rate === undefined ? undefined : requests);
@@ -135,7 +135,7 @@ describe('runLoad', () => {
     await expect(runLoad([], { requests: 1 }, signal)).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
   });
 
-  it.each([undefined, 1000])('ends all threads with the first failure, at the rate %o', async (rate) => {
+  it.each([undefined, 1000])('ends all connections with the first failure, at the rate %o', async (rate) => {
     const others = requesters(2);
     const failing: Requester = {
       request: async (index) => {

@@ -47,8 +47,8 @@ async function sampled(family: OpenFamily, planned: PlannedCell): Promise<TakenS
   const { signal } = new AbortController();
   const cell = await family.openCell(planned);
   const taken = new TakenSample();
-  const { processes = 1, rows, batch } = planned.cell;
-  const sent = processes * requestsOf({ rows: rows / processes, ...(batch !== undefined && { batch }) });
+  const { processes = 1, operations = 1, batch } = planned.cell;
+  const sent = processes * requestsOf({ operations: operations / processes, ...(batch !== undefined && { batch }) });
   try {
     for (let sample = 0; sample < 2; sample += 1) {
       verifyChecksum(await cell.sample(taken, signal), cell.expected);
@@ -89,7 +89,7 @@ describe.skipIf(lacks('redis'))('a cell of kv', () => {
     await server.stop();
   });
 
-  const options = { rows: 0, workers: 1, operations: 330, threads: [1, 5], batch: [1, 16] };
+  const options = { rows: 0, workers: 1, operations: 330, connections: [1, 5], batch: [1, 16] };
 
   test('is shared by worker threads, with all of its operations, and leaves no key', async () => {
     const asked = { ...options, engines: { redis: server.url } };
@@ -108,11 +108,11 @@ describe.skipIf(lacks('redis'))('a cell of kv', () => {
   });
 
   test('is measured by several processes on every side, each with all connections, and leaves no key', async () => {
-    const asked = { ...options, threads: [3], engines: { redis: server.url }, processes: 3 };
+    const asked = { ...options, connections: [3], engines: { redis: server.url }, processes: 3 };
     const chosen = new Set(['rust/call/', 'rust/batch/', 'napi/call/', 'napi/batch/all-cores', 'js/call/ioredis']);
     const cells = kvFamily.plan(asked).filter(({ cell }) => {
       if (cell.engine !== 'redis') return false;
-      expect(cell).toMatchObject({ processes: 3, rows: 3 * 330, threads: 3 });
+      expect(cell).toMatchObject({ processes: 3, rows: 3 * 330, connections: 3 });
       const way = cell.id.split('/').slice(5, -3).join('/');
       return ['get', 'set'].includes(cell.workload) && chosen.has(`${cell.side}/${cell.lane}/${way}`);
     });
@@ -131,7 +131,7 @@ describe.skipIf(lacks('redis'))('a cell of kv', () => {
   });
 
   test('notices a value that one of its processes finds changed', async () => {
-    const asked = { ...options, threads: [1], batch: [1], engines: { redis: server.url }, processes: 2 };
+    const asked = { ...options, connections: [1], batch: [1], engines: { redis: server.url }, processes: 2 };
     const planned = kvFamily.plan(asked).find(({ cell }) => cell.side === 'napi' && cell.workload === 'get')!;
     const family = await kvFamily.open(asked, [planned]);
     const cell = await family.openCell(planned);
@@ -150,7 +150,7 @@ describe.skipIf(lacks('redis'))('a cell of kv', () => {
       const asked = {
         ...options,
         operations: 2_000_000,
-        threads: [1],
+        connections: [1],
         batch: [1],
         engines: { redis: server.url },
         processes: 2,
@@ -184,7 +184,7 @@ describe.skipIf(lacks('redis'))('a cell of kv', () => {
     const asked = {
       ...options,
       operations: 300_000,
-      threads: [2],
+      connections: [2],
       batch: [1],
       engines: { redis: server.url },
       processes,
@@ -209,14 +209,14 @@ describe.skipIf(lacks('redis'))('a cell of kv', () => {
     const cwd = mkdtempSync(join(tmpdir(), 'boundary-bench-'));
     try {
       const cells = ['--family', 'kv', '--workload', 'get', '--side', 'napi,rust', '--lane', 'call'];
-      const sizes = ['--threads', '2', '--batch', '1', '--operations', '200', '--processes', '2'];
+      const sizes = ['--connections', '2', '--batch', '1', '--operations', '200', '--processes', '2'];
       const args = ['run', ...cells, ...sizes, '--forks', '1', '--samples', '1', '--out', 'out'];
       const { exitCode, stderr } = await spawnCli([...args, '--redis-url', server.url], { cwd, script: builtMain });
       expect(exitCode, stderr).toBe(0);
       const { context, records } = await readRun(join(cwd, 'out/run.json'));
       expect(context.config).toMatchObject({ processes: 2 });
-      expect(records.map(({ outcome, processes, rows }) => ({ outcome, processes, rows }))).toEqual(
-        records.map(() => ({ outcome: 'completed', processes: 2, rows: 400 })),
+      expect(records.map(({ outcome, processes, operations }) => ({ outcome, processes, operations }))).toEqual(
+        records.map(() => ({ outcome: 'completed', processes: 2, operations: 400 })),
       );
       expect(records.some(({ side, driver }) => side === 'napi' && driver === 'all-cores')).toBe(true);
       expect(readFileSync(join(cwd, 'out/run.md'), 'utf8')).toContain('| 2 × 2 |');
@@ -249,7 +249,7 @@ describe.skipIf(lacks('mysql'))('a cell of sql', () => {
     'is measured by %s, each with a table of its own',
     async (_, driver, processes) => {
       const engines = { mysql: inDatabase(server.url, 'test') };
-      const asked = { rows: 0, workers: 1, engines, operations: 60, threads: [3], batch: [1, 8], processes };
+      const asked = { rows: 0, workers: 1, engines, operations: 60, connections: [3], batch: [1, 8], processes };
       const chosen = new Set(['select_pk', 'insert', 'oltp_write_only']);
       const sides = new Set(processes === undefined ? ['napi'] : ['napi', 'rust']);
       const cells = sqlFamily
@@ -266,7 +266,7 @@ describe.skipIf(lacks('mysql'))('a cell of sql', () => {
 });
 
 describe('a cell of rest', () => {
-  const asked = { rows: 0, workers: 1, engines: {}, operations: 40, threads: [2], batch: [1, 8], processes: 2 };
+  const asked = { rows: 0, workers: 1, engines: {}, operations: 40, connections: [2], batch: [1, 8], processes: 2 };
   const ofWorkload = (name: string) =>
     restFamily.plan(asked).filter(({ cell, client }) => cell.workload === name && client === undefined);
 

@@ -156,7 +156,7 @@ describe('the rest family', () => {
       // Threads take turns between two addresses, whether they are of one server or of two.
       restUrl2: server.url,
       operations: 300,
-      threads: [1, 3],
+      connections: [1, 3],
       // 150 is above the server's limit: such batches are divided.
       batch: [1, 16, 150],
     };
@@ -174,7 +174,7 @@ describe('the rest family', () => {
   it.skipIf(process.platform !== 'linux').each(['rust', 'napi', 'js'] as const)(
     'counts the CPU time of both of two servers, or of none: %s',
     async (side) => {
-      const options = { rows: 0, workers: 1, engines: {}, operations: 600, threads: [2], batch: [1] };
+      const options = { rows: 0, workers: 1, engines: {}, operations: 600, connections: [2], batch: [1] };
       const planned = restFamily
         .plan(options)
         .find(({ cell }) => cell.workload === 'pkread.two_servers' && cell.side === side)!;
@@ -198,7 +198,14 @@ describe('the rest family', () => {
   it.each(['rust', 'napi', 'js'] as const)(
     'shows how latencies grow above what the server can bear: %s',
     async (side) => {
-      const options = { rows: 0, workers: 1, engines: { rest: server.url }, operations: 500, threads: [1], batch: [1] };
+      const options = {
+        rows: 0,
+        workers: 1,
+        engines: { rest: server.url },
+        operations: 500,
+        connections: [1],
+        batch: [1],
+      };
       const planned = restFamily
         .plan({ ...options, rate: 1e6 })
         .find(({ cell }) => cell.workload === 'pkread' && cell.lane === 'call' && cell.side === side)!;
@@ -217,7 +224,7 @@ describe('the rest family', () => {
   );
 
   it('skips what a server has not, and says which key it wants', async () => {
-    const options = { rows: 0, workers: 1, engines: {}, operations: 10, threads: [1], batch: [1] };
+    const options = { rows: 0, workers: 1, engines: {}, operations: 10, connections: [1], batch: [1] };
     const key = `${'k'.repeat(16)}.${'s'.repeat(64)}`;
     const guarded = await openTarget('rest', {}, ['--api-key', key]);
     try {
@@ -245,7 +252,7 @@ describe('the rest family', () => {
       engines: { rest: server.url },
       restUrl2: server.url,
       operations: 20,
-      threads: [1],
+      connections: [1],
       batch: [1, 4],
     };
     const cells = restFamily.plan(options).filter(({ cell }) => !cell.workload.startsWith('aggregation.'));
@@ -314,7 +321,14 @@ describe('the rest family', () => {
   }, 300_000);
 
   it('ends an aborted sample', async () => {
-    const options = { rows: 0, workers: 1, engines: { rest: server.url }, operations: 20, threads: [1], batch: [1] };
+    const options = {
+      rows: 0,
+      workers: 1,
+      engines: { rest: server.url },
+      operations: 20,
+      connections: [1],
+      batch: [1],
+    };
     const planned = restFamily.plan(options).find(({ cell }) => cell.workload === 'pkread' && cell.side === 'napi')!;
     const family = await restFamily.open(options, [planned]);
     const cell = await family.openCell(planned);
@@ -328,7 +342,7 @@ it('skips the cells of HTTP/2 if the server speaks HTTP/1.1 alone', async () => 
   const server = createServer((_request, response) => response.end('{}'));
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   const engines = { rest: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
-  const options = { rows: 0, workers: 1, engines, threads: [1], batch: [8] };
+  const options = { rows: 0, workers: 1, engines, connections: [1], batch: [8] };
   const cells = restFamily.plan(options).filter(({ cell }) => cell.workload === 'pkread.http2');
   // Rust's client has three drivers.
   expect(cells.map(({ cell }) => cell.side)).toEqual(['rust', 'rust', 'rust', 'napi', 'js']);

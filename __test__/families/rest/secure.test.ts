@@ -35,7 +35,7 @@ describe('a server behind TLS with a certificate of its own', () => {
 
   it('is measured on every side', async () => {
     const engines = { rest: trusting() };
-    const options = { rows: 0, workers: 1, engines, operations: 40, threads: [2], batch: [1, 8] };
+    const options = { rows: 0, workers: 1, engines, operations: 40, connections: [2], batch: [1, 8] };
     const cells = restFamily
       .plan(options)
       .filter(({ cell }) => !cell.workload.endsWith('two_servers'))

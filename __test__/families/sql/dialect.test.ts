@@ -37,12 +37,12 @@ describe.skipIf(lacks('mysql'))('a server with a part of the dialect', () => {
     await real.stop();
   });
 
-  const optionsOf = (url: string, threads = 1) => ({
+  const optionsOf = (url: string, connections = 1) => ({
     rows: 0,
     workers: 1,
     engines: { mysql: url },
     operations: 24,
-    threads: [threads],
+    connections: [connections],
     batch: [1],
   });
 
@@ -90,7 +90,7 @@ describe.skipIf(lacks('mysql'))('a server with a part of the dialect', () => {
     for (const planned of unserved) {
       await expect(family.openCell(planned), planned.cell.id).rejects.toMatchObject({
         code: 'BB_UNSUPPORTED',
-        message: expect.stringContaining('--threads 1'),
+        message: expect.stringContaining('--connections 1'),
       });
     }
     await sampleCells(
@@ -150,7 +150,7 @@ describe.skipIf(lacks('mysql'))('a server with a part of the dialect', () => {
       const error = record.outcome === 'failed' ? record.error : undefined;
       expect({ id, error, outcome: record.outcome }).toEqual({ id, outcome: isUnserved ? 'skipped' : 'completed' });
     }
-    expect(outcomes.has('sql/select_pk/call/js/mysql/mysql2/t1/b1')).toBe(true);
+    expect(outcomes.has('sql/select_pk/call/js/mysql/mysql2/c1/b1')).toBe(true);
   }, 300_000);
 
   test('a server that ends is told once, and the rest of the cells is skipped; a resumed run measures them', async () => {
@@ -232,7 +232,7 @@ async function runIn(
     directory: directory ?? join(await mkdtemp(join(tmpdir(), 'boundary-bench-')), 'out'),
     resume,
     operations: 24,
-    threads: [1],
+    connections: [1],
     batch: [1],
     forks: 1,
     samples: 1,

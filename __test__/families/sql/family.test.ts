@@ -46,7 +46,7 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
   afterAll(() => server?.stop());
 
   test('each cell that reads notices that two rows have exchanged their texts', async () => {
-    const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 50, threads: [2], batch: [1, 8] };
+    const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 50, connections: [2], batch: [1, 8] };
     const cells = sqlFamily
       .plan(options)
       .filter(({ cell }) => cell.driver === undefined && ['select_pk', 'oltp_point_select'].includes(cell.workload));
@@ -83,7 +83,7 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
   test.each(Object.entries(triggers))(
     'each cell of %s notices rows that were stored wrongly',
     async (name, trigger) => {
-      const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 50, threads: [1], batch: [1, 8] };
+      const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 50, connections: [1], batch: [1, 8] };
       const cells = sqlFamily.plan(options).filter(({ cell }) => cell.workload === name && cell.driver === undefined);
       expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
       const family = await sqlFamily.open(options, cells);
@@ -114,7 +114,7 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
       workers: 1,
       engines: { mysql: url },
       operations: 50,
-      threads: [3],
+      connections: [3],
       batch: [1, 8],
     };
     // The drivers in Rust are tested in `native/suite/tests/references.rs`.
@@ -158,7 +158,7 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
     const [before] = (await admin.query('SELECT @@GLOBAL.sql_mode AS mode')).rows();
     await admin.query("SET GLOBAL sql_mode = 'ANSI'");
     try {
-      const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 20, threads: [2], batch: [1] };
+      const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 20, connections: [2], batch: [1] };
       const cells = sqlFamily
         .plan(options)
         .filter(({ cell, askedBy = [] }) => cell.driver === undefined && !askedBy.includes('lane'))
@@ -197,7 +197,14 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
   });
 
   test('the two languages expect the same', async () => {
-    const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 130, threads: [1, 7], batch: [1, 32] };
+    const options = {
+      rows: 0,
+      workers: 1,
+      engines: { mysql: url },
+      operations: 130,
+      connections: [1, 7],
+      batch: [1, 32],
+    };
     const cells = sqlFamily.plan(options).filter(({ cell }) => cell.side === 'rust' && cell.driver === undefined);
     const family = await sqlFamily.open(options, cells);
     for (const planned of cells) {
@@ -208,7 +215,7 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
         workload: cell.workload,
         lane: cell.lane,
         url,
-        threads: cell.threads,
+        connections: cell.connections,
         batch: cell.batch,
         operations: cell.rows,
         prefix: 'both',
@@ -228,7 +235,7 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
   }, 300_000);
 
   test('a row that is missing is seen, a sample can be aborted, and the limits of the server are reported', async () => {
-    const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 50, threads: [1], batch: [1] };
+    const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 50, connections: [1], batch: [1] };
     const [planned] = sqlFamily
       .plan(options)
       .filter(({ cell }) => cell.side === 'napi' && cell.workload === 'select_pk');

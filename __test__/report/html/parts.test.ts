@@ -158,13 +158,23 @@ describe('requests', () => {
   const client = (
     side: 'rust' | 'napi' | 'js',
     variant: string,
-    threads: number,
+    connections: number,
     batch: number,
     seconds: number,
   ): CompletedRecord => {
     const lane = batch === 1 ? 'call' : 'batch';
-    const fields = { family: 'kv', workload: 'get', engine: 'redis', side, lane, variant, rows: 1000, threads, batch };
-    return completed({ ...fields, id: `${side} ${variant} ${threads} ${batch}` }, around(seconds));
+    const fields = {
+      family: 'kv',
+      workload: 'get',
+      engine: 'redis',
+      side,
+      lane,
+      variant,
+      operations: 1000,
+      connections,
+      batch,
+    };
+    return completed({ ...fields, id: `${side} ${variant} ${connections} ${batch}` }, around(seconds));
   };
   const records = [
     client('rust', 'KvClient', 32, 1, 0.5),

@@ -1,7 +1,7 @@
 //! A load of many small requests over several connections, each with one request in flight.
 //!
-//! Thread `t` of `T` sends the requests `t`, `t + T`, `t + 2T`, ..., so that the requests of each connection are known
-//! beforehand. In a *closed loop* a thread sends its next request when the last one is answered, and a latency counts
+//! Requester `r` of `R` sends the requests `r`, `r + R`, `r + 2R`, ..., so that the requests of each connection are known
+//! beforehand. In a *closed loop* a requester sends its next request when the last one is answered, and a latency counts
 //! from there. In an *open loop* request `i` is due `i / rate` seconds after the start, whether the server keeps up or
 //! not. Its latency counts from then, so that requests that wait behind a slow answer are not left out. A load ends after
 //! a number of requests, after a duration, or at the first of both.
@@ -23,7 +23,7 @@ use crate::resources::{CpuTime, cpu_of_process};
 use crate::used::{Reading, Used};
 use crate::{Error, Result};
 
-/// The delay before the first request of an open loop, so that no thread is late for it.
+/// The delay before the first request of an open loop, so that no requester is late for it.
 const OPEN_LOOP_DELAY: Duration = Duration::from_millis(2);
 
 /// The number of due requests of an open loop of which the times are kept. Of a longer backlog the newest count for the oldest.
@@ -34,7 +34,7 @@ pub trait Requester: Send + 'static {
     /// Sends the request with this index and resolves once its answer is consumed.
     fn request(&mut self, index: u64) -> impl Future<Output = Result<()>> + Send;
 
-    /// Takes note of a failed request. The request has no latency, and this thread goes on. By default the failure ends the load.
+    /// Takes note of a failed request. The request has no latency, and this requester goes on. By default the failure ends the load.
     fn failed(&mut self, error: Error) -> impl Future<Output = Result<()>> + Send {
         std::future::ready(Err(error))
     }
@@ -43,11 +43,11 @@ pub trait Requester: Send + 'static {
 /// The number of requests of a load, its duration, and the rate of the requests.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Load {
-    /// The most requests of all threads together.
+    /// The most requests of all requesters together.
     pub requests: u64,
     /// The duration after which no request is sent, or `None` for a load that ends with its last request.
     pub duration: Option<Duration>,
-    /// The requests per second of all threads together, for an open loop, or `None` for a closed loop.
+    /// The requests per second of all requesters together, for an open loop, or `None` for a closed loop.
     pub rate: Option<f64>,
     /// The ids of the servers' processes, if they run on this machine: their CPU time is counted in total.
     pub server_processes: Vec<u32>,
@@ -90,8 +90,8 @@ pub struct LoadOutcome {
     pub server_cpu: Option<CpuTime>,
 }
 
-/// The measurements of one thread.
-struct Thread<R> {
+/// The measurements of one requester.
+struct Finished<R> {
     number: usize,
     requester: R,
     /// The time of the last answer, or `None` without requests.
@@ -116,14 +116,14 @@ pub async fn run_load<R: Requester>(
     if load.duration.is_none() {
         cancel.check()?;
     }
-    let threads = requesters.len();
-    if threads == 0 {
+    let count = requesters.len();
+    if count == 0 {
         return Err(Error::InvalidArgument("a load needs a connection".to_owned()));
     }
-    let course = Arc::new(Course::new(load, threads));
-    let gate = Arc::new(Barrier::new(threads + 1));
+    let course = Arc::new(Course::new(load, count));
+    let gate = Arc::new(Barrier::new(count + 1));
     let mut tasks = JoinSet::new();
-    let mut handles = Vec::with_capacity(threads);
+    let mut handles = Vec::with_capacity(count);
     for (number, requester) in requesters.into_iter().enumerate() {
         let (gate, course) = (Arc::clone(&gate), Arc::clone(&course));
         handles.push(tasks.spawn(quietly(async move {
@@ -140,24 +140,24 @@ pub async fn run_load<R: Requester>(
     let (before, server_before) = (Reading::before(), server());
     gate.wait().await;
     let pacer = load.rate.map(|rate| Pacer::start(&course, rate)).transpose()?;
-    let mut finished = Vec::with_capacity(threads);
+    let mut finished = Vec::with_capacity(count);
     while let Some(ended) = tasks.join_next().await {
         finished.push(ended.map_err(|error| ending(&error))??);
     }
     let (after, server_cpu) = (Reading::after(), server());
     drop(pacer);
-    finished.sort_unstable_by_key(|thread| thread.number);
+    finished.sort_unstable_by_key(|part| part.number);
     let since = |before: Option<CpuTime>, after: Option<CpuTime>| Some(after? - before?);
     let seconds = seconds(course.start(), &finished);
     let outcome = LoadOutcome {
         seconds,
-        latency: merged(finished.iter().map(|thread| &thread.latency)),
-        behind: load.rate.map(|_| merged(finished.iter().filter_map(|thread| thread.behind.as_ref()))),
+        latency: merged(finished.iter().map(|part| &part.latency)),
+        behind: load.rate.map(|_| merged(finished.iter().filter_map(|part| part.behind.as_ref()))),
         unsent: course.due.iter().map(|due| due.available_permits() as u64).sum(),
         used: after.since(&before, seconds),
         server_cpu: since(server_before, server_cpu),
     };
-    Ok((finished.into_iter().map(|thread| thread.requester).collect(), outcome))
+    Ok((finished.into_iter().map(|part| part.requester).collect(), outcome))
 }
 
 /// The CPU time of all processes, or `None` for an empty list, or if one of them can't be read.
@@ -166,7 +166,7 @@ fn cpu_of_processes(processes: &[u32]) -> Option<CpuTime> {
     times.into_iter().reduce(|sum, time| sum + time)
 }
 
-/// The schedule of a load, shared by its threads.
+/// The schedule of a load, shared by its requesters.
 struct Course {
     requests: u64,
     duration: Option<Duration>,
@@ -174,14 +174,14 @@ struct Course {
     /// The time of the start, set by the first who asks for it.
     start: OnceLock<Instant>,
     stopped: AtomicBool,
-    /// For each thread a permit for every request of an open loop that is due and not sent.
+    /// For each requester a permit for every request of an open loop that is due and not sent.
     due: Vec<Semaphore>,
     /// The delays in noticing that the latest requests of an open loop were due, in nanoseconds, by the index modulo the length.
     notice_delays: Vec<AtomicU64>,
 }
 
 impl Course {
-    fn new(load: &Load, threads: usize) -> Self {
+    fn new(load: &Load, count: usize) -> Self {
         let requests = load.most_requests();
         let notices = load.rate.map_or(0, |_| requests.min(MOST_NOTICES));
         Self {
@@ -190,7 +190,7 @@ impl Course {
             rate: load.rate,
             start: OnceLock::new(),
             stopped: AtomicBool::new(false),
-            due: (0..threads).map(|_| Semaphore::new(0)).collect(),
+            due: (0..count).map(|_| Semaphore::new(0)).collect(),
             notice_delays: (0..notices).map(|_| AtomicU64::new(0)).collect(),
         }
     }
@@ -200,7 +200,7 @@ impl Course {
         *self.start.get_or_init(|| Instant::now() + delay)
     }
 
-    /// Stops the pacer, and every thread before its next request.
+    /// Stops the pacer, and every requester before its next request.
     fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
         self.due.iter().for_each(Semaphore::close);
@@ -223,24 +223,24 @@ impl Course {
         &self.notice_delays[place]
     }
 
-    /// Marks the next request of a thread as due. That was noticed with a delay.
-    fn release(&self, index: u64, thread: &Semaphore, delay: Duration) {
+    /// Marks the next request of a requester as due. That was noticed with a delay.
+    fn release(&self, index: u64, requester: &Semaphore, delay: Duration) {
         let nanoseconds = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
         self.notice_delay(index).store(nanoseconds, Ordering::Release);
-        thread.add_permits(1);
+        requester.add_permits(1);
     }
 
     /// Waits until a request is due, and returns the delay in noticing that. Returns `None` once the load is stopped.
-    async fn turn(&self, index: u64, thread: usize) -> Option<Duration> {
-        self.due[thread].acquire().await.ok()?.forget();
+    async fn turn(&self, index: u64, requester: usize) -> Option<Duration> {
+        self.due[requester].acquire().await.ok()?.forget();
         Some(Duration::from_nanos(self.notice_delay(index).load(Ordering::Acquire)))
     }
 }
 
-/// Sends the requests of one thread.
-async fn send<R: Requester>(requester: R, number: usize, course: &Course) -> Result<Thread<R>> {
+/// Sends the requests of one requester.
+async fn send<R: Requester>(requester: R, number: usize, course: &Course) -> Result<Finished<R>> {
     let (latency, behind) = (LatencyHistogram::new(), course.rate.map(|_| LatencyHistogram::new()));
-    let mut thread = Thread { number, requester, last_answer: None, latency, behind };
+    let mut part = Finished { number, requester, last_answer: None, latency, behind };
     let start = course.start();
     let end = course.duration.and_then(|duration| start.checked_add(duration));
     let mut ready = Instant::now();
@@ -248,7 +248,7 @@ async fn send<R: Requester>(requester: R, number: usize, course: &Course) -> Res
         if course.is_stopped() || end.is_some_and(|end| ready >= end) {
             break;
         }
-        let from = match (course.rate, &mut thread.behind) {
+        let from = match (course.rate, &mut part.behind) {
             (Some(rate), Some(behind)) => {
                 let Some(notice_delay) = course.turn(index, number).await else { break };
                 let intended = course.intended(index, rate);
@@ -258,21 +258,21 @@ async fn send<R: Requester>(requester: R, number: usize, course: &Course) -> Res
             }
             _ => ready,
         };
-        let outcome = thread.requester.request(index).await;
+        let outcome = part.requester.request(index).await;
         let answered = Instant::now();
-        thread.last_answer = Some(answered);
+        part.last_answer = Some(answered);
         ready = match outcome {
             Ok(()) => {
-                thread.latency.record(answered.saturating_duration_since(from));
+                part.latency.record(answered.saturating_duration_since(from));
                 answered
             }
             Err(error) => {
-                thread.requester.failed(error).await?;
+                part.requester.failed(error).await?;
                 Instant::now()
             }
         };
     }
-    Ok(thread)
+    Ok(part)
 }
 
 /// The thread that tells when the requests of an open loop are due: the timers of the runtime are only precise to the
@@ -287,10 +287,10 @@ impl Pacer {
         let ours = Arc::clone(course);
         let pace = move || {
             crate::resources::sleep_precisely();
-            for (index, thread) in (0..ours.requests).zip(ours.due.iter().cycle()) {
+            for (index, requester) in (0..ours.requests).zip(ours.due.iter().cycle()) {
                 let intended = ours.intended(index, rate);
                 let Some(noticed) = sleep_until(intended, &ours) else { return };
-                ours.release(index, thread, noticed - intended);
+                ours.release(index, requester, noticed - intended);
             }
         };
         let thread = std::thread::Builder::new().name("bb-pacer".to_owned()).spawn(pace);
@@ -334,8 +334,8 @@ fn ending(error: &tokio::task::JoinError) -> Error {
     if error.is_cancelled() { Error::Cancelled } else { Error::Internal(error.to_string()) }
 }
 
-fn seconds<R>(start: Instant, threads: &[Thread<R>]) -> f64 {
-    let last = threads.iter().filter_map(|thread| thread.last_answer).max();
+fn seconds<R>(start: Instant, parts: &[Finished<R>]) -> f64 {
+    let last = parts.iter().filter_map(|part| part.last_answer).max();
     last.map_or(0.0, |last| last.saturating_duration_since(start).as_secs_f64())
 }
 
@@ -387,14 +387,14 @@ mod tests {
     }
 
     #[test]
-    fn each_thread_sends_its_own_requests_in_order() {
-        for (threads, requests, rate) in [(1, 5, None), (3, 10, None), (4, 2, None), (3, 10, Some(50_000.0))] {
+    fn each_requester_sends_its_own_requests_in_order() {
+        for (count, requests, rate) in [(1, 5, None), (3, 10, None), (4, 2, None), (3, 10, Some(50_000.0))] {
             let load = Load { requests, rate, ..Load::default() };
-            let requesters = (0..threads).map(|_| Noting::default()).collect();
+            let requesters = (0..count).map(|_| Noting::default()).collect();
             let (requesters, outcome) = run(requesters, &load).unwrap();
             for (number, requester) in requesters.iter().enumerate() {
-                let expected: Vec<u64> = (number as u64..requests).step_by(threads).collect();
-                assert_eq!(requester.0, expected, "thread {number} of {threads}");
+                let expected: Vec<u64> = (number as u64..requests).step_by(count).collect();
+                assert_eq!(requester.0, expected, "requester {number} of {count}");
             }
             assert_eq!(outcome.latency.count(), requests);
             assert_eq!(outcome.behind.map(|behind| behind.count()), rate.map(|_| requests));

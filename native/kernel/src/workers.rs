@@ -69,10 +69,10 @@ impl Workers {
     ///
     /// # Errors
     /// [`Full`] if no place is free.
-    pub fn admit(&self) -> std::result::Result<Place, Full> {
+    pub fn admit(&self) -> std::result::Result<WorkPermit, Full> {
         let place = Arc::clone(&self.0.places).try_acquire_owned();
         let place = place.map_err(|_| Full { what: self.0.what, most: self.0.most_places })?;
-        Ok(Place { bounds: Arc::clone(&self.0), place: Arc::new(place) })
+        Ok(WorkPermit { bounds: Arc::clone(&self.0), place: Arc::new(place) })
     }
 
     /// The number of places taken.
@@ -90,12 +90,12 @@ impl Workers {
 
 /// A place for a piece of work.
 #[derive(Debug)]
-pub struct Place {
+pub struct WorkPermit {
     bounds: Arc<Bounds>,
     place: Arc<OwnedSemaphorePermit>,
 }
 
-impl Place {
+impl WorkPermit {
     /// Runs `work` on a thread that may block, once one is free for it. A panic becomes an error.
     ///
     /// # Errors

@@ -35,7 +35,7 @@ use crate::sample::CellSample;
 
 /// The work of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Work {
+enum RequestKind {
     Get,
     MultiGet,
     Put,
@@ -48,7 +48,7 @@ enum Work {
     Pull,
 }
 
-impl Work {
+impl RequestKind {
     fn of(spec: &RequestSpec) -> Result<Self> {
         let is_single = spec.lane == RequestLane::Call && spec.batch == 1;
         Ok(match (spec.workload.as_str(), spec.lane) {
@@ -101,12 +101,12 @@ struct Input {
     total_rows: u64,
 }
 
-/// One thread of a load, with a connection to each shard.
+/// A requester: a connection to each shard.
 struct HybridRequester<C> {
     client: C,
     spec: Arc<RequestSpec>,
     input: Arc<Input>,
-    work: Work,
+    work: RequestKind,
     reads: Reads,
 }
 
@@ -115,14 +115,16 @@ impl<C: Connection> Requester for HybridRequester<C> {
         let Self { client, spec, input, work, reads } = self;
         let range = spec.places_of(index);
         match work {
-            Work::Get => client.get(input.keys[range.start], reads).await,
-            Work::MultiGet => client.multi_get(&input.keys[range], reads).await,
-            Work::Put => client.put(&input.rows[range.start]).await,
-            Work::PutMany => client.put_many(&input.packed[range.start * ROW_BYTES..range.end * ROW_BYTES]).await,
-            Work::Populate => client.populate(&input.batches).await,
-            Work::Scan => client.scan(reads).await,
-            Work::PushDown => client.push_down(reads).await,
-            Work::Pull => client.pull(reads).await,
+            RequestKind::Get => client.get(input.keys[range.start], reads).await,
+            RequestKind::MultiGet => client.multi_get(&input.keys[range], reads).await,
+            RequestKind::Put => client.put(&input.rows[range.start]).await,
+            RequestKind::PutMany => {
+                client.put_many(&input.packed[range.start * ROW_BYTES..range.end * ROW_BYTES]).await
+            }
+            RequestKind::Populate => client.populate(&input.batches).await,
+            RequestKind::Scan => client.scan(reads).await,
+            RequestKind::PushDown => client.push_down(reads).await,
+            RequestKind::Pull => client.pull(reads).await,
         }
     }
 }
@@ -131,23 +133,23 @@ impl<C: Connection> Requester for HybridRequester<C> {
 struct HybridCell<C> {
     spec: Arc<RequestSpec>,
     input: Arc<Input>,
-    work: Work,
+    work: RequestKind,
     expected: Checksum,
     /// Our own client, for untimed work.
     side: Ours,
-    /// The clients of the threads. Empty while a sample runs.
+    /// The requesters. Empty while a sample runs.
     connections: Mutex<Vec<HybridRequester<C>>>,
 }
 
 pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
-    let work = Work::of(spec)?;
+    let work = RequestKind::of(spec)?;
     let total_rows: u64 = spec
         .option("totalRows")?
         .filter(|rows| *rows > 0)
         .ok_or_else(|| Error::InvalidArgument("a cell of hybrid needs the option totalRows".to_owned()))?;
     let expected = match work {
-        Work::Populate | Work::Scan => expected_scan(total_rows),
-        Work::PushDown | Work::Pull => Sums::Aggregate(expected_aggregate(total_rows)?).checksum(),
+        RequestKind::Populate | RequestKind::Scan => expected_scan(total_rows),
+        RequestKind::PushDown | RequestKind::Pull => Sums::Aggregate(expected_aggregate(total_rows)?).checksum(),
         _ => expected_rows(spec.operations, total_rows),
     };
     cancel.check()?;
@@ -161,16 +163,17 @@ pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> R
 }
 
 impl Input {
-    fn new(spec: &RequestSpec, work: Work, total_rows: u64, shards: u32) -> Result<Self> {
+    fn new(spec: &RequestSpec, work: RequestKind, total_rows: u64, shards: u32) -> Result<Self> {
         let operations = match work {
-            Work::Populate => family()?.changed_rows,
+            RequestKind::Populate => family()?.changed_rows,
             _ if work.is_of_all() => 0,
             _ => spec.operations,
         };
         let keys: Vec<i64> = (0..operations).map(|operation| key_of(operation, total_rows)).collect();
-        let rows = keys.iter().filter(|_| work == Work::Put).map(|key| Row::made(*key)).collect();
-        let packed = keys.iter().filter(|_| work == Work::PutMany).flat_map(|key| Row::made(*key).to_bytes()).collect();
-        let batches = if work == Work::Populate {
+        let rows = keys.iter().filter(|_| work == RequestKind::Put).map(|key| Row::made(*key)).collect();
+        let packed =
+            keys.iter().filter(|_| work == RequestKind::PutMany).flat_map(|key| Row::made(*key).to_bytes()).collect();
+        let batches = if work == RequestKind::Populate {
             check_rows(total_rows)?;
             (0..shards).map(|shard| MadeRows::new(shard, shards, total_rows).into_batches()).collect()
         } else {
@@ -184,7 +187,7 @@ impl<C: Connection> HybridCell<C> {
     fn connect(&self) -> Result<Vec<HybridRequester<C>>> {
         runtime()?.block_on(async {
             let mut connections = Vec::new();
-            for _ in 0..self.spec.threads {
+            for _ in 0..self.spec.connections {
                 connections.push(HybridRequester {
                     client: C::connect(&self.spec.url).await?,
                     spec: Arc::clone(&self.spec),
@@ -210,7 +213,7 @@ impl<C: Connection> HybridCell<C> {
     /// Reads back the written rows after a load of writes, or all rows after a population.
     async fn read_back(&self, reads: &mut Reads, cancel: &CancelToken) -> Result<()> {
         let mut side = self.side.clone();
-        if self.work == Work::Populate {
+        if self.work == RequestKind::Populate {
             return Connection::scan(&mut side, reads).await;
         }
         for keys in self.input.keys.chunks(family()?.keys_at_once) {
@@ -281,8 +284,8 @@ impl<C: Connection> RequestCell for HybridCell<C> {
             }
         }
         match self.work {
-            Work::PushDown | Work::Pull => check.finish_aggregate(&expected_aggregate(total_rows)?),
-            Work::Populate | Work::Scan => check.finish_rows(total_rows),
+            RequestKind::PushDown | RequestKind::Pull => check.finish_aggregate(&expected_aggregate(total_rows)?),
+            RequestKind::Populate | RequestKind::Scan => check.finish_rows(total_rows),
             _ => check.finish_rows(self.spec.operations),
         }
     }

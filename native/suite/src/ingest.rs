@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use self::reader::{PointCheck, StageSums};
 pub(crate) use self::soak_cell::open;
-use self::work::Work;
+use self::work::StageRun;
 use crate::matrix::FamilyPart;
 use crate::sample::CellSample;
 
@@ -203,7 +203,7 @@ fn room(memory: &mut Vec<u8>, needed: usize) -> &mut [u8] {
 /// An open stage that runs on bodies.
 pub struct StageCell {
     spec: StageSpec,
-    work: Work,
+    work: StageRun,
     sums: StageSums,
     /// The check that takes the place of the sums, while there is one.
     check: Option<PointCheck>,
@@ -230,7 +230,7 @@ impl StageCell {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder =
             Folder(std::env::temp_dir().join(format!("boundary-bench-ingest-{}-{number}", std::process::id())));
-        let work = Work::open(spec, &folder.0)?;
+        let work = StageRun::open(spec, &folder.0)?;
         Ok(Self { spec: spec.clone(), work, sums: StageSums::default(), check: None, folder })
     }
 

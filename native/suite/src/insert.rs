@@ -40,7 +40,7 @@ const BATCH_ROWS: u32 = 65_536;
 const _: () = assert!(BATCH_ROWS as usize == DEFAULT_BATCH_ROWS);
 
 /// The work of one worker.
-struct Part {
+struct WorkerTask {
     engine: Arc<dyn Engine>,
     lane: Lane,
     table: TableDefinition,
@@ -52,7 +52,7 @@ pub(crate) type Encoded = Option<Duration>;
 
 pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Result<CellSample> {
     into_new_tables(engine, spec, spec.workers, verify, |tables| {
-        let parts = tables.iter().map(|(name, range)| Part {
+        let parts = tables.iter().map(|(name, range)| WorkerTask {
             engine: Arc::clone(engine),
             lane: spec.lane,
             table: measurements::table(name),
@@ -96,7 +96,7 @@ pub(crate) fn into_new_tables(
     dropped.map(|()| sample)
 }
 
-fn insert(part: Part, mut clock: Clock) -> Result<Finished<Encoded>> {
+fn insert(part: WorkerTask, mut clock: Clock) -> Result<Finished<Encoded>> {
     let mut feeder = Feeder::begin(part.lane, part.engine, part.table)?;
     for chunk in part.range.chunks(matrix()?.input_rows) {
         clock.pause();
@@ -110,7 +110,7 @@ fn insert(part: Part, mut clock: Clock) -> Result<Finished<Encoded>> {
     Ok(clock.finish(encoded))
 }
 
-async fn insert_async(part: Part, mut clock: Clock) -> Result<Finished<Encoded>> {
+async fn insert_async(part: WorkerTask, mut clock: Clock) -> Result<Finished<Encoded>> {
     let mut feeder = Feeder::begin(part.lane, part.engine, part.table)?;
     for chunk in part.range.chunks(matrix()?.input_rows) {
         clock.pause();

@@ -52,7 +52,7 @@ const MOST_INPUT_BYTES: u64 = 1 << 30;
 
 /// The commands of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Work {
+enum RequestKind {
     /// One GET or a pipeline of them.
     Get,
     /// One SET or a pipeline of them.
@@ -61,7 +61,7 @@ enum Work {
     Mset,
 }
 
-impl Work {
+impl RequestKind {
     fn of(spec: &RequestSpec) -> Result<Self> {
         Ok(match (spec.workload.as_str(), spec.lane) {
             ("get", RequestLane::Call) if spec.batch == 1 => Self::Get,
@@ -110,17 +110,17 @@ impl Input {
     }
 }
 
-/// One thread of a load, with its connection.
+/// A requester: a connection, or a share of one.
 struct KvRequester<C, R> {
     connection: C,
     spec: Arc<RequestSpec>,
     input: Arc<Input>,
-    work: Work,
+    work: RequestKind,
     reader: R,
 }
 
 impl<C, R> KvRequester<C, R> {
-    /// The same thread with another reader, and the reader that it had.
+    /// The same requester with another reader, and the reader that it had.
     fn with<S>(self, reader: S) -> (KvRequester<C, S>, R) {
         let Self { connection, spec, input, work, reader: before } = self;
         (KvRequester { connection, spec, input, work, reader }, before)
@@ -135,12 +135,12 @@ impl<C: Connection, R: Reader> Requester for KvRequester<C, R> {
         let Self { connection, spec, reader, .. } = self;
         reader.begin(spec.operations_of(index));
         match (self.work, spec.lane) {
-            (Work::Get, RequestLane::Call) => connection.get(&keys[0], reader).await,
-            (Work::Set, RequestLane::Call) => connection.set(&keys[0], &values[0]).await,
-            (Work::Get, RequestLane::Batch) => connection.get_many(keys, reader).await,
-            (Work::Set, RequestLane::Batch) => connection.set_many(keys, values).await,
-            (Work::Mget, _) => connection.mget(keys, reader).await,
-            (Work::Mset, _) => connection.mset(keys, values).await,
+            (RequestKind::Get, RequestLane::Call) => connection.get(&keys[0], reader).await,
+            (RequestKind::Set, RequestLane::Call) => connection.set(&keys[0], &values[0]).await,
+            (RequestKind::Get, RequestLane::Batch) => connection.get_many(keys, reader).await,
+            (RequestKind::Set, RequestLane::Batch) => connection.set_many(keys, values).await,
+            (RequestKind::Mget, _) => connection.mget(keys, reader).await,
+            (RequestKind::Mset, _) => connection.mset(keys, values).await,
         }
     }
 }
@@ -151,9 +151,9 @@ struct KvCell<C> {
     url: Url,
     keys: Keys,
     input: Arc<Input>,
-    work: Work,
+    work: RequestKind,
     expected: Checksum,
-    /// The connections of the threads. Empty while a sample runs.
+    /// The requesters. Empty while a sample runs.
     connections: Mutex<Vec<KvRequester<C, Sums>>>,
     /// The connection for untimed work, made at its first use.
     side: Mutex<Option<KvClient>>,
@@ -162,7 +162,7 @@ struct KvCell<C> {
 }
 
 pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
-    let work = Work::of(spec)?;
+    let work = RequestKind::of(spec)?;
     let value_bytes = spec.option("valueBytes")?.unwrap_or(family()?.value_bytes);
     if !VALUE_BYTES_RANGE.contains(&value_bytes) {
         return Err(Error::InvalidArgument(format!(
@@ -203,7 +203,7 @@ pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> R
 }
 
 impl<C: Connection> KvCell<C> {
-    /// Whether one connection serves all threads.
+    /// Whether all requesters share one connection.
     fn is_shared(&self) -> bool {
         self.spec.setting.as_deref() == Some("shared")
     }
@@ -211,7 +211,7 @@ impl<C: Connection> KvCell<C> {
     fn connect(&self) -> Result<Vec<KvRequester<C, Sums>>> {
         self.spec.runtime()?.block_on(async {
             let mut connections: Vec<KvRequester<C, Sums>> = Vec::new();
-            for _ in 0..self.spec.threads {
+            for _ in 0..self.spec.connections {
                 let connection = match connections.first() {
                     Some(first) if self.is_shared() => first.connection.share()?,
                     _ => C::connect(&self.url).await?,
@@ -296,7 +296,7 @@ impl<C: Connection> KvCell<C> {
         .await
     }
 
-    /// The connections of the threads: the previous sample's connections, or new ones.
+    /// The requesters of the previous sample, or new ones.
     fn take_connections(&self) -> Result<Vec<KvRequester<C, Sums>>> {
         let connections = std::mem::take(&mut *lock(&self.connections));
         if connections.is_empty() { self.connect() } else { Ok(connections) }
@@ -453,7 +453,7 @@ mod tests {
         let server = Server::start(None, &cancel).unwrap();
         for workload in ["get", "set", "mget", "mset"] {
             let spec: RequestSpec = serde_json::from_value(serde_json::json!({
-                "workload": workload, "lane": "batch", "url": server.url(), "threads": 2, "batch": 8, "operations": 64,
+                "workload": workload, "lane": "batch", "url": server.url(), "connections": 2, "batch": 8, "operations": 64,
                 "prefix": "bb_test"
             }))
             .unwrap();

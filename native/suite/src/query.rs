@@ -34,7 +34,7 @@ use crate::tables::{check_queries, queries};
 use crate::workers::{Clock, Finished, Workers, as_tasks, on_threads, runtime};
 
 /// The work of one worker.
-struct Part {
+struct WorkerTask {
     engine: Arc<dyn Engine>,
     sql: String,
     lane: Lane,
@@ -43,7 +43,7 @@ struct Part {
 }
 
 pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
-    let parts = queries(spec)?.into_iter().map(|sql| Part::new(engine, spec, sql)).collect();
+    let parts = queries(spec)?.into_iter().map(|sql| WorkerTask::new(engine, spec, sql)).collect();
     let workers = match spec.flavor {
         Flavor::Sync => on_threads(parts, |part, clock| read(&part, clock))?,
         Flavor::Async => as_tasks(parts, read_async)?,
@@ -51,7 +51,7 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSampl
     sample(workers)
 }
 
-impl Part {
+impl WorkerTask {
     fn new(engine: &Arc<dyn Engine>, spec: &CellSpec, sql: String) -> Self {
         // Each part needs options of its own: clones share a token, and a reader that is done cancels its token.
         let mut options = QueryOptions::default();
@@ -63,7 +63,7 @@ impl Part {
 /// Reads what the cell reads, in the way of its lane, and checks each row.
 pub(crate) fn verify(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
     check_queries(spec, |sql, check| {
-        let part = Part::new(engine, spec, sql);
+        let part = WorkerTask::new(engine, spec, sql);
         if part.lane == Lane::ArrowIpc {
             let bytes = write_stream(&mut *part.engine.query(&part.sql, &part.options)?)?;
             verify_ipc(bytes.into_buffer(), check)
@@ -109,7 +109,7 @@ impl From<Checksum> for Read {
     }
 }
 
-fn read(part: &Part, clock: Clock) -> Result<Finished<Read>> {
+fn read(part: &WorkerTask, clock: Clock) -> Result<Finished<Read>> {
     let mut stream = part.engine.query(&part.sql, &part.options)?;
     if part.lane == Lane::ArrowIpc {
         let bytes = write_stream(&mut *stream)?;
@@ -124,7 +124,7 @@ fn read(part: &Part, clock: Clock) -> Result<Finished<Read>> {
     Ok(clock.finish(checksum.into()))
 }
 
-async fn read_async(part: Part, clock: Clock) -> Result<Finished<Read>> {
+async fn read_async(part: WorkerTask, clock: Clock) -> Result<Finished<Read>> {
     if part.lane == Lane::ArrowIpc {
         let write = move || write_stream(&mut *part.engine.query(&part.sql, &part.options)?);
         let written = tokio::task::spawn_blocking(write).await;

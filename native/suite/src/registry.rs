@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_family_is_read_beside_its_requests_as_the_other_side_writes_it() {
-        let text = r#"{"family":"kv","workload":"get","lane":"batch","url":"redis://:geheim@localhost","threads":4,"batch":16,"operations":100,"rate":10.5,"prefix":"bb"}"#;
+        let text = r#"{"family":"kv","workload":"get","lane":"batch","url":"redis://:geheim@localhost","connections":4,"batch":16,"operations":100,"rate":10.5,"prefix":"bb"}"#;
         let parsed: FamilySpec = serde_json::from_str(text).unwrap();
         assert_eq!((parsed.family.as_str(), parsed.requests.operations), ("kv", 100));
         assert_eq!(serde_json::to_string(&parsed).unwrap(), text);

@@ -19,7 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::sample::CellSample;
 
 /// The most connections of a cell. A larger number is taken for a mistake.
-const MAX_THREADS: u32 = 10_000;
+const MAX_CONNECTIONS: u32 = 10_000;
 
 /// How operations are passed to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,12 +51,12 @@ pub struct RequestSpec {
     /// The URL of the server. It may hold a password, so no message contains it.
     pub url: String,
     /// The number of connections, each with one request in flight.
-    pub threads: u32,
+    pub connections: u32,
     /// The number of operations of one request. The last request may have fewer.
     pub batch: u32,
-    /// The number of operations of one sample, all threads together.
+    /// The number of operations of one sample, all connections together.
     pub operations: u64,
-    /// The rate of an open loop, in requests per second of all threads together, or `None` for a closed loop.
+    /// The rate of an open loop, in requests per second of all connections together, or `None` for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// The prefix of the names of the cell's tables or keys: the cell touches no others.
@@ -71,7 +71,7 @@ pub struct RequestSpec {
 
 impl std::fmt::Debug for RequestSpec {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { workload, lane, setting, driver, client, threads, batch, operations, rate, prefix, .. } = self;
+        let Self { workload, lane, setting, driver, client, connections, batch, operations, rate, prefix, .. } = self;
         formatter
             .debug_struct("RequestSpec")
             .field("workload", workload)
@@ -79,7 +79,7 @@ impl std::fmt::Debug for RequestSpec {
             .field("setting", setting)
             .field("driver", driver)
             .field("client", client)
-            .field("threads", threads)
+            .field("connections", connections)
             .field("batch", batch)
             .field("operations", operations)
             .field("rate", rate)
@@ -95,9 +95,9 @@ impl RequestSpec {
     /// # Errors
     /// [`Error::InvalidArgument`] for a number out of range, or an empty prefix.
     pub fn validate(&self) -> Result<()> {
-        let Self { threads, batch, operations, prefix, .. } = self;
-        let problem = if !(1..=MAX_THREADS).contains(threads) {
-            format!("{threads} threads: there must be 1 to {MAX_THREADS}")
+        let Self { connections, batch, operations, prefix, .. } = self;
+        let problem = if !(1..=MAX_CONNECTIONS).contains(connections) {
+            format!("{connections} connections: there must be 1 to {MAX_CONNECTIONS}")
         } else if *batch == 0 {
             "a request must have an operation".to_owned()
         } else if *operations == 0 {
@@ -266,7 +266,7 @@ mod tests {
             driver: None,
             client: None,
             url: "redis://:geheim@localhost".to_owned(),
-            threads: 4,
+            connections: 4,
             batch,
             operations,
             rate: None,
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_spec_is_read_as_the_other_side_writes_it_and_keeps_its_secret() {
-        let text = r#"{"workload":"get","lane":"batch","url":"redis://:geheim@localhost","threads":4,"batch":16,"operations":100,"prefix":"bb"}"#;
+        let text = r#"{"workload":"get","lane":"batch","url":"redis://:geheim@localhost","connections":4,"batch":16,"operations":100,"prefix":"bb"}"#;
         let parsed: RequestSpec = serde_json::from_str(text).unwrap();
         assert_eq!(parsed, spec(100, 16));
         assert_eq!(serde_json::to_string(&parsed).unwrap(), text);
@@ -316,8 +316,8 @@ mod tests {
         for wrong in [
             spec(0, 1),
             spec(1, 0),
-            RequestSpec { threads: 0, ..spec(1, 1) },
-            RequestSpec { threads: MAX_THREADS + 1, ..spec(1, 1) },
+            RequestSpec { connections: 0, ..spec(1, 1) },
+            RequestSpec { connections: MAX_CONNECTIONS + 1, ..spec(1, 1) },
             RequestSpec { prefix: String::new(), ..spec(1, 1) },
         ] {
             assert_eq!(wrong.validate().unwrap_err().code(), "BB_INVALID_ARGUMENT", "{wrong:?}");

@@ -13,7 +13,7 @@ mod reqwest_crate;
 use std::sync::{Arc, Mutex};
 
 use boundary_bench_engine::checksum::Checksum;
-use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request, StreamedResponse, Version};
+use boundary_bench_http::{Address, HttpClient, HttpOptions, Origin, Request, StreamedResponse, Version};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::load::{Requester, run_load};
 use boundary_bench_kernel::{Error, Result, lock};
@@ -30,7 +30,7 @@ pub(crate) use reqwest_crate::Reqwest;
 /// The name of the target in error messages.
 const NAME: &str = "rest";
 
-/// The setting in which all requests of a thread share one connection of HTTP/2.
+/// The setting in which all requests of a requester share one connection of HTTP/2.
 const HTTP2: &str = "http2";
 
 const BATCH_PATH: &str = "/0.1.0/batch";
@@ -44,7 +44,7 @@ fn rest_error(message: String) -> Error {
 
 /// The work of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Work {
+enum RequestKind {
     /// One read by primary key.
     Call,
     /// Many single reads under way at once.
@@ -58,12 +58,12 @@ enum Work {
 }
 
 /// The place of a server, with the key of its address in the headers: `http://:key@host:4406`.
-fn place_of(server: &Address, options: &HttpOptions) -> Result<Place> {
+fn place_of(server: &Address, options: &HttpOptions) -> Result<Origin> {
     let key = server.secret.as_ref().map(|key| format!("x-api-key: {key}\r\n"));
     let headers = format!("content-type: application/json\r\n{}", key.unwrap_or_default());
     let options =
         HttpOptions { headers, trust: server.trust.clone(), most_bytes: server.most_bytes, ..options.clone() };
-    Place::new(server.url.clone(), options)
+    Origin::new(server.url.clone(), options)
 }
 
 fn client_of(server: &Address, options: &HttpOptions) -> Result<HttpClient> {
@@ -94,13 +94,13 @@ struct Inputs {
     aggregation: Requests,
 }
 
-/// One thread of a load, with its connections.
+/// A requester, with its connections.
 struct RestRequester<C> {
-    place: Arc<Place>,
+    place: Arc<Origin>,
     client: C,
     spec: Arc<RequestSpec>,
     input: Arc<Inputs>,
-    work: Work,
+    work: RequestKind,
     sums: Sums,
     aggregated: AggregationSums,
     /// The bodies of the requests, one after the other.
@@ -116,7 +116,7 @@ impl<C: Connection> Requester for RestRequester<C> {
         let Inputs { reads: input, aggregation } = &**input;
         text.clear();
         match self.work {
-            Work::Pull => {
+            RequestKind::Pull => {
                 let request = Request::post(&aggregation.scan_path, aggregation.scan.as_bytes());
                 let mut response = StreamedResponse::open(place, &request).await?;
                 let mut scan = Scan::new(aggregation)?;
@@ -127,17 +127,17 @@ impl<C: Connection> Requester for RestRequester<C> {
                 }
                 aggregated.add_scan(&scan)
             }
-            Work::PushDown => {
+            RequestKind::PushDown => {
                 let sql = aggregation.sql.as_bytes();
                 client.call(aggregation::SQL_PATH, sql, |answer| aggregated.add_answer(body(answer)?)).await
             }
-            Work::Call => {
+            RequestKind::Call => {
                 input.write_read(operations.start, text);
                 client
                     .call(&input.path, text.as_bytes(), |answer| sums.add_read(input, operations.start, body(answer)?))
                     .await
             }
-            Work::Batch(most) if operations.end - operations.start <= u64::from(most) => {
+            RequestKind::Batch(most) if operations.end - operations.start <= u64::from(most) => {
                 input.write_batch(operations.clone(), text);
                 client
                     .call(BATCH_PATH, text.as_bytes(), |answer| sums.add_batch(input, operations.start, body(answer)?))
@@ -146,7 +146,7 @@ impl<C: Connection> Requester for RestRequester<C> {
             work => {
                 ends.clear();
                 let first = operations.start;
-                let (path, step, is_batch) = if let Work::Batch(most) = work {
+                let (path, step, is_batch) = if let RequestKind::Batch(most) = work {
                     let mut start = operations.start;
                     while start < operations.end {
                         let end = operations.end.min(start + u64::from(most));
@@ -187,12 +187,12 @@ impl<C: Connection> Requester for RestRequester<C> {
 /// A cell of the family, connected.
 struct RestCell<C> {
     spec: Arc<RequestSpec>,
-    /// The servers. They are assigned to the threads in turn.
+    /// The servers. They are assigned to the requesters in turn.
     servers: Vec<Address>,
     input: Arc<Inputs>,
-    work: Work,
+    work: RequestKind,
     expected: Checksum,
-    /// The connections of the threads. Empty while a sample runs.
+    /// The requesters. Empty while a sample runs.
     connections: Mutex<Vec<RestRequester<C>>>,
 }
 
@@ -205,16 +205,16 @@ pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> R
     let first = servers.first().ok_or_else(|| Error::InvalidArgument("there is no URL".to_owned()))?;
     let work = match (spec.workload.starts_with("batchpkread"), spec.lane) {
         (_, RequestLane::Call) if is_aggregation && spec.batch == 1 => match spec.setting.as_deref() {
-            Some("push_down") => Work::PushDown,
-            _ => Work::Pull,
+            Some("push_down") => RequestKind::PushDown,
+            _ => RequestKind::Pull,
         },
-        (true, RequestLane::Batch) => Work::Batch(spec.batch),
-        (false, RequestLane::Call) if spec.batch == 1 => Work::Call,
-        (false, RequestLane::Batch) if !is_aggregation => Work::Many,
+        (true, RequestLane::Batch) => RequestKind::Batch(spec.batch),
+        (false, RequestLane::Call) if spec.batch == 1 => RequestKind::Call,
+        (false, RequestLane::Batch) if !is_aggregation => RequestKind::Many,
         _ => return Err(spec.unknown("rest")),
     };
     let (work, expected) = match work {
-        Work::Pull | Work::PushDown => {
+        RequestKind::Pull | RequestKind::PushDown => {
             (work, aggregation::expected(spec.operations, count_rows(first, &input.aggregation)?))
         }
         _ if spec.setting.as_deref() == Some(HTTP2) => {
@@ -241,12 +241,12 @@ pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> R
 }
 
 /// Sends the cell's request once, to find out whether the table exists, and the most operations that the server takes in a batch.
-fn probe(server: &Address, input: &Input, work: Work, family: &Family, version: Version) -> Result<Work> {
+fn probe(server: &Address, input: &Input, work: RequestKind, family: &Family, version: Version) -> Result<RequestKind> {
     let mut client =
         client_of(server, &HttpOptions { timeout: Some(PROBE_TIMEOUT), version, ..HttpOptions::default() })?;
     let (mut text, mut sums) = (String::new(), Sums::default());
     runtime()?.block_on(async {
-        let Work::Batch(asked) = work else {
+        let RequestKind::Batch(asked) = work else {
             input.write_read(0, &mut text);
             let request = Request::post(&input.path, text.as_bytes());
             client.call(&request, |response| sums.add_read(input, 0, body(&response)?)).await?;
@@ -263,7 +263,7 @@ fn probe(server: &Address, input: &Input, work: Work, family: &Family, version: 
                 })
                 .await?;
             if !is_refused {
-                return input.check(most.into(), sums).map(|()| Work::Batch(most));
+                return input.check(most.into(), sums).map(|()| RequestKind::Batch(most));
             }
         }
         Err(rest_error(format!("the server takes no batches of {} operations", family.old_batch)))
@@ -281,19 +281,19 @@ impl<C: Connection> RestCell<C> {
     fn connect(&self) -> Result<Vec<RestRequester<C>>> {
         let batch = self.spec.batch as usize;
         let options = match (self.work, self.spec.setting.as_deref()) {
-            (Work::Many, Some("pipelined")) => HttpOptions { pipelining: batch, ..HttpOptions::default() },
-            (Work::Many, Some(HTTP2)) => HttpOptions { version: Version::Http2, ..HttpOptions::default() },
-            (Work::Many, _) => {
+            (RequestKind::Many, Some("pipelined")) => HttpOptions { pipelining: batch, ..HttpOptions::default() },
+            (RequestKind::Many, Some(HTTP2)) => HttpOptions { version: Version::Http2, ..HttpOptions::default() },
+            (RequestKind::Many, _) => {
                 HttpOptions { connections: batch.min(family()?.most_connections), ..HttpOptions::default() }
             }
-            (Work::Batch(most), _) => {
+            (RequestKind::Batch(most), _) => {
                 HttpOptions { connections: batch.div_ceil(most as usize), ..HttpOptions::default() }
             }
-            (Work::Call | Work::Pull | Work::PushDown, _) => HttpOptions::default(),
+            (RequestKind::Call | RequestKind::Pull | RequestKind::PushDown, _) => HttpOptions::default(),
         };
         self.spec.runtime()?.block_on(async {
             let mut connections = Vec::new();
-            for (_, server) in (0..self.spec.threads).zip(self.servers.iter().cycle()) {
+            for (_, server) in (0..self.spec.connections).zip(self.servers.iter().cycle()) {
                 let place = Arc::new(place_of(server, &options)?);
                 let client = C::open(&place).await?;
                 connections.push(RestRequester {
@@ -330,7 +330,7 @@ impl<C: Connection> RequestCell for RestCell<C> {
             aggregated.merge(&connection.aggregated);
         }
         *lock(&self.connections) = connections;
-        let is_aggregation = matches!(self.work, Work::Pull | Work::PushDown);
+        let is_aggregation = matches!(self.work, RequestKind::Pull | RequestKind::PushDown);
         CellSample::of_load(&outcome, if is_aggregation { aggregated.checksum() } else { sums.checksum() })
     }
 

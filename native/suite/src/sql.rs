@@ -1,6 +1,6 @@
 //! The family `sql`: small requests over the MySQL wire.
 //!
-//! Each thread has one connection. On the lane `call` each statement waits for the answer to the previous statement. On the lane
+//! Each requester has one connection. On the lane `call` each statement waits for the answer to the previous statement. On the lane
 //! `batch` all statements of a request are sent before their answers are read, in the same order. Readers add up every value
 //! within the timed part. The tables of writers are remade before each sample. After it, they are read and added up, untimed.
 
@@ -25,7 +25,7 @@ use self::data::{Sums, TableRow, User};
 #[cfg(feature = "references")]
 pub(crate) use self::mysql_async_crate::MysqlAsync;
 pub(crate) use self::ours::Ours;
-use self::plan::{Kind, Part, Plan, Step, Transaction, Turn, family};
+use self::plan::{Kind, Plan, PlannedStatement, Step, Transaction, Turn, family};
 use self::reader::{AnswerReader, RowsCheck};
 use self::session::Session;
 use self::table::run;
@@ -39,16 +39,16 @@ const VALUES: &str = "values";
 struct SqlCell<S: Session> {
     shared: Arc<Shared>,
     expected: Checksum,
-    /// The connections of the threads, or `None` while a sample runs and after a failed sample.
+    /// The connections, or `None` while a sample runs and after a failed sample.
     requesters: Mutex<Option<Vec<SqlRequester<S, Sums>>>>,
     /// Connections that were made ready ahead of the next load.
     ahead: Mutex<Option<Ready<S>>>,
 }
 
-/// The connections of the threads, and the one that has restored the table of a writer.
+/// The connections, and the one that has restored the table of a writer.
 type Ready<S> = (Vec<SqlRequester<S, Sums>>, Option<SqlSession>);
 
-/// The data that all threads of a cell share.
+/// The data that all requesters of a cell share.
 struct Shared {
     spec: RequestSpec,
     url: Url,
@@ -65,10 +65,10 @@ struct Shared {
     emptying: String,
 }
 
-/// One thread of the load, with its connection.
+/// A requester: one connection.
 struct SqlRequester<S: Session, R> {
     shared: Arc<Shared>,
-    thread: u64,
+    connection: u64,
     session: S,
     /// The prepared statement of each step, if the step has one.
     prepared: Vec<Option<S::Prepared>>,
@@ -80,10 +80,10 @@ struct SqlRequester<S: Session, R> {
 }
 
 impl<S: Session, R> SqlRequester<S, R> {
-    /// The same thread with another reader.
+    /// The same requester with another reader.
     fn with<T>(self, reader: T) -> SqlRequester<S, T> {
-        let Self { shared, thread, session, prepared, multi_row, is_open, .. } = self;
-        SqlRequester { shared, thread, session, prepared, multi_row, reader, is_open }
+        let Self { shared, connection, session, prepared, multi_row, is_open, .. } = self;
+        SqlRequester { shared, connection, session, prepared, multi_row, reader, is_open }
     }
 }
 
@@ -133,10 +133,10 @@ fn unsupported(failure: Failure) -> Error {
 }
 
 impl Shared {
-    /// Connects all threads and prepares their statements.
+    /// Connects all requesters and prepares their statements.
     async fn connect<S: Session>(self: &Arc<Self>) -> Result<Vec<SqlRequester<S, Sums>>> {
         let mut requesters = Vec::new();
-        for thread in 0..u64::from(self.spec.threads) {
+        for connection in 0..u64::from(self.spec.connections) {
             let mut session = S::open(&self.url).await?;
             let (mut prepared, mut multi_row) = (Vec::new(), Vec::new());
             for step in &self.plan.steps {
@@ -155,7 +155,7 @@ impl Shared {
             }
             let shared = Arc::clone(self);
             let reader = Sums::default();
-            requesters.push(SqlRequester { shared, thread, session, prepared, multi_row, reader, is_open: false });
+            requesters.push(SqlRequester { shared, connection, session, prepared, multi_row, reader, is_open: false });
         }
         Ok(requesters)
     }
@@ -257,13 +257,13 @@ impl<S: Session, R: AnswerReader> Requester for SqlRequester<S, R> {
         let shared = Arc::clone(&self.shared);
         let (spec, plan) = (&shared.spec, &shared.plan);
         let by_sample = plan.transaction == Some(Transaction::Sample);
-        let is_last = index + u64::from(spec.threads) >= spec.requests();
+        let is_last = index + u64::from(spec.connections) >= spec.requests();
         self.is_open = plan.transaction.is_some();
-        if by_sample && index == self.thread {
-            self.run(&shared, Part::Text("BEGIN")).await?;
+        if by_sample && index == self.connection {
+            self.run(&shared, PlannedStatement::Text("BEGIN")).await?;
         }
-        let (operations, thread) = (spec.operations_of(index), self.thread);
-        let statements = || operations.clone().flat_map(|operation| plan.statements(operation, thread));
+        let (operations, connection) = (spec.operations_of(index), self.connection);
+        let statements = || operations.clone().flat_map(|operation| plan.statements(operation, connection));
         if let [step] = plan.steps.as_slice()
             && step.kind == Kind::Rows
         {
@@ -284,7 +284,7 @@ impl<S: Session, R: AnswerReader> Requester for SqlRequester<S, R> {
             }
         }
         if by_sample && is_last {
-            self.run(&shared, Part::Text("COMMIT")).await?;
+            self.run(&shared, PlannedStatement::Text("COMMIT")).await?;
         }
         self.is_open = by_sample && !is_last;
         Ok(())
@@ -302,19 +302,19 @@ impl<S: Session, R: AnswerReader> Requester for SqlRequester<S, R> {
 
 impl<S: Session, R: AnswerReader> SqlRequester<S, R> {
     /// Sends a statement, and reads its answer.
-    async fn run(&mut self, shared: &Shared, part: Part<'_>) -> Result<()> {
+    async fn run(&mut self, shared: &Shared, part: PlannedStatement<'_>) -> Result<()> {
         self.queue(shared, part)?;
         self.answer(shared, part).await
     }
 
-    fn queue(&mut self, shared: &Shared, part: Part<'_>) -> Result<()> {
+    fn queue(&mut self, shared: &Shared, part: PlannedStatement<'_>) -> Result<()> {
         let session = &mut self.session;
         let (index, step, turn) = match part {
-            Part::Text(sql) => {
+            PlannedStatement::Text(sql) => {
                 session.queue_text(sql);
                 return Ok(());
             }
-            Part::Step(index, step, turn) => (index, step, turn),
+            PlannedStatement::Step(index, step, turn) => (index, step, turn),
         };
         match (step.kind, &self.prepared[index]) {
             (Kind::Prepared, Some(prepared)) => {
@@ -329,8 +329,8 @@ impl<S: Session, R: AnswerReader> SqlRequester<S, R> {
         Ok(())
     }
 
-    async fn answer(&mut self, shared: &Shared, part: Part<'_>) -> Result<()> {
-        let Part::Step(index, step, turn) = part else {
+    async fn answer(&mut self, shared: &Shared, part: PlannedStatement<'_>) -> Result<()> {
+        let PlannedStatement::Step(index, step, turn) = part else {
             return self.session.answer(None, &mut self.reader).await.map(drop);
         };
         let rows_before = self.reader.rows();
@@ -351,7 +351,7 @@ impl<S: Session, R: AnswerReader> SqlRequester<S, R> {
             self.session.insert_users(&shared.table_name, columns, users).await?
         };
         let first = shared.spec.operations_of(index).start;
-        let turn = Turn { operation: first, number: first, thread: self.thread };
+        let turn = Turn { operation: first, number: first, connection: self.connection };
         self.reader.end(&shared.plan, (step, turn), true, taken)
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request};
+use boundary_bench_http::{Address, HttpClient, HttpOptions, Origin, Request};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::resources::cpu_of_process;
 use boundary_bench_kernel::{Error, Result};
@@ -186,7 +186,7 @@ const INFLUXDB_VERSION: &str = "x-influxdb-version";
 fn describe_http(url: &str, path: &str) -> Result<TargetInfo> {
     let address: Address = url.parse()?;
     let options = HttpOptions { timeout: Some(PROBE_TIMEOUT), ..address.options() };
-    let mut client = HttpClient::new(Arc::new(Place::new(address.url.clone(), options)?));
+    let mut client = HttpClient::new(Arc::new(Origin::new(address.url.clone(), options)?));
     let request = Request::get(path);
     let version = client.call(&request, |response| match response.status {
         200..300 => {

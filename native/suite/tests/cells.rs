@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use boundary_bench_engine::Engine;
 use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
 use boundary_bench_engines::open;
-use boundary_bench_flight::{Habits, Login};
+use boundary_bench_flight::{Login, Quirks};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::needs;
 use boundary_bench_server::{FlightOptions, Options, Server};
@@ -182,8 +182,8 @@ fn check_rows_of_the_server(uri: &str) {
 
 #[test]
 fn a_server_that_takes_no_rows_makes_them_and_every_lane_out_reads_them() {
-    let habits = Habits { only_queries: true, ..Habits::default() };
-    let flight = Some(FlightOptions { habits, ..FlightOptions::default() });
+    let quirks = Quirks { only_queries: true, ..Quirks::default() };
+    let flight = Some(FlightOptions { quirks, ..FlightOptions::default() });
     let server =
         Server::start(&Options { flight, listen: "127.0.0.1:0".parse().unwrap(), ..Options::default() }).unwrap();
     for dialect in ["duckdb", "plain"] {

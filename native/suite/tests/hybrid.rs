@@ -8,8 +8,8 @@ use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_shards::{
-    Aggregate, Aggregation, Blocks, ClientOptions, Columns, LocalStore, MemoryStore, NextBatch, Place, Population, Row,
-    ShardClient, ShardOptions, ShardServer, Store, Sum, place_of,
+    Aggregate, Aggregation, Blocks, ClientOptions, Columns, LocalStore, MemoryStore, NextBatch, Population, Row,
+    ShardClient, ShardLocation, ShardOptions, ShardServer, Store, Sum, place_of,
 };
 use boundary_bench_suite::registry::{FamilySpec, open_request_cell};
 use boundary_bench_suite::requests::{RequestLane, RequestSpec};
@@ -28,8 +28,8 @@ impl Shards {
         let serve = |shard| ShardServer::start(&ShardOptions { shard, shards: 3, ..ShardOptions::default() }).unwrap();
         let shards = Self { locals, servers: (0..3).map(serve).collect() };
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let direct = shards.locals.iter().map(|local| Place::Direct(Arc::clone(local.store()))).collect();
-        let remote = shards.servers.iter().map(|server| Place::Remote(server.url())).collect();
+        let direct = shards.locals.iter().map(|local| ShardLocation::Direct(Arc::clone(local.store()))).collect();
+        let remote = shards.servers.iter().map(|server| ShardLocation::Remote(server.url())).collect();
         for places in [direct, remote] {
             runtime.block_on(async {
                 let client = ShardClient::connect(places, &ClientOptions::default()).await.unwrap();
@@ -48,7 +48,7 @@ impl Shards {
     }
 }
 
-fn spec(workload: &str, batch: u32, threads: u32, url: &str) -> FamilySpec {
+fn spec(workload: &str, batch: u32, connections: u32, url: &str) -> FamilySpec {
     let lane = if batch == 1 { RequestLane::Call } else { RequestLane::Batch };
     let requests = RequestSpec {
         workload: workload.to_owned(),
@@ -57,7 +57,7 @@ fn spec(workload: &str, batch: u32, threads: u32, url: &str) -> FamilySpec {
         driver: None,
         client: None,
         url: url.to_owned(),
-        threads,
+        connections,
         batch,
         operations: 300,
         rate: None,
@@ -84,12 +84,12 @@ fn every_cell_does_its_work_on_every_setting() {
         ("populate", 1, 1),
     ];
     for (setting, url) in shards.settings() {
-        for (workload, batch, threads) in cells {
-            let cell = open_request_cell(&spec(workload, batch, threads, &url), &CancelToken::default()).unwrap();
+        for (workload, batch, connections) in cells {
+            let cell = open_request_cell(&spec(workload, batch, connections, &url), &CancelToken::default()).unwrap();
             for _ in 0..2 {
                 let sample = cell.sample(&CancelToken::default()).unwrap();
                 let difference = sample.checksum.difference(cell.expected(), FLOAT_TOLERANCE);
-                assert_eq!(difference, None, "{workload} of {batch} by {threads} on {setting}");
+                assert_eq!(difference, None, "{workload} of {batch} by {connections} on {setting}");
             }
             cell.verify(&CancelToken::default()).unwrap();
             cell.close().unwrap();

@@ -6,20 +6,20 @@ use boundary_bench_kernel::needs;
 use boundary_bench_mysql::{Cell, SqlSession};
 use boundary_bench_redis::Server as RedisServer;
 use boundary_bench_server::{Options, Server as RestServer};
-use boundary_bench_shards::{ClientOptions, Place, ShardClient, ShardOptions, ShardServer};
+use boundary_bench_shards::{ClientOptions, ShardClient, ShardLocation, ShardOptions, ShardServer};
 use boundary_bench_suite::TargetKind;
 use boundary_bench_suite::registry::{FamilySpec, open_request_cell};
 use boundary_bench_suite::requests::RequestCell;
 use redis::{Client, cmd};
 use serde_json::{Value, json};
 
-const THREADS: u32 = 3;
+const CONNECTIONS: u32 = 3;
 const OPERATIONS: u64 = 600;
 const SHARD_ROWS: u64 = 10_000;
 
 fn open(family: &str, url: &str, workload: &str, more: &Value) -> boundary_bench_kernel::Result<Box<dyn RequestCell>> {
     let mut spec = json!({
-        "family": family, "workload": workload, "url": url, "threads": THREADS, "batch": 1, "operations": OPERATIONS,
+        "family": family, "workload": workload, "url": url, "connections": CONNECTIONS, "batch": 1, "operations": OPERATIONS,
         "prefix": "bb_test"
     });
     for (name, value) in more.as_object().unwrap() {
@@ -101,7 +101,7 @@ fn one_connection_of_the_crate_redis_serves_all_threads_where_the_cell_says_so()
     needs!("redis", boundary_bench_redis::executable(None));
     let server = RedisServer::start(None, &CancelToken::default()).unwrap();
     let mut admin = Client::open(server.url()).unwrap().get_connection().unwrap();
-    for (setting, connections) in [(Value::Null, u64::from(THREADS)), (json!("shared"), 1)] {
+    for (setting, connections) in [(Value::Null, u64::from(CONNECTIONS)), (json!("shared"), 1)] {
         let before = info(&mut admin, "total_connections_received");
         let cell = open("kv", &server.url(), "get", &json!({ "lane": "call", "client": "redis", "setting": setting }))
             .unwrap();
@@ -121,7 +121,7 @@ fn the_crate_redis_sends_a_pipeline_at_once() {
     let server = RedisServer::start(None, &CancelToken::default()).unwrap();
     let mut admin = Client::open(server.url()).unwrap().get_connection().unwrap();
     for (workload, command) in [("get", "cmdstat_get"), ("set", "cmdstat_set")] {
-        let more = json!({ "lane": "batch", "batch": 60, "client": "redis", "threads": 1 });
+        let more = json!({ "lane": "batch", "batch": 60, "client": "redis", "connections": 1 });
         let cell = open("kv", &server.url(), workload, &more).unwrap();
         sample(&*cell);
         let before = [info(&mut admin, command), info(&mut admin, "total_reads_processed")];
@@ -206,25 +206,29 @@ fn reqwest_and_all_drivers_do_what_they_must() {
     every_lane_does_its_work("rest", &url, 64, 3);
 }
 
+/// The number of established connections of a port of this machine.
+#[cfg(target_os = "linux")]
+fn connections_of(port: u16) -> u32 {
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let own = format!(":{port:04X}");
+    let is_own = |line: &str| {
+        let mut fields = line.split_whitespace().skip(1);
+        fields.next().is_some_and(|local| local.ends_with(&own)) && fields.nth(1) == Some("01")
+    };
+    u32::try_from(table.lines().filter(|line| is_own(line)).count()).unwrap()
+}
+
+#[cfg(target_os = "linux")]
 #[test]
 fn reqwest_keeps_its_connections_and_has_as_many_as_requests_under_way() {
-    let (server, key, url) = rest_server();
-    let open_connections = || {
-        let address = server.address();
-        let mut stream = std::net::TcpStream::connect(address).unwrap();
-        let request = format!("GET /metrics HTTP/1.1\r\nhost: t\r\nx-api-key: {key}\r\nconnection: close\r\n\r\n");
-        std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
-        let text = std::io::read_to_string(stream).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix("boundary_bench_connections ")).unwrap();
-        // Without the connection that asks.
-        line.trim().parse::<u32>().unwrap() - 1
-    };
+    let (server, _, url) = rest_server();
+    let open_connections = || connections_of(server.address().port());
     let call = open("rest", &url, "pkread", &json!({ "lane": "call", "client": "reqwest" })).unwrap();
     sample(&*call);
     sample(&*call);
-    assert_eq!(open_connections(), THREADS);
+    assert_eq!(open_connections(), CONNECTIONS);
     call.close().unwrap();
-    let more = json!({ "lane": "batch", "batch": 60, "client": "reqwest", "threads": 1 });
+    let more = json!({ "lane": "batch", "batch": 60, "client": "reqwest", "connections": 1 });
     let batch = open("rest", &url, "pkread", &more).unwrap();
     sample(&*batch);
     sample(&*batch);
@@ -243,7 +247,7 @@ fn tonic_does_what_it_must_with_a_key() {
     let url = url.collect::<Vec<_>>().join(",");
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let places = url.split(',').map(|url| Place::Remote(url.to_owned())).collect();
+        let places = url.split(',').map(|url| ShardLocation::Remote(url.to_owned())).collect();
         let client = ShardClient::connect(places, &ClientOptions::default()).await.unwrap();
         client.populate(SHARD_ROWS, false).await.unwrap();
     });

@@ -35,7 +35,7 @@ fn run(spec: &SoakSpec) -> SoakReport {
 
 fn cell(url: &str, workload: &str) -> FamilySpec {
     let text = format!(
-        r#"{{"family":"ingest","workload":"{workload}","lane":"batch","url":"{url}","threads":2,"batch":100,"operations":2550,"prefix":"bb_{workload}"}}"#
+        r#"{{"family":"ingest","workload":"{workload}","lane":"batch","url":"{url}","connections":2,"batch":100,"operations":2550,"prefix":"bb_{workload}"}}"#
     );
     serde_json::from_str(&text).unwrap()
 }

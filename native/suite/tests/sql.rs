@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 fn spec(url: &str, workload: &str, more: &Value) -> FamilySpec {
     let mut spec = json!({
-        "family": "sql", "workload": workload, "lane": "call", "url": url, "threads": 3, "batch": 1, "operations": 60,
+        "family": "sql", "workload": workload, "lane": "call", "url": url, "connections": 3, "batch": 1, "operations": 60,
         "prefix": "bb_test", "options": { "rows": 1200 }
     });
     for (name, value) in more.as_object().unwrap() {
@@ -29,9 +29,9 @@ fn every_workload_does_what_it_must_on_every_lane() {
     for workload in workloads.keys() {
         for more in [
             json!({}),
-            json!({ "threads": 1 }),
+            json!({ "connections": 1 }),
             json!({ "lane": "batch", "batch": 16 }),
-            json!({ "lane": "batch", "batch": 7, "threads": 1, "operations": 61 }),
+            json!({ "lane": "batch", "batch": 7, "connections": 1, "operations": 61 }),
             json!({ "batch": 8, "prefix": "bb`test", "setting": "values" }),
         ] {
             let spec = spec(&url, workload, &more);

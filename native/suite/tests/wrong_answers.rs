@@ -12,7 +12,7 @@ const OPERATIONS: u64 = 100;
 
 fn open(family: &str, url: &str, workload: &str, more: &Value) -> Box<dyn RequestCell> {
     let mut spec = json!({
-        "family": family, "workload": workload, "url": url, "threads": 2, "operations": OPERATIONS, "prefix": "bb_test"
+        "family": family, "workload": workload, "url": url, "connections": 2, "operations": OPERATIONS, "prefix": "bb_test"
     });
     for (name, value) in more.as_object().unwrap() {
         spec[name] = value.clone();
@@ -132,7 +132,7 @@ fn every_client_of_sql_notices_rows_of_other_keys() {
     }
     // A row that a writer has stored as another one: a trigger of the server's exchanges two values.
     for workload in ["insert_autocommit", "update_range", "oltp_write_only"] {
-        let more = json!({ "lane": "call", "batch": 1, "threads": 1, "options": { "rows": 1200 } });
+        let more = json!({ "lane": "call", "batch": 1, "connections": 1, "options": { "rows": 1200 } });
         let cell = open("sql", &url, workload, &more);
         cell.verify(&CancelToken::default()).unwrap();
         let (event, column) = match workload {

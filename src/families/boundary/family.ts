@@ -19,7 +19,7 @@ export const boundaryFamily = callFamily({
 
 async function openCall(planned: PlannedCell): Promise<OpenCell> {
   const { cell, client } = planned;
-  const { workload, side, lane, rows: calls, batch } = cell;
+  const { workload, side, lane, calls = 1, batch } = cell;
   const expected = sumOfCalls(calls, resultOf(workload, calls));
   if (side === 'rust') return openFloor(planned, expected);
   const openPayload = workload.startsWith('numbers') ? undefined : PAYLOADS[lane];

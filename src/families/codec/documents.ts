@@ -3,14 +3,10 @@
  */
 import { addon } from '../../addon.js';
 import type { StreamColumns } from '../../clients/stream-columns.js';
-import { type BoundaryRecord, RECORDS, bytesOf } from '../boundary/functions.js';
-import { TURNS } from '../in-process.js';
+import { type BoundaryRecord, RECORDS } from '../boundary/functions.js';
 
 const RECORDS_OF_DOCUMENT = 10;
 const ROWS = 1000;
-
-/** The bytes of a text that is checked, and of what becomes base64. */
-const BYTES = 4096;
 
 /** The records of a document. The records of each turn have ids of their own. */
 export function recordsOf(turn: number): BoundaryRecord[] {
@@ -37,34 +33,6 @@ export function columnsOf(turn: number): StreamColumns {
   const offsets = new Int32Array(ROWS + 1);
   for (const [row, name] of names.entries()) offsets[row + 1] = offsets[row]! + name.length;
   return { ids, scores: Float64Array.from(ids, (id) => id / 2), offsets, texts: bytesOfText(names.join('')) };
-}
-
-/** The bytes of a text of which each third character is a Cyrillic letter of two bytes. */
-export function utf8Of(turn: number): Uint8Array {
-  const letter = (first: string, place: number): string => String.fromCharCode(first.charCodeAt(0) + place);
-  // A group of three letters has four bytes.
-  const groups = Array.from({ length: BYTES / 4 }, (_, group) => {
-    const place = group + turn;
-    return letter('a', place % 26) + letter('a', (place + 1) % 26) + letter('а', place % 32);
-  });
-  return bytesOfText(groups.join(''));
-}
-
-/** The text of a turn with a byte that no UTF-8 has, at another place in each turn. */
-export function brokenUtf8Of(turn: number): Uint8Array {
-  const bytes = utf8Of(turn);
-  bytes[Math.floor(((BYTES - 1) * turn) / (TURNS - 1))] = 0xff;
-  return bytes;
-}
-
-/** The bytes that become base64 in each turn. */
-export function plainBytes(): readonly Buffer[] {
-  return bytesOf(BYTES).map((bytes) => Buffer.from(bytes.buffer));
-}
-
-/** The texts in base64 of each turn. */
-export function base64Texts(): readonly string[] {
-  return plainBytes().map((bytes) => bytes.toString('base64'));
 }
 
 /** The bytes of a text, in memory of their own. */

@@ -34,9 +34,6 @@ const TOPICS: Readonly<Record<string, () => Promise<Topic>>> = {
   json_parse: async () => (await import('./formats.js')).formatTopic,
   msgpack_decode: async () => (await import('./formats.js')).formatTopic,
   arrow_decode: async () => (await import('./formats.js')).formatTopic,
-  utf8_check: async () => (await import('./formats.js')).formatTopic,
-  base64_encode: async () => (await import('./formats.js')).formatTopic,
-  base64_decode: async () => (await import('./formats.js')).formatTopic,
 };
 
 /** The work of a workload; `undefined` if there is no code for it. */
@@ -45,11 +42,11 @@ export async function topicOf(workload: string): Promise<Topic | undefined> {
 }
 
 async function openCell(planned: PlannedCell): Promise<OpenCell> {
-  const { workload, lane, side, batch = 1, rows } = planned.cell;
+  const { workload, lane, side, batch = 1, calls = 1 } = planned.cell;
   const topic = (await topicOf(workload))!;
   const cell: CodecCell = { workload, lane, client: planned.client, batch };
-  const expected = sumOfCalls(rows, topic.resultOf(cell, rows));
+  const expected = sumOfCalls(calls, topic.resultOf(cell, calls));
   if (side === 'rust') return openFloor(planned, expected);
-  const open = openLoop(await topic.open(cell), rows, expected, { batch });
+  const open = openLoop(await topic.open(cell), calls, expected, { batch });
   return { ...open, verify: async () => topic.verify(cell) };
 }

@@ -1,31 +1,19 @@
 /**
- * JSON, MessagePack, Arrow IPC, UTF-8 and base64. `native/suite/src/codec/formats.rs` has the same in Rust. Of each result, all sides read the
+ * JSON, MessagePack and Arrow IPC. `native/suite/src/codec/formats.rs` has the same in Rust. Of each result, all sides read the
  * same:
  *
  * - `json_parse`, `msgpack_decode`: each field of each of ten records, of a text the last character.
  * - `arrow_decode`: both numbers of each of 1000 rows, and the length and last byte of its text. No side makes strings of the texts.
- * - `utf8_check`: whether the text is valid.
- * - `base64_encode`, `base64_decode`: the length, and the first and the last character or byte.
  *
- * JSON and base64 are strings in Node, as `JSON.parse` takes them. Copying one into native memory is a part of the crossing.
+ * JSON is a string in Node, as `JSON.parse` takes it. Copying it into native memory is a part of the crossing.
  */
 import { isDeepStrictEqual } from 'node:util';
 
 import { checksumMismatch } from '../../errors.js';
 import type { StreamColumns } from '../../clients/stream-columns.js';
-import { type BoundaryRecord, endsOf, sumOfRecord } from '../boundary/functions.js';
+import { type BoundaryRecord, sumOfRecord } from '../boundary/functions.js';
 import { eachTurn, inTurn, sumOfTurns } from '../in-process.js';
-import {
-  base64Texts,
-  brokenUtf8Of,
-  columnsOf,
-  jsonOf,
-  messagePackOf,
-  plainBytes,
-  recordsOf,
-  streamOf,
-  utf8Of,
-} from './documents.js';
+import { columnsOf, jsonOf, messagePackOf, recordsOf, streamOf } from './documents.js';
 import type { CodecCell, Topic } from './topic.js';
 
 /** A way to do the work of a workload. */
@@ -44,8 +32,6 @@ export interface FormatWork<Input, Value> {
   values(): readonly Value[];
   /** Reads a result, and returns the sum of the parts that are read. */
   read(value: Value): number;
-  /** Inputs of which the result is another one, with that result. */
-  readonly others?: () => readonly { readonly input: Input; readonly value: Value }[];
   readonly ways: Readonly<Record<string, () => Promise<FormatWay<Input, Value>> | FormatWay<Input, Value>>>;
 }
 
@@ -80,17 +66,6 @@ function sumOfRows({ ids, scores, offsets, texts }: StreamColumns, rows: number)
   }
   return sum;
 }
-
-/** The sum of the length of a text in base64 with its first and last character. */
-function extentOfText(text: string): number {
-  return text.length === 0 ? 0 : text.length + text.charCodeAt(0) + text.charCodeAt(text.length - 1);
-}
-
-function extentOfBytes(bytes: Uint8Array): number {
-  return bytes.length + endsOf(bytes);
-}
-
-const truth = (isValid: boolean): number => (isValid ? 1 : 0);
 
 const native = async () => import('./native-formats.js');
 
@@ -132,40 +107,6 @@ const arrowWork: FormatWork<Uint8Array, StreamColumns> = {
   },
 };
 
-const utf8Work: FormatWork<Uint8Array, boolean> = {
-  inputs: () => eachTurn(utf8Of),
-  values: () => eachTurn(() => true),
-  read: truth,
-  others: () => eachTurn((turn) => ({ input: brokenUtf8Of(turn), value: false })),
-  ways: {
-    'call/napi-rs': async () => reading(truth, (await native()).isUtf8),
-    'call/node-api': async () => (await native()).utf8ByHand(),
-    call: async () => reading(truth, (await import('node:buffer')).isUtf8),
-  },
-};
-
-const encodingWork: FormatWork<Buffer, string> = {
-  inputs: plainBytes,
-  values: base64Texts,
-  read: extentOfText,
-  ways: {
-    'call/napi-rs': async () => reading(extentOfText, (await native()).encodeBase64),
-    'call/node-api': async () => reading(extentOfText, (await native()).base64Encoder()),
-    call: () => reading(extentOfText, (bytes) => bytes.toString('base64')),
-  },
-};
-
-const decodingWork: FormatWork<string, Uint8Array> = {
-  inputs: base64Texts,
-  values: plainBytes,
-  read: extentOfBytes,
-  ways: {
-    'call/napi-rs': async () => reading(extentOfBytes, (await native()).decodeBase64),
-    'call/node-api': async () => (await native()).base64ByHand(),
-    call: () => reading(extentOfBytes, (text) => Buffer.from(text, 'base64')),
-  },
-};
-
 /** Any of the workloads: what its inputs are matters to itself alone. */
 type AnyWork = FormatWork<never, never>;
 
@@ -173,9 +114,6 @@ const WORKS: Readonly<Record<string, AnyWork>> = {
   json_parse: jsonWork as AnyWork,
   msgpack_decode: messagePackWork as AnyWork,
   arrow_decode: arrowWork as AnyWork,
-  utf8_check: utf8Work as AnyWork,
-  base64_encode: encodingWork as AnyWork,
-  base64_decode: decodingWork as AnyWork,
 };
 
 export const formatTopic: Topic = {
@@ -210,12 +148,12 @@ async function wayOf({ workload, lane, client }: CodecCell): Promise<FormatWay<n
 /** Does the work of each input by a way, and compares each result as a whole. Throws a `BoundaryError` for the first wrong one. */
 export function verifyWay<Input, Value>(
   { workload, lane }: Pick<CodecCell, 'workload' | 'lane'>,
-  { inputs, values, others, read }: Pick<FormatWork<Input, Value>, 'inputs' | 'values' | 'others' | 'read'>,
+  { inputs, values, read }: Pick<FormatWork<Input, Value>, 'inputs' | 'values' | 'read'>,
   { use, valueOf }: FormatWay<Input, Value>,
 ): void {
   const results = values();
-  const all = [...inputs().map((input, turn) => ({ input, value: results[turn]! })), ...(others?.() ?? [])];
-  for (const [place, { input, value }] of all.entries()) {
+  for (const [place, input] of inputs().entries()) {
+    const value = results[place]!;
     const found = valueOf(input);
     const problem = differenceOf(found, value);
     if (problem !== undefined) throw checksumMismatch(`${workload}, ${lane}: result ${place}${problem}`);

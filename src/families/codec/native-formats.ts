@@ -7,7 +7,7 @@ import { RecordColumns } from './record-columns.js';
 
 const { codec } = addon;
 
-export const { jsonRecords, messagePackRecords, isUtf8, encodeBase64, decodeBase64 } = codec;
+export const { jsonRecords, messagePackRecords } = codec;
 
 /** The records and the bytes of their texts for which there is memory. */
 const MOST_RECORDS = 64;
@@ -16,9 +16,6 @@ const MOST_TEXT_BYTES = 4096;
 /** The rows and the bytes of their texts for which there is memory. */
 const MOST_ROWS = 1024;
 const MOST_ROW_TEXT_BYTES = 16 * 1024;
-
-/** The bytes for which there is memory in base64, and of it. */
-const MOST_BASE64_BYTES = 8 * 1024;
 
 type RecordWay<Input> = FormatWay<Input, readonly BoundaryRecord[]>;
 
@@ -59,29 +56,5 @@ export function arrowColumns(
         texts: texts.slice(0, offsets[rows]),
       };
     },
-  };
-}
-
-export function utf8ByHand(): FormatWay<Uint8Array, boolean> {
-  const isUtf8 = codec.utf8Checker();
-  return { use: (bytes) => isUtf8(bytes), valueOf: (bytes) => isUtf8(bytes) === 1 };
-}
-
-/** Makes a function that writes base64 into memory of its own, and makes the string of that. */
-export function base64Encoder(): (bytes: Uint8Array) => string {
-  const write = codec.base64Writer();
-  const memory = Buffer.from(new ArrayBuffer(MOST_BASE64_BYTES));
-  return (bytes) => memory.toString('latin1', 0, write(bytes, memory));
-}
-
-export function base64ByHand(): FormatWay<string, Uint8Array> {
-  const read = codec.base64Reader();
-  const memory = new Uint8Array(MOST_BASE64_BYTES);
-  return {
-    use(text) {
-      const length = read(text, memory);
-      return length === 0 ? 0 : length + memory[0]! + memory[length - 1]!;
-    },
-    valueOf: (text) => memory.slice(0, read(text, memory)),
   };
 }

@@ -1,3 +1,4 @@
+import { itemsOf } from '../../records/record.js';
 import { ShardClient } from '../../library/shards/shard-client.js';
 import { ROW_BYTES } from '../../library/shards/shard-row.js';
 import { optionalVersion } from '../../clients/optional-package.js';
@@ -11,7 +12,7 @@ import type { Family, OpenCell } from '../workload.js';
 import { type Setting, HYBRID_MATRIX, expectedOf, isOfAll } from './data.js';
 import { HybridInput } from './input.js';
 import { HYBRID_OPTIONS, type HybridValues, totalRows } from './options.js';
-import { type HybridWork, openRequester } from './requesters.js';
+import { type HybridShared, openRequester } from './requesters.js';
 import { type HybridReader, HybridCheck, HybridSums } from './reads.js';
 import { type HybridServer, openHybridServer } from './servers.js';
 
@@ -32,7 +33,7 @@ const family = defineRequestFamily<PlannedHybrid>({
     await client.describe();
   },
   serverOf: async ({ setting }, server) => (server as HybridServer).inSetting(setting as Setting),
-  expected: ({ cell, values }) => expectedOf(cell.workload, cell.rows, totalRows(values)),
+  expected: ({ cell, values }) => expectedOf(cell.workload, itemsOf(cell), totalRows(values)),
   packagesOf,
   nativeOptions: ({ values }) => ({ totalRows: totalRows(values) }),
   openCell,
@@ -55,11 +56,12 @@ export const hybridFamily: Family<RequestValues & HybridValues> = {
   },
 };
 
-/** The cell with its setting as its transport, and with the rows that its sample moves. */
+/** The cell with its setting as its transport, and with the operations of its sample or, for work on all rows, the rows. */
 function withSetting(planned: PlannedHybrid, { operations }: RequestValues): PlannedHybrid {
-  const { cell, setting, values } = planned;
+  const { setting, values } = planned;
+  const { operations: usual, ...cell } = planned.cell;
   const times = setting === 'direct' && operations === undefined ? HYBRID_MATRIX.directTimesOperations : 1;
-  const rows = isOfAll(cell.workload) ? totalRows(values) : cell.rows * times;
+  const count = isOfAll(cell.workload) ? totalRows(values) : usual! * times;
   const skip =
     planned.skip ??
     (cell.workload === 'populate' && values.skipPopulate ? 'the rows that are there are to be used' : undefined);
@@ -68,9 +70,8 @@ function withSetting(planned: PlannedHybrid, { operations }: RequestValues): Pla
     cell: {
       ...cell,
       transport: setting!,
-      rows,
-      ...(isOfAll(cell.workload) ? { requests: 1 } : {}),
-      ...(cell.workload === 'aggregate.push_down' ? {} : { bytes: rows * ROW_BYTES }),
+      ...(isOfAll(cell.workload) ? { rows: count, requests: 1 } : { operations: count }),
+      ...(cell.workload === 'aggregate.push_down' ? {} : { bytes: count * ROW_BYTES }),
     },
     ...(skip === undefined ? {} : { skip }),
   };
@@ -83,13 +84,13 @@ async function openCell(planned: PlannedHybrid, target: TargetServer): Promise<O
   const input = await HybridInput.make(cell, total, server.places.length);
   let sums = new HybridSums(cell.workload);
   let reader: HybridReader = sums;
-  const work: HybridWork = { planned, server, input, reader: () => reader };
+  const work: HybridShared = { planned, server, input, reader: () => reader };
   // The client for untimed work.
   const side = await ShardClient.connect(server.places);
   const writes = HYBRID_MATRIX.workloads[cell.workload]?.direction === 'in';
   return openRequestCell(planned, server, {
     openRequester: () => openRequester(work),
-    expected: expectedOf(cell.workload, cell.rows, total),
+    expected: expectedOf(cell.workload, itemsOf(cell), total),
     prepare: async (signal) => {
       reader = sums = new HybridSums(cell.workload);
       await input.blank(side, signal);
@@ -103,7 +104,7 @@ async function openCell(planned: PlannedHybrid, target: TargetServer): Promise<O
       reader = check;
       await send();
       if (writes) await input.readBack(check, side, signal);
-      check.finish(cell.rows);
+      check.finish(itemsOf(cell));
     },
     close: () => side.close(),
   });

@@ -4,14 +4,14 @@ import { abortedBy } from '../../library/crossing/cancellation.js';
 import type { ShardClient } from '../../library/shards/shard-client.js';
 import type { ShardBatches } from '../../library/shards/shard-filling.js';
 import { ROW_BYTES, ShardRow } from '../../library/shards/shard-row.js';
-import type { Cell } from '../../records/record.js';
+import { type Cell, itemsOf, type Counted } from '../../records/record.js';
 import { HYBRID_MATRIX, blankRows, isOfAll, keyOf, packedRows } from './data.js';
 import { type HybridReader, columnsOf } from './reads.js';
 
 const { keysAtOnce: KEYS_AT_ONCE, changedRows: CHANGED_ROWS } = HYBRID_MATRIX;
 
 /** The properties of a cell that the input depends on. */
-type InputCell = Pick<Cell, 'workload' | 'lane' | 'rows'>;
+type InputCell = Pick<Cell, 'workload' | 'lane'> & Counted;
 
 /** The keys and rows of a cell, and the untimed work on them. Made in advance, since making the input is not measured. */
 export class HybridInput {
@@ -39,7 +39,7 @@ export class HybridInput {
   }
 
   private constructor(cell: InputCell, totalRows: number, batches: readonly ShardBatches[]) {
-    const operations = isOfAll(cell.workload) ? 0 : cell.rows;
+    const operations = isOfAll(cell.workload) ? 0 : itemsOf(cell);
     this.batches = batches;
     this.totalRows = totalRows;
     const keysOf = (count: number): number[] =>

@@ -1,6 +1,6 @@
 /** A simulated network in front of the shards, and its measured round trips. */
-import { type PrivateDelays, type PrivateShards, addon } from '../../addon.js';
-import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { type PrivateDelays, addon } from '../../addon.js';
+import { toBoundaryError } from '../../errors.js';
 import { ShardClient } from '../../library/shards/shard-client.js';
 import { shardOf } from '../../library/shards/shard-placing.js';
 import type { RoundTrip, SimulatedNetwork } from '../../records/record.js';
@@ -22,21 +22,6 @@ export function isSimulated({ netDelayUs, netBandwidthMbps }: HybridValues): boo
   return netDelayUs > 0 || netBandwidthMbps > 0;
 }
 
-/**
- * The simulator of the network: the kernel, if it can and we start the shards, else a proxy. `undefined` if there is no network to
- * simulate. Throws if the kernel was asked for and can't.
- */
-export async function networkBy(values: HybridValues, isOurs: boolean): Promise<'kernel' | 'proxy' | undefined> {
-  if (!isSimulated(values)) return undefined;
-  if (values.netBy === 'proxy') return 'proxy';
-  const why = isOurs ? await addon.PrivateShards.whyNoNamespaces() : 'the shards are not started here';
-  if (why === null) return 'kernel';
-  if (values.netBy === 'auto') return 'proxy';
-  throw new BoundaryError('BB_UNSUPPORTED', `the kernel can't simulate a network: ${why}`, {
-    hint: 'Run as root if the kernel has netem, or leave it to a proxy: --net-by proxy.',
-  });
-}
-
 /** Shards behind a simulated network. */
 export interface SlowShards {
   readonly addresses: readonly string[];
@@ -44,35 +29,23 @@ export interface SlowShards {
   close(): Promise<void>;
 }
 
-/**
- * Slows down the network in front of filled shards, and measures it before and after. `ours`: shards in namespaces, for the
- * kernel.
- */
-export async function slowDown(
-  addresses: readonly string[],
-  values: HybridValues,
-  ours: PrivateShards | undefined,
-): Promise<SlowShards> {
+/** Puts a proxy before each of filled shards, and measures the network without them and with them. */
+export async function slowDown(addresses: readonly string[], values: HybridValues): Promise<SlowShards> {
   const { netDelayUs, netBandwidthMbps } = values;
   const megabits = netBandwidthMbps === 0 ? undefined : netBandwidthMbps;
   const plain = await roundTrip(addresses);
   let delays: PrivateDelays | undefined;
   try {
-    if (ours === undefined) {
-      const hosts = addresses.map((address) => new URL(address).host);
-      delays = await addon.PrivateDelays.start(hosts, netDelayUs, megabits);
-    } else {
-      await ours.slowDown(netDelayUs, megabits);
-    }
-    const slow = delays?.urls ?? addresses;
+    const hosts = addresses.map((address) => new URL(address).host);
+    delays = await addon.PrivateDelays.start(hosts, netDelayUs, megabits);
     const network: SimulatedNetwork = {
-      by: ours === undefined ? 'proxy' : 'kernel',
+      by: 'proxy',
       delayUs: netDelayUs,
       ...(megabits === undefined ? {} : { megabits }),
       plain,
-      delayed: await roundTrip(slow),
+      delayed: await roundTrip(delays.urls),
     };
-    return { addresses: slow, network, close: async () => delays?.stop() };
+    return { addresses: delays.urls, network, close: async () => delays?.stop() };
   } catch (thrown) {
     await delays?.stop();
     throw toBoundaryError(thrown);

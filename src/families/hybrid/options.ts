@@ -1,5 +1,5 @@
 import { type FilledValues, type OptionTable, option } from '../option.js';
-import { amount, flag, path, scale, text, isCount, passing } from '../option-values.js';
+import { amount, flag, path, scale, isCount, passing } from '../option-values.js';
 import { HYBRID_MATRIX } from './data.js';
 
 /** A second: on earth nothing is farther. */
@@ -32,19 +32,8 @@ export const HYBRID_OPTIONS = {
   netBandwidthMbps: option(
     '--net-bandwidth-mbps <n>',
     amount,
-    'of hybrid: megabits a second each way, of a shard or a connection; 0 for as many as there are',
+    'of hybrid: megabits a second each way of a connection; 0 for as many as there are',
     { ...called('netBandwidthMbps'), default: 0, variable: 'HYBRID_NET_BANDWIDTH_MBPS' },
-  ),
-  netBy: option(
-    '--net-by <who>',
-    text,
-    'of hybrid: how both are simulated: by the kernel (netem, as root), or a proxy',
-    {
-      ...called('netBy'),
-      choices: ['auto', 'kernel', 'proxy'],
-      default: 'auto',
-      variable: 'HYBRID_NET_BY',
-    },
   ),
 } satisfies OptionTable;
 

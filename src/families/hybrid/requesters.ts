@@ -12,7 +12,7 @@ import { type HybridReader, wordsOf } from './reads.js';
 import type { HybridServer } from './servers.js';
 
 /** The state that the requests of a cell share. */
-export interface HybridWork {
+export interface HybridShared {
   readonly planned: PlannedRequests;
   readonly server: HybridServer;
   readonly input: HybridInput;
@@ -39,8 +39,8 @@ const GRPC_AGGREGATION: GrpcAggregation = {
   },
 };
 
-/** Opens a thread with its own connection to each shard, which uses the addon's client or the one to compare with. */
-export async function openRequester(work: HybridWork): Promise<Requester> {
+/** Opens a requester with its own connection to each shard, which uses the addon's client or the one to compare with. */
+export async function openRequester(work: HybridShared): Promise<Requester> {
   const { planned, server } = work;
   if (planned.cell.side === 'napi') {
     const client = await ShardClient.connect(server.places);
@@ -53,7 +53,7 @@ export async function openRequester(work: HybridWork): Promise<Requester> {
   return { request: grpcRequest(work, client, () => new BatchReader()), close: async () => client.close() };
 }
 
-function napiRequest({ planned: { cell }, input, reader }: HybridWork, client: ShardClient): Request {
+function napiRequest({ planned: { cell }, input, reader }: HybridShared, client: ShardClient): Request {
   const { keys, keyArray, packed, rows } = input;
   switch (`${cell.workload}/${cell.lane}`) {
     case 'point_lookup/call':
@@ -103,7 +103,7 @@ function napiRequest({ planned: { cell }, input, reader }: HybridWork, client: S
 }
 
 function grpcRequest(
-  { planned: { cell }, input, reader }: HybridWork,
+  { planned: { cell }, input, reader }: HybridShared,
   client: GrpcShards,
   batches: () => Batches,
 ): Request {

@@ -11,7 +11,7 @@ import { type TargetServer, targetUrl } from '../requests/target-server.js';
 import type { SharedServer } from '../workload.js';
 import { HYBRID_MATRIX, type Setting } from './data.js';
 import { checkMemory, restoreBlanks } from './input.js';
-import { type SlowShards, networkBy, slowDown } from './network.js';
+import { type SlowShards, isSimulated, slowDown } from './network.js';
 import { type HybridValues, totalRows } from './options.js';
 
 /** The shards as a cell uses them. */
@@ -40,8 +40,7 @@ export async function openHybridServer(
   const total = totalRows(values);
   // The memory of all copies is checked together, before the first is made.
   if (values.dataDir === undefined) checkMemory(total * (Number(url === undefined) + Number(isDirectNeeded)));
-  const by = shared === undefined ? await networkBy(values, url === undefined) : undefined;
-  const ours = url === undefined ? await startShards(values, by === 'kernel') : undefined;
+  const ours = url === undefined ? await startShards(values) : undefined;
   const stores: ShardStore[] = [];
   let slow: SlowShards | undefined;
   const close = async (): Promise<void> => {
@@ -60,7 +59,7 @@ export async function openHybridServer(
       await fill(stores, values, true);
     }
     // Filled without the delay, which applies only to measured requests.
-    if (by !== undefined) slow = await slowDown(addresses, values, by === 'kernel' ? ours : undefined);
+    if (shared === undefined && isSimulated(values)) slow = await slowDown(addresses, values);
     const { processIds = [], isPrivate = false } = shared ?? {
       processIds: ours?.processIds,
       isPrivate: ours !== undefined,
@@ -73,8 +72,8 @@ export async function openHybridServer(
   }
 }
 
-function startShards({ dataDir }: HybridValues, ownNamespaces: boolean): Promise<PrivateShards> {
-  return explainedAsync(() => addon.PrivateShards.start(HYBRID_MATRIX.shards, dataDir, null, ownNamespaces));
+function startShards({ dataDir }: HybridValues): Promise<PrivateShards> {
+  return explainedAsync(() => addon.PrivateShards.start(HYBRID_MATRIX.shards, dataDir));
 }
 
 function openStore({ dataDir }: HybridValues, shard: number, shards: number): Promise<ShardStore> {
@@ -150,5 +149,5 @@ function hybridServer(
 function networkText(network: SimulatedNetwork | undefined): string {
   if (network === undefined) return '';
   const bandwidth = network.megabits === undefined ? '' : `, ${network.megabits} Mbit/s`;
-  return `, ${network.delayUs} µs each way${bandwidth} by ${network.by === 'proxy' ? 'a proxy' : 'the kernel'}`;
+  return `, ${network.delayUs} µs each way${bandwidth} by a proxy`;
 }

@@ -1,4 +1,4 @@
-import type { Cell } from '../../records/record.js';
+import { type Cell, itemsOf } from '../../records/record.js';
 import type { JsCodec } from '../../clients/js-codec.js';
 import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
 import { IN_PROCESS, plannedBy } from '../in-process.js';
@@ -45,7 +45,7 @@ function isStage(planned: PlannedCell): boolean {
 }
 
 async function openStage({ cell, client }: PlannedCell): Promise<OpenCell> {
-  const batches = batchesOf(cell.rows);
+  const batches = batchesOf(itemsOf(cell));
   if (cell.side === 'rust') return (await import('./native-stage.js')).openNativeStage(cell.workload, batches);
   const codec = client === undefined ? undefined : await codecOf(client);
   return (await import('./stages.js')).openStageCell(cell.workload, batches, codec);

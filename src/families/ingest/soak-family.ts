@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { cpuOfProcess } from '../../host/process-cpu.js';
 import { checksumMismatch } from '../../errors.js';
-import type { Checksum } from '../../records/record.js';
+import { type Checksum, itemsOf } from '../../records/record.js';
 import { optionalVersion } from '../../clients/optional-package.js';
 import { defineRequestFamily } from '../requests/family.js';
 import { operationsOf, type PlannedRequests } from '../requests/grid.js';
@@ -42,7 +42,7 @@ export const soakFamily = defineRequestFamily({
   reach: async (url) => {
     await (await PointsQuery.open(url, DATABASE)).close();
   },
-  expected: ({ cell }) => expectedOf(cell.rows),
+  expected: ({ cell }) => expectedOf(itemsOf(cell)),
   packagesOf: ({ side }, workload) => (side === 'js' ? soakPackages(encodingOf(workload)) : []),
   openCell,
   versions: (cells): Record<string, string> =>
@@ -56,27 +56,28 @@ function expectedOf(rows: number): Checksum {
 async function openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
   const { cell } = planned;
   const name = cell.side === 'napi' ? 'addon' : 'undici';
-  const client = await openSoakClient(name, server.url, cell.threads, encodingOf(cell.workload));
+  const client = await openSoakClient(name, server.url, cell.connections, encodingOf(cell.workload));
   const query = await PointsQuery.open(server.url, DATABASE);
-  const requesters = Array.from({ length: cell.threads }, (_, worker) => new SoakRequester(client, cell, worker));
+  const requesters = Array.from({ length: cell.connections }, (_, worker) => new SoakRequester(client, cell, worker));
   const prefix = server.newPrefix();
   let measurement = '';
   let samples = 0;
   return openRequestCell(planned, server, {
     openRequester: (worker) => requesters[worker]!,
-    expected: expectedOf(cell.rows),
+    expected: expectedOf(itemsOf(cell)),
     prepare: async (signal) => {
       await waitForRest(server.processIds[0], signal);
       measurement = `${prefix}_${samples}`;
       samples += 1;
       for (const requester of requesters) requester.begin(measurement);
     },
-    checksum: async () => ({ rows: await query.count(DATABASE, measurement, cell.rows), sums: {} }),
+    checksum: async () => ({ rows: await query.count(DATABASE, measurement, itemsOf(cell)), sums: {} }),
     verify: async (send, signal) => {
       await send();
-      const counted = await query.count(DATABASE, measurement, cell.rows);
-      if (counted !== cell.rows) throw checksumMismatch(`the server counts ${counted} points instead of ${cell.rows}`);
-      await query.check(DATABASE, measurement, cell.rows, signal);
+      const counted = await query.count(DATABASE, measurement, itemsOf(cell));
+      if (counted !== itemsOf(cell))
+        throw checksumMismatch(`the server counts ${counted} points instead of ${itemsOf(cell)}`);
+      await query.check(DATABASE, measurement, itemsOf(cell), signal);
     },
     close: async () => {
       await client.close();

@@ -1,3 +1,4 @@
+import { itemsOf } from '../../records/record.js';
 import type { JsKvClient } from '../../clients/js-kv-client.js';
 import type { OpenCell } from '../workload.js';
 import { JsClients } from '../requests/clients.js';
@@ -10,7 +11,7 @@ import type { TargetServer } from '../requests/target-server.js';
 import { expectedOf, KvCheck, type KvReader, KvSums } from './keys.js';
 import { Keyspace } from './keyspace.js';
 import { KV_MATRIX } from './matrix.js';
-import { type KvWork, openNapiRequester, jsRequester } from './requesters.js';
+import { type KvShared, openNapiRequester, jsRequester } from './requesters.js';
 
 const CLIENTS = new JsClients<JsKvClient>('kv', {
   ioredis: { packageName: 'ioredis', load: async () => (await import('../../clients/ioredis.js')).ioredis },
@@ -24,7 +25,7 @@ const CLIENTS = new JsClients<JsKvClient>('kv', {
   },
 });
 
-/** The settings in which all threads of a cell use one client, which sends the commands of a turn of the event loop together. */
+/** The settings in which all connections of a cell use one client, which sends the commands of a turn of the event loop together. */
 const ONE_FOR_ALL: ReadonlySet<string> = new Set(['auto', 'shared']);
 
 /** Keys and values over the Redis wire: one at a time, pipelined, and many in one command. */
@@ -37,7 +38,7 @@ export const kvFamily = defineRequestFamily({
   matrix: KV_MATRIX,
   packagesOf: CLIENTS.packagesOf,
   options: CLIENT_OPTIONS,
-  expected: ({ cell }) => expectedOf(cell.rows),
+  expected: ({ cell }) => expectedOf(itemsOf(cell)),
   openCell,
   versions: CLIENTS.versions,
 });
@@ -45,15 +46,15 @@ export const kvFamily = defineRequestFamily({
 async function openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
   const { cell } = planned;
   const command = cell.workload.toUpperCase();
-  const keyspace = await Keyspace.open(server.url, server.newPrefix(), cell.rows, command);
+  const keyspace = await Keyspace.open(server.url, server.newPrefix(), itemsOf(cell), command);
   let sums = new KvSums();
   let reader: KvReader = sums;
-  const work: KvWork = { planned, keyspace, reader: () => reader };
+  const work: KvShared = { planned, keyspace, reader: () => reader };
   const writes = cell.workload === 'set' || cell.workload === 'mset';
   return openRequestCell(planned, server, {
-    ...(ONE_FOR_ALL.has(planned.setting ?? '') && { connections: 1 }),
+    ...(ONE_FOR_ALL.has(planned.setting ?? '') && { requesters: 1 }),
     openRequester: () => openRequester(work, server.url),
-    expected: expectedOf(cell.rows),
+    expected: expectedOf(itemsOf(cell)),
     prepare: async (signal) => {
       reader = sums = new KvSums();
       if (writes) await keyspace.blank(signal);
@@ -70,7 +71,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
   });
 }
 
-async function openRequester(work: KvWork, url: string): Promise<Requester> {
+async function openRequester(work: KvShared, url: string): Promise<Requester> {
   const { cell, clientModule, setting } = work.planned;
   if (cell.side === 'napi' && clientModule === undefined) return openNapiRequester(work, url);
   return jsRequester(work, await (await CLIENTS.of(work.planned)).connect(url, setting));

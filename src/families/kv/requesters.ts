@@ -9,7 +9,7 @@ import type { KvReader } from './keys.js';
 import { addValues, assertDone, type Keyspace } from './keyspace.js';
 
 /** The state that the requests of a cell share. */
-export interface KvWork {
+export interface KvShared {
   readonly planned: PlannedRequests;
   readonly keyspace: Keyspace;
   /** The reader of the values that are read: the sums of a sample, or a check. */
@@ -19,7 +19,7 @@ export interface KvWork {
 type Request = (index: number) => Promise<void>;
 
 /** Opens a connection of the addon's client, or one whose calls cross one by one. */
-export async function openNapiRequester(work: KvWork, url: string): Promise<Requester> {
+export async function openNapiRequester(work: KvShared, url: string): Promise<Requester> {
   const { lane } = work.planned.cell;
   if (lane === 'call-async' || lane === 'call-blocking') {
     const Calls = lane === 'call-async' ? addon.KvAsyncCalls : addon.KvBlockingCalls;
@@ -31,7 +31,7 @@ export async function openNapiRequester(work: KvWork, url: string): Promise<Requ
 }
 
 function callRequest(
-  { planned: { cell }, keyspace: { keys, values }, reader }: KvWork,
+  { planned: { cell }, keyspace: { keys, values }, reader }: KvShared,
   calls: KvAsyncCalls | KvBlockingCalls,
 ): Request {
   switch (cell.workload) {
@@ -45,7 +45,7 @@ function callRequest(
 }
 
 function napiRequest(
-  { planned: { cell, setting }, keyspace: { keys, values }, reader }: KvWork,
+  { planned: { cell, setting }, keyspace: { keys, values }, reader }: KvShared,
   client: KvClient,
 ): Request {
   const add =
@@ -89,12 +89,12 @@ function napiRequest(
 }
 
 /** A requester on a connection of a client to compare with. */
-export function jsRequester(work: KvWork, connection: JsKvConnection): Requester {
+export function jsRequester(work: KvShared, connection: JsKvConnection): Requester {
   return { request: targetRequest(work, connection), close: () => connection.close() };
 }
 
 function targetRequest(
-  { planned: { cell }, keyspace: { keys, values }, reader }: KvWork,
+  { planned: { cell }, keyspace: { keys, values }, reader }: KvShared,
   connection: JsKvConnection,
 ): Request {
   switch (`${cell.workload}/${cell.lane}`) {

@@ -1,6 +1,6 @@
 /** The cells that run through the addon: the `napi` side, and the `rust` side, whose work the addon only starts. */
 import type { Connection } from '../../library/engine/connection.js';
-import type { Cell, Checksum } from '../../records/record.js';
+import type { Checksum, RowCell } from '../../records/record.js';
 import type { OpenCell } from '../workload.js';
 import { mergeChecksums } from './checksum.js';
 import { expectedOf } from './closed-forms.js';
@@ -57,7 +57,7 @@ async function areLoaded(connection: Connection, { table, rows, workers }: Nativ
 }
 
 /** Opens a cell of the `rust` side. */
-export async function openNativeCell(engine: AddonEngine, cell: Cell, client?: string): Promise<OpenCell> {
+export async function openNativeCell(engine: AddonEngine, cell: RowCell, client?: string): Promise<OpenCell> {
   const { connection, tables, batchRows } = engine;
   const { workload, lane, rows } = cell;
   const workers = cell.workers ?? 1;
@@ -88,12 +88,12 @@ export async function openNativeCell(engine: AddonEngine, cell: Cell, client?: s
 }
 
 /** Opens a cell of the `napi` side. */
-export async function openNapiCell(engine: AddonEngine, cell: Cell): Promise<OpenCell> {
+export async function openNapiCell(engine: AddonEngine, cell: RowCell): Promise<OpenCell> {
   const { direction } = workloadEntry(cell.workload);
   return direction === 'in' ? openWriter(engine, cell) : openReader(engine, cell);
 }
 
-async function openWriter({ connection }: AddonEngine, cell: Cell): Promise<OpenCell> {
+async function openWriter({ connection }: AddonEngine, cell: RowCell): Promise<OpenCell> {
   const workers = cell.workers ?? 1;
   const names = tableNames(INSERT_TABLE, workers);
   const tasks = tasksOf(cell, names);
@@ -114,7 +114,7 @@ async function openWriter({ connection }: AddonEngine, cell: Cell): Promise<Open
   };
 }
 
-async function openReader({ connection, tables, batchRows }: AddonEngine, cell: Cell): Promise<OpenCell> {
+async function openReader({ connection, tables, batchRows }: AddonEngine, cell: RowCell): Promise<OpenCell> {
   const workers = cell.workers ?? 1;
   const lease = await tables.acquire(queryTables(cell.rows, workers));
   try {
@@ -146,7 +146,7 @@ interface Team {
 }
 
 /** The tasks of a cell, one for each table. */
-function tasksOf({ workload, lane, engine, rows }: Cell, names: readonly string[], batchRows?: number): LaneTask[] {
+function tasksOf({ workload, lane, engine, rows }: RowCell, names: readonly string[], batchRows?: number): LaneTask[] {
   const ranges = splitRows(rows, names.length);
   // Several workers leave no core to an engine of this process that would run ahead of them.
   const readAhead = names.length === 1 || matrix.engines[engine]?.server !== undefined;

@@ -15,7 +15,7 @@ import { ColumnSums, type ColumnValues } from './checksum.js';
 import { DRIVER_LANES } from './driver-lanes.js';
 import { matrix, queryOf, workloadEntry } from './matrix.js';
 import { sumResult } from './object-sums.js';
-import type { Place } from './place.js';
+import type { CellOpener } from './cell-opener.js';
 import { FAMILY_NAME } from './plan.js';
 import { INPUT_ROWS, type RowRange, batchesOf, keptColumns, keptRows } from './rows.js';
 import {
@@ -37,7 +37,7 @@ type LaneName = keyof (typeof DRIVER_LANES)['in'] | keyof (typeof DRIVER_LANES)[
 const METHODS = { ...DRIVER_LANES.in, ...DRIVER_LANES.out };
 
 /** The place of an engine of the user's, which the module in a file exports. */
-export async function driverPlace(file: string, name: string): Promise<Place> {
+export async function driverPlace(file: string, name: string): Promise<CellOpener> {
   const driver = await loadUserClient<TableDriver>(FAMILY_NAME, file);
   const connection = await driver.connect();
   return tablePlace({}, driverTables(connection, name), async () => void (await connection.close()));

@@ -15,7 +15,7 @@ import { defaultUri, defaultTransport, isBareUri, isServer } from './engine-uris
 import { matrix } from './matrix.js';
 import { MEASUREMENTS_OPTIONS, type MeasurementsValues } from './options.js';
 import { PEERS } from './peers.js';
-import type { Place } from './place.js';
+import type { CellOpener } from './cell-opener.js';
 import { FAMILY_NAME, type PlannedMeasurement, planMeasurements } from './plan.js';
 import { tablePlace } from './table-cells.js';
 
@@ -51,7 +51,7 @@ class OpenMeasurements implements OpenFamily {
   readonly #engineUris: FamilyOptions['engines'];
   readonly #sharedTables: readonly string[];
   readonly #cells: readonly PlannedMeasurement[];
-  readonly #places = new Map<string, Promise<Place>>();
+  readonly #places = new Map<string, Promise<CellOpener>>();
   readonly #hyperd: Disposable;
   #folder: Promise<DatabaseFolder> | undefined;
   /** The URIs of the engines over which other processes measure, once there are any. */
@@ -158,7 +158,7 @@ class OpenMeasurements implements OpenFamily {
     if (failure !== undefined) throw failure.reason;
   }
 
-  #place(planned: PlannedMeasurement): Promise<Place> {
+  #place(planned: PlannedMeasurement): Promise<CellOpener> {
     const name = placeOf(planned);
     let place = this.#places.get(name);
     if (place === undefined) {
@@ -168,7 +168,7 @@ class OpenMeasurements implements OpenFamily {
     return place;
   }
 
-  async #openPlace(name: string, { client, clientModule }: PlannedMeasurement): Promise<Place> {
+  async #openPlace(name: string, { client, clientModule }: PlannedMeasurement): Promise<CellOpener> {
     if (clientModule !== undefined) return driverPlace(clientModule, client!);
     const open = CLIENTS[name] ?? PEERS[name]?.open;
     if (open === undefined) return enginePlace(name, await this.#engine(name));
@@ -205,7 +205,7 @@ function placeOf({ cell, client, clientModule }: PlannedMeasurement): string {
   return cell.side === 'rust' ? cell.engine : (client ?? cell.engine);
 }
 
-function enginePlace(name: string, engine: ConnectedEngine): Place {
+function enginePlace(name: string, engine: ConnectedEngine): CellOpener {
   return {
     versions: { [name]: engine.version },
     openCell: async (cell, client) => {
@@ -223,7 +223,7 @@ const MYSQL = 'mysql';
  * The clients of the `js` side, by their names in the matrix. Each may ask for the MySQL server and its engine. Each is imported
  * only if it is measured: the process of a cell starts faster, and has nothing else in it.
  */
-const CLIENTS: Readonly<Record<string, (mysql: MysqlPlace) => Promise<Place>>> = {
+const CLIENTS: Readonly<Record<string, (mysql: MysqlServer) => Promise<CellOpener>>> = {
   'apache-arrow': async () => columnTablePlace((await import('../../clients/apache-arrow.js')).apacheArrow),
   flechette: async () => columnTablePlace((await import('../../clients/flechette.js')).flechette),
   'duckdb-node-api': () => duckDbPlace(({ duckDbValues }) => duckDbValues),
@@ -232,20 +232,20 @@ const CLIENTS: Readonly<Record<string, (mysql: MysqlPlace) => Promise<Place>>> =
   'mysql2-execute': (mysql) => mysql2Place(mysql, { isPrepared: true }),
 };
 
-type MysqlPlace = () => Promise<readonly [url: string, engine: ConnectedEngine]>;
+type MysqlServer = () => Promise<readonly [url: string, engine: ConnectedEngine]>;
 
-async function mysql2Place(mysql: MysqlPlace, options: { readonly isPrepared: boolean }): Promise<Place> {
+async function mysql2Place(mysql: MysqlServer, options: { readonly isPrepared: boolean }): Promise<CellOpener> {
   const { openMysql2Place } = await import('./mysql2-cells.js');
   return openMysql2Place(...(await mysql()), options);
 }
 
-function columnTablePlace<Table>(client: JsTableClient<Table>): Place {
+function columnTablePlace<Table>(client: JsTableClient<Table>): CellOpener {
   return tablePlace({ [client.name]: client.version }, columnTables(client));
 }
 
 async function duckDbPlace(
   choose: (client: typeof import('../../clients/duckdb-node-api.js')) => DuckDbInterface,
-): Promise<Place> {
+): Promise<CellOpener> {
   const library = await import('../../clients/duckdb-node-api.js');
   const { duckDbTables } = await import('./duckdb-cells.js');
   const peer = await library.DuckDbPeer.open();

@@ -2,7 +2,7 @@
  * The `js` cells of `mysql2` on the server of the engine `mysql`. Timed for an insert: from the begin of the transaction to its
  * commit, without making the rows. Timed for a query: from its start until its last value is consumed.
  */
-import type { Cell, Checksum } from '../../records/record.js';
+import type { Checksum, RowCell } from '../../records/record.js';
 import { mysql2 } from '../../clients/mysql2.js';
 import { optionalVersion } from '../../clients/optional-package.js';
 import type { JsSqlConnection } from '../../clients/js-sql-client.js';
@@ -12,7 +12,7 @@ import { expectedOf } from './closed-forms.js';
 import type { ConnectedEngine } from './connected-engine.js';
 import { matrix, queryOf, workloadEntry } from './matrix.js';
 import { sumResult } from './object-sums.js';
-import type { Place } from './place.js';
+import type { CellOpener } from './cell-opener.js';
 import { readBack } from './read-back.js';
 import { BATCH_ROWS, batchesOf, RowBatch, type RowRange } from './rows.js';
 import { readerCell } from './table-cells.js';
@@ -32,7 +32,7 @@ export async function openMysql2Place(
   url: string,
   engine: ConnectedEngine,
   { isPrepared = false } = {},
-): Promise<Place> {
+): Promise<CellOpener> {
   const connection = await mysql2.connect(url, undefined);
   return {
     versions: { mysql2: optionalVersion('mysql2') },
@@ -51,7 +51,7 @@ interface Mysql2Place {
   readonly isPrepared: boolean;
 }
 
-async function openCell(place: Mysql2Place, cell: Cell): Promise<OpenCell> {
+async function openCell(place: Mysql2Place, cell: RowCell): Promise<OpenCell> {
   const { workload, rows } = cell;
   const { direction, columns } = workloadEntry(workload);
   if (direction === 'in') return openWriter(place, { start: 0, rows }, expectedOf(workload, [{ start: 0, rows }]));

@@ -4,7 +4,7 @@ import { whyUnusable } from '../../clients/optional-package.js';
 import { findHyperd } from '../../host/hyperd.js';
 import { DatabaseFolder } from './connected-engine.js';
 import { isServer } from './engine-uris.js';
-import type { Place } from './place.js';
+import type { CellOpener } from './cell-opener.js';
 import { tablePlace } from './table-cells.js';
 
 interface Peer {
@@ -12,7 +12,7 @@ interface Peer {
   readonly packageName: string;
   /** The only transport to the server that the client starts for itself; absent: it starts none. */
   readonly ownServerOver?: string;
-  open(): Place | Promise<Place>;
+  open(): CellOpener | Promise<CellOpener>;
 }
 
 /** The peers by their names in the matrix. */
@@ -36,7 +36,7 @@ export function isReachedOver(client: string | undefined, transport: string | un
   return ownServerOver === undefined || ownServerOver === transport;
 }
 
-async function hyperdbPlace(): Promise<Place> {
+async function hyperdbPlace(): Promise<CellOpener> {
   const hyperd = findHyperd();
   if ('missing' in hyperd) throw new Error(hyperd.missing);
   // Imported on demand, since it reads and writes Arrow streams by a package that may not be installed.

@@ -2,13 +2,13 @@
  * The frame of the `js` cells of clients that have tables of their own: what is timed, what is checked, and when tables come and go.
  * A client says how it makes a table, fills one and reads one.
  */
-import type { Cell, Checksum } from '../../records/record.js';
+import type { Checksum, RowCell } from '../../records/record.js';
 import type { OpenCell } from '../workload.js';
 import { expectedOf } from './closed-forms.js';
 import type { LaneClock } from './lane.js';
 import { type Lease, LoadedTables } from './loaded-tables.js';
 import { matrix, workloadEntry } from './matrix.js';
-import type { Place } from './place.js';
+import type { CellOpener } from './cell-opener.js';
 import { type RowCheck, rowCheckOf } from './row-check.js';
 
 /** The name of the table of all inserts. */
@@ -35,15 +35,15 @@ export interface Reader {
 /** A client with tables of its own. */
 export interface TableClient<Table> {
   /** Throws `BB_UNSUPPORTED` for a cell whose lane the client lacks. Absent: it has all. */
-  requireLane?(cell: Cell): void;
+  requireLane?(cell: RowCell): void;
   /** Makes the table of this size that queries read, untimed. */
   load(size: TableSize): Table | Promise<Table>;
   /** The way in of the cell's lane, with its memory allocated. */
-  writer(cell: Cell): Fill<Table>;
+  writer(cell: RowCell): Fill<Table>;
   /** The sums of all rows that a table was filled with, untimed. */
   sums(table: Table): Checksum | Promise<Checksum>;
   /** The way out of a cell's lane. For a lane in: any way of reading the rows that it has stored. */
-  reader(table: Table, cell: Pick<Cell, 'workload' | 'lane'>): Reader;
+  reader(table: Table, cell: Pick<RowCell, 'workload' | 'lane'>): Reader;
   /** Drops a table; absent: the garbage collector frees it. */
   drop?(table: Table): void | Promise<void>;
 }
@@ -56,16 +56,16 @@ export const UNENDING: AbortSignal = new AbortController().signal;
 
 /** The place of a client's cells, with the tables that its queries read. */
 export function tablePlace<Table>(
-  versions: Place['versions'],
+  versions: CellOpener['versions'],
   client: TableClient<Table>,
-  close: Place['close'] = async () => {},
-): Place {
+  close: CellOpener['close'] = async () => {},
+): CellOpener {
   const drop = async (table: Table): Promise<void> => client.drop?.(table);
   const tables = new LoadedTables<TableSize, Table>({
     load: async (size) => client.load(size),
     unload: (_size, table) => drop(table),
   });
-  const openCell = async (cell: Cell): Promise<OpenCell> => {
+  const openCell = async (cell: RowCell): Promise<OpenCell> => {
     const { workload, rows } = cell;
     client.requireLane?.(cell);
     if (workloadEntry(workload).direction === 'out') {
@@ -96,7 +96,7 @@ export function tablePlace<Table>(
 }
 
 /** The cell of a query over a table. */
-export function readerCell(lease: Lease<unknown>, cell: Cell, reader: Reader): OpenCell {
+export function readerCell(lease: Lease<unknown>, cell: RowCell, reader: Reader): OpenCell {
   return {
     expected: expectedOf(cell.workload, [{ start: 0, rows: cell.rows }]),
     sample: async (stopwatch) => {
@@ -110,7 +110,7 @@ export function readerCell(lease: Lease<unknown>, cell: Cell, reader: Reader): O
   };
 }
 
-async function checkRows(reader: Reader, { workload, rows }: Cell): Promise<void> {
+async function checkRows(reader: Reader, { workload, rows }: RowCell): Promise<void> {
   const check = rowCheckOf(reader.checked ?? workload, { start: 0, rows });
   await reader.check(check);
   check.finish();

@@ -136,7 +136,7 @@ export function workload<Input = number>(name: string, definition: OwnWorkload<I
   if (!(Number.isFinite(tolerance) && tolerance >= 0)) {
     throw invalidArgument(`tolerance must be a number of 0 or more, not ${describeValue(tolerance)}`);
   }
-  const work: Work<Input> = { ...definition, name, planned: [...ways, ...twins], tolerance };
+  const work: PlannedWorkload<Input> = { ...definition, name, planned: [...ways, ...twins], tolerance };
   return {
     name,
     ...(module === undefined ? {} : { module }),
@@ -149,7 +149,7 @@ export function workload<Input = number>(name: string, definition: OwnWorkload<I
 }
 
 /** A workload whose definition was checked. */
-interface Work<Input> extends OwnWorkload<Input> {
+interface PlannedWorkload<Input> extends OwnWorkload<Input> {
   readonly name: string;
   readonly planned: readonly PlannedWay<Input>[];
   readonly tolerance: number;
@@ -225,13 +225,13 @@ function checkSizes(sizes: readonly number[]): void {
 }
 
 function plannedWay<Input>(
-  { name, planned, items }: Work<Input>,
+  { name, planned, items }: PlannedWorkload<Input>,
   { name: variant, lane, side, run, isNoop = false }: PlannedWay<Input>,
   size: number | undefined,
 ): PlannedCell {
-  const rows = items?.(size ?? 1) ?? 1;
-  if (!Number.isSafeInteger(rows) || rows < 1) {
-    throw invalidArgument(`items must return a whole number of 1 or more, not ${describeValue(rows)}`);
+  const count = items?.(size ?? 1) ?? 1;
+  if (!Number.isSafeInteger(count) || count < 1) {
+    throw invalidArgument(`items must return a whole number of 1 or more, not ${describeValue(count)}`);
   }
   const idOf = (way: string): string => [name, ...(size === undefined ? [] : [size]), way].join('/');
   const cell: Cell = {
@@ -243,7 +243,7 @@ function plannedWay<Input>(
     variant,
     engine: isNoop ? NOOP : IN_PROCESS,
     ...(size === undefined ? {} : { size }),
-    rows,
+    items: count,
     calls: 1,
   };
   // A twin does not compete.
@@ -261,7 +261,7 @@ function plannedWay<Input>(
 }
 
 async function openWork<Input>(
-  work: Work<Input>,
+  work: PlannedWorkload<Input>,
   { results: given }: OwnOptions,
   cells: readonly PlannedCell[],
 ): Promise<OpenFamily> {
@@ -284,7 +284,7 @@ async function openWork<Input>(
   };
 }
 
-async function inputOf<Input>({ input }: Work<Input>, size = 1): Promise<Input> {
+async function inputOf<Input>({ input }: PlannedWorkload<Input>, size = 1): Promise<Input> {
   return input === undefined ? (size as Input) : input(size);
 }
 
@@ -293,7 +293,7 @@ async function inputOf<Input>({ input }: Work<Input>, size = 1): Promise<Input> 
  * are none if `check` decides.
  */
 async function resultsOf<Input>(
-  work: Work<Input>,
+  work: PlannedWorkload<Input>,
   cells: readonly PlannedCell[],
 ): Promise<Readonly<Record<string, Canonical>>> {
   const functions = work.planned.filter(({ run, isNoop }) => !isProgram(run) && isNoop !== true);
@@ -327,7 +327,7 @@ type Verify = (result: unknown) => Promise<void>;
 const unchecked: Verify = async () => {};
 
 function verifierOf<Input>(
-  { check, tolerance }: Work<Input>,
+  { check, tolerance }: PlannedWorkload<Input>,
   way: PlannedWay<Input>,
   input: Input,
   expected: Canonical | undefined,
@@ -383,7 +383,7 @@ async function guarded<T>(way: string, work: () => T | PromiseLike<T>): Promise<
 async function openFunction<Input>(
   name: string,
   run: WayFunction<Input>,
-  { rows }: Cell,
+  { items = 1 }: Cell,
   input: Input,
   verify: Verify,
 ): Promise<OpenCell> {
@@ -405,11 +405,11 @@ async function openFunction<Input>(
     return result;
   };
   return {
-    expected: { rows, sums: RIGHT },
+    expected: { rows: items, sums: RIGHT },
     repeats: true,
     async sample(stopwatch, _signal, repeats = 1) {
       await verify(await guarded(name, () => once(stopwatch, repeats)));
-      return { rows, sums: RIGHT };
+      return { rows: items, sums: RIGHT };
     },
     close: async () => {
       forgetResults();
@@ -424,14 +424,14 @@ async function openTimed<Input>(
   name: string,
   timed: TimedWay<Input>['timed'],
   run: WayFunction<Input>,
-  { rows }: Cell,
+  { items = 1 }: Cell,
   input: Input,
   verify: Verify,
 ): Promise<OpenCell> {
   const verifyOnce = async (): Promise<void> => verify(await guarded(name, () => run(input)));
   await verifyOnce();
   return {
-    expected: { rows, sums: RIGHT },
+    expected: { rows: items, sums: RIGHT },
     repeats: true,
     async sample(stopwatch, _signal, repeats = 1) {
       const startedAt = performance.now();
@@ -444,7 +444,7 @@ async function openTimed<Input>(
         });
       }
       stopwatch.add({ seconds });
-      return { rows, sums: RIGHT };
+      return { rows: items, sums: RIGHT };
     },
     verify: verifyOnce,
     close: async () => {},
@@ -452,9 +452,9 @@ async function openTimed<Input>(
 }
 
 async function openProgram<Input>(
-  { name }: Work<Input>,
+  { name }: PlannedWorkload<Input>,
   way: Program,
-  { rows, size }: Cell,
+  { items = 1, size }: Cell,
   input: Input,
   verify: Verify,
 ): Promise<OpenCell> {
@@ -467,7 +467,7 @@ async function openProgram<Input>(
     throw error;
   }
   return {
-    expected: { rows, sums: RIGHT },
+    expected: { rows: items, sums: RIGHT },
     repeats: true,
     async sample(stopwatch, _signal, repeats = 1) {
       const { seconds, cpuUserSeconds, cpuSystemSeconds, allocatedBytes } = await running.sample(repeats);
@@ -476,7 +476,7 @@ async function openProgram<Input>(
         seconds,
         ...(cpuUserSeconds === undefined ? {} : { cpuUserSeconds, cpuSystemSeconds: cpuSystemSeconds ?? 0 }),
       });
-      return { rows, sums: RIGHT };
+      return { rows: items, sums: RIGHT };
     },
     verify: async () => verify(await running.result()),
     close: () => running.close(),

@@ -1,4 +1,4 @@
-/** The cells of a family of requests: the lanes of `bench/matrix.json`, over its grid of threads and batches. */
+/** The cells of a family of requests: the lanes of `bench/matrix.json`, over its grid of connections and batches. */
 import type { Cell, Driver, Side } from '../../records/record.js';
 import { userClientOf } from '../user-client.js';
 import type { AskedBy, LaneRuns, PlannedCell } from '../workload.js';
@@ -11,7 +11,7 @@ export interface RequestWorkload {
   /** The default operations of a sample; absent: the family's. */
   readonly operations?: number;
   /** The most connections with which the workload makes sense; absent: any number. */
-  readonly mostThreads?: number;
+  readonly mostConnections?: number;
   /** `named`: usual runs leave it out, since it shows little that others do not; absent: they measure it. */
   readonly runs?: 'named';
   /** The part of the grid that is measured by default; absent dimensions are the family's. */
@@ -65,21 +65,21 @@ export interface RequestMatrix<W extends RequestWorkload = RequestWorkload> {
 
 export interface Grid {
   /** Numbers of connections, each with one request in flight. */
-  readonly threads: readonly number[];
+  readonly connections: readonly number[];
   /** Operations of one request. */
   readonly batch: readonly number[];
 }
 
 /** A planned cell of a family of requests. */
 export interface PlannedRequests extends PlannedCell {
-  readonly cell: Cell & { readonly lane: RequestLane['lane']; readonly threads: number; readonly batch: number };
+  readonly cell: Cell & { readonly lane: RequestLane['lane']; readonly connections: number; readonly batch: number };
   readonly setting?: string;
   /** The path of the module that has the client, if it is the user's own. */
   readonly clientModule?: string;
 }
 
 /** The place where the cells of a family run. */
-export interface GridPlace {
+export interface GridTarget {
   readonly family: string;
   readonly engine: string;
   /** Whether it is not the engine that the family is measured on if none is named. */
@@ -90,8 +90,8 @@ export interface GridPlace {
   laneSkip(lane: RequestLane, workload: string): string | undefined;
 }
 
-/** Every cell of the family for these options: workload by workload, with few threads and small batches first. */
-export function planRequests(matrix: RequestMatrix, place: GridPlace, options: RequestOptions): PlannedRequests[] {
+/** Every cell of the family for these options: workload by workload, with few connections and small batches first. */
+export function planRequests(matrix: RequestMatrix, place: GridTarget, options: RequestOptions): PlannedRequests[] {
   const own = options.client === undefined ? [] : lanesOfUser(matrix, options.client);
   const lanes = [...matrix.lanes, ...own].filter(
     ({ peer, engine = place.engine }) => engine === place.engine && (peer !== true || options.peers === true),
@@ -99,16 +99,20 @@ export function planRequests(matrix: RequestMatrix, place: GridPlace, options: R
   return Object.keys(matrix.workloads).flatMap((workload) => {
     const ofWorkload = lanes.filter((lane) => lane.workloads.includes(workload));
     const hasCalls = ofWorkload.some(({ lane }) => lane !== 'batch');
-    const { mostThreads = Infinity, default: own } = matrix.workloads[workload]!;
-    const threads = chosen(options.threads, own?.threads ?? matrix.default.threads, matrix.grid.threads);
+    const { mostConnections = Infinity, default: own } = matrix.workloads[workload]!;
+    const connections = chosen(
+      options.connections,
+      own?.connections ?? matrix.default.connections,
+      matrix.grid.connections,
+    );
     const batches = chosen(options.batch, own?.batch ?? matrix.default.batch, matrix.grid.batch);
-    return threads
-      .filter((count) => count <= mostThreads)
+    return connections
+      .filter((count) => count <= mostConnections)
       .flatMap((count) =>
         batches.flatMap((batch) =>
           ofWorkload
             .filter(({ lane }) => (batch === 1 ? lane !== 'batch' || !hasCalls : lane === 'batch'))
-            .map((lane) => plannedCell(matrix, place, lane, { workload, threads: count, batch }, options)),
+            .map((lane) => plannedCell(matrix, place, lane, { workload, connections: count, batch }, options)),
         ),
       );
   });
@@ -148,15 +152,15 @@ function chosen(
 
 interface Dimensions {
   readonly workload: string;
-  readonly threads: number;
+  readonly connections: number;
   readonly batch: number;
 }
 
 function plannedCell(
   matrix: RequestMatrix,
-  { family, engine, isOther, skip: placeSkip, laneSkip }: GridPlace,
+  { family, engine, isOther, skip: placeSkip, laneSkip }: GridTarget,
   requestLane: RequestLane,
-  { workload, threads, batch }: Dimensions,
+  { workload, connections, batch }: Dimensions,
   { operations, rate, processes = 1 }: RequestValues,
 ): PlannedRequests {
   const { side, lane, rustLane, variant, setting, driver, client, runs, module } = requestLane;
@@ -170,7 +174,7 @@ function plannedCell(
   ];
   return {
     cell: {
-      id: [family, workload, lane, side, engine, ...way, `t${threads}`, `b${batch}`, ...several].join('/'),
+      id: [family, workload, lane, side, engine, ...way, `c${connections}`, `b${batch}`, ...several].join('/'),
       family,
       workload,
       lane,
@@ -178,13 +182,13 @@ function plannedCell(
       variant,
       engine,
       batch,
-      threads,
+      connections,
       ...(driver === undefined ? {} : { driver }),
       ...(rate === undefined ? {} : { rate }),
       ...(processes > 1 && { processes }),
-      rows: processes * (operations ?? defaultOperations(matrix, workload, batch)),
+      operations: processes * (operations ?? defaultOperations(matrix, workload, batch)),
     },
-    group: `${workload}|${engine}|${threads}|${batch}`,
+    group: `${workload}|${engine}|${connections}|${batch}`,
     usesServer: true,
     ...(rustLane === undefined ? {} : { rustLane }),
     ...(setting === undefined ? {} : { setting }),
@@ -202,14 +206,14 @@ function defaultOperations(matrix: RequestMatrix, workload: string, batch: numbe
 }
 
 /** The number of requests that a sample of the cell sends. */
-export function requestsOf({ rows, batch = 1 }: Pick<Cell, 'rows' | 'batch'>): number {
-  return Math.ceil(rows / batch);
+export function requestsOf({ operations = 1, batch = 1 }: Pick<Cell, 'operations' | 'batch'>): number {
+  return Math.ceil(operations / batch);
 }
 
 /** The operations of request `index`: from the first to the last, exclusive. */
 export function operationsOf(
-  { rows, batch = 1 }: Pick<Cell, 'rows' | 'batch'>,
+  { operations = 1, batch = 1 }: Pick<Cell, 'operations' | 'batch'>,
   index: number,
 ): { readonly from: number; readonly to: number } {
-  return { from: Math.min(index * batch, rows), to: Math.min((index + 1) * batch, rows) };
+  return { from: Math.min(index * batch, operations), to: Math.min((index + 1) * batch, operations) };
 }

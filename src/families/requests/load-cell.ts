@@ -7,7 +7,7 @@ import type { TargetServer } from './target-server.js';
 
 /** A cell of the sides `napi` and `js`: connected, with all data that its requests need. */
 export interface LoadCell {
-  /** One requester per thread, each with its own connection. */
+  /** One requester per connection of the load. */
   readonly requesters: readonly Requester[];
   readonly load: Load;
   /** The ids of the servers' processes, if they are known and on this machine. */
@@ -51,14 +51,14 @@ export function openLoadCell(cell: LoadCell): OpenCell {
   };
 }
 
-/** A cell over a server, whose requesters are opened one for each of its threads. */
+/** A cell over a server, whose requesters are opened for its connections. */
 export interface RequestCell<R extends Requester> extends Omit<
   LoadCell,
   'requesters' | 'load' | 'serverProcesses' | 'verify' | 'close'
 > {
-  /** The number of connections, which the threads use in turn; absent: one a thread. */
-  readonly connections?: number;
-  openRequester(thread: number): R | Promise<R>;
+  /** The number of requesters to open, which the connections of the load use in turn; absent: one per connection. */
+  readonly requesters?: number;
+  openRequester(index: number): R | Promise<R>;
   /** Like `LoadCell.verify`. */
   verify?(send: () => Promise<void>, signal: AbortSignal, requesters: readonly R[]): Promise<void>;
   /** Gives back what the cell has beside its requesters, after they are closed, and also if one of them can't be opened. */
@@ -69,7 +69,7 @@ export interface RequestCell<R extends Requester> extends Omit<
 export async function openRequestCell<R extends Requester>(
   { cell }: PlannedRequests,
   { processIds }: TargetServer,
-  { connections = cell.threads, openRequester, verify, close: closeRest, ...rest }: RequestCell<R>,
+  { requesters: count = cell.connections, openRequester, verify, close: closeRest, ...rest }: RequestCell<R>,
 ): Promise<OpenCell> {
   const requesters: R[] = [];
   const close = async (): Promise<void> => {
@@ -77,7 +77,7 @@ export async function openRequestCell<R extends Requester>(
     await closeRest?.();
   };
   try {
-    while (requesters.length < connections) requesters.push(await openRequester(requesters.length));
+    while (requesters.length < count) requesters.push(await openRequester(requesters.length));
   } catch (thrown) {
     // The first error is the more useful one.
     await close().catch(() => {});
@@ -85,7 +85,7 @@ export async function openRequestCell<R extends Requester>(
   }
   return openLoadCell({
     ...rest,
-    requesters: Array.from({ length: cell.threads }, (_, thread) => requesters[thread % connections]!),
+    requesters: Array.from({ length: cell.connections }, (_, index) => requesters[index % count]!),
     load: { requests: cell.requests ?? requestsOf(cell), rate: cell.rate },
     serverProcesses: processIds,
     ...(verify && { verify: (send, signal) => verify(send, signal, requesters) }),

@@ -1,6 +1,6 @@
 /**
- * The load of many small requests. A *thread* is one connection with one request in flight. Thread `t` of `T` sends the requests
- * `t`, `t + T`, `t + 2T`, ..., as in `native/kernel`.
+ * The load of many small requests. Each requester has one request in flight. Requester `r` of `R` sends the requests
+ * `r`, `r + R`, `r + 2R`, ..., as in `native/kernel`.
  */
 import { setMaxListeners } from 'node:events';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
@@ -12,18 +12,18 @@ import { LatencyHistogram } from '../../stats/latency-histogram.js';
 export interface Requester {
   /** Sends request `index` and resolves once its response is consumed. */
   request(index: number): Promise<void>;
-  /** Takes note of a failed request, which has no latency, after which its thread goes on. Absent: the first failure ends the load. */
+  /** Takes note of a failed request, which has no latency, after which the requester goes on. Absent: the first failure ends the load. */
   failed?(thrown: unknown): Promise<void>;
   /** Closes the connection, if it is the requester's own. */
   close?(): Promise<void>;
 }
 
 export interface Load {
-  /** The most requests of all threads together. */
+  /** The most requests of all requesters together. */
   readonly requests: number;
   /** The duration in seconds after which no request is sent; absent: the load ends with its last request. */
   readonly seconds?: number | undefined;
-  /** The requests per second of all threads together, for an open loop; absent: a closed loop. */
+  /** The requests per second of all requesters together, for an open loop; absent: a closed loop. */
   readonly rate?: number | undefined;
 }
 
@@ -56,9 +56,9 @@ const NANOSECONDS_PER_MS = 1e6;
 const MS_PER_SECOND = 1000;
 
 /**
- * Sends requests until the end of the load, and resolves once all responses are consumed. In a closed loop each thread sends after
- * the previous response. In an open loop request `i` is sent `i / rate` seconds after the start, or at once if the thread is late.
- * Rejects at the first failure of which its requester takes no note, and at the signal's abort. No thread sends anything after
+ * Sends requests until the end of the load, and resolves once all responses are consumed. In a closed loop each requester sends after
+ * the previous response. In an open loop request `i` is sent `i / rate` seconds after the start, or at once if the requester is late.
+ * Rejects at the first failure of which its requester takes no note, and at the signal's abort. No requester sends anything after
  * that. A load with a duration does not reject at the abort, but ends when the requests in flight are answered.
  */
 export async function runLoad(requesters: readonly Requester[], load: Load, signal: AbortSignal): Promise<LoadOutcome> {
@@ -76,7 +76,7 @@ export async function runLoad(requesters: readonly Requester[], load: Load, sign
   }
 }
 
-/** The signal that ends the threads of a load. */
+/** The signal that ends a load. */
 class Stop {
   /** Rejects when the caller's signal aborts. */
   readonly requested: Promise<never>;
@@ -85,7 +85,7 @@ class Stop {
   #onAbort: () => void = () => {};
 
   constructor(signal: AbortSignal) {
-    // Each thread that sleeps listens to it.
+    // Each requester that sleeps listens to it.
     setMaxListeners(0, this.#ended.signal);
     this.#signal = signal;
     this.requested = new Promise((_, reject) => {
@@ -121,10 +121,10 @@ async function sendAll(requesters: readonly Requester[], load: Load, stop: Stop)
   const { requests } = schedule ?? load;
   const start = schedule?.start ?? performance.now();
   const end = start + (load.seconds ?? Infinity) * MS_PER_SECOND;
-  /** Sends the requests of one thread, and returns the time of its last response. */
-  const send = async (requester: Requester, thread: number): Promise<number> => {
+  /** Sends the requests of one requester, and returns the time of its last response. */
+  const send = async (requester: Requester, first: number): Promise<number> => {
     let ready = performance.now();
-    for (let index = thread; index < requests && ready < end; index += requesters.length) {
+    for (let index = first; index < requests && ready < end; index += requesters.length) {
       const from = schedule === undefined ? ready : await schedule.turn(index, ready);
       if (stop.isStopped) break;
       try {
@@ -162,7 +162,7 @@ class Schedule {
   #due = 0;
   /** The times at which the latest requests were noticed as due, by the index modulo the length. */
   readonly #noticed: Float64Array;
-  /** Resume the threads that wait for a request to be due, by its index. */
+  /** Resume the requesters that wait for a request to be due, by its index. */
   readonly #waiting = new Map<number, () => void>();
 
   constructor({ requests, seconds = Infinity }: Load, rate: number, stop: Stop) {
@@ -189,7 +189,7 @@ class Schedule {
 
   /**
    * Waits until a request is due, and returns the time at which it was due, also if the load is stopped. `ready` is the time since
-   * which its thread has been ready.
+   * which its requester has been ready.
    */
   async turn(index: number, ready: number): Promise<number> {
     if (index >= this.#due) await new Promise<void>((resume) => this.#waiting.set(index, resume));

@@ -1,6 +1,6 @@
 import { addon } from '../../addon.js';
 import { explainedAsync } from '../../errors.js';
-import type { Checksum } from '../../records/record.js';
+import { type Checksum, itemsOf } from '../../records/record.js';
 import { untilAborted } from '../../library/crossing/cancellation.js';
 import type { NativeTiming, OpenCell, RequestMeasures } from '../workload.js';
 import type { PlannedRequests } from './grid.js';
@@ -58,9 +58,9 @@ function specOf({ planned, server, options }: NativeRequests): string {
     driver: cell.driver,
     client,
     url: server.url,
-    threads: cell.threads,
+    connections: cell.connections,
     batch: cell.batch,
-    operations: cell.rows,
+    operations: itemsOf(cell),
     rate: cell.rate,
     prefix: server.newPrefix(),
     serverProcesses: server.processIds,

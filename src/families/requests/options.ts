@@ -10,7 +10,12 @@ const CLOSED_LOOP = { otherwise: 'each after the last' };
 
 /** Options of every family of requests. */
 export const REQUEST_OPTIONS = {
-  threads: option('--threads <list>', grid, 'numbers of connections, each with one request in flight, or all', OWN),
+  connections: option(
+    '--connections <list>',
+    grid,
+    'numbers of connections, each with one request in flight, or all',
+    OWN,
+  ),
   batch: option('--batch <list>', grid, 'numbers of operations a request, or all', OWN),
   operations: option('--operations <n>', rows, 'operations of each sample', OWN),
   rate: option('--rate <n>', rate, 'requests a second, sent whether answers come or not', CLOSED_LOOP),
@@ -30,9 +35,14 @@ export const CLIENT_OPTIONS = {
 
 /** The option of the families whose cells several processes can measure at once. */
 export const PROCESS_OPTIONS = {
-  processes: option('--processes <n>', count, 'processes that send at once, each over all --threads of kv, sql, rest', {
-    otherwise: '1',
-  }),
+  processes: option(
+    '--processes <n>',
+    count,
+    'processes that send at once, each over all --connections of kv, sql, rest',
+    {
+      otherwise: '1',
+    },
+  ),
 } satisfies OptionTable;
 
 export type RequestValues = FilledValues<typeof REQUEST_OPTIONS> &

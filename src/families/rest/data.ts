@@ -19,7 +19,7 @@ interface RestMatrix extends RequestMatrix<RestWorkload> {
   readonly stride: number;
   /** The bytes of a binary key: zeros, then the row's number, little-endian. */
   readonly binaryKeyBytes: number;
-  /** The most connections of one thread that sends a batch as single reads. */
+  /** The most connections of one requester that sends a batch as single reads. */
   readonly mostConnections: number;
   /** The most operations of a batch on older servers. Newer servers take any number. */
   readonly oldBatch: number;

@@ -1,3 +1,4 @@
+import { itemsOf } from '../../records/record.js';
 import { BoundaryError, UNSUPPORTED, checksumMismatch, toBoundaryError } from '../../errors.js';
 import { HttpClient } from '../../library/http/http-client.js';
 import type { HttpResponse } from '../../library/http/http-responses.js';
@@ -17,7 +18,7 @@ import { REST_OPTIONS, type RestValues } from './options.js';
 import {
   HTTP2,
   type RestAddress,
-  type RestWork,
+  type RestShared,
   checkStatus,
   isAggregation,
   isBatch,
@@ -48,8 +49,8 @@ export const restFamily = defineRequestFamily<PlannedRequests, RestValues>({
   },
   serverOf: ({ setting }, server, options) => (setting === 'two_servers' ? withSecond(server, options) : undefined),
   expected: async ({ cell }, server) => {
-    if (!isAggregation(cell.workload)) return new RestInput(cell.workload).expected(cell.rows);
-    return expectedAggregation(cell.rows, await countRows(server));
+    if (!isAggregation(cell.workload)) return new RestInput(cell.workload).expected(itemsOf(cell));
+    return expectedAggregation(itemsOf(cell), await countRows(server));
   },
   openCell,
   packagesOf: REST_CLIENTS.packagesOf,
@@ -70,7 +71,7 @@ async function reachRest(serverUrl: string): Promise<void> {
   }
 }
 
-/** Two servers of which the threads take turns, as one whose URL names both. */
+/** Two servers of which the connections take turns, as one whose URL names both. */
 async function withSecond(
   server: TargetServer,
   { restUrl2, processes = 1, ...options }: FamilyOptions & Partial<RestValues> & Pick<RequestValues, 'processes'>,
@@ -102,13 +103,13 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
   const input = new RestInput(cell.workload);
   const addresses = server.url.split(',').map(addressOf);
   let sums = new RestSums();
-  const works: RestWork[] = [];
+  const works: RestShared[] = [];
   for (const address of addresses) {
     works.push({ planned, input, address, mostOfBatch: await probe(planned, input, address), sums: () => sums });
   }
   return openRequestCell(planned, server, {
-    openRequester: (thread) => openRequester(works[thread % works.length]!),
-    expected: input.expected(cell.rows),
+    openRequester: (index) => openRequester(works[index % works.length]!),
+    expected: input.expected(itemsOf(cell)),
     prepare: () => {
       sums = new RestSums();
     },
@@ -118,7 +119,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
 
 async function openAggregation(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
   const { cell, setting } = planned;
-  const expected = expectedAggregation(cell.rows, await countRows(server));
+  const expected = expectedAggregation(itemsOf(cell), await countRows(server));
   const client = await openAggregator(cell.side, addressOf(server.url));
   let sums = new AggregationSums();
   const request = async (): Promise<void> => {

@@ -18,7 +18,7 @@ export interface RestAddress {
 }
 
 /** The state that the requests of a cell share. */
-export interface RestWork {
+export interface RestShared {
   readonly planned: PlannedRequests;
   readonly input: RestInput;
   readonly address: RestAddress;
@@ -29,13 +29,13 @@ export interface RestWork {
 }
 
 /** The part of a response that both clients read. */
-export interface Answer {
+export interface ReadResponse {
   readonly status: number;
   text(): string;
 }
 
-/** Opens a thread that uses a client of the addon or the one to compare with. */
-export async function openRequester(work: RestWork): Promise<Requester> {
+/** Opens a requester that uses a client of the addon or the one to compare with. */
+export async function openRequester(work: RestShared): Promise<Requester> {
   const { cell, clientModule } = work.planned;
   const { lane, side } = cell;
   if (lane === 'call-async') return callRequester(work, addon.HttpAsyncCalls);
@@ -43,11 +43,11 @@ export async function openRequester(work: RestWork): Promise<Requester> {
   return side === 'napi' && clientModule === undefined ? napiRequester(work) : jsRequester(work);
 }
 
-/** The setting in which all requests of a thread share one connection of HTTP/2. */
+/** The setting in which all requests of a requester share one connection of HTTP/2. */
 export const HTTP2 = 'http2';
 
-/** The number of connections of a thread, and of requests in flight on each. */
-function shapeOf({ planned: { cell, setting }, mostOfBatch }: RestWork): { connections: number; pipelining: number } {
+/** The number of connections of a requester, and of requests in flight on each. */
+function shapeOf({ planned: { cell, setting }, mostOfBatch }: RestShared): { connections: number; pipelining: number } {
   if (cell.lane === 'call') return { connections: 1, pipelining: 1 };
   if (isBatch(cell.workload)) return { connections: Math.ceil(cell.batch / mostOfBatch), pipelining: 1 };
   if (setting === 'pipelined') return { connections: 1, pipelining: cell.batch };
@@ -55,8 +55,8 @@ function shapeOf({ planned: { cell, setting }, mostOfBatch }: RestWork): { conne
   return { connections: Math.min(cell.batch, REST_MATRIX.mostConnections), pipelining: 1 };
 }
 
-/** A client of a thread. */
-interface RestClient<A extends Answer> {
+/** A client of a requester. */
+interface RestClient<A extends ReadResponse> {
   /** Posts a request. */
   post(path: string, body: string): Promise<A>;
   /** Posts the reads of operations at once; absent for a client of the lanes with single calls alone. */
@@ -66,8 +66,8 @@ interface RestClient<A extends Answer> {
   close(): Promise<void>;
 }
 
-function requester<A extends Answer>(
-  work: RestWork,
+function requester<A extends ReadResponse>(
+  work: RestShared,
   { post, postReads, readBatch = parseBatch(work), close }: RestClient<A>,
 ): Requester {
   const { planned, input, sums } = work;
@@ -89,9 +89,9 @@ function requester<A extends Answer>(
   };
 }
 
-/** A thread whose calls cross one by one. */
+/** A requester whose calls cross one by one. */
 async function callRequester(
-  work: RestWork,
+  work: RestShared,
   Calls: typeof addon.HttpAsyncCalls | typeof addon.HttpBlockingCalls,
 ): Promise<Requester> {
   const { url, ...options } = work.address;
@@ -102,7 +102,7 @@ async function callRequester(
   });
 }
 
-function napiRequester(work: RestWork): Requester {
+function napiRequester(work: RestShared): Requester {
   const { planned, input, address } = work;
   const { url, ...options } = address;
   const client = new HttpClient(url, { ...shapeOf(work), ...options, http2: planned.setting === HTTP2 });
@@ -120,8 +120,8 @@ function napiRequester(work: RestWork): Requester {
   });
 }
 
-/** A thread that uses a client to compare with. */
-async function jsRequester(work: RestWork): Promise<Requester> {
+/** A requester that uses a client to compare with. */
+async function jsRequester(work: RestShared): Promise<Requester> {
   const { planned, input, address } = work;
   const { cell, setting } = planned;
   const { url, ...options } = address;
@@ -132,7 +132,7 @@ async function jsRequester(work: RestWork): Promise<Requester> {
     ...(setting === HTTP2 && { streams: cell.batch }),
     setting,
   });
-  const post = async (path: string, body: string): Promise<Answer> => withText(await connection.post(path, body));
+  const post = async (path: string, body: string): Promise<ReadResponse> => withText(await connection.post(path, body));
   return requester(work, {
     post,
     postReads: (from, to) => {
@@ -147,13 +147,13 @@ async function jsRequester(work: RestWork): Promise<Requester> {
 }
 
 /** A response whose text has crossed. */
-export function withText({ status, text }: { readonly status: number; readonly text: string }): Answer {
+export function withText({ status, text }: { readonly status: number; readonly text: string }): ReadResponse {
   return { status, text: () => text };
 }
 
 /** Sends one batch, or several if the server takes fewer operations than the cell has. */
-function batchRequest<A extends Answer>(
-  { planned: { cell }, input, mostOfBatch }: RestWork,
+function batchRequest<A extends ReadResponse>(
+  { planned: { cell }, input, mostOfBatch }: RestShared,
   post: (body: string) => Promise<A>,
   read: (answer: A, from: number) => void,
 ): (index: number) => Promise<void> {
@@ -169,12 +169,12 @@ function batchRequest<A extends Answer>(
 }
 
 /** Reads the response to a batch by `JSON.parse`. */
-function parseBatch({ sums, input }: RestWork): (answer: Answer, from: number) => void {
+function parseBatch({ sums, input }: RestShared): (answer: ReadResponse, from: number) => void {
   return (answer, from) => sums().addBatch(parsed<RestBatch>(answer), input, from);
 }
 
 /** Picks the values out of the response to a batch in Rust. */
-function pickBatch({ sums, input }: RestWork): (answer: HttpResponse, from: number) => void {
+function pickBatch({ sums, input }: RestShared): (answer: HttpResponse, from: number) => void {
   const columns = input.names.map((name) => `result.*.body.data.${name}`);
   const paths = new JsonPaths('result.*.body.operationId', ...columns);
   return (answer, from) => {
@@ -193,12 +193,12 @@ export function isAggregation(workload: string): boolean {
 }
 
 /** The JSON of a successful response. */
-export function parsed<T>(answer: Answer): T {
+export function parsed<T>(answer: ReadResponse): T {
   return JSON.parse(textOf(answer)) as T;
 }
 
 /** The text of a successful response. */
-export function textOf(answer: Answer): string {
+export function textOf(answer: ReadResponse): string {
   const text = answer.text();
   checkStatus(answer.status, text);
   return text;

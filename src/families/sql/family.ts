@@ -10,7 +10,7 @@ import { checkAnswer } from './answer-check.js';
 import { SqlSums } from './data.js';
 import { SQL_MATRIX } from './matrix.js';
 import { SqlPlan } from './plan.js';
-import { openNapiRequester, requester, type SqlRequester, type SqlWork } from './requesters.js';
+import { openNapiRequester, requester, type SqlRequester, type SqlShared } from './requesters.js';
 import { openSqlServer, reachSqlServer, type SqlServer, whyUnserved } from './server.js';
 import { SqlTable } from './table.js';
 
@@ -43,7 +43,7 @@ async function openCell(planned: PlannedRequests, target: TargetServer): Promise
   const plan = new SqlPlan(planned);
   const table = await SqlTable.open(server.url, `${server.newPrefix()}_${cell.workload}`, plan, server.dialect);
   let sums = new SqlSums();
-  const work: SqlWork = { planned, plan, table: table.name, sums: () => sums };
+  const work: SqlShared = { planned, plan, table: table.name, sums: () => sums };
   return openRequestCell<SqlRequester>(planned, server, {
     openRequester: () => openRequester(work, server),
     expected: plan.expected().checksum(),
@@ -67,7 +67,7 @@ async function openCell(planned: PlannedRequests, target: TargetServer): Promise
   });
 }
 
-async function openRequester(work: SqlWork, { url, dialect }: SqlServer): Promise<SqlRequester> {
+async function openRequester(work: SqlShared, { url, dialect }: SqlServer): Promise<SqlRequester> {
   const { cell, clientModule, setting } = work.planned;
   if (cell.side === 'napi' && clientModule === undefined) return openNapiRequester(work, url);
   return requester(work, await (await CLIENTS.of(work.planned)).connect(url, setting, dialect.typesIntegers));

@@ -1,4 +1,5 @@
 /** The work of a cell: the statements of its workload, their parameters, and the expected sums. */
+import { itemsOf } from '../../records/record.js';
 import { invalidArgument } from '../../errors.js';
 import type { ParameterInput } from '../../library/engine/parameters.js';
 import type { PlannedRequests } from '../requests/grid.js';
@@ -60,7 +61,7 @@ interface Turn {
   readonly operation: number;
   /** The number of the execution, over all operations. */
   readonly number: number;
-  readonly thread: number;
+  readonly connection: number;
 }
 
 export class SqlPlan {
@@ -74,7 +75,7 @@ export class SqlPlan {
   readonly isRows: boolean;
   readonly #rows: number;
   readonly #operations: number;
-  readonly #threads: number;
+  readonly #connections: number;
   readonly #batch: number;
   /** The statements of operations, made at their first use, in the warm-up: making them is not measured. */
   readonly #steps: (readonly SqlStep[])[] = [];
@@ -91,12 +92,12 @@ export class SqlPlan {
     this.startsEmpty = this.#uses('user');
     this.isRows = workload.steps[0]?.kind === 'rows';
     const entry = workload.table === undefined ? undefined : SQL_MATRIX.tables[workload.table];
-    // Every operation needs a slice, every thread rows of its own.
-    const least = Math.max(this.#uses('slice') ? cell.rows : 0, 2 * cell.threads, LEAST_ROWS);
+    // Every operation needs a slice, every connection rows of its own.
+    const least = Math.max(this.#uses('slice') ? itemsOf(cell) : 0, 2 * cell.connections, LEAST_ROWS);
     this.table = entry === undefined ? undefined : { ...entry, rows: Math.max(entry.rows, least) };
     this.#rows = this.table?.rows ?? 0;
-    this.#operations = cell.rows;
-    this.#threads = cell.threads;
+    this.#operations = itemsOf(cell);
+    this.#connections = cell.connections;
     this.#batch = cell.batch;
   }
 
@@ -138,7 +139,7 @@ export class SqlPlan {
   #step(step: Step, operation: number, number: number, table: string): SqlStep {
     const { kind = 'prepared', sql: template = '' } = step;
     const sql = this.#named(template, table);
-    const turn = { operation, number, thread: this.threadOf(operation) };
+    const turn = { operation, number, connection: this.connectionOf(operation) };
     const parameters = this.#parameters(step.parameters, turn);
     const { answers } = step;
     const shared = { answers, ids: this.#idsOf(step.parameters, turn), isPing: kind === 'ping' };
@@ -157,9 +158,9 @@ export class SqlPlan {
     return sql;
   }
 
-  /** The thread that does an operation. */
-  threadOf(operation: number): number {
-    return Math.floor(operation / this.#batch) % this.#threads;
+  /** The connection that does an operation. */
+  connectionOf(operation: number): number {
+    return Math.floor(operation / this.#batch) % this.#connections;
   }
 
   #parameters(kind: ParameterKind, turn: Turn): readonly ParameterInput[] {
@@ -220,17 +221,17 @@ export class SqlPlan {
     }
   }
 
-  /** The number of rows in each half of the table that belong to one thread. */
+  /** The number of rows in each half of the table that belong to one connection. */
   get #share(): number {
-    return Math.floor(this.#rows / (2 * this.#threads));
+    return Math.floor(this.#rows / (2 * this.#connections));
   }
 
-  #ownKey({ operation, thread }: Turn, offset: number): number {
-    return (keyOf(operation + offset, this.#share) - 1) * this.#threads + thread + 1;
+  #ownKey({ operation, connection }: Turn, offset: number): number {
+    return (keyOf(operation + offset, this.#share) - 1) * this.#connections + connection + 1;
   }
 
   #renewed(turn: Turn): number {
-    return this.#share * this.#threads + this.#ownKey(turn, 0);
+    return this.#share * this.#connections + this.#ownKey(turn, 0);
   }
 
   /** The sums that a sample must have: of the values it reads or, for writes, of the table's contents afterwards. */
@@ -287,7 +288,7 @@ export class SqlPlan {
   #turns(times = 1): readonly Turn[] {
     return Array.from({ length: this.#operations * times }, (_, number) => {
       const operation = Math.floor(number / times);
-      return { operation, number, thread: this.threadOf(operation) };
+      return { operation, number, connection: this.connectionOf(operation) };
     });
   }
 

@@ -22,7 +22,7 @@ export interface SqlRequester extends Requester {
 }
 
 /** The state that the requests of a cell share. */
-export interface SqlWork {
+export interface SqlShared {
   readonly planned: PlannedRequests;
   readonly plan: SqlPlan;
   /** The table's name, which needs no quotes. */
@@ -41,7 +41,7 @@ interface SqlConnection
 }
 
 /** Opens a connection of the addon's client, or one whose calls cross one by one. */
-export async function openNapiRequester(work: SqlWork, url: string): Promise<SqlRequester> {
+export async function openNapiRequester(work: SqlShared, url: string): Promise<SqlRequester> {
   const { lane } = work.planned.cell;
   if (lane === 'call-async' || lane === 'call-blocking') {
     const Calls = lane === 'call-async' ? addon.SqlAsyncCalls : addon.SqlBlockingCalls;
@@ -57,7 +57,7 @@ export async function openNapiRequester(work: SqlWork, url: string): Promise<Sql
 }
 
 /** The requester on a connection. */
-export function requester(work: SqlWork, connection: SqlConnection): SqlRequester {
+export function requester(work: SqlShared, connection: SqlConnection): SqlRequester {
   const state: RequesterState = { isOpen: false };
   /** The last request, which goes on if the load has ended because another request failed. */
   let last: Promise<unknown> | undefined;
@@ -82,13 +82,13 @@ interface RequesterState {
   isOpen: boolean;
 }
 
-/** Whether a request is the last one of its thread in a sample. */
+/** Whether a request is the last one of its connection in a sample. */
 function isLast(cell: PlannedRequests['cell'], index: number): boolean {
-  return index + cell.threads >= requestsOf(cell);
+  return index + cell.connections >= requestsOf(cell);
 }
 
 async function answers(
-  { planned: { cell }, plan, table }: SqlWork,
+  { planned: { cell }, plan, table }: SqlShared,
   connection: SqlConnection,
   index: number,
   state: RequesterState,
@@ -115,7 +115,12 @@ function stepsOf(plan: SqlPlan, table: string, from: number, to: number): SqlSte
   return steps;
 }
 
-async function request(work: SqlWork, connection: SqlConnection, index: number, state: RequesterState): Promise<void> {
+async function request(
+  work: SqlShared,
+  connection: SqlConnection,
+  index: number,
+  state: RequesterState,
+): Promise<void> {
   const { planned, plan, table } = work;
   const { cell } = planned;
   const sums = work.sums();
@@ -123,7 +128,7 @@ async function request(work: SqlWork, connection: SqlConnection, index: number, 
   const { transaction } = plan.workload;
   const bySample = transaction === 'sample';
   state.isOpen = transaction !== undefined;
-  if (bySample && index < cell.threads) await one(connection, BEGIN, sums);
+  if (bySample && index < cell.connections) await one(connection, BEGIN, sums);
   if (plan.isRows) {
     const rows = plan.users.slice(from, to);
     const inserted = await connection.insertRows!(table, plan.table!.columns, rows);

@@ -144,11 +144,11 @@ export function whyUnserved(
     if (compares) return 'the crate mysql_async sends integers as BIGINT alone, by which the server finds no INT';
   }
   if (!isShared) return undefined;
-  const isAlone = cell.threads === 1 && (cell.processes ?? 1) === 1;
+  const isAlone = cell.connections === 1 && (cell.processes ?? 1) === 1;
   // Several worker threads or processes would each fill a table in a transaction.
   const isParted = cell.processes !== undefined || (cell.side !== 'rust' && cell.driver === 'all-cores');
   if (!isAlone && (transaction !== undefined || (table !== undefined && isParted))) {
-    return 'the server has one transaction for all connections, so that no two can begin theirs: measure it with --threads 1';
+    return 'the server has one transaction for all connections, so that no two can begin theirs: measure it with --connections 1';
   }
   return undefined;
 }

@@ -1,4 +1,4 @@
-import { addon, type HttpPlace } from '../../addon.js';
+import { addon, type HttpOrigin } from '../../addon.js';
 import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
 import { abortedBy, readWorkOptions, watchLimits, type WorkOptions } from '../crossing/cancellation.js';
 import { checkConnectTimeout, type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
@@ -87,7 +87,7 @@ const CLIENT_OPTIONS: OptionChecks<HttpClientOptions> = {
  * ```
  */
 export class HttpClient implements AsyncDisposable {
-  readonly #place: HttpPlace;
+  readonly #place: HttpOrigin;
   readonly #transport: HttpTransport;
   readonly #streams = new OpenHandles('the client');
   readonly #timeoutMs: number | undefined;
@@ -215,14 +215,14 @@ export class HttpClient implements AsyncDisposable {
 }
 
 /** @internal The server of a client, with its options checked. */
-export function placeOf(baseUrl: string, options: HttpClientOptions): HttpPlace {
+export function placeOf(baseUrl: string, options: HttpClientOptions): HttpOrigin {
   const { connections = 1, pipelining = 1, timeoutMs, headers = {}, maxResponseBytes, http2 = false } = options;
   const { tls, tlsCa = options.cacert } = options;
   checkText('the URL', baseUrl);
   const lines = headerLines(headers);
   checkText('the headers', lines);
   try {
-    return new addon.HttpPlace(baseUrl, {
+    return new addon.HttpOrigin(baseUrl, {
       connections,
       pipelining,
       headers: lines,

@@ -1,4 +1,4 @@
-import type { Cancel, HttpBody, HttpPlace } from '../../addon.js';
+import type { Cancel, HttpBody, HttpOrigin } from '../../addon.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
 import { Cancellation, type WorkOptions } from '../crossing/cancellation.js';
 import { parseHeaders, valuesOf } from './http-responses.js';
@@ -30,7 +30,7 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
    * each piece.
    */
   static async open(
-    place: HttpPlace,
+    place: HttpOrigin,
     request: ReadHttpRequest,
     handles: OpenHandles,
     options: WorkOptions,

@@ -1,4 +1,4 @@
-import { addon, type Cancel, type HttpLoop, type HttpPlace } from '../../addon.js';
+import { addon, type Cancel, type HttpLoop, type HttpOrigin } from '../../addon.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
 import { timedOut } from '../crossing/cancellation.js';
 import { CallDeadlines, DeadlineCall } from '../crossing/call-deadlines.js';
@@ -182,7 +182,7 @@ let driven: DrivenSockets | undefined;
 class DrivenPool implements HttpTransport {
   readonly number: number;
   readonly #sockets: DrivenSockets;
-  readonly #place: HttpPlace;
+  readonly #place: HttpOrigin;
   readonly #connections: number;
   readonly #connectMs: number;
   /** The most connections to open: fewer for a while if the server refuses one. */
@@ -192,7 +192,7 @@ class DrivenPool implements HttpTransport {
   #inFlight = 0;
   #isClosed = false;
 
-  constructor(place: HttpPlace, connections: number, connectMs: number) {
+  constructor(place: HttpOrigin, connections: number, connectMs: number) {
     this.#sockets = driven ??= new DrivenSockets();
     this.#place = place;
     this.#connections = connections;
@@ -259,11 +259,11 @@ class DrivenPool implements HttpTransport {
     }
   }
 
-  #connected(): ReturnType<HttpPlace['open']> {
+  #connected(): ReturnType<HttpOrigin['open']> {
     return connecting(this.#place.open(), this.#connectMs, (late) => late.close());
   }
 
-  #add(socket: Awaited<ReturnType<HttpPlace['open']>>): void {
+  #add(socket: Awaited<ReturnType<HttpOrigin['open']>>): void {
     const connection = this.#sockets.raw.add(this.number, this.#place, socket);
     this.#open += 1;
     this.#sockets.add(this, connection);
@@ -272,13 +272,13 @@ class DrivenPool implements HttpTransport {
 
 /** The transport of a client of HTTP/2, whose calls are tasks of the event loop that share one connection. */
 class RemoteTransport implements HttpTransport {
-  readonly #place: HttpPlace;
+  readonly #place: HttpOrigin;
   readonly #writer = new HttpSubmissionWriter();
   readonly #cancels = new Map<HttpCall, Cancel>();
   readonly #connectMs: number;
   #isClosed = false;
 
-  constructor(place: HttpPlace, connectMs: number) {
+  constructor(place: HttpOrigin, connectMs: number) {
     this.#place = place;
     this.#connectMs = connectMs;
   }
@@ -319,6 +319,6 @@ class RemoteTransport implements HttpTransport {
 }
 
 /** The transport of calls to a server. */
-export function openTransport(place: HttpPlace, connections: number, connectMs: number): HttpTransport {
+export function openTransport(place: HttpOrigin, connections: number, connectMs: number): HttpTransport {
   return place.drivable ? new DrivenPool(place, connections, connectMs) : new RemoteTransport(place, connectMs);
 }

@@ -1,7 +1,7 @@
 import { BoundaryError, invalidArgument, toBoundaryError } from '../../errors.js';
 import { abortedBy, readWorkOptions, watchLimits, type WorkOptions } from '../crossing/cancellation.js';
 import { checkConnectTimeout, type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
-import { type Answer, KvCall, type KvLink, openLink } from './kv-link.js';
+import { type ReplyForm, KvCall, type KvLink, openLink } from './kv-link.js';
 import { KvPipeline } from './kv-pipeline.js';
 import { GET, type KvData, MGET, MSET, ownData, type RequestKind, SET } from './kv-submission.js';
 import type { KvReplies, KvValues } from './kv-values.js';
@@ -154,7 +154,7 @@ export class KvClient implements AsyncDisposable {
   }
 
   #call<T>(
-    answer: Answer,
+    answer: ReplyForm,
     kind: RequestKind,
     counts: readonly number[] | undefined,
     args: readonly KvData[],
@@ -173,7 +173,7 @@ export class KvClient implements AsyncDisposable {
 
   /** Sends a call that must wait for a connection, or may be ended. */
   async #callWithin<T>(
-    answer: Answer,
+    answer: ReplyForm,
     kind: RequestKind,
     counts: readonly number[] | undefined,
     args: readonly KvData[],

@@ -9,17 +9,22 @@ import { bytesOf, KvFrame, KvReplies, KvValues, OUTDATED, refusalOf, textOf } fr
 const FLUSHED_BYTES = 1 << 12;
 
 /** The form in which a call returns its reply. */
-export type Answer = 'bytes' | 'text' | 'nothing' | 'values' | 'replies';
+export type ReplyForm = 'bytes' | 'text' | 'nothing' | 'values' | 'replies';
 
 /** A call that waits for its reply. */
 export class KvCall {
-  readonly #answer: Answer;
+  readonly #answer: ReplyForm;
   readonly #resolve: (value: unknown) => void;
   readonly #reject: (error: BoundaryError) => void;
   readonly #link: KvLink;
   #isOver = false;
 
-  constructor(answer: Answer, link: KvLink, resolve: (value: unknown) => void, reject: (error: BoundaryError) => void) {
+  constructor(
+    answer: ReplyForm,
+    link: KvLink,
+    resolve: (value: unknown) => void,
+    reject: (error: BoundaryError) => void,
+  ) {
     this.#answer = answer;
     this.#link = link;
     this.#resolve = resolve;

@@ -2,7 +2,15 @@
 import { completedOf, contestOf, fastestOf, groupBy, recordsById } from '../../compare/cell-groups.js';
 import { judgeOf, marginOf } from '../../compare/judge.js';
 import { cpuRatio, riskOf } from '../../compare/rate-ratio.js';
-import type { Cell, Comparison, CompletedRecord, RatioInterval, Run } from '../../records/record.js';
+import {
+  type Cell,
+  type Comparison,
+  type CompletedRecord,
+  type RatioInterval,
+  type Run,
+  itemsOf,
+  unitOf,
+} from '../../records/record.js';
 import { isCall } from '../call-table.js';
 import { CPU_DISAGREES, doTimesDisagree } from '../factor.js';
 import { UNKNOWN, formatDuration, formatFactorInterval, formatRateOf, formatRows, formatShortRate } from '../format.js';
@@ -24,12 +32,12 @@ export function contestsOf(run: Run): Contest[] {
 }
 
 /** The work of a cell and its place: `insert.bulk on embedded, 2 workers`. */
-export function placeOf({ workload, engine, transport, workers = 1, threads, rate }: Cell): string {
+export function placeOf({ workload, engine, transport, workers = 1, connections, rate }: Cell): string {
   return [
     `${workload} on ${engine}`,
     ...(transport === undefined ? [] : [transport]),
     ...(workers === 1 ? [] : [`${workers} workers`]),
-    ...(threads === undefined ? [] : [threads === 1 ? '1 thread' : `${threads} threads`]),
+    ...(connections === undefined ? [] : [connections === 1 ? '1 connection' : `${connections} connections`]),
     ...(rate === undefined ? [] : [`${formatShortRate(rate)} asked for`]),
   ].join(', ');
 }
@@ -44,7 +52,7 @@ export function namesOf(records: readonly CompletedRecord[]): (record: Completed
   const parts: readonly ((record: CompletedRecord) => string)[] = [
     ({ flavor }) => (flavor === undefined ? '' : `, ${flavor}`),
     ({ lane }) => ` (${lane})`,
-    ({ rows }) => `, ${formatRows(rows)} rows`,
+    (record) => `, ${formatRows(itemsOf(record))} ${unitOf(record)}`,
     ({ id }) => `, ${id}`,
   ];
   let names = new Map(records.map((record) => [record, nameOf(record)]));
@@ -130,19 +138,19 @@ function chosenOf(best: Comparison | undefined, record: CompletedRecord): Compar
 
 /** The number of rows matters to the rate of rows alone. */
 export function marksBeside(reference: CompletedRecord, record: CompletedRecord): string {
-  return marksInRun(isCall(record) ? { ...reference, rows: record.rows } : reference, record);
+  return marksInRun(isCall(record) ? { ...reference, items: itemsOf(record) } : reference, record);
 }
 
 /** The text that the pointer over a cell shows: its record, one line per part. */
 export function titleOf(record: CompletedRecord, factor: string): string {
-  const { samples, summary, rows } = record;
+  const { samples, summary } = record;
   const forks = new Set(samples.map(({ fork }) => fork)).size;
   const [p50, p99] = [percentileIntervalText(record, 'p50'), percentileIntervalText(record, 'p99')];
   const loop = isClosedLoop(record) ? ', closed loop' : '';
   return [
     record.id,
     ...(factor === '' ? [] : [`Rust factor ${factor}`]),
-    `${formatRateOf(record)}; ${formatDuration(summary.medianSeconds)} a sample of ${formatRows(rows)} rows`,
+    `${formatRateOf(record)}; ${formatDuration(summary.medianSeconds)} a sample of ${formatRows(itemsOf(record))} ${unitOf(record)}`,
     ...(p50 === UNKNOWN ? [] : [`p50 ${p50}${p99 === UNKNOWN ? '' : `, p99 ${p99}`}${loop}`]),
     `${samples.length} samples in ${forks} processes, ${formatDuration(summary.minSeconds)} to ${formatDuration(summary.maxSeconds)}`,
   ].join('\n');

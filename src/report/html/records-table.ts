@@ -1,6 +1,6 @@
 /** All records of a run: those with samples as a table that sorts and filters, the others folded by their reasons. */
 import { completedOf, groupBy } from '../../compare/cell-groups.js';
-import type { CompletedRecord, RunRecord } from '../../records/record.js';
+import { type CompletedRecord, type RunRecord, itemsOf } from '../../records/record.js';
 import { medianOf, processCpuOf, rateOf } from '../../stats/summary.js';
 import { UNKNOWN, formatCount, formatDuration, formatPercent, formatRateOf, formatRows } from '../format.js';
 import { CLOSED_LOOP_NOTE, isClosedLoop, percentileIntervalText } from '../percentile.js';
@@ -26,9 +26,9 @@ const COLUMNS: readonly RecordColumn[] = [
   { title: 'Lane', textOf: ({ lane }) => lane, isWide: true },
   { title: 'Flavor', textOf: ({ flavor }) => flavor ?? UNKNOWN, isWide: true },
   { title: 'Transport', textOf: ({ transport }) => transport ?? UNKNOWN, isWide: true },
-  numbers('Threads', ({ threads }) => threads, formatCount),
+  numbers('Connections', ({ connections }) => connections, formatCount),
   numbers('Batch', ({ batch }) => batch, formatCount),
-  numbers('Rows', ({ rows }) => rows, formatRows),
+  numbers('Items', itemsOf, formatRows),
   {
     title: 'Median',
     textOf: ({ summary, noVerdict }) => formatDuration(summary.medianSeconds) + noVerdictMark(noVerdict),
@@ -55,7 +55,7 @@ const COLUMNS: readonly RecordColumn[] = [
 /** The CPU time of each row, operation or call. */
 function cpuEach(record: CompletedRecord): number | undefined {
   const seconds = medianOf(record, processCpuOf);
-  return seconds === undefined || record.rows === 0 ? undefined : seconds / record.rows;
+  return seconds === undefined || itemsOf(record) === 0 ? undefined : seconds / itemsOf(record);
 }
 
 function numbers(

@@ -28,24 +28,24 @@ export function requestFigures(canvas: Canvas, run: Run): Figure[] {
   );
   return [
     ...workloads.flatMap((ofWorkload) => [
-      ...throughputFigure(canvas, ofWorkload, 'batch', 'threads'),
-      ...throughputFigure(canvas, ofWorkload, 'threads', 'batch'),
+      ...throughputFigure(canvas, ofWorkload, 'batch', 'connections'),
+      ...throughputFigure(canvas, ofWorkload, 'connections', 'batch'),
     ]),
     ...loadFigures(canvas, records),
   ];
 }
 
-const AXES = { batch: 'operations of one request', threads: 'connections' } as const;
+const AXES = { batch: 'operations of one request', connections: 'connections' } as const;
 
-/** The throughput by one size, at one of the other: with the most threads, or with the smallest batch. */
+/** The throughput by one size, at one of the other: with the most connections, or with the smallest batch. */
 function throughputFigure(
   canvas: Canvas,
   records: readonly CompletedRecord[],
-  by: 'batch' | 'threads',
-  at: 'batch' | 'threads',
+  by: 'batch' | 'connections',
+  at: 'batch' | 'connections',
 ): Figure[] {
   const sizes = [...new Set(records.map((record) => record[at] ?? 1))];
-  const size = at === 'threads' ? Math.max(...sizes) : Math.min(...sizes);
+  const size = at === 'connections' ? Math.max(...sizes) : Math.min(...sizes);
   const shown = records.filter((record) => (record[at] ?? 1) === size);
   const ticks = [...new Set(shown.map((record) => record[by] ?? 1))].toSorted((a, b) => a - b);
   if (ticks.length < 2) return [];
@@ -56,7 +56,7 @@ function throughputFigure(
     });
     return { name: clientName(ofClient), ...SIDE_STYLES[ofClient[0]!.side], points };
   });
-  const where = at === 'threads' ? `${size} connections` : `${size} a request`;
+  const where = at === 'connections' ? `${size} connections` : `${size} a request`;
   const { [by]: _, [at]: __, ...first } = shown[0]!;
   const title = `${placeOf(first as CompletedRecord)}: throughput against ${by === 'batch' ? 'batch' : 'connections'}`;
   const note = `${where}; each client at its fastest setting`;
@@ -91,8 +91,8 @@ function clientName(records: readonly CompletedRecord[]): string {
 
 function loadFigures(canvas: Canvas, records: readonly CompletedRecord[]): Figure[] {
   const open = records.filter(({ rate, latency }) => rate !== undefined && latency !== undefined);
-  const workloads = groupBy(open, ({ family, workload, engine, transport, threads, batch }) =>
-    JSON.stringify([family, workload, engine, transport, threads, batch]),
+  const workloads = groupBy(open, ({ family, workload, engine, transport, connections, batch }) =>
+    JSON.stringify([family, workload, engine, transport, connections, batch]),
   );
   return workloads.flatMap((ofWorkload) => {
     const { rate: _, ...place } = ofWorkload[0]!;

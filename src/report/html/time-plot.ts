@@ -4,7 +4,7 @@
  */
 import { medianOf, processCpuOf, serverCpuOf } from '../../stats/summary.js';
 import { isRequestWork } from '../../compare/cell-groups.js';
-import type { CompletedRecord, Sample } from '../../records/record.js';
+import { type CompletedRecord, type Sample, itemsOf } from '../../records/record.js';
 import { type CrossingShareOf, crossingText } from '../crossing-share.js';
 import { isCall } from '../call-table.js';
 import { formatDuration } from '../format.js';
@@ -42,7 +42,7 @@ export function partsOf(records: readonly CompletedRecord[]): { readonly name: s
 
 /** Whether the samples of a cell tell the parts of its time. Samples of compact files do not. */
 export function hasParts(record: CompletedRecord): boolean {
-  return medianOf(record, processCpuOf) !== undefined && record.rows > 0;
+  return medianOf(record, processCpuOf) !== undefined && itemsOf(record) > 0;
 }
 
 /** The seconds that a sample spent on collecting garbage: pauses of JavaScript's thread. */
@@ -60,9 +60,9 @@ export function timePlot(
   const { Plot } = canvas;
   const bars = records.map((record, index) => {
     const segments = segmentsOf(record, index);
-    const gc = garbageOf(record) / record.rows;
+    const gc = garbageOf(record) / itemsOf(record);
     const javaScript = segments.find(({ name }) => name === PARTS[1]!.name);
-    const elapsed = record.summary.medianSeconds / record.rows;
+    const elapsed = record.summary.medianSeconds / itemsOf(record);
     const share = shareOf(record);
     const title = [
       record.id,
@@ -144,7 +144,7 @@ function unitOf(record: CompletedRecord): string {
 function segmentsOf(record: CompletedRecord, index: number) {
   let from = 0;
   return PARTS.flatMap(({ name, color, secondsOf }) => {
-    const seconds = (medianOf(record, secondsOf) ?? 0) / record.rows;
+    const seconds = (medianOf(record, secondsOf) ?? 0) / itemsOf(record);
     if (seconds <= 0) return [];
     const segment = { index, name, color, from, until: from + seconds };
     from = segment.until;

@@ -28,7 +28,7 @@ pub struct NativeRequests {
 #[napi]
 impl NativeRequests {
     /// Connects a cell and loads the data that it reads. Takes `{family, workload, lane, setting?, driver?, client?, url,
-    /// threads, batch, operations, rate?, prefix, serverProcesses?, options?}` as JSON.
+    /// connections, batch, operations, rate?, prefix, serverProcesses?, options?}` as JSON.
     #[napi(catch_unwind)]
     pub fn open(env: Env, spec: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<NativeRequests>> {
         let token = Cancel::token_of(cancel);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boundary_bench_kernel::Result;
-use boundary_bench_processes::{NetworkOptions, PrivateServer, ShardNetwork, ShardProcesses, why_no_kernel_delay};
+use boundary_bench_processes::{NetworkOptions, PrivateServer, ShardProcesses};
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
 use napi_derive::napi;
@@ -21,21 +21,18 @@ pub struct PrivateShards {
 
 #[napi]
 impl PrivateShards {
-    /// Starts `shards` shards. Rows are kept in `dataDir`, or in memory without it. With `ownNamespaces`, each shard is in a network
-    /// namespace of its own, for `slowDown`.
+    /// Starts `shards` shards. Rows are kept in `dataDir`, or in memory without it.
     #[napi(catch_unwind)]
     pub fn start(
         env: Env,
         shards: u32,
         data_dir: Option<String>,
         cancel: Option<&Cancel>,
-        own_namespaces: Option<bool>,
     ) -> napi::Result<AsyncBlock<PrivateShards>> {
-        let network = if own_namespaces == Some(true) { ShardNetwork::OwnNamespace } else { ShardNetwork::Loopback };
         let token = Cancel::token_of(cancel);
         let start = move || {
             let data_dir = data_dir.map(PathBuf::from);
-            let processes = ShardProcesses::start(network, shards, data_dir.as_deref(), &token)?;
+            let processes = ShardProcesses::start(shards, data_dir.as_deref(), &token)?;
             Ok(Self { processes: Arc::new(processes) })
         };
         promise(env, blocking(start))
@@ -57,22 +54,6 @@ impl PrivateShards {
     #[napi(getter)]
     pub fn ending(&self) -> Option<String> {
         self.processes.processes().iter().find_map(PrivateServer::ending)
-    }
-
-    /// The reason why shards can't have network namespaces that the kernel slows down on this machine, or null if they can.
-    #[napi(catch_unwind, ts_return_type = "Promise<string | null>")]
-    pub fn why_no_namespaces(env: Env) -> napi::Result<AsyncBlock<Option<String>>> {
-        promise(env, blocking(|| Ok(why_no_kernel_delay())))
-    }
-
-    /// Has the kernel delay all traffic of the shards by `delayUs` in each direction, and limit it to `megabits` a second for
-    /// each shard. A second call replaces the settings of the first.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn slow_down(&self, env: Env, delay_us: u32, megabits: Option<f64>) -> napi::Result<AsyncBlock<()>> {
-        let network = network_of(delay_us, megabits)?;
-        let processes = Arc::clone(&self.processes);
-        let slow_down = move || processes.processes().iter().try_for_each(|process| process.slow_down(&network));
-        promise(env, blocking(slow_down))
     }
 
     /// Stops one shard.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use boundary_bench_event_loop::LoopDriver;
-use boundary_bench_http::{HttpOptions, Place, SharedClient, StreamedResponse, Url, Version, groups};
+use boundary_bench_http::{HttpOptions, Origin, SharedClient, StreamedResponse, Url, Version, groups};
 use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result, lock};
@@ -21,7 +21,7 @@ use crate::memory::buffers::{Handover, bytes_of};
 
 /// The options of a client beside the URL.
 #[napi(object)]
-pub struct HttpPlaceOptions {
+pub struct HttpOriginOptions {
     /// The most connections to the server with HTTP/1.1.
     pub connections: u32,
     /// The most requests under way on one HTTP/1.1 connection.
@@ -43,8 +43,8 @@ pub struct HttpPlaceOptions {
 /// A server and the options of connections to it. If it is `drivable`, an `HttpLoop` drives its sockets. Otherwise `run` sends
 /// submissions, as tasks of the event loop.
 #[napi]
-pub struct HttpPlace {
-    pub(crate) place: Arc<Place>,
+pub struct HttpOrigin {
+    pub(crate) place: Arc<Origin>,
     /// The client of a server that is not `drivable`, or `None` once it is closed.
     client: Mutex<Option<Arc<SharedClient>>>,
     /// The streams of this object that are still running.
@@ -52,10 +52,10 @@ pub struct HttpPlace {
 }
 
 #[napi]
-impl HttpPlace {
+impl HttpOrigin {
     /// Checks a URL and options. It does not connect yet.
     #[napi(constructor, catch_unwind)]
-    pub fn new(url: String, options: HttpPlaceOptions) -> napi::Result<Self> {
+    pub fn new(url: String, options: HttpOriginOptions) -> napi::Result<Self> {
         let url: Url = url.parse().map_err(js)?;
         let trust = Trust::of_words(options.tls.as_deref(), options.tls_ca.as_deref(), Some(url.tls));
         let trust = trust.map_err(invalid)?.unwrap_or_default();
@@ -69,7 +69,7 @@ impl HttpPlace {
             version: if options.http2 { Version::Http2 } else { Version::Http1 },
             trust,
         };
-        let place = Arc::new(Place::new(url, options).map_err(js)?);
+        let place = Arc::new(Origin::new(url, options).map_err(js)?);
         let client = (!place.is_drivable()).then(|| Arc::new(SharedClient::new(Arc::clone(&place), &LoopDriver)));
         Ok(Self { place, client: Mutex::new(client), in_flight: Arc::default() })
     }
@@ -144,7 +144,7 @@ impl HttpPlace {
     }
 }
 
-impl HttpPlace {
+impl HttpOrigin {
     fn client(&self) -> napi::Result<Arc<SharedClient>> {
         lock(&self.client).clone().ok_or(Error::Closed("the client")).map_err(js)
     }

@@ -9,7 +9,7 @@ use napi::Env;
 use napi::bindgen_prelude::{Function, Unknown};
 use napi_derive::napi;
 
-use crate::clients::http::{HttpPlace, HttpSocket};
+use crate::clients::http::{HttpOrigin, HttpSocket};
 use crate::clients::socket_loop::{MaybeFrame, SocketLoop};
 use crate::host::errors::js;
 use crate::memory::buffers::submission_bytes;
@@ -80,14 +80,14 @@ impl HttpLoop {
 
     /// Adds a pool of connections to a server, and returns its number, by which submissions name it.
     #[napi(catch_unwind)]
-    pub fn add_pool(&self, place: &HttpPlace) -> napi::Result<u32> {
+    pub fn add_pool(&self, place: &HttpOrigin) -> napi::Result<u32> {
         let number = self.sockets.state(|state| state.protocol.0.add_pool(Arc::clone(&place.place)));
         u32::try_from(number).map_err(|error| js(Error::Internal(error.to_string())))
     }
 
     /// Adds a connection to a pool, and returns its number. The connection sends the pool's waiting requests.
     #[napi(catch_unwind)]
-    pub fn add(&self, pool: u32, place: &HttpPlace, socket: &HttpSocket) -> napi::Result<u32> {
+    pub fn add(&self, pool: u32, place: &HttpOrigin, socket: &HttpSocket) -> napi::Result<u32> {
         let stream = socket.take().map_err(js)?;
         let number = self.sockets.add(stream, DrivenSession::new(pool, &place.place))?;
         self.sockets.state(|state| {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use boundary_bench_event_loop::LoopDriver;
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_shards::{ClientOptions, Place, ShardClient};
+use boundary_bench_shards::{ClientOptions, ShardClient, ShardLocation};
 use napi::tokio::sync::watch;
 
 /// The clients, or `None` once they are closed, so that nothing here keeps their stores.
@@ -24,8 +24,9 @@ pub struct Clients {
 
 impl Clients {
     /// Connects to the shards, on the event loop if no shard is on disk.
-    pub async fn connect(places: Vec<Place>, mut options: ClientOptions) -> Result<Self> {
-        let is_persistent = |place: &Place| matches!(place, Place::Direct(store) if store.is_persistent());
+    pub async fn connect(places: Vec<ShardLocation>, mut options: ClientOptions) -> Result<Self> {
+        let is_persistent =
+            |place: &ShardLocation| matches!(place, ShardLocation::Direct(store) if store.is_persistent());
         let is_driven = !places.iter().any(is_persistent);
         if is_driven {
             options.driver = &LoopDriver;

@@ -8,7 +8,7 @@ use boundary_bench_kernel::url::UrlParts;
 use boundary_bench_kernel::{Error, Result};
 
 use crate::limits::MOST_BYTES;
-use crate::place::HttpOptions;
+use crate::origin::HttpOptions;
 use crate::url::Url;
 
 /// `http[s]://[[user]:secret@]host[:port][/path][?tls-ca=/file.pem&max-response-bytes=N]`. Characters that would end a part

@@ -12,7 +12,7 @@ use crate::answers::{Answer, Answers};
 use crate::connection::Connection;
 use crate::http2::Http2;
 use crate::no_answer;
-use crate::place::Place;
+use crate::origin::Origin;
 use crate::request::Request;
 use crate::response::Response;
 use crate::stream::Version;
@@ -25,7 +25,7 @@ use crate::stream::Version;
 /// HTTP/1.1 that it used.
 #[derive(Debug)]
 pub struct HttpClient {
-    place: Arc<Place>,
+    place: Arc<Origin>,
     connections: Vec<Option<Connection>>,
     http2: Option<Arc<Http2>>,
 }
@@ -33,7 +33,7 @@ pub struct HttpClient {
 impl HttpClient {
     /// A client that connects at its first request.
     #[must_use]
-    pub fn new(place: Arc<Place>) -> Self {
+    pub fn new(place: Arc<Origin>) -> Self {
         match place.options.version {
             Version::Http1 => {
                 let connections = (0..place.options.connections).map(|_| None).collect();

@@ -7,7 +7,7 @@ use boundary_bench_kernel::Result;
 use boundary_bench_kernel::exchange::Exchange;
 use boundary_bench_kernel::socket::lost;
 
-use crate::place::Place;
+use crate::origin::Origin;
 use crate::response::Response;
 use crate::session::Session;
 
@@ -19,7 +19,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) async fn open(place: &Place) -> Result<Self> {
+    pub(crate) async fn open(place: &Origin) -> Result<Self> {
         let exchange = Exchange::new(place.open_stream().await?);
         Ok(Self { exchange, session: Session::new(place.options.most_bytes) })
     }
@@ -40,7 +40,7 @@ impl Connection {
     pub(crate) fn poll(
         &mut self,
         context: &mut Context<'_>,
-        place: &Place,
+        place: &Origin,
         mut take: impl FnMut(usize, Response<'_>),
     ) -> Poll<Result<()>> {
         while self.session.in_flight() > 0 {

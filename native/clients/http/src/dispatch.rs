@@ -10,7 +10,7 @@ use boundary_bench_kernel::frame::{Frame, word};
 use boundary_bench_kernel::socket::lost;
 use boundary_bench_kernel::{Error, Result};
 
-use crate::place::Place;
+use crate::origin::Origin;
 use crate::request::Method;
 use crate::response::Response;
 use crate::session::Session;
@@ -42,7 +42,7 @@ pub trait Sessions {
 impl DrivenSession {
     /// The session of a new connection of this pool.
     #[must_use]
-    pub fn new(pool: u32, place: &Place) -> Self {
+    pub fn new(pool: u32, place: &Origin) -> Self {
         Self { session: Session::new(place.options.most_bytes), pool: pool as usize }
     }
 
@@ -84,7 +84,7 @@ impl Driven for DrivenSession {
 /// The connections to one server, and the requests that are queued for one of them.
 #[derive(Debug)]
 struct Pool {
-    place: Arc<Place>,
+    place: Arc<Origin>,
     queue: VecDeque<Queued>,
     /// The numbers of the pool's sessions.
     members: Vec<usize>,
@@ -124,7 +124,7 @@ impl Dispatch {
     }
 
     /// Adds a pool of connections to a server, and returns its number.
-    pub fn add_pool(&mut self, place: Arc<Place>) -> usize {
+    pub fn add_pool(&mut self, place: Arc<Origin>) -> usize {
         let number = self.pools.iter().position(Option::is_none).unwrap_or_else(|| {
             self.pools.push(None);
             self.pools.len() - 1

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::{Error, Result};
 
-use crate::place::{HttpOptions, Place};
+use crate::origin::{HttpOptions, Origin};
 use crate::request::{Method, Request};
 use crate::response::{ResponseReader, Whole};
 use crate::streamed::StreamedResponse;
@@ -62,7 +62,7 @@ fn read(reader: &mut ResponseReader, pieces: &[&[u8]], is_head: bool, found: &mu
 /// # Errors
 /// The errors of [`StreamedResponse::open`] and [`StreamedResponse::next_piece`].
 pub async fn streamed(socket: UnixStream, is_head: bool) -> Result<(u16, Vec<u8>, Vec<u8>)> {
-    let place = Place::new("http://127.0.0.1:1".parse()?, HttpOptions::default())?;
+    let place = Origin::new("http://127.0.0.1:1".parse()?, HttpOptions::default())?;
     let failed = |error: std::io::Error| Error::Internal(error.to_string());
     socket.set_nonblocking(true).map_err(failed)?;
     let stream = Stream::Plain(Box::new(tokio::net::UnixStream::from_std(socket).map_err(failed)?));

@@ -21,7 +21,7 @@ use tokio::sync::Mutex;
 use self::connection::{Connection, Failure};
 use crate::answers::{Answer, Answers};
 use crate::no_answer;
-use crate::place::Place;
+use crate::origin::Origin;
 use crate::request::{Request, header_lines};
 use crate::response::Response;
 
@@ -57,7 +57,7 @@ impl OwnedResponse {
 
 /// The connection, opened at its first use.
 pub(crate) struct Http2 {
-    pub(crate) place: Arc<Place>,
+    pub(crate) place: Arc<Origin>,
     driver: &'static dyn Driver,
     slot: Mutex<Slot>,
     /// The number of attempts to connect that have failed.
@@ -78,7 +78,7 @@ impl std::fmt::Debug for Http2 {
 }
 
 impl Http2 {
-    pub(crate) fn new(place: Arc<Place>, driver: &'static dyn Driver) -> Self {
+    pub(crate) fn new(place: Arc<Origin>, driver: &'static dyn Driver) -> Self {
         Self { place, driver, slot: Mutex::default(), failures: AtomicU64::new(0) }
     }
 

@@ -8,7 +8,7 @@ use boundary_bench_kernel::frame::Frame;
 
 use crate::client::HttpClient;
 use crate::http2::Http2;
-use crate::place::Place;
+use crate::origin::Origin;
 use crate::submission::{Responses, groups};
 
 /// The HTTP/2 connection to one server.
@@ -18,7 +18,7 @@ pub struct SharedClient(Arc<Http2>);
 impl SharedClient {
     /// A client that connects at its first request, by a connection that `driver` drives.
     #[must_use]
-    pub fn new(place: Arc<Place>, driver: &'static dyn Driver) -> Self {
+    pub fn new(place: Arc<Origin>, driver: &'static dyn Driver) -> Self {
         Self(Arc::new(Http2::new(place, driver)))
     }
 

@@ -14,7 +14,7 @@ use futures_util::FutureExt;
 use crate::chunks::Step;
 use crate::head::{Begun, Framing, head_end, parse_head};
 use crate::no_answer;
-use crate::place::Place;
+use crate::origin::Origin;
 use crate::request::{Method, Request};
 use crate::stream::Version;
 
@@ -27,7 +27,7 @@ const PIECE: usize = 256 << 10;
 
 /// A response on a connection of its own. The connection is closed with it.
 pub struct StreamedResponse {
-    place: Place,
+    place: Origin,
     exchange: Exchange,
     /// The request.
     output: Outbox,
@@ -46,7 +46,7 @@ impl StreamedResponse {
     ///
     /// # Errors
     /// The errors of [`crate::HttpClient::call`], and [`Error::Unsupported`] over HTTP/2.
-    pub async fn open(place: &Place, request: &Request<'_>) -> Result<Self> {
+    pub async fn open(place: &Origin, request: &Request<'_>) -> Result<Self> {
         request.check()?;
         if place.options.version == Version::Http2 {
             return Err(Error::Unsupported("bodies are streamed over HTTP/1.1 alone".to_owned()));
@@ -58,7 +58,7 @@ impl StreamedResponse {
     ///
     /// # Errors
     /// The errors of [`StreamedResponse::open`].
-    pub(crate) async fn over(stream: Stream, place: &Place, request: &Request<'_>) -> Result<Self> {
+    pub(crate) async fn over(stream: Stream, place: &Origin, request: &Request<'_>) -> Result<Self> {
         let mut response = Self {
             place: place.clone(),
             exchange: Exchange::new(stream),

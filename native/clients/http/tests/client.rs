@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use boundary_bench_http::{HttpClient, HttpOptions, Place, Request};
+use boundary_bench_http::{HttpClient, HttpOptions, Origin, Request};
 use boundary_bench_kernel::resources::{peak_rss, reset_peak_rss};
 use boundary_bench_kernel::socket::KEEP_ALIVE_IDLE;
 use boundary_bench_kernel::{Error, Result};
@@ -56,7 +56,7 @@ fn echo(mut stream: TcpStream) {
 }
 
 fn client(url: &str, options: HttpOptions) -> HttpClient {
-    HttpClient::new(Arc::new(Place::new(url.parse().unwrap(), options).unwrap()))
+    HttpClient::new(Arc::new(Origin::new(url.parse().unwrap(), options).unwrap()))
 }
 
 fn run<T>(work: impl Future<Output = T>) -> T {
@@ -281,7 +281,7 @@ fn a_server_that_accepts_and_says_nothing_is_given_up_within_the_handshake() {
 #[test]
 fn every_connection_is_asked_whether_its_server_is_there() {
     let (url, _) = serve(|stream, _| echo(stream));
-    let place = Place::new(url.parse().unwrap(), HttpOptions::default()).unwrap();
+    let place = Origin::new(url.parse().unwrap(), HttpOptions::default()).unwrap();
     let socket = run(place.open_driven()).unwrap();
     let socket = socket.system_socket();
     assert!(socket.keepalive().unwrap());

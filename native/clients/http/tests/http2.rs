@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use boundary_bench_http::{HttpClient, HttpOptions, Place, Request, Version};
+use boundary_bench_http::{HttpClient, HttpOptions, Origin, Request, Version};
 use boundary_bench_kernel::testing::certificate;
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result};
@@ -21,7 +21,7 @@ const GOAWAY: u8 = 7;
 
 fn client(url: &str, options: HttpOptions) -> HttpClient {
     let options = HttpOptions { version: Version::Http2, timeout: Some(Duration::from_secs(20)), ..options };
-    HttpClient::new(Arc::new(Place::new(url.parse().unwrap(), options).unwrap()))
+    HttpClient::new(Arc::new(Origin::new(url.parse().unwrap(), options).unwrap()))
 }
 
 /// The bodies of the responses to `count` requests, in their order.
@@ -263,7 +263,7 @@ async fn a_queue_goes_on_when_its_head_is_given_up() {
         answer_all(stream);
     });
     let place = Arc::new(
-        Place::new(url.parse().unwrap(), HttpOptions { version: Version::Http2, ..HttpOptions::default() }).unwrap(),
+        Origin::new(url.parse().unwrap(), HttpOptions { version: Version::Http2, ..HttpOptions::default() }).unwrap(),
     );
     let shared = Arc::new(boundary_bench_http::SharedClient::new(place, &boundary_bench_kernel::driver::Tokio));
     shared.connect().await.unwrap();

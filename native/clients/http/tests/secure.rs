@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use boundary_bench_http::{HttpClient, HttpOptions, Place, Request, SharedClient, Version};
+use boundary_bench_http::{HttpClient, HttpOptions, Origin, Request, SharedClient, Version};
 use boundary_bench_kernel::driver::Tokio;
 use boundary_bench_kernel::testing::certificate;
 use boundary_bench_kernel::tls::{TlsFiles, Trust};
@@ -62,15 +62,15 @@ async fn serve(tls: Option<TlsAcceptor>, version: Version) -> u16 {
     port
 }
 
-fn place(url: &str, version: Version, file: Option<PathBuf>) -> Arc<Place> {
+fn place(url: &str, version: Version, file: Option<PathBuf>) -> Arc<Origin> {
     let headers = "x-key: k\r\n".to_owned();
     let trust = file.map_or(Trust::System, Trust::Authorities);
     let options = HttpOptions { version, trust, headers, connections: 3, ..HttpOptions::default() };
-    Arc::new(Place::new(url.parse().unwrap(), options).unwrap())
+    Arc::new(Origin::new(url.parse().unwrap(), options).unwrap())
 }
 
 /// Sends some requests, one by one and together, and checks the responses.
-async fn check(place: Arc<Place>, version: &str) {
+async fn check(place: Arc<Origin>, version: &str) {
     assert_eq!(place.is_drivable(), version == "HTTP/1.1");
     let mut client = HttpClient::new(Arc::clone(&place));
     let body = vec![0; 200_000];
@@ -152,7 +152,7 @@ async fn both_versions_are_spoken_over_tls() {
             assert!(error.to_string().contains("certificate"), "{error}");
         }
     }
-    let missing = Place::new(
+    let missing = Origin::new(
         "https://h".parse().unwrap(),
         HttpOptions { trust: Trust::Authorities(own.certificate.with_extension("no")), ..HttpOptions::default() },
     );

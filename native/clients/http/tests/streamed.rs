@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use boundary_bench_http::{HttpOptions, Place, Request, StreamedResponse, Version};
+use boundary_bench_http::{HttpOptions, Origin, Request, StreamedResponse, Version};
 use boundary_bench_kernel::{Error, Result};
 
 /// A server of one connection: it reads a request's head, and sends these pieces.
@@ -39,8 +39,8 @@ fn run<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 
-fn place(url: &str, options: HttpOptions) -> Place {
-    Place::new(url.parse().unwrap(), options).unwrap()
+fn place(url: &str, options: HttpOptions) -> Origin {
+    Origin::new(url.parse().unwrap(), options).unwrap()
 }
 
 /// Reads a response: the status, a header, and the body.

@@ -16,9 +16,9 @@ use crate::resp::{Answer, Commands, Reply};
 use crate::round::{Direction, Next};
 use crate::routing::Target;
 use crate::slots::SLOTS;
-use crate::state::{Place as PlaceOf, is_misdirected};
+use crate::state::{TransactionPart, is_misdirected};
 use crate::trip::{Errand, Return, trip};
-use crate::url::{Place, Url};
+use crate::url::{Endpoint, Url};
 use crate::{engine_error, no_answer, server_error};
 
 /// The most rounds in which a command is sent. A redirection or failure in the last one is an error.
@@ -42,7 +42,7 @@ pub(crate) struct Cluster {
 
 #[derive(Debug)]
 struct Node {
-    place: Place,
+    place: Endpoint,
     connection: Option<Connection>,
 }
 
@@ -99,7 +99,7 @@ impl Cluster {
     }
 
     /// The index of the node at a place. The node is added if it is new.
-    fn node_at(&mut self, place: Place) -> u16 {
+    fn node_at(&mut self, place: Endpoint) -> u16 {
         let known = self.nodes.iter().position(|node| node.place == place).unwrap_or_else(|| {
             self.nodes.push(Node { place, connection: None });
             self.nodes.len() - 1
@@ -233,7 +233,7 @@ impl Cluster {
             let step = &plan.steps[errand.command];
             if step.transaction.is_some() {
                 transaction.push((*errand, bytes));
-                if step.place != PlaceOf::Last {
+                if step.place != TransactionPart::Last {
                     continue;
                 }
                 let whole = std::mem::take(&mut transaction);
@@ -353,7 +353,7 @@ impl Cluster {
 }
 
 /// A range of slots and the place of its first server, from an entry of `CLUSTER SLOTS`.
-fn range_of(entry: &Reply<'_>, from: &Place) -> Option<(usize, usize, Place)> {
+fn range_of(entry: &Reply<'_>, from: &Endpoint) -> Option<(usize, usize, Endpoint)> {
     let Reply::Array(entry) = entry else { return None };
     let mut entry = entry.clone();
     let (Reply::Int(start), Reply::Int(end)) = (entry.next()?, entry.next()?) else { return None };
@@ -369,12 +369,12 @@ fn range_of(entry: &Reply<'_>, from: &Place) -> Option<(usize, usize, Place)> {
 }
 
 /// The place of a server that the server at `from` names. An empty or unknown host means the host of `from`.
-fn place_of(host: &str, port: u16, from: &Place) -> Place {
+fn place_of(host: &str, port: u16, from: &Endpoint) -> Endpoint {
     match from {
-        Place::Tcp { host: known, tls, .. } => {
+        Endpoint::Tcp { host: known, tls, .. } => {
             let host = if host.is_empty() || host == "?" { known } else { host };
-            Place::Tcp { host: host.to_owned(), port, tls: *tls }
+            Endpoint::Tcp { host: host.to_owned(), port, tls: *tls }
         }
-        Place::Unix(_) => Place::Tcp { host: host.to_owned(), port, tls: false },
+        Endpoint::Unix(_) => Endpoint::Tcp { host: host.to_owned(), port, tls: false },
     }
 }

@@ -14,7 +14,7 @@ use boundary_bench_kernel::{Error, Result, tls};
 
 use crate::resp::{Commands, Reply, ReplyBuffer};
 use crate::session::Session;
-use crate::url::{Place, Url};
+use crate::url::{Endpoint, Url};
 use crate::{engine_error, no_answer, server_error};
 
 /// A connection that one caller at a time uses.
@@ -22,7 +22,7 @@ use crate::{engine_error, no_answer, server_error};
 pub struct Connection {
     exchange: Exchange,
     replies: ReplyBuffer,
-    place: Place,
+    place: Endpoint,
     /// The most bytes of a reply.
     most_bytes: usize,
     /// Whether replies are outstanding: a caller that was dropped in the middle leaves the connection unusable.
@@ -39,12 +39,12 @@ impl Connection {
     }
 
     /// Connects as [`Connection::open`] does, to another place than the URL's: another server of its cluster.
-    pub(crate) async fn open_at(place: &Place, url: &Url, driver: &dyn Driver) -> Result<Self> {
+    pub(crate) async fn open_at(place: &Endpoint, url: &Url, driver: &dyn Driver) -> Result<Self> {
         within(Some(CONNECT_TIMEOUT), Self::open_untimed(place, url, driver), no_answer).await
     }
 
     /// Connects as [`Connection::open_at`] does, for a caller who sets the time-out.
-    pub(crate) async fn open_untimed(place: &Place, url: &Url, driver: &dyn Driver) -> Result<Self> {
+    pub(crate) async fn open_untimed(place: &Endpoint, url: &Url, driver: &dyn Driver) -> Result<Self> {
         let exchange = Exchange::new(open_stream(place, url, driver).await?);
         let replies = ReplyBuffer::new(url.most_bytes);
         let mut connection = Self { exchange, replies, place: place.clone(), most_bytes: url.most_bytes, busy: false };
@@ -79,7 +79,7 @@ impl Connection {
 
     /// The place of the server.
     #[must_use]
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &Endpoint {
         &self.place
     }
 
@@ -185,12 +185,12 @@ fn is_answer_to_probe(error: &[u8]) -> bool {
 }
 
 /// Connects to a server at `place`, with the trust that the URL states.
-async fn open_stream(place: &Place, url: &Url, driver: &dyn Driver) -> Result<Stream> {
+async fn open_stream(place: &Endpoint, url: &Url, driver: &dyn Driver) -> Result<Stream> {
     let failed = |error: io::Error| engine_error(socket::unreachable_server(place, &error));
     match place {
-        Place::Unix(path) => Stream::connect_unix(driver, path).await.map_err(failed),
-        Place::Tcp { host, port, tls: false } => Stream::connect(driver, host, *port).await.map_err(failed),
-        Place::Tcp { host, port, tls: true } => {
+        Endpoint::Unix(path) => Stream::connect_unix(driver, path).await.map_err(failed),
+        Endpoint::Tcp { host, port, tls: false } => Stream::connect(driver, host, *port).await.map_err(failed),
+        Endpoint::Tcp { host, port, tls: true } => {
             let stream = Stream::connect(driver, host, *port).await.map_err(failed)?;
             stream.encrypt(&url.trust.connector(None)?, tls::server_name(host)?).await.map_err(failed)
         }

@@ -34,7 +34,7 @@ pub use server::{Server, executable};
 pub use session::Session;
 pub use state::{STATEFUL, refusal};
 pub use submission::{Request, layout, requests};
-pub use url::{Place, Url};
+pub use url::{Endpoint, Url};
 
 /// The name of the target in the matrix, the results and the errors.
 pub const NAME: &str = "redis";

@@ -5,7 +5,7 @@ use boundary_bench_kernel::{Error, Result};
 
 use crate::resp::{Commands, arguments_of};
 use crate::routing::{Target, capitals, room, shown_name, slots_of, target_of};
-use crate::state::{Place, Transactions};
+use crate::state::{TransactionPart, Transactions};
 
 /// The steps of commands, each at the position of its command.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Plan {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
     pub(crate) target: Target,
-    pub(crate) place: Place,
+    pub(crate) place: TransactionPart,
     /// The number of the transaction that the command belongs to. A transaction goes to one server as a whole.
     pub(crate) transaction: Option<u32>,
 }
@@ -55,7 +55,7 @@ impl Plan {
         let mut arguments = arguments_of(command);
         let name = capitals(arguments.next().unwrap_or_default(), &mut name);
         let place = transactions.next(name, || arguments.next().is_some())?;
-        if place == Place::Outside {
+        if place == TransactionPart::Outside {
             let target = target_of(command);
             if target == Target::Refused {
                 return Err(refused(command));
@@ -63,13 +63,13 @@ impl Plan {
             self.steps.push(Step { target, place, transaction: None });
             return Ok(());
         }
-        if place == Place::Inner && matches!(target_of(command), Target::All(_) | Target::Refused) {
+        if place == TransactionPart::Inner && matches!(target_of(command), Target::All(_) | Target::Refused) {
             return Err(Error::Unsupported(format!(
                 "{} is no command of one slot, as a transaction in a cluster needs it; nothing was sent",
                 shown_name(command)
             )));
         }
-        if matches!(place, Place::Inner | Place::Edge) && name != b"MULTI" {
+        if matches!(place, TransactionPart::Inner | TransactionPart::Edge) && name != b"MULTI" {
             for slot in slots_of(command) {
                 if *open.slot.get_or_insert(slot) != slot {
                     return Err(several_slots());
@@ -78,7 +78,7 @@ impl Plan {
         }
         open.commands.push(self.steps.len());
         self.steps.push(Step { target: Target::One, place, transaction: Some(self.transactions) });
-        if place == Place::Last {
+        if place == TransactionPart::Last {
             if let Some(slot) = open.slot {
                 open.commands.iter().for_each(|at| self.steps[*at].target = Target::Slot(slot));
             }

@@ -59,7 +59,7 @@ pub fn refusal(name: &str, first_argument: &str) -> Option<Error> {
 
 /// The place of a command in the transactions of its pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum TransactionPart {
     /// Outside of transactions.
     Outside,
     /// A WATCH or MULTI. It begins or continues a transaction.
@@ -84,7 +84,7 @@ impl Transactions {
     /// # Errors
     /// [`Error::Unsupported`] for a MULTI in another one and for an end without a MULTI, [`Error::InvalidArgument`] for arguments that
     /// the server would refuse: a transaction whose end is refused stays open.
-    pub(crate) fn next(&mut self, name: &[u8], has_arguments: impl FnOnce() -> bool) -> Result<Place> {
+    pub(crate) fn next(&mut self, name: &[u8], has_arguments: impl FnOnce() -> bool) -> Result<TransactionPart> {
         if matches!(name, b"MULTI" | b"EXEC" | b"DISCARD" | b"UNWATCH") && has_arguments() {
             let name = String::from_utf8_lossy(name);
             return Err(Error::InvalidArgument(format!("{name} takes no arguments; nothing was sent")));
@@ -93,25 +93,25 @@ impl Transactions {
             b"MULTI" if self.in_multi => return Err(unbalanced("a MULTI stands between MULTI and EXEC")),
             b"MULTI" => {
                 self.in_multi = true;
-                Place::Edge
+                TransactionPart::Edge
             }
             b"EXEC" | b"DISCARD" if !self.in_multi => {
                 return Err(unbalanced("an EXEC or DISCARD has no MULTI before it"));
             }
             b"EXEC" | b"DISCARD" => {
                 *self = Self::default();
-                Place::Last
+                TransactionPart::Last
             }
             b"WATCH" if !self.in_multi => {
                 self.watches = true;
-                Place::Edge
+                TransactionPart::Edge
             }
             b"UNWATCH" if self.watches && !self.in_multi => {
                 *self = Self::default();
-                Place::Last
+                TransactionPart::Last
             }
-            _ if self.in_multi => Place::Inner,
-            _ => Place::Outside,
+            _ if self.in_multi => TransactionPart::Inner,
+            _ => TransactionPart::Outside,
         })
     }
 

@@ -6,8 +6,8 @@ use boundary_bench_kernel::driver::Driver;
 use crate::connection::Connection;
 use crate::plan::Plan;
 use crate::resp::{Commands, Reply, arguments_of};
-use crate::state::{Hinge, Place as PlaceOf, still_open};
-use crate::url::{Place, Url};
+use crate::state::{Hinge, TransactionPart, still_open};
+use crate::url::{Endpoint, Url};
 
 /// A command with the node that it is sent to next.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ pub(crate) struct Return {
 /// Sends the commands of one server and receives their replies.
 pub(crate) async fn trip(
     node: u16,
-    place: &Place,
+    place: &Endpoint,
     connection: Option<Connection>,
     errands: Vec<Errand>,
     url: &Url,
@@ -61,7 +61,8 @@ pub(crate) async fn trip(
     let mut is_command = Vec::with_capacity(came.errands.len());
     for errand in &came.errands {
         // Within a transaction, the ASKING before its MULTI still holds.
-        if errand.asking && matches!(plan.steps[errand.command].place, PlaceOf::Outside | PlaceOf::Edge) {
+        if errand.asking && matches!(plan.steps[errand.command].place, TransactionPart::Outside | TransactionPart::Edge)
+        {
             bytes.extend_from_slice(b"*1\r\n$6\r\nASKING\r\n");
             is_command.push(false);
         }

@@ -21,7 +21,7 @@ pub const MOST_BYTES: usize = 512 << 20;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
     /// The place of the server.
-    pub place: Place,
+    pub place: Endpoint,
     /// The user of the server's access list.
     pub user: Option<String>,
     /// The password of the login.
@@ -38,7 +38,7 @@ pub struct Url {
 
 /// The network address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Endpoint {
     /// A host and port, by TCP.
     Tcp {
         /// The host's name or address.
@@ -52,7 +52,7 @@ pub enum Place {
     Unix(PathBuf),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Endpoint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp { host, port, .. } => write!(formatter, "{}:{port}", bracketed(host)),
@@ -65,10 +65,10 @@ impl fmt::Display for Url {
     /// Shows the URL without its user and password.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::Tcp { tls, .. } => {
+            Endpoint::Tcp { tls, .. } => {
                 write!(formatter, "{}://{}/{}", if *tls { "rediss" } else { "redis" }, self.place, self.database)
             }
-            Place::Unix(path) => write!(formatter, "redis+unix://{}?db={}", path.display(), self.database),
+            Endpoint::Unix(path) => write!(formatter, "redis+unix://{}?db={}", path.display(), self.database),
         }
     }
 }
@@ -102,20 +102,20 @@ impl FromStr for Url {
                 let host = if host.is_empty() { "127.0.0.1".to_owned() } else { decode(host)? };
                 let tls = matches!(scheme, "rediss" | "valkeys");
                 let database = path.strip_prefix('/').filter(|database| !database.is_empty()).map_or(Ok(0), number)?;
-                (Place::Tcp { host, port: port.unwrap_or(DEFAULT_PORT), tls }, database)
+                (Endpoint::Tcp { host, port: port.unwrap_or(DEFAULT_PORT), tls }, database)
             }
             "unix" | "redis+unix" | "valkey+unix" if host.is_empty() && port.is_none() && !path.is_empty() => {
-                (Place::Unix(PathBuf::from(decode(path)?)), 0)
+                (Endpoint::Unix(PathBuf::from(decode(path)?)), 0)
             }
             "unix" | "redis+unix" | "valkey+unix" => return Err(invalid("the path of a socket must be absolute")),
             _ => return Err(invalid("the scheme is unknown")),
         };
         let is_bool = |text: String| text.parse().map_err(|_| invalid("cluster must be true or false"));
         let cluster = options.take("cluster").map(is_bool).transpose()?;
-        let tls = matches!(place, Place::Tcp { tls: true, .. });
+        let tls = matches!(place, Endpoint::Tcp { tls: true, .. });
         let url = Self {
             // A server at the path of a socket is not asked whether it is one of a cluster.
-            cluster: cluster.or_else(|| matches!(place, Place::Unix(_)).then_some(false)),
+            cluster: cluster.or_else(|| matches!(place, Endpoint::Unix(_)).then_some(false)),
             place,
             user: options.take("user").or(user.filter(|user| !user.is_empty())),
             password: options.take("password").or(password),
@@ -147,8 +147,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn tcp(host: &str, port: u16, tls: bool) -> Place {
-        Place::Tcp { host: host.to_owned(), port, tls }
+    fn tcp(host: &str, port: u16, tls: bool) -> Endpoint {
+        Endpoint::Tcp { host: host.to_owned(), port, tls }
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!((url.user, url.password.as_deref(), url.cluster), (None, Some("secret"), Some(true)));
         for text in ["redis+unix:///tmp/s.sock?db=2&password=x", "unix://:x@/tmp/s.sock?db=2"] {
             let url = parsed(text);
-            assert_eq!((url.place, url.database), (Place::Unix("/tmp/s.sock".into()), 2));
+            assert_eq!((url.place, url.database), (Endpoint::Unix("/tmp/s.sock".into()), 2));
             assert_eq!(url.password.as_deref(), Some("x"));
         }
     }

@@ -43,7 +43,7 @@ const MOST_BYTES: usize = 256 << 20;
 
 /// The location of a shard.
 #[derive(Clone)]
-pub enum Place {
+pub enum ShardLocation {
     /// A store in this process.
     Direct(Arc<dyn Store>),
     /// A server behind gRPC, at `http[s]://[:key@]host:port[?tls-ca=/file.pem]`.
@@ -119,15 +119,17 @@ impl ShardClient {
     /// # Errors
     /// [`Error::InvalidArgument`] without shards, for unusable addresses, and for a server of another shard.
     /// [`Error::Connection`] and [`Error::Timeout`], with the name of the shard.
-    pub async fn connect(places: Vec<Place>, options: &ClientOptions) -> Result<Self> {
+    pub async fn connect(places: Vec<ShardLocation>, options: &ClientOptions) -> Result<Self> {
         if places.is_empty() {
             return Err(Error::InvalidArgument("a client needs the place of one shard at least".to_owned()));
         }
         let count = shard_number(places.len());
         let connecting = (0..count).zip(places).map(|(index, place)| async move {
             Ok(match place {
-                Place::Direct(store) => Shard::Direct(store),
-                Place::Remote(url) => Shard::Remote(Arc::new(Remote::connect(index, count, &url, options).await?)),
+                ShardLocation::Direct(store) => Shard::Direct(store),
+                ShardLocation::Remote(url) => {
+                    Shard::Remote(Arc::new(Remote::connect(index, count, &url, options).await?))
+                }
             })
         });
         let shards: Result<Arc<[Shard]>> = join_all(connecting).await.into_iter().collect();

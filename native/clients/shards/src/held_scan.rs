@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use boundary_bench_kernel::workers::{Place, stalled_reader};
+use boundary_bench_kernel::workers::{WorkPermit, stalled_reader};
 use boundary_bench_kernel::{Result, lock};
 use tokio::task::JoinHandle;
 
@@ -20,13 +20,13 @@ pub(crate) struct HeldScan {
 
 struct Rest {
     /// The blocks and the scan's place among the open scans, or `None` once released.
-    blocks: Option<(Blocks, Place)>,
+    blocks: Option<(Blocks, WorkPermit)>,
     /// The number of calls that took a block.
     taken: u64,
 }
 
 impl HeldScan {
-    pub(crate) fn new(blocks: Blocks, place: Place, patience: Duration) -> Self {
+    pub(crate) fn new(blocks: Blocks, place: WorkPermit, patience: Duration) -> Self {
         let rest = Arc::new(Mutex::new(Rest { blocks: Some((blocks, place)), taken: 0 }));
         let looking = tokio::spawn(look(Arc::clone(&rest), patience));
         Self { rest, patience, looking }

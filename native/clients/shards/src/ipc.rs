@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
-use arrow_ipc::{Buffer as Place, FieldNode, MessageBuilder, MessageHeader, MetadataVersion, RecordBatchBuilder};
+use arrow_ipc::{Buffer as BufferRange, FieldNode, MessageBuilder, MessageHeader, MetadataVersion, RecordBatchBuilder};
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
 use bytes::Bytes;
@@ -48,7 +48,7 @@ pub(crate) fn block_header(block: &Block) -> Bytes {
     // No column has a null bitmap. The format expresses that as a buffer of zero bytes.
     let places = OFFSETS.iter().zip(WIDTHS).flat_map(|(offset, width)| {
         let start = signed(offset * capacity);
-        [Place::new(start, 0), Place::new(start, signed(width * block.len()))]
+        [BufferRange::new(start, 0), BufferRange::new(start, signed(width * block.len()))]
     });
     let places = builder.create_vector(&places.collect::<Vec<_>>());
     let nodes = builder.create_vector(&[FieldNode::new(rows, 0); OFFSETS.len()]);

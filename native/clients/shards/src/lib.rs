@@ -29,7 +29,7 @@ mod store;
 
 pub use aggregate::{Aggregate, Aggregation, Column, Comparison, Filter, Number, Sum};
 pub use block::{BLOCK_ROWS, Block, Columns, NULLABLE_SCHEMA, SCHEMA};
-pub use client::{ClientOptions, FoundRows, MOST_ROWS, MultiGet, Place, Scan, ShardClient, ShardFailure};
+pub use client::{ClientOptions, FoundRows, MOST_ROWS, MultiGet, Scan, ShardClient, ShardFailure, ShardLocation};
 pub use convert::{aggregate as aggregate_of, row as row_of};
 pub use framing::with_binary_payloads;
 pub use ipc::ArrowMessage;

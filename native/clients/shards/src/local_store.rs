@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use boundary_bench_kernel::{Error, Result, lock};
 
-use crate::client::Place;
+use crate::client::ShardLocation;
 use crate::store::Store;
 
 /// The prefix of the number of a store of this process.
@@ -62,12 +62,12 @@ impl Drop for LocalStore {
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a store that does not exist.
-pub fn place_of(text: &str) -> Result<Place> {
-    let Some(number) = text.strip_prefix(LOCAL) else { return Ok(Place::Remote(text.to_owned())) };
+pub fn place_of(text: &str) -> Result<ShardLocation> {
+    let Some(number) = text.strip_prefix(LOCAL) else { return Ok(ShardLocation::Remote(text.to_owned())) };
     let stores = lock(&STORES);
     let store = number.parse().ok().and_then(|number: u32| stores.by_number.get(&number));
     let store = store.ok_or_else(|| Error::InvalidArgument(format!("{text}: this process has no such store open")))?;
-    Ok(Place::Direct(Arc::clone(store)))
+    Ok(ShardLocation::Direct(Arc::clone(store)))
 }
 
 #[cfg(test)]
@@ -79,8 +79,8 @@ mod tests {
     fn a_store_is_found_by_its_place_while_it_is_open() {
         let local = LocalStore::new(Arc::new(MemoryStore::new()));
         let place = local.place();
-        assert!(matches!(place_of(&place), Ok(Place::Direct(store)) if Arc::ptr_eq(&store, local.store())));
-        assert!(matches!(place_of("http://h:1"), Ok(Place::Remote(url)) if url == "http://h:1"));
+        assert!(matches!(place_of(&place), Ok(ShardLocation::Direct(store)) if Arc::ptr_eq(&store, local.store())));
+        assert!(matches!(place_of("http://h:1"), Ok(ShardLocation::Remote(url)) if url == "http://h:1"));
         drop(local);
         for wrong in [place.as_str(), "local:", "local:-1", "local:x"] {
             assert_eq!(place_of(wrong).err().map(|error| error.code()), Some("BB_INVALID_ARGUMENT"), "{wrong}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boundary_bench_kernel::api_key;
-use boundary_bench_kernel::bind::{Protection, check_bind};
+use boundary_bench_kernel::bind::check_loopback;
 use boundary_bench_kernel::tls::TlsFiles;
 use boundary_bench_kernel::{Error, Result};
 use tonic::transport::Identity;
@@ -60,8 +60,6 @@ pub struct ShardOptions {
     pub api_key: Option<String>,
     /// The certificate and key files of TLS. Without them the server speaks plain HTTP/2.
     pub tls: Option<TlsFiles>,
-    /// Whether the server may listen where other machines reach it without a key, or without TLS.
-    pub allow_insecure_bind: bool,
     /// The limits on what a client may ask for.
     pub limits: Limits,
 }
@@ -86,7 +84,6 @@ impl Default for ShardOptions {
             threads: None,
             api_key: None,
             tls: None,
-            allow_insecure_bind: false,
             limits: Limits::default(),
         }
     }
@@ -110,13 +107,7 @@ impl ShardOptions {
         } else if self.api_key.as_deref().is_some_and(|key| !api_key::is_api_key(key)) {
             api_key::form()
         } else {
-            let login = self.api_key.is_none().then_some("--api-key");
-            let tls = self.tls.is_none().then_some("--tls-cert and --tls-key");
-            return check_bind(
-                self.listen,
-                Protection { without_login: login, without_tls: tls },
-                self.allow_insecure_bind,
-            );
+            return check_loopback(self.listen);
         };
         Err(Error::InvalidArgument(problem))
     }

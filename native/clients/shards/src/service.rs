@@ -8,7 +8,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use boundary_bench_kernel::cancel::{CancelOnDrop, CancelToken};
 use boundary_bench_kernel::error::catch_panic;
-use boundary_bench_kernel::workers::{Place, Workers, stalled_sender};
+use boundary_bench_kernel::workers::{WorkPermit, Workers, stalled_sender};
 use boundary_bench_kernel::{Error, Result};
 use bytes::Bytes;
 use futures_util::Stream;
@@ -73,7 +73,7 @@ pub(crate) struct Service {
 }
 
 /// Takes a place for a call, or refuses the call.
-fn admit(workers: &Workers) -> Answer<Place> {
+fn admit(workers: &Workers) -> Answer<WorkPermit> {
     workers.admit().map_err(|full| Status::resource_exhausted(full.to_string()))
 }
 

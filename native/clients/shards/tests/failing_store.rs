@@ -7,8 +7,8 @@ use std::time::Duration;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_shards::{
-    Aggregate, Aggregation, Blocks, ClientOptions, Column, Columns, MemoryStore, NextBatch, Place, Population, Row,
-    ShardClient, Store, shard_of,
+    Aggregate, Aggregation, Blocks, ClientOptions, Column, Columns, MemoryStore, NextBatch, Population, Row,
+    ShardClient, ShardLocation, Store, shard_of,
 };
 
 /// A store whose disk is gone. Its sums run until they are cancelled, and it reports that.
@@ -62,7 +62,7 @@ async fn the_others_get_and_give_their_rows() {
     let (summing, ended) = channel();
     let stores: [Arc<dyn Store>; 3] =
         [Arc::new(MemoryStore::new()), Arc::new(Failing(summing)), Arc::new(MemoryStore::new())];
-    let places = stores.iter().map(|store| Place::Direct(Arc::clone(store))).collect();
+    let places = stores.iter().map(|store| ShardLocation::Direct(Arc::clone(store))).collect();
     let client = ShardClient::connect(places, &ClientOptions::default()).await.unwrap();
     let is_named = |error: &Error| assert!(error.to_string().contains("shard 1 of 3 in this process"), "{error}");
 

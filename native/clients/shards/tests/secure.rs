@@ -11,7 +11,7 @@ use boundary_bench_shards::proto::{
     ScanRequest,
 };
 use boundary_bench_shards::{
-    ClientOptions, Columns, MemoryStore, Place, Row, ShardClient, ShardOptions, ShardServer, made_checksum,
+    ClientOptions, Columns, MemoryStore, Row, ShardClient, ShardLocation, ShardOptions, ShardServer, made_checksum,
 };
 use tonic::Code;
 
@@ -46,7 +46,7 @@ async fn a_key_is_asked_for_by_every_call() {
     let server = guarded(ShardOptions::default());
     let options = |key: Option<&str>| ClientOptions { api_key: key.map(str::to_owned), ..ClientOptions::default() };
     let connect = |url: String, options: ClientOptions| async move {
-        ShardClient::connect(vec![Place::Remote(url)], &options).await
+        ShardClient::connect(vec![ShardLocation::Remote(url)], &options).await
     };
     let with_key = server.url().replace("://", &format!("://:{}@", key()));
     use_all_calls(&connect(server.url(), options(Some(key().as_str()))).await.unwrap()).await;
@@ -103,7 +103,7 @@ async fn check_tls(own: &str) {
         ..ClientOptions::default()
     };
     let connect = |url: String, options: ClientOptions| async move {
-        ShardClient::connect(vec![Place::Remote(url)], &options).await
+        ShardClient::connect(vec![ShardLocation::Remote(url)], &options).await
     };
     let client = connect(url.clone(), trusting(&own)).await.unwrap();
     use_all_calls(&client).await;

@@ -12,8 +12,8 @@ use boundary_bench_shards::proto::{
     ScanRequest,
 };
 use boundary_bench_shards::{
-    Aggregate, Aggregation, BLOCK_ROWS, Block, Blocks, ClientOptions, Columns, MemoryStore, NextBatch, Place,
-    Population, Row, ShardClient, ShardOptions, ShardServer, Store,
+    Aggregate, Aggregation, BLOCK_ROWS, Block, Blocks, ClientOptions, Columns, MemoryStore, NextBatch, Population, Row,
+    ShardClient, ShardLocation, ShardOptions, ShardServer, Store,
 };
 use tonic::transport::Channel;
 use tonic::{Code, Request};
@@ -95,7 +95,7 @@ impl Served {
 
     async fn sharded(&self, deadline: Option<Duration>) -> ShardClient {
         let options = ClientOptions { deadline, ..ClientOptions::default() };
-        ShardClient::connect(vec![Place::Remote(self.server.url())], &options).await.unwrap()
+        ShardClient::connect(vec![ShardLocation::Remote(self.server.url())], &options).await.unwrap()
     }
 }
 

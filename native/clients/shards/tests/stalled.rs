@@ -12,8 +12,8 @@ use boundary_bench_kernel::testing::Folder;
 use boundary_bench_shards::proto::shard_service_client::ShardServiceClient;
 use boundary_bench_shards::proto::{GetRequest, PopulateBegin, PopulateRequest, PutRequest, ScanRequest};
 use boundary_bench_shards::{
-    Aggregate, Aggregation, BLOCK_ROWS, Block, Blocks, ClientOptions, Column, Columns, NextBatch, Place, Population,
-    Row, ShardClient, ShardOptions, ShardServer, Store, made_checksum,
+    Aggregate, Aggregation, BLOCK_ROWS, Block, Blocks, ClientOptions, Column, Columns, NextBatch, Population, Row,
+    ShardClient, ShardLocation, ShardOptions, ShardServer, Store, made_checksum,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -46,7 +46,7 @@ impl Served {
     }
 
     async fn client(&self) -> ShardClient {
-        ShardClient::connect(vec![Place::Remote(self.server.url())], &ClientOptions::default()).await.unwrap()
+        ShardClient::connect(vec![ShardLocation::Remote(self.server.url())], &ClientOptions::default()).await.unwrap()
     }
 
     /// A population of which only the beginning is sent. It ends when the sender is dropped, or sends an error.

@@ -15,7 +15,7 @@ pub struct Rows {
     array: String,
     /// The paths to pick, relative to an element of the array.
     paths: Paths,
-    place: Place,
+    place: Position,
     /// The last bytes received. They end in the middle of a row.
     pending: Vec<u8>,
     /// The number of lines before `pending`, for error messages.
@@ -24,7 +24,7 @@ pub struct Rows {
 
 /// The place in the JSON of the next bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     Before,
     /// Inside the array, at its first element or behind a comma.
     In {
@@ -38,7 +38,7 @@ impl Rows {
     /// A reader of the rows in the entry `array`, with the paths to pick out of each.
     #[must_use]
     pub fn new(array: &str, paths: Paths) -> Self {
-        Self { array: array.to_owned(), paths, place: Place::Before, pending: Vec::new(), lines: 0 }
+        Self { array: array.to_owned(), paths, place: Position::Before, pending: Vec::new(), lines: 0 }
     }
 
     /// Takes the next bytes, and returns the values of the rows that they complete.
@@ -68,7 +68,7 @@ impl Rows {
     /// # Errors
     /// [`Error::InvalidArgument`] if the JSON ends early.
     pub fn finish(&self) -> Result<()> {
-        if self.place == Place::Over { Ok(()) } else { Err(malformed(Problem::Ends, &self.pending, self.lines)) }
+        if self.place == Position::Over { Ok(()) } else { Err(malformed(Problem::Ends, &self.pending, self.lines)) }
     }
 
     /// Reads as many whole parts as there are. `done` is the end of the last one.
@@ -77,11 +77,11 @@ impl Rows {
         loop {
             lengths.iter_mut().zip(&*columns).for_each(|(length, column)| *length = column.len());
             let next = match self.place {
-                Place::Before => self.head(scanner),
-                Place::In { is_first } => self.row(scanner, is_first, columns),
-                Place::After => Self::tail(scanner),
-                Place::Over if scanner.is_at_end() => return Ok(()),
-                Place::Over => Err(Problem::Wrong("there is more behind its end")),
+                Position::Before => self.head(scanner),
+                Position::In { is_first } => self.row(scanner, is_first, columns),
+                Position::After => Self::tail(scanner),
+                Position::Over if scanner.is_at_end() => return Ok(()),
+                Position::Over => Err(Problem::Wrong("there is more behind its end")),
             };
             match next {
                 Ok(place) => (self.place, *done) = (place, scanner.at),
@@ -94,13 +94,13 @@ impl Rows {
     }
 
     /// Reads up to the array's opening bracket.
-    fn head(&self, scanner: &mut Scanner<'_>) -> Scanned<Place> {
+    fn head(&self, scanner: &mut Scanner<'_>) -> Scanned<Position> {
         scanner.expect(b'{', "it is no object")?;
         loop {
             scanner.expect(b'"', "the array is not there")?;
             if *scanner.name()? == *self.array.as_bytes() {
                 scanner.expect(b'[', "what should be an array is none")?;
-                return Ok(Place::In { is_first: true });
+                return Ok(Position::In { is_first: true });
             }
             scanner.value(None, &mut [])?;
             scanner.expect(b',', "the array is not there")?;
@@ -108,26 +108,26 @@ impl Rows {
     }
 
     /// Reads a row and the comma or bracket behind it, or the end of an array without rows.
-    fn row(&self, scanner: &mut Scanner<'_>, is_first: bool, columns: &mut [Picked]) -> Scanned<Place> {
+    fn row(&self, scanner: &mut Scanner<'_>, is_first: bool, columns: &mut [Picked]) -> Scanned<Position> {
         if is_first {
             if scanner.next()? == b']' {
-                return Ok(Place::After);
+                return Ok(Position::After);
             }
             scanner.at -= 1;
         }
         scanner.value(Some(&self.paths.root), columns)?;
         match scanner.next()? {
-            b',' => Ok(Place::In { is_first: false }),
-            b']' => Ok(Place::After),
+            b',' => Ok(Position::In { is_first: false }),
+            b']' => Ok(Position::After),
             _ => Err(Problem::Wrong("there is no comma between two elements")),
         }
     }
 
     /// Reads the entries behind the array.
-    fn tail(scanner: &mut Scanner<'_>) -> Scanned<Place> {
+    fn tail(scanner: &mut Scanner<'_>) -> Scanned<Position> {
         loop {
             match scanner.next()? {
-                b'}' => return Ok(Place::Over),
+                b'}' => return Ok(Position::Over),
                 b',' => {
                     scanner.expect(b'"', "an entry has no name")?;
                     scanner.name()?;

@@ -185,14 +185,14 @@ fn columns_in_catalog(connection: &Connection, expression: &str, path: &TablePat
 
 /// Whether a column may be null, whether a row that leaves it out gets a value, and its type as SQL writes it.
 #[derive(Debug, Clone)]
-struct Habits {
+struct ColumnTraits {
     nullable: bool,
     has_default: bool,
     type_name: String,
 }
 
-impl Habits {
-    /// Reads the words that the queries of [`habits`] select.
+impl ColumnTraits {
+    /// Reads the words that the queries of [`column_traits`] select.
     fn parse(words: &str) -> Self {
         let mut words = words.splitn(3, ' ');
         let mut next = || words.next().unwrap_or_default();
@@ -200,8 +200,8 @@ impl Habits {
     }
 }
 
-/// The habits of each column of a table.
-fn habits(connection: &Connection, path: &TablePath, name: &str) -> Result<Vec<Habits>> {
+/// The traits of each column of a table.
+fn column_traits(connection: &Connection, path: &TablePath, name: &str) -> Result<Vec<ColumnTraits>> {
     // The function for a single table is tried first: the whole catalog takes a millisecond, and that would show in a
     // small insert.
     let sql = format!(
@@ -216,20 +216,24 @@ fn habits(connection: &Connection, path: &TablePath, name: &str) -> Result<Vec<H
     if found.is_empty() {
         Err(Error::TableNotFound(name.to_owned()))
     } else {
-        Ok(found.iter().map(|words| Habits::parse(words)).collect())
+        Ok(found.iter().map(|words| ColumnTraits::parse(words)).collect())
     }
 }
 
-/// The columns of a table, the types that they are stored in, and their habits.
-fn stored_columns(connection: &Connection, path: &TablePath, name: &str) -> Result<Vec<(Column, Mapping, Habits)>> {
-    let habits = habits(connection, path, name)?;
+/// The columns of a table, the types that they are stored in, and their traits.
+fn stored_columns(
+    connection: &Connection,
+    path: &TablePath,
+    name: &str,
+) -> Result<Vec<(Column, Mapping, ColumnTraits)>> {
+    let column_traits = column_traits(connection, path, name)?;
     let sql = format!("SELECT * FROM {}", path.to_sql());
     let statement = Statements::parse(connection, &c_string(&sql, "the table's name")?)?.prepare(0)?;
-    let columns = statement.columns().into_iter().zip(habits);
+    let columns = statement.columns().into_iter().zip(column_traits);
     Ok(columns
-        .map(|((name, logical), habits)| {
+        .map(|((name, logical), column_traits)| {
             let mapping = stored_mapping(&logical);
-            (Column { name, sql_type: mapping.sql_type, nullable: habits.nullable }, mapping, habits)
+            (Column { name, sql_type: mapping.sql_type, nullable: column_traits.nullable }, mapping, column_traits)
         })
         .collect())
 }
@@ -271,16 +275,16 @@ pub(super) fn insert_columns(
                 stored.iter().map(|(column, ..)| column.to_sql()).collect::<Vec<_>>().join(", ")
             )));
         };
-        let (column, mapping, habits) = &stored[place];
+        let (column, mapping, column_traits) = &stored[place];
         found.push(column.clone());
-        type_names.push(habits.type_name.clone());
+        type_names.push(column_traits.type_name.clone());
         mappings.push(mapping.clone());
         places.push(place);
     }
     TableDefinition { name: table.name.clone(), columns: found }.check_columns(table, Column::to_sql)?;
     let left_out = stored.iter().enumerate().filter(|(place, _)| !places.contains(place));
-    for (_, (column, _, habits)) in left_out {
-        if !habits.nullable && !habits.has_default {
+    for (_, (column, _, column_traits)) in left_out {
+        if !column_traits.nullable && !column_traits.has_default {
             return Err(Error::SchemaMismatch(format!(
                 "the definition given leaves out the column {} of table \"{}\", which has no default",
                 column.to_sql(),

@@ -8,11 +8,11 @@
 
 mod catalog;
 mod column_builder;
+mod database_uri;
 mod ffi;
 mod hidden;
 mod ingest;
 mod only_statement;
-mod place;
 mod prepared;
 mod session;
 mod sql;
@@ -30,10 +30,10 @@ use std::sync::{Arc, Weak};
 use libduckdb_sys as duckdb;
 
 use self::catalog::TablePath;
+use self::database_uri::DatabaseUri;
 use self::ffi::{Connection, Database, c_string};
 use self::hidden::{Hidden, note};
 use self::ingest::{EmbeddedIngest, SessionIngest};
-use self::place::Place;
 use self::prepared::{Call, CallPlace, Connections, EmbeddedStatement};
 use self::session::Session;
 use self::statement::{Prepared, Statements};
@@ -55,7 +55,7 @@ pub static EMBEDDED: Descriptor = Descriptor {
     schemes: &["embedded"],
     sql: true,
     transports: &[],
-    open: |uri| EmbeddedEngine::open_at(&Place::of_uri(uri)?),
+    open: |uri| EmbeddedEngine::open_at(&DatabaseUri::of_uri(uri)?),
 };
 
 /// The settings that differ from DuckDB's defaults.
@@ -92,10 +92,10 @@ impl EmbeddedEngine {
     /// [`Error::Engine`] when the file can't be opened or is no database, [`Error::InvalidArgument`] for a NUL in the path, and for a
     /// path that is none of a file.
     pub fn open(path: &str) -> Result<Arc<dyn Engine>> {
-        Self::open_at(&Place::of_path(path)?)
+        Self::open_at(&DatabaseUri::of_path(path)?)
     }
 
-    fn open_at(place: &Place) -> Result<Arc<dyn Engine>> {
+    fn open_at(place: &DatabaseUri) -> Result<Arc<dyn Engine>> {
         let given = place.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let settings: Vec<(CString, CString)> = SETTINGS
             .into_iter()

@@ -34,7 +34,7 @@ pub(crate) struct Endpoints {
 /// The endpoints that are read.
 enum Source {
     /// The only endpoint. It needs no task of its own.
-    One { channel: Arc<Channel>, endpoint: Box<FlightEndpoint>, part: Option<Box<Part>> },
+    One { channel: Arc<Channel>, endpoint: Box<FlightEndpoint>, part: Option<Box<EndpointStream>> },
     /// Several endpoints.
     Many {
         /// The messages of each endpoint, in the order of the endpoints. For a result in any order, one queue of all messages.
@@ -128,7 +128,9 @@ impl Source {
             Self::One { channel, endpoint, part } => {
                 let part = match part {
                     Some(part) => part,
-                    None => part.insert(Box::new(Part::open(channel, std::mem::take(&mut **endpoint)).await?)),
+                    None => {
+                        part.insert(Box::new(EndpointStream::open(channel, std::mem::take(&mut **endpoint)).await?))
+                    }
                 };
                 part.next().await
             }
@@ -151,7 +153,7 @@ impl Source {
 
 /// Reads an endpoint to its end, or to its error. An error is its last message.
 async fn read(channel: &Arc<Channel>, endpoint: FlightEndpoint, sender: &Sender<Result<Decoded>>) {
-    let mut part = match Part::open(channel, endpoint).await {
+    let mut part = match EndpointStream::open(channel, endpoint).await {
         Ok(part) => part,
         Err(error) => return drop(sender.send(Err(error)).await),
     };
@@ -165,14 +167,14 @@ async fn read(channel: &Arc<Channel>, endpoint: FlightEndpoint, sender: &Sender<
 }
 
 /// The part of a result at one endpoint.
-struct Part {
+struct EndpointStream {
     channel: Arc<Channel>,
     /// The messages, or `None` once all are read.
     reply: Option<Reply>,
     reader: BatchReader,
 }
 
-impl Part {
+impl EndpointStream {
     /// Asks for an endpoint's part, at the first of its locations that answers.
     async fn open(channel: &Arc<Channel>, endpoint: FlightEndpoint) -> Result<Self> {
         let ticket = endpoint.ticket.unwrap_or_default();

@@ -5,13 +5,13 @@
 //! thread while it waits for its client, and every wait has a time-out.
 
 mod action;
-mod habits;
 mod login;
 mod metadata;
-mod patient;
 mod prepared;
 mod put;
 mod query;
+mod quirks;
+mod stall_guard;
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -35,10 +35,10 @@ use prost::Message;
 use tokio::sync::Notify;
 use tonic::Status;
 
-pub use self::habits::Habits;
-use self::login::Door;
-use self::patient::Patient;
+use self::login::LoginCheck;
 use self::prepared::Statements;
+pub use self::quirks::Quirks;
+use self::stall_guard::StallGuard;
 use crate::grpc::{self, Frames, MessageBody, Messages, ONLY_READS, Parts, SERVICE, framed};
 use crate::status::of_error;
 
@@ -107,7 +107,7 @@ impl std::fmt::Debug for Login {
 pub struct FlightService {
     engine: Arc<dyn Engine>,
     limits: ServiceLimits,
-    door: Door,
+    door: LoginCheck,
     statements: Statements,
     commands: Workers,
     inserts: Workers,
@@ -117,7 +117,7 @@ pub struct FlightService {
     running: Arc<Mutex<HashMap<u64, Arc<Notify>>>>,
     next_ticket: AtomicU64,
     info: SqlInfoData,
-    habits: Habits,
+    quirks: Quirks,
     /// The names of the database and of the schema in which the tables are.
     catalog: String,
     schema: String,
@@ -138,20 +138,20 @@ impl FlightService {
             inserts: Workers::new("inserts", INSERT_THREADS, limits.open),
             results: Workers::new("results", limits.open, limits.open),
             limits,
-            door: Door::new(login)?,
+            door: LoginCheck::new(login)?,
             running: Arc::default(),
             next_ticket: AtomicU64::new(1),
             info,
-            habits: Habits::default(),
+            quirks: Quirks::default(),
             catalog,
             schema,
         })
     }
 
-    /// The same service with habits of another server.
+    /// The same service with quirks of another server.
     #[must_use]
-    pub fn with_habits(self, habits: Habits) -> Self {
-        Self { habits, ..self }
+    pub fn with_quirks(self, quirks: Quirks) -> Self {
+        Self { quirks, ..self }
     }
 
     /// Answers one call.
@@ -168,7 +168,7 @@ impl FlightService {
             _ => Purpose::Run,
         };
         let call = Call { deadline, cancel: CancelToken::default(), purpose };
-        let (body, is_lost) = Patient::new(body, self.limits.stall_time);
+        let (body, is_lost) = StallGuard::new(body, self.limits.stall_time);
         if method == "Handshake" {
             return self.door.shake_hands(&head, Messages::new(body, HANDSHAKE_BYTES)).await;
         }

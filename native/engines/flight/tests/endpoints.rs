@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use boundary_bench_engine::{Engine, QueryOptions};
-use boundary_bench_flight::{FlightEngine, Habits};
+use boundary_bench_flight::{FlightEngine, Quirks};
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_server::{FlightOptions, Server};
@@ -26,8 +26,8 @@ const HERE: &str = "arrow-flight-reuse-connection://?";
 const ALL: &str = "SELECT i FROM t";
 
 /// A server with the table `t`.
-fn filled(habits: Habits) -> Arc<Server> {
-    let server = serve(options(FlightOptions { habits, ..FlightOptions::default() }));
+fn filled(quirks: Quirks) -> Arc<Server> {
+    let server = serve(options(FlightOptions { quirks, ..FlightOptions::default() }));
     let sql = format!("CREATE TABLE t AS SELECT i FROM range({ROWS}) AS numbers(i)");
     connect(&server.url(), "").unwrap().execute(&sql, &CancelToken::default()).unwrap();
     server
@@ -41,9 +41,9 @@ fn location(server: &Server) -> String {
     server.url().replace("flight://", "grpc+tcp://")
 }
 
-fn habits(endpoints: &[&[&str]], ordered: bool) -> Habits {
+fn quirks(endpoints: &[&[&str]], ordered: bool) -> Quirks {
     let endpoints = endpoints.iter().map(|locations| locations.iter().map(|uri| (*uri).to_owned()).collect()).collect();
-    Habits { endpoints, ordered: Some(ordered), only_queries: false }
+    Quirks { endpoints, ordered: Some(ordered), only_queries: false }
 }
 
 fn numbers(engine: &FlightEngine) -> Result<Vec<i64>> {
@@ -64,14 +64,14 @@ fn silent() -> (TcpListener, String) {
 
 #[test]
 fn every_part_is_read_where_it_is() {
-    let (other, third) = (filled(Habits::default()), filled(Habits::default()));
+    let (other, third) = (filled(Quirks::default()), filled(Quirks::default()));
     let (other, third) = (location(&other), location(&third));
     for ordered in [true, false] {
         // More endpoints than are read at once, of which some are here.
         let mut places: Vec<&[&str]> = vec![&[], &[HERE]];
         let elsewhere: [&[&str]; 3] = [&[&other], &[NOBODY, &third], &["https://parts.example/1", &other, &third]];
         places.extend(elsewhere.iter().cycle().take(60));
-        let server = filled(habits(&places, ordered));
+        let server = filled(quirks(&places, ordered));
         let engine = connect(&server.url(), "").unwrap();
         assert_eq!(engine.capabilities().ordered, ordered);
         let mut found = numbers(&engine).unwrap();
@@ -85,7 +85,7 @@ fn every_part_is_read_where_it_is() {
 #[test]
 fn a_part_that_does_not_come_holds_no_other_part_back() {
     let (_listener, silent) = silent();
-    let server = filled(habits(&[&[&silent], &[]], false));
+    let server = filled(quirks(&[&[&silent], &[]], false));
     let engine = connect(&server.url(), "").unwrap();
     let mut stream = engine.query(ALL, &QueryOptions::default()).unwrap();
     let first = stream.next_batch().unwrap().unwrap();
@@ -94,9 +94,9 @@ fn a_part_that_does_not_come_holds_no_other_part_back() {
 
 #[test]
 fn a_location_that_does_not_answer_in_time_is_passed_over_and_the_order_kept() {
-    let other = filled(Habits::default());
+    let other = filled(Quirks::default());
     let (_listener, silent) = silent();
-    let server = filled(habits(&[&[&silent, &location(&other)], &[]], true));
+    let server = filled(quirks(&[&[&silent, &location(&other)], &[]], true));
     let found = numbers(&connect(&server.url(), "?timeout=2").unwrap()).unwrap();
     assert!(found.into_iter().eq(0..ROWS));
 }
@@ -108,7 +108,7 @@ fn a_part_that_can_not_be_had_is_an_error() {
         [(location(&empty), "BB_ENGINE"), (NOBODY.to_owned(), "BB_ENGINE"), ("s3://x".to_owned(), "BB_UNSUPPORTED")]
     {
         for ordered in [true, false] {
-            let server = filled(habits(&[&[], &[&place], &[]], ordered));
+            let server = filled(quirks(&[&[], &[&place], &[]], ordered));
             let error = numbers(&connect(&server.url(), "").unwrap()).unwrap_err();
             assert_eq!(error.code(), code, "{place}: {error}");
         }

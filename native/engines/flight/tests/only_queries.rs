@@ -6,14 +6,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
 use boundary_bench_engine::{CreateMode, Engine, QueryOptions};
-use boundary_bench_flight::{FlightEngine, Habits};
+use boundary_bench_flight::{FlightEngine, Quirks};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_server::FlightOptions;
 use common::{number, options, serve};
 
 fn open(suffix: &str) -> FlightEngine {
-    let habits = Habits { only_queries: true, ..Habits::default() };
-    let server = serve(options(FlightOptions { habits, ..FlightOptions::default() }));
+    let quirks = Quirks { only_queries: true, ..Quirks::default() };
+    let server = serve(options(FlightOptions { quirks, ..FlightOptions::default() }));
     FlightEngine::open(format!("{}{suffix}", server.url()).parse().unwrap(), Some(server)).unwrap()
 }
 

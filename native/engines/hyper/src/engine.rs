@@ -23,7 +23,7 @@ use crate::pool::{Lease, Pool};
 use crate::prepared::PreparedStatement;
 use crate::server::Server;
 use crate::sql::{Hyperd, is_display};
-use crate::uri::{Place, Transport, Uri};
+use crate::uri::{ServerDatabase, Transport, Uri};
 use crate::wire::{Address, Answer, DEFAULT_USER, Login, rows_changed};
 use crate::{HYPER, catalog, copy_out, engine_error};
 
@@ -65,13 +65,13 @@ impl HyperEngine {
         let Uri { place, transport, most_bytes, copy_bytes, socket_buffer } = uri;
         let login = Login { user: DEFAULT_USER.to_owned(), password: None, most_bytes, socket_buffer };
         match place {
-            Place::Fresh => Self::own(transport, None, login, copy_bytes),
-            Place::File(path) => {
+            ServerDatabase::Fresh => Self::own(transport, None, login, copy_bytes),
+            ServerDatabase::File(path) => {
                 let file = canonical_file(&path)
                     .map_err(|problem| engine_error(format!("can't open \"{}\": {problem}", path.display())))?;
                 Self::own(transport, Some(file), login, copy_bytes)
             }
-            Place::Server { host, port, user, password, database } => {
+            ServerDatabase::Server { host, port, user, password, database } => {
                 let login = Login { user: user.unwrap_or(login.user), password, ..login };
                 Self::attached(transport, (host, port), login, database, copy_bytes)
             }

@@ -28,7 +28,7 @@ use boundary_bench_kernel::{Error, Result};
 pub use address::ServerAddress;
 pub use engine::HyperEngine;
 pub use server::{Server, executable};
-pub use uri::{Place, Transport, Uri};
+pub use uri::{ServerDatabase, Transport, Uri};
 #[doc(hidden)]
 #[cfg(unix)]
 pub use wire::fuzzing;

@@ -60,7 +60,7 @@ impl Transport {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Uri {
     /// The server and its database.
-    pub place: Place,
+    pub place: ServerDatabase,
     /// The transport of queries.
     pub transport: Transport,
     /// Maximum length of a message from the server, in bytes.
@@ -76,7 +76,7 @@ const MOST_BYTES: usize = 1 << 30;
 
 /// A server and a database.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum ServerDatabase {
     /// The private server, and a new database that is removed with the engine.
     Fresh,
     /// The private server, and the database in this file. The file is created if it does not exist.
@@ -100,9 +100,9 @@ impl std::fmt::Debug for Uri {
     /// Leaves out the password.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let place = match &self.place {
-            Place::Fresh => String::new(),
-            Place::File(path) => path.display().to_string(),
-            Place::Server { host, port, database, .. } => format!("//{host}:{port}/{database}"),
+            ServerDatabase::Fresh => String::new(),
+            ServerDatabase::File(path) => path.display().to_string(),
+            ServerDatabase::Server { host, port, database, .. } => format!("//{host}:{port}/{database}"),
         };
         write!(formatter, "hyper:{place} over {:?}", self.transport)
     }
@@ -125,8 +125,8 @@ impl FromStr for Uri {
         }
         let place = match authority {
             Some(server) => server_of(server, path).ok_or_else(|| invalid("the server needs host:port/database"))?,
-            None if path.is_empty() => Place::Fresh,
-            None if path.starts_with('/') => Place::File(PathBuf::from(path)),
+            None if path.is_empty() => ServerDatabase::Fresh,
+            None if path.starts_with('/') => ServerDatabase::File(PathBuf::from(path)),
             None => return Err(invalid("the path of a file must be absolute")),
         };
         let transport = options.take("transport").map(|found| {
@@ -138,7 +138,7 @@ impl FromStr for Uri {
         let copy_bytes = size_of(&mut options, "copy-bytes").map_err(invalid)?.unwrap_or(COPY_BYTES);
         let socket_buffer = size_of(&mut options, "socket-buffer-bytes").map_err(invalid)?;
         options.end().map_err(invalid)?;
-        if matches!(place, Place::Server { .. }) && transport == Transport::Ipc {
+        if matches!(place, ServerDatabase::Server { .. }) && transport == Transport::Ipc {
             return Err(invalid("a server of host and port is reached by tcp or gRPC"));
         }
         Ok(Self { place, transport, most_bytes, copy_bytes, socket_buffer })
@@ -152,10 +152,10 @@ fn size_of<T: FromStr>(options: &mut UrlOptions<'_>, name: &str) -> std::result:
 }
 
 /// The database at a path of a running server.
-fn server_of(authority: Authority<'_>, path: &str) -> Option<Place> {
+fn server_of(authority: Authority<'_>, path: &str) -> Option<ServerDatabase> {
     let Authority { user, password, host, port } = authority;
     let database = path.strip_prefix('/').filter(|database| !database.is_empty() && !host.is_empty())?.to_owned();
-    Some(Place::Server { host: host.to_owned(), port: port?, user, password, database })
+    Some(ServerDatabase::Server { host: host.to_owned(), port: port?, user, password, database })
 }
 
 #[cfg(test)]
@@ -169,26 +169,26 @@ mod tests {
     #[test]
     fn uris_name_a_server_a_database_and_a_transport() {
         let fresh = Uri {
-            place: Place::Fresh,
+            place: ServerDatabase::Fresh,
             transport: Transport::Tcp,
             most_bytes: MOST_BYTES,
             copy_bytes: COPY_BYTES,
             socket_buffer: None,
         };
         assert!(parsed("hyper:") == fresh);
-        let place = Place::File("/a b.hyper".into());
+        let place = ServerDatabase::File("/a b.hyper".into());
         let file = Uri { place, transport: Transport::GrpcAsync, most_bytes: 70, ..fresh.clone() };
         assert!(parsed("hyper:/a b.hyper?transport=grpc-async&max-response-bytes=70") == file);
         let sized = Uri { copy_bytes: 80, socket_buffer: Some(0), ..fresh };
         assert!(parsed("hyper:?copy-bytes=80&socket-buffer-bytes=0") == sized);
-        let Place::Server { host, port, user, password, database } =
+        let ServerDatabase::Server { host, port, user, password, database } =
             parsed("hyper://me:s3cr@t@[::1]:7483//data/x.hyper").place
         else {
             panic!()
         };
         assert_eq!((host.as_str(), port, database.as_str()), ("::1", 7483, "/data/x.hyper"));
         assert_eq!((user.as_deref(), password.as_deref()), (Some("me"), Some("s3cr@t")));
-        let Place::Server { password, .. } = parsed("hyper://me:a%2Fb%3f%25@host:1/x").place else { panic!() };
+        let ServerDatabase::Server { password, .. } = parsed("hyper://me:a%2Fb%3f%25@host:1/x").place else { panic!() };
         assert_eq!(password.as_deref(), Some("a/b?%"));
     }
 

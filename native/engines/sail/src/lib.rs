@@ -15,21 +15,21 @@ use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
 pub use server::{SailServer, executable};
-pub use uri::Place;
+pub use uri::SailUri;
 
 /// The description of the engine `sail`.
 pub static SAIL: Descriptor =
     Descriptor { name: "sail", schemes: &["sail", "sail+tls"], sql: true, transports: &[], open };
 
-/// Opens the engine of a `sail:` URI ([`Place`]). A private server ends with the engine, and its tables with it.
+/// Opens the engine of a `sail:` URI ([`SailUri`]). A private server ends with the engine, and its tables with it.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for an unusable URI, [`Error::NotInstalled`] if Sail is not found, [`Error::Engine`] if the server does
 /// not start or can't be reached.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     let engine = match uri.parse()? {
-        Place::Server(url) => FlightEngine::open_as(&SAIL, *url, None),
-        Place::Private { workers } => {
+        SailUri::Server(url) => FlightEngine::open_as(&SAIL, *url, None),
+        SailUri::Private { workers } => {
             let server = SailServer::start(&executable()?, workers, &CancelToken::default())?;
             FlightEngine::open_as(&SAIL, server.url()?, Some(Arc::new(server)))
         }

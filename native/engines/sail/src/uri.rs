@@ -19,7 +19,7 @@ const LEAST_WORKERS: u32 = 2;
 /// A server, by its URI. `sail:` is a private server with one worker per core, at least two. `sail:?workers=N` is one with N workers.
 /// `sail://host:port` and `sail+tls://...` are a running server, with the login and the options of a [`FlightUrl`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum SailUri {
     /// A private server, and the number of its workers.
     Private {
         /// The number of workers.
@@ -29,7 +29,7 @@ pub enum Place {
     Server(Box<FlightUrl>),
 }
 
-impl FromStr for Place {
+impl FromStr for SailUri {
     type Err = Error;
 
     /// The error repeats nothing of the text, since the text may hold a password.
@@ -71,18 +71,18 @@ fn usual_workers() -> NonZeroU32 {
 mod tests {
     use super::*;
 
-    fn place(text: &str) -> Place {
+    fn place(text: &str) -> SailUri {
         text.parse().unwrap()
     }
 
     #[test]
     fn uris_name_a_number_of_workers_or_a_server() {
-        assert_eq!(place("sail:?workers=5"), Place::Private { workers: NonZeroU32::new(5).unwrap() });
-        let Place::Private { workers } = place("sail:") else { panic!() };
+        assert_eq!(place("sail:?workers=5"), SailUri::Private { workers: NonZeroU32::new(5).unwrap() });
+        let SailUri::Private { workers } = place("sail:") else { panic!() };
         assert!(workers.get() >= LEAST_WORKERS);
-        let Place::Server(url) = place("sail://me:a%2Fb@[::1]:32010?timeout=5") else { panic!() };
+        let SailUri::Server(url) = place("sail://me:a%2Fb@[::1]:32010?timeout=5") else { panic!() };
         assert_eq!((url.place.host.as_str(), url.place.tls, url.dialect), ("::1", false, Some(Dialect::Spark)));
-        let Place::Server(url) = place("sail+tls://host:1?dialect=duckdb") else { panic!() };
+        let SailUri::Server(url) = place("sail+tls://host:1?dialect=duckdb") else { panic!() };
         assert_eq!((url.place.tls, url.dialect), (true, Some(Dialect::DuckDb)));
     }
 
@@ -100,7 +100,7 @@ mod tests {
             "sail://u:secret@host:1?workers=2",
             "sails:",
         ] {
-            let error = text.parse::<Place>().unwrap_err();
+            let error = text.parse::<SailUri>().unwrap_err();
             assert_eq!(error.code(), "BB_INVALID_ARGUMENT", "{text}");
             assert!(!error.to_string().contains("secret"), "{error}");
         }

@@ -1,33 +1,29 @@
-//! Formats: JSON, `MessagePack`, Arrow IPC, UTF-8 and base64, by the crates that a program in Rust uses for them.
+//! Formats: JSON, `MessagePack` and Arrow IPC, by the crates that a program in Rust uses for them.
 //!
 //! The documents are made here. The other sides get them from the addon, so that all sides read the same bytes. Of each result, all sides
-//! read the same. They read each field of each record, and each number of each row with the length and the last byte of its text. They read
-//! whether a text is valid, and the length, first and last character or byte of the output of base64. `src/families/codec/formats.ts` has
-//! the sums of it.
+//! read the same. They read each field of each record, and each number of each row with the length and the last byte of its text.
+//! `src/families/codec/formats.ts` has the sums of it.
 
 mod arrow;
 mod inputs;
 mod records;
-mod texts;
 
 use std::hint::black_box;
 
 use boundary_bench_kernel::Result;
 
 pub use self::arrow::{ArrowColumns, read_arrow};
-use self::inputs::{Inputs, RECORDS, inputs, plain_bytes};
+use self::inputs::{Inputs, RECORDS, inputs};
 pub use self::inputs::{arrow_document, json_document, message_pack_document};
 use self::records::NUMBERS_OF_RECORD;
 pub use self::records::{RecordMemory, records_of_json, records_of_message_pack};
-pub use self::texts::{decode_base64, decode_base64_into, encode_base64, encode_base64_into, is_utf8};
-use super::extent;
 use crate::boundary::{Record, TURNS};
 use crate::calls::{InProcessSpec, timed};
 use crate::sample::CellSample;
 
 /// Executes a cell once.
 pub(crate) fn run(spec: &InProcessSpec) -> Result<CellSample> {
-    let Inputs { json, message_pack, arrow, texts, base64 } = inputs()?;
+    let Inputs { json, message_pack, arrow } = inputs()?;
     let (times, turn) = (spec.times(), |call: u32| call as usize % TURNS);
     let read = |sum: Result<f64>| sum.unwrap_or(f64::NAN);
     let sum_of =
@@ -50,15 +46,6 @@ pub(crate) fn run(spec: &InProcessSpec) -> Result<CellSample> {
         ("arrow_decode", "columns") => {
             timed(times, |call| read(read_arrow(black_box(&arrow[turn(call)]), |columns| Ok(columns.sum()))))
         }
-        ("utf8_check", "call") => {
-            timed(times, |call| f64::from(u8::from(is_utf8(black_box(texts[turn(call)].as_bytes())))))
-        }
-        ("base64_encode", "call") => {
-            timed(times, |call| extent(black_box(&encode_base64(black_box(plain_bytes(turn(call))))).as_bytes()))
-        }
-        ("base64_decode", "call") => timed(times, |call| {
-            read(decode_base64(black_box(&base64[turn(call)])).map(|bytes| extent(black_box(&bytes))))
-        }),
         _ => return Err(spec.unknown()),
     })
 }
@@ -101,9 +88,6 @@ mod tests {
             ("msgpack_decode", "call"),
             ("msgpack_decode", "frame"),
             ("arrow_decode", "columns"),
-            ("utf8_check", "call"),
-            ("base64_encode", "call"),
-            ("base64_decode", "call"),
         ] {
             let [all, fewer] = [7, 6].map(|calls| run(&spec(workload, lane, calls)).unwrap().checksum);
             assert!(all != fewer && !format!("{all:?}").contains("NaN"), "{workload}: {all:?}");

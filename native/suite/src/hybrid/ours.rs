@@ -1,7 +1,7 @@
 //! Our own client.
 
 use boundary_bench_kernel::Result;
-use boundary_bench_shards::{ClientOptions, Columns, Place, Row, ShardBatches, ShardClient, place_of};
+use boundary_bench_shards::{ClientOptions, Columns, Row, ShardBatches, ShardClient, ShardLocation, place_of};
 use futures_util::stream;
 
 use super::connection::{Batches, Connection};
@@ -13,7 +13,7 @@ pub(crate) type Ours = ShardClient;
 
 impl Connection for Ours {
     async fn connect(url: &str) -> Result<Self> {
-        let places = url.split(',').map(place_of).collect::<Result<Vec<Place>>>()?;
+        let places = url.split(',').map(place_of).collect::<Result<Vec<ShardLocation>>>()?;
         Self::connect(places, &ClientOptions::default()).await
     }
 

@@ -1,6 +1,6 @@
 //! The client that `tonic-prost` generates from the proto, as tonic's documentation has it fastest.
 //!
-//! Each thread of the load has a channel to each shard. The channel is used again for all calls, and sends without a delay, as by
+//! Each requester has a channel to each shard. The channel is used again for all calls, and sends without a delay, as by
 //! default (<https://docs.rs/tonic/latest/tonic/transport/struct.Endpoint.html>). The windows are as large as our own client's: with
 //! HTTP/2's 64 KiB, a scan would wait for each update of them. Messages are decoded by prost, and batches by Arrow's own
 //! `StreamDecoder`. It copies a body whose columns are not aligned.

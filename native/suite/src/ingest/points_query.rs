@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use boundary_bench_engine::sql_text::identifier;
-use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request};
+use boundary_bench_http::{Address, HttpClient, HttpOptions, Origin, Request};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result, percent};
 use serde::Deserialize;
@@ -83,7 +83,7 @@ impl PointsQuery {
     fn client(&self, timeout: Duration) -> Result<HttpClient> {
         let options =
             HttpOptions { headers: key_header(&self.address), timeout: Some(timeout), ..self.address.options() };
-        Ok(HttpClient::new(Arc::new(Place::new(self.address.url.clone(), options)?)))
+        Ok(HttpClient::new(Arc::new(Origin::new(self.address.url.clone(), options)?)))
     }
 }
 

@@ -34,7 +34,7 @@ const BUSY: u16 = 503;
 /// The pause before a retry.
 const REST: Duration = Duration::from_millis(10);
 
-/// One thread of a load, with its connections.
+/// A requester, with its connections.
 struct SoakRequester {
     client: SoakClient,
     spec: Arc<RequestSpec>,
@@ -61,7 +61,7 @@ struct SoakCell {
     path: Arc<str>,
     samples: AtomicU32,
     expected: Checksum,
-    /// The connections of the threads. Empty while a sample runs.
+    /// The requesters. Empty while a sample runs.
     connections: Mutex<Vec<SoakRequester>>,
 }
 
@@ -91,7 +91,7 @@ impl SoakCell {
     fn connect(&self) -> Result<Vec<SoakRequester>> {
         runtime()?.block_on(async {
             let mut connections = Vec::new();
-            for _ in 0..self.spec.threads {
+            for _ in 0..self.spec.connections {
                 let mut client = SoakClient::new(&self.spec.url, self.encoding)?;
                 client.connect().await?;
                 let (spec, path) = (Arc::clone(&self.spec), Arc::clone(&self.path));

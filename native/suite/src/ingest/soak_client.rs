@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use boundary_bench_codecs::line::{LineHead, put_columns};
 use boundary_bench_codecs::msgpack::{COLUMNS_CONTENT_TYPE, ColumnsWriter, ROWS_CONTENT_TYPE, RowsWriter};
-use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request, Response};
+use boundary_bench_http::{Address, HttpClient, HttpOptions, Origin, Request, Response};
 use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -144,7 +144,7 @@ impl SoakClient {
             timeout: Some(TIMEOUT),
             ..address.options()
         };
-        let client = HttpClient::new(Arc::new(Place::new(address.url, options)?));
+        let client = HttpClient::new(Arc::new(Origin::new(address.url, options)?));
         let (values, times, body) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Self { client, encoding, encoder: None, values, times, body, length: 0 })
     }

@@ -25,7 +25,7 @@ const DATABASE: &str = "benchdb";
 const MOST_SERIES: usize = 1_000;
 
 /// A stage and its buffers. The buffers are reused for each body.
-pub(super) struct Work {
+pub(super) struct StageRun {
     stage: Stage,
     durable: bool,
     registry: Option<(Registry, Arc<Database>)>,
@@ -39,7 +39,7 @@ pub(super) struct Work {
     encoded_len: usize,
 }
 
-impl Work {
+impl StageRun {
     pub(super) fn open(spec: &StageSpec, folder: &Path) -> Result<Self> {
         use Stage::{ColumnarFastWal, ColumnarMetadata, ColumnarWal, LineProtocolMetadata, LineProtocolWal};
         let stage = spec.workload;

@@ -113,7 +113,7 @@ impl ValueCheck {
         Self { keys, asked: 0..0, is_read: Vec::new(), expected: Vec::new(), read: 0, wrong: None }
     }
 
-    /// Ends the checks of all threads. They read `keys` keys.
+    /// Ends the checks of all requesters. They read `keys` keys.
     ///
     /// # Errors
     /// [`Error::WrongRows`] for a wrong value, or if another number of keys were read.
@@ -190,7 +190,7 @@ mod tests {
             keys.write_value(&mut value, number);
             value
         };
-        // Two requests of three keys each, by two threads.
+        // Two requests of three keys each, by two requesters.
         let checked = |values: &[Vec<u8>]| {
             let mut checks = [ValueCheck::new(keys.clone()), ValueCheck::new(keys.clone())];
             for (check, (first, values)) in checks.iter_mut().zip([(0, &values[..3]), (3, &values[3..])]) {

@@ -1,6 +1,6 @@
 //! The crate `redis`, as its documentation has it fastest.
 //!
-//! Its asynchronous connection is the multiplexed one. Here each thread of the load has one, or with the setting `shared` all threads
+//! Its asynchronous connection is the multiplexed one. Here each requester has one, or with the setting `shared` all requesters
 //! have one, as it is designed for (<https://docs.rs/redis/latest/redis/aio/struct.MultiplexedConnection.html>). `TCP_NODELAY` is on and
 //! calls have no time-out. Both are otherwise by default (<https://docs.rs/redis/latest/redis/io/tcp/struct.TcpSettings.html>,
 //! <https://docs.rs/redis/latest/redis/struct.AsyncConnectionConfig.html>). A pipeline is sent whole, and its memory is used again, as
@@ -11,7 +11,7 @@
 //! (<https://docs.rs/redis/latest/redis/cluster_async/index.html>).
 
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_redis::{Place, Url};
+use boundary_bench_redis::{Endpoint, Url};
 use futures_util::future::try_join_all;
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::cluster::ClusterClient;
@@ -140,9 +140,9 @@ impl RedisCrate {
 impl Connection for RedisCrate {
     async fn connect(url: &Url) -> Result<Self> {
         let address = match &url.place {
-            Place::Tcp { host, port, tls: false } => ConnectionAddr::Tcp(host.clone(), *port),
-            Place::Unix(path) => ConnectionAddr::Unix(path.clone()),
-            Place::Tcp { tls: true, .. } => {
+            Endpoint::Tcp { host, port, tls: false } => ConnectionAddr::Tcp(host.clone(), *port),
+            Endpoint::Unix(path) => ConnectionAddr::Unix(path.clone()),
+            Endpoint::Tcp { tls: true, .. } => {
                 return Err(Error::Unsupported("the crate redis is measured without TLS".to_owned()));
             }
         };

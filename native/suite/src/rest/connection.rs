@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use boundary_bench_http::Place;
+use boundary_bench_http::Origin;
 use boundary_bench_kernel::Result;
 
 /// The answer to a request.
@@ -15,7 +15,7 @@ pub(crate) struct Answer<'a> {
 /// A client of one server, with one caller.
 pub(crate) trait Connection: Send + Sized + 'static {
     /// Connects, within the options of the place.
-    fn open(place: &Arc<Place>) -> impl Future<Output = Result<Self>> + Send;
+    fn open(place: &Arc<Origin>) -> impl Future<Output = Result<Self>> + Send;
 
     /// Posts a body, and takes the answer.
     fn call(

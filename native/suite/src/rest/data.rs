@@ -24,7 +24,7 @@ pub(super) struct Family {
     stride: u64,
     /// The size of a binary key in bytes: zeros, then the row's number, little-endian.
     binary_key_bytes: usize,
-    /// The most connections of one thread for a batch of single reads.
+    /// The most connections of one requester for a batch of single reads.
     pub(super) most_connections: usize,
     /// The most operations of a batch on older servers. Newer servers take any number.
     pub(super) old_batch: u32,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use boundary_bench_http::{HttpClient, Place, Request, Response};
+use boundary_bench_http::{HttpClient, Origin, Request, Response};
 use boundary_bench_kernel::Result;
 
 use super::connection::{Answer, Connection};
@@ -17,7 +17,7 @@ impl<'a> From<&Response<'a>> for Answer<'a> {
 }
 
 impl Connection for Ours {
-    async fn open(place: &Arc<Place>) -> Result<Self> {
+    async fn open(place: &Arc<Origin>) -> Result<Self> {
         let mut client = HttpClient::new(Arc::clone(place));
         client.connect().await?;
         Ok(Self(client))

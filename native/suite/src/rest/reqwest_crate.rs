@@ -1,6 +1,6 @@
 //! The crate `reqwest`, as its documentation has it fastest.
 //!
-//! Each thread of the load has one client. It is used again for all requests, for its pool of kept connections
+//! Each requester has one client. It is used again for all requests, for its pool of kept connections
 //! (<https://docs.rs/reqwest/latest/reqwest/#making-a-get-request>). It speaks HTTP/1.1 only, as the server does. It keeps all
 //! connections that it opens and has `TCP_NODELAY` on, both as by default. It looks for no proxy, no redirect and no referer
 //! (<https://docs.rs/reqwest/latest/reqwest/struct.ClientBuilder.html>). The headers are the same as for all requests. A body is sent
@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use boundary_bench_http::{Place, Version};
+use boundary_bench_http::{Origin, Version};
 use boundary_bench_kernel::{Error, Result};
 use futures_util::stream::{self, StreamExt};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -72,7 +72,7 @@ async fn post(client: &Client, url: Url, body: &[u8]) -> Result<(u16, impl AsRef
 }
 
 impl Connection for Reqwest {
-    async fn open(place: &Arc<Place>) -> Result<Self> {
+    async fn open(place: &Arc<Origin>) -> Result<Self> {
         let options = place.options();
         if place.url().tls {
             return Err(Error::Unsupported("the crate reqwest is measured without TLS".to_owned()));
@@ -133,7 +133,7 @@ mod tests {
     fn only_plain_http_of_version_one_is_measured() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let refused = |url: &str, options: HttpOptions| {
-            let place = Arc::new(Place::new(url.parse().unwrap(), options).unwrap());
+            let place = Arc::new(Origin::new(url.parse().unwrap(), options).unwrap());
             runtime.block_on(Reqwest::open(&place)).err().map(|error| error.code())
         };
         let http2 = HttpOptions { version: Version::Http2, ..HttpOptions::default() };

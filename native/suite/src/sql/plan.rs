@@ -67,7 +67,7 @@ enum Direction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Transaction {
-    /// One transaction for all operations of a thread in a sample.
+    /// One transaction for all operations of a connection in a sample.
     Sample,
     /// One transaction for each operation.
     Operation,
@@ -125,11 +125,11 @@ pub(super) enum Parameters {
     Slice,
     /// The first and the last key of a range of sysbench.
     Hundred,
-    /// A key of the half of the table whose rows are updated, from this thread's own share.
+    /// A key of the half of the table whose rows are updated, from this connection's own share.
     CountedKey,
     /// The new text of a row in the updated half of the table, and the row's key.
     NewText,
-    /// A key of the other half, whose rows are deleted and inserted again, from this thread's own share.
+    /// A key of the other half, whose rows are deleted and inserted again, from this connection's own share.
     RenewedKey,
     /// The columns of the row with the [`Parameters::RenewedKey`].
     RenewedRow,
@@ -191,7 +191,7 @@ pub(super) struct Plan {
     family: &'static Family,
     rows: u64,
     operations: u64,
-    threads: u64,
+    connections: u64,
 }
 
 /// One run of a step.
@@ -201,13 +201,13 @@ pub(super) struct Turn {
     pub(super) operation: u64,
     /// The number of this run among the step's runs in all operations.
     pub(super) number: u64,
-    /// The number of the thread.
-    pub(super) thread: u64,
+    /// The number of the connection.
+    pub(super) connection: u64,
 }
 
 /// A statement of an operation: the statement of a step, or the statement that begins or ends the transaction.
 #[derive(Clone, Copy)]
-pub(super) enum Part<'a> {
+pub(super) enum PlannedStatement<'a> {
     Text(&'static str),
     Step(usize, &'a Step, Turn),
 }
@@ -235,9 +235,9 @@ impl Plan {
             if let Some(rows) = spec.option("rows")? {
                 entry.rows = rows;
             }
-            // Every operation needs a slice of its own, and every thread rows of its own in both halves.
+            // Every operation needs a slice of its own, and every connection rows of its own in both halves.
             let least = if uses(Parameters::Slice) { spec.operations } else { 0 };
-            entry.rows = entry.rows.max(least).max(2 * u64::from(spec.threads)).max(10 * family.range_rows);
+            entry.rows = entry.rows.max(least).max(2 * u64::from(spec.connections)).max(10 * family.range_rows);
         }
         Ok(Self {
             family,
@@ -248,16 +248,16 @@ impl Plan {
             starts_empty,
             steps,
             operations: spec.operations,
-            threads: spec.threads.into(),
+            connections: spec.connections.into(),
         })
     }
 
-    /// The statements of an operation in their order, if this thread runs it.
-    pub(super) fn statements(&self, operation: u64, thread: u64) -> impl Iterator<Item = Part<'_>> {
-        let bound = |sql| (self.transaction == Some(Transaction::Operation)).then_some(Part::Text(sql));
+    /// The statements of an operation in their order, if this connection runs it.
+    pub(super) fn statements(&self, operation: u64, connection: u64) -> impl Iterator<Item = PlannedStatement<'_>> {
+        let bound = |sql| (self.transaction == Some(Transaction::Operation)).then_some(PlannedStatement::Text(sql));
         let steps = self.steps.iter().enumerate().flat_map(move |(index, step)| {
-            let turn = move |time| Turn { operation, number: operation * step.times + time, thread };
-            (0..step.times).map(move |time| Part::Step(index, step, turn(time)))
+            let turn = move |time| Turn { operation, number: operation * step.times + time, connection };
+            (0..step.times).map(move |time| PlannedStatement::Step(index, step, turn(time)))
         });
         bound("BEGIN").into_iter().chain(steps).chain(bound("COMMIT"))
     }
@@ -332,17 +332,17 @@ impl Plan {
         1 + number.wrapping_mul(self.family.stride) % rows
     }
 
-    /// The number of rows in each half of the table that belong to one thread.
+    /// The number of rows in each half of the table that belong to one connection.
     fn share(&self) -> u64 {
-        self.rows / (2 * self.threads)
+        self.rows / (2 * self.connections)
     }
 
     fn own_key(&self, turn: Turn, offset: u64) -> u64 {
-        (self.key(turn.operation + offset, self.share()) - 1) * self.threads + turn.thread + 1
+        (self.key(turn.operation + offset, self.share()) - 1) * self.connections + turn.connection + 1
     }
 
     fn renewed(&self, turn: Turn) -> u64 {
-        self.share() * self.threads + self.own_key(turn, 0)
+        self.share() * self.connections + self.own_key(turn, 0)
     }
 
     /// The sums that a sample must have: of the rows that it reads or, for writers, of the table's contents afterwards.
@@ -351,8 +351,8 @@ impl Plan {
         for step in &self.steps {
             for operation in 0..self.operations {
                 for time in 0..step.times {
-                    let thread = operation / u64::from(spec.batch) % self.threads;
-                    let turn = Turn { operation, number: operation * step.times + time, thread };
+                    let connection = operation / u64::from(spec.batch) % self.connections;
+                    let turn = Turn { operation, number: operation * step.times + time, connection };
                     self.expect(step, turn, &mut sums);
                 }
             }
@@ -399,10 +399,10 @@ impl Plan {
         }
     }
 
-    /// One turn of each operation, by the thread that has it.
+    /// One turn of each operation, by the connection that has it.
     fn turns(&self, spec: &RequestSpec) -> impl Iterator<Item = Turn> {
-        let (batch, threads) = (u64::from(spec.batch), self.threads);
-        let turn = move |operation| Turn { operation, number: operation, thread: operation / batch % threads };
+        let (batch, connections) = (u64::from(spec.batch), self.connections);
+        let turn = move |operation| Turn { operation, number: operation, connection: operation / batch % connections };
         (0..self.operations).map(turn)
     }
 
@@ -491,7 +491,7 @@ mod tests {
             for step in &entry.steps {
                 let placeholders = step.sql.matches('?').count();
                 let plan = Plan { rows: 1000, ..plan(name) };
-                let turn = Turn { operation: 3, number: 3, thread: 1 };
+                let turn = Turn { operation: 3, number: 3, connection: 1 };
                 let users: Vec<User> = (1..10).map(User::of).collect();
                 let count = plan.with_parameters(step.parameters, turn, &users, |cells| cells.len());
                 assert!(count == placeholders || step.kind == Kind::Rows, "{name}: {}", step.sql);
@@ -504,7 +504,7 @@ mod tests {
 
     fn plan(workload: &str) -> Plan {
         let spec = serde_json::from_value(serde_json::json!({
-            "family": "sql", "workload": workload, "lane": "call", "url": "mysql://h/", "threads": 4, "batch": 1,
+            "family": "sql", "workload": workload, "lane": "call", "url": "mysql://h/", "connections": 4, "batch": 1,
             "operations": 20, "prefix": "p"
         }));
         Plan::new(&spec.unwrap(), "`t`").unwrap()
@@ -515,10 +515,10 @@ mod tests {
         let plan = plan("oltp_read_write");
         let mut owners = BTreeMap::new();
         for operation in 0..2000 {
-            let turn = Turn { operation, number: operation, thread: operation % 4 };
+            let turn = Turn { operation, number: operation, connection: operation % 4 };
             for id in [plan.own_key(turn, 0), plan.own_key(turn, 1), plan.renewed(turn)] {
                 assert!((1..=plan.rows).contains(&id));
-                assert_eq!(*owners.entry(id).or_insert(turn.thread), turn.thread);
+                assert_eq!(*owners.entry(id).or_insert(turn.connection), turn.connection);
             }
             assert!(plan.own_key(turn, 0) <= plan.rows / 2 && plan.renewed(turn) > plan.rows / 2);
         }

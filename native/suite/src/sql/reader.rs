@@ -17,7 +17,7 @@ pub(crate) trait Reader: Send + 'static {
     fn add(&mut self, cell: Cell<'_>);
 }
 
-/// A reader of all answers of a thread. It knows the request of each answer.
+/// A reader of all answers of a connection. It knows the request of each answer.
 pub(super) trait AnswerReader: Reader {
     /// The number of rows that have begun.
     fn rows(&self) -> u64;

@@ -30,7 +30,7 @@ interface Parts {
 /** Opens a cell of a Node side whose connections and operations worker threads share, one for each core. */
 export async function openOnThreads(task: PartTask): Promise<OpenCell> {
   const { cell } = task.planned;
-  const count = Math.min(availableParallelism(), cell.threads, requestsOf(cell));
+  const count = Math.min(availableParallelism(), cell.connections, requestsOf(cell));
   const pool = await createWorkers<typeof Part>({ module: PART_MODULE, count });
   const shares = sharesOf(task.planned, count);
   return openParts(
@@ -50,7 +50,7 @@ export async function openOnProcesses(task: PartTask, count: number): Promise<Op
   const { processes: _, ...alone } = cell;
   const share = {
     ...alone,
-    rows: cell.rows / count,
+    operations: cell.operations! / count,
     ...(cell.rate === undefined ? {} : { rate: cell.rate / count }),
   };
   return openParts(
@@ -66,16 +66,16 @@ export async function openOnProcesses(task: PartTask, count: number): Promise<Op
 
 /** The shares of worker threads in a cell: of its connections, its operations and its rate. */
 function sharesOf(planned: PlannedRequests, count: number): PlannedRequests[] {
-  const { driver: _, rows, rate, threads, batch, ...cell } = planned.cell;
-  const requests = requestsOf({ rows, batch });
+  const { driver: _, operations = 1, rate, connections, batch, ...cell } = planned.cell;
+  const requests = requestsOf({ operations, batch });
   const upTo = (total: number, part: number): number => Math.floor((total * part) / count);
   return Array.from({ length: count }, (__, part) => ({
     ...planned,
     cell: {
       ...cell,
       batch,
-      threads: upTo(threads, part + 1) - upTo(threads, part),
-      rows: Math.min(rows, upTo(requests, part + 1) * batch) - upTo(requests, part) * batch,
+      connections: upTo(connections, part + 1) - upTo(connections, part),
+      operations: Math.min(operations, upTo(requests, part + 1) * batch) - upTo(requests, part) * batch,
       ...(rate === undefined ? {} : { rate: rate / count }),
     },
   }));

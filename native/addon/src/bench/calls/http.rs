@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use boundary_bench_http::{HttpClient, Place, Request as HttpRequest};
+use boundary_bench_http::{HttpClient, Origin, Request as HttpRequest};
 use boundary_bench_kernel::Result;
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, AsyncTask};
 use napi_derive::napi;
 
 use super::{Blocking, BlockingCaller, on_pool, on_tokio};
-use crate::clients::http::HttpPlace;
+use crate::clients::http::HttpOrigin;
 use crate::host::caller::{Caller, Request};
 
-async fn connect(place: Arc<Place>) -> Result<HttpClient> {
+async fn connect(place: Arc<Origin>) -> Result<HttpClient> {
     let mut client = HttpClient::new(place);
     client.connect().await?;
     Ok(client)
@@ -53,7 +53,7 @@ pub struct HttpAsyncCalls {
 impl HttpAsyncCalls {
     /// Connects to the server.
     #[napi(catch_unwind)]
-    pub fn open(env: Env, place: &HttpPlace) -> napi::Result<AsyncBlock<HttpAsyncCalls>> {
+    pub fn open(env: Env, place: &HttpOrigin) -> napi::Result<AsyncBlock<HttpAsyncCalls>> {
         let place = Arc::clone(&place.place);
         on_tokio(env, async { Ok(Self { caller: Caller::new(Some(connect(place).await?)) }) })
     }
@@ -81,7 +81,7 @@ pub struct HttpBlockingCalls {
 impl HttpBlockingCalls {
     /// Connects to the server.
     #[napi(catch_unwind, ts_return_type = "Promise<HttpBlockingCalls>")]
-    pub fn open(place: &HttpPlace) -> AsyncTask<Blocking<HttpBlockingCalls>> {
+    pub fn open(place: &HttpOrigin) -> AsyncTask<Blocking<HttpBlockingCalls>> {
         let place = Arc::clone(&place.place);
         on_pool(|| Ok(Self { caller: BlockingCaller::connect(connect(place))? }))
     }

@@ -6,7 +6,7 @@ use std::ptr;
 use boundary_bench_kernel::Error;
 use boundary_bench_suite::boundary::Record;
 use boundary_bench_suite::codec::formats::{self, ArrowColumns, RecordMemory};
-use napi::bindgen_prelude::{Buffer, Uint8ArraySlice, Unknown};
+use napi::bindgen_prelude::{Uint8ArraySlice, Unknown};
 use napi::{Env, sys};
 use napi_derive::napi;
 
@@ -14,9 +14,7 @@ use crate::bench::boundary::by_napi_rs::BoundaryRecord;
 use crate::host::errors::{invalid, js};
 use crate::host::fast_call::{FastCall, function};
 use crate::memory::text_memory::read_text;
-use crate::memory::typed_memory::{
-    BYTES, Memory, elements_at, elements_at_mut, memory_of, overlap, slice_of, slice_of_mut,
-};
+use crate::memory::typed_memory::{BYTES, Memory, elements_at, elements_at_mut, memory_of, overlap};
 
 /// The JSON of ten records, one of four texts.
 #[napi(namespace = "codec", catch_unwind)]
@@ -50,24 +48,6 @@ pub fn json_records(json: String) -> napi::Result<Vec<BoundaryRecord>> {
 #[napi(namespace = "codec", catch_unwind, ts_return_type = "Array<napiRs.BoundaryRecord>")]
 pub fn message_pack_records(bytes: Uint8ArraySlice<'_>) -> napi::Result<Vec<BoundaryRecord>> {
     formats::records_of_message_pack(&bytes).map(objects).map_err(js)
-}
-
-/// Whether bytes are UTF-8.
-#[napi(namespace = "codec", catch_unwind)]
-pub fn is_utf8(bytes: Uint8ArraySlice<'_>) -> bool {
-    formats::is_utf8(&bytes)
-}
-
-/// Bytes as base64.
-#[napi(namespace = "codec", catch_unwind)]
-pub fn encode_base64(bytes: Uint8ArraySlice<'_>) -> String {
-    formats::encode_base64(&bytes)
-}
-
-/// The bytes of a text in base64.
-#[napi(namespace = "codec", catch_unwind)]
-pub fn decode_base64(text: String) -> napi::Result<Buffer> {
-    formats::decode_base64(&text).map(Buffer::from).map_err(js)
 }
 
 const NUMBERS: &str = "a Float64Array";
@@ -191,63 +171,4 @@ fn copy<T: Copy>(from: &[T], (into, length): Memory<T>) -> boundary_bench_kernel
 )]
 pub fn arrow_reader(env: &Env) -> napi::Result<Unknown<'_>> {
     function(env, "readArrow", ReadArrow)
-}
-
-/// Checks UTF-8.
-struct CheckUtf8;
-
-impl FastCall<1> for CheckUtf8 {
-    fn call(&self, env: Env, [bytes]: [sys::napi_value; 1]) -> napi::Result<f64> {
-        // SAFETY: no JavaScript runs before the return.
-        let bytes = unsafe { slice_of(env, bytes, BYTES) }?;
-        Ok(f64::from(u8::from(formats::is_utf8(bytes))))
-    }
-}
-
-/// Returns a function that returns 1 for bytes that are UTF-8, and 0 for others.
-#[napi(namespace = "codec", catch_unwind, ts_return_type = "(bytes: Uint8Array) => number")]
-pub fn utf8_checker(env: &Env) -> napi::Result<Unknown<'_>> {
-    function(env, "isUtf8", CheckUtf8)
-}
-
-/// Writes base64.
-struct WriteBase64;
-
-impl FastCall<2> for WriteBase64 {
-    fn call(&self, env: Env, [bytes, into]: [sys::napi_value; 2]) -> napi::Result<f64> {
-        let bytes = memory_of(env, bytes, BYTES)?;
-        let into = memory_of(env, into, BYTES)?;
-        if overlap(bytes, into) {
-            return Err(invalid("the arrays must not share memory"));
-        }
-        // SAFETY: no JavaScript runs before the return, and what is written is apart from what is read.
-        let written = unsafe { formats::encode_base64_into(elements_at(bytes), elements_at_mut(into)) };
-        written.map(|length| length as f64).map_err(js)
-    }
-}
-
-/// Returns a function that writes bytes as base64 over the beginning of `into`, and returns the number of characters.
-#[napi(namespace = "codec", catch_unwind, ts_return_type = "(bytes: Uint8Array, into: Uint8Array) => number")]
-pub fn base64_writer(env: &Env) -> napi::Result<Unknown<'_>> {
-    function(env, "writeBase64", WriteBase64)
-}
-
-/// Reads base64.
-#[derive(Default)]
-struct ReadBase64(TextMemory);
-
-impl FastCall<2> for ReadBase64 {
-    fn call(&self, env: Env, [text, into]: [sys::napi_value; 2]) -> napi::Result<f64> {
-        let mut memory = self.0.borrow_mut();
-        let text = read_text(env, text, &mut memory, "the base64", LONGEST)?;
-        // SAFETY: no JavaScript runs before the return, and the text is a copy.
-        let into = unsafe { slice_of_mut(env, into, BYTES) }?;
-        formats::decode_base64_into(text, into).map(|length| length as f64).map_err(js)
-    }
-}
-
-/// Returns a function that writes the bytes of a text in base64 over the beginning of `into`, and returns their number.
-#[napi(namespace = "codec", catch_unwind, ts_return_type = "(text: string, into: Uint8Array) => number")]
-pub fn base64_reader(env: &Env) -> napi::Result<Unknown<'_>> {
-    function(env, "readBase64", ReadBase64::default())
 }

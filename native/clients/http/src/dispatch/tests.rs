@@ -1,5 +1,5 @@
 use super::*;
-use crate::place::HttpOptions;
+use crate::origin::HttpOptions;
 use crate::request::Request;
 use crate::submission::groups;
 use crate::submission::tests::submission;
@@ -14,7 +14,7 @@ const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n";
 
 fn dispatch(connections: usize, pipelining: usize) -> (Dispatch, Vec<DrivenSession>) {
     let options = HttpOptions { connections, pipelining, ..HttpOptions::default() };
-    let place = Arc::new(Place::new("http://h".parse().unwrap(), options).unwrap());
+    let place = Arc::new(Origin::new("http://h".parse().unwrap(), options).unwrap());
     let mut dispatch = Dispatch::default();
     let pool = u32::try_from(dispatch.add_pool(Arc::clone(&place))).unwrap();
     let mut sessions: Vec<_> = (0..connections).map(|_| DrivenSession::new(pool, &place)).collect();

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use super::OwnedResponse;
 use super::watched::{Seen, Watched};
 use crate::limits::MOST_HEAD;
-use crate::place::Place;
+use crate::origin::Origin;
 use crate::stream::open_stream;
 
 /// The bytes of one response, and of all together, that the server may send ahead of their reader.
@@ -51,7 +51,7 @@ impl Drop for Connection {
 
 impl Connection {
     /// Connects, and begins the protocol.
-    pub(super) async fn open(place: &Place, driver: &'static dyn Driver) -> Result<Arc<Self>> {
+    pub(super) async fn open(place: &Origin, driver: &'static dyn Driver) -> Result<Arc<Self>> {
         let stream = open_stream(driver, &place.url, place.tls.as_ref()).await?;
         if place.url.tls && stream.negotiated() != Some(b"h2") {
             return Err(no_http2(place, "does not offer it"));
@@ -93,7 +93,7 @@ impl Connection {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a server that does not speak HTTP/2.
-    pub(super) async fn greeted(&self, place: &Place) -> Result<()> {
+    pub(super) async fn greeted(&self, place: &Origin) -> Result<()> {
         self.seen.greeted().await;
         match self.seen.other_protocol() {
             Some(line) => Err(answered_otherwise(place, &line)),
@@ -105,7 +105,7 @@ impl Connection {
     /// Sends a request, and reads its response.
     pub(super) async fn exchange(
         &self,
-        place: &Place,
+        place: &Origin,
         message: hyper::Request<()>,
         body: Bytes,
     ) -> std::result::Result<OwnedResponse, Failure> {
@@ -126,7 +126,7 @@ impl Connection {
 
     fn send(
         &self,
-        place: &Place,
+        place: &Origin,
         message: hyper::Request<()>,
         body: Bytes,
     ) -> std::result::Result<(ResponseFuture, h2::SendStream<Bytes>), Failure> {
@@ -148,7 +148,7 @@ impl Connection {
     }
 
     /// Reads a body, whose length the head may have told.
-    async fn body(&self, place: &Place, mut body: RecvStream, length: Option<usize>) -> Result<Bytes> {
+    async fn body(&self, place: &Origin, mut body: RecvStream, length: Option<usize>) -> Result<Bytes> {
         let most_bytes = place.options.most_bytes;
         let (mut first, mut all) = (Bytes::new(), BytesMut::new());
         while let Some(piece) = body.data().await {
@@ -179,7 +179,7 @@ impl Connection {
         Ok(if all.is_empty() { first } else { all.freeze() })
     }
 
-    fn failure(&self, place: &Place, stream: u32, error: &h2::Error) -> Failure {
+    fn failure(&self, place: &Origin, stream: u32, error: &h2::Error) -> Failure {
         let is_refused = is_reset(error, Reason::REFUSED_STREAM);
         if self.seen.has_greeted() && (is_refused || self.seen.is_unprocessed(stream)) {
             return Failure::Unprocessed(cause(error));
@@ -194,11 +194,11 @@ fn is_reset(error: &h2::Error, reason: Reason) -> bool {
 }
 
 /// The error of a server that was not found to speak HTTP/2.
-fn no_http2(place: &Place, problem: &str) -> Error {
+fn no_http2(place: &Origin, problem: &str) -> Error {
     Error::Unsupported(format!("HTTP/2 was asked for, but the server at {} {problem}; use HTTP/1.1", place.url))
 }
 
-fn answered_otherwise(place: &Place, line: &str) -> Error {
+fn answered_otherwise(place: &Origin, line: &str) -> Error {
     no_http2(place, &format!("answered \"{line}\""))
 }
 
@@ -209,7 +209,7 @@ fn ungreeted(how: &dyn std::fmt::Display) -> std::io::Error {
 }
 
 /// The error of a request that may have been executed.
-fn failed(place: &Place, seen: &Seen, error: &h2::Error) -> Error {
+fn failed(place: &Origin, seen: &Seen, error: &h2::Error) -> Error {
     if let Some(line) = seen.other_protocol() {
         return answered_otherwise(place, &line);
     }

@@ -49,7 +49,7 @@ impl FlightService {
     pub(super) async fn act(self: &Arc<Self>, action: Action, call: &Call) -> Answered {
         match action.r#type.as_str() {
             CREATE_STATEMENT => {
-                self.habits.check("do_action_create_prepared_statement")?;
+                self.quirks.check("do_action_create_prepared_statement")?;
                 let request: ActionCreatePreparedStatementRequest = unpacked(&action.body)?;
                 no_transaction(request.transaction_id.as_ref())?;
                 let statement = self.run(call, move |this, cancel| this.prepare(&request.query, cancel)).await?;

@@ -15,13 +15,13 @@ use super::{Login, one};
 use crate::grpc::{self, Frames, MessageBody, Messages};
 
 /// The check of logins.
-pub(super) struct Door {
+pub(super) struct LoginCheck {
     login: Option<Login>,
     /// The `Bearer ...` token of this service, valid for as long as the service lives.
     token: String,
 }
 
-impl Door {
+impl LoginCheck {
     pub(super) fn new(login: Option<Login>) -> Result<Self> {
         Ok(Self { login, token: format!("Bearer {}", STANDARD.encode(random::secret::<32>()?)) })
     }

@@ -14,7 +14,7 @@ use boundary_bench_engine::lanes::statement::BoundStatement;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{CreateMode, Engine, Ingest, Value};
 use boundary_bench_kernel::cancel::CancelToken;
-use boundary_bench_kernel::workers::Place;
+use boundary_bench_kernel::workers::WorkPermit;
 use boundary_bench_kernel::{Error, Result};
 use prost::Message;
 use tokio::sync::mpsc;
@@ -43,12 +43,12 @@ impl FlightService {
         let mut stream = Batches { messages, reader: BatchReader::default(), first: Some(first) };
         let changed = match given {
             Command::CommandStatementUpdate(update) => {
-                self.habits.check("do_put_statement_update")?;
+                self.quirks.check("do_put_statement_update")?;
                 no_transaction(update.transaction_id.as_ref())?;
                 self.run(call, move |this, cancel| this.engine.execute(&update.query, cancel)).await?
             }
             Command::CommandStatementIngest(target) => {
-                self.habits.check("do_put_statement_ingest")?;
+                self.quirks.check("do_put_statement_ingest")?;
                 no_transaction(target.transaction_id.as_ref())?;
                 self.ingest(target, stream, call).await?
             }
@@ -108,7 +108,7 @@ impl FlightService {
     /// Inserts the batches as they arrive. It holds a thread for each batch, not while it waits for the next one.
     async fn insert(
         self: Arc<Self>,
-        place: Place,
+        place: WorkPermit,
         target: CommandStatementIngest,
         schema: SchemaRef,
         steps: mpsc::Receiver<Step>,
@@ -151,7 +151,7 @@ impl FlightService {
 }
 
 async fn take(
-    place: &Place,
+    place: &WorkPermit,
     engine: Arc<dyn Engine>,
     table: TableDefinition,
     mut steps: mpsc::Receiver<Step>,

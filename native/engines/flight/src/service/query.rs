@@ -41,7 +41,7 @@ impl FlightService {
     ) -> std::result::Result<FlightInfo, Status> {
         let given = Any::decode(&*descriptor.cmd).map_err(|error| crate::grpc::malformed(&error))?;
         let command = command(&descriptor.cmd)?;
-        self.habits.check_info(&command)?;
+        self.quirks.check_info(&command)?;
         let mut endpoints = Vec::new();
         let (schema, ticket) = match command {
             Command::CommandStatementQuery(query) => {
@@ -71,7 +71,7 @@ impl FlightService {
         if endpoints.is_empty() {
             endpoints.push(FlightEndpoint::new().with_ticket(Ticket::new(ticket.encode_to_vec())));
         }
-        let ordered = self.habits.ordered.unwrap_or(self.engine.capabilities().ordered);
+        let ordered = self.quirks.ordered.unwrap_or(self.engine.capabilities().ordered);
         let mut info = endpoints
             .into_iter()
             .fold(FlightInfo::new().with_descriptor(descriptor).with_ordered(ordered), FlightInfo::with_endpoint);

@@ -1,4 +1,4 @@
-//! The documents, texts and bytes that are read and written, one of each for each turn.
+//! The documents that are read, one of each for each turn.
 
 use std::fmt::Display;
 use std::sync::{Arc, LazyLock};
@@ -9,8 +9,7 @@ use arrow_schema::ArrowError;
 use boundary_bench_kernel::{Error, Result};
 use serde::Serialize;
 
-use super::texts::encode_base64;
-use crate::boundary::{Record, TURNS, bytes};
+use crate::boundary::{Record, TURNS};
 
 /// The records of a document.
 pub(super) const RECORDS: u8 = 10;
@@ -18,16 +17,11 @@ pub(super) const RECORDS: u8 = 10;
 /// The rows of an Arrow stream.
 const ROWS: i32 = 1000;
 
-/// The bytes of a text that is checked, and of what becomes base64.
-pub(super) const BYTES: usize = 4096;
-
 /// The inputs, in turn.
 pub(super) struct Inputs {
     pub(super) json: [String; TURNS],
     pub(super) message_pack: [Vec<u8>; TURNS],
     pub(super) arrow: [Vec<u8>; TURNS],
-    pub(super) texts: [String; TURNS],
-    pub(super) base64: [String; TURNS],
 }
 
 /// The inputs, made once.
@@ -37,8 +31,6 @@ pub(super) fn inputs() -> Result<&'static Inputs> {
             json: each_turn(|turn| serde_json::to_string(&documents(turn)))?,
             message_pack: each_turn(|turn| rmp_serde::to_vec_named(&documents(turn)))?,
             arrow: each_turn(arrow_stream)?,
-            texts: std::array::from_fn(text),
-            base64: std::array::from_fn(|turn| encode_base64(plain_bytes(turn))),
         })
     });
     INPUTS.as_ref().map_err(|error| Error::Internal(error.clone()))
@@ -125,21 +117,6 @@ fn arrow_stream(turn: usize) -> std::result::Result<Vec<u8>, ArrowError> {
     let mut writer = StreamWriter::try_new(Vec::new(), batch.schema_ref())?;
     writer.write(&batch)?;
     writer.into_inner()
-}
-
-/// The text of a turn, of which each third character is a Cyrillic letter of two bytes.
-fn text(turn: usize) -> String {
-    let letter = |first: char, place: usize| {
-        u32::try_from(place).ok().and_then(|place| char::from_u32(u32::from(first) + place)).unwrap_or(first)
-    };
-    let group = |place: usize| [letter('a', place % 26), letter('a', (place + 1) % 26), letter('а', place % 32)];
-    // A group of three letters has four bytes.
-    (turn..turn + BYTES / 4).flat_map(group).collect()
-}
-
-/// The bytes that become base64 in a turn.
-pub(super) fn plain_bytes(turn: usize) -> &'static [u8] {
-    bytes().get(turn..turn + BYTES).unwrap_or_default()
 }
 
 #[cfg(test)]

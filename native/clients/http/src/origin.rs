@@ -52,21 +52,21 @@ impl Default for HttpOptions {
 
 /// The server of a client, with the options and the request head that its requests share.
 #[derive(Clone)]
-pub struct Place {
+pub struct Origin {
     pub(crate) url: Url,
     pub(crate) options: HttpOptions,
     pub(crate) head: Head,
     pub(crate) tls: Option<TlsConnector>,
 }
 
-impl std::fmt::Debug for Place {
+impl std::fmt::Debug for Origin {
     /// Shows the place without its headers, since they may hold a key.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Place").field("url", &self.url).finish_non_exhaustive()
+        formatter.debug_struct("Origin").field("url", &self.url).finish_non_exhaustive()
     }
 }
 
-impl Place {
+impl Origin {
     /// A place of this URL and these options, both checked.
     ///
     /// # Errors

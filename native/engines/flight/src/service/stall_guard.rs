@@ -13,7 +13,7 @@ use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// A body that ends with an error if its reader waits too long for the next frame.
-pub(super) struct Patient<B> {
+pub(super) struct StallGuard<B> {
     body: B,
     patience: Duration,
     /// The timer of the current wait. It is valid if `is_waiting`.
@@ -22,7 +22,7 @@ pub(super) struct Patient<B> {
     is_lost: Arc<AtomicBool>,
 }
 
-impl<B> Patient<B> {
+impl<B> StallGuard<B> {
     /// A body, and a flag that is set once the wait for its sender has timed out.
     pub(super) fn new(body: B, patience: Duration) -> (Self, Arc<AtomicBool>) {
         let is_lost = Arc::new(AtomicBool::new(false));
@@ -31,7 +31,7 @@ impl<B> Patient<B> {
     }
 }
 
-impl<B> Body for Patient<B>
+impl<B> Body for StallGuard<B>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Display,

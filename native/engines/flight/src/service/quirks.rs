@@ -1,4 +1,4 @@
-//! Habits of other servers. A service takes them on so that clients are tested against them.
+//! Quirks of other servers. A service takes them on so that clients are tested against them.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use tonic::Status;
 
 use super::{Call, FlightService};
 
-/// The habits of a service. The default has only the habits of our own servers.
+/// The quirks of a service. The default has only the quirks of our own servers.
 #[derive(Debug, Clone, Default)]
-pub struct Habits {
+pub struct Quirks {
     /// The URIs of the locations of each endpoint of a query's result. The result is divided among the endpoints. Empty: one
     /// endpoint, at this service.
     pub endpoints: Vec<Vec<String>>,
@@ -26,7 +26,7 @@ pub struct Habits {
     pub only_queries: bool,
 }
 
-impl Habits {
+impl Quirks {
     /// Refuses a call that is not offered, in the words of arrow-flight's own service, on which Sail's is built.
     pub(super) fn check(&self, call: &str) -> std::result::Result<(), Status> {
         if self.only_queries {
@@ -54,7 +54,7 @@ impl FlightService {
         query: &CommandStatementQuery,
         call: &Call,
     ) -> std::result::Result<Vec<FlightEndpoint>, Status> {
-        let parts = self.habits.endpoints.len() as u64;
+        let parts = self.quirks.endpoints.len() as u64;
         if parts == 0 {
             return Ok(Vec::new());
         }
@@ -64,7 +64,7 @@ impl FlightService {
             return Ok(Vec::new());
         }
         let share = rows.div_ceil(parts);
-        let endpoints = self.habits.endpoints.iter().zip(0..).map(|(locations, part)| {
+        let endpoints = self.quirks.endpoints.iter().zip(0..).map(|(locations, part)| {
             let query = format!("SELECT * FROM ({}) LIMIT {share} OFFSET {}", query.query, share * part);
             let ticket = self.ticket(&CommandStatementQuery { query, transaction_id: None });
             let endpoint = FlightEndpoint::new().with_ticket(Ticket::new(ticket.as_any().encode_to_vec()));

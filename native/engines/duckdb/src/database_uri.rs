@@ -13,13 +13,13 @@ const IN_MEMORY: &str = ":memory:";
 
 /// A database and the settings that it is opened with.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct DatabaseUri {
     /// An absolute path, or `:memory:` with the name of a database that is shared in this process, or "" for a new one in memory.
     pub(super) path: String,
     pub(super) settings: Vec<(String, String)>,
 }
 
-impl Place {
+impl DatabaseUri {
     /// The place that a URI names: `embedded:`, `embedded::memory:`, `embedded::memory:name` or `embedded:/path/to/file.duckdb`, each
     /// with DuckDB's settings as options, such as `?access_mode=read_only&threads=2`.
     pub(super) fn of_uri(uri: &str) -> Result<Self> {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn place(uri: &str) -> (String, Vec<(String, String)>) {
-        let Place { path, settings } = Place::of_uri(uri).unwrap();
+        let DatabaseUri { path, settings } = DatabaseUri::of_uri(uri).unwrap();
         (path, settings)
     }
 
@@ -148,7 +148,7 @@ mod tests {
             "embedded:?BLOCK_ALLOCATOR_MEMORY=400000GB",
             "embedded:?block_allocator_memory=much",
         ] {
-            assert_eq!(Place::of_uri(uri).unwrap_err().code(), "BB_INVALID_ARGUMENT", "{uri}");
+            assert_eq!(DatabaseUri::of_uri(uri).unwrap_err().code(), "BB_INVALID_ARGUMENT", "{uri}");
         }
     }
 }
