@@ -165,16 +165,13 @@ describe('a string', () => {
   });
 });
 
-it.each([
-  'jsonRecords',
-  'messagePackRecords',
-  'jsonDocument',
-  'messagePackDocument',
-  'arrowDocument',
-] as const)('%s throws or returns for any values', (name) => {
-  const call = codec[name] as Call;
-  for (const odd of [...unreadable(), 'QUJ', '{}', '[{}]', '[1]', 4]) codeOf(() => call(odd));
-  codeOf(() => call());
-  expect(codeOf(() => codec.jsonRecords('[{}]'))).toBe('BB_INVALID_ARGUMENT');
-  expect(codeOf(() => codec.arrowDocument(4))).toBe('BB_INVALID_ARGUMENT');
-});
+it.each(['jsonRecords', 'messagePackRecords', 'jsonDocument', 'messagePackDocument', 'arrowDocument'] as const)(
+  '%s throws or returns for any values',
+  (name) => {
+    const call = codec[name] as Call;
+    for (const odd of [...unreadable(), 'QUJ', '{}', '[{}]', '[1]', 4]) codeOf(() => call(odd));
+    codeOf(() => call());
+    expect(codeOf(() => codec.jsonRecords('[{}]'))).toBe('BB_INVALID_ARGUMENT');
+    expect(codeOf(() => codec.arrowDocument(4))).toBe('BB_INVALID_ARGUMENT');
+  },
+);

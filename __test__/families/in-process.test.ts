@@ -95,7 +95,7 @@ test.runIf(process.platform === 'linux')(
   async () => {
     const calls = 200_000;
     const planned = {
-      cell: { family: 'boundary', workload: 'error', lane: 'call', rows: calls },
+      cell: { family: 'boundary', workload: 'error', lane: 'call', calls },
     } as unknown as PlannedCell;
     const cell = openFloor(planned, sumOfCalls(calls, 9 * calls));
     expect(cell.repeats).toBe(true);

@@ -229,8 +229,7 @@ function calls(kind, workloads) {
   return ifCommitted(kind, () => {
     const run = newestRun(kind);
     const isShown = ({ workload, batch }) =>
-      KNOWN[kind].has(workload) &&
-      (workloads === undefined || (workloads.includes(workload) && batch === undefined));
+      KNOWN[kind].has(workload) && (workloads === undefined || (workloads.includes(workload) && batch === undefined));
     const completed = completedOf(run.records).filter(isShown);
     const notes = noVerdictNotes(completed).map(paragraph);
     return [...tableBlock(callTable(completed, run.comparisons, judgeOf(run))), ...notes, measuredBy(run)];

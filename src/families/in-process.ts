@@ -2,7 +2,7 @@
 import { addon } from '../addon.js';
 import { optionalVersion, whyUnusable } from '../clients/optional-package.js';
 import { whyNotBuilt } from '../clients/references.js';
-import type { Cell, Checksum, Crossing, Side } from '../records/record.js';
+import { type Cell, type Checksum, type Crossing, type Side, itemsOf } from '../records/record.js';
 import { FEWEST_CALLS_FOR_HEAP, heapBytesPerCall } from './heap-bytes.js';
 import type { AskedBy, Family, NativeTiming, OpenCell, PlannedCell } from './workload.js';
 
@@ -218,7 +218,8 @@ async function repeatedLater(
 
 /** A cell of the side `rust`: each sample is taken within Rust. */
 export function openFloor({ cell, client }: PlannedCell, expected: Checksum): OpenCell {
-  const { family, workload, lane, batch = 1, calls = 1 } = cell;
+  const { family, workload, lane, batch = 1 } = cell;
+  const calls = itemsOf(cell);
   return {
     expected,
     repeats: true,

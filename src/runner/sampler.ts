@@ -97,6 +97,7 @@ class LocalSampler implements ProfiledSampler {
   readonly #instruments: Instruments;
   readonly #kind: Kind;
   #executions = 1;
+  #fastest: Execution = { seconds: 0, elapsedSeconds: 0 };
   #checksum: Checksum;
   #lastSeconds = Infinity;
   /** How many samples may still be taken again: on a machine that is never quiet, it would only take time. */
@@ -142,6 +143,7 @@ class LocalSampler implements ProfiledSampler {
       this.#executions = executionsOf(fastestOf(once), this.#kind, policy);
     }
     const fastest = fastestOf(once);
+    this.#fastest = fastest;
     const length = {
       seconds: fastest.seconds * this.#executions,
       elapsedSeconds: fastest.elapsedSeconds * this.#executions,
@@ -197,7 +199,8 @@ class LocalSampler implements ProfiledSampler {
   }
 
   async exercise(): Promise<readonly Span[]> {
-    const repeats = this.#kind.repeats ? this.#executions : 1;
+    // Also of a run without a time budget, whose samples are one execution each.
+    const repeats = this.#kind.repeats ? executionsOf(this.#fastest, this.#kind, { budgetSeconds: 1 }) : 1;
     const laps: Span[] = [];
     const until = performance.now() + PROFILED_MS;
     for (let from = performance.now(); from < until; from = performance.now()) {

@@ -26,7 +26,7 @@ describe('a workload of the user', () => {
       ways: { js, 'napi, one call': js, wasm: js, rust: program('p'), other: { side: 'napi', run: js } },
     });
     const cells = family.plan({ rows: 1, workers: 1, engines: {} });
-    expect(cells.map(({ cell }) => [cell.id, cell.workload, cell.side, cell.rows, cell.size])).toEqual([
+    expect(cells.map(({ cell }) => [cell.id, cell.workload, cell.side, cell.items, cell.size])).toEqual([
       ['work/1/js', 'work.1', 'js', 1, 1],
       ['work/1/napi-one-call', 'work.1', 'napi', 1, 1],
       ['work/1/wasm', 'work.1', 'js', 1, 1],

@@ -134,8 +134,8 @@ describe('planRequests', () => {
 describe('operationsOf', () => {
   it('covers every operation once', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 3000 }), fc.integer({ min: 1, max: 300 }), (rows, batch) => {
-        const cell = { rows, batch };
+      fc.property(fc.integer({ min: 1, max: 3000 }), fc.integer({ min: 1, max: 300 }), (operations, batch) => {
+        const cell = { operations, batch };
         let next = 0;
         for (let index = 0; index < requestsOf(cell); index += 1) {
           const { from, to } = operationsOf(cell, index);
@@ -143,7 +143,7 @@ describe('operationsOf', () => {
           expect(to).toBeGreaterThan(from);
           next = to;
         }
-        expect(next).toBe(rows);
+        expect(next).toBe(operations);
       }),
     );
   });

@@ -112,7 +112,7 @@ describe.skipIf(lacks('redis'))('a cell of kv', () => {
     const chosen = new Set(['rust/call/', 'rust/batch/', 'napi/call/', 'napi/batch/all-cores', 'js/call/ioredis']);
     const cells = kvFamily.plan(asked).filter(({ cell }) => {
       if (cell.engine !== 'redis') return false;
-      expect(cell).toMatchObject({ processes: 3, rows: 3 * 330, connections: 3 });
+      expect(cell).toMatchObject({ processes: 3, operations: 3 * 330, connections: 3 });
       const way = cell.id.split('/').slice(5, -3).join('/');
       return ['get', 'set'].includes(cell.workload) && chosen.has(`${cell.side}/${cell.lane}/${way}`);
     });
@@ -156,7 +156,7 @@ describe.skipIf(lacks('redis'))('a cell of kv', () => {
         processes: 2,
       };
       const planned = kvFamily.plan(asked).find(({ cell }) => cell.side === 'js' && cell.workload === 'get')!;
-      const small = { ...planned, cell: { ...planned.cell, rows: 200_000 } };
+      const small = { ...planned, cell: { ...planned.cell, operations: 200_000 } };
       const family = await kvFamily.open(asked, [small]);
       const cell = await family.openCell(small);
       const sample = cell.sample(new TakenSample(), new AbortController().signal);

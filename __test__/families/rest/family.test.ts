@@ -163,7 +163,9 @@ describe('the rest family', () => {
     const cells = restFamily
       .plan(options)
       .map((planned) =>
-        planned.cell.workload.startsWith('aggregation.') ? { ...planned, cell: { ...planned.cell, rows: 1 } } : planned,
+        planned.cell.workload.startsWith('aggregation.')
+          ? { ...planned, cell: { ...planned.cell, operations: 1 } }
+          : planned,
       );
     expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
     const lanes = cells.filter(({ cell }) => cell.side === 'napi').map(({ cell }) => cell.lane);

@@ -40,7 +40,9 @@ describe('a server behind TLS with a certificate of its own', () => {
       .plan(options)
       .filter(({ cell }) => !cell.workload.endsWith('two_servers'))
       .map((planned) =>
-        planned.cell.workload.startsWith('aggregation.') ? { ...planned, cell: { ...planned.cell, rows: 1 } } : planned,
+        planned.cell.workload.startsWith('aggregation.')
+          ? { ...planned, cell: { ...planned.cell, operations: 1 } }
+          : planned,
       );
     expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
     const family = await restFamily.open(options, cells);

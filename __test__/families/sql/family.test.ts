@@ -217,7 +217,7 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
         url,
         connections: cell.connections,
         batch: cell.batch,
-        operations: cell.rows,
+        operations: cell.operations,
         prefix: 'both',
       };
       const native = await addon.NativeRequests.open(JSON.stringify(spec));

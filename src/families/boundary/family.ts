@@ -1,3 +1,4 @@
+import { itemsOf } from '../../records/record.js';
 import { KOFFI, koffiFunctions } from '../../clients/koffi.js';
 import { RUNTIME_FFI, runtimeFunctions } from '../../clients/runtime-ffi.js';
 import { callFamily, openFloor, openLoop, sumOfCalls } from '../in-process.js';
@@ -19,7 +20,8 @@ export const boundaryFamily = callFamily({
 
 async function openCall(planned: PlannedCell): Promise<OpenCell> {
   const { cell, client } = planned;
-  const { workload, side, lane, calls = 1, batch } = cell;
+  const { workload, side, lane, batch } = cell;
+  const calls = itemsOf(cell);
   const expected = sumOfCalls(calls, resultOf(workload, calls));
   if (side === 'rust') return openFloor(planned, expected);
   const openPayload = workload.startsWith('numbers') ? undefined : PAYLOADS[lane];

@@ -1,3 +1,4 @@
+import { itemsOf } from '../../records/record.js';
 import { callFamily, openFloor, openLoop, sumOfCalls } from '../in-process.js';
 import type { OpenCell, PlannedCell } from '../workload.js';
 import { CODEC_MATRIX } from './matrix.js';
@@ -42,7 +43,8 @@ export async function topicOf(workload: string): Promise<Topic | undefined> {
 }
 
 async function openCell(planned: PlannedCell): Promise<OpenCell> {
-  const { workload, lane, side, batch = 1, calls = 1 } = planned.cell;
+  const { workload, lane, side, batch = 1 } = planned.cell;
+  const calls = itemsOf(planned.cell);
   const topic = (await topicOf(workload))!;
   const cell: CodecCell = { workload, lane, client: planned.client, batch };
   const expected = sumOfCalls(calls, topic.resultOf(cell, calls));

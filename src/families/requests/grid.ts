@@ -1,5 +1,5 @@
 /** The cells of a family of requests: the lanes of `bench/matrix.json`, over its grid of connections and batches. */
-import type { Cell, Driver, Side } from '../../records/record.js';
+import { type Cell, type Driver, type Side, type Counted, itemsOf } from '../../records/record.js';
 import { userClientOf } from '../user-client.js';
 import type { AskedBy, LaneRuns, PlannedCell } from '../workload.js';
 import type { RequestOptions, RequestValues } from './options.js';
@@ -206,14 +206,15 @@ function defaultOperations(matrix: RequestMatrix, workload: string, batch: numbe
 }
 
 /** The number of requests that a sample of the cell sends. */
-export function requestsOf({ operations = 1, batch = 1 }: Pick<Cell, 'operations' | 'batch'>): number {
-  return Math.ceil(operations / batch);
+export function requestsOf({ batch = 1, ...cell }: Counted & Pick<Cell, 'batch'>): number {
+  return Math.ceil(itemsOf(cell) / batch);
 }
 
 /** The operations of request `index`: from the first to the last, exclusive. */
 export function operationsOf(
-  { operations = 1, batch = 1 }: Pick<Cell, 'operations' | 'batch'>,
+  { batch = 1, ...cell }: Counted & Pick<Cell, 'batch'>,
   index: number,
 ): { readonly from: number; readonly to: number } {
+  const operations = itemsOf(cell);
   return { from: Math.min(index * batch, operations), to: Math.min((index + 1) * batch, operations) };
 }

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 
 import { builtModule } from '../../../built-module.js';
 import { createWorkers } from '../../../library/workers/worker-pool.js';
-import type { Checksum } from '../../../records/record.js';
+import { type Checksum, itemsOf } from '../../../records/record.js';
 import { LatencyHistogram } from '../../../stats/latency-histogram.js';
 import { mergeChecksums } from '../../measurements/checksum.js';
 import type { OpenCell, RequestMeasures } from '../../workload.js';
@@ -50,7 +50,7 @@ export async function openOnProcesses(task: PartTask, count: number): Promise<Op
   const { processes: _, ...alone } = cell;
   const share = {
     ...alone,
-    operations: cell.operations! / count,
+    operations: itemsOf(cell) / count,
     ...(cell.rate === undefined ? {} : { rate: cell.rate / count }),
   };
   return openParts(
@@ -66,7 +66,8 @@ export async function openOnProcesses(task: PartTask, count: number): Promise<Op
 
 /** The shares of worker threads in a cell: of its connections, its operations and its rate. */
 function sharesOf(planned: PlannedRequests, count: number): PlannedRequests[] {
-  const { driver: _, operations = 1, rate, connections, batch, ...cell } = planned.cell;
+  const { driver: _, rate, connections, batch, ...cell } = planned.cell;
+  const operations = itemsOf(cell);
   const requests = requestsOf({ operations, batch });
   const upTo = (total: number, part: number): number => Math.floor((total * part) / count);
   return Array.from({ length: count }, (__, part) => ({
