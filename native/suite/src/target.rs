@@ -44,7 +44,7 @@ pub struct TargetInfo {
 #[derive(Debug)]
 pub enum PrivateTarget {
     /// `mariadbd` or `mysqld`.
-    Mysql(boundary_bench_mysql::server::Server),
+    Mysql(Box<boundary_bench_mysql::server::Server>),
     /// `valkey-server` or `redis-server`.
     Redis(boundary_bench_redis::Server),
     /// Three masters, each `valkey-server` or `redis-server`.
@@ -73,7 +73,9 @@ impl TargetKind {
     /// [`Error::Cancelled`].
     pub fn start(self, arguments: &[&str], cancel: &CancelToken) -> Result<PrivateTarget> {
         Ok(match self {
-            Self::Mysql => PrivateTarget::Mysql(boundary_bench_mysql::server::start_with(None, arguments, cancel)?),
+            Self::Mysql => {
+                PrivateTarget::Mysql(Box::new(boundary_bench_mysql::server::start_with(None, arguments, cancel)?))
+            }
             Self::Redis => PrivateTarget::Redis(boundary_bench_redis::Server::start_with(None, arguments, cancel)?),
             Self::RedisCluster => {
                 let start = boundary_bench_redis::PrivateCluster::start(None, arguments, cancel);
