@@ -15,7 +15,7 @@ import { settingTable } from '../../dist/report/setting-table.js';
 import { list, paragraph, renderMarkdown, tableBlock, tableOf } from '../../dist/report/document.js';
 import { factorOf } from '../../dist/report/factor.js';
 import { formatRows } from '../../dist/report/format.js';
-import { headToHeadTable } from '../../dist/report/head-to-head.js';
+import { cpuColumn, headToHeadTable } from '../../dist/report/head-to-head.js';
 import { hostLines } from '../../dist/report/host-block.js';
 import { networkText } from '../../dist/report/network-text.js';
 import { requestAdviceFor } from '../../dist/report/request-advice.js';
@@ -151,6 +151,7 @@ function sides(kind) {
     { title: 'Workload', of: ({ node }) => workloadText(node) },
     ...ANSWER_SIDES.map(([side, title]) => ({ title: `>${title}`, of: (answer) => bestRateText(answer, side) })),
     { title: '>Rust factor', of: ({ rust }) => (rust === undefined ? '—' : factorOf(rust.comparison)) },
+    ...cpuColumn(answers, ({ rust }) => rust?.comparison, 0),
   ]);
   const notes = noVerdictNotes(answers.flatMap(({ best }) => Object.values(best)));
   return [...marked({ table, notes }), measuredBy(run)];
