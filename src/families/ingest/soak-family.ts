@@ -55,6 +55,7 @@ function expectedOf(rows: number): Checksum {
 
 async function openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
   const { cell } = planned;
+  const points = itemsOf(cell);
   const name = cell.side === 'napi' ? 'addon' : 'undici';
   const client = await openSoakClient(name, server.url, cell.connections, encodingOf(cell.workload));
   const query = await PointsQuery.open(server.url, DATABASE);
@@ -64,20 +65,19 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
   let samples = 0;
   return openRequestCell(planned, server, {
     openRequester: (worker) => requesters[worker]!,
-    expected: expectedOf(itemsOf(cell)),
+    expected: expectedOf(points),
     prepare: async (signal) => {
       await waitForRest(server.processIds[0], signal);
       measurement = `${prefix}_${samples}`;
       samples += 1;
       for (const requester of requesters) requester.begin(measurement);
     },
-    checksum: async () => ({ rows: await query.count(DATABASE, measurement, itemsOf(cell)), sums: {} }),
+    checksum: async () => ({ rows: await query.count(DATABASE, measurement, points), sums: {} }),
     verify: async (send, signal) => {
       await send();
-      const counted = await query.count(DATABASE, measurement, itemsOf(cell));
-      if (counted !== itemsOf(cell))
-        throw checksumMismatch(`the server counts ${counted} points instead of ${itemsOf(cell)}`);
-      await query.check(DATABASE, measurement, itemsOf(cell), signal);
+      const counted = await query.count(DATABASE, measurement, points);
+      if (counted !== points) throw checksumMismatch(`the server counts ${counted} points instead of ${points}`);
+      await query.check(DATABASE, measurement, points, signal);
     },
     close: async () => {
       await client.close();

@@ -2,7 +2,7 @@
  * The frame of the `js` cells of clients that have tables of their own: what is timed, what is checked, and when tables come and go.
  * A client says how it makes a table, fills one and reads one.
  */
-import type { Checksum, RowCell } from '../../records/record.js';
+import type { Cell, Checksum, RowCell } from '../../records/record.js';
 import type { OpenCell } from '../workload.js';
 import { expectedOf } from './closed-forms.js';
 import type { LaneClock } from './lane.js';
@@ -43,7 +43,7 @@ export interface TableClient<Table> {
   /** The sums of all rows that a table was filled with, untimed. */
   sums(table: Table): Checksum | Promise<Checksum>;
   /** The way out of a cell's lane. For a lane in: any way of reading the rows that it has stored. */
-  reader(table: Table, cell: Pick<RowCell, 'workload' | 'lane'>): Reader;
+  reader(table: Table, cell: Pick<Cell, 'workload' | 'lane'>): Reader;
   /** Drops a table; absent: the garbage collector frees it. */
   drop?(table: Table): void | Promise<void>;
 }

@@ -4,7 +4,7 @@ import { describeValue } from '../../library/crossing/describe-value.js';
 import { loadedAddons } from '../../host/loaded-addons.js';
 import { checkFunction, requireOptions } from '../../library/crossing/options.js';
 import { checkText } from '../../library/crossing/well-formed.js';
-import type { Cell, Side } from '../../records/record.js';
+import { type Cell, type Side, itemsOf } from '../../records/record.js';
 import { FEWEST_CALLS_FOR_HEAP, heapBytesPerCall } from '../heap-bytes.js';
 import { IN_PROCESS } from '../in-process.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell, Stopwatch } from '../workload.js';
@@ -383,10 +383,11 @@ async function guarded<T>(way: string, work: () => T | PromiseLike<T>): Promise<
 async function openFunction<Input>(
   name: string,
   run: WayFunction<Input>,
-  { items = 1 }: Cell,
+  cell: Cell,
   input: Input,
   verify: Verify,
 ): Promise<OpenCell> {
+  const items = itemsOf(cell);
   let isLater = false;
   const first = await guarded(name, () => {
     const result = run(input);
@@ -424,10 +425,11 @@ async function openTimed<Input>(
   name: string,
   timed: TimedWay<Input>['timed'],
   run: WayFunction<Input>,
-  { items = 1 }: Cell,
+  cell: Cell,
   input: Input,
   verify: Verify,
 ): Promise<OpenCell> {
+  const items = itemsOf(cell);
   const verifyOnce = async (): Promise<void> => verify(await guarded(name, () => run(input)));
   await verifyOnce();
   return {
@@ -454,11 +456,12 @@ async function openTimed<Input>(
 async function openProgram<Input>(
   { name }: PlannedWorkload<Input>,
   way: Program,
-  { items = 1, size }: Cell,
+  cell: Cell,
   input: Input,
   verify: Verify,
 ): Promise<OpenCell> {
-  const running = await RunningProgram.start(way, name, size, input);
+  const items = itemsOf(cell);
+  const running = await RunningProgram.start(way, name, cell.size, input);
   try {
     await running.sample(1);
     await verify(await running.result());
