@@ -24,20 +24,6 @@ export declare class Cancel {
 /** A place for rows, and a session there. Every call is a transaction of its own. */
 export declare class Engine {
   /**
-   * Executes a cell of the native suite once. Takes `{workload, lane, flavor, workers, rows, table}` as JSON, and
-   * resolves to `{seconds, cpuUserSeconds, cpuSystemSeconds, minorFaults, threads, checksum}` as JSON.
-   */
-  runNative(spec: string): Promise<string>
-  /** Executes a cell of the native suite once, untimed, and checks each row that it read or stored. Takes what `runNative` takes. */
-  verifyNative(spec: string): Promise<void>
-  /**
-   * Makes the tables that the native suite's queries read. Takes `{table, rows, workers}` as JSON: makes one table of that
-   * name, or for several workers `table_0`, `table_1`, ... with their share of the rows.
-   */
-  loadNative(tables: string): Promise<void>
-  /** Drops the tables that `loadNative` made. */
-  unloadNative(tables: string): Promise<void>
-  /**
    * Opens the engine of a URI: `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...`,
    * `flight:...` or `sail:...`. Two opens of one file share one engine.
    */
@@ -57,6 +43,11 @@ export declare class Engine {
   get version(): string
   /** The URI by which other processes open the same engine while it is open here, or nothing if they can't. */
   get address(): string | null
+  /**
+   * An item of `FROM` whose only column `i` counts from `start` to `end`, without `end`, as a BIGINT. Null for an engine that takes
+   * rows.
+   */
+  numbers(start: number, end: number): string | null
   /** Whether the engine runs SQL. Otherwise only `SELECT <columns> FROM <table>` works. */
   get sql(): boolean
   /** Creates a table. */
@@ -111,26 +102,6 @@ export declare class FrameReader {
   tryNext(): ArrayBuffer | null | undefined
   /** Cancels the query. Calls of `next` are then rejected with `BB_ABORTED`. */
   cancel(): void
-}
-
-/** The connections to a server of HTTP, whose calls are futures on tokio's threads. */
-export declare class HttpAsyncCalls {
-  /** Connects to the server. */
-  static open(place: HttpOrigin): Promise<HttpAsyncCalls>
-  /** Posts a text, and resolves to the response, even if its status is an error. */
-  post(path: string, body: string): Promise<HttpText>
-  /** Closes the connections. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
-  close(): void
-}
-
-/** The connections to a server of HTTP, whose calls block threads of libuv's pool. */
-export declare class HttpBlockingCalls {
-  /** Connects to the server. */
-  static open(place: HttpOrigin): Promise<HttpBlockingCalls>
-  /** Posts a text, and resolves to the response, even if its status is an error. */
-  post(path: string, body: string): Promise<HttpText>
-  /** Closes the connections. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
-  close(): void
 }
 
 /** A response whose body is streamed, on a connection of its own. */
@@ -196,24 +167,6 @@ export declare class HttpSocket {
   close(): void
 }
 
-/** A stage of the native suite that runs on bodies from JavaScript. */
-export declare class IngestStage {
-  /** Opens a stage. Takes `{workload, batches, batch, inputs, durable?}` as JSON. */
-  static open(spec: string): Promise<IngestStage>
-  /** Begins a sample. */
-  begin(): void
-  /** Begins a sample of which each point is compared with the one that it must be, instead of being summed. */
-  beginCheck(): void
-  /** Runs the stage on a body, and returns the body's number of points. */
-  run(body: Uint8Array): number
-  /** Adds the result of the last body to the sample's checksum, or checks it. */
-  consume(): void
-  /** The checksum of the sample, as JSON. The checksum of a check is empty. */
-  finish(): string
-  /** Closes the stage and removes its files. Does nothing the second time. */
-  close(): Promise<void>
-}
-
 /** Paths of values in JSON, such as `result.*.body.data.*`. */
 export declare class JsonPaths {
   /** Checks the paths. `numbers` tells for each path whether its values are numbers (else texts). */
@@ -230,30 +183,6 @@ export declare class JsonRows {
   feed(json: Uint8Array): ArrayBuffer
   /** Throws if the JSON is not complete. */
   finish(): void
-}
-
-/** A connection to a server of the Redis wire, whose calls are futures on tokio's threads. */
-export declare class KvAsyncCalls {
-  /** Connects to the server and logs in. */
-  static open(url: string): Promise<KvAsyncCalls>
-  /** The value of a key, or null if the key does not exist. */
-  get(key: string): Promise<string | null>
-  /** Sets a key to a value. */
-  set(key: string, value: string): Promise<void>
-  /** Closes the connection. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
-  close(): void
-}
-
-/** A connection to a server of the Redis wire, whose calls block threads of libuv's pool. */
-export declare class KvBlockingCalls {
-  /** Connects to the server and logs in. */
-  static open(url: string): Promise<KvBlockingCalls>
-  /** The value of a key, or null if the key does not exist. */
-  get(key: string): Promise<string | null>
-  /** Sets a key to a value. */
-  set(key: string, value: string): Promise<void>
-  /** Closes the connection. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
-  close(): void
 }
 
 /**
@@ -319,84 +248,6 @@ export declare class NaiveReader {
   next(): Promise<Array<Record<string, unknown>> | null>
   /** Cancels the query, as `FrameReader.cancel` does. */
   cancel(): void
-}
-
-/** A stage of the native suite with its own input: a cell of the `rust` side. */
-export declare class NativeIngest {
-  /** Opens a stage and makes its input. Takes `{workload, batches, batch, inputs, durable?}` as JSON. */
-  static open(spec: string): Promise<NativeIngest>
-  /** Takes a sample on the suite's thread, and resolves to the sample as JSON. */
-  sample(cancel?: Cancel | undefined | null): Promise<string>
-  /** Runs all batches once more, and compares each point with the one that it must be. */
-  verify(cancel?: Cancel | undefined | null): Promise<undefined>
-  /** Closes the stage and removes its files. Does nothing the second time. */
-  close(): Promise<void>
-}
-
-/** A cell of request work in Rust, connected and loaded. */
-export declare class NativeRequests {
-  /**
-   * Connects a cell and loads the data that it reads. Takes `{family, workload, lane, setting?, driver?, client?, url,
-   * connections, batch, operations, rate?, prefix, serverProcesses?, options?}` as JSON.
-   */
-  static open(spec: string, cancel?: Cancel | undefined | null): Promise<NativeRequests>
-  /** Does ahead what the next sample would do before its load, so that loads of several processes begin together. */
-  prepare(cancel?: Cancel | undefined | null): Promise<void>
-  /** Runs the load once, on threads of its own, and resolves to the sample as JSON. */
-  sample(cancel?: Cancel | undefined | null): Promise<string>
-  /** Executes the work once more, untimed, and compares each answer with the one that it must be. */
-  verify(cancel?: Cancel | undefined | null): Promise<void>
-  /** The checksum that every sample must return, as JSON. */
-  get expected(): string
-  /** Removes the cell's tables or keys and closes its connections. Does nothing the second time. */
-  close(): Promise<void>
-}
-
-/** Private proxies that make the loopback as slow as a network, one in front of each of several servers. */
-export declare class PrivateDelays {
-  /**
-   * Starts a proxy in front of each address (`host:port`). All traffic arrives `delayUs` later in each direction, at most
-   * `megabits` a second.
-   */
-  static start(addresses: Array<string>, delayUs: number, megabits?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateDelays>
-  /** The addresses of the proxies, in the order of the servers. */
-  get urls(): Array<string>
-  /** Stops all proxies. Does nothing the second time. */
-  stop(): Promise<void>
-}
-
-/** A private server in a folder of its own. The server ends and the folder is removed when this process ends, however it ends. */
-export declare class PrivateServer {
-  /** Starts a server, the first program of its kind that is found, with `arguments` before ours. */
-  static start(kind: ServerKind, arguments?: Array<string> | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateServer>
-  /** The program that `start` would run. Throws `BB_NOT_INSTALLED` if there is none. */
-  static find(kind: ServerKind): string
-  /** Asks the server at a URL for its version: resolves to `{version, processId?, isCluster}` as JSON. */
-  static describe(kind: ServerKind, url: string): Promise<string>
-  /** The URL of the server, with its generated password. */
-  get url(): string
-  /** The ids of the server's processes: one process, or a cluster's masters. */
-  get processIds(): Array<number>
-  /** The reason why the server ended by itself, or null while it runs, and after `stop`. */
-  get ending(): string | null
-  /** Stops the server and removes its folder. Does nothing the second time. */
-  stop(): Promise<void>
-}
-
-/** Private shards, each a process. All end when this process ends, however it ends. */
-export declare class PrivateShards {
-  /** Starts `shards` shards. Rows are kept in `dataDir`, or in memory without it. */
-  static start(shards: number, dataDir?: string | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateShards>
-  /** The addresses of the shards, in their order. */
-  get urls(): Array<string>
-  /** The process ids of the shards, in their order. */
-  get processIds(): Array<number>
-  /** The reason why the first shard in order ended by itself, or null while all run, and after `stop`. */
-  get ending(): string | null
-  /** Stops one shard. */
-  stopOne(shard: number): Promise<void>
-  /** Stops all shards. Does nothing the second time. */
-  stop(): Promise<void>
 }
 
 /** A decoder of columns of `MessagePack`. */
@@ -548,30 +399,6 @@ export declare class RawShardStore {
   close(): void
 }
 
-/** A connection to a server of the MySQL wire, whose calls are futures on tokio's threads. */
-export declare class SqlAsyncCalls {
-  /** Connects to the server and logs in. */
-  static open(url: string): Promise<SqlAsyncCalls>
-  /** Checks that the server answers. */
-  ping(): Promise<void>
-  /** Runs a statement. It is prepared at its first use. */
-  execute(sql: string, parameters: readonly unknown[]): Promise<SqlAnswer>
-  /** Closes the connection. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
-  close(): void
-}
-
-/** A connection to a server of the MySQL wire, whose calls block threads of libuv's pool. */
-export declare class SqlBlockingCalls {
-  /** Connects to the server and logs in. */
-  static open(url: string): Promise<SqlBlockingCalls>
-  /** Checks that the server answers. */
-  ping(): Promise<void>
-  /** Runs a statement. It is prepared at its first use. */
-  execute(sql: string, parameters: readonly unknown[]): Promise<SqlAnswer>
-  /** Closes the connection. Calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
-  close(): void
-}
-
 /** A connection that a `SqlLoop` drives. */
 export declare class SqlConnection {
   /** Connects to the server and logs in. */
@@ -620,9 +447,6 @@ export declare class Statement {
   close(): Promise<void>
 }
 
-/** An object with the functions that Node-API is called in by hand. */
-export declare function boundaryByHand(): Record<string, Function>
-
 /** Returns the facts of the addon's build. */
 export declare function buildInfo(): BuildInfo
 
@@ -636,8 +460,6 @@ export interface BuildInfo {
   rustc: string
   /** Whether the engines over Arrow Flight SQL are in it. */
   flight: boolean
-  /** Whether the clients of others in Rust are in it, which ours are compared with. */
-  references: boolean
 }
 
 /** Throws `BB_NOT_ENOUGH_MEMORY` if the machine, or the limit set for this process, has too little memory for `rows` rows. */
@@ -736,14 +558,6 @@ export interface HttpOriginOptions {
   tls?: string
   /** A file of certificates to trust instead of the system's certificates. */
   tlsCa?: string
-}
-
-/** A response as plain values. */
-export interface HttpText {
-  /** The status code. */
-  status: number
-  /** The body as text. */
-  text: string
 }
 
 /** Throws for a command that a connection of many callers never takes. Both words must be in capitals. */
@@ -847,44 +661,6 @@ export declare function releaseFrame(buffer: ArrayBuffer): void
  */
 export declare function rowsEncoder(measurement: string, tags: Array<string>, field: string): (values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number
 
-/**
- * Executes a cell within Rust, `repeats` times one after the other. Takes `{family, workload, lane, client, batch, calls, repeats?}`
- * as JSON, and returns the sample as JSON: the time of all executions together, and the checksum of one. Blocks.
- */
-export declare function runInProcess(spec: string): string
-
-/**
- * Posts batches of points for a while, with the native client on threads of its own. Takes `{url, path, measurement, encoding,
- * workers, batchSize, durationSeconds, warmupSeconds, rate?, firstTime}` as JSON, and resolves to `{points, seconds, requests,
- * latency, errors, acknowledged, uncertain, unsent}`. If it is cancelled, it resolves to the measurements until then.
- */
-export declare function runSoak(spec: string, cancel?: Cancel | undefined | null): Promise<string>
-
-/** A kind of server, by its wire. */
-export declare const enum ServerKind {
-  /** The MySQL wire. */
-  Mysql = 'mysql',
-  /** The Redis wire. */
-  Redis = 'redis',
-  /** The Redis wire, divided among the masters of a Redis Cluster. */
-  RedisCluster = 'redis-cluster',
-  /** `RonDB`'s REST requests over HTTP. */
-  Rest = 'rest',
-  /** `HyperbyteDB`'s writes over HTTP. */
-  Ingest = 'ingest',
-}
-
-/** The answer to a statement as plain values. */
-export interface SqlAnswer {
-  /** The number of rows changed. */
-  affectedRows: number
-  /**
-   * The rows as objects: integers as numbers if a number holds them exactly, decimals as texts, dates as days and timestamps as
-   * microseconds since 1970.
-   */
-  rows: Array<Record<string, unknown>>
-}
-
 /** A table's name and columns. */
 export interface TableSpec {
   /** The table's name, unquoted. */
@@ -895,300 +671,3 @@ export interface TableSpec {
 
 /** The CPU time of the calling thread since its start, or null if the platform does not report it. */
 export declare function threadCpu(): CpuTime | null
-
-export declare namespace codec {
-  /** A tree of keys of eight bytes and values. */
-  export class KeyTree {
-    /** Makes an empty tree. */
-    constructor()
-    /** The number of keys. */
-    get size(): number
-    /** The value of a key, or null if the tree does not have it. */
-    get(key: string): number | null
-    /** Puts in a key and its value, and overwrites an older value. Returns whether the key is new to the tree. */
-    set(key: string, value: number): boolean
-    /** The values of at most `count` consecutive keys, from `first` on. */
-    range(first: string, count: number): Array<number>
-    /**
-     * Returns a function that looks up keys, eight bytes each, and writes their values, one per key. A key that the tree does not have
-     * gets NaN. It returns the number of keys found.
-     */
-    getter(): (keys: Uint8Array, values: Float64Array) => number
-    /**
-     * Returns a function that puts in keys, eight bytes each, with their values, one for each key. It returns the number of keys that the
-     * tree did not have.
-     */
-    putter(): (keys: Uint8Array, values: Float64Array) => number
-    /**
-     * Returns a function that writes the values of consecutive keys, from the key `first` of eight bytes on. It returns the number of
-     * values written: fewer than there is room for if the keys end before.
-     */
-    ranger(): (first: Uint8Array, values: Float64Array) => number
-  }
-  /** An Arrow IPC stream of a thousand rows, one of four streams. */
-  export function arrowDocument(turn: number): Uint8Array
-  /**
-   * Returns a function that copies the columns of an Arrow IPC stream into the caller's memory, and returns the number of rows. `offsets`
-   * gets the place in `texts` at which the text of each row begins, and the end of the last one. The function throws if there is too little
-   * room.
-   */
-  export function arrowReader(): (stream: Uint8Array, ids: Int32Array, scores: Float64Array, offsets: Int32Array, texts: Uint8Array) => number
-  /** Returns a function that returns the number of rows that match, of columns of the same length. Each byte of `active` but 0 is TRUE. */
-  export function columnFilter(): (ages: Int32Array, active: Uint8Array) => number
-  /** The number of rows that match. */
-  export function countMatchingRows(rows: ReadonlyArray<codec.FilterRow>): number
-  /** The rows of ten types that a batch has. */
-  export function decodeTenTypes(bytes: Uint8Array): Array<codec.TenTypesRow>
-  /** The row of the table `users` that a batch of one row has. */
-  export function decodeUser(bytes: Uint8Array): codec.UserRow
-  /** The rows of the table `users` that a batch has. */
-  export function decodeUsers(bytes: Uint8Array): Array<codec.UserRow>
-  /** A batch of rows of ten types as bytes. */
-  export function encodeTenTypes(rows: ReadonlyArray<codec.TenTypesRow>): Buffer
-  /** A row of the table `users` as a batch of one row. */
-  export function encodeUser(row: codec.UserRow): Buffer
-  /** A batch of rows of the table `users` as bytes. */
-  export function encodeUsers(rows: ReadonlyArray<codec.UserRow>): Buffer
-  /** The columns of a row that the expression names. */
-  export interface FilterRow {
-    age: number
-    active: boolean
-  }
-  /** The JSON of ten records, one of four texts. */
-  export function jsonDocument(turn: number): string
-  /**
-   * Returns a function that reads the records of a JSON array into the caller's memory, and returns their number. `numbers` first gets the
-   * size of all texts in bytes. Then follow twelve numbers per record: its six numbers, two truth values, then the sizes of its two texts
-   * in bytes and their lengths. `texts` gets the name and the city of each record. The function throws if there is too little room.
-   */
-  export function jsonReader(): (json: string, numbers: Float64Array, texts: Uint8Array) => number
-  /** The records of a JSON array, as objects. */
-  export function jsonRecords(json: string): Array<napiRs.BoundaryRecord>
-  /** The `MessagePack` of the same ten records. */
-  export function messagePackDocument(turn: number): Uint8Array
-  /** Returns a function that reads the records of an array in `MessagePack` as the function of `jsonReader` reads them. */
-  export function messagePackReader(): (bytes: Uint8Array, numbers: Float64Array, texts: Uint8Array) => number
-  /** The records of an array in `MessagePack`, as objects. */
-  export function messagePackRecords(bytes: Uint8Array): Array<napiRs.BoundaryRecord>
-  /**
-   * Returns a function that decodes a batch, the first `size` bytes of an array, into columns of these types, and returns the number of
-   * rows. The columns lie as [`row_encoder`] tells.
-   */
-  export function rowDecoder(kinds: ReadonlyArray<`${codec.RowKind}`>, rows: number, textBytes: number): (bytes: Uint8Array, size: number, block: Uint8Array) => number
-  /**
-   * Returns a function that encodes the first rows of columns of these types as a batch over the beginning of `out`, and returns the size
-   * of the batch. The block of the columns has room for `rows` rows, and for `textBytes` bytes in each column of texts or bytes.
-   * `native/codecs/src/rows/columns.rs` tells where the columns lie.
-   */
-  export function rowEncoder(kinds: ReadonlyArray<`${codec.RowKind}`>, rows: number, textBytes: number): (block: Uint8Array, rows: number, out: Uint8Array) => number
-  /** The type of a column of rows. */
-  export const enum RowKind {
-    /** A byte, 0 or 1. */
-    Truth = 'truth',
-    /** 8 bits. */
-    Int8 = 'int8',
-    /** 16 bits. */
-    Int16 = 'int16',
-    /** 32 bits. */
-    Int32 = 'int32',
-    /** 64 bits. */
-    Int64 = 'int64',
-    /** 32 bits. */
-    Float32 = 'float32',
-    /** 64 bits. */
-    Float64 = 'float64',
-    /** UTF-8. */
-    Text = 'text',
-    /** Any bytes. */
-    Bytes = 'bytes',
-    /** A double: milliseconds since 1970. */
-    Timestamp = 'timestamp',
-  }
-  /** Whether a row matches. */
-  export function rowMatches(age: number, active: boolean): boolean
-  /** Whether a text is SQL of the parser's grammar. */
-  export function sqlIsValid(sql: string): boolean
-  /** The tree of SQL as JSON: of each node the same as `SqlNode` has. Throws an error with the place for a text that is no SQL. */
-  export function sqlJson(sql: string): string
-  /** A node of a tree. */
-  export interface SqlNode {
-    /** The number of the kind. */
-    kind: number
-    /** The flags of the kind. */
-    flags: number
-    /** The place of the node in the SQL, in characters. */
-    start: number
-    /** The length of the node in the SQL, in characters. */
-    length: number
-    /** The text of a name, a value, an operator or a word, absent for other nodes. */
-    text?: string
-    /** The children in their order. */
-    children: Array<codec.SqlNode>
-  }
-  /** The tree of SQL as objects. Throws an error with the place for a text that is no SQL, and for a tree of more than 1000 levels. */
-  export function sqlObjects(sql: string): codec.SqlNode
-  /**
-   * Makes a function that parses SQL into memory of the caller's. The function writes the words of all nodes, children before their
-   * parents, and returns the number of nodes. If the memory is too small, it writes nothing, and returns the negative number of words
-   * that it needs. Throws an error with the place for a text that is no SQL.
-   */
-  export function sqlWordsParser(): (sql: string, words: Uint32Array) => number
-  /** A row of ten types, each of which may be null. */
-  export interface TenTypesRow {
-    truth: boolean | null
-    int8: number | null
-    int16: number | null
-    int32: number | null
-    int64: bigint | null
-    float32: number | null
-    float64: number | null
-    text: string | null
-    bytes: Buffer | null
-    /** Milliseconds since 1970. */
-    timestamp: number | null
-  }
-  /** A row of the table `users`. */
-  export interface UserRow {
-    id: bigint
-    name: string
-    email: string
-    age: number
-    score: number
-    active: boolean
-    /** Milliseconds since 1970. */
-    created: number
-  }
-}
-
-export declare namespace eventLoop {
-  /** The sum of two numbers, by a task of the event loop. */
-  export function add(left: number, right: number): Promise<number>
-}
-
-export declare namespace napiRs {
-  /** An object that wraps a value of Rust's. */
-  export class BoundaryCounter {
-    /** Makes a counter at 0. */
-    constructor()
-    /** Adds a number, and returns the sum so far. */
-    add(number: number): number
-  }
-  /** A function of JavaScript that another thread calls. */
-  export class ThreadCaller {
-    /** Lets other threads call a function. It does not keep the process alive. */
-    constructor(callback: (arg: number) => number)
-    /** The result of the function for a number, called from a thread of tokio's. */
-    call(value: number): Promise<number>
-  }
-  /** The sum of two numbers. */
-  export function add(left: number, right: number): number
-  /** The sum of two numbers, from tokio. */
-  export function addAsync(left: number, right: number): Promise<number>
-  /** The sum of two numbers, from a thread of libuv's pool. */
-  export function addBlocking(left: number, right: number): Promise<number>
-  /** A row of an id and 3 numbers. */
-  export interface BoundaryFourRow {
-    id: number
-    a: number
-    b: number
-    c: number
-  }
-  /** A row of an id, a number and a text. */
-  export interface BoundaryNamedRow {
-    id: number
-    score: number
-    name: string
-  }
-  /** An object of ten fields. */
-  export interface BoundaryRecord {
-    id: number
-    sensor: number
-    value: number
-    timestamp: number
-    score: number
-    count: number
-    active: boolean
-    flagged: boolean
-    name: string
-    city: string
-  }
-  /** A row of an id and 7 numbers. */
-  export interface BoundaryWideRow {
-    id: number
-    a: number
-    b: number
-    c: number
-    d: number
-    e: number
-    f: number
-    g: number
-  }
-  /** The result of a JavaScript function for a number. */
-  export function callBack(callback: (arg: number) => number, value: number): number
-  /** The calls of `nothing` so far, by any lane. */
-  export function calls(): number
-  /** Bytes in memory of JavaScript's. */
-  export function copiedBytes(size: number): Uint8Array
-  /** The sum of the first and the last byte of a copy. */
-  export function copyBytes(bytes: Uint8Array): number
-  /** Bytes in memory that stays Rust's until JavaScript's garbage is collected. */
-  export function externalBytes(size: number): Uint8Array
-  /** Throws an error. */
-  export function fail(): void
-  /** Fills memory of the caller's, and returns the number of bytes. */
-  export function fillBytes(into: Uint8Array): number
-  /** Writes rows into columns of the caller's, and returns the size of their texts in bytes. */
-  export function fillRowColumns(ids: Int32Array, numbers: Float64Array, offsets: Uint32Array, bytes: Uint8Array, characters: number): number
-  /** The next integer. */
-  export function increment(value: bigint): bigint
-  /** A long text of one byte a character. */
-  export function longText(): string
-  /** A long text of two bytes a character. */
-  export function longWideText(): string
-  /** Rows of an id and 3 numbers. */
-  export function makeFourRows(count: number): Array<napiRs.BoundaryFourRow>
-  /** Rows of an id, a number and a text of `characters` characters. */
-  export function makeNamedRows(count: number, characters: number): Array<napiRs.BoundaryNamedRow>
-  /** An object. */
-  export function makeRecord(): napiRs.BoundaryRecord
-  /** Writes an object as a flat frame, and returns the number of bytes. */
-  export function makeRecordFrame(into: Uint8Array): number
-  /** An object as JSON. */
-  export function makeRecordJson(): string
-  /** Rows as JSON, each with `numbers` numbers and a text of `characters` characters. */
-  export function makeRowsJson(count: number, numbers: number, characters: number): string
-  /** A text of `characters` characters of one byte each. */
-  export function makeText(characters: number): string
-  /** Rows of an id and 7 numbers. */
-  export function makeWideRows(count: number): Array<napiRs.BoundaryWideRow>
-  /** A call that passes nothing. */
-  export function nothing(): void
-  /** The sum of the first and the last byte, read in place. */
-  export function readBytes(bytes: Uint8Array): number
-  /** The sum of an object's fields. */
-  export function readRecord(record: napiRs.BoundaryRecord): number
-  /** The sum of the fields of an object in a flat frame. */
-  export function readRecordFrame(frame: Uint8Array): number
-  /** The sum of the fields of an object as JSON. */
-  export function readRecordJson(text: string): number
-  /** The code of a text's last character. */
-  export function readText(text: string): number
-  /** A short text of one byte a character. */
-  export function shortText(): string
-  /** A short text of two bytes a character. */
-  export function shortWideText(): string
-  /** The sum of the numbers of an array. */
-  export function sumArray(values: Array<number>): number
-  /** The sum of the values of rows of an id and 3 numbers. */
-  export function sumFourRows(rows: Array<napiRs.BoundaryFourRow>): number
-  /** The sum of the values of rows of an id, a number and a text. */
-  export function sumNamedRows(rows: Array<napiRs.BoundaryNamedRow>): number
-  /** The sum of the values of rows in columns. */
-  export function sumRowColumns(ids: Int32Array, numbers: Float64Array, offsets: Uint32Array, bytes: Uint8Array): number
-  /** The sum of the values of rows as JSON. Each row has `numbers` numbers. */
-  export function sumRowsJson(text: string, numbers: number): number
-  /** The sum of the numbers of a typed array. */
-  export function sumTyped(values: Float64Array): number
-  /** The sum of the values of rows of an id and 7 numbers. */
-  export function sumWideRows(rows: Array<napiRs.BoundaryWideRow>): number
-}

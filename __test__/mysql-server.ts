@@ -1,8 +1,8 @@
-import { addon } from '../src/addon.js';
+import { crossing } from '../src/crossing-addon.js';
 
 /** Starts a private MySQL server for one test file. */
-export function startMysql(): Promise<InstanceType<typeof addon.PrivateServer>> {
-  return addon.PrivateServer.start('mysql' as Parameters<typeof addon.PrivateServer.start>[0]);
+export function startMysql(): Promise<InstanceType<typeof crossing.PrivateServer>> {
+  return crossing.PrivateServer.start('mysql' as Parameters<typeof crossing.PrivateServer.start>[0]);
 }
 
 /** The URL of a database on a server. */

@@ -8,7 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { expect } from 'vitest';
 
-import { addon } from '../src/addon.js';
+import { crossing } from '../src/crossing-addon.js';
 import { findHyperd } from '../src/host/hyperd.js';
 import { findSail } from '../src/host/sail.js';
 import { isRequired, needs } from './needs.mjs';
@@ -69,7 +69,7 @@ export function isLeftOut(need: Need, why: string | null | undefined): boolean {
 
 function whyNoServer(kind: 'redis' | 'mysql'): Why {
   try {
-    addon.PrivateServer.find(kind as Parameters<typeof addon.PrivateServer.find>[0]);
+    crossing.PrivateServer.find(kind as Parameters<typeof crossing.PrivateServer.find>[0]);
     return undefined;
   } catch (error) {
     return (error as Error).message;

@@ -1,16 +1,16 @@
-import { addon } from '../src/addon.js';
+import { crossing } from '../src/crossing-addon.js';
 import { KvClient } from '../src/index.js';
 
-type Kind = Parameters<typeof addon.PrivateServer.start>[0];
+type Kind = Parameters<typeof crossing.PrivateServer.start>[0];
 
 /** Starts a private server for one test file. */
-export function startRedis(): Promise<InstanceType<typeof addon.PrivateServer>> {
-  return addon.PrivateServer.start('redis' as Kind);
+export function startRedis(): Promise<InstanceType<typeof crossing.PrivateServer>> {
+  return crossing.PrivateServer.start('redis' as Kind);
 }
 
 /** Starts a private cluster for one test file. */
-export function startRedisCluster(): Promise<InstanceType<typeof addon.PrivateServer>> {
-  return addon.PrivateServer.start('redis-cluster' as Kind);
+export function startRedisCluster(): Promise<InstanceType<typeof crossing.PrivateServer>> {
+  return crossing.PrivateServer.start('redis-cluster' as Kind);
 }
 
 /** Connects to each master of a cluster alone, in the order of their slots. */

@@ -77,6 +77,8 @@ async function runCargo(before) {
     '--workspace',
     '--exclude',
     'boundary-bench-addon',
+    '--exclude',
+    'boundary-bench-crossing',
     '--locked',
     '--no-fail-fast',
     ...targets,

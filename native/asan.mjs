@@ -1,5 +1,5 @@
-// Runs tests with an addon whose own code AddressSanitizer checks: `npm run test:asan [-- files]`, by default the tests of the
-// addon and of the library. Linux only. Node itself is not instrumented: the sanitizer's runtime is preloaded into it, and so
+// Runs tests with addons whose own code AddressSanitizer checks: `npm run test:asan [-- files]`, by default the tests of the
+// addons and of the library. Linux only. Node itself is not instrumented: the sanitizer's runtime is preloaded into it, and so
 // also sees what other code frees, and copies by the functions of C.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -41,8 +41,8 @@ function runtime() {
 
 run('npm', ['run', 'build:all']);
 const preloaded = runtime();
-// The options are the same as for `npm run build:all`, so that other people's crates are not built again. The program of the
-// reference servers is not checked: unlike the addon, it would have to be linked with the sanitizer's runtime.
+// The options are the same as for `npm run build:all`, so that other people's crates are not built again. The programs are not
+// checked: unlike the addons, they would have to be linked with the sanitizer's runtime.
 const built = spawnSync(
   'cargo',
   [
@@ -52,9 +52,13 @@ const built = spawnSync(
     '-p',
     'boundary-bench-addon',
     '-p',
+    'boundary-bench-crossing',
+    '-p',
+    'boundary-bench-program',
+    '-p',
     'boundary-bench-server',
     '--features',
-    'boundary-bench-addon/flight,boundary-bench-addon/references',
+    'boundary-bench-addon/flight,boundary-bench-program/flight,boundary-bench-program/references',
     '--lib',
     '--target',
     host,
@@ -69,13 +73,19 @@ const built = spawnSync(
   },
 );
 if (built.status !== 0) process.exit(built.status ?? 1);
-const library = built.stdout
+const artifacts = built.stdout
   .trim()
   .split('\n')
   .map((line) => JSON.parse(line))
-  .find(({ reason, target }) => reason === 'compiler-artifact' && target.name === 'boundary_bench_addon').filenames[0];
-const addon = path.join(place, 'boundary-bench.node');
-copyFileSync(library, addon);
+  .filter(({ reason }) => reason === 'compiler-artifact');
+const [addon, crossing] = [
+  ['boundary_bench_addon', 'boundary-bench.node'],
+  ['boundary_bench_crossing', 'boundary-bench-crossing.node'],
+].map(([library, name]) => {
+  const copy = path.join(place, name);
+  copyFileSync(artifacts.find(({ target }) => target.name === library).filenames[0], copy);
+  return copy;
+});
 const servers = readdirSync(root).find((name) => /^boundary-bench-server\.[^.]+$/.test(name));
 copyFileSync(path.join(root, servers), path.join(place, 'boundary-bench-server'));
 
@@ -85,6 +95,7 @@ run(
   ['node_modules/vitest/vitest.mjs', 'run', '--pool=forks', '--maxWorkers=2', '--testTimeout=300000', ...tests],
   {
     BOUNDARY_BENCH_ADDON: addon,
+    BOUNDARY_BENCH_CROSSING: crossing,
     LD_PRELOAD: preloaded,
     // Leaks are not reported: Node frees little of its memory when it ends. A report ends the process, so that the test
     // fails. The quarantine of freed memory is small, so that tests which measure memory pass.

@@ -1,8 +1,19 @@
-// Makes the packages of binaries, `npm/<platform>/` as napi-rs lays them out, of what lies at the top of this package:
-// `node native/platform-packages.mjs [--all]`. With `--all`, as for a release, each platform must be there, and package.json gets
-// them all as optional dependencies. It refuses binaries that are older than their sources or still have their debug information.
+// Makes the packages of binaries of what lies at the top of this package: `node native/platform-packages.mjs [--all]`. A platform has two:
+// `npm/<platform>/`, as napi-rs lays it out, has the addon, and `npm/programs-<platform>/` has what only measuring needs. With `--all`, as
+// for a release, each platform must be there, and package.json gets their addons as optional dependencies. It refuses binaries that are
+// older than their sources or still have their debug information.
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, cpSync, existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 
 import { NapiCli } from '@napi-rs/cli';
@@ -17,7 +28,7 @@ const manifest = readManifest(root);
 rmSync(folder, { recursive: true, force: true });
 await new NapiCli().createNpmDirs({ cwd: root, npmDir: 'npm' });
 const all = readdirSync(folder).toSorted();
-const made = all.filter(fill);
+const made = all.filter(fillBoth);
 const missing = all.filter((platform) => !made.includes(platform));
 if (made.length === 0) fail('there is no binary of any platform at the top of the package: npm run build:publish');
 if (isRelease && missing.length > 0) fail(`there are no binaries for ${missing.join(', ')}`);
@@ -26,29 +37,45 @@ if (isRelease) {
   const words = all.map((platform) => `optionalDependencies.${NAME}-${platform}=${manifest.version}`);
   execFileSync('npm', ['pkg', 'set', ...words], { cwd: root, stdio: 'inherit' });
 }
-for (const platform of made) console.log(path.relative(process.cwd(), path.join(folder, platform)));
+for (const platform of made) {
+  for (const each of [platform, `programs-${platform}`])
+    console.log(path.relative(process.cwd(), path.join(folder, each)));
+}
 
-/** Completes the package of a platform. Returns whether its binaries are there. */
-function fill(platform) {
+/** Completes the packages of a platform. Returns whether its binaries are there. */
+function fillBoth(platform) {
   const addon = `${NAME}.${platform}.node`;
-  const server = `${NAME}-server.${platform}${platform.startsWith('win32') ? '.exe' : ''}`;
-  const files = [addon, server];
-  if (files.every((file) => !existsSync(path.join(root, file)))) return false;
+  if (!existsSync(path.join(root, addon))) return false;
   const place = path.join(folder, platform);
+  fill(place, [addon], readManifest(place));
+  const extension = platform.startsWith('win32') ? '.exe' : '';
+  const programs = [
+    `${NAME}-crossing.${platform}.node`,
+    `${NAME}-native.${platform}${extension}`,
+    `${NAME}-server.${platform}${extension}`,
+  ];
+  const { main: _, ...own } = readManifest(place);
+  fill(path.join(folder, `programs-${platform}`), programs, {
+    ...own,
+    name: `${NAME}-programs-${platform}`,
+    // The programs look for libduckdb beside themselves and in the folder of this dependency.
+    dependencies: { '@duckdb/node-bindings': manifest.dependencies['@duckdb/node-bindings'] },
+  });
+  return true;
+}
+
+/** Puts binaries into the folder of a package, with its manifest. */
+function fill(place, files, own) {
+  mkdirSync(place, { recursive: true });
   for (const file of files) {
     const from = path.join(root, file);
-    if (!existsSync(from)) fail(`${addon} is there, but ${file} is not: npm run build:publish`);
+    if (!existsSync(from)) fail(`${file} is not there: npm run build:publish`);
     check(file, from);
     // Of the same file as far as the file system can, since they are large.
     cpSync(from, path.join(place, file), { mode: 2 });
   }
   copyFileSync(path.join(root, 'LICENSE'), path.join(place, 'LICENSE'));
-  const own = readManifest(place);
-  own.files = files;
-  // The program of the servers looks for libduckdb beside itself and in the folder of this dependency.
-  own.dependencies = { '@duckdb/node-bindings': manifest.dependencies['@duckdb/node-bindings'] };
-  writeFileSync(path.join(place, 'package.json'), `${JSON.stringify(own, undefined, 2)}\n`);
-  return true;
+  writeFileSync(path.join(place, 'package.json'), `${JSON.stringify({ ...own, files }, undefined, 2)}\n`);
 }
 
 function check(name, file) {

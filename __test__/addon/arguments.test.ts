@@ -64,8 +64,7 @@ const STRINGS: [string, unknown][] = [
 
 describe('if a string is expected', () => {
   const methods = ['describeTable', 'execute', 'query', 'queryNaive', 'queryToArrow', 'prepare'];
-  const suite = ['runNative', 'loadNative', 'unloadNative'];
-  test.each([...methods, ...suite].flatMap((method) => ODD.map(([name, value]) => [method, name, value] as const)))(
+  test.each(methods.flatMap((method) => ODD.map(([name, value]) => [method, name, value] as const)))(
     '%s refuses %s',
     async (method, _, value) => {
       await expect(refusal(() => (engine as unknown as Methods)[method]!(value))).resolves.toBeInstanceOf(Error);
@@ -79,7 +78,7 @@ describe('if a string is expected', () => {
   });
 
   test.each(STRINGS)('%s names no table, query or engine', async (_, value) => {
-    for (const method of ['describeTable', 'query', 'queryNaive', 'queryToArrow', 'prepare', ...suite]) {
+    for (const method of ['describeTable', 'query', 'queryNaive', 'queryToArrow', 'prepare']) {
       const { message } = await refusal(() => (engine as unknown as Methods)[method]!(value));
       expect(message).toMatch(/^\[BB_(INVALID_ARGUMENT|TABLE_NOT_FOUND)\] /);
     }
@@ -259,37 +258,6 @@ describe('if something else is expected', () => {
     await expect(refusal(() => statement.query(shrinking))).resolves.toBeInstanceOf(Error);
     await statement.close();
   });
-
-  test('a cell that the native suite does not have', async () => {
-    const cell = { workload: 'insert.bulk', lane: 'columns', flavor: 'async', workers: 1, rows: 10, table: 'z' };
-    const wrong: unknown[] = [
-      { ...cell, rows: 1e18 },
-      { ...cell, rows: -1 },
-      { ...cell, workers: 0 },
-      { ...cell, workers: 1_000_000_000 },
-      { ...cell, lane: 'teleport' },
-      { ...cell, table: null },
-      { ...cell, table: 'z\0' },
-      {},
-      [],
-      null,
-    ];
-    for (const text of [...wrong.map((value) => JSON.stringify(value)), '[' + '['.repeat(100_000), '{', '\uD800']) {
-      const { message } = await refusal(() => engine.runNative(text));
-      expect(message).toMatch(/^\[BB_INVALID_ARGUMENT\] /);
-    }
-    for (const [rows, workers] of [
-      [10, 0],
-      [10, 1_000_000_000],
-      [1e18, 1],
-    ]) {
-      const { message } = await refusal(() => engine.loadNative(JSON.stringify({ table: 'z', rows, workers })));
-      expect(message).toMatch(/^\[BB_INVALID_ARGUMENT\] /);
-    }
-    await expect(
-      refusal(() => engine.unloadNative(JSON.stringify({ table: 'z', rows: 10, workers: 1_000_000_000 }))),
-    ).resolves.toBeInstanceOf(Error);
-  });
 });
 
 describe('receivers', () => {
@@ -348,9 +316,6 @@ describe('after the end', () => {
       () => closed.query('SELECT 1'),
       () => closed.queryNaive('SELECT 1'),
       () => closed.queryToArrow('SELECT 1'),
-      () => closed.runNative('{}'),
-      () => closed.loadNative('{}'),
-      () => closed.unloadNative('{}'),
     ];
     for (const use of uses) expect((await refusal(use)).message).toMatch(/^\[BB_CLOSED\] /);
   });

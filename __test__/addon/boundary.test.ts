@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { addon } from '../../src/addon.js';
+import { crossing } from '../../src/crossing-addon.js';
 import { noErrorAwaited, oddValues } from './odd-values.js';
 
 type Call = (...values: unknown[]) => unknown;
 
-const { BoundaryCounter, ThreadCaller, ...napiRs } = addon.napiRs;
-const byHand = addon.boundaryByHand() as unknown as Record<string, Call>;
+const { BoundaryCounter, ThreadCaller, ...napiRs } = crossing.napiRs;
+const byHand = crossing.boundaryByHand() as unknown as Record<string, Call>;
 
 /** Odd values, among them counters that are whole, and one that is not. */
 function oddArguments(): unknown[] {
@@ -16,7 +16,7 @@ function oddArguments(): unknown[] {
 describe.each([
   ['napi-rs', napiRs as unknown as Record<string, Call>],
   ['Node-API by hand', byHand],
-  ['the event loop', addon.eventLoop as unknown as Record<string, Call>],
+  ['the event loop', crossing.eventLoop as unknown as Record<string, Call>],
 ])('the functions by %s', (_, functions) => {
   it.each(Object.keys(functions))('%s throws or returns for any values', async (name) => {
     const call = functions[name]!;
@@ -51,7 +51,7 @@ describe('a text', () => {
         const text = letter.repeat(length);
         const expected = length === 0 ? 0 : letter.codePointAt(0);
         expect(byHand['readText']!(text), `${letter} by hand`).toBe(expected);
-        expect(addon.napiRs.readText(text), `${letter} by napi-rs`).toBe(expected);
+        expect(crossing.napiRs.readText(text), `${letter} by napi-rs`).toBe(expected);
       }
     },
   );

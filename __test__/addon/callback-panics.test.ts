@@ -3,7 +3,8 @@ import { createRequire } from 'node:module';
 
 import { expect, test } from 'vitest';
 
-import { addon, addonPath } from '../../src/addon.js';
+import { addonPath } from '../../src/addon.js';
+import { crossing } from '../../src/crossing-addon.js';
 import { HttpClient, KvClient, ShardClient, SqlClient } from '../../src/index.js';
 import { startRawServer } from '../library/http/http-server.js';
 import { greeting, oneText, PLAIN, startScriptedMysql } from '../library/sql/scripted-mysql.js';
@@ -56,7 +57,7 @@ test('statements of MySQL', async () => {
 test.each(['poll', 'prepare'] as const)(
   'calls of shards (%s)',
   async (kind) => {
-    const shards = await addon.PrivateShards.start(2);
+    const shards = await crossing.PrivateShards.start(2);
     {
       await using client = await ShardClient.connect(shards.urls);
       expect(await asks(kind, () => client.get(7))).toEqual([null, null]);

@@ -5,9 +5,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { addon, addonPath } from '../../src/addon.js';
+import { crossingFile } from '../../src/bench-files.js';
+import { crossing } from '../../src/crossing-addon.js';
 import { toBoundaryError } from '../../src/errors.js';
-import { placeOf } from '../../src/library/http/http-client.js';
 import { startRawServer } from '../library/http/http-server.js';
 import { startScriptedRedis } from '../library/kv/scripted-redis.js';
 import { greeting, PLAIN, startScriptedMysql } from '../library/sql/scripted-mysql.js';
@@ -48,18 +48,18 @@ const ODD: [string, unknown][] = [
 ];
 
 describe.each([
-  { kind: 'asynchronous', Kv: addon.KvAsyncCalls, Sql: addon.SqlAsyncCalls, Http: addon.HttpAsyncCalls },
-  { kind: 'blocking', Kv: addon.KvBlockingCalls, Sql: addon.SqlBlockingCalls, Http: addon.HttpBlockingCalls },
+  { kind: 'asynchronous', Kv: crossing.KvAsyncCalls, Sql: crossing.SqlAsyncCalls, Http: crossing.HttpAsyncCalls },
+  { kind: 'blocking', Kv: crossing.KvBlockingCalls, Sql: crossing.SqlBlockingCalls, Http: crossing.HttpBlockingCalls },
 ])('$kind calls', ({ Kv, Sql, Http }) => {
   test.each(ODD)('refuse %s as a URL, a server, a key or a body', async (_, value) => {
     const redis = await startHoldingRedis();
     const web = await startRawServer(({ answer }) => answer('x'));
     const kv = await Kv.open(redis.url);
-    const http = await Http.open(placeOf(web.url, {}));
+    const http = await Http.open(web.url);
     const uses = [
       () => Kv.open(value as string),
       () => Sql.open(value as string),
-      () => Http.open(value as never),
+      () => Http.open(value as string),
       () => kv.get(value as string),
       () => kv.set('a', value as string),
       () => http.post(value as string, ''),
@@ -82,7 +82,7 @@ describe.each([
     }
     expect(await codeOf(() => Kv.open(`redis://${NOWHERE}`))).toBe('BB_ENGINE');
     expect(await codeOf(() => Sql.open(`mysql://${NOWHERE}`))).toBe('BB_ENGINE');
-    expect(await codeOf(() => Http.open(placeOf(`http://${NOWHERE}`, {})))).toBe('BB_ENGINE');
+    expect(await codeOf(() => Http.open(`http://${NOWHERE}`))).toBe('BB_ENGINE');
   });
 
   test('reject with the error of the server, and go on', async () => {
@@ -95,7 +95,7 @@ describe.each([
     server.close();
 
     await using web = await startRawServer(({ answer }) => answer('x'));
-    const http = await Http.open(placeOf(web.url, {}));
+    const http = await Http.open(web.url);
     expect(await codeOf(() => http.post('no path', ''))).toBe('BB_INVALID_ARGUMENT');
     expect(await http.post('/', '')).toEqual({ status: 200, text: 'x' });
     http.close();
@@ -116,7 +116,7 @@ describe.each([
     mysql.close();
 
     await using web = await startRawServer(({ socket }) => void socket.destroy());
-    const http = await Http.open(placeOf(web.url, {}));
+    const http = await Http.open(web.url);
     expect(await codeOf(() => http.post('/', ''))).toBe('BB_CONNECTION');
     http.close();
   });
@@ -143,7 +143,7 @@ describe.each([
     mysql.close();
 
     await using web = await startRawServer(() => (asked += 1));
-    const http = await Http.open(placeOf(web.url, {}));
+    const http = await Http.open(web.url);
     const posting = codeOf(() => http.post('/', ''));
     await until(() => asked === 2);
     http.close();
@@ -157,7 +157,7 @@ describe.each([
       const { parentPort, workerData } = require('node:worker_threads');
       const addon = require(workerData.path);
       addon[workerData.name].open(workerData.url).then((calls) => calls.get('a')).catch(() => {});`,
-      { eval: true, workerData: { path: addonPath(), name: Kv.name, url: redis.url } },
+      { eval: true, workerData: { path: crossingFile(), name: Kv.name, url: redis.url } },
     );
     await until(() => redis.held.length === 1);
     const ended = worker.terminate();
@@ -230,7 +230,7 @@ test('blocking calls occupy the threads of libuv, and others wait for a place; a
   const { held, release, url, close } = await startHoldingRedis();
   const connections = Array.from({ length: places + 1 }, () => url);
 
-  const free = await Promise.all(connections.map((server) => addon.KvAsyncCalls.open(server)));
+  const free = await Promise.all(connections.map((server) => crossing.KvAsyncCalls.open(server)));
   const ahead = free.map((calls) => calls.get('a'));
   await until(() => held.length === places + 1);
   // It would wait forever if the calls took the places.
@@ -238,7 +238,7 @@ test('blocking calls occupy the threads of libuv, and others wait for a place; a
   while (held.length > 0) release();
   expect(await Promise.all(ahead)).toEqual(connections.map(() => 'x'));
 
-  const blocking = await Promise.all(connections.map((server) => addon.KvBlockingCalls.open(server)));
+  const blocking = await Promise.all(connections.map((server) => crossing.KvBlockingCalls.open(server)));
   const answers = blocking.map((calls) => calls.get('a'));
   await until(() => held.length === places);
   let isThere = false;

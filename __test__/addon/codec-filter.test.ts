@@ -1,11 +1,11 @@
 /** The filter of the addon for odd values: each is refused, or has a meaning. */
 import { expect, it, test } from 'vitest';
 
-import { addon } from '../../src/addon.js';
+import { crossing } from '../../src/crossing-addon.js';
 import { detached } from '../detached.js';
 import { noError, oddValues } from './odd-values.js';
 
-const { columnFilter, countMatchingRows, rowMatches } = addon.codec;
+const { columnFilter, countMatchingRows, rowMatches } = crossing.codec;
 
 const invalid = expect.objectContaining({ message: expect.stringContaining('[BB_INVALID_ARGUMENT]') });
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { addon } from '../../src/addon.js';
+import { crossing } from '../../src/crossing-addon.js';
 import { oddValues } from './odd-values.js';
 
 type Call = (...values: unknown[]) => unknown;
 
-const { codec } = addon;
+const { codec } = crossing;
 const [json, bytes, stream] = [codec.jsonDocument(0), codec.messagePackDocument(0), codec.arrowDocument(0)];
 
 /** Values that no reader of formats expects. */

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 
-import { addon } from '../../src/addon.js';
+import { crossing } from '../../src/crossing-addon.js';
 import { detached } from '../detached.js';
 
 type Call = (...values: unknown[]) => unknown;
 
-const { sqlIsValid, sqlJson, sqlObjects } = addon.codec;
-const parse = addon.codec.sqlWordsParser() as Call;
+const { sqlIsValid, sqlJson, sqlObjects } = crossing.codec;
+const parse = crossing.codec.sqlWordsParser() as Call;
 const functions: Record<string, Call> = {
   sqlIsValid: sqlIsValid as Call,
   sqlJson: sqlJson as Call,

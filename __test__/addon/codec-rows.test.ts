@@ -1,13 +1,13 @@
 /** The row codec of the addon for odd values: each is refused, or has a meaning. */
 import { describe, expect, it, test } from 'vitest';
 
-import { addon } from '../../src/addon.js';
+import { crossing } from '../../src/crossing-addon.js';
 import { SHAPES, kindsOf } from '../../src/families/codec/row-shapes.js';
 import { inputsOf } from '../../src/families/codec/row-inputs.js';
 import { detached } from '../detached.js';
 import { noError, oddValues } from './odd-values.js';
 
-const { codec } = addon;
+const { codec } = crossing;
 
 const invalid = expect.objectContaining({ message: expect.stringContaining('[BB_INVALID_ARGUMENT]') });
 const tooLarge = expect.objectContaining({ message: expect.stringContaining('[BB_TOO_LARGE]') });

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { addon, type PrivateServer, type PrivateShards } from '../../src/addon.js';
+import { crossing, type PrivateServer, type PrivateShards } from '../../src/crossing-addon.js';
 import { ShardClient, SqlClient } from '../../src/index.js';
 import { type RawServer, startRawServer } from '../library/http/http-server.js';
 import { type ScriptedRedis, startScriptedRedis } from '../library/kv/scripted-redis.js';
@@ -85,7 +85,7 @@ describe('the clients', () => {
   let urls: Record<string, unknown>;
 
   beforeAll(async () => {
-    shards = await addon.PrivateShards.start(2);
+    shards = await crossing.PrivateShards.start(2);
     {
       await using client = await ShardClient.connect(shards.urls);
       await client.populate(10_000);

@@ -17,7 +17,6 @@ test.each([
   'naiveInsert',
   'inserts',
   'tables',
-  'suite',
   'opens',
 ])('threads terminated in the middle of %s take their work with them, and nothing else', async (work) => {
   expect(await resultOf('terminate.mjs', [work, '8'])).toEqual({ stored: 1 << 20, left: [] });

@@ -97,7 +97,7 @@ test.runIf(process.platform === 'linux')(
     const planned = {
       cell: { family: 'boundary', workload: 'error', lane: 'call', calls },
     } as unknown as PlannedCell;
-    const cell = openFloor(planned, sumOfCalls(calls, 9 * calls));
+    const cell = await openFloor(planned, sumOfCalls(calls, 9 * calls));
     expect(cell.repeats).toBe(true);
     const stopwatch = noting();
     verifyChecksum(await sampled(cell, stopwatch), cell.expected);
@@ -107,5 +107,6 @@ test.runIf(process.platform === 'linux')(
     expect(often).toBeGreaterThan(4 * once);
     expect(stopwatch.added[1]!.cpuUserSeconds).toBeGreaterThan(0);
     expect(stopwatch.added[1]!.minorFaults).toBeGreaterThanOrEqual(0);
+    await cell.close();
   },
 );

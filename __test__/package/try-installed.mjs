@@ -1,13 +1,27 @@
-// Packs the package with the binaries of this platform, installs both in an empty project on a machine without Rust, and uses them
-// there as others do: `npx boundary-bench`, `import`, `require`, a server, and programs in TypeScript without `@types/node`.
+// Packs the package and the binaries of this platform, installs them in an empty project on a machine without Rust, and uses them there as
+// others do. With the addon alone: `import`, `require`, own code, and programs in TypeScript without `@types/node`. With what only measuring
+// needs: `npx boundary-bench` and a server.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-/** The most bytes of a packed package whose binaries are built as they are published. */
-const MOST_BYTES = 25 * 2 ** 20;
+/** The most bytes of a packed package whose binaries are built as they are published, and of the package with what measuring needs. */
+const MOST_BYTES = 10 * 2 ** 20;
+const MOST_MEASURING_BYTES = 25 * 2 ** 20;
+
+/** The most bytes of the dependencies of an application. */
+const MOST_INSTALLED_BYTES = 110 * 2 ** 20;
 
 const IS_WINDOWS = process.platform === 'win32';
 
@@ -37,28 +51,9 @@ if (!IS_WINDOWS) {
 const env = IS_WINDOWS ? process.env : { ...process.env, PATH: bin };
 
 write('package.json', '{ "private": true }');
-step(
-  'an installation',
-  'npm',
-  'install',
-  '--prefer-offline',
-  '--ignore-scripts',
-  '--no-audit',
-  '--no-fund',
-  ...tarballs,
-);
-
-/** Measures little, into the folder that is named next. */
-const SMALL = ['--quiet', '--forks', '1', '--samples', '1', '--out'];
-
-step('npx', 'npx', 'boundary-bench', 'run', '3000', '--quick', ...SMALL, 'run');
-const { context, records } = JSON.parse(readFileSync(path.join(project, 'run/run.json'), 'utf8'));
-const other = records.filter(({ outcome }) => outcome !== 'completed');
-if (records.length === 0 || other.length > 0) fail(`npx: not completed: ${JSON.stringify(other)}`);
-for (const [name, size] of sizes) {
-  const isPublished = context.build.profile === 'dist' || !name.includes(process.platform);
-  if (isPublished && size > MOST_BYTES) fail(`${name} has ${size} bytes, more than ${MOST_BYTES}`);
-}
+install(...tarballs.filter((tarball) => !isForMeasuring(tarball)));
+const installed = bytesOf(path.join(project, 'node_modules'));
+console.log(`The dependencies of an application have ${(installed / 2 ** 20).toFixed(1)} MiB.`);
 
 const QUERY = `const connection = await connect('embedded:');
   const [row] = await connection.executeQuery('SELECT 41 + 1 AS answer');
@@ -70,10 +65,6 @@ for (const file of ['import.mjs', 'require.cjs']) {
   const said = step(file, 'node', file);
   if (said !== '') fail(`${file}: ${said}`);
 }
-// A workload over the program of the reference servers.
-const ingest = ['--family', 'ingest', '--workload', 'soak_columnar', '--side', 'napi', '--rows', '2000'];
-step('a server', 'npx', 'boundary-bench', 'run', ...ingest, ...SMALL, 'served');
-
 const TYPED = `export async function sum(connection: boundary.Connection, signal: boundary.WorkOptions['signal']): Promise<bigint> {
   let total = 0n;
   for await (const row of connection.executeQueryStream('SELECT a FROM t', { signal })) total += row['a'] as bigint;
@@ -109,7 +100,66 @@ for (const module of ['node16', 'nodenext']) {
   for (const file of ['module.mts', 'common.cts']) compile(...strict, '--module', module, file);
 }
 compile(...strict, '--module', 'esnext', '--moduleResolution', 'bundler', 'bundled.ts');
+/** Measures little, into the folder that is named next. */
+const SMALL = ['--quiet', '--forks', '1', '--samples', '1', '--out'];
+
+write(
+  'own.bench.mjs',
+  "import { workload } from 'boundary-bench/bench';\nexport default workload('own', { ways: { js: () => [...'text'].length, other: () => 'text'.length } });\n",
+);
+step('own code', 'npx', 'boundary-bench', 'run', 'own.bench.mjs', ...SMALL, 'own');
+const missing = spawnSync('npx', ['boundary-bench', 'run', '3000', '--quick', '--side', 'rust', ...SMALL, 'none'], {
+  cwd: project,
+  env,
+  encoding: 'utf8',
+  shell: needsShell('npx'),
+});
+if (!/npm install --save-dev boundary-bench-programs-/.test(missing.stdout + missing.stderr)) {
+  fail(`a run of Rust without its program does not say what to install: ${missing.stdout}${missing.stderr}`);
+}
+
+install(...tarballs.filter(isForMeasuring));
+step('npx', 'npx', 'boundary-bench', 'run', '3000', '--quick', ...SMALL, 'run');
+const { context, records } = JSON.parse(readFileSync(path.join(project, 'run/run.json'), 'utf8'));
+const other = records.filter(({ outcome }) => outcome !== 'completed');
+if (records.length === 0 || other.length > 0) fail(`npx: not completed: ${JSON.stringify(other)}`);
+if (!records.some(({ side }) => side === 'rust')) fail('npx: Rust was not measured');
+if (context.build.profile === 'dist') {
+  if (installed > MOST_INSTALLED_BYTES)
+    fail(`an application gets ${installed} bytes, more than ${MOST_INSTALLED_BYTES}`);
+  for (const [name, size] of sizes) {
+    const most = isForMeasuring(name) ? MOST_MEASURING_BYTES : MOST_BYTES;
+    if (size > most) fail(`${name} has ${size} bytes, more than ${most}`);
+  }
+}
+// A workload over the program of the reference servers.
+const ingest = ['--family', 'ingest', '--workload', 'soak_columnar', '--side', 'napi', '--rows', '2000'];
+step('a server', 'npx', 'boundary-bench', 'run', ...ingest, ...SMALL, 'served');
 console.log('The packed package works where there is no Rust.');
+
+function install(...files) {
+  step(
+    'an installation',
+    'npm',
+    'install',
+    '--prefer-offline',
+    '--ignore-scripts',
+    '--no-audit',
+    '--no-fund',
+    ...files,
+  );
+}
+
+/** Whether a packed package has what only measuring needs. */
+function isForMeasuring(tarball) {
+  return path.basename(tarball).startsWith('boundary-bench-programs-');
+}
+
+/** The bytes of the files of a folder. */
+function bytesOf(place) {
+  const files = readdirSync(place, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.reduce((sum, { parentPath, name }) => sum + statSync(path.join(parentPath, name)).size, 0);
+}
 
 /** Packs a package; returns the path of its tarball. */
 function pack(place) {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { type PrivateShards, addon } from '../../src/addon.js';
+import { crossing, type PrivateShards } from '../../src/crossing-addon.js';
 import { pythonClients, runPython } from '../python-clients.js';
 
 const CLIENTS = fileURLToPath(new URL('clients.py', import.meta.url));
@@ -11,7 +11,7 @@ const python = await pythonClients();
 describe('boundary-bench serve shard', () => {
   let shards: PrivateShards;
   beforeAll(async () => {
-    shards = await addon.PrivateShards.start(3);
+    shards = await crossing.PrivateShards.start(3);
   });
   afterAll(() => shards.stop());
 

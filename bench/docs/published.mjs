@@ -11,7 +11,6 @@ export const PUBLISHED = {
   memory: { arguments: words('10000000 --engine memory,apache-arrow,flechette') },
   method: { script: 'bench/lab/method.mjs', arguments: words('--runs 3') },
   alone: { script: 'bench/lab/alone.mjs' },
-  'rust-alone': { script: 'bench/lab/rust-alone.mjs' },
   workers: {
     arguments: words(
       '10000000 --workload insert.bulk,query.full_scan --lane columns,columnar,cursor --engine embedded,memory --workers 1,2,4',

@@ -2,13 +2,20 @@
 import { tableBlock, tableOf } from '../../dist/report/document.js';
 import { median } from '../../dist/stats/quantile.js';
 
-/** How far apart the times of a cell's process are: alone, beside processes that wait, in turns with them, and alone again. */
+/**
+ * How far apart the times of a cell's process are: alone, beside processes that wait, and in turns with them. A ratio is the median over the
+ * cycles. The time alone of a cycle is the geometric mean of the times before and after it.
+ */
 export function aloneTable(cells) {
-  const bothAlone = ({ alone, aloneAgain }) => Math.sqrt(alone * aloneAgain);
+  const bothAlone = ({ alone }, cycle) => Math.sqrt(alone[cycle] * alone[cycle + 1]);
+  const beside = (times, cell) => median(times.map((seconds, cycle) => seconds / bothAlone(cell, cycle)));
+  // The control: a time alone that has others before and after it.
+  const inner = ({ alone }) =>
+    median(alone.slice(1, -1).map((seconds, index) => seconds / Math.sqrt(alone[index] * alone[index + 2])));
   const compared = [
-    { what: 'while others wait / alone', ratios: cells.map((cell) => cell.whileOthersWait / bothAlone(cell)) },
-    { what: 'in turns / alone', ratios: cells.map((cell) => cell.inTurns / bothAlone(cell)) },
-    { what: 'alone again / alone', ratios: cells.map(({ alone, aloneAgain }) => aloneAgain / alone) },
+    { what: 'while others wait / alone', ratios: cells.map((cell) => beside(cell.whileOthersWait, cell)) },
+    { what: 'in turns / alone', ratios: cells.map((cell) => beside(cell.inTurns, cell)) },
+    { what: 'alone / alone', ratios: cells.map(inner) },
   ];
   const percent = (part) => `${(part * 100).toFixed(1)}%`;
   return tableBlock(

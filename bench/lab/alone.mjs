@@ -1,9 +1,11 @@
 #!/usr/bin/env node
 /**
- * Does a process that waits for its turn disturb the process that has it? `node bench/lab/alone.mjs [--rows N] [--samples N] [--out FILE]`
- * opens each cell of Node of the main job in a process. The process takes samples alone, then while processes of other cells wait, then in
- * turns with them, and alone again once they have ended. It prints how far apart the times are. The samples of one process are compared, since
- * two processes of the same cell differ by more.
+ * Does a process that waits for its turn disturb the process that has it? `node bench/lab/alone.mjs [--rows N] [--cycles N] [--samples N]
+ * [--out FILE]` opens each cell of Node of the main job in a process. The process takes samples alone. Then three processes of other cells
+ * are opened. It takes samples while these wait, and samples in turns with them. Then they end. Such cycles follow one another, and at the
+ * end the process is alone once more. So each time beside others has a time alone before and after it, between which the machine drifts
+ * little. It prints how far apart the times are. The samples of one process are compared, since two processes of the same cell differ by
+ * more.
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -21,11 +23,12 @@ const OTHERS = 3;
 const { values } = parseArgs({
   options: {
     rows: { type: 'string', default: '1000000' },
-    samples: { type: 'string', default: '7' },
+    cycles: { type: 'string', default: '6' },
+    samples: { type: 'string', default: '5' },
     out: { type: 'string' },
   },
 });
-const [rows, samples] = [Number(values.rows), Number(values.samples)];
+const [rows, cycles, samples] = [values.rows, values.cycles, values.samples].map(Number);
 const from = await origin();
 const family = (await loadFamilies()).find(({ name }) => name === 'measurements');
 const options = { rows, workers: 1, engines: {} };
@@ -39,26 +42,34 @@ for (const each of planned.filter(({ cell }) => cell.side !== 'rust')) {
   process.stderr.write(`${each.cell.id}\n`);
 }
 process.stdout.write(renderMarkdown(aloneTable(cells)));
-if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, rows, samples, cells }));
+if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, rows, cycles, samples, cells }));
 
-/** The median seconds of a cell's samples: alone, while others wait, in turns with them, and alone again. */
+/** The median seconds of a cell's samples in each cycle: alone, while others wait, and in turns with them. The last is alone. */
 async function measure(each, others) {
   const one = await open(each);
-  const alone = await secondsOf(one);
-  const waiting = [];
-  for (const other of others) waiting.push(await open(other));
-  const whileOthersWait = await secondsOf(one);
-  const inTurns = await secondsOf(one, async () => {
-    for (const other of waiting) await other.take();
-  });
-  for (const other of waiting) await other.finish(false);
-  const aloneAgain = await secondsOf(one);
+  const times = { id: each.cell.id, alone: [], whileOthersWait: [], inTurns: [] };
+  for (let cycle = 0; cycle < cycles; cycle += 1) {
+    times.alone.push(await secondsOf(one));
+    const waiting = [];
+    for (const other of others) waiting.push(await open(other));
+    const phases = [
+      async () => times.whileOthersWait.push(await secondsOf(one)),
+      async () => times.inTurns.push(await secondsOf(one, () => takeEach(waiting))),
+    ];
+    for (const phase of Math.random() < 0.5 ? phases : phases.toReversed()) await phase();
+    for (const other of waiting) await other.finish(false);
+  }
+  times.alone.push(await secondsOf(one));
   await one.finish(false);
-  return { id: each.cell.id, alone, whileOthersWait, inTurns, aloneAgain };
+  return times;
+}
+
+async function takeEach(samplers) {
+  for (const sampler of samplers) await sampler.take();
 }
 
 function open(each) {
-  const policy = { samples: 4 * samples, budgetSeconds: 0.3 };
+  const policy = { samples: 4 * cycles * samples, budgetSeconds: 0.3 };
   const task = { module: family.module, family: family.name, options, planned: each, policy, leaveGarbage: false };
   const watch = { signal: new AbortController().signal, timeoutSeconds: 600, onStep: () => {} };
   return openInFork(task, watch);

@@ -15,8 +15,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { connect } from '../../dist/index.js';
-import { loadTables, runNative, unloadTables } from '../../dist/families/measurements/native-suite.js';
+import { startNative } from '../../dist/families/native-program.js';
 import { INPUT_ROWS } from '../../dist/families/measurements/rows.js';
 import { median } from '../../dist/stats/quantile.js';
 
@@ -99,22 +98,17 @@ function openC(program, args) {
   };
 }
 
-/** The lane of Rust that inserts or reads columns, by the addon, while Node's event loop idles. */
+/** The lane of Rust that inserts or reads columns. */
 async function openRust(workload, flavor) {
   const isInsert = workload === 'insert.bulk';
-  const connection = await connect('embedded:');
-  const tables = { table: 'measurements', rows, workers: 1 };
-  if (!isInsert) await loadTables(connection, tables);
-  const spec = { ...tables, workload, lane: isInsert ? 'columns' : 'columnar', flavor };
+  const spec = { table: 'measurements', rows, workers: 1, workload, lane: isInsert ? 'columns' : 'columnar', flavor };
+  const native = await startNative({ kind: 'engine', uri: 'embedded:', isShared: false, spec });
   return {
     async execute() {
-      const { seconds, cpuUserSeconds, cpuSystemSeconds, minorFaults, threads } = await runNative(connection, spec);
+      const { seconds, cpuUserSeconds, cpuSystemSeconds, minorFaults, threads } = await native.sample(1);
       return { seconds, cpuSeconds: cpuUserSeconds + cpuSystemSeconds, minorFaults, threads };
     },
-    async close() {
-      if (!isInsert) await unloadTables(connection, tables);
-      await connection.close();
-    },
+    close: () => native.close(),
   };
 }
 

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { addon } from '../../dist/addon.js';
+import { startNative } from '../../dist/families/native-program.js';
 import { count } from '../../dist/families/option-values.js';
 import { openTarget } from '../../dist/families/requests/target-server.js';
 import { RestInput } from '../../dist/families/rest/data.js';
@@ -124,11 +124,11 @@ async function measure(family) {
 async function ratesOf(cell, { server, tool, clients }) {
   const open = Object.entries(clients).map(async ([client, how]) => {
     const spec = { ...cell, ...how, url: server.url, prefix: server.newPrefix() };
-    return [client, await addon.NativeRequests.open(JSON.stringify(spec))];
+    return [client, await startNative({ kind: 'requests', spec })];
   });
   const opened = await Promise.all(open);
   try {
-    const rate = async (native) => cell.operations / JSON.parse(await native.sample()).seconds;
+    const rate = async (native) => cell.operations / (await native.sample(1)).seconds;
     for (const [, native] of opened) await rate(native);
     const own = Object.fromEntries(opened.map(([client, native]) => [client, () => rate(native)]));
     const rates = await ratesInTurn({ [tool.name]: () => tool.rateOf(cell), ...own }, rounds);

@@ -3,12 +3,13 @@
  * imports them. Their cells are the cells of the `measurements` family, opened with other sizes.
  */
 import { defineWorkload } from '../../dist/bench.js';
-import { openNapiCell, openNativeCell, queryTablesOf } from '../../dist/families/measurements/addon-cells.js';
+import { openNapiCell, queryTablesOf } from '../../dist/families/measurements/addon-cells.js';
+import { openRustCell } from '../../dist/families/measurements/rust-cells.js';
 import { connect } from '../../dist/index.js';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
-const SIDES = { rust: { flavor: 'sync', open: openNativeCell }, napi: { flavor: 'async', open: openNapiCell } };
+const SIDES = { rust: { flavor: 'sync' }, napi: { flavor: 'async' } };
 const INSERT = { workload: 'insert.bulk', lane: 'arrow-ipc', variant: 'Arrow IPC in' };
 const SCAN = { workload: 'query.full_scan', lane: 'columnar', variant: 'columns out' };
 
@@ -56,16 +57,19 @@ function sweep(name, { workload, lane: way, variant }, transport, settings) {
       })),
     ),
     open: async ({ side, flavor, uriOptions = '', batchRows }, { rows, engines }) => {
-      const connection = await connect(`${engines.hyper}?transport=${transport}${uriOptions}`);
+      const uri = `${engines.hyper}?transport=${transport}${uriOptions}`;
+      const cell = { workload, lane: way, side, flavor, engine: 'hyper', rows };
+      if (side === 'rust') return openRustCell({ uri, isShared: true, batchRows }, cell);
+      const connection = await connect(uri);
       try {
         // Tables are shared: the first process loads them, and later ones find them in the database.
         const engine = { connection, tables: queryTablesOf(connection, true), batchRows };
-        const cell = await SIDES[side].open(engine, { workload, lane: way, side, flavor, engine: 'hyper', rows });
+        const opened = await openNapiCell(engine, cell);
         const close = async () => {
-          await cell.close();
+          await opened.close();
           await connection.close();
         };
-        return { ...cell, close };
+        return { ...opened, close };
       } catch (error) {
         await connection.close();
         throw error;

@@ -3,8 +3,8 @@
 // promise at each step (the least that the language allows), and over an asynchronous generator.
 //
 //   node bench/lab/row-loops.mjs [ROWS] [ROUNDS]
-import { addon } from '../../dist/addon.js';
-import { attach } from '../../dist/index.js';
+import { loadTables } from '../../dist/families/measurements/query-tables.js';
+import { connect } from '../../dist/index.js';
 import { mediansInTurn } from './in-turn.mjs';
 
 /** All rows of batches, one by one. As each step has the same object, each can have the same promise of it. */
@@ -37,9 +37,8 @@ class SamePromise {
 }
 
 const [rows = 5_000_000, rounds = 9] = process.argv.slice(2).map(Number);
-const engine = await addon.Engine.open('memory:');
-await engine.loadNative(JSON.stringify({ table: 'measurements', rows, workers: 1 }));
-const connection = attach(engine.share());
+const connection = await connect('memory:');
+await loadTables(connection, { table: 'measurements', rows, workers: 1 });
 const batches = () =>
   connection.executeQueryStream('SELECT id, sensor_id, value, timestamp FROM measurements').cursor();
 
@@ -56,7 +55,6 @@ console.log('| Loop | M rows/s |');
 console.log('| --- | ---: |');
 for (const [name, rate] of Object.entries(rates)) console.log(`| ${name} | ${(rate / 1e6).toFixed(1)} |`);
 await connection.close();
-engine.close();
 
 async function rateOf(read) {
   const start = performance.now();

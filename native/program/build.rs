@@ -1,7 +1,7 @@
 //! Lets the program find libduckdb when it runs.
 
-include!("../link_duckdb.rs");
+include!("../link_program.rs");
 
 fn main() {
-    link_duckdb();
+    link_program();
 }

@@ -1,5 +1,5 @@
 /** `koffi`, the fastest interface to foreign functions for Node: it calls the C functions that the addon exports. */
-import { addonPath } from '../addon.js';
+import { crossingFile } from '../bench-files.js';
 import type { ForeignFunctions } from './foreign-functions.js';
 import { loadPackage } from './optional-package.js';
 
@@ -13,7 +13,7 @@ interface Koffi {
 
 /** Loads the addon as a library. */
 export function koffiFunctions(): ForeignFunctions {
-  const library = loadPackage<Koffi>(KOFFI).load(addonPath());
+  const library = loadPackage<Koffi>(KOFFI).load(crossingFile());
   const of = <Call extends (...values: never[]) => unknown>(prototype: string): Call => library.func(prototype) as Call;
   const increment = of<(value: bigint) => number | bigint>('int64_t boundary_bench_increment(int64_t value)');
   const readBytes = of<(bytes: Uint8Array, length: number) => number>(

@@ -1,5 +1,6 @@
-/** The parts of the addon that only `npm run build:all` builds: engines over Arrow Flight SQL, and crates that ours are compared with. */
+/** Parts that only `npm run build:all` builds: engines over Arrow Flight SQL, and crates that ours are compared with. */
 import { addon } from '../addon.js';
+import { nativeFeatures, nativeFile, whyMissing } from '../bench-files.js';
 
 /** The crates, by the names of clients in the matrix. */
 const REFERENCES: ReadonlySet<string> = new Set([
@@ -15,7 +16,7 @@ const REFERENCES: ReadonlySet<string> = new Set([
 
 const OVER_FLIGHT: ReadonlySet<string> = new Set(['flight', 'sail']);
 
-/** The reason why a lane in Rust can't be measured by this build, with the remedy. `undefined` if it can. */
+/** The reason why a lane of the side `rust` can't be measured by this build, with the remedy. `undefined` if it can, and for other sides. */
 export function whyNotBuilt({
   side,
   client,
@@ -23,7 +24,9 @@ export function whyNotBuilt({
   readonly side: string;
   readonly client?: string | undefined;
 }): string | undefined {
-  if (side !== 'rust' || !REFERENCES.has(client ?? '') || addon.buildInfo().references) return undefined;
+  if (side !== 'rust') return undefined;
+  const missing = whyMissing(nativeFile);
+  if (missing !== undefined || !REFERENCES.has(client ?? '') || nativeFeatures().references) return missing;
   return `the crate ${client} is not in this build: npm run build:all`;
 }
 

@@ -1,5 +1,5 @@
 /** The interface to foreign functions that the runtime itself has: `node:ffi`, `bun:ffi` or `Deno.dlopen`. */
-import { addonPath } from '../addon.js';
+import { crossingFile } from '../bench-files.js';
 import { BoundaryError, UNSUPPORTED } from '../errors.js';
 import type { ForeignFunctions } from './foreign-functions.js';
 import { loadPackage, whyUnusable } from './optional-package.js';
@@ -58,7 +58,7 @@ function byNode(): ForeignFunctions {
     arguments: parameters,
     return: result,
   }));
-  const { functions } = loadPackage<NodeFfi>(NODE_FFI).dlopen(addonPath(), types);
+  const { functions } = loadPackage<NodeFfi>(NODE_FFI).dlopen(crossingFile(), types);
   const { boundary_bench_read_bytes: readBytes, boundary_bench_sum: sum } = functions;
   return {
     ...simple(functions),
@@ -75,7 +75,7 @@ interface DenoFfi {
 
 function byDeno(deno: DenoFfi): ForeignFunctions {
   const types = definitions(signatures('buffer', 'buffer'), (parameters, result) => ({ parameters, result }));
-  return withTexts(deno.dlopen(addonPath(), types).symbols);
+  return withTexts(deno.dlopen(crossingFile(), types).symbols);
 }
 
 /** https://bun.sh/docs/api/ffi. */
@@ -85,7 +85,7 @@ interface BunFfi {
 
 function byBun(): ForeignFunctions {
   const types = definitions(signatures('ptr', 'ptr'), (args, returns) => ({ args, returns }));
-  return withTexts(loadPackage<BunFfi>('bun:ffi').dlopen(addonPath(), types).symbols);
+  return withTexts(loadPackage<BunFfi>('bun:ffi').dlopen(crossingFile(), types).symbols);
 }
 
 function simple(functions: RawFunctions<never, never>): Pick<ForeignFunctions, 'nothing' | 'add' | 'increment'> {

@@ -1,10 +1,10 @@
 /** Code shared by the families whose work needs neither a database nor a server. */
-import { addon } from '../addon.js';
 import { optionalVersion, whyUnusable } from '../clients/optional-package.js';
 import { whyNotBuilt } from '../clients/references.js';
 import { type Cell, type Checksum, type Crossing, type Side, itemsOf } from '../records/record.js';
 import { FEWEST_CALLS_FOR_HEAP, heapBytesPerCall } from './heap-bytes.js';
-import type { AskedBy, Family, NativeTiming, OpenCell, PlannedCell } from './workload.js';
+import { openNative } from './native-program.js';
+import type { AskedBy, Family, OpenCell, PlannedCell } from './workload.js';
 
 /** The engine of work that needs neither a database nor a server. */
 export const IN_PROCESS = 'in-process';
@@ -216,22 +216,11 @@ async function repeatedLater(
   return other;
 }
 
-/** A cell of the side `rust`: each sample is taken within Rust. */
-export function openFloor({ cell, client }: PlannedCell, expected: Checksum): OpenCell {
+/** Opens a cell of the side `rust`. */
+export function openFloor({ cell, client }: PlannedCell, expected: Checksum): Promise<OpenCell> {
   const { family, workload, lane, batch = 1 } = cell;
-  const calls = itemsOf(cell);
-  return {
-    expected,
-    repeats: true,
-    async sample(stopwatch, _signal, repeats = 1) {
-      const spec = JSON.stringify({ family, workload, lane, client, batch, calls, repeats });
-      const sample = JSON.parse(addon.runInProcess(spec)) as NativeTiming & { checksum: Checksum };
-      const { checksum, ...timing } = sample;
-      stopwatch.add(timing);
-      return checksum;
-    },
-    close: async () => {},
-  };
+  const spec = { family, workload, lane, client, batch, calls: itemsOf(cell) };
+  return openNative({ kind: 'inProcess', spec }, expected, true);
 }
 
 /** The checksum of `calls` calls whose results have this sum. */

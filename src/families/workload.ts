@@ -16,6 +16,8 @@ export interface NativeTiming {
   readonly cpuSystemSeconds?: number;
   /** The minor page faults of the whole process in that time. */
   readonly minorFaults?: number;
+  /** The peak of the memory of the process that did the work, in bytes, if that is another process. */
+  readonly peakRssBytes?: number;
   /** The threads of the process that worked in that time. See `WORKING_SHARE`. */
   readonly threads?: number;
   /** The CPU time of the threads that run JavaScript, if these have done the work. */

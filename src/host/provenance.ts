@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
+import { crossingFile, nativeFile, whyMissing } from '../bench-files.js';
 import { commitText, shortHash } from '../records/commit.js';
 import type { RunContext } from '../records/record.js';
 import { hostContext } from './machine.js';
@@ -30,11 +31,13 @@ export async function runContext(run: {
   readonly build?: NativeBuild | undefined;
 }): Promise<RunContext> {
   const { startedAt, config, build } = run;
-  const [host, version, runtimes, addonSha256, git] = await Promise.all([
+  const [host, version, runtimes, addonSha256, crossingSha256, nativeSha256, git] = await Promise.all([
     hostContext(),
     packageVersion(),
     runtimeVersions(config['runtimes']),
     build === undefined ? NOT_BUILT : sha256Of(build.addonPath),
+    fileSha256(crossingFile),
+    fileSha256(nativeFile),
     gitState(repositoryOf(packageRoot)),
   ]);
   return {
@@ -48,7 +51,13 @@ export async function runContext(run: {
       ...runtimes,
       ...(build === undefined ? {} : { rustc: build.rustc.replace(/^rustc /, '') }),
     },
-    build: { profile: build?.profile ?? NOT_BUILT, targetCpu: build?.targetCpu ?? NOT_BUILT, addonSha256 },
+    build: {
+      profile: build?.profile ?? NOT_BUILT,
+      targetCpu: build?.targetCpu ?? NOT_BUILT,
+      addonSha256,
+      ...(crossingSha256 === undefined ? {} : { crossingSha256 }),
+      ...(nativeSha256 === undefined ? {} : { nativeSha256 }),
+    },
     ...(git === undefined ? {} : { git }),
     config,
   };
@@ -95,6 +104,11 @@ async function packageVersion(): Promise<string> {
   } catch {
     return 'unknown';
   }
+}
+
+/** The hash of a binary of this package, if it is there. */
+async function fileSha256(file: () => string): Promise<string | undefined> {
+  return whyMissing(file) === undefined ? sha256Of(file()) : undefined;
 }
 
 async function sha256Of(path: string): Promise<string> {

@@ -4,7 +4,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 
@@ -44,10 +44,10 @@ export interface Recording {
   remove(): Promise<void>;
 }
 
-/** Has `perf` record a process into a file. */
+/** Has `perf` record a process and its children into a file. */
 export async function startPerf(pid: number, file: string): Promise<Recording> {
   const words = ['record', '-g', '-e', 'cpu-clock', '-F', String(FREQUENCY), '-k', 'CLOCK_MONOTONIC', '-o', file];
-  const recording = spawn('perf', [...words, '-p', String(pid)], { stdio: 'ignore' });
+  const recording = spawn('perf', [...words, '-p', [pid, ...childrenOf(pid)].join(',')], { stdio: 'ignore' });
   // An error shows in that there is nothing to read.
   const ended = once(recording, 'exit').catch(() => {});
   await setTimeout(START_MS);
@@ -67,6 +67,19 @@ export async function startPerf(pid: number, file: string): Promise<Recording> {
       rmSync(mapOf(pid), { force: true });
     },
   };
+}
+
+/** The ids of the children of a process: the program of a cell of the side `rust`, for one. */
+function childrenOf(pid: number): number[] {
+  const tasks = `/proc/${pid}/task`;
+  try {
+    return readdirSync(tasks).flatMap((task) =>
+      readFileSync(`${tasks}/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+    );
+  } catch {
+    // The kernel was built without the list.
+    return [];
+  }
 }
 
 /** The file to which V8 writes the names of its functions, each with the memory of its code. */

@@ -321,13 +321,25 @@ export interface SimulatedNetwork {
   readonly delayed: RoundTrip;
 }
 
+/** The binaries of a run. Hashes of binaries that are not there are absent, as in files of older versions. */
+export interface RunBuild {
+  readonly profile: string;
+  readonly targetCpu: string;
+  /** The addon of the library, or `not built`. */
+  readonly addonSha256: string;
+  /** The addon of crossings. */
+  readonly crossingSha256?: string;
+  /** The program of the side `rust`. */
+  readonly nativeSha256?: string;
+}
+
 export interface RunContext {
   /** The start of the run, ISO 8601, UTC. */
   readonly startedAt: string;
   readonly host: HostContext;
   /** The versions of `node`, `v8`, `rustc`, `boundary-bench`, `duckdb`, and the clients used. */
   readonly versions: Readonly<Record<string, string>>;
-  readonly build: { readonly profile: string; readonly targetCpu: string; readonly addonSha256: string };
+  readonly build: RunBuild;
   readonly git?: { readonly commit: string; readonly dirty: boolean };
   /** The seconds of a small loop of fixed work before the first sample, by which runs of two times tell how the machine changed. */
   readonly loopSeconds?: number;

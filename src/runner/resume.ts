@@ -3,13 +3,22 @@ import { versionDifferences } from '../compare/versions.js';
 import type { RunContext } from '../records/record.js';
 import { BoundaryError } from '../errors.js';
 
+/** The binaries of a build. */
+const BINARIES = [
+  ['addonSha256', 'the addon'],
+  ['crossingSha256', 'the addon of crossings'],
+  ['nativeSha256', 'the program of the side rust'],
+] as const;
+
 /**
  * Throws `BB_RESUME_MISMATCH` if the host or build differs from the one on which the run started, since a run describes one of
  * each.
  */
 export function requireSameHost(started: RunContext, now: RunContext): void {
   const differences = hardwareDifferences(started.host, now.host);
-  if (started.build.addonSha256 !== now.build.addonSha256) differences.push('the build of the addon');
+  for (const [hash, name] of BINARIES) {
+    if (started.build[hash] !== now.build[hash]) differences.push(`the build of ${name}`);
+  }
   differences.push(...versionDifferences(started.versions, now.versions));
   if (differences.length > 0) throw mismatch(differences);
 }

@@ -120,7 +120,7 @@ export class SampleStopwatch implements Stopwatch {
    */
   async end(executions = 1): Promise<Sample> {
     const stalls = this.#heartbeat.stop();
-    const peakRssBytes = this.#resources.peakRss();
+    const peakRssBytes = largestOf(this.#native.map((timing) => timing.peakRssBytes)) ?? this.#resources.peakRss();
     const collections = await this.#collections.stop();
     if (this.#lap !== undefined) throw misuse('was not stopped');
     if (this.#laps.length === 0 && this.#native.length === 0) throw misuse('was never started');
@@ -217,6 +217,12 @@ export class SampleStopwatch implements Stopwatch {
     }
     this.#mainThread += Math.max(0, after.user - before.user) + Math.max(0, after.system - before.system);
   }
+}
+
+/** The largest of the figures that are there. */
+function largestOf(figures: readonly (number | undefined)[]): number | undefined {
+  const known = figures.filter((figure) => figure !== undefined);
+  return known.length === 0 ? undefined : Math.max(...known);
 }
 
 function sumOrNone(sum: number | undefined, more: number | undefined): number | undefined {

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 
-import { addon } from '../../../dist/addon.js';
+import { crossing } from '../../../dist/crossing-addon.js';
 import { HttpClient, KvClient, ShardClient, SqlClient } from '../../../dist/index.js';
 
 const urls = isMainThread ? JSON.parse(process.argv[2]) : workerData;
@@ -35,8 +35,8 @@ function waits() {
 const checks = {
   async tasks() {
     let last = 0;
-    for (let round = 0; round < 200; round += 1) last = await addon.eventLoop.add(last, 1);
-    return [last, sum(await all(500, (index) => addon.eventLoop.add(index, 1)))];
+    for (let round = 0; round < 200; round += 1) last = await crossing.eventLoop.add(last, 1);
+    return [last, sum(await all(500, (index) => crossing.eventLoop.add(index, 1)))];
   },
 
   async kv(url) {
@@ -147,7 +147,7 @@ if (isMainThread) {
           http2.request({ path: '/echo/1' }),
           cluster.getText('k1'),
           kv?.getText('k1'),
-          addon.eventLoop.add(1, 2),
+          crossing.eventLoop.add(1, 2),
         ][index % 6],
     );
   }

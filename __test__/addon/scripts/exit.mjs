@@ -7,7 +7,6 @@ const [how, delay] = process.argv.slice(2);
 const ENDLESS = 'SELECT range AS id FROM range(1000000000000)';
 const SILENT = 'SELECT count(*) AS n FROM range(100000000000) WHERE hash(range) = 42';
 const table = { name: 't', columns: [{ name: 'id', kind: 'int', nullable: false }] };
-const cell = { workload: 'insert.bulk', lane: 'columns', flavor: 'sync', workers: 1, rows: 3_000_000, table: 'cell' };
 
 const engine = await addon.Engine.open('embedded:');
 await engine.createTable(table, 'create');
@@ -24,7 +23,6 @@ void [
   engine.query(SILENT),
   engine.queryToArrow(SILENT),
   engine.execute(`CREATE TEMP TABLE x AS ${SILENT}`),
-  engine.runNative(JSON.stringify(cell)),
 ];
 await sleep(Number(delay));
 if (how === 'throw') throw new Error('on purpose');

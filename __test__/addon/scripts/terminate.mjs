@@ -17,7 +17,6 @@ const table = { name: 't', columns: [{ name: 'id', kind: 'int', nullable: false 
 const ROWS = 1 << 20;
 const parts = [null, null, new Uint8Array(4 * ROWS)];
 const rows = Array.from({ length: 1000 }, (_, id) => [id]);
-const cell = { workload: 'insert.bulk', lane: 'columns', flavor: 'async', workers: 1, rows: 100_000, table: 'cell' };
 
 async function forEver(step) {
   for (;;) await step();
@@ -70,7 +69,6 @@ const WORK = {
     }),
   tables: (engine) =>
     forEver(() => Promise.all([engine.listTables(), engine.describeTable('t'), engine.dropTable('no')])),
-  suite: (engine) => forEver(() => engine.runNative(JSON.stringify(cell))),
   opens: () => forEver(() => addon.Engine.open('embedded:')),
 };
 

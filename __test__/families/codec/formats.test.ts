@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addon } from '../../../src/addon.js';
+import { crossing } from '../../../src/crossing-addon.js';
 import { unpacker } from '../../../src/clients/msgpackr.js';
 import type { BoundaryRecord } from '../../../src/families/boundary/functions.js';
 import { columnsOf, jsonOf, messagePackOf, recordsOf, streamOf } from '../../../src/families/codec/documents.js';
@@ -95,7 +95,7 @@ describe('records in columns', () => {
 
   it('are those that JSON.parse reads', () => {
     const columns = new RecordColumns(16, 4096);
-    const read = addon.codec.jsonReader();
+    const read = crossing.codec.jsonReader();
     fc.assert(
       fc.property(fc.array(record, { maxLength: 8 }), (records) => {
         const json = JSON.stringify(records);
@@ -103,7 +103,7 @@ describe('records in columns', () => {
         const expected = JSON.parse(json) as BoundaryRecord[];
         expect(columns.records(count)).toEqual(expected);
         expect(columns.sum(count)).toBeCloseTo(sumOfRecords(expected), 0);
-        expect(addon.codec.jsonRecords(json)).toEqual(expected);
+        expect(crossing.codec.jsonRecords(json)).toEqual(expected);
       }),
     );
   });

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { addon } from '../../../src/addon.js';
+import { crossing } from '../../../src/crossing-addon.js';
 import { KIND, SqlTree } from '../../../src/families/codec/sql-tree.js';
 
 /**
@@ -34,7 +34,7 @@ function shown(tree: SqlTree, node: number): string {
   return `${name}${flags}(${children.join(' ')})`;
 }
 
-type SqlNode = ReturnType<typeof addon.codec.sqlObjects>;
+type SqlNode = ReturnType<typeof crossing.codec.sqlObjects>;
 
 /** A node of the flat tree in the form of the other ones. */
 function nested(tree: SqlTree, node: number): SqlNode {
@@ -76,8 +76,8 @@ describe('the tree', () => {
     for (const { sql } of examples) {
       tree.parse(sql);
       const expected = nested(tree, tree.root);
-      expect(JSON.parse(addon.codec.sqlJson(sql)), sql).toEqual(expected);
-      expect(addon.codec.sqlObjects(sql), sql).toEqual(expected);
+      expect(JSON.parse(crossing.codec.sqlJson(sql)), sql).toEqual(expected);
+      expect(crossing.codec.sqlObjects(sql), sql).toEqual(expected);
     }
   });
 
@@ -89,15 +89,15 @@ describe('the tree', () => {
       .map((chosen) => `SELECT ${chosen.join(' ')}`);
     fc.assert(
       fc.property(sqls, (sql) => {
-        const json = outcome(() => JSON.parse(addon.codec.sqlJson(sql)));
+        const json = outcome(() => JSON.parse(crossing.codec.sqlJson(sql)));
         const flat = outcome(() => {
           tree.parse(sql);
           return nested(tree, tree.root);
         });
-        const objects = outcome(() => addon.codec.sqlObjects(sql));
+        const objects = outcome(() => crossing.codec.sqlObjects(sql));
         expect([flat, objects]).toEqual([json, json]);
         const isValid = typeof json === 'object';
-        expect([addon.codec.sqlIsValid(sql), tree.length > 0]).toEqual([isValid, isValid]);
+        expect([crossing.codec.sqlIsValid(sql), tree.length > 0]).toEqual([isValid, isValid]);
       }),
       { numRuns: 2000 },
     );
@@ -159,15 +159,15 @@ describe('the tree', () => {
     let [depth, node] = [0, tree.root];
     for (let child = node; child >= 0; child = tree.child(child, 0)) [depth, node] = [depth + 1, child];
     expect([depth, tree.text(node)]).toEqual([100_005, '1']);
-    const json = addon.codec.sqlJson(chain(100_000));
+    const json = crossing.codec.sqlJson(chain(100_000));
     expect(json.split('"text":"+"')).toHaveLength(100_001);
-    expect(JSON.stringify(addon.codec.sqlObjects(chain(900))).split('"text":"+"')).toHaveLength(901);
-    expect(() => addon.codec.sqlObjects(chain(1000))).toThrow('[BB_TOO_LARGE]');
-    expect(() => addon.codec.sqlObjects(chain(100_000))).toThrow('[BB_TOO_LARGE]');
+    expect(JSON.stringify(crossing.codec.sqlObjects(chain(900))).split('"text":"+"')).toHaveLength(901);
+    expect(() => crossing.codec.sqlObjects(chain(1000))).toThrow('[BB_TOO_LARGE]');
+    expect(() => crossing.codec.sqlObjects(chain(100_000))).toThrow('[BB_TOO_LARGE]');
   });
 
   it.each(['(', '- ', 'NOT ', 'f(', 'CASE WHEN ', 'a IN ('])('of endlessly nested "%s" is refused', (opened) => {
-    expect(addon.codec.sqlIsValid(`SELECT ${opened.repeat(1_000_000)}`)).toBe(false);
-    expect(() => addon.codec.sqlJson(`SELECT ${opened.repeat(1000)}`)).toThrow('nested too deeply');
+    expect(crossing.codec.sqlIsValid(`SELECT ${opened.repeat(1_000_000)}`)).toBe(false);
+    expect(() => crossing.codec.sqlJson(`SELECT ${opened.repeat(1000)}`)).toThrow('nested too deeply');
   });
 });

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { addon } from '../../../src/addon.js';
+import { crossing } from '../../../src/crossing-addon.js';
 import { ShardClient } from '../../../src/index.js';
 import { keyOf, packedRows } from '../../../src/families/hybrid/data.js';
 import { hybridFamily } from '../../../src/families/hybrid/family.js';
@@ -70,7 +70,7 @@ describe('the hybrid family', () => {
   }, 300_000);
 
   it('finds a wrong row on every side, by the check of each answer', async () => {
-    const shards = await addon.PrivateShards.start(3);
+    const shards = await crossing.PrivateShards.start(3);
     const options = { ...SMALL, connections: [1], batch: [1, 10], engines: { shards: shards.urls.join(',') } };
     const cells = (hybridFamily.plan(options) as PlannedRequests[]).filter(
       ({ cell: { transport, workload } }) => transport === 'grpc' && !/populate|write/.test(workload),

@@ -136,9 +136,9 @@ describe('a server that refuses', () => {
 
 describe('a process that is killed', () => {
   it.skipIf(lacks('redis'))('leaves no server', async () => {
-    const addon = new URL('../../../dist/addon.js', import.meta.url);
-    const script = `const { addon } = await import('${addon.href}');
-      const server = await addon.PrivateServer.start('redis');
+    const addon = new URL('../../../dist/crossing-addon.js', import.meta.url);
+    const script = `const { crossing } = await import('${addon.href}');
+      const server = await crossing.PrivateServer.start('redis');
       console.log(server.processIds[0]);
       setInterval(() => server, 1000);`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', script], {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { type PrivateServer, addon } from '../../../src/addon.js';
+import { crossing, type PrivateServer } from '../../../src/crossing-addon.js';
 import { redactUrl } from '../../../src/redact-url.js';
 import { runSoak } from '../../../src/families/ingest/soak.js';
 import { httpAddress } from '../../../src/families/requests/http-address.js';
@@ -18,9 +18,9 @@ describe('a server behind TLS with a certificate of its own', () => {
   let server: PrivateServer;
   let url: string;
   beforeAll(async () => {
-    const kind = 'rest' as Parameters<typeof addon.PrivateServer.start>[0];
+    const kind = 'rest' as Parameters<typeof crossing.PrivateServer.start>[0];
     const tls = ['--tls-cert', file('loopback.pem'), '--tls-key', file('loopback.key')];
-    server = await addon.PrivateServer.start(kind, ['--scale-factor', '0.01', '--api-key', KEY, ...tls]);
+    server = await crossing.PrivateServer.start(kind, ['--scale-factor', '0.01', '--api-key', KEY, ...tls]);
     url = server.url.replace('://', `://:${KEY}@`);
   }, 60_000);
   afterAll(() => server.stop());

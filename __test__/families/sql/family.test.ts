@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { addon } from '../../../src/addon.js';
 import { SqlClient } from '../../../src/index.js';
 import { mysql2 } from '../../../src/clients/mysql2.js';
 import { parseSqlUrl } from '../../../src/clients/js-sql-client.js';
@@ -210,25 +209,13 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
     for (const planned of cells) {
       const { cell } = planned;
       const opened = await family.openCell(planned);
-      const spec = {
-        family: 'sql',
-        workload: cell.workload,
-        lane: cell.lane,
-        url,
-        connections: cell.connections,
-        batch: cell.batch,
-        operations: cell.operations,
-        prefix: 'both',
-      };
-      const native = await addon.NativeRequests.open(JSON.stringify(spec));
-      const { rows, sums } = JSON.parse(native.expected) as typeof opened.expected;
+      const { rows, sums } = await opened.sample(stopwatch, new AbortController().signal);
       expect({ id: cell.id, rows, ...sums, doubles: Math.round(Number(sums['doubles']) * 10) }).toEqual({
         id: cell.id,
         rows: opened.expected.rows,
         ...opened.expected.sums,
         doubles: Math.round(Number(opened.expected.sums['doubles']) * 10),
       });
-      await native.close();
       await opened.close();
     }
     await family.close();

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { type PrivateShards, addon } from '../../../src/addon.js';
+import { crossing, type PrivateShards } from '../../../src/crossing-addon.js';
 import {
   type ArrowMessage,
   type ShardBatches,
@@ -166,7 +166,7 @@ describe('a population with rows of the caller', () => {
   const given = (rows: number, shards = SHARDS): ShardBatches[] =>
     Array.from({ length: shards }, (_, shard) => batchesOf(shard, shards, rows));
   let shards: PrivateShards;
-  beforeAll(async () => (shards = await addon.PrivateShards.start(SHARDS)), 120_000);
+  beforeAll(async () => (shards = await crossing.PrivateShards.start(SHARDS)), 120_000);
   afterAll(() => shards.stop());
 
   /** The code of unusable messages: a shard behind gRPC answers as for all unusable arguments. */
@@ -255,7 +255,7 @@ describe('a population with rows of the caller', () => {
 describe('clients of shards behind gRPC', () => {
   let shards: PrivateShards;
   beforeAll(async () => {
-    shards = await addon.PrivateShards.start(SHARDS);
+    shards = await crossing.PrivateShards.start(SHARDS);
     await using client = await ShardClient.connect(shards.urls);
     await client.populate(ROWS);
   }, 120_000);
@@ -303,7 +303,7 @@ describe('clients of shards behind gRPC', () => {
   });
 
   it('name the shard that is gone, and give the rows of the others', async () => {
-    const own = await addon.PrivateShards.start(SHARDS);
+    const own = await crossing.PrivateShards.start(SHARDS);
     await using client = await ShardClient.connect(own.urls);
     await client.populate(ROWS);
     const javaScript = await GrpcShards.connect(own.urls);

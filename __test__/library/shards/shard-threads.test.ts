@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { type PrivateShards, addon } from '../../../src/addon.js';
+import { crossing, type PrivateShards } from '../../../src/crossing-addon.js';
 import { ShardClient } from '../../../src/index.js';
 import { packedRows } from '../../../src/families/hybrid/data.js';
 
@@ -21,7 +21,7 @@ function runModule(urls: readonly string[], code: string): { readonly status: nu
 describe('ShardClient and the threads of Node', () => {
   let shards: PrivateShards;
   beforeAll(async () => {
-    shards = await addon.PrivateShards.start(2);
+    shards = await crossing.PrivateShards.start(2);
     const client = await ShardClient.connect(shards.urls);
     await client.populate(10_000);
     await client.close();

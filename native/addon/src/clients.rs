@@ -5,7 +5,6 @@ pub(crate) mod http_loop;
 pub(crate) mod ingest;
 pub(crate) mod kv;
 pub(crate) mod kv_loop;
-pub(crate) mod loop_runtime;
 pub(crate) mod shard_answers;
 pub(crate) mod shard_calls;
 pub(crate) mod shard_clients;

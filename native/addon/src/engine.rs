@@ -3,7 +3,6 @@
 pub(crate) mod inserter;
 pub(crate) mod naive;
 pub(crate) mod opened;
-pub(crate) mod parameters;
 pub(crate) mod reader;
 pub(crate) mod statement;
 pub(crate) mod table;

@@ -1,10 +1,5 @@
-//! The foundations of every export: errors, calls, the event loop, and the runtime.
+//! The foundations of the library's exports: facts of the build, queries under way, and panics for tests.
 
-pub(crate) mod caller;
-pub(crate) mod errors;
-pub(crate) mod fast_call;
-pub(crate) mod handle_scope;
-pub(crate) mod host_loop;
+pub(crate) mod callback_panics;
 pub(crate) mod in_flight;
 pub(crate) mod info;
-pub(crate) mod runtime;

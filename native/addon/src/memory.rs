@@ -1,12 +1,9 @@
 //! Memory that JavaScript and Rust share: views, loans, and their release.
 
 pub(crate) mod array_buffer;
-pub(crate) mod attachment;
 pub(crate) mod buffers;
 pub(crate) mod frame_release;
 pub(crate) mod json;
 pub(crate) mod layouts;
 pub(crate) mod loans;
 pub(crate) mod shared_memory;
-pub(crate) mod text_memory;
-pub(crate) mod typed_memory;

@@ -107,6 +107,15 @@ pub trait Program {
     /// An input that is not of the type that the work takes.
     fn open(&mut self, input: Given) -> Result<(), String>;
 
+    /// Does ahead what the next sample would do before its timed work, so that the work of several programs begins together.
+    ///
+    /// # Errors
+    ///
+    /// Work that fails, or that has no input yet.
+    fn prepare(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Executes the work `repeats` times, one after the other. Returns an object with the `seconds` of all of them together.
     ///
     /// # Errors
@@ -121,7 +130,7 @@ pub trait Program {
     /// No execution before, and a result that is no JSON.
     fn result(&mut self) -> Result<Value, String>;
 
-    /// Ends the work.
+    /// Ends the work, also after an order that failed.
     ///
     /// # Errors
     ///
@@ -150,6 +159,8 @@ pub fn answer(program: &mut impl Program, mut orders: impl BufRead, mut answers:
         answers.write_all(b"\n")?;
         answers.flush()?;
         if let Some(message) = error {
+            // The first error is the more useful one.
+            let _ = program.close();
             return Err(io::Error::other(message));
         }
     }
@@ -171,6 +182,10 @@ fn obey(program: &mut impl Program, line: &str, rest: &mut impl BufRead) -> Resu
             };
             program.open(given)?;
             Ok(Some(json!({ "type": "ready" })))
+        }
+        Some("prepare") => {
+            program.prepare()?;
+            Ok(Some(json!({ "type": "prepared" })))
         }
         Some("sample") => {
             let repeats =
@@ -274,17 +289,19 @@ mod tests {
     #[test]
     fn does_the_work_as_often_as_it_is_asked_to() {
         let orders = r#"{"type":"open","protocol":1,"workload":"sum","input":[1,2.5]}
+{"type":"prepare"}
 {"type":"sample","repeats":1000}
 {"type":"result"}
 {"type":"close"}
 {"type":"sample","repeats":1}"#;
         let (answers, ended) = answers_to(orders);
         ended.unwrap();
-        assert_eq!(answers.len(), 3);
+        assert_eq!(answers.len(), 4);
         assert_eq!(answers[0]["type"], "ready");
-        assert!(answers[1]["seconds"].as_f64().unwrap() > 0.0);
-        assert_eq!(answers[2]["result"], 3.5);
-        assert!(answers[1]["allocatedBytes"].is_u64());
+        assert_eq!(answers[1]["type"], "prepared");
+        assert!(answers[2]["seconds"].as_f64().unwrap() > 0.0);
+        assert!(answers[2]["allocatedBytes"].is_u64());
+        assert_eq!(answers[3]["result"], 3.5);
     }
 
     #[test]

@@ -2,79 +2,102 @@
 //! input says which cell: see [`cell::CellInput`]. The result is the checksum of the last sample, once each value was checked.
 
 mod cell;
+mod orders;
 
+use std::io::{self, BufReader};
 use std::process::ExitCode;
 
 use boundary_bench::{Given, Program};
-use boundary_bench_engine::checksum::Checksum;
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use cell::{Cell, CellInput};
+use orders::{Tokens, read_ahead};
+
+/// The argument that asks which parts are in this build.
+const FEATURES: &str = "--features";
 
 fn main() -> ExitCode {
-    boundary_bench::serve_program(&mut Native::default())
+    if std::env::args().nth(1).as_deref() == Some(FEATURES) {
+        println!("{}", features());
+        return ExitCode::SUCCESS;
+    }
+    let (lines, tokens) = read_ahead(BufReader::new(io::stdin()));
+    let answered = boundary_bench::answer(&mut Native::new(tokens), BufReader::new(lines), io::stdout().lock());
+    if answered.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The parts that only some builds have.
+fn features() -> Value {
+    json!({ "references": cfg!(feature = "references"), "flight": cfg!(feature = "flight") })
 }
 
 /// The program, with its cell once that is open.
-#[derive(Default)]
 struct Native {
     cell: Option<Box<dyn Cell>>,
     /// The checksum of the last sample.
-    checksum: Option<Checksum>,
+    checksum: Value,
+    /// The token of each order that comes.
+    tokens: Tokens,
 }
 
 impl Native {
+    fn new(tokens: Tokens) -> Self {
+        Self { cell: None, checksum: Value::Null, tokens }
+    }
+
+    /// Obeys an order. A panic is an error, after which the cell can still be closed.
+    fn obey<T>(&mut self, order: impl FnOnce(&mut Self, &CancelToken) -> Result<T>) -> std::result::Result<T, String> {
+        let token = self.tokens.recv().unwrap_or_default();
+        catch_panic(|| order(self, &token)).map_err(|error| error.coded())
+    }
+
     fn opened(&mut self) -> Result<&mut dyn Cell> {
         match &mut self.cell {
             Some(cell) => Ok(&mut **cell),
             None => Err(Error::InvalidArgument("no cell is open".to_owned())),
         }
     }
-
-    fn take(&mut self, input: Given) -> Result<()> {
-        let Given::Json(input) = input else {
-            return Err(Error::InvalidArgument("a cell is JSON".to_owned()));
-        };
-        let input: CellInput =
-            serde_json::from_value(input).map_err(|error| Error::InvalidArgument(format!("not a cell: {error}")))?;
-        self.cell = Some(input.open()?);
-        Ok(())
-    }
-
-    fn take_sample(&mut self, repeats: u64) -> Result<Value> {
-        let repeats = u32::try_from(repeats).map_err(|_| Error::InvalidArgument(format!("{repeats} repeats")))?;
-        let sample = self.opened()?.sample(repeats)?;
-        let value = json(&sample)?;
-        self.checksum = Some(sample.checksum);
-        Ok(value)
-    }
-
-    fn verified(&mut self) -> Result<Value> {
-        self.opened()?.verify()?;
-        json(&self.checksum)
-    }
-}
-
-fn json(value: &impl serde::Serialize) -> Result<Value> {
-    serde_json::to_value(value).map_err(|error| Error::Internal(error.to_string()))
 }
 
 impl Program for Native {
     fn open(&mut self, input: Given) -> std::result::Result<(), String> {
-        self.take(input).map_err(|error| error.coded())
+        self.obey(|native, token| {
+            let Given::Json(input) = input else {
+                return Err(Error::InvalidArgument("a cell is JSON".to_owned()));
+            };
+            let input: CellInput = serde_json::from_value(input)
+                .map_err(|error| Error::InvalidArgument(format!("not a cell: {error}")))?;
+            native.cell = Some(input.open(token)?);
+            Ok(())
+        })
+    }
+
+    fn prepare(&mut self) -> std::result::Result<(), String> {
+        self.obey(|native, token| native.opened()?.prepare(token))
     }
 
     fn sample(&mut self, repeats: u64) -> std::result::Result<Value, String> {
-        self.take_sample(repeats).map_err(|error| error.coded())
+        self.obey(|native, token| {
+            let repeats = u32::try_from(repeats).map_err(|_| Error::InvalidArgument(format!("{repeats} repeats")))?;
+            let sample = native.opened()?.sample(repeats, token)?;
+            native.checksum = sample["checksum"].clone();
+            Ok(sample)
+        })
     }
 
     fn result(&mut self) -> std::result::Result<Value, String> {
-        self.verified().map_err(|error| error.coded())
+        self.obey(|native, token| {
+            native.opened()?.verify(token)?;
+            Ok(native.checksum.clone())
+        })
     }
 
     fn close(&mut self) -> std::result::Result<(), String> {
-        self.cell.take().map_or(Ok(()), |mut cell| cell.close()).map_err(|error| error.coded())
+        let Some(mut cell) = self.cell.take() else { return Ok(()) };
+        catch_panic(|| cell.close()).map_err(|error| error.coded())
     }
 }
 
@@ -87,9 +110,10 @@ mod tests {
     /// The answers to the orders.
     fn answers_to(orders: &[Value]) -> Vec<Value> {
         let lines: Vec<_> = orders.iter().map(Value::to_string).collect();
+        let (lines, tokens) = read_ahead(io::Cursor::new(lines.join("\n")));
         let mut answers = Vec::new();
         // An order that fails is the last answer.
-        let _ = boundary_bench::answer(&mut Native::default(), lines.join("\n").as_bytes(), &mut answers);
+        let _ = boundary_bench::answer(&mut Native::new(tokens), BufReader::new(lines), &mut answers);
         let answers = String::from_utf8(answers).unwrap();
         answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }

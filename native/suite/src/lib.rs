@@ -52,7 +52,7 @@ pub use expected::expected;
 pub use in_process::run_in_process;
 pub use sample::CellSample;
 pub use spec::CellSpec;
-pub use tables::{load, table_names, unload, worker_ranges};
+pub use tables::{load, load_missing, table_names, unload, worker_ranges};
 pub use target::{PrivateTarget, TargetInfo, TargetKind};
 pub use warm_thread::WarmThread;
 

@@ -1,9 +1,9 @@
 /** The functions of the addon: by napi-rs as everyone uses it, by Node-API called by hand, and by the calling convention of C. */
-import { addon } from '../../addon.js';
+import { crossing } from '../../crossing-addon.js';
 import type { ForeignFunctions } from '../../clients/foreign-functions.js';
 import { type BoundaryFunctions, plainFunctions } from './functions.js';
 
-const { eventLoop, napiRs } = addon;
+const { eventLoop, napiRs } = crossing;
 
 /** The functions by napi-rs. */
 export function napiRsFunctions(): BoundaryFunctions {
@@ -18,7 +18,7 @@ export function napiRsFunctions(): BoundaryFunctions {
 
 /** The functions by Node-API called by hand. Functions that it lacks are JavaScript's, and no lane of the matrix has them. */
 export function nodeApiFunctions(): BoundaryFunctions {
-  return { ...plainFunctions(), ...(addon.boundaryByHand() as Partial<BoundaryFunctions>), calls: napiRs.calls };
+  return { ...plainFunctions(), ...(crossing.boundaryByHand() as Partial<BoundaryFunctions>), calls: napiRs.calls };
 }
 
 /** The functions by C's calling convention. Functions that it lacks are JavaScript's, and no lane of the matrix has them. */

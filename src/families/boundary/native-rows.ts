@@ -1,9 +1,9 @@
 /** Rows that cross by napi-rs: as objects, as JSON, and as columns in memory of JavaScript's. */
-import { addon } from '../../addon.js';
+import { crossing } from '../../crossing-addon.js';
 import type { RowShape } from './matrix.js';
 import { type FourRow, type NamedRow, RowColumns, type RowFunctions, type WideRow, kindOf } from './rows.js';
 
-const { napiRs } = addon;
+const { napiRs } = crossing;
 
 /** The functions by which rows cross, by the lane. */
 export function nativeRows(lane: string, shape: RowShape, count: number): RowFunctions {

@@ -1,7 +1,7 @@
 /**
  * The inputs of formats, in turn, and what is in them. The addon has the documents that Rust makes, so that all sides read the same bytes.
  */
-import { addon } from '../../addon.js';
+import { crossing } from '../../crossing-addon.js';
 import type { StreamColumns } from '../../clients/stream-columns.js';
 import { type BoundaryRecord, RECORDS } from '../boundary/functions.js';
 
@@ -15,15 +15,15 @@ export function recordsOf(turn: number): BoundaryRecord[] {
 }
 
 export function jsonOf(turn: number): string {
-  return addon.codec.jsonDocument(turn);
+  return crossing.codec.jsonDocument(turn);
 }
 
 export function messagePackOf(turn: number): Uint8Array {
-  return addon.codec.messagePackDocument(turn);
+  return crossing.codec.messagePackDocument(turn);
 }
 
 export function streamOf(turn: number): Uint8Array {
-  return addon.codec.arrowDocument(turn);
+  return crossing.codec.arrowDocument(turn);
 }
 
 /** The columns of the stream of a turn. */

@@ -3,7 +3,7 @@
  * `i` has the age `i % 80`, and is active if `i` is even. An operation is a row. Its result is 1 if the row matches. All sides
  * count the rows that match.
  */
-import { addon } from '../../addon.js';
+import { crossing } from '../../crossing-addon.js';
 import { checksumMismatch } from '../../errors.js';
 import { sumOfTurns } from '../in-process.js';
 import { FILTER, compileForColumns, compileForRow } from './expression.js';
@@ -50,7 +50,7 @@ function rowsInJavaScript(batch: number): CountRows {
 }
 
 function rowsInRust(): CountRows {
-  const { rowMatches } = addon.codec;
+  const { rowMatches } = crossing.codec;
   return (start) => {
     const { age, active } = FILTER_ROWS[start]!;
     return rowMatches(age, active) ? 1 : 0;
@@ -58,7 +58,7 @@ function rowsInRust(): CountRows {
 }
 
 function arraysInRust(): CountRows {
-  const { countMatchingRows } = addon.codec;
+  const { countMatchingRows } = crossing.codec;
   const all = FILTER_ROWS.length;
   return (start, count) => countMatchingRows(count === all ? FILTER_ROWS : FILTER_ROWS.slice(start, start + count));
 }
@@ -87,7 +87,7 @@ function columnsInJavaScript(): CountRows {
 }
 
 function columnsInRust(): CountRows {
-  return ofColumns(addon.codec.columnFilter());
+  return ofColumns(crossing.codec.columnFilter());
 }
 
 /** Throws unless each row by itself is counted as it must, and so is each batch. */

@@ -1,11 +1,11 @@
 /** Formats by the addon: by napi-rs as everyone uses it, and in memory of the caller that is made once. */
-import { addon } from '../../addon.js';
+import { crossing } from '../../crossing-addon.js';
 import type { StreamColumns } from '../../clients/stream-columns.js';
 import type { BoundaryRecord } from '../boundary/functions.js';
 import type { FormatWay } from './formats.js';
 import { RecordColumns } from './record-columns.js';
 
-const { codec } = addon;
+const { codec } = crossing;
 
 export const { jsonRecords, messagePackRecords } = codec;
 

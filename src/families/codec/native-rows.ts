@@ -1,5 +1,5 @@
 /** The row codec by the addon: objects by napi-rs, as everyone uses it, and columns in memory that is made once. */
-import { addon } from '../../addon.js';
+import { crossing } from '../../crossing-addon.js';
 import { RowColumns } from './row-columns.js';
 import {
   type DecodeWay,
@@ -13,7 +13,7 @@ import {
 } from './row-inputs.js';
 import { type UserRow, kindsOf, rowsOfColumns } from './row-shapes.js';
 
-const { codec } = addon;
+const { codec } = crossing;
 
 /** Encodes objects: one a call, or an array. */
 export function objectEncoder<Row>({ shape, rows }: RowInputs<Row>, single: boolean): EncodeWay {

@@ -3,7 +3,7 @@
  * number of items, columns or assignments. `statements.ts` makes a number of them. On the lane `valid` there is no tree to read. In
  * `parse.walk` each node of our own tree is visited, and the text of each that has one is read as a string.
  */
-import { addon } from '../../addon.js';
+import { crossing } from '../../crossing-addon.js';
 import type { ReadSql, TakeStatement } from '../../clients/js-sql-parser.js';
 import { NODE_SQL_PARSER, nodeSqlParser } from '../../clients/node-sql-parser.js';
 import { PGSQL_AST_PARSER, pgsqlAstParser } from '../../clients/pgsql-ast-parser.js';
@@ -16,7 +16,7 @@ import type { CodecCell, Topic } from './topic.js';
 /** Executes the operations of a text, and returns the sum of their results. */
 type Work = (sql: string) => number;
 
-type SqlNode = ReturnType<typeof addon.codec.sqlObjects>;
+type SqlNode = ReturnType<typeof crossing.codec.sqlObjects>;
 
 export const parserTopic: Topic = {
   resultOf: ({ workload, lane, batch }, operations) => resultOfParsing(workload, lane, batch, operations),
@@ -50,7 +50,7 @@ export function loopOf({ workload, batch }: CodecCell, work: Work): Loop {
 }
 
 function workOf(cell: CodecCell): Work {
-  if (cell.lane === 'valid') return (sql) => (addon.codec.sqlIsValid(sql) ? 1 : 0);
+  if (cell.lane === 'valid') return (sql) => (crossing.codec.sqlIsValid(sql) ? 1 : 0);
   if (cell.workload === 'parse.walk') return walkerOf(cell);
   const read = readerOf(cell);
   return (sql) => read(sql, resultOfStatement);
@@ -64,7 +64,7 @@ function readerOf({ lane, client }: CodecCell): ReadSql {
 
 /** The parser whose trees are objects. */
 function nestedParser(lane: string): (sql: string) => SqlNode {
-  const { sqlJson, sqlObjects } = addon.codec;
+  const { sqlJson, sqlObjects } = crossing.codec;
   return lane === 'json' ? (sql) => JSON.parse(sqlJson(sql)) as SqlNode : sqlObjects;
 }
 

@@ -1,5 +1,5 @@
 /** The flat tree of SQL. The addon writes it into memory of ours, and a node is read when it is asked for. */
-import { addon } from '../../addon.js';
+import { crossing } from '../../crossing-addon.js';
 import { toBoundaryError } from '../../errors.js';
 
 /** The numbers of the kinds of nodes. `native/codecs/src/sql/tree.rs` says what each has for children. */
@@ -48,7 +48,7 @@ const FIRST_WORDS = 4096;
  * of the kind `Statements`. Nothing but numbers crosses from the addon. Texts are cut out of the parsed text.
  */
 export class SqlTree {
-  readonly #parse = addon.codec.sqlWordsParser();
+  readonly #parse = crossing.codec.sqlWordsParser();
   #sql = '';
   #nodes = 0;
   /**

@@ -1,5 +1,5 @@
 /** A simulated network in front of the shards, and its measured round trips. */
-import { type PrivateDelays, addon } from '../../addon.js';
+import { type PrivateDelays, crossing } from '../../crossing-addon.js';
 import { toBoundaryError } from '../../errors.js';
 import { ShardClient } from '../../library/shards/shard-client.js';
 import { shardOf } from '../../library/shards/shard-placing.js';
@@ -37,7 +37,7 @@ export async function slowDown(addresses: readonly string[], values: HybridValue
   let delays: PrivateDelays | undefined;
   try {
     const hosts = addresses.map((address) => new URL(address).host);
-    delays = await addon.PrivateDelays.start(hosts, netDelayUs, megabits);
+    delays = await crossing.PrivateDelays.start(hosts, netDelayUs, megabits);
     const network: SimulatedNetwork = {
       by: 'proxy',
       delayUs: netDelayUs,

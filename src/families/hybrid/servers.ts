@@ -1,7 +1,7 @@
 /** The shards of a run: as processes or at the user's addresses, and a copy of the rows in this process for the setting `direct`. */
 import { join } from 'node:path';
 
-import { type PrivateShards, addon } from '../../addon.js';
+import { type PrivateShards, crossing } from '../../crossing-addon.js';
 import { explainedAsync, invalidArgument } from '../../errors.js';
 import { ShardClient } from '../../library/shards/shard-client.js';
 import { ShardStore } from '../../library/shards/shard-store.js';
@@ -73,7 +73,7 @@ export async function openHybridServer(
 }
 
 function startShards({ dataDir }: HybridValues): Promise<PrivateShards> {
-  return explainedAsync(() => addon.PrivateShards.start(HYBRID_MATRIX.shards, dataDir));
+  return explainedAsync(() => crossing.PrivateShards.start(HYBRID_MATRIX.shards, dataDir));
 }
 
 function openStore({ dataDir }: HybridValues, shard: number, shards: number): Promise<ShardStore> {

@@ -5,11 +5,10 @@
  */
 import { randomBytes } from 'node:crypto';
 
-import { addon } from '../../addon.js';
 import { toBoundaryError } from '../../errors.js';
 import type { Latency } from '../../records/record.js';
 import { LatencyHistogram } from '../../stats/latency-histogram.js';
-import { untilAborted } from '../../library/crossing/cancellation.js';
+import { startNative } from '../native-program.js';
 import { PointsQuery, writePath } from './points-query.js';
 import { openSoakClient } from './soak-client.js';
 import { postAll } from './soak-worker.js';
@@ -80,12 +79,17 @@ async function figuresOf(name: SoakOptions['client'], load: SoakLoad, signal: Ab
 }
 
 async function runNativeLoad(load: SoakLoad, signal: AbortSignal): Promise<SoakFigures> {
-  const report = await untilAborted(signal, (cancel) => addon.runSoak(JSON.stringify(load), cancel));
-  const figures = JSON.parse(report) as NativeFigures;
-  return { ...figures, latency: LatencyHistogram.fromBase64(figures.latency).summary() };
+  const running = await startNative({ kind: 'soak', spec: load }, signal);
+  try {
+    const { type: _, ...figures } = (await running.sample(1, signal)) as NativeFigures;
+    return { ...figures, latency: LatencyHistogram.fromBase64(figures.latency).summary() };
+  } finally {
+    await running.close();
+  }
 }
 
 interface NativeFigures extends Omit<SoakFigures, 'latency'> {
+  readonly type: 'sample';
   readonly latency: string;
 }
 

@@ -2,7 +2,7 @@
  * The time per batch on each side. `tinybench` times each batch separately, as the suite's own sampler does in Rust. Results are
  * summed between batches, untimed.
  */
-import { addon, type IngestStage } from '../../addon.js';
+import { crossing, type IngestStage } from '../../crossing-addon.js';
 import { explainedAsync } from '../../errors.js';
 import { ColumnsDecoder, ColumnsEncoder, type SeriesNames } from '../../library/codecs/columns-codec.js';
 import { LineEncoder, LineParser, type ParsedLines } from '../../library/codecs/line-codec.js';
@@ -195,7 +195,9 @@ function encodersOf(
 
 /** A stage of the suite, called through the addon. */
 async function addonStage(workload: string, batches: number, bodies: readonly Uint8Array[]): Promise<StageRun> {
-  const stage = await explainedAsync<IngestStage>(() => addon.IngestStage.open(stageSpec(workload, batches)));
+  const stage = await explainedAsync<IngestStage>(() =>
+    crossing.IngestStage.open(JSON.stringify(stageSpec(workload, batches))),
+  );
   const points = matrix.batchRows;
   return {
     begin: (isCheck) => (isCheck ? stage.beginCheck() : stage.begin()),

@@ -1,5 +1,5 @@
 /** The work of one request, by the cell's workload and lane, for each client. */
-import { addon, type KvAsyncCalls, type KvBlockingCalls } from '../../addon.js';
+import { crossing, type KvAsyncCalls, type KvBlockingCalls } from '../../crossing-addon.js';
 import { KvClient } from '../../library/kv/kv-client.js';
 import type { KvValues } from '../../library/kv/kv-values.js';
 import type { JsKvConnection } from '../../clients/js-kv-client.js';
@@ -22,7 +22,7 @@ type Request = (index: number) => Promise<void>;
 export async function openNapiRequester(work: KvShared, url: string): Promise<Requester> {
   const { lane } = work.planned.cell;
   if (lane === 'call-async' || lane === 'call-blocking') {
-    const Calls = lane === 'call-async' ? addon.KvAsyncCalls : addon.KvBlockingCalls;
+    const Calls = lane === 'call-async' ? crossing.KvAsyncCalls : crossing.KvBlockingCalls;
     const calls = await Calls.open(url);
     return { request: callRequest(work, calls), close: async () => calls.close() };
   }

@@ -1,4 +1,4 @@
-/** The cells that run through the addon: the `napi` side, and the `rust` side, whose work the addon only starts. */
+/** The cells of the `napi` side. */
 import type { Connection } from '../../library/engine/connection.js';
 import type { Checksum, RowCell } from '../../records/record.js';
 import type { OpenCell } from '../workload.js';
@@ -9,21 +9,14 @@ import { LaneWorkers } from './lane-workers.js';
 import { prepareLane } from './lanes.js';
 import { LoadedTables } from './loaded-tables.js';
 import { matrix, workloadEntry } from './matrix.js';
-import {
-  type NativeSpec,
-  type NativeTables,
-  loadTables,
-  runNative,
-  unloadTables,
-  verifyNative,
-} from './native-suite.js';
+import { type TableShares, loadTables, unloadTables } from './query-tables.js';
 import { readBack } from './read-back.js';
 import { splitRows } from './rows.js';
 import { inNewTables, tableNames } from './tables.js';
 import { verifyReader, verifyTable } from './verify-lane.js';
 
 /** The tables that the queries of an engine read. */
-export type QueryTables = LoadedTables<NativeTables, NativeTables>;
+export type QueryTables = LoadedTables<TableShares, TableShares>;
 
 /** The engine of a cell, with the tables that its queries read. */
 export interface AddonEngine {
@@ -35,7 +28,7 @@ export interface AddonEngine {
 
 /** The tables of an engine, loaded through this connection. Tables that are shared are loaded if they are missing, and kept. */
 export function queryTablesOf(connection: Connection, isShared: boolean): QueryTables {
-  return new LoadedTables<NativeTables, NativeTables>({
+  return new LoadedTables<TableShares, TableShares>({
     load: async (key) => {
       if (!isShared || !(await areLoaded(connection, key))) await loadTables(connection, key);
       return key;
@@ -47,44 +40,13 @@ export function queryTablesOf(connection: Connection, isShared: boolean): QueryT
 }
 
 /** Whether the tables are there with all their rows: a process may have ended while it loaded them. */
-async function areLoaded(connection: Connection, { table, rows, workers }: NativeTables): Promise<boolean> {
+async function areLoaded(connection: Connection, { table, rows, workers }: TableShares): Promise<boolean> {
   try {
     return (await readBack(connection, tableNames(table, workers))).rows === rows;
   } catch {
     // A table is missing.
     return false;
   }
-}
-
-/** Opens a cell of the `rust` side. */
-export async function openNativeCell(engine: AddonEngine, cell: RowCell, client?: string): Promise<OpenCell> {
-  const { connection, tables, batchRows } = engine;
-  const { workload, lane, rows } = cell;
-  const workers = cell.workers ?? 1;
-  const flavor = cell.flavor ?? 'sync';
-  const isIn = workloadEntry(workload).direction === 'in';
-  const lease = isIn ? undefined : await tables.acquire(queryTables(rows, workers));
-  const table = lease?.table.table ?? INSERT_TABLE;
-  const spec: NativeSpec = {
-    workload,
-    lane,
-    flavor,
-    workers,
-    rows,
-    table,
-    ...(client === undefined ? {} : { client }),
-    ...(batchRows === undefined ? {} : { batchRows }),
-  };
-  return {
-    expected: expectedOf(workload, splitRows(rows, workers)),
-    sample: async (stopwatch) => {
-      const { checksum, ...timing } = await runNative(connection, spec);
-      stopwatch.add(timing);
-      return checksum;
-    },
-    verify: () => verifyNative(connection, spec),
-    close: async () => lease?.release(),
-  };
 }
 
 /** Opens a cell of the `napi` side. */
@@ -183,9 +145,9 @@ async function workerThreads(connection: Connection, tasks: readonly LaneTask[])
 }
 
 /** The table name of all inserts: the samples of a run follow one another, and each drops its tables. */
-const INSERT_TABLE = `${matrix.table}_insert`;
+export const INSERT_TABLE = `${matrix.table}_insert`;
 
 /** The tables of a query. Lanes with fewer rows have tables of their own. */
-export function queryTables(rows: number, workers: number): NativeTables {
+export function queryTables(rows: number, workers: number): TableShares {
   return { table: `${matrix.table}_${rows}`, rows, workers };
 }

@@ -36,9 +36,7 @@ export class ConnectedEngine {
   /** Connects to an engine. Its tables are kept if they are shared with other processes. */
   static async open(name: string, uri: string, isShared = false): Promise<ConnectedEngine> {
     const transport = defaultTransport(name);
-    // Connections share a database by its name, so a new database needs a file.
-    const folder = transport !== undefined && isBareUri(name, uri) ? await DatabaseFolder.create() : undefined;
-    const place = folder?.uriOf(name) ?? uri;
+    const { place, folder } = await DatabaseFolder.placeOf(name, uri);
     try {
       return new ConnectedEngine(place, folder, await connect(overTransport(place, transport)), {
         transport,
@@ -91,6 +89,16 @@ export class DatabaseFolder {
 
   static async create(): Promise<DatabaseFolder> {
     return new DatabaseFolder(await mkdtemp(join(tmpdir(), 'boundary-bench-')));
+  }
+
+  /** The URI of an engine with a database that several connections share: by its name, so a new database needs a file. */
+  static async placeOf(
+    name: string,
+    uri: string,
+  ): Promise<{ readonly place: string; readonly folder: DatabaseFolder | undefined }> {
+    const isNew = defaultTransport(name) !== undefined && isBareUri(name, uri);
+    const folder = isNew ? await DatabaseFolder.create() : undefined;
+    return { place: folder?.uriOf(name) ?? uri, folder };
   }
 
   /** The URI of the database of an engine in this folder. */

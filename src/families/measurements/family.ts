@@ -1,13 +1,12 @@
 import type { DuckDbInterface } from '../../clients/duckdb-node-api.js';
 import type { JsTableClient } from '../../clients/measurement-table.js';
 import { type Connection, connect, engineOf } from '../../library/engine/connection.js';
-import { unloadTables } from './native-suite.js';
 import { useHyperd } from '../../host/hyperd.js';
 import { SERVER_OPTIONS } from '../requests/options.js';
 import { openTarget, reachTarget, type TargetServer } from '../requests/target-server.js';
 import { ownDatabase } from '../sql/database.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily } from '../workload.js';
-import { openNapiCell, openNativeCell, queryTables } from './addon-cells.js';
+import { openNapiCell, queryTables } from './addon-cells.js';
 import { columnTables } from './column-table-cells.js';
 import { ConnectedEngine, DatabaseFolder } from './connected-engine.js';
 import { driverPlace } from './driver-cells.js';
@@ -17,6 +16,8 @@ import { MEASUREMENTS_OPTIONS, type MeasurementsValues } from './options.js';
 import { PEERS } from './peers.js';
 import type { CellOpener } from './cell-opener.js';
 import { FAMILY_NAME, type PlannedMeasurement, planMeasurements } from './plan.js';
+import { unloadTables } from './query-tables.js';
+import { openRustPlace } from './rust-cells.js';
 import { tablePlace } from './table-cells.js';
 
 /** Bulk insert, scan, filter and aggregate of one table, on all sides. */
@@ -69,9 +70,9 @@ class OpenMeasurements implements OpenFamily {
 
   async versions(): Promise<Readonly<Record<string, string>>> {
     const usable = this.#cells.filter(({ skip }) => skip === undefined);
-    const used = new Map(usable.map((planned) => [placeOf(planned), planned])).values();
+    const used = new Map(usable.map((planned) => [placeOf(planned), planned]));
     // A place that can't be opened fails its own cells, with the reason. Other cells go on.
-    const places = opened(await Promise.allSettled(Array.from(used, (planned) => this.#place(planned))));
+    const places = opened(await Promise.allSettled(Array.from(used, ([name, planned]) => this.#place(name, planned))));
     return Object.assign({}, ...places.map(({ versions }) => versions)) as Record<string, string>;
   }
 
@@ -133,7 +134,8 @@ class OpenMeasurements implements OpenFamily {
 
   async openCell(planned: PlannedMeasurement): Promise<OpenCell> {
     const { cell, tableRows, client } = planned;
-    const place = await this.#place(planned);
+    const isRust = cell.side === 'rust';
+    const place = await this.#place(isRust ? `${RUST} ${cell.engine}` : placeOf(planned), planned, isRust);
     return place.openCell({ ...cell, rows: tableRows }, client);
   }
 
@@ -158,11 +160,10 @@ class OpenMeasurements implements OpenFamily {
     if (failure !== undefined) throw failure.reason;
   }
 
-  #place(planned: PlannedMeasurement): Promise<CellOpener> {
-    const name = placeOf(planned);
+  #place(name: string, planned: PlannedMeasurement, isRust = false): Promise<CellOpener> {
     let place = this.#places.get(name);
     if (place === undefined) {
-      place = this.#openPlace(name, planned);
+      place = isRust ? this.#openRust(planned.cell.engine) : this.#openPlace(name, planned);
       this.#places.set(name, place);
     }
     return place;
@@ -176,9 +177,16 @@ class OpenMeasurements implements OpenFamily {
   }
 
   async #engine(name: string): Promise<ConnectedEngine> {
-    const isOnMysql = matrix.engines[name]?.server === MYSQL;
-    const uri = isOnMysql ? await this.#mysqlUrl() : (this.#engineUris[name] ?? defaultUri(name));
-    return ConnectedEngine.open(name, uri, this.#sharedTables.includes(name));
+    return ConnectedEngine.open(name, await this.#uriOf(name), this.#sharedTables.includes(name));
+  }
+
+  async #openRust(engine: string): Promise<CellOpener> {
+    return openRustPlace(engine, await this.#uriOf(engine), this.#sharedTables.includes(engine));
+  }
+
+  async #uriOf(engine: string): Promise<string> {
+    const isOnMysql = matrix.engines[engine]?.server === MYSQL;
+    return isOnMysql ? await this.#mysqlUrl() : (this.#engineUris[engine] ?? defaultUri(engine));
   }
 
   /** The URL of the database on the MySQL server, which the engine and the JavaScript clients share. */
@@ -208,13 +216,13 @@ function placeOf({ cell, client, clientModule }: PlannedMeasurement): string {
 function enginePlace(name: string, engine: ConnectedEngine): CellOpener {
   return {
     versions: { [name]: engine.version },
-    openCell: async (cell, client) => {
-      const connected = await engine.over(cell.transport);
-      return cell.side === 'rust' ? openNativeCell(connected, cell, client) : openNapiCell(connected, cell);
-    },
+    openCell: async (cell) => openNapiCell(await engine.over(cell.transport), cell),
     close: () => engine.close(),
   };
 }
+
+/** The beginning of the names of places of the `rust` side, which no client has. */
+const RUST = 'rust';
 
 /** The server that an engine shares with JavaScript clients. */
 const MYSQL = 'mysql';

@@ -11,7 +11,7 @@ import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell, Stopwatc
 import { called, calledLater, forgetResults, isPromise } from './calls.js';
 import { type Canonical, DEFAULT_TOLERANCE, canonicalOf, differenceOf } from './equal.js';
 import { NOOP, noopLaneOf } from '../../records/noop.js';
-import { type Program, RunningProgram, isProgram } from './program.js';
+import { type Program, isProgram, startWay } from './program.js';
 
 /** Does the work once, and returns what it results in: a value, or a promise of it. */
 export type WayFunction<Input> = (input: Input) => unknown;
@@ -461,10 +461,10 @@ async function openProgram<Input>(
   verify: Verify,
 ): Promise<OpenCell> {
   const items = itemsOf(cell);
-  const running = await RunningProgram.start(way, name, cell.size, input);
+  const running = await startWay(way, name, cell.size, input);
   try {
     await running.sample(1);
-    await verify(await running.result());
+    await verify((await running.result()) as Canonical);
   } catch (error) {
     await running.close();
     throw error;
@@ -481,7 +481,7 @@ async function openProgram<Input>(
       });
       return { rows: items, sums: RIGHT };
     },
-    verify: async () => verify(await running.result()),
+    verify: async () => verify((await running.result()) as Canonical),
     close: () => running.close(),
   };
 }

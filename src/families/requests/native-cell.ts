@@ -1,8 +1,6 @@
-import { addon } from '../../addon.js';
-import { explainedAsync } from '../../errors.js';
 import { type Checksum, itemsOf } from '../../records/record.js';
-import { untilAborted } from '../../library/crossing/cancellation.js';
-import type { NativeTiming, OpenCell, RequestMeasures } from '../workload.js';
+import { openNative } from '../native-program.js';
+import type { OpenCell } from '../workload.js';
 import type { PlannedRequests } from './grid.js';
 import type { TargetServer } from './target-server.js';
 
@@ -16,41 +14,15 @@ export interface NativeRequests {
   readonly options?: Readonly<Record<string, unknown>>;
 }
 
-/** A sample as the native suite returns it. */
-interface NativeSample extends NativeTiming, RequestMeasures {
-  readonly checksum: Checksum;
-}
-
-/** Opens a cell of the `rust` side. The addon only starts it, and the event loop is idle in the meantime. */
-export async function openNativeRequests(requests: NativeRequests): Promise<OpenCell> {
-  const native = await explainedAsync(() => addon.NativeRequests.open(specOf(requests)));
-  return {
-    expected: requests.expected,
-    sample: async (stopwatch, signal) => {
-      if (stopwatch.ready !== undefined) {
-        await untilAborted(signal, (cancel) => native.prepare(cancel));
-        await stopwatch.ready();
-      }
-      const sample = JSON.parse(await untilAborted(signal, (cancel) => native.sample(cancel))) as NativeSample;
-      const { checksum, latency, behind, serverCpuUserSeconds, serverCpuSystemSeconds, ...timing } = sample;
-      stopwatch.add(timing);
-      stopwatch.addRequests({
-        ...(latency === undefined ? {} : { latency }),
-        ...(behind === undefined ? {} : { behind }),
-        ...(serverCpuUserSeconds === undefined ? {} : { serverCpuUserSeconds }),
-        ...(serverCpuSystemSeconds === undefined ? {} : { serverCpuSystemSeconds }),
-      });
-      return checksum;
-    },
-    verify: (_stopwatch, signal) => untilAborted(signal, (cancel) => native.verify(cancel)),
-    close: () => explainedAsync(() => native.close()),
-  };
+/** Opens a cell of the `rust` side. */
+export function openNativeRequests(requests: NativeRequests): Promise<OpenCell> {
+  return openNative({ kind: 'requests', spec: specOf(requests) }, requests.expected);
 }
 
 /** The specification of the cell, as `native/suite/src/requests.rs` reads it. */
-function specOf({ planned, server, options }: NativeRequests): string {
+function specOf({ planned, server, options }: NativeRequests): object {
   const { cell, setting, client } = planned;
-  return JSON.stringify({
+  return {
     family: cell.family,
     workload: cell.workload,
     lane: cell.lane,
@@ -65,5 +37,5 @@ function specOf({ planned, server, options }: NativeRequests): string {
     prefix: server.newPrefix(),
     serverProcesses: server.processIds,
     options,
-  });
+  };
 }

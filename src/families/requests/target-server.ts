@@ -1,7 +1,7 @@
 /** The server to which the cells of a family send their requests: the user's, or a private one. */
 import { randomBytes } from 'node:crypto';
 
-import { type PrivateServer, addon } from '../../addon.js';
+import { type PrivateServer, crossing } from '../../crossing-addon.js';
 import { urlParts } from '../../clients/url-parts.js';
 import { explained, explainedAsync, toBoundaryError } from '../../errors.js';
 import type { SimulatedNetwork } from '../../records/record.js';
@@ -79,7 +79,7 @@ export function targetSkip(kind: ServerKind, engines: Readonly<Record<string, st
 
 /** The path of the program that private servers of a kind run. Throws `BB_NOT_INSTALLED`, with what to do, if there is none. */
 export function serverProgram(kind: ServerKind): string {
-  return explained(() => addon.PrivateServer.find(addonKind(kind)));
+  return explained(() => crossing.PrivateServer.find(addonKind(kind)));
 }
 
 /**
@@ -97,7 +97,7 @@ export async function openTarget(
     const target = await describedTarget(kind, url);
     return { ...target, ...shared };
   }
-  const server = await explainedAsync(() => addon.PrivateServer.start(addonKind(kind), [...serverOptions]));
+  const server = await explainedAsync(() => crossing.PrivateServer.start(addonKind(kind), [...serverOptions]));
   try {
     return await describedTarget(kind, server.url, server);
   } catch (error) {
@@ -108,7 +108,7 @@ export async function openTarget(
 
 /** Asks the user's server for its version. Throws the error of its URL, of connecting and of logging in. */
 export async function reachTarget(kind: ServerKind, url: string): Promise<void> {
-  await explainedAsync(() => addon.PrivateServer.describe(addonKind(kind), url));
+  await explainedAsync(() => crossing.PrivateServer.describe(addonKind(kind), url));
 }
 
 /** A server's description of itself. */
@@ -119,7 +119,7 @@ interface Description {
 }
 
 async function describedTarget(kind: ServerKind, url: string, server?: PrivateServer): Promise<TargetServer> {
-  const described = await explainedAsync(() => addon.PrivateServer.describe(addonKind(kind), url));
+  const described = await explainedAsync(() => crossing.PrivateServer.describe(addonKind(kind), url));
   const { version, processId, isCluster } = JSON.parse(described) as Description;
   const run = randomBytes(4).toString('hex');
   let cells = 0;
@@ -140,7 +140,7 @@ function withOption(url: string, text: string): string {
   return `${url}${url.includes('?') ? '&' : '?'}${text}`;
 }
 
-/** The kind by the name of the addon. Shards are served by the program of `rest`. */
-function addonKind(kind: ServerKind): Parameters<typeof addon.PrivateServer.find>[0] {
-  return (kind === 'shards' ? 'rest' : kind) as Parameters<typeof addon.PrivateServer.find>[0];
+/** The kind by the name of the addon of crossings. Shards are served by the program of `rest`. */
+function addonKind(kind: ServerKind): Parameters<typeof crossing.PrivateServer.find>[0] {
+  return (kind === 'shards' ? 'rest' : kind) as Parameters<typeof crossing.PrivateServer.find>[0];
 }

@@ -1,7 +1,8 @@
 /** The work of one request, by the cell's workload and lane, for each client. */
-import { addon } from '../../addon.js';
+import { crossing } from '../../crossing-addon.js';
 import { BoundaryError } from '../../errors.js';
-import { HttpClient, placeOf } from '../../library/http/http-client.js';
+import { HttpClient } from '../../library/http/http-client.js';
+import { headerLines } from '../../library/http/http-submission.js';
 import type { HttpResponse } from '../../library/http/http-responses.js';
 import { JsonPaths } from '../../library/codecs/json-paths.js';
 import { type PlannedRequests, operationsOf } from '../requests/grid.js';
@@ -38,8 +39,8 @@ export interface ReadResponse {
 export async function openRequester(work: RestShared): Promise<Requester> {
   const { cell, clientModule } = work.planned;
   const { lane, side } = cell;
-  if (lane === 'call-async') return callRequester(work, addon.HttpAsyncCalls);
-  if (lane === 'call-blocking') return callRequester(work, addon.HttpBlockingCalls);
+  if (lane === 'call-async') return callRequester(work, crossing.HttpAsyncCalls);
+  if (lane === 'call-blocking') return callRequester(work, crossing.HttpBlockingCalls);
   return side === 'napi' && clientModule === undefined ? napiRequester(work) : jsRequester(work);
 }
 
@@ -92,10 +93,11 @@ function requester<A extends ReadResponse>(
 /** A requester whose calls cross one by one. */
 async function callRequester(
   work: RestShared,
-  Calls: typeof addon.HttpAsyncCalls | typeof addon.HttpBlockingCalls,
+  Calls: typeof crossing.HttpAsyncCalls | typeof crossing.HttpBlockingCalls,
 ): Promise<Requester> {
-  const { url, ...options } = work.address;
-  const calls = await Calls.open(placeOf(url, options));
+  const { url, headers, tlsCa } = work.address;
+  const address = tlsCa === undefined ? url : `${url}?tls-ca=${encodeURIComponent(tlsCa)}`;
+  const calls = await Calls.open(address, headerLines(headers));
   return requester(work, {
     post: async (path, body) => withText(await calls.post(path, body)),
     close: async () => calls.close(),

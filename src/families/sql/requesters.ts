@@ -1,7 +1,7 @@
 /** The work of one request, by the cell's workload and lane, on the addon's client or on another. */
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { addon } from '../../addon.js';
+import { crossing } from '../../crossing-addon.js';
 import type { ParameterInput } from '../../library/engine/parameters.js';
 import { SqlClient } from '../../library/sql/sql-client.js';
 import type { SqlResults } from '../../library/sql/sql-results.js';
@@ -44,7 +44,7 @@ interface SqlConnection
 export async function openNapiRequester(work: SqlShared, url: string): Promise<SqlRequester> {
   const { lane } = work.planned.cell;
   if (lane === 'call-async' || lane === 'call-blocking') {
-    const Calls = lane === 'call-async' ? addon.SqlAsyncCalls : addon.SqlBlockingCalls;
+    const Calls = lane === 'call-async' ? crossing.SqlAsyncCalls : crossing.SqlBlockingCalls;
     const calls = await Calls.open(url);
     return requester(work, {
       ping: () => calls.ping(),

@@ -214,8 +214,8 @@ export class HttpClient implements AsyncDisposable {
   }
 }
 
-/** @internal The server of a client, with its options checked. */
-export function placeOf(baseUrl: string, options: HttpClientOptions): HttpOrigin {
+/** The server of a client, with its options checked. */
+function placeOf(baseUrl: string, options: HttpClientOptions): HttpOrigin {
   const { connections = 1, pipelining = 1, timeoutMs, headers = {}, maxResponseBytes, http2 = false } = options;
   const { tls, tlsCa = options.cacert } = options;
   checkText('the URL', baseUrl);

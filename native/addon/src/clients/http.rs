@@ -8,14 +8,14 @@ use boundary_bench_http::{HttpOptions, Origin, SharedClient, StreamedResponse, U
 use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result, lock};
+use boundary_bench_node::host::errors::{invalid, js, promise};
+use boundary_bench_node::host::loop_runtime::LoopRuntime;
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
 use napi::tokio;
 use napi_derive::napi;
 
-use crate::clients::loop_runtime::LoopRuntime;
 use crate::engine::reader::Cancel;
-use crate::host::errors::{invalid, js, promise};
 use crate::host::in_flight::{InFlight, unless_cancelled};
 use crate::memory::buffers::{Handover, bytes_of};
 

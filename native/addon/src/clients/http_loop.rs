@@ -5,13 +5,13 @@ use std::sync::Arc;
 use boundary_bench_event_loop::{Protocol, Socket, Sockets};
 use boundary_bench_http::{Dispatch, DrivenSession, Frame, Sessions, groups};
 use boundary_bench_kernel::{Error, Result};
+use boundary_bench_node::host::errors::js;
 use napi::Env;
 use napi::bindgen_prelude::{Function, Unknown};
 use napi_derive::napi;
 
 use crate::clients::http::{HttpOrigin, HttpSocket};
 use crate::clients::socket_loop::{MaybeFrame, SocketLoop};
-use crate::host::errors::js;
 use crate::memory::buffers::submission_bytes;
 
 /// The groups in flight of all clients, and the undelivered results.

@@ -11,15 +11,16 @@ use boundary_bench_codecs::msgpack::{ColumnSink, ColumnsHead, ColumnsWriter, Row
 use boundary_bench_codecs::points::{SeriesKey, Shape};
 use boundary_bench_codecs::{MOST_POINTS, Points, Precision, ReadOptions};
 use boundary_bench_kernel::lock;
+use boundary_bench_node::host::errors::js;
+use boundary_bench_node::host::fast_call::{FastCall, function};
+use boundary_bench_node::memory::typed_memory::{
+    BYTES, Decoding, Encoding, TIMES, VALUES, copy_to, memory_of, slice_of,
+};
+use boundary_bench_node::values::json::to_json;
 use napi::bindgen_prelude::Unknown;
 use napi::{Env, JsValue, sys};
 use napi_derive::napi;
 use serde::Serialize;
-
-use crate::host::errors::js;
-use crate::host::fast_call::{FastCall, function};
-use crate::memory::json::to_json;
-use crate::memory::typed_memory::{BYTES, Decoding, Encoding, TIMES, VALUES, copy_to, memory_of, slice_of};
 
 /// Pairs up the tags of an array that holds names and values alternately.
 fn tags_of(tags: &[String]) -> Vec<(&str, &str)> {

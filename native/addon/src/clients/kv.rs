@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use boundary_bench_event_loop::LoopDriver;
 use boundary_bench_kernel::{Error, Result, lock};
+use boundary_bench_node::host::caller::{Caller, Request};
+use boundary_bench_node::host::errors::{js, promise};
+use boundary_bench_node::host::loop_runtime::LoopRuntime;
 use boundary_bench_redis::{Connection, KvClient, KvOptions, STATEFUL, Url, refusal, run_submission};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
 use napi_derive::napi;
 
-use crate::clients::loop_runtime::LoopRuntime;
-use crate::host::caller::{Caller, Request};
-use crate::host::errors::{js, promise};
 use crate::memory::buffers::{Handover, bytes_of};
 
 /// The requests of a submission.

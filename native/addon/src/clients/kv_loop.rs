@@ -3,6 +3,7 @@
 use boundary_bench_event_loop::Protocol;
 use boundary_bench_kernel::frame::word;
 use boundary_bench_kernel::{Error, Result};
+use boundary_bench_node::host::errors::{invalid, js};
 use boundary_bench_redis::{Frame, Session, requests};
 use napi::Env;
 use napi::bindgen_prelude::{Function, Unknown};
@@ -10,7 +11,6 @@ use napi_derive::napi;
 
 use crate::clients::kv::KvConnection;
 use crate::clients::socket_loop::{MaybeFrame, SocketLoop};
-use crate::host::errors::{invalid, js};
 use crate::memory::buffers::submission_bytes;
 
 /// The undelivered results of all connections.

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 use boundary_bench_engine::frame;
 use boundary_bench_engine::slab::Slab;
 use boundary_bench_kernel::Result;
+use boundary_bench_node::host::errors::{catching, invalid, js, promise};
 use boundary_bench_shards::{
     Aggregate, Aggregation, Column, Comparison, Filter, MultiGet, Number, ShardClient, ShardFailure, Sum,
     with_binary_payloads,
@@ -18,7 +19,6 @@ use napi_derive::napi;
 
 use crate::clients::shard_calls::key_of;
 use crate::clients::shard_clients::unless_closed;
-use crate::host::errors::{catching, invalid, js, promise};
 use crate::memory::buffers::Handover;
 
 /// The most frames of a scan that are made before JavaScript asks for them.

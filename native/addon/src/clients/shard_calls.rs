@@ -2,14 +2,14 @@
 //! this process without a promise.
 
 use boundary_bench_kernel::{Error, Result, lock};
+use boundary_bench_node::host::errors::{invalid, js};
+use boundary_bench_node::host::fast_call::FastCall;
+use boundary_bench_node::memory::typed_memory::{BYTES, slice_of, slice_of_mut};
+use boundary_bench_node::values::numbers::safe_integer;
 use boundary_bench_shards::{Columns, ROW_BYTES, Row, Store};
 use napi::{Env, sys};
 
 use crate::clients::shard_clients::Shared;
-use crate::engine::naive::safe_integer;
-use crate::host::errors::{invalid, js};
-use crate::host::fast_call::FastCall;
-use crate::memory::typed_memory::{BYTES, slice_of, slice_of_mut};
 
 /// The most rows of a store.
 pub const MOST_ROWS: u32 = u32::MAX - 1;

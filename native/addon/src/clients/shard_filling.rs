@@ -3,6 +3,8 @@
 use std::sync::Mutex;
 
 use boundary_bench_kernel::{Error, lock};
+use boundary_bench_node::host::errors::{invalid, js, promise};
+use boundary_bench_node::values::numbers::count;
 use boundary_bench_shards::{ArrowMessage, SentBatches};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
@@ -10,8 +12,7 @@ use napi::tokio::sync::mpsc::Sender;
 use napi_derive::napi;
 
 use crate::clients::shard_calls::MOST_ROWS;
-use crate::host::errors::{invalid, js, promise};
-use crate::memory::buffers::{bytes_of, count};
+use crate::memory::buffers::bytes_of;
 
 /// The messages of a population, added shard by shard while `populateFrom` sends them.
 #[napi]

@@ -5,6 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use boundary_bench_kernel::{Error, Result, lock};
+use boundary_bench_node::host::errors::{blocking, js, promise};
+use boundary_bench_node::host::fast_call::function;
+use boundary_bench_node::host::loop_runtime::LoopRuntime;
+use boundary_bench_node::values::numbers::count;
 use boundary_bench_shards::{
     ClientOptions, LocalStore, MemoryStore, PersistentStore, ROW_BYTES, Row, ShardClient, Store, check_rows, place_of,
 };
@@ -13,7 +17,6 @@ use napi::tokio::sync::watch;
 use napi::{Env, JsValue};
 use napi_derive::napi;
 
-use crate::clients::loop_runtime::LoopRuntime;
 use crate::clients::shard_answers::{
     RawAggregate, RawComparison, RawShardColumn, RawShardRows, RawShardScan, aggregation_of, multi_get, multi_get_now,
 };
@@ -21,10 +24,8 @@ use crate::clients::shard_calls::{Calls, MOST_ROWS, ReadRow, WriteRow, key_of, k
 use crate::clients::shard_clients::{Clients, Shared, unless_closed};
 use crate::clients::shard_filling::RawShardFilling;
 use crate::engine::reader::Cancel;
-use crate::host::errors::{blocking, js, promise};
-use crate::host::fast_call::function;
 use crate::host::in_flight::unless_cancelled;
-use crate::memory::buffers::{Handover, count};
+use crate::memory::buffers::Handover;
 
 /// The rows of one shard in this process.
 #[napi]

@@ -8,12 +8,12 @@ use std::rc::Rc;
 use boundary_bench_event_loop::{Handles, Protocol, SocketOwner, Sockets, add};
 use boundary_bench_kernel::Error;
 use boundary_bench_kernel::driven_stream::DrivenStream;
+use boundary_bench_node::host::attachment::{Attached, Attachment, detach};
+use boundary_bench_node::host::errors::js;
 use napi::bindgen_prelude::{Either, Function, ToNapiValue, Undefined, Unknown};
 use napi::{Env, sys};
 
-use crate::host::errors::js;
 use crate::memory::array_buffer::copy_of;
-use crate::memory::attachment::{Attached, Attachment, detach};
 use crate::memory::buffers::{COPIED_BYTES, Handover};
 use crate::memory::shared_memory::{SMALL_BYTES, SharedMemory};
 

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_mysql::{DrivenSession, Shapes, Submission, Url};
+use boundary_bench_node::host::errors::{invalid, js, promise};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
 use napi_derive::napi;
 
 use crate::engine::table::ColumnSpec;
-use crate::host::errors::{invalid, js, promise};
 use crate::memory::buffers::submission_bytes;
 
 /// Reads the call in the first `bytes` bytes of a submission.

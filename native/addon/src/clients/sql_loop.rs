@@ -6,13 +6,13 @@ use boundary_bench_event_loop::{Protocol, Sockets};
 use boundary_bench_kernel::frame::{Frame, word};
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::{DrivenSession, Shapes};
+use boundary_bench_node::host::errors::js;
 use napi::Env;
 use napi::bindgen_prelude::{Function, Unknown};
 use napi_derive::napi;
 
 use crate::clients::socket_loop::{MaybeFrame, SocketLoop};
 use crate::clients::sql::{SqlConnection, SqlShapes, submission_of};
-use crate::host::errors::js;
 
 /// The undelivered results of all connections.
 struct Results {

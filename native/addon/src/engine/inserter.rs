@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use boundary_bench_kernel::lock;
+use boundary_bench_node::host::errors::{js, promise};
+use boundary_bench_node::values::numbers::count;
 
 use arrow_schema::SchemaRef;
 use boundary_bench_engine::Engine;
@@ -14,8 +16,7 @@ use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Either, Object, Undefined, Unknown};
 use napi_derive::napi;
 
-use crate::host::errors::{js, promise};
-use crate::memory::buffers::{bytes_of, count, elements, optional_bytes_of};
+use crate::memory::buffers::{bytes_of, elements, optional_bytes_of};
 
 /// The number of parts of a column in the array that `writeColumns` takes: validity, offsets, values.
 const PARTS: usize = 3;

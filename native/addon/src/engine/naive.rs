@@ -15,13 +15,12 @@ use arrow_schema::SchemaRef;
 use boundary_bench_engine::decimal;
 use boundary_bench_engine::table::{Column, SqlType};
 use boundary_bench_kernel::Error;
-use napi::bindgen_prelude::{
-    Array as JsArray, BigInt, FromNapiValue, JsObjectValue, Null, Object, ToNapiValue, Uint8Array, Unknown,
-};
+use boundary_bench_node::host::errors::{invalid, js};
+use boundary_bench_node::memory::typed_memory::view_of;
+use boundary_bench_node::values::arrays::array_of_objects;
+use boundary_bench_node::values::numbers::{integer, narrow, read};
+use napi::bindgen_prelude::{BigInt, JsObjectValue, Null, Object, ToNapiValue, Uint8Array, Unknown};
 use napi::{Env, JsValue, ValueType, sys};
-
-use crate::host::errors::{invalid, js};
-use crate::memory::typed_memory::view_of;
 
 /// Builds a batch from an array of rows, each an array of values.
 pub fn batch_from_rows(
@@ -97,39 +96,6 @@ fn append(env: Env, column: &Column, builder: &mut dyn ArrayBuilder, value: Unkn
     Ok(())
 }
 
-pub fn read<T: FromNapiValue>(value: &Unknown<'_>, kind: ValueType, expected: ValueType) -> Result<T, String> {
-    if kind != expected {
-        return Err(format!("expected {expected}, got {kind}"));
-    }
-    // SAFETY: the handle belongs to a value of the call under way.
-    unsafe { value.cast::<T>() }.map_err(|error| error.to_string())
-}
-
-/// The largest integer up to which a number holds every integer exactly.
-pub const MAX_SAFE_INTEGER: i64 = (1 << 53) - 1;
-
-/// The integer that a number holds exactly, or `None` if it holds none.
-pub fn safe_integer(number: f64) -> Option<i64> {
-    #[expect(clippy::cast_precision_loss, reason = "exact: below 2^53")]
-    const MOST: f64 = MAX_SAFE_INTEGER as f64;
-    #[expect(clippy::cast_possible_truncation, reason = "checked: an integer below 2^53")]
-    (number.fract() == 0.0 && number.abs() <= MOST).then_some(number as i64)
-}
-
-/// Converts a bigint, or a number that holds an integer exactly, to an integer.
-pub fn integer(value: &Unknown<'_>, kind: ValueType) -> Result<i64, String> {
-    if kind == ValueType::BigInt {
-        let (integer, lossless) = read::<BigInt>(value, kind, ValueType::BigInt)?.get_i64();
-        return if lossless { Ok(integer) } else { Err("does not fit 64 bits".to_owned()) };
-    }
-    let number = read::<f64>(value, kind, ValueType::Number)?;
-    safe_integer(number).ok_or_else(|| format!("{number} is no safe integer"))
-}
-
-pub fn narrow<T: TryFrom<i64>>(value: i64) -> Result<T, String> {
-    T::try_from(value).map_err(|_| format!("{value} is out of range"))
-}
-
 /// A batch that becomes an array of objects on JavaScript's thread.
 pub struct Objects {
     batch: RecordBatch,
@@ -152,27 +118,6 @@ impl ToNapiValue for Objects {
             })
         }
     }
-}
-
-/// An array of `count` objects. `fill` gets each object with its index, and sets its properties.
-///
-/// # Safety
-/// `env` is the environment of this thread, and a scope of handles is open.
-pub unsafe fn array_of_objects(
-    env: sys::napi_env,
-    count: usize,
-    mut fill: impl FnMut(usize, &mut Object<'_>) -> napi::Result<()>,
-) -> napi::Result<sys::napi_value> {
-    let handle = Env::from_raw(env);
-    #[expect(clippy::cast_possible_truncation, reason = "more objects than that do not fit in memory")]
-    let mut array: JsArray<'_> = handle.create_array(count as u32)?;
-    for (number, index) in (0..count).zip(0..) {
-        let mut object = Object::new(&handle)?;
-        fill(number, &mut object)?;
-        array.set(index, object)?;
-    }
-    // SAFETY: the environment is the one the array was made in.
-    unsafe { JsArray::to_napi_value(env, array) }
 }
 
 fn set(object: &mut Object<'_>, column: &Column, values: &dyn Array, row: usize) -> napi::Result<()> {

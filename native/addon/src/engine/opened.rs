@@ -10,16 +10,17 @@ use boundary_bench_engine::slab::GrowingBytes;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{CreateMode as CoreCreateMode, Engine as CoreEngine};
 use boundary_bench_kernel::{Error, Result, lock};
+use boundary_bench_node::host::errors::{blocking, invalid, js, promise, promise_of_end};
+use boundary_bench_node::values::numbers::count;
+use boundary_bench_node::values::parameters::Parameters;
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, ToNapiValue};
 use napi_derive::napi;
 
 use crate::engine::inserter::{NaiveInserter, RawInserter};
-use crate::engine::parameters::Parameters;
 use crate::engine::reader::{Cancel, FrameReader, NaiveReader, query_options};
 use crate::engine::statement::Statement;
 use crate::engine::table::TableSpec;
-use crate::host::errors::{blocking, invalid, js, promise, promise_of_end};
 use crate::host::in_flight::InFlight;
 use crate::memory::buffers::Handover;
 
@@ -141,6 +142,17 @@ impl Engine {
     #[napi(getter, catch_unwind)]
     pub fn address(&self) -> napi::Result<Option<String>> {
         Ok(self.get()?.address())
+    }
+
+    /// An item of `FROM` whose only column `i` counts from `start` to `end`, without `end`, as a BIGINT. Null for an engine that takes
+    /// rows.
+    #[napi(catch_unwind)]
+    pub fn numbers(&self, start: f64, end: f64) -> napi::Result<Option<String>> {
+        let range = count(start, "start", u32::MAX)? as u64..count(end, "end", u32::MAX)? as u64;
+        match self.get()?.numbers(range) {
+            Err(Error::Unsupported(_)) => Ok(None),
+            numbers => numbers.map(Some).map_err(js),
+        }
     }
 
     /// Whether the engine runs SQL. Otherwise only `SELECT <columns> FROM <table>` works.

@@ -9,14 +9,15 @@ use boundary_bench_engine::lanes::statement::BoundStatement;
 use boundary_bench_engine::slab::Slab;
 use boundary_bench_engine::{DEFAULT_BATCH_ROWS, Engine, QueryOptions};
 use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_node::host::errors::{blocking, js, promise};
+use boundary_bench_node::values::numbers::count;
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Either3, Null, Undefined};
 use napi_derive::napi;
 
 use crate::engine::naive::Objects;
 use crate::engine::table::ColumnSpec;
-use crate::host::errors::{blocking, js, promise};
-use crate::memory::buffers::{Handover, count};
+use crate::memory::buffers::Handover;
 
 /// The most rows of a batch: a frame's offsets are 32 bits.
 const MOST_BATCH_ROWS: u32 = 1 << 24;

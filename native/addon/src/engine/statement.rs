@@ -6,14 +6,14 @@ use boundary_bench_engine::lanes::ipc;
 use boundary_bench_engine::lanes::statement::{BoundStatement, PreparedStatement};
 use boundary_bench_engine::slab::GrowingBytes;
 use boundary_bench_engine::table::Column;
+use boundary_bench_node::host::errors::{blocking, promise_of_end};
+use boundary_bench_node::values::parameters::Parameters;
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
 use napi_derive::napi;
 
-use crate::engine::parameters::Parameters;
 use crate::engine::reader::{Cancel, FrameReader, query_options};
 use crate::engine::table::ColumnSpec;
-use crate::host::errors::{blocking, promise_of_end};
 use crate::host::in_flight::InFlight;
 use crate::memory::buffers::Handover;
 

@@ -1,12 +1,12 @@
 //! Table definitions as JavaScript objects.
 
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
+use boundary_bench_node::host::errors::{invalid, js};
+use boundary_bench_node::values::arrays::length_of;
+use boundary_bench_node::values::numbers::digits;
 use napi::bindgen_prelude::{FromNapiValue, JsObjectValue, Object, ToNapiValue};
 use napi::sys;
 use napi_derive::napi;
-
-use crate::host::errors::invalid;
-use crate::memory::buffers::{count, length_of};
 
 /// The SQL type of a column.
 #[napi(string_enum = "lowercase")]
@@ -82,12 +82,6 @@ pub struct TableSpec {
     pub columns: ColumnSpecs,
 }
 
-/// Converts a number of digits. Whether the digits make a valid decimal is checked with the table.
-pub fn digits(value: f64, what: &str) -> napi::Result<u8> {
-    let digits = count(value, what, u8::MAX.into())?;
-    u8::try_from(digits).map_err(|error| invalid(error.to_string()))
-}
-
 impl TryFrom<ColumnSpec> for Column {
     type Error = napi::Error;
 
@@ -141,7 +135,7 @@ impl TryFrom<TableSpec> for TableDefinition {
     fn try_from(spec: TableSpec) -> napi::Result<Self> {
         let columns = spec.columns.0.into_iter().map(Column::try_from).collect::<napi::Result<_>>()?;
         let table = Self { name: spec.name, columns };
-        table.validate().map_err(crate::host::errors::js)?;
+        table.validate().map_err(js)?;
         Ok(table)
     }
 }

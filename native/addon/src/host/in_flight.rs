@@ -5,11 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result, lock};
+use boundary_bench_node::host::errors::promise;
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, ToNapiValue};
 use napi::tokio::{self, sync::Notify};
-
-use crate::host::errors::promise;
 
 type Tokens = Arc<Mutex<(u64, HashMap<u64, CancelToken>)>>;
 

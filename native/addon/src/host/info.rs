@@ -14,8 +14,6 @@ pub struct BuildInfo {
     pub rustc: String,
     /// Whether the engines over Arrow Flight SQL are in it.
     pub flight: bool,
-    /// Whether the clients of others in Rust are in it, which ours are compared with.
-    pub references: bool,
 }
 
 /// Returns the facts of the addon's build.
@@ -26,7 +24,6 @@ pub fn build_info() -> BuildInfo {
         target_cpu: env!("BOUNDARY_BENCH_TARGET_CPU").to_owned(),
         rustc: env!("BOUNDARY_BENCH_RUSTC").to_owned(),
         flight: cfg!(feature = "flight"),
-        references: cfg!(feature = "references"),
     }
 }
 

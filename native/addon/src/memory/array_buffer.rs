@@ -4,9 +4,8 @@ use std::ptr;
 
 use boundary_bench_engine::slab::{GrowingBytes, Slab};
 use boundary_bench_kernel::Error;
+use boundary_bench_node::host::errors::js;
 use napi::sys;
-
-use crate::host::errors::js;
 
 /// Memory at a fixed place for as long as its owner lives.
 ///

@@ -1,12 +1,12 @@
 //! Transfer of memory between JavaScript and Rust.
 
+use boundary_bench_node::host::errors::invalid;
+use boundary_bench_node::memory::typed_memory::{BYTES, slice_of};
 use napi::bindgen_prelude::{JsObjectValue, Object, ToNapiValue, Unknown};
 use napi::{Env, JsValue, sys};
 
-use crate::host::errors::invalid;
 use crate::memory::array_buffer::{FixedMemory, copy_of};
 use crate::memory::loans::lend;
-use crate::memory::typed_memory::{BYTES, slice_of};
 
 /// Memory that Rust owns alone and hands to JavaScript as an `ArrayBuffer`: without a copy if it is large and the host takes
 /// external memory (Electron does not). `loans.rs` says when Rust may use the memory again.
@@ -29,19 +29,6 @@ impl<T: FixedMemory> ToNapiValue for Handover<T> {
 
 /// The size in bytes up to which memory is copied into a buffer of JavaScript's: that costs less than lending it.
 pub const COPIED_BYTES: usize = 64 << 10;
-
-/// The length of an array of `elements` that `owner` has, at most `most`. Both are named in the errors. Check the length before
-/// memory is allocated, since the array may be an empty one of four billion elements.
-pub fn length_of(array: &Object<'_>, owner: &str, elements: &str, most: u32) -> napi::Result<u32> {
-    if !array.is_array()? {
-        return Err(invalid(format!("{owner}'s {elements} must be an array")));
-    }
-    let length = array.get_array_length()?;
-    if length > most {
-        return Err(invalid(format!("{owner} has at most {most} {elements}, not {length}")));
-    }
-    Ok(length)
-}
 
 /// The `expected` elements of an array. All are read before the memory of any is used: reading an element may run a getter, and a
 /// getter could detach the memory of another.
@@ -85,17 +72,4 @@ pub unsafe fn optional_bytes_of<'a>(env: Env, value: &Unknown<'_>) -> napi::Resu
         // SAFETY: the caller's promise.
         _ => unsafe { bytes_of(env, value) }.map(Some),
     }
-}
-
-/// Converts a JavaScript number to a count of 0 to `most`. `what` names it in the error.
-pub fn count(value: f64, what: &str, most: u32) -> napi::Result<usize> {
-    if value.fract() == 0.0 && value >= 0.0 && value <= f64::from(most) {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "checked: an integer of 0 to 2^32 - 1"
-        )]
-        return Ok(value as usize);
-    }
-    Err(invalid(format!("{what} must be an integer of 0 to {most}, not {value}")))
 }

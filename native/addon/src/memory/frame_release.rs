@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 
+use boundary_bench_node::host::errors::invalid;
 use napi::bindgen_prelude::Unknown;
 use napi::{Env, JsValue, ValueType, sys};
 use napi_derive::napi;
 
-use crate::host::errors::invalid;
 use crate::memory::loans::{collect_by, loan_of, recycle, release};
 
 thread_local! {

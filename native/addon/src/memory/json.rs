@@ -3,19 +3,13 @@
 use std::sync::Mutex;
 
 use boundary_bench_codecs::json::{Kind, Paths, Picked, Rows};
-use boundary_bench_kernel::{Error, Result, lock};
+use boundary_bench_kernel::{Result, lock};
+use boundary_bench_node::host::errors::{invalid, js};
 use napi::Env;
 use napi::bindgen_prelude::Unknown;
 use napi_derive::napi;
-use serde::Serialize;
 
-use crate::host::errors::{invalid, js};
 use crate::memory::buffers::{Handover, bytes_of};
-
-/// A value as JSON text.
-pub fn to_json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value).map_err(|error| Error::Internal(error.to_string()))
-}
 
 /// Paths of values in JSON, such as `result.*.body.data.*`.
 #[napi]

@@ -29,11 +29,11 @@ use std::ptr;
 
 use boundary_bench_kernel::Error;
 use boundary_bench_kernel::error::contained;
+use boundary_bench_node::host::errors::js;
+use boundary_bench_node::host::handle_scope::scoped;
+use boundary_bench_node::host::runtime::finalizes_on_own_thread;
 use napi::{Env, sys};
 
-use crate::host::errors::js;
-use crate::host::handle_scope::scoped;
-use crate::host::runtime::finalizes_on_own_thread;
 use crate::memory::array_buffer::{FixedMemory, copy_of};
 
 /// The bytes of waiting loans, beyond those that survived the last collection, above which the young generation is collected. They
@@ -218,7 +218,8 @@ unsafe fn take_back(env: sys::napi_env, look_at_all: bool) {
         return;
     }
     // SAFETY: the caller's promise.
-    let ended = scoped(env, || unsafe { LOANS.with_borrow_mut(|loans| loans.collected(env, look_at_all)) });
+    let ended =
+        scoped(Env::from_raw(env), || unsafe { LOANS.with_borrow_mut(|loans| loans.collected(env, look_at_all)) });
     for loan in ended {
         // SAFETY: the reference is the loan's, and the loan has ended.
         unsafe { sys::napi_delete_reference(env, loan.buffer) };
@@ -277,7 +278,7 @@ unsafe fn call_collector(env: sys::napi_env) {
     if collector.is_null() {
         return;
     }
-    scoped(env, || {
+    scoped(Env::from_raw(env), || {
         let (mut receiver, mut result) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the caller's promise, a scope of handles is open, and the reference is of this environment.
         unsafe {
@@ -297,7 +298,7 @@ unsafe fn call_collector(env: sys::napi_env) {
 /// `env` is the environment of this thread.
 unsafe fn collect_young(env: sys::napi_env) {
     let mut canary = ptr::null_mut();
-    scoped(env, || {
+    scoped(Env::from_raw(env), || {
         let mut object = ptr::null_mut();
         // SAFETY: the caller's promise, and a scope of handles is open.
         unsafe {
@@ -312,7 +313,7 @@ unsafe fn collect_young(env: sys::napi_env) {
     // SAFETY: the caller's promise.
     unsafe { call_collector(env) };
     for _ in 0..MOST_GARBAGE {
-        let is_collected = scoped(env, || {
+        let is_collected = scoped(Env::from_raw(env), || {
             let mut garbage = ptr::null_mut();
             // SAFETY: as above. The reference is the canary's.
             unsafe {
@@ -341,7 +342,7 @@ unsafe extern "C" fn on_store_gone(env: sys::napi_env, _: *mut c_void, number: *
             return;
         }
         // SAFETY: as above, and a scope of handles is open.
-        let ended = scoped(env, || {
+        let ended = scoped(Env::from_raw(env), || {
             LOANS.with_borrow_mut(|loans| {
                 let loan = loans.by_number.get(&number)?;
                 // SAFETY: as above.
@@ -367,7 +368,7 @@ unsafe extern "C" fn on_buffer_collected(env: sys::napi_env, _: *mut c_void, _: 
 
 /// Whether the environment is ending: Node-API then refuses every call that could run JavaScript, such as looking up an element.
 fn is_ending(env: sys::napi_env) -> bool {
-    scoped(env, || {
+    scoped(Env::from_raw(env), || {
         let (mut global, mut has_element) = (ptr::null_mut(), false);
         // SAFETY: the environment is this thread's, a scope of handles is open, and the out-pointers are valid.
         unsafe {
@@ -387,7 +388,7 @@ unsafe fn note_attached(env: sys::napi_env) {
     if !is_first {
         return;
     }
-    scoped(env, || {
+    scoped(Env::from_raw(env), || {
         LOANS.with_borrow_mut(|loans| {
             for loan in loans.by_number.values_mut().filter(|loan| loan.state == State::Lent && !loan.buffer.is_null())
             {

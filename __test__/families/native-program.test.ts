@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { startNative, type NativeInput } from '../../src/families/native-program.js';
+import type { RunningProgram } from '../../src/families/running-program.js';
+import { SqlClient } from '../../src/library/sql/sql-client.js';
+import { crossing } from '../../src/crossing-addon.js';
+import { inDatabase, startMysql } from '../mysql-server.js';
+import { lacks } from '../needs.js';
+
+const CELL = { workload: 'query.full_scan', lane: 'columnar', flavor: 'sync', workers: 1, rows: 1000, table: 't' };
+
+function onEngine(spec: object, uri = 'memory:'): NativeInput {
+  return { kind: 'engine', uri, isShared: false, spec: { ...CELL, ...spec } };
+}
+
+async function use<T>(input: NativeInput, work: (program: RunningProgram) => Promise<T>): Promise<T> {
+  const program = await startNative(input);
+  try {
+    return await work(program);
+  } finally {
+    await program.close();
+  }
+}
+
+describe('the program of the side rust', () => {
+  test.each(['memory:', 'embedded:'])('loads, samples and checks the rows of %s', async (uri) => {
+    await use(onEngine({}, uri), async (program) => {
+      const sample = await program.sample(1);
+      expect(sample).toMatchObject({ checksum: { rows: 1000 }, seconds: expect.any(Number) as number });
+      expect('peakRssBytes' in sample).toBe(process.platform === 'linux');
+      expect(await program.result()).toMatchObject({ rows: 1000 });
+    });
+  });
+
+  test.each([
+    onEngine({ rows: 1e18 }),
+    onEngine({ rows: -1 }),
+    onEngine({ workers: 0 }),
+    onEngine({ workers: 1e9 }),
+    onEngine({ lane: 'teleport' }),
+    onEngine({ table: null }),
+    onEngine({ table: 'z\0' }),
+    onEngine({}, 'nothing:'),
+    { kind: 'inProcess', spec: {} } as const,
+    { kind: 'ingest', spec: [] } as const,
+    { kind: 'soak', spec: { url: 1 } } as const,
+    { kind: 'requests', spec: { family: 'kv', workload: 'get' } } as const,
+    null as never,
+  ])('refuses %j', async (input) => {
+    await expect(startNative(input)).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
+  });
+
+  test('tells work that it does not have only once it is asked for it', async () => {
+    const spec = { family: 'boundary', workload: 'nothing at all', lane: 'call', batch: 1, calls: 1 };
+    await use({ kind: 'inProcess', spec }, async (program) => {
+      await expect(program.sample(1)).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
+    });
+  });
+});
+
+describe.skipIf(lacks('mysql'))('the program on a server', () => {
+  let server: InstanceType<typeof crossing.PrivateServer>;
+  let url: string;
+  beforeAll(async () => {
+    server = await startMysql();
+    await using admin = await SqlClient.connect(server.url);
+    await admin.query('CREATE DATABASE test');
+    url = inDatabase(server.url, 'test');
+  }, 120_000);
+  afterAll(() => server.stop());
+
+  function cell(operations: number): NativeInput {
+    const spec = { family: 'sql', workload: 'select_pk', lane: 'call', connections: 1, batch: 1, operations };
+    return { kind: 'requests', spec: { ...spec, url, prefix: 'bbtest' } };
+  }
+
+  async function tables(): Promise<number> {
+    await using client = await SqlClient.connect(url);
+    return (await client.query("SHOW TABLES LIKE 'bbtest%'")).rows().length;
+  }
+
+  test('gives a sample up when its signal is aborted, and removes its tables', async () => {
+    const program = await startNative(cell(100_000_000));
+    expect(await tables()).toBeGreaterThan(0);
+    const aborting = new AbortController();
+    const sampled = program.sample(1, aborting.signal);
+    setTimeout(() => aborting.abort(), 100);
+    await expect(sampled).rejects.toMatchObject({ code: 'BB_ABORTED' });
+    await program.close();
+    expect(await tables()).toBe(0);
+  });
+
+  test('removes its tables when its input ends', async () => {
+    const program = await startNative(cell(100));
+    await program.sample(1);
+    expect(await tables()).toBeGreaterThan(0);
+    await program.close();
+    expect(await tables()).toBe(0);
+  });
+});

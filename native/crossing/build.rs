@@ -1,0 +1,5 @@
+//! The build script: sets the linker flags of Node addons.
+
+fn main() {
+    napi_build::setup();
+}

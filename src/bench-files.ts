@@ -1,0 +1,85 @@
+/**
+ * The binaries that only measuring needs: the addon of crossings, the program of the side `rust`, and the reference servers. In a clone they
+ * are at its top. For users they are a package of their own, which no application needs that imports the library.
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { platformName } from './addon-error.js';
+import { BoundaryError } from './errors.js';
+
+const NAME = 'boundary-bench';
+
+/** The folder of this package: one up from `src` and from `dist`. */
+const packageRoot = fileURLToPath(new URL('..', import.meta.url));
+
+/** The parts of the program of the side `rust` that only some builds have. */
+export interface NativeFeatures {
+  /** The clients of others that ours are compared with. */
+  readonly references: boolean;
+  /** The engines over Arrow Flight SQL. */
+  readonly flight: boolean;
+}
+
+let features: NativeFeatures | undefined;
+
+/** The file of the addon of crossings, or the one that `BOUNDARY_BENCH_CROSSING` names. Throws `BB_NOT_INSTALLED` if it is not there. */
+export function crossingFile(): string {
+  return process.env['BOUNDARY_BENCH_CROSSING'] ?? benchFile('crossing', '.node');
+}
+
+/** The file of the program of the side `rust`. Throws `BB_NOT_INSTALLED` with what to do if it is not there. */
+export function nativeFile(): string {
+  return benchFile('native', process.platform === 'win32' ? '.exe' : '');
+}
+
+/** Asks the program of the side `rust` for its parts. Throws the errors of `nativeFile`. */
+export function nativeFeatures(): NativeFeatures {
+  features ??= JSON.parse(
+    execFileSync(nativeFile(), ['--features'], { encoding: 'utf8', env: nativeEnvironment() }),
+  ) as NativeFeatures;
+  return features;
+}
+
+/** The environment of the program of the side `rust`. Windows looks for libduckdb in the folders of PATH. Elsewhere the program knows them. */
+export function nativeEnvironment(): NodeJS.ProcessEnv {
+  if (process.platform !== 'win32') return process.env;
+  const bindings = createRequire(createRequire(import.meta.url).resolve('@duckdb/node-bindings'));
+  const folder = dirname(bindings.resolve(`@duckdb/node-bindings-win32-${process.arch}/duckdb.node`));
+  return { ...process.env, PATH: `${folder};${process.env['PATH'] ?? ''}` };
+}
+
+/** The reason why a binary that only measuring needs is not there, with the remedy. `undefined` if it is. */
+export function whyMissing(file: () => string): string | undefined {
+  try {
+    file();
+    return undefined;
+  } catch (error) {
+    const { message, hint } = error as BoundaryError;
+    return `${message}. ${hint}`;
+  }
+}
+
+function benchFile(part: 'crossing' | 'native', extension: string): string {
+  const platform = platformName();
+  const file = `${NAME}-${part}.${platform}${extension}`;
+  const built = join(packageRoot, file);
+  if (existsSync(built)) return built;
+  const bundle = `${NAME}-programs-${platform}`;
+  try {
+    return join(dirname(createRequire(built).resolve(`${bundle}/package.json`)), file);
+  } catch {
+    const hint = existsSync(join(packageRoot, 'Cargo.toml'))
+      ? 'Build it: npm run build'
+      : `Only measuring needs it: npm install --save-dev ${bundle}@${ownVersion()}`;
+    throw new BoundaryError('BB_NOT_INSTALLED', `${file} is not installed`, { hint });
+  }
+}
+
+function ownVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8'));
+  return (manifest as { readonly version: string }).version;
+}

@@ -1,0 +1,44 @@
+/** The one place that loads the addon of crossings: what only the benchmark calls. No user of the library loads it. */
+import { createRequire } from 'node:module';
+
+import type * as RawCrossing from '../crossing.js';
+import { crossingFile } from './bench-files.js';
+import { toBoundaryError } from './errors.js';
+
+export type {
+  Cancel as CrossingCancel,
+  HttpAsyncCalls,
+  HttpBlockingCalls,
+  IngestStage,
+  KvAsyncCalls,
+  KvBlockingCalls,
+  PrivateDelays,
+  PrivateServer,
+  PrivateShards,
+  SqlAsyncCalls,
+  SqlBlockingCalls,
+} from '../crossing.js';
+
+const require = createRequire(import.meta.url);
+
+/** The addon of crossings. It is loaded when one of its members is first read. That throws `BB_NOT_INSTALLED` if it is not there. */
+export const crossing = Object.create(
+  new Proxy(Object.prototype, {
+    get(_, name) {
+      Object.setPrototypeOf(Object.assign(crossing, load()), Object.prototype);
+      return Reflect.get(crossing, name);
+    },
+  }),
+) as typeof RawCrossing;
+
+function load(): typeof RawCrossing {
+  const file = crossingFile();
+  try {
+    // As for the addon: the name of the libduckdb that this loads is then known to the system.
+    // oxlint-disable-next-line import/no-unassigned-import -- loaded for that effect alone
+    require('@duckdb/node-bindings');
+    return require(file) as typeof RawCrossing;
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}
