@@ -44,9 +44,12 @@ export function nativeFeatures(): NativeFeatures {
   return features;
 }
 
-/** The environment of the program of the side `rust`. Windows looks for libduckdb in the folders of PATH. Elsewhere the program knows them. */
-export function nativeEnvironment(): NodeJS.ProcessEnv {
-  if (process.platform !== 'win32') return process.env;
+/**
+ * The environment of the program of the side `rust`: Windows looks for libduckdb in the folders of PATH. `undefined` for the environment of
+ * this process: elsewhere the program knows the folder.
+ */
+export function nativeEnvironment(): Record<string, string | undefined> | undefined {
+  if (process.platform !== 'win32') return undefined;
   const bindings = createRequire(createRequire(import.meta.url).resolve('@duckdb/node-bindings'));
   const folder = dirname(bindings.resolve(`@duckdb/node-bindings-win32-${process.arch}/duckdb.node`));
   return { ...process.env, PATH: `${folder};${process.env['PATH'] ?? ''}` };

@@ -16,9 +16,11 @@ export const MANIFEST = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), '
 /** The parts of the package that its programs read. */
 const PARTS = ['package.json', 'index.cjs', 'index.d.cts', 'dist', 'proto', 'schema', 'bench/matrix.json'];
 
-/** The addon, and the program of servers. */
+/** The addons and the programs. */
 function binaries(): readonly string[] {
-  return readdirSync(PACKAGE).filter((file) => /^boundary-bench(-server)?\.[^.]+(\.node)?$/.test(file));
+  return readdirSync(PACKAGE).filter((file) =>
+    /^boundary-bench(-crossing|-native|-server)?\.[^.]+(\.node)?$/.test(file),
+  );
 }
 
 /** A project in a folder of its own, in which this package is installed with some of its dependencies. */
@@ -42,7 +44,7 @@ export class InstalledPackage implements Disposable {
     symlinkSync(join(PACKAGE, 'node_modules', name), link, 'junction');
   }
 
-  /** Removes the addon and the program of servers, as if npm had left out the package that holds them. */
+  /** Removes the addons and the programs, as if npm had left out the packages that hold them. */
   removeBinaries(): void {
     for (const file of binaries()) rmSync(join(this.folder, 'node_modules/boundary-bench', file));
   }

@@ -103,7 +103,13 @@ export const context: RunContext = {
     cgroup: { cpus: 2, memoryBytes: 8 * 1024 ** 3 },
   },
   versions: { node: '20.19.0', v8: '11.3.244.8', rustc: '1.94.0', 'boundary-bench': '0.1.0', duckdb: '1.5.6' },
-  build: { profile: 'release', targetCpu: 'native', addonSha256: '0123456789abcdef'.repeat(4) },
+  build: {
+    profile: 'release',
+    targetCpu: 'native',
+    addonSha256: '0123456789abcdef'.repeat(4),
+    crossingSha256: '123456789abcdef0'.repeat(4),
+    nativeSha256: '23456789abcdef01'.repeat(4),
+  },
   git: { commit: '89abcdef01234567', dirty: true },
   config: { rows: 10_000_000, forks: 5, samples: 5, only: ['embedded'] },
 };

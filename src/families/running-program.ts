@@ -20,8 +20,8 @@ const GRACE_MS = 5000;
 export interface ProgramStart {
   readonly program: string;
   readonly arguments: readonly string[];
-  /** The environment of its process. Default: that of this process. */
-  readonly env?: NodeJS.ProcessEnv;
+  /** The environment of its process. Default: the environment of this process. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** The fields of the order to open, beside the version of the protocol. */
   readonly opening: object;
   /** The bytes that follow that order. */
@@ -56,7 +56,7 @@ export class RunningProgram {
   readonly #ended: Promise<string>;
   #output = '';
 
-  private constructor({ program: path, arguments: args, env = process.env, graceMs = GRACE_MS }: ProgramStart) {
+  private constructor({ program: path, arguments: args, env, graceMs = GRACE_MS }: ProgramStart) {
     this.#path = path;
     this.#graceMs = graceMs;
     // In a process group of its own: a Ctrl-C must not end it before it has removed what it has made.

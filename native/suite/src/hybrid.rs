@@ -1,7 +1,8 @@
 //! The family `hybrid`: rows of 200 bytes in shards that are in this process, behind gRPC, or some of each.
 //!
 //! The URL of a cell lists the places of the shards in their order, separated by commas. A place is `local:7` for a store of
-//! this process ([`boundary_bench_shards::LocalStore`]), else the address of a server. The shards hold the generated rows of
+//! this process ([`boundary_bench_shards::LocalStore`]), else the address of a server. The option `stores` names the places
+//! whose shards the cell opens itself. The shards hold the generated rows of
 //! the keys below the option `totalRows`. Operation `i` reads or writes the row of the key `hash(i) mod totalRows`. The row's
 //! hash has a closed form. A write stores the row that the key had at first. Before each sample another row replaces it, so
 //! that a lost write is noticed. Work on all rows is one request. The rows of a population are made once, as the messages that
@@ -12,6 +13,7 @@ mod connection;
 mod data;
 mod ours;
 mod reads;
+mod stores;
 #[cfg(feature = "references")]
 mod tonic_client;
 
@@ -21,13 +23,14 @@ use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::load::{Load, LoadOutcome, Requester, run_load};
 use boundary_bench_kernel::{Error, Result, lock};
-use boundary_bench_shards::{Aggregate, MadeRows, ROW_BYTES, Row, check_rows};
+use boundary_bench_shards::{Aggregate, LocalStore, MadeRows, ROW_BYTES, Row, check_rows};
 
 use self::check::Check;
 use self::connection::{Batches, Connection};
 use self::data::{AGGREGATED, Sums, blank, expected_aggregate, expected_rows, expected_scan, family, key_of};
 pub(crate) use self::ours::Ours;
 use self::reads::Reads;
+use self::stores::open_stores;
 #[cfg(feature = "references")]
 pub(crate) use self::tonic_client::Tonic;
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
@@ -139,6 +142,8 @@ struct HybridCell<C> {
     side: Ours,
     /// The requesters. Empty while a sample runs.
     connections: Mutex<Vec<HybridRequester<C>>>,
+    /// The shards that were opened for this cell.
+    _stores: Vec<LocalStore>,
 }
 
 pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
@@ -153,10 +158,11 @@ pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> R
         _ => expected_rows(spec.operations, total_rows),
     };
     cancel.check()?;
+    let (stores, url) = open_stores(spec, total_rows)?;
+    let spec = Arc::new(RequestSpec { url, ..spec.clone() });
     let side = runtime()?.block_on(<Ours as Connection>::connect(&spec.url))?;
-    let input = Arc::new(Input::new(spec, work, total_rows, side.shards())?);
-    let spec = Arc::new(spec.clone());
-    let cell = HybridCell::<C> { spec, input, work, expected, side, connections: Mutex::default() };
+    let input = Arc::new(Input::new(&spec, work, total_rows, side.shards())?);
+    let cell = HybridCell::<C> { spec, input, work, expected, side, connections: Mutex::default(), _stores: stores };
     let connections = cell.connect()?;
     *lock(&cell.connections) = connections;
     Ok(Box::new(cell))

@@ -35,7 +35,7 @@ const family = defineRequestFamily<PlannedHybrid>({
   serverOf: async ({ setting }, server) => (server as HybridServer).inSetting(setting as Setting),
   expected: ({ cell, values }) => expectedOf(cell.workload, itemsOf(cell), totalRows(values)),
   packagesOf,
-  nativeOptions: ({ values }) => ({ totalRows: totalRows(values) }),
+  nativeOptions: ({ values }, server) => ({ totalRows: totalRows(values), stores: (server as HybridServer).stores }),
   openCell,
   versions: (cells): Record<string, string> =>
     cells.some(({ cell }) => cell.side === 'js') ? { 'grpc-js': optionalVersion('@grpc/grpc-js') } : {},

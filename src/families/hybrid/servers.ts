@@ -18,9 +18,22 @@ import { type HybridValues, totalRows } from './options.js';
 export interface HybridServer extends TargetServer {
   /** The places of the shards, in their order. */
   readonly places: readonly (string | ShardStore)[];
+  /** The shards that a cell of the side `rust` opens itself. */
+  readonly stores: readonly OwnStore[];
   /** The server with the places of a setting. The URL names the same places. */
   inSetting(setting: Setting): HybridServer;
 }
+
+/** A shard that is in the process of a cell of the side `rust`. */
+interface OwnStore {
+  readonly shard: number;
+  readonly shards: number;
+  /** The folder of its rows; absent: it makes them in memory. */
+  readonly folder?: string;
+}
+
+/** The place of a shard that another process opens. */
+const ELSEWHERE = 'local:';
 
 /** The folder of the direct shards, beside the folders of the shard processes, which lock theirs. */
 const DIRECT_FOLDER = 'direct';
@@ -35,11 +48,14 @@ export async function openHybridServer(
   values: HybridValues,
   shared?: SharedServer,
 ): Promise<HybridServer> {
-  const isDirectNeeded = cells.some(({ skip, setting }) => skip === undefined && setting !== 'grpc');
+  const direct = cells.filter(({ skip, setting }) => skip === undefined && setting !== 'grpc');
+  // The program of the side `rust` opens its stores itself. Those on the disk are filled here.
+  const isForNode = direct.some(({ cell }) => cell.side !== 'rust');
+  const isOpenedHere = isForNode || (direct.length > 0 && values.dataDir !== undefined);
   const url = targetUrl('shards', engines);
   const total = totalRows(values);
   // The memory of all copies is checked together, before the first is made.
-  if (values.dataDir === undefined) checkMemory(total * (Number(url === undefined) + Number(isDirectNeeded)));
+  if (values.dataDir === undefined) checkMemory(total * (Number(url === undefined) + Number(direct.length > 0)));
   const ours = url === undefined ? await startShards(values) : undefined;
   const stores: ShardStore[] = [];
   let slow: SlowShards | undefined;
@@ -54,9 +70,10 @@ export async function openHybridServer(
   try {
     const addresses = ours?.urls ?? url!.split(',');
     await fill(addresses, values, ours !== undefined);
-    if (isDirectNeeded) {
+    if (isOpenedHere) {
       for (const shard of addresses.keys()) stores.push(await openStore(values, shard, addresses.length));
       await fill(stores, values, true);
+      if (!isForNode) closeAll(stores);
     }
     // Filled without the delay, which applies only to measured requests.
     if (shared === undefined && isSimulated(values)) slow = await slowDown(addresses, values);
@@ -76,9 +93,19 @@ function startShards({ dataDir }: HybridValues): Promise<PrivateShards> {
   return explainedAsync(() => crossing.PrivateShards.start(HYBRID_MATRIX.shards, dataDir));
 }
 
-function openStore({ dataDir }: HybridValues, shard: number, shards: number): Promise<ShardStore> {
-  if (dataDir === undefined) return Promise.resolve(ShardStore.inMemory());
-  return ShardStore.open(join(dataDir, DIRECT_FOLDER, `shard_${shard}`), shard, shards);
+function openStore(values: HybridValues, shard: number, shards: number): Promise<ShardStore> {
+  const folder = folderOf(values, shard);
+  return folder === undefined ? Promise.resolve(ShardStore.inMemory()) : ShardStore.open(folder, shard, shards);
+}
+
+/** The folder of a direct shard. `undefined` for one in memory. */
+function folderOf({ dataDir }: HybridValues, shard: number): string | undefined {
+  return dataDir === undefined ? undefined : join(dataDir, DIRECT_FOLDER, `shard_${shard}`);
+}
+
+/** Closes all stores, and takes them off the list. */
+function closeAll(stores: ShardStore[]): void {
+  stores.splice(0).forEach((store) => store.close());
 }
 
 /** Fills the shards, unless they hold the rows of this scale already. */
@@ -120,6 +147,7 @@ function hybridServer(
     kind: 'shards',
     url: addresses.join(','),
     places: addresses,
+    stores: [],
     version: `${addresses.length} shards, ${totalRows(values)} rows${ours === undefined ? '' : ` ${kept} (private)`}${networkText(network)}`,
     ...(network === undefined ? {} : { network }),
     isPrivate,
@@ -127,14 +155,19 @@ function hybridServer(
     newPrefix: () => `bb${(cells += 1)}`,
     ending: () => ours?.ending ?? undefined,
     // Another process can't open the shards' files before.
-    handOver: () => stores.splice(0).forEach((store) => store.close()),
+    handOver: () => closeAll(stores),
     close,
     inSetting: (setting) => {
       const isHere = (shard: number): boolean => setting === 'direct' || (setting === 'hybrid' && shard === 0);
-      const places = addresses.map((address, shard) => (isHere(shard) ? stores[shard]! : address));
+      const places = addresses.map((address, shard) => (isHere(shard) ? (stores[shard] ?? ELSEWHERE) : address));
+      const shards = addresses.length;
       return {
         ...all,
         places,
+        stores: [...addresses.keys()].filter(isHere).map((shard) => {
+          const folder = folderOf(values, shard);
+          return { shard, shards, ...(folder === undefined ? {} : { folder }) };
+        }),
         url: places.map((place) => (typeof place === 'string' ? place : place.place)).join(','),
         // Only the processes that get requests, for their CPU time.
         processIds: processIds.filter((_, shard) => !isHere(shard)),

@@ -58,7 +58,7 @@ export function openRustCell(engine: RustEngine, cell: RowCell, client?: string)
   return openNative({ kind: 'engine', ...place, spec }, expectedOf(workload, splitRows(rows, workers)));
 }
 
-/** The table of a query. Tables that are not shared must not be those of another process. */
+/** The table of a query. A table that is not shared has a name that no other process uses. */
 function tableOf({ isShared }: RustEngine, rows: number, workers: number): string {
   return isShared ? queryTables(rows, workers).table : `${matrix.table}_rust_${rows}`;
 }
