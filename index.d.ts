@@ -458,8 +458,8 @@ export interface BuildInfo {
   targetCpu: string
   /** The compiler's version. */
   rustc: string
-  /** Whether the engines over Arrow Flight SQL are in it. */
-  flight: boolean
+  /** Whether the engines `hyper`, `flight` and `sail` are in it, and shards. */
+  all: boolean
 }
 
 /** Throws `BB_NOT_ENOUGH_MEMORY` if the machine, or the limit set for this process, has too little memory for `rows` rows. */

@@ -58,7 +58,7 @@ const built = spawnSync(
     '-p',
     'boundary-bench-server',
     '--features',
-    'boundary-bench-addon/flight,boundary-bench-program/flight,boundary-bench-program/references',
+    'boundary-bench-addon/all,boundary-bench-program/all,boundary-bench-crossing/all',
     '--lib',
     '--target',
     host,

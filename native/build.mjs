@@ -1,7 +1,8 @@
-// Builds the addon of the library, the addon of the benchmark and the program of the side `rust`, and puts them at the top of the package:
-// `node native/build.mjs [PROFILE] [--all]`. With `--all`, the engines over Arrow Flight SQL and the crates of others that ours are compared
-// with are built too, and the program of the reference servers. The binaries of a profile have their debug information in files of their own
-// next to them.
+// Builds the addon of the library, the addon of crossings and the program of the side `rust`, and puts them at the top of the package:
+// `node native/build.mjs [PROFILE] [--all]`. With `--all`, they also have what brings large trees of crates: the engines `hyper`, `flight` and
+// `sail`, shards, the stages of ingest, and the crates of others that ours are compared with. The program of the reference servers is then
+// built too, and the declarations are written: without all exports they would be others. The binaries of a profile have their debug
+// information in files of their own next to them.
 //
 // Cargo runs once per addon, since one run of napi-rs makes one file of declarations. Both runs build the same programs with the same
 // features, so that the crates which the addons share are compiled once.
@@ -37,50 +38,48 @@ const [profile] = positionals;
 // Windows runs no script as a program: there Cargo compiles an addon twice.
 if (process.platform !== 'win32') process.env.CARGO ??= path.join(import.meta.dirname, 'cargo.mjs');
 
-const addon = await buildAddon('addon', values.all ? ['boundary-bench-addon/flight'] : [], {
-  outputDir: '.',
-  format: 'commonjs',
-  jsBinding: 'index.cjs',
-  dts: 'index.d.ts',
-});
-const crossing = namedAfterAddon(CROSSING, '.node');
 const temporary = mkdtempSync(path.join(tmpdir(), 'boundary-bench-build-'));
+let addon;
+let crossing;
 try {
-  const output = { outputDir: temporary, noJsBinding: true, dts: 'crossing.d.ts' };
-  replace(await buildAddon('crossing', [], output), crossing);
-  replace(path.join(temporary, output.dts), path.join(root, output.dts));
+  const inPackage = { outputDir: '.', format: 'commonjs', jsBinding: 'index.cjs', dts: 'index.d.ts' };
+  const apart = (dts) => ({ outputDir: temporary, noJsBinding: true, dts });
+  const built = await buildAddon('addon', values.all ? inPackage : apart('index.d.ts'));
+  addon = path.join(root, path.basename(built));
+  if (!values.all) replace(built, addon);
+  crossing = namedAfterAddon(CROSSING, '.node');
+  replace(await buildAddon('crossing', apart('crossing.d.ts')), crossing);
+  if (values.all) replace(path.join(temporary, 'crossing.d.ts'), path.join(root, 'crossing.d.ts'));
 } finally {
   rmSync(temporary, { recursive: true });
 }
 
 const suffix = process.platform === 'win32' ? '.exe' : '';
 const [native, server] = [NATIVE, SERVER].map((name) => namedAfterAddon(name, suffix));
-const built = [addon, crossing, native];
+const binaries = [addon, crossing, native];
 replace(pathOfProgram(NATIVE), native);
 if (values.all) {
   replace(pathOfProgram(SERVER), server);
-  built.push(server);
+  binaries.push(server);
 } else {
   // A program of an earlier build may not fit the addons.
   rmSync(server, { force: true });
 }
-if (profile !== undefined) built.forEach(splitDebug);
+if (profile !== undefined) binaries.forEach(splitDebug);
 
 /**
  * Builds the addon of a folder, along with the programs. Returns the path of the addon.
  *
  * The other addon is not built along: Cargo would compile it once more, since its build script sees that declarations go elsewhere.
  */
-async function buildAddon(folder, features, output) {
-  const packages = [`boundary-bench-${folder}`, 'boundary-bench-program', ...(values.all ? [SERVER] : [])];
-  const programFeatures = values.all ? ['boundary-bench-program/flight', 'boundary-bench-program/references'] : [];
-  const all = [...features, ...programFeatures];
+async function buildAddon(folder, output) {
+  const packages = [`boundary-bench-${folder}`, 'boundary-bench-program'];
   const { task } = await new NapiCli().build({
     cwd: root,
     manifestPath: `native/${folder}/Cargo.toml`,
     profile,
-    cargoOptions: packages.flatMap((name) => ['--package', name]),
-    ...(all.length > 0 && { features: [all.join(',')] }),
+    cargoOptions: [...packages, ...(values.all ? [SERVER] : [])].flatMap((name) => ['--package', name]),
+    ...(values.all && { features: [packages.map((name) => `${name}/all`).join(',')] }),
     platform: true,
     dtsHeader: DECLARATIONS_HEAD,
     ...output,

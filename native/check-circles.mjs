@@ -1,5 +1,6 @@
-// Finds modules of a Rust crate that import each other in circles: `node native/check-circles.mjs [FOLDER]`, in native/ if no folder
-// is given. For TypeScript the linter has a rule, `import/no-cycle`.
+// Finds modules of a Rust crate that import each other in circles: `node native/check-circles.mjs [FOLDER] [--count]`, in native/ if no
+// folder is given. `--count` also prints how many imports are between the files of each crate. For TypeScript the
+// linter has a rule, `import/no-cycle`.
 //
 // A module is a file. It imports another one by a `use`, or by a path in its code that begins with `crate`, `self`, `super`, or the
 // name of a module. The thing that such a path names may be a re-export. Then the module that has the thing is imported, not the one
@@ -8,11 +9,19 @@
 // The code is read by its layout. rustfmt makes this layout: no macro is expanded, and `use x::*` names no module behind `x`.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
+import { parseArgs } from 'node:util';
 
-const folder = path.resolve(process.argv[2] ?? import.meta.dirname);
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { count: { type: 'boolean' } } });
+const folder = path.resolve(positionals[0] ?? import.meta.dirname);
 const roots = cratesIn(folder)
   .flatMap((crate) => [path.join(crate, 'src/lib.rs'), path.join(crate, 'src/main.rs')])
   .filter((file) => existsSync(file));
+if (values.count) {
+  for (const root of roots) {
+    const imports = modulesOf(root).flatMap(importsOf);
+    console.log(`${path.relative(folder, root)}: ${imports.length} imports between files`);
+  }
+}
 const circles = roots.flatMap((root) => circlesOf(modulesOf(root)));
 for (const circle of circles) {
   console.error('These modules import each other in a circle:');

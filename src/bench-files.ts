@@ -16,15 +16,8 @@ const NAME = 'boundary-bench';
 /** The folder of this package: one up from `src` and from `dist`. */
 const packageRoot = fileURLToPath(new URL('..', import.meta.url));
 
-/** The parts of the program of the side `rust` that only some builds have. */
-export interface NativeFeatures {
-  /** The clients of others that ours are compared with. */
-  readonly references: boolean;
-  /** The engines over Arrow Flight SQL. */
-  readonly flight: boolean;
-}
-
-let features: NativeFeatures | undefined;
+/** Whether the program of the side `rust` has all parts, once it was asked. */
+let isAll: boolean | undefined;
 
 /** The file of the addon of crossings, or the one that `BOUNDARY_BENCH_CROSSING` names. Throws `BB_NOT_INSTALLED` if it is not there. */
 export function crossingFile(): string {
@@ -36,12 +29,14 @@ export function nativeFile(): string {
   return benchFile('native', process.platform === 'win32' ? '.exe' : '');
 }
 
-/** Asks the program of the side `rust` for its parts. Throws the errors of `nativeFile`. */
-export function nativeFeatures(): NativeFeatures {
-  features ??= JSON.parse(
-    execFileSync(nativeFile(), ['--features'], { encoding: 'utf8', env: nativeEnvironment() }),
-  ) as NativeFeatures;
-  return features;
+/** Asks the program of the side `rust` whether it has what only `npm run build:all` builds. Throws the errors of `nativeFile`. */
+export function isAllNative(): boolean {
+  isAll ??= (
+    JSON.parse(
+      execFileSync(nativeFile(), ['--features'], { encoding: 'utf8', env: nativeEnvironment() ?? process.env }),
+    ) as { readonly all: boolean }
+  ).all;
+  return isAll;
 }
 
 /**

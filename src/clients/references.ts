@@ -1,6 +1,6 @@
-/** Parts that only `npm run build:all` builds: engines over Arrow Flight SQL, and crates that ours are compared with. */
+/** Parts that only `npm run build:all` builds: they bring large trees of crates. */
 import { addon } from '../addon.js';
-import { nativeFeatures, nativeFile, whyMissing } from '../bench-files.js';
+import { isAllNative, nativeFile, whyMissing } from '../bench-files.js';
 
 /** The crates, by the names of clients in the matrix. */
 const REFERENCES: ReadonlySet<string> = new Set([
@@ -14,7 +14,7 @@ const REFERENCES: ReadonlySet<string> = new Set([
   'tonic',
 ]);
 
-const OVER_FLIGHT: ReadonlySet<string> = new Set(['flight', 'sail']);
+const ENGINES: ReadonlySet<string> = new Set(['flight', 'hyper', 'sail', 'shards']);
 
 /** The reason why a lane of the side `rust` can't be measured by this build, with the remedy. `undefined` if it can, and for other sides. */
 export function whyNotBuilt({
@@ -26,12 +26,17 @@ export function whyNotBuilt({
 }): string | undefined {
   if (side !== 'rust') return undefined;
   const missing = whyMissing(nativeFile);
-  if (missing !== undefined || !REFERENCES.has(client ?? '') || nativeFeatures().references) return missing;
+  if (missing !== undefined || !REFERENCES.has(client ?? '') || isAllNative()) return missing;
   return `the crate ${client} is not in this build: npm run build:all`;
+}
+
+/** The reason why the stages of `ingest` can't be measured by this build, with the remedy. `undefined` if they can. */
+export function whyStageNotBuilt({ side }: { readonly side: string }): string | undefined {
+  return side === 'js' || addon.buildInfo().all ? undefined : 'the stages are not in this build: npm run build:all';
 }
 
 /** The reason why an engine can't be opened by this build, with the remedy. `undefined` if it can. */
 export function whyEngineNotBuilt(engine: string): string | undefined {
-  if (!OVER_FLIGHT.has(engine) || addon.buildInfo().flight) return undefined;
+  if (!ENGINES.has(engine) || addon.buildInfo().all) return undefined;
   return `the engine ${engine} is not in this build: npm run build:all`;
 }

@@ -6,6 +6,7 @@ mod boundary;
 mod calls;
 mod cancel;
 mod codec;
+#[cfg(feature = "all")]
 mod ingest_stages;
 mod private_servers;
 mod shard_servers;

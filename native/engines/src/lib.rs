@@ -4,28 +4,30 @@ use std::sync::Arc;
 
 use boundary_bench_duckdb::EMBEDDED;
 use boundary_bench_engine::{Descriptor, Engine, MEMORY};
-#[cfg(feature = "flight")]
+#[cfg(feature = "all")]
 use boundary_bench_flight::FLIGHT;
+#[cfg(feature = "all")]
 use boundary_bench_hyper::HYPER;
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::MYSQL;
-#[cfg(feature = "flight")]
+#[cfg(feature = "all")]
 use boundary_bench_sail::SAIL;
 
 /// Every engine of this build.
 pub static ENGINES: &[&Descriptor] = &[
     &MEMORY,
     &EMBEDDED,
+    #[cfg(feature = "all")]
     &HYPER,
     &MYSQL,
-    #[cfg(feature = "flight")]
+    #[cfg(feature = "all")]
     &FLIGHT,
-    #[cfg(feature = "flight")]
+    #[cfg(feature = "all")]
     &SAIL,
 ];
 
 /// The beginnings of schemes whose engines are not in every build.
-const OPTIONAL: [&str; 2] = ["flight", "sail"];
+const OPTIONAL: [&str; 3] = ["flight", "hyper", "sail"];
 
 /// The engine whose scheme `uri` has.
 ///
@@ -37,7 +39,7 @@ pub fn of_uri(uri: &str) -> Result<&'static Descriptor> {
     let found = ENGINES.iter().find(|engine| engine.schemes.iter().any(|known| Some(*known) == scheme));
     found.copied().ok_or_else(|| {
         let name = scheme.map_or("", |scheme| scheme.split('+').next().unwrap_or(scheme));
-        if cfg!(not(feature = "flight")) && OPTIONAL.contains(&name) {
+        if cfg!(not(feature = "all")) && OPTIONAL.contains(&name) {
             return Error::NotInstalled(format!("the engine {name} is not in this build: npm run build:all"));
         }
         let schemes = ENGINES.iter().flat_map(|engine| engine.schemes).map(|scheme| format!("{scheme}:"));
@@ -47,9 +49,8 @@ pub fn of_uri(uri: &str) -> Result<&'static Descriptor> {
 }
 
 /// Opens the engine that `uri` names: `memory:`, `embedded:` (DuckDB in memory), `embedded::memory:name`,
-/// `embedded:/path/to/file.duckdb`, `hyper:` ([`boundary_bench_hyper::open`]), `mysql:` ([`boundary_bench_mysql::open`]), and with the feature
-/// `flight`, `flight:` or `sail:`. Two opens of one file of DuckDB share one engine. Two
-/// opens without a file are two engines.
+/// `embedded:/path/to/file.duckdb`, `mysql:` ([`boundary_bench_mysql::open`]), and with the feature `all`, `hyper:`, `flight:` or `sail:`.
+/// Two opens of one file of DuckDB share one engine. Two opens without a file are two engines.
 ///
 /// # Errors
 /// The errors of [`of_uri`], and [`boundary_bench_kernel::Error::Engine`] when the engine can't be opened.

@@ -6,5 +6,6 @@ pub mod errors;
 pub mod fast_call;
 pub mod handle_scope;
 pub mod host_loop;
+pub mod in_flight;
 pub mod loop_runtime;
 pub mod runtime;

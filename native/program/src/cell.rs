@@ -6,7 +6,9 @@ use boundary_bench_engine::Engine;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::resources::{peak_rss, reset_peak_rss};
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_suite::ingest::{NativeStage, StageSpec, soak};
+use boundary_bench_suite::ingest::soak;
+#[cfg(feature = "all")]
+use boundary_bench_suite::ingest::{NativeStage, StageSpec};
 use boundary_bench_suite::registry::{FamilySpec, open_request_cell};
 use boundary_bench_suite::requests::RequestCell;
 use boundary_bench_suite::{
@@ -34,6 +36,7 @@ pub(crate) enum CellInput {
     /// Calls that are counted.
     InProcess { spec: InProcessSpec },
     /// A stage of the ingest of points.
+    #[cfg(feature = "all")]
     Ingest { spec: StageSpec },
     /// Posts of points for a while.
     Soak { spec: soak::SoakSpec },
@@ -66,6 +69,7 @@ impl CellInput {
             }
             Self::Requests { spec } => Box::new(Requests(open_request_cell(&spec, cancel)?)),
             Self::InProcess { spec } => Box::new(InProcess(spec)),
+            #[cfg(feature = "all")]
             Self::Ingest { spec } => Box::new(NativeStage::open(&spec)?),
             Self::Soak { spec } => Box::new(Soak(spec)),
         })
@@ -167,6 +171,7 @@ impl Cell for InProcess {
     }
 }
 
+#[cfg(feature = "all")]
 impl Cell for NativeStage {
     fn sample(&mut self, _repeats: u32, cancel: &CancelToken) -> Result<Value> {
         sampled(|| self.sample(cancel))

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use cell::{Cell, CellInput};
 use orders::{Tokens, read_ahead};
 
-/// The argument that asks which parts are in this build.
+/// The argument that asks whether the parts are in this build that bring large trees of crates.
 const FEATURES: &str = "--features";
 
 fn main() -> ExitCode {
@@ -29,9 +29,9 @@ fn main() -> ExitCode {
     if answered.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The parts that only some builds have.
+/// Whether this build has those parts.
 fn features() -> Value {
-    json!({ "references": cfg!(feature = "references"), "flight": cfg!(feature = "flight") })
+    json!({ "all": cfg!(feature = "all") })
 }
 
 /// The program, with its cell once that is open.

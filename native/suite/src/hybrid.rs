@@ -14,7 +14,7 @@ mod data;
 mod ours;
 mod reads;
 mod stores;
-#[cfg(feature = "references")]
+#[cfg(feature = "all")]
 mod tonic_client;
 
 use std::sync::{Arc, Mutex};
@@ -31,7 +31,7 @@ use self::data::{AGGREGATED, Sums, blank, expected_aggregate, expected_rows, exp
 pub(crate) use self::ours::Ours;
 use self::reads::Reads;
 use self::stores::open_stores;
-#[cfg(feature = "references")]
+#[cfg(feature = "all")]
 pub(crate) use self::tonic_client::Tonic;
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;

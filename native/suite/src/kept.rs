@@ -16,7 +16,7 @@ pub(crate) static ROWS: Kept<Vec<Measurement>> = Kept(Mutex::new(Vec::new()));
 pub(crate) static COLUMNS: Kept<MeasurementColumns> = Kept(Mutex::new(Vec::new()));
 
 /// Encoded pieces that an execution inserts.
-#[cfg(feature = "references")]
+#[cfg(feature = "all")]
 pub(crate) static BYTES: Kept<Vec<u8>> = Kept(Mutex::new(Vec::new()));
 
 impl<T: Default> Kept<T> {

@@ -7,7 +7,7 @@
 mod connection;
 mod ours;
 mod reader;
-#[cfg(feature = "references")]
+#[cfg(feature = "all")]
 mod redis_crate;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ use crate::sample::CellSample;
 use connection::Connection;
 pub(crate) use ours::Ours;
 use reader::{Keys, Reader, Sums, ValueCheck, expected};
-#[cfg(feature = "references")]
+#[cfg(feature = "all")]
 pub(crate) use redis_crate::RedisCrate;
 
 /// The family `kv` of the matrix.

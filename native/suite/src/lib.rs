@@ -13,13 +13,14 @@ pub mod boundary;
 mod calls;
 pub mod codec;
 mod dimensions;
-#[cfg(feature = "references")]
+#[cfg(feature = "all")]
 pub mod direct;
-#[cfg(feature = "references")]
+#[cfg(feature = "all")]
 mod duckdb_crate;
 mod expected;
-#[cfg(feature = "references")]
+#[cfg(feature = "all")]
 mod flight_client;
+#[cfg(feature = "all")]
 mod hybrid;
 mod in_process;
 pub mod ingest;
@@ -72,13 +73,13 @@ pub fn run_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample>
 /// Executes a cell once. With `verify`, an insert checks each row that it stored.
 fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Result<CellSample> {
     match (spec.client, spec.workload) {
-        #[cfg(feature = "references")]
+        #[cfg(feature = "all")]
         (Some(Client::HyperdbApi), _) => direct::run(engine, spec, verify),
-        #[cfg(feature = "references")]
+        #[cfg(feature = "all")]
         (Some(Client::Duckdb), _) => duckdb_crate::run(engine, spec, verify),
-        #[cfg(feature = "references")]
+        #[cfg(feature = "all")]
         (Some(Client::ArrowFlight), _) => flight_client::run(engine, spec, verify),
-        #[cfg(not(feature = "references"))]
+        #[cfg(not(feature = "all"))]
         (Some(_), _) => Err(without_references()),
         (None, Workload::InsertBulk) => insert::run(engine, spec, verify),
         (None, _) => query::run(engine, spec),
@@ -96,13 +97,13 @@ pub fn verify_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
         return run(engine, spec, true).map(drop);
     }
     match spec.client {
-        #[cfg(feature = "references")]
+        #[cfg(feature = "all")]
         Some(Client::HyperdbApi) => direct::verify(engine, spec),
-        #[cfg(feature = "references")]
+        #[cfg(feature = "all")]
         Some(Client::Duckdb) => duckdb_crate::verify(engine, spec),
-        #[cfg(feature = "references")]
+        #[cfg(feature = "all")]
         Some(Client::ArrowFlight) => flight_client::verify(engine, spec),
-        #[cfg(not(feature = "references"))]
+        #[cfg(not(feature = "all"))]
         Some(_) => Err(without_references()),
         None => query::verify(engine, spec),
     }

@@ -4,8 +4,10 @@ use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "all")]
+use crate::hybrid;
 use crate::requests::{RequestCell, RequestSpec};
-use crate::{hybrid, ingest, kv, rest, sql};
+use crate::{ingest, kv, rest, sql};
 
 /// Connects a cell of a family to its server and loads the data that it reads.
 type Open = fn(&RequestSpec, &CancelToken) -> Result<Box<dyn RequestCell>>;
@@ -13,17 +15,18 @@ type Open = fn(&RequestSpec, &CancelToken) -> Result<Box<dyn RequestCell>>;
 /// Every family by its name in the matrix, with each of its clients: our own client without a name, and the clients to compare it with.
 const FAMILIES: &[(&str, Option<&str>, Open)] = &[
     ("sql", None, sql::open::<sql::Ours>),
-    #[cfg(feature = "references")]
+    #[cfg(feature = "all")]
     ("sql", Some("mysql_async"), sql::open::<sql::MysqlAsync>),
     ("kv", None, kv::open::<kv::Ours>),
-    #[cfg(feature = "references")]
+    #[cfg(feature = "all")]
     ("kv", Some("redis"), kv::open::<kv::RedisCrate>),
     ("rest", None, rest::open::<rest::Ours>),
-    #[cfg(feature = "references")]
+    #[cfg(feature = "all")]
     ("rest", Some("reqwest"), rest::open::<rest::Reqwest>),
     ("ingest", None, ingest::open),
+    #[cfg(feature = "all")]
     ("hybrid", None, hybrid::open::<hybrid::Ours>),
-    #[cfg(feature = "references")]
+    #[cfg(feature = "all")]
     ("hybrid", Some("tonic"), hybrid::open::<hybrid::Tonic>),
 ];
 
@@ -48,7 +51,7 @@ pub fn open_request_cell(spec: &FamilySpec, cancel: &CancelToken) -> Result<Box<
     let client = requests.client.as_deref();
     let known = FAMILIES.iter().find(|(name, of, _)| name == family && *of == client);
     let (_, _, open) = known.ok_or_else(|| {
-        if cfg!(not(feature = "references")) && client.is_some() {
+        if cfg!(not(feature = "all")) && client.is_some() {
             return crate::without_references();
         }
         let client = client.map(|name| format!(" with the client {name}")).unwrap_or_default();

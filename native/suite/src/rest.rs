@@ -7,7 +7,7 @@ mod aggregation;
 mod connection;
 mod data;
 mod ours;
-#[cfg(feature = "references")]
+#[cfg(feature = "all")]
 mod reqwest_crate;
 
 use std::sync::{Arc, Mutex};
@@ -24,7 +24,7 @@ use aggregation::{AggregationSums, Requests, Scan};
 use connection::{Answer, Connection};
 use data::{Family, Input, Sums, family};
 pub(crate) use ours::Ours;
-#[cfg(feature = "references")]
+#[cfg(feature = "all")]
 pub(crate) use reqwest_crate::Reqwest;
 
 /// The name of the target in error messages.

@@ -5,7 +5,7 @@
 //! within the timed part. The tables of writers are remade before each sample. After it, they are read and added up, untimed.
 
 mod data;
-#[cfg(feature = "references")]
+#[cfg(feature = "all")]
 mod mysql_async_crate;
 mod ours;
 mod plan;
@@ -22,7 +22,7 @@ use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_mysql::{Failure, SqlSession, Url};
 
 use self::data::{Sums, TableRow, User};
-#[cfg(feature = "references")]
+#[cfg(feature = "all")]
 pub(crate) use self::mysql_async_crate::MysqlAsync;
 pub(crate) use self::ours::Ours;
 use self::plan::{Kind, Plan, PlannedStatement, Step, Transaction, Turn, family};

@@ -1,4 +1,4 @@
-import { addon } from '../../addon.js';
+import { rawShards } from '../../library/shards/raw-shards.js';
 import { explained } from '../../errors.js';
 import { abortedBy } from '../../library/crossing/cancellation.js';
 import type { ShardClient } from '../../library/shards/shard-client.js';
@@ -76,7 +76,7 @@ export class HybridInput {
 
 /** Throws if there is too little memory for `rows` rows. */
 export function checkMemory(rows: number): void {
-  explained(() => addon.checkShardMemory(rows));
+  explained(() => rawShards().checkShardMemory(rows));
 }
 
 /** Rewrites the rows that an interrupted run left blank, since the next run may use them if they persist. */

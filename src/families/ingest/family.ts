@@ -1,6 +1,7 @@
 import { type Cell, itemsOf } from '../../records/record.js';
 import type { JsCodec } from '../../clients/js-codec.js';
 import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
+import { whyNotBuilt, whyStageNotBuilt } from '../../clients/references.js';
 import { IN_PROCESS, plannedBy } from '../in-process.js';
 import type { RequestValues } from '../requests/options.js';
 import type { Family, FamilyOptions, OpenCell, PlannedCell } from '../workload.js';
@@ -81,7 +82,7 @@ function plannedStage(lane: StageLane, workload: string, rows: number): PlannedC
     rows,
     bytes: rows * matrix.bytesPerRow,
   };
-  const skip = whyUnusable(...packagesOf(lane));
+  const skip = whyUnusable(...packagesOf(lane)) ?? whyNotBuilt(lane) ?? whyStageNotBuilt(lane);
   return { ...plannedBy(lane, cell), ...(skip === undefined ? {} : { skip }) };
 }
 

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 
 import { type PrivateServer, crossing } from '../../crossing-addon.js';
+import { whyEngineNotBuilt } from '../../clients/references.js';
 import { urlParts } from '../../clients/url-parts.js';
 import { explained, explainedAsync, toBoundaryError } from '../../errors.js';
 import type { SimulatedNetwork } from '../../records/record.js';
@@ -68,7 +69,8 @@ export function withApiKey(url: string, key: string | undefined): string {
 
 /** The reason why there is no server of this kind, if it is known before one is started. */
 export function targetSkip(kind: ServerKind, engines: Readonly<Record<string, string>>): string | undefined {
-  if (targetUrl(kind, engines) !== undefined) return undefined;
+  const notBuilt = whyEngineNotBuilt(kind);
+  if (notBuilt !== undefined || targetUrl(kind, engines) !== undefined) return notBuilt;
   try {
     serverProgram(kind);
     return undefined;

@@ -16,7 +16,7 @@ export const GONE = 2;
 /** The flag of a result whose bytes are all ASCII. */
 export const ASCII = 1;
 
-/** Bytes of a buffer that small results share, as `native/addon/src/memory/shared_memory.rs` makes it. */
+/** Bytes of a buffer that small results share, as `native/node/src/memory/shared_memory.rs` makes it. */
 const SHARED_BYTES = 64 << 10;
 
 /** Keeps a buffer from being transferred; undefined if the runtime can't: Bun has had only the name of the function. */

@@ -1,6 +1,7 @@
 import { types } from 'node:util';
 
-import { addon, type Cancel, type RawAggregate, type RawShardClient } from '../../addon.js';
+import type { Cancel, RawAggregate, RawShardClient } from '../../addon.js';
+import { rawShards } from './raw-shards.js';
 import { explained, explainedAsync, invalidArgument, toBoundaryError } from '../../errors.js';
 import { abortedBy, untilAborted, type WorkOptions } from '../crossing/cancellation.js';
 import { checkConnectTimeout, type ConnectOptions, connecting, connectTimeoutOf } from '../crossing/connecting.js';
@@ -169,7 +170,7 @@ export class ShardClient implements AsyncDisposable {
     const named = own.map((place) => (typeof place === 'string' ? place : place.place));
     const connectMs = connectTimeoutOf(connectTimeoutMs, timeoutMs);
     const opened = (): Promise<RawShardClient> =>
-      connecting(addon.RawShardClient.connect(named, timeoutMs, connections, apiKey, tlsCa), connectMs, (late) =>
+      connecting(rawShards().RawShardClient.connect(named, timeoutMs, connections, apiKey, tlsCa), connectMs, (late) =>
         late.close(),
       );
     const raw = await ours(opened);

@@ -1,4 +1,5 @@
-import { addon, type Cancel, type RawShardClient, type RawShardFilling } from '../../addon.js';
+import type { Cancel, RawShardClient, RawShardFilling } from '../../addon.js';
+import { rawShards } from './raw-shards.js';
 import { invalidArgument } from '../../errors.js';
 import { describeValue } from '../crossing/describe-value.js';
 
@@ -28,7 +29,7 @@ export async function fillShards(
   if (!Array.isArray(shards) || !Array.from(shards as unknown[], isBatches).every(Boolean)) {
     throw invalidArgument('the rows of shards must be an array of { rows, messages }, one for each shard');
   }
-  const filling = new addon.RawShardFilling(shards.map(({ rows }) => rows));
+  const filling = new (rawShards().RawShardFilling)(shards.map(({ rows }) => rows));
   let failed: { readonly thrown: unknown } | undefined;
   const sending = shards.map(async (batches, shard) => {
     try {

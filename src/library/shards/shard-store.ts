@@ -1,4 +1,5 @@
-import { addon, type RawShardStore } from '../../addon.js';
+import type { RawShardStore } from '../../addon.js';
+import { rawShards } from './raw-shards.js';
 import { explained, explainedAsync } from '../../errors.js';
 import { checkInteger } from '../crossing/options.js';
 import { checkText } from '../crossing/well-formed.js';
@@ -31,7 +32,7 @@ export class ShardStore implements Disposable {
 
   /** Makes an empty store in memory. */
   static inMemory(): ShardStore {
-    return new ShardStore(addon.RawShardStore.inMemory(), false);
+    return new ShardStore(rawShards().RawShardStore.inMemory(), false);
   }
 
   /** Opens or creates the store in a folder, for shard number `shard` of `shards`. An existing store must be of that shard. */
@@ -39,7 +40,9 @@ export class ShardStore implements Disposable {
     checkText('the folder of a store', folder);
     checkInteger('the number of shards', shards, 1, 2 ** 32 - 1);
     checkInteger('the number of the shard', shard, 0, shards - 1);
-    return explainedAsync(async () => new ShardStore(await addon.RawShardStore.open(folder, shard, shards), true));
+    return explainedAsync(
+      async () => new ShardStore(await rawShards().RawShardStore.open(folder, shard, shards), true),
+    );
   }
 
   /** The number of rows in the store. */

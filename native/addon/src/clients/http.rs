@@ -16,8 +16,8 @@ use napi::tokio;
 use napi_derive::napi;
 
 use crate::engine::reader::Cancel;
-use crate::host::in_flight::{InFlight, unless_cancelled};
-use crate::memory::buffers::{Handover, bytes_of};
+use boundary_bench_node::host::in_flight::{InFlight, unless_cancelled};
+use boundary_bench_node::memory::buffers::{Handover, bytes_of};
 
 /// The options of a client beside the URL.
 #[napi(object)]

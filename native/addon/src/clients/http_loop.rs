@@ -12,7 +12,7 @@ use napi_derive::napi;
 
 use crate::clients::http::{HttpOrigin, HttpSocket};
 use crate::clients::socket_loop::{MaybeFrame, SocketLoop};
-use crate::memory::buffers::submission_bytes;
+use boundary_bench_node::memory::buffers::submission_bytes;
 
 /// The groups in flight of all clients, and the undelivered results.
 #[derive(Default)]

@@ -14,7 +14,7 @@ use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
 use napi_derive::napi;
 
-use crate::memory::buffers::{Handover, bytes_of};
+use boundary_bench_node::memory::buffers::{Handover, bytes_of};
 
 /// The requests of a submission.
 struct Run(Vec<u8>);

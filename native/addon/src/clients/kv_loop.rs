@@ -11,7 +11,7 @@ use napi_derive::napi;
 
 use crate::clients::kv::KvConnection;
 use crate::clients::socket_loop::{MaybeFrame, SocketLoop};
-use crate::memory::buffers::submission_bytes;
+use boundary_bench_node::memory::buffers::submission_bytes;
 
 /// The undelivered results of all connections.
 #[derive(Default)]

@@ -19,7 +19,7 @@ use napi_derive::napi;
 
 use crate::clients::shard_calls::key_of;
 use crate::clients::shard_clients::unless_closed;
-use crate::memory::buffers::Handover;
+use boundary_bench_node::memory::buffers::Handover;
 
 /// The most frames of a scan that are made before JavaScript asks for them.
 const FRAMES_AHEAD: usize = 4;

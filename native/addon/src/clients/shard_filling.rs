@@ -12,7 +12,7 @@ use napi::tokio::sync::mpsc::Sender;
 use napi_derive::napi;
 
 use crate::clients::shard_calls::MOST_ROWS;
-use crate::memory::buffers::bytes_of;
+use boundary_bench_node::memory::buffers::bytes_of;
 
 /// The messages of a population, added shard by shard while `populateFrom` sends them.
 #[napi]

@@ -24,8 +24,8 @@ use crate::clients::shard_calls::{Calls, MOST_ROWS, ReadRow, WriteRow, key_of, k
 use crate::clients::shard_clients::{Clients, Shared, unless_closed};
 use crate::clients::shard_filling::RawShardFilling;
 use crate::engine::reader::Cancel;
-use crate::host::in_flight::unless_cancelled;
-use crate::memory::buffers::Handover;
+use boundary_bench_node::host::in_flight::unless_cancelled;
+use boundary_bench_node::memory::buffers::Handover;
 
 /// The rows of one shard in this process.
 #[napi]

@@ -13,9 +13,9 @@ use boundary_bench_node::host::errors::js;
 use napi::bindgen_prelude::{Either, Function, ToNapiValue, Undefined, Unknown};
 use napi::{Env, sys};
 
-use crate::memory::array_buffer::copy_of;
-use crate::memory::buffers::{COPIED_BYTES, Handover};
-use crate::memory::shared_memory::{SMALL_BYTES, SharedMemory};
+use boundary_bench_node::memory::array_buffer::copy_of;
+use boundary_bench_node::memory::buffers::{COPIED_BYTES, Handover};
+use boundary_bench_node::memory::shared_memory::{SMALL_BYTES, SharedMemory};
 
 /// A frame of results, if there are any at once. The functions name `napi::Result` themselves: napi-derive throws the errors of no other
 /// name of it, but returns them.

@@ -12,7 +12,7 @@ use napi::bindgen_prelude::{AsyncBlock, Unknown};
 use napi_derive::napi;
 
 use crate::engine::table::ColumnSpec;
-use crate::memory::buffers::submission_bytes;
+use boundary_bench_node::memory::buffers::submission_bytes;
 
 /// Reads the call in the first `bytes` bytes of a submission.
 pub fn submission_of(env: Env, submission: &Unknown<'_>, bytes: u32) -> napi::Result<Submission> {

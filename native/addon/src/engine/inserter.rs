@@ -16,7 +16,7 @@ use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Either, Object, Undefined, Unknown};
 use napi_derive::napi;
 
-use crate::memory::buffers::{bytes_of, elements, optional_bytes_of};
+use boundary_bench_node::memory::buffers::{bytes_of, elements, optional_bytes_of};
 
 /// The number of parts of a column in the array that `writeColumns` takes: validity, offsets, values.
 const PARTS: usize = 3;

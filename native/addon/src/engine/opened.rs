@@ -21,8 +21,8 @@ use crate::engine::inserter::{NaiveInserter, RawInserter};
 use crate::engine::reader::{Cancel, FrameReader, NaiveReader, query_options};
 use crate::engine::statement::Statement;
 use crate::engine::table::TableSpec;
-use crate::host::in_flight::InFlight;
-use crate::memory::buffers::Handover;
+use boundary_bench_node::host::in_flight::InFlight;
+use boundary_bench_node::memory::buffers::Handover;
 
 /// The shared engines, by the handles with which other threads of this process attach to them.
 static SHARED: LazyLock<Mutex<HashMap<u64, Weak<dyn CoreEngine>>>> = LazyLock::new(Mutex::default);

@@ -17,7 +17,7 @@ use napi_derive::napi;
 
 use crate::engine::naive::Objects;
 use crate::engine::table::ColumnSpec;
-use crate::memory::buffers::Handover;
+use boundary_bench_node::memory::buffers::Handover;
 
 /// The most rows of a batch: a frame's offsets are 32 bits.
 const MOST_BATCH_ROWS: u32 = 1 << 24;

@@ -14,8 +14,8 @@ use napi_derive::napi;
 
 use crate::engine::reader::{Cancel, FrameReader, query_options};
 use crate::engine::table::ColumnSpec;
-use crate::host::in_flight::InFlight;
-use crate::memory::buffers::Handover;
+use boundary_bench_node::host::in_flight::InFlight;
+use boundary_bench_node::memory::buffers::Handover;
 
 /// A prepared statement. It may run any number of times at once.
 #[napi]

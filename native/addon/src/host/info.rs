@@ -12,8 +12,8 @@ pub struct BuildInfo {
     pub target_cpu: String,
     /// The compiler's version.
     pub rustc: String,
-    /// Whether the engines over Arrow Flight SQL are in it.
-    pub flight: bool,
+    /// Whether the engines `hyper`, `flight` and `sail` are in it, and shards.
+    pub all: bool,
 }
 
 /// Returns the facts of the addon's build.
@@ -23,7 +23,7 @@ pub fn build_info() -> BuildInfo {
         profile: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
         target_cpu: env!("BOUNDARY_BENCH_TARGET_CPU").to_owned(),
         rustc: env!("BOUNDARY_BENCH_RUSTC").to_owned(),
-        flight: cfg!(feature = "flight"),
+        all: cfg!(feature = "all"),
     }
 }
 

@@ -9,7 +9,7 @@ use napi::bindgen_prelude::Unknown;
 use napi::{Env, JsValue, ValueType, sys};
 use napi_derive::napi;
 
-use crate::memory::loans::{collect_by, loan_of, recycle, release};
+use boundary_bench_node::memory::loans::{collect_by, loan_of, recycle, release};
 
 thread_local! {
     /// The function of `keeper`, made at its first use.

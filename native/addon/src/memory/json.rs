@@ -9,7 +9,7 @@ use napi::Env;
 use napi::bindgen_prelude::Unknown;
 use napi_derive::napi;
 
-use crate::memory::buffers::{Handover, bytes_of};
+use boundary_bench_node::memory::buffers::{Handover, bytes_of};
 
 /// Paths of values in JSON, such as `result.*.body.data.*`.
 #[napi]

@@ -9,9 +9,9 @@ use std::hint::black_box;
 use boundary_bench_codecs::sql::{Kind, Parser, Tree};
 use boundary_bench_kernel::Result;
 use serde::Deserialize;
-#[cfg(feature = "references")]
+#[cfg(feature = "all")]
 use sqlparser::ast::{FromTable, ObjectName, SetExpr, Statement, TableFactor, TableObject, TableWithJoins};
-#[cfg(feature = "references")]
+#[cfg(feature = "all")]
 use sqlparser::dialect::GenericDialect;
 
 use crate::calls::{InProcessSpec, timed_work};
@@ -120,13 +120,13 @@ fn walk(parser: &mut Parser, sql: &str) -> f64 {
 }
 
 /// Reads a text whose statements the crate parses. Returns NaN if it can't.
-#[cfg(feature = "references")]
+#[cfg(feature = "all")]
 fn read_crate(sql: &str) -> f64 {
     sqlparser::parser::Parser::parse_sql(&GenericDialect {}, sql)
         .map_or(f64::NAN, |statements| statements.iter().map(read_crate_statement).sum())
 }
 
-#[cfg(feature = "references")]
+#[cfg(feature = "all")]
 fn read_crate_statement(statement: &Statement) -> f64 {
     let name = |table: &ObjectName| {
         // The names of these statements have no quotes, so that the value is what is written.
@@ -165,7 +165,7 @@ pub(crate) fn run(spec: &InProcessSpec) -> Result<CellSample> {
     match (spec.client.as_deref(), spec.workload.as_str()) {
         (None, "parse.walk") => Ok(timed_texts(spec, &texts, |sql| walk(&mut parser, sql))),
         (None, _) => Ok(timed_texts(spec, &texts, |sql| read_ours(&mut parser, sql))),
-        #[cfg(feature = "references")]
+        #[cfg(feature = "all")]
         (Some("sqlparser"), _) => Ok(timed_texts(spec, &texts, read_crate)),
         _ => Err(spec.unknown()),
     }
@@ -206,7 +206,7 @@ mod tests {
                 let last = f64::from(table.chars().next_back().map_or(0, u32::from)) + turn as f64;
                 let expected = (100 * kind + 10 * parts) as f64 + last;
                 assert_eq!(read_ours(&mut parser, sql).to_bits(), expected.to_bits(), "{sql}");
-                #[cfg(feature = "references")]
+                #[cfg(feature = "all")]
                 assert_eq!(read_crate(sql).to_bits(), expected.to_bits(), "{sql}");
                 if let Some(walked) = walked {
                     assert_eq!(walk(&mut parser, sql).to_bits(), walked.to_bits(), "{sql}");
@@ -222,7 +222,7 @@ mod tests {
             let alone: f64 = text.split("; ").map(|sql| read_ours(&mut parser, sql)).sum();
             assert_eq!(text.split("; ").count(), 100);
             assert_eq!(read_ours(&mut parser, &text).to_bits(), alone.to_bits());
-            #[cfg(feature = "references")]
+            #[cfg(feature = "all")]
             assert_eq!(read_crate(&text).to_bits(), alone.to_bits());
         }
     }
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn what_is_no_statement_is_not_a_number() {
         assert!(read_ours(&mut Parser::new(), "SELECT").is_nan());
-        #[cfg(feature = "references")]
+        #[cfg(feature = "all")]
         assert!(read_crate("SELECT (").is_nan());
         assert!(walk(&mut Parser::new(), "SELECT").is_nan());
     }

@@ -55,7 +55,7 @@ impl Reads {
     }
 
     /// Takes packed rows. Bit i of `found` tells whether the key `keys[i]` has a row. `rows` holds those rows in order.
-    #[cfg(feature = "references")]
+    #[cfg(feature = "all")]
     pub(super) fn packed(&mut self, keys: &[i64], found: &[u8], rows: &[u8]) -> Result<()> {
         let (packed, rest) = rows.as_chunks::<{ boundary_bench_shards::ROW_BYTES }>();
         let is_found = |index: usize| found.get(index / 8).is_some_and(|byte| byte & (1 << (index % 8)) != 0);

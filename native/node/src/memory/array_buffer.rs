@@ -2,9 +2,9 @@
 
 use std::ptr;
 
+use crate::host::errors::js;
 use boundary_bench_engine::slab::{GrowingBytes, Slab};
 use boundary_bench_kernel::Error;
-use boundary_bench_node::host::errors::js;
 use napi::sys;
 
 /// Memory at a fixed place for as long as its owner lives.

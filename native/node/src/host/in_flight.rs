@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use crate::host::errors::promise;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result, lock};
-use boundary_bench_node::host::errors::promise;
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, ToNapiValue};
 use napi::tokio::{self, sync::Notify};

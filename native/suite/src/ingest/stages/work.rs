@@ -14,7 +14,8 @@ use boundary_bench_kernel::{Error, Result};
 use boundary_bench_point_store::{Database, Entry, Registry, Wal, read_entry, replay};
 
 use super::reader::Reader;
-use super::{InputBatch, MILLISECOND, Stage, StageSpec, columns_writer, line_head, room};
+use super::{InputBatch, MILLISECOND, Stage, StageSpec, columns_writer, line_head};
+use crate::ingest::room;
 
 const LINES: ReadOptions = ReadOptions { precision: Precision::Milliseconds, now: 0, most_points: MOST_POINTS };
 

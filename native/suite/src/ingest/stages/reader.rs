@@ -5,7 +5,8 @@ use boundary_bench_codecs::points::SeriesKey;
 use boundary_bench_engine::checksum::{Checksum, ChecksumSum, sum_f64, sum_i64};
 use boundary_bench_kernel::{Error, Result};
 
-use super::{MILLISECOND, StageSpec, family, tags};
+use super::{MILLISECOND, StageSpec, tags};
+use crate::ingest::family;
 
 /// A receiver of the points of each batch.
 pub(super) trait Reader {

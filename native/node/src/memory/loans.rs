@@ -27,11 +27,11 @@ use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
 use std::ptr;
 
+use crate::host::errors::js;
+use crate::host::handle_scope::scoped;
+use crate::host::runtime::finalizes_on_own_thread;
 use boundary_bench_kernel::Error;
 use boundary_bench_kernel::error::contained;
-use boundary_bench_node::host::errors::js;
-use boundary_bench_node::host::handle_scope::scoped;
-use boundary_bench_node::host::runtime::finalizes_on_own_thread;
 use napi::{Env, sys};
 
 use crate::memory::array_buffer::{FixedMemory, copy_of};

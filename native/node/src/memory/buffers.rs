@@ -1,7 +1,7 @@
 //! Transfer of memory between JavaScript and Rust.
 
-use boundary_bench_node::host::errors::invalid;
-use boundary_bench_node::memory::typed_memory::{BYTES, slice_of};
+use crate::host::errors::invalid;
+use crate::memory::typed_memory::{BYTES, slice_of};
 use napi::bindgen_prelude::{JsObjectValue, Object, ToNapiValue, Unknown};
 use napi::{Env, JsValue, sys};
 
