@@ -74,6 +74,8 @@ function withSetting(planned: PlannedHybrid, { operations }: RequestValues): Pla
       ...(cell.workload === 'aggregate.push_down' ? {} : { bytes: count * ROW_BYTES }),
     },
     ...(skip === undefined ? {} : { skip }),
+    // One process at a time opens a store on the disk.
+    ...(setting !== 'grpc' && values.dataDir !== undefined && { isExclusive: true }),
   };
 }
 

@@ -55,7 +55,7 @@ fn cannot_detach() -> napi::Error {
 #[napi(catch_unwind, ts_args_type = "buffer: ArrayBuffer")]
 pub fn release_frame(env: Env, buffer: Unknown<'_>) -> napi::Result<()> {
     let Some(place) = place_of(env, &buffer)? else { return Ok(()) };
-    let Some(number) = loan_of(env, buffer.raw(), place) else {
+    let Some(number) = loan_of(env, &buffer, place) else {
         return keep_store(env, &buffer);
     };
     detach(env, &buffer)?;
@@ -70,7 +70,7 @@ pub fn release_frame(env: Env, buffer: Unknown<'_>) -> napi::Result<()> {
 #[napi(catch_unwind, ts_args_type = "buffer: ArrayBuffer")]
 pub fn recycle_frame(env: Env, buffer: Unknown<'_>) -> napi::Result<()> {
     let Some(place) = place_of(env, &buffer)? else { return Ok(()) };
-    let number = loan_of(env, buffer.raw(), place);
+    let number = loan_of(env, &buffer, place);
     detach(env, &buffer)?;
     // The memory of a buffer that is no loan is V8's to free.
     if let Some(number) = number {
@@ -88,7 +88,7 @@ pub fn collect_young_by(env: Env, collect: Unknown<'_>) -> napi::Result<()> {
     if collect.get_type()? != ValueType::Function {
         return Err(invalid("collectYoungBy takes a function"));
     }
-    collect_by(env, collect.raw())
+    collect_by(env, &collect)
 }
 
 /// Detaches a buffer whose store belongs to V8, and keeps the store until the buffer is collected.

@@ -32,7 +32,8 @@ use crate::host::handle_scope::scoped;
 use crate::host::runtime::finalizes_on_own_thread;
 use boundary_bench_kernel::Error;
 use boundary_bench_kernel::error::contained;
-use napi::{Env, sys};
+use napi::bindgen_prelude::Unknown;
+use napi::{Env, JsValue, sys};
 
 use crate::memory::array_buffer::{FixedMemory, copy_of};
 
@@ -144,6 +145,9 @@ impl Drop for Loans {
 /// Hands memory to JavaScript as an `ArrayBuffer`, without a copy if the host allows that and ends loans on the thread that they were
 /// made on.
 ///
+/// # Errors
+/// Too little memory.
+///
 /// # Safety
 /// `env` is the environment of this thread, and a scope of handles is open.
 pub unsafe fn lend(env: sys::napi_env, mut owner: impl FixedMemory) -> napi::Result<sys::napi_value> {
@@ -245,10 +249,13 @@ unsafe fn tell_outlived(env: sys::napi_env, bytes: usize) {
 
 /// Sets the function that collects the young generation. Without one, or if it collects nothing, the young generation is
 /// collected by making garbage. That takes much longer.
-pub fn collect_by(env: Env, collector: sys::napi_value) -> napi::Result<()> {
+///
+/// # Errors
+/// A value that can't be kept.
+pub fn collect_by(env: Env, collector: &Unknown<'_>) -> napi::Result<()> {
     let mut reference = ptr::null_mut();
     // SAFETY: the environment and the handle belong to the call under way, and the out-pointer is valid.
-    let status = unsafe { sys::napi_create_reference(env.raw(), collector, 1, &raw mut reference) };
+    let status = unsafe { sys::napi_create_reference(env.raw(), collector.raw(), 1, &raw mut reference) };
     if status != sys::Status::napi_ok {
         return Err(js(Error::Internal("there is no memory for a reference".to_owned())));
     }
@@ -425,7 +432,7 @@ unsafe extern "C" fn on_environment_end(env: *mut c_void) {
 }
 
 /// The number of the loan whose memory is at `place`, if `buffer` is the one that [`lend`] made of it.
-pub fn loan_of(env: Env, buffer: sys::napi_value, place: *mut c_void) -> Option<usize> {
+pub fn loan_of(env: Env, buffer: &Unknown<'_>, place: *mut c_void) -> Option<usize> {
     LOANS.with_borrow(|loans| {
         let number = *loans.by_place.get(&place.addr())?;
         let loan = loans.by_number.get(&number)?;
@@ -434,7 +441,7 @@ pub fn loan_of(env: Env, buffer: sys::napi_value, place: *mut c_void) -> Option<
         unsafe {
             let ours = value_of(env.raw(), loan.buffer);
             if !ours.is_null() {
-                sys::napi_strict_equals(env.raw(), ours, buffer, &raw mut is_ours);
+                sys::napi_strict_equals(env.raw(), ours, buffer.raw(), &raw mut is_ours);
             }
         }
         is_ours.then_some(number)
