@@ -105,7 +105,7 @@ const SMALL = ['--quiet', '--forks', '1', '--samples', '1', '--out'];
 
 write(
   'own.bench.mjs',
-  "import { workload } from 'boundary-bench/bench';\nexport default workload('own', { ways: { js: () => [...'text'].length, other: () => 'text'.length } });\n",
+  "import { workload } from 'boundary-bench/bench';\nexport default workload('own', { ways: { js: () => [...'text'].length, 'js, length': () => 'text'.length } });\n",
 );
 step('own code', 'npx', 'boundary-bench', 'run', 'own.bench.mjs', ...SMALL, 'own');
 const missing = spawnSync('npx', ['boundary-bench', 'run', '3000', '--quick', '--side', 'rust', ...SMALL, 'none'], {
@@ -114,7 +114,7 @@ const missing = spawnSync('npx', ['boundary-bench', 'run', '3000', '--quick', '-
   encoding: 'utf8',
   shell: needsShell('npx'),
 });
-if (!/npm install --save-dev boundary-bench-programs-/.test(missing.stdout + missing.stderr)) {
+if (!/npm install --save-dev\s+boundary-bench-programs-/.test(missing.stdout + missing.stderr)) {
   fail(`a run of Rust without its program does not say what to install: ${missing.stdout}${missing.stderr}`);
 }
 

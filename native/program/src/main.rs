@@ -4,7 +4,7 @@
 mod cell;
 mod orders;
 
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Write};
 use std::process::ExitCode;
 
 use boundary_bench::{Given, Program};
@@ -21,8 +21,8 @@ const FEATURES: &str = "--features";
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(FEATURES) {
-        println!("{}", features());
-        return ExitCode::SUCCESS;
+        let written = writeln!(io::stdout(), "{}", features());
+        return if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let (lines, tokens) = read_ahead(BufReader::new(io::stdin()));
     let answered = boundary_bench::answer(&mut Native::new(tokens), BufReader::new(lines), io::stdout().lock());
