@@ -110,7 +110,11 @@ describe('the hybrid family', () => {
       // Each cell has a process of its own in a run, and one process at a time opens a store.
       for (const each of [options, again]) {
         const cells = hybridFamily.plan(each).filter(isScan);
-        for (const side of ['rust', 'napi']) await runAll(cells.filter(({ cell }) => cell.side === side), each);
+        for (const side of ['rust', 'napi'])
+          await runAll(
+            cells.filter(({ cell }) => cell.side === side),
+            each,
+          );
       }
       const smaller = { ...again, scale: 1 / 75_000 };
       const other = hybridFamily.plan(smaller).filter(isScan);
