@@ -2,17 +2,6 @@
 /* eslint-disable */
 type Buffer = typeof globalThis extends { Buffer: { alloc(size: number): infer Known extends Uint8Array } } ? Known : Uint8Array
 
-/**
- * A token that cancels the query or the command that it was given to. Each needs a token of its own: a query that ends cancels
- * its own.
- */
-export declare class Cancel {
-  /** Makes a token that no work has been given yet. */
-  constructor()
-  /** Cancels the work. Its promises are rejected with `BB_ABORTED`. */
-  cancel(): void
-}
-
 /** The connections to a server of HTTP, whose calls are futures on tokio's threads. */
 export declare class HttpAsyncCalls {
   /**
@@ -87,7 +76,7 @@ export declare class PrivateDelays {
    * Starts a proxy in front of each address (`host:port`). All traffic arrives `delayUs` later in each direction, at most
    * `megabits` a second.
    */
-  static start(addresses: Array<string>, delayUs: number, megabits?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateDelays>
+  static start(addresses: Array<string>, delayUs: number, megabits?: number | undefined | null): Promise<PrivateDelays>
   /** The addresses of the proxies, in the order of the servers. */
   get urls(): Array<string>
   /** Stops all proxies. Does nothing the second time. */
@@ -97,7 +86,7 @@ export declare class PrivateDelays {
 /** A private server in a folder of its own. The server ends and the folder is removed when this process ends, however it ends. */
 export declare class PrivateServer {
   /** Starts a server, the first program of its kind that is found, with `arguments` before ours. */
-  static start(kind: ServerKind, arguments?: Array<string> | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateServer>
+  static start(kind: ServerKind, arguments?: Array<string> | undefined | null): Promise<PrivateServer>
   /** The program that `start` would run. Throws `BB_NOT_INSTALLED` if there is none. */
   static find(kind: ServerKind): string
   /** Asks the server at a URL for its version: resolves to `{version, processId?, isCluster}` as JSON. */
@@ -115,7 +104,7 @@ export declare class PrivateServer {
 /** Private shards, each a process. All end when this process ends, however it ends. */
 export declare class PrivateShards {
   /** Starts `shards` shards. Rows are kept in `dataDir`, or in memory without it. */
-  static start(shards: number, dataDir?: string | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateShards>
+  static start(shards: number, dataDir?: string | undefined | null): Promise<PrivateShards>
   /** The addresses of the shards, in their order. */
   get urls(): Array<string>
   /** The process ids of the shards, in their order. */

@@ -18,8 +18,16 @@ export interface AddonLocation {
   readonly platform: string;
 }
 
+/** The platform, once it was asked for: a report of the process takes milliseconds, and each cell of Rust asks where its program is. */
+let knownPlatform: string | undefined;
+
 /** The platform of this process, by napi-rs's name of it. */
 export function platformName(): string {
+  knownPlatform ??= nameOfPlatform();
+  return knownPlatform;
+}
+
+function nameOfPlatform(): string {
   const { platform, arch } = process;
   if (platform === 'linux') return `linux-${arch}-${hasGlibc() ? 'gnu' : 'musl'}`;
   return platform === 'win32' ? `win32-${arch}-msvc` : `${platform}-${arch}`;

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type * as RawAddon from '../index.cjs';
 import { addonError, platformName } from './addon-error.js';
 import { exposeCollector } from './collect-garbage.js';
+import { lazyModule } from './lazy-module.js';
 
 export type {
   BuildInfo,
@@ -53,14 +54,7 @@ const OVERRIDE = 'NAPI_RS_NATIVE_LIBRARY_PATH';
  * platform. So programs that only import the library wait neither for the addon nor for libduckdb. It is loaded without `await`, so that
  * programs can `require` what imports it.
  */
-export const addon = Object.create(
-  new Proxy(Object.prototype, {
-    get(_, name) {
-      Object.setPrototypeOf(Object.assign(addon, load()), Object.prototype);
-      return Reflect.get(addon, name);
-    },
-  }),
-) as typeof RawAddon;
+export const addon = lazyModule(load);
 
 /** The path of the addon's binary, which it loads. */
 export function addonPath(): string {

@@ -4,32 +4,21 @@ import { createRequire } from 'node:module';
 import type * as RawCrossing from '../crossing.js';
 import { crossingFile } from './bench-files.js';
 import { toBoundaryError } from './errors.js';
+import { lazyModule } from './lazy-module.js';
 
 export type {
-  Cancel as CrossingCancel,
-  HttpAsyncCalls,
-  HttpBlockingCalls,
   IngestStage,
   KvAsyncCalls,
   KvBlockingCalls,
   PrivateDelays,
   PrivateServer,
   PrivateShards,
-  SqlAsyncCalls,
-  SqlBlockingCalls,
 } from '../crossing.js';
 
 const require = createRequire(import.meta.url);
 
 /** The addon of crossings. It is loaded when one of its members is first read. That throws `BB_NOT_INSTALLED` if it is not there. */
-export const crossing = Object.create(
-  new Proxy(Object.prototype, {
-    get(_, name) {
-      Object.setPrototypeOf(Object.assign(crossing, load()), Object.prototype);
-      return Reflect.get(crossing, name);
-    },
-  }),
-) as typeof RawCrossing;
+export const crossing = lazyModule(load);
 
 function load(): typeof RawCrossing {
   const file = crossingFile();

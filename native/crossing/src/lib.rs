@@ -4,7 +4,6 @@
 
 mod boundary;
 mod calls;
-mod cancel;
 mod codec;
 #[cfg(feature = "all")]
 mod ingest_stages;

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
+use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_node::host::errors::{blocking, js, promise, promise_of_end};
 use boundary_bench_node::values::json::to_json;
 use boundary_bench_suite::{PrivateTarget, TargetKind};
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
 use napi_derive::napi;
-
-use crate::cancel::Cancel;
 
 /// A kind of server, by its wire.
 #[napi(string_enum = "kebab-case")]
@@ -52,14 +51,12 @@ impl PrivateServer {
         env: Env,
         kind: ServerKind,
         arguments: Option<Vec<String>>,
-        cancel: Option<&Cancel>,
     ) -> napi::Result<AsyncBlock<PrivateServer>> {
-        let token = Cancel::token_of(cancel);
         let kind = TargetKind::from(kind);
         promise(env, async move {
             let start = move || {
                 let arguments: Vec<&str> = arguments.iter().flatten().map(String::as_str).collect();
-                kind.start(&arguments, &token)
+                kind.start(&arguments, &CancelToken::default())
             };
             Ok(Self { server: Arc::new(blocking(start).await?) })
         })

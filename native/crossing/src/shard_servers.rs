@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boundary_bench_kernel::Result;
+use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_node::host::errors::{blocking, invalid, promise, promise_of_end};
 use boundary_bench_processes::{NetworkOptions, PrivateServer, ShardProcesses};
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
 use napi_derive::napi;
-
-use crate::cancel::Cancel;
 
 /// Private shards, each a process. All end when this process ends, however it ends.
 #[napi]
@@ -23,16 +22,10 @@ pub struct PrivateShards {
 impl PrivateShards {
     /// Starts `shards` shards. Rows are kept in `dataDir`, or in memory without it.
     #[napi(catch_unwind)]
-    pub fn start(
-        env: Env,
-        shards: u32,
-        data_dir: Option<String>,
-        cancel: Option<&Cancel>,
-    ) -> napi::Result<AsyncBlock<PrivateShards>> {
-        let token = Cancel::token_of(cancel);
+    pub fn start(env: Env, shards: u32, data_dir: Option<String>) -> napi::Result<AsyncBlock<PrivateShards>> {
         let start = move || {
             let data_dir = data_dir.map(PathBuf::from);
-            let processes = ShardProcesses::start(shards, data_dir.as_deref(), &token)?;
+            let processes = ShardProcesses::start(shards, data_dir.as_deref(), &CancelToken::default())?;
             Ok(Self { processes: Arc::new(processes) })
         };
         promise(env, blocking(start))
@@ -98,12 +91,10 @@ impl PrivateDelays {
         addresses: Vec<String>,
         delay_us: u32,
         megabits: Option<f64>,
-        cancel: Option<&Cancel>,
     ) -> napi::Result<AsyncBlock<PrivateDelays>> {
-        let token = Cancel::token_of(cancel);
         let network = network_of(delay_us, megabits)?;
         let start = move || {
-            let starting = addresses.iter().map(|to| PrivateServer::start_delay(to, &network, &token));
+            let starting = addresses.iter().map(|to| PrivateServer::start_delay(to, &network, &CancelToken::default()));
             Ok(Self { processes: Arc::new(starting.collect::<Result<_>>()?) })
         };
         promise(env, blocking(start))
