@@ -1,11 +1,14 @@
 //! The addon's build script: sets the linker flags of Node addons, and the build facts that the addon reports (target CPU and
-//! compiler). libduckdb is not looked up by path: the package loads `@duckdb/node-bindings` first, and the libduckdb that it
-//! brings serves the addon as well.
+//! compiler). The addon does not depend on libduckdb, which the engine loads itself.
 
 use std::process::Command;
 
 fn main() {
     napi_build::setup();
+    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("macos") {
+        // Other linkers leave out libraries of which nothing is used.
+        println!("cargo::rustc-link-arg=-Wl,-dead_strip_dylibs");
+    }
     println!("cargo::rerun-if-env-changed=RUSTFLAGS");
     println!("cargo::rustc-env=BOUNDARY_BENCH_TARGET_CPU={}", target_cpu());
     println!("cargo::rustc-env=BOUNDARY_BENCH_RUSTC={}", rustc_version());

@@ -25,9 +25,9 @@ export declare class Cancel {
 export declare class Engine {
   /**
    * Opens the engine of a URI: `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...`,
-   * `flight:...` or `sail:...`. Two opens of one file share one engine.
+   * `flight:...` or `sail:...`. Two opens of one file share one engine. `libduckdb` is the path of the library that `embedded:` loads.
    */
-  static open(uri: string): Promise<Engine>
+  static open(uri: string, libduckdb?: string | undefined | null): Promise<Engine>
   /**
    * The engine that another thread of this process shared, with a session of its own. This object keeps it open. Throws `BB_CLOSED` if
    * it was closed in all threads, and `BB_INVALID_ARGUMENT` if the text is no handle of this process.

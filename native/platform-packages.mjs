@@ -25,6 +25,11 @@ const folder = path.join(root, 'npm');
 const isRelease = process.argv.includes('--all');
 const manifest = readManifest(root);
 
+/** The packages that are compared, with the versions that are tested. */
+const compared = Object.fromEntries(
+  Object.keys(manifest.peerDependencies).map((name) => [name, manifest.devDependencies[name]]),
+);
+
 rmSync(folder, { recursive: true, force: true });
 await new NapiCli().createNpmDirs({ cwd: root, npmDir: 'npm' });
 const all = readdirSync(folder).toSorted();
@@ -58,8 +63,11 @@ function fillBoth(platform) {
   fill(path.join(folder, `programs-${platform}`), programs, {
     ...own,
     name: `${NAME}-programs-${platform}`,
-    // The programs look for libduckdb beside themselves and in the folder of this dependency.
-    dependencies: { '@duckdb/node-bindings': manifest.dependencies['@duckdb/node-bindings'] },
+    dependencies: {
+      // The programs look for libduckdb beside themselves and in the folder of this dependency.
+      '@duckdb/node-bindings': manifest.dependencies['@duckdb/node-bindings'],
+      ...compared,
+    },
   });
   return true;
 }

@@ -51,8 +51,8 @@ const OVERRIDE = 'NAPI_RS_NATIVE_LIBRARY_PATH';
 
 /**
  * The raw addon. It is loaded when one of its members is first read: that throws `BB_ADDON_NOT_BUILT` if there is no binary for this
- * platform. So programs that only import the library wait neither for the addon nor for libduckdb. It is loaded without `await`, so that
- * programs can `require` what imports it.
+ * platform. So programs that only import the library do not wait for the addon. It is loaded without `await`, so that programs can
+ * `require` a module that imports it.
  */
 export const addon = lazyModule(load);
 
@@ -69,9 +69,6 @@ function load(): typeof RawAddon {
   const override = process.env[OVERRIDE];
   delete process.env[OVERRIDE];
   try {
-    // Loads libduckdb, whose name then satisfies the addon's dependency on it, wherever npm put the file.
-    // oxlint-disable-next-line import/no-unassigned-import -- loaded for that effect alone
-    require('@duckdb/node-bindings');
     const loaded = require('../index.cjs') as typeof RawAddon;
     loaded.collectYoungBy(collectYoung);
     return loaded;

@@ -9,12 +9,13 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { platformName } from './addon-error.js';
+import { duckdbLibrary } from './duckdb-library.js';
 import { BoundaryError } from './errors.js';
 
 const NAME = 'boundary-bench';
 
 /** The folder of this package: one up from `src` and from `dist`. */
-const packageRoot = fileURLToPath(new URL('..', import.meta.url));
+export const PACKAGE_ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Whether the program of the side `rust` has all parts, once it was asked. */
 let isAll: boolean | undefined;
@@ -45,9 +46,7 @@ export function isAllNative(): boolean {
  */
 export function nativeEnvironment(): Record<string, string | undefined> | undefined {
   if (process.platform !== 'win32') return undefined;
-  const bindings = createRequire(createRequire(import.meta.url).resolve('@duckdb/node-bindings'));
-  const folder = dirname(bindings.resolve(`@duckdb/node-bindings-win32-${process.arch}/duckdb.node`));
-  return { ...process.env, PATH: `${folder};${process.env['PATH'] ?? ''}` };
+  return { ...process.env, PATH: `${dirname(duckdbLibrary() ?? '')};${process.env['PATH'] ?? ''}` };
 }
 
 /** The reason why a binary that only measuring needs is not there, with the remedy. `undefined` if it is. */
@@ -64,20 +63,27 @@ export function whyMissing(file: () => string): string | undefined {
 function benchFile(part: 'crossing' | 'native', extension: string): string {
   const platform = platformName();
   const file = `${NAME}-${part}.${platform}${extension}`;
-  const built = join(packageRoot, file);
+  const built = join(PACKAGE_ROOT, file);
   if (existsSync(built)) return built;
-  const bundle = `${NAME}-programs-${platform}`;
+  const folder = programsFolder();
+  if (folder !== undefined) return join(folder, file);
+  const hint = existsSync(join(PACKAGE_ROOT, 'Cargo.toml'))
+    ? 'Build it: npm run build'
+    : `Only measuring needs it: npm install --save-dev ${NAME}-programs-${platform}@${ownVersion()}`;
+  throw new BoundaryError('BB_NOT_INSTALLED', `${file} is not installed`, { hint });
+}
+
+/** The folder of the package of this platform that has what only measuring needs; `undefined` if it is not installed. */
+export function programsFolder(): string | undefined {
   try {
-    return join(dirname(createRequire(built).resolve(`${bundle}/package.json`)), file);
+    const require = createRequire(join(PACKAGE_ROOT, 'package.json'));
+    return dirname(require.resolve(`${NAME}-programs-${platformName()}/package.json`));
   } catch {
-    const hint = existsSync(join(packageRoot, 'Cargo.toml'))
-      ? 'Build it: npm run build'
-      : `Only measuring needs it: npm install --save-dev ${bundle}@${ownVersion()}`;
-    throw new BoundaryError('BB_NOT_INSTALLED', `${file} is not installed`, { hint });
+    return undefined;
   }
 }
 
 function ownVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8'));
+  const manifest: unknown = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8'));
   return (manifest as { readonly version: string }).version;
 }

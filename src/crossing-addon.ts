@@ -23,7 +23,7 @@ export const crossing = lazyModule(load);
 function load(): typeof RawCrossing {
   const file = crossingFile();
   try {
-    // As for the addon: the name of the libduckdb that this loads is then known to the system.
+    // Loads libduckdb, whose name then satisfies the dependency on it of a build with all parts, wherever npm put the file.
     // oxlint-disable-next-line import/no-unassigned-import -- loaded for that effect alone
     require('@duckdb/node-bindings');
     return require(file) as typeof RawCrossing;

@@ -3,24 +3,24 @@
  * the run sends an order over the channel of messages, and waits in between.
  */
 import { exposeCollector } from './collect-garbage.js';
-import { sentError } from './errors.js';
 import { familyIn } from './families/family-in.js';
 import { loadNativeBuild, nativeResources } from './native-build.js';
-import type { ForkOrder, ForkReport, ForkTask } from './runner/fork-message.js';
+import { failedBy } from './protocol.js';
+import type { ForkAnswer, ForkOpening, ForkOrder, ForkTask } from './runner/fork-message.js';
 import { GarbageBetween } from './runner/garbage-collection.js';
 import { type ProfiledSampler, openSampler } from './runner/sampler.js';
 import { swapBuild } from './runner/swap-build.js';
 
 const aborting = new AbortController();
 
-/** Whether the last report was sent. */
+/** Whether the last answer was given. */
 let isOver = false;
 
 // A terminal sends Ctrl-C to all processes of a run, of which the first decides what becomes of the others.
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => {});
 // Without the process of the run, nobody waits for the samples.
 process.once('disconnect', () => process.exit());
-process.once('message', (task: ForkTask) => {
+process.once('message', (task: ForkOpening) => {
   const opened = open(task);
   let work: Promise<unknown> = opened;
   process.on('message', (order: ForkOrder) => {
@@ -38,14 +38,14 @@ interface Opened {
   close(): Promise<void>;
 }
 
-/** Opens the cell, and reports that it is ready. `undefined` if it failed. A failure ends the process. */
+/** Opens the cell, and answers that it is ready. `undefined` if it failed. A failure ends the process. */
 async function open(task: ForkTask): Promise<Opened | undefined> {
   try {
     const opened = await openTask(task);
-    report({ type: 'ready', ready: opened.sampler.ready });
+    answer({ type: 'ready', ready: opened.sampler.ready });
     return opened;
   } catch (thrown) {
-    end({ type: 'failed', error: sentError(thrown) });
+    fail(thrown);
     return undefined;
   }
 }
@@ -61,7 +61,7 @@ async function openTask({ module, family: name, options, planned, policy, leaveG
       resources: nativeResources,
       garbage: collect && new GarbageBetween(collect),
       signal: aborting.signal,
-      onStep: report,
+      onStep: answer,
     });
     return { sampler, close: () => open.close() };
   } catch (thrown) {
@@ -71,37 +71,39 @@ async function openTask({ module, family: name, options, planned, policy, leaveG
 }
 
 async function obey({ sampler, close }: Opened, order: ForkOrder): Promise<void> {
-  // An order that follows the last report, such as an abort, finds nothing to do.
+  // An order that follows the last answer, such as an abort, finds nothing to do.
   if (isOver) return;
   let isClosing = false;
   try {
     aborting.signal.throwIfAborted();
-    if (order.type === 'take') return report({ type: 'sample', sample: await sampler.take() });
-    if (order.type === 'profile') return report(await profiled(sampler, order.byV8));
+    if (order.type === 'sample') return answer({ type: 'sample', sample: await sampler.take() });
+    if (order.type === 'profile') return answer(await profiled(sampler, order.byV8));
+    if (order.type === 'result') return answer({ type: 'result', result: await sampler.result(order.verify) });
     isClosing = true;
-    const checksum = await sampler.finish(order.type === 'finish' && order.verify);
+    await sampler.close();
     await close();
-    end({ type: 'done', checksum });
+    // Handles that the cell has left open must not keep the process alive.
+    process.exit();
   } catch (thrown) {
     // Of several errors the first is the more useful one.
     if (!isClosing) await sampler.abandon();
     await Promise.allSettled([close()]);
-    end({ type: 'failed', error: sentError(thrown) });
+    fail(thrown);
   }
 }
 
-async function profiled(sampler: ProfiledSampler, byV8: boolean): Promise<ForkReport> {
+async function profiled(sampler: ProfiledSampler, byV8: boolean): Promise<ForkAnswer> {
   const stop = byV8 ? await (await import('./profile/v8-profile.js')).startV8Profile() : undefined;
   const timed = await sampler.exercise();
   return { type: 'profiled', timed, ...(stop && { profile: await stop() }) };
 }
 
-function report(message: ForkReport): void {
+function answer(message: ForkAnswer): void {
   process.send?.(message);
 }
 
-/** Sends the last report. Handles that the cell has left open must not keep the process alive. */
-function end(message: ForkReport): void {
+/** Gives the last answer, and ends. */
+function fail(thrown: unknown): void {
   isOver = true;
-  process.send?.(message, () => process.exit());
+  process.send?.(failedBy(thrown), () => process.exit());
 }

@@ -77,7 +77,7 @@ describe('the command line', () => {
   it.each(modules.filter((file) => /^families\/[^/]+\/(family|worker)\.js$/.test(file)))(
     '%s imports no package that is compared',
     (file) => {
-      const compared = Object.keys(packagesBehind(file)).filter((name) => name in MANIFEST.optionalDependencies);
+      const compared = Object.keys(packagesBehind(file)).filter((name) => name in MANIFEST.peerDependencies);
       expect(compared).toEqual([]);
     },
   );
@@ -88,11 +88,11 @@ describe('packages that are compared', () => {
     const found = new Set<string>();
     for (const file of modules.map((name) => join(DIST, name))) {
       const names = specifiersIn(file, ON_DEMAND).map(packageOf);
-      const compared = names.filter((name) => name in MANIFEST.optionalDependencies);
+      const compared = names.filter((name) => name in MANIFEST.peerDependencies);
       for (const name of compared) found.add(name);
       const demands = readFileSync(file, 'utf8').match(/await importPackage\(/g) ?? [];
       expect(demands.length, relative(DIST, file)).toBe(compared.length);
     }
-    expect([...found].toSorted()).toEqual(Object.keys(MANIFEST.optionalDependencies).toSorted());
+    expect([...found].toSorted()).toEqual(Object.keys(MANIFEST.peerDependencies).toSorted());
   });
 });

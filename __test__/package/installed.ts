@@ -10,7 +10,9 @@ export const PACKAGE = fileURLToPath(new URL('../../', import.meta.url));
 export const MANIFEST = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')) as {
   readonly scripts: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
-  readonly optionalDependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+  /** The packages that are compared. */
+  readonly peerDependencies: Readonly<Record<string, string>>;
 };
 
 /** The parts of the package that its programs read. */

@@ -54,8 +54,8 @@ describe('the command line', () => {
     const cells = JSON.parse(
       node(installed.folder, installed.cli, 'list', '--all', '--json', '--family', families, ...SERVERS),
     ) as Planned[];
-    const missing = Object.entries(MANIFEST.optionalDependencies).map(
-      ([name, version]) => `${name} is not installed: npm install ${name}@${version}`,
+    const missing = Object.keys(MANIFEST.peerDependencies).map(
+      (name) => `${name} is not installed: npm install ${name}@${MANIFEST.devDependencies[name]}`,
     );
     const skips = new Set(cells.flatMap(({ skip }) => skip ?? []));
     // The second package of a client is missing with its first one.
@@ -92,13 +92,13 @@ describe('the command line', () => {
       ['rows into typed arrays, apache-arrow', 'completed'],
       ['columns copied, apache-arrow', 'completed'],
     ]);
-    expect(context.versions['apache-arrow']).toBe(MANIFEST.optionalDependencies['apache-arrow']);
+    expect(context.versions['apache-arrow']).toBe(MANIFEST.devDependencies['apache-arrow']);
   });
 
   it('says what the soak needs', () => {
     const words = [installed.cli, 'soak', '--client', 'undici', '--duration-secs', '1'];
     const { status, stderr } = spawnSync(process.execPath, words, { cwd: installed.folder, encoding: 'utf8' });
-    expect(stderr).toContain(`undici is not installed: npm install undici@${MANIFEST.optionalDependencies['undici']}`);
+    expect(stderr).toContain(`undici is not installed: npm install undici@${MANIFEST.devDependencies['undici']}`);
     expect(status).toBe(1);
   });
 });

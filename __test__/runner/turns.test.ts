@@ -78,10 +78,11 @@ async function trial(
           if (taken === 2 && broken.includes(cell.id)) throw new Error('broken');
           return { seconds: 1 };
         },
-        finish: async (verify) => {
-          log.push(`finish ${cell.id} ${verify}`);
+        result: async (verify) => {
+          log.push(`result ${cell.id} ${verify}`);
           return { rows: 1, sums: {} };
         },
+        close: async () => void log.push(`close ${cell.id}`),
         abandon: async () => void log.push(`abandon ${cell.id}`),
       };
     },
@@ -111,7 +112,7 @@ describe('the processes of a contest', () => {
     for (const block of blocks) expect(block.toSorted()).toEqual(['take a', 'take b', 'take rust']);
     expect(new Set(blocks.map((block) => block.join())).size).toBeGreaterThan(2);
     for (const { samples } of measured) expect(blocksOf(samples)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
-    expect(log.slice(-3).every((entry) => entry.startsWith('finish'))).toBe(true);
+    expect(log.slice(-6).every((entry) => /^(result|close)/.test(entry))).toBe(true);
   });
 
   const several = ['a', 'b', 'c', 'd', 'e'];
@@ -195,6 +196,15 @@ describe('cells that have nothing to do with each other', () => {
     ],
   ])('are measured one after the other: %s', async (_, first, second) => {
     const { log } = await trial(turnsOf(first, second), { samples: 1 });
-    expect(log).toEqual(['open a', 'take a', 'finish a true', 'open b', 'take b', 'finish b true']);
+    expect(log).toEqual([
+      'open a',
+      'take a',
+      'result a true',
+      'close a',
+      'open b',
+      'take b',
+      'result b true',
+      'close b',
+    ]);
   });
 });

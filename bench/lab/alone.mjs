@@ -57,10 +57,10 @@ async function measure(each, others) {
       async () => times.inTurns.push(await secondsOf(one, () => takeEach(waiting))),
     ];
     for (const phase of Math.random() < 0.5 ? phases : phases.toReversed()) await phase();
-    for (const other of waiting) await other.finish(false);
+    for (const other of waiting) await other.close();
   }
   times.alone.push(await secondsOf(one));
-  await one.finish(false);
+  await one.close();
   return times;
 }
 

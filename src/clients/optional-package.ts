@@ -1,16 +1,28 @@
 /**
- * The packages that are compared, of which each may be missing: this package works without them, and names them as optional
- * dependencies or not at all. Cells that need one which is not installed are skipped, with the command that installs it.
+ * The packages that are compared, of which each may be missing: this package works without them. The package of what only measuring needs
+ * brings most of them. Cells that need one which is not installed are skipped, with the command that installs it.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire, isBuiltin } from 'node:module';
 import { dirname, join } from 'node:path';
 
-/** The places where a package may be installed: around this package, or in the project that runs it. */
-const FINDERS = [createRequire(import.meta.url), createRequire(join(process.cwd(), 'package.json'))];
+import { PACKAGE_ROOT, programsFolder } from '../bench-files.js';
 
-/** The manifest of this package, two folders up from `src/clients` and from `dist/clients`. */
-const OWN_MANIFEST = new URL('../../package.json', import.meta.url);
+/** Finds packages around this package. */
+const OWN = createRequire(import.meta.url);
+
+/** The finders of packages, once they were needed. */
+let knownFinders: readonly NodeJS.Require[] | undefined;
+
+/** Find packages around this package, in the project that runs it, and around the package of what only measuring needs. */
+function finders(): readonly NodeJS.Require[] {
+  knownFinders ??= [OWN, ...[process.cwd(), programsFolder() ?? []].flat().map(finderIn)];
+  return knownFinders;
+}
+
+function finderIn(folder: string): NodeJS.Require {
+  return createRequire(join(folder, 'package.json'));
+}
 
 /** The reason why one of these packages, or modules of Node, can't be used here, with the remedy; `undefined` if all can. */
 export function whyUnusable(...names: readonly string[]): string | undefined {
@@ -48,8 +60,8 @@ function lookFor(name: string): string | undefined {
 
 /** The version of a package with which this one is tested, as `npm install` takes it; empty if none is named. */
 function testedVersion(name: string): string {
-  const { optionalDependencies } = JSON.parse(readFileSync(OWN_MANIFEST, 'utf8')) as Manifest;
-  const version = optionalDependencies?.[name];
+  const { devDependencies } = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as Manifest;
+  const version = devDependencies?.[name];
   return version === undefined ? '' : `@${version}`;
 }
 
@@ -58,7 +70,7 @@ function testedVersion(name: string): string {
  * literal `import()` of it. Otherwise loads the package of the project that runs this one.
  */
 export async function importPackage<T>(specifier: string, own: () => Promise<T>): Promise<T> {
-  return finderOf(specifier) === FINDERS[0] ? own() : loadPackage<T>(specifier);
+  return finderOf(specifier) === OWN ? own() : loadPackage<T>(specifier);
 }
 
 /** Loads a package, or a part of it, on demand, since it may not be installed. */
@@ -69,7 +81,7 @@ export function loadPackage<T>(specifier: string): T {
 /** The finder of a package, or of a part of it; the first finder if none finds it or it is a module of Node. */
 function finderOf(specifier: string): NodeJS.Require {
   const name = /^(@[^/]+\/)?[^/]+/.exec(specifier)![0];
-  return FINDERS.find((require) => manifestFile(require, name) !== undefined) ?? FINDERS[0]!;
+  return finders().find((require) => manifestFile(require, name) !== undefined) ?? OWN;
 }
 
 /** The version of an installed package. For a module of Node: the version of Node. */
@@ -80,12 +92,12 @@ export function optionalVersion(name: string): string {
 interface Manifest {
   readonly version?: string;
   readonly engines?: { readonly node?: string };
-  readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
 }
 
 /** An installed package: its manifest, and the file that it is loaded by. */
 function find(name: string): { readonly manifest: Manifest; readonly main: string } | undefined {
-  for (const require of FINDERS) {
+  for (const require of finders()) {
     const file = manifestFile(require, name);
     if (file === undefined) continue;
     return { manifest: JSON.parse(readFileSync(file, 'utf8')) as Manifest, main: require.resolve(name) };

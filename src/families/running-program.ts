@@ -2,13 +2,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-import { BoundaryError, splitMessage } from '../errors.js';
+import { BoundaryError } from '../errors.js';
 import { describeValue } from '../library/crossing/describe-value.js';
 import { onAbort } from '../library/crossing/abort-listeners.js';
 import type { WebAbortSignal } from '../platform-types.js';
-
-/** The version of the protocol. */
-export const PROTOCOL = 1;
+import { ABORT, ANSWERS, CLOSE, errorOf, type Failed, PROTOCOL } from '../protocol.js';
 
 /** The most of a program's error output that is kept, in characters. */
 const KEPT_OUTPUT = 2000;
@@ -40,9 +38,10 @@ export interface ProgramSample {
   readonly allocatedBytes?: number;
 }
 
-interface Answers {
-  readonly ready: unknown;
-  readonly prepared: unknown;
+/** The answers to the orders that a program gets. */
+interface AnswerTo {
+  readonly open: unknown;
+  readonly prepare: unknown;
   readonly sample: ProgramSample;
   readonly result: { readonly result: unknown };
 }
@@ -81,9 +80,9 @@ export class RunningProgram {
     const { opening, bytes, signal } = start;
     const running = new RunningProgram(start);
     try {
-      await running.#ask({ type: 'open', protocol: PROTOCOL, ...opening }, 'ready', { bytes, signal });
+      await running.#ask('open', { protocol: PROTOCOL, ...opening }, { bytes, signal });
     } catch (error) {
-      await running.close();
+      await Promise.allSettled([running.close()]);
       throw error;
     }
     return running;
@@ -91,12 +90,12 @@ export class RunningProgram {
 
   /** Has the program do ahead what its next sample would do before its timed work. */
   async prepare(signal?: WebAbortSignal): Promise<void> {
-    await this.#ask({ type: 'prepare' }, 'prepared', { signal });
+    await this.#ask('prepare', {}, { signal });
   }
 
   /** Has the program do the work `repeats` times. */
   async sample(repeats: number, signal?: WebAbortSignal): Promise<ProgramSample> {
-    const sample = await this.#ask({ type: 'sample', repeats }, 'sample', { signal });
+    const sample = await this.#ask('sample', { repeats }, { signal });
     if (!(typeof sample.seconds === 'number' && sample.seconds >= 0)) {
       throw this.#failure(`answered a sample of ${describeValue(sample.seconds)} seconds`);
     }
@@ -105,47 +104,52 @@ export class RunningProgram {
 
   /** The result of its last execution. */
   async result(signal?: WebAbortSignal): Promise<unknown> {
-    return (await this.#ask({ type: 'result' }, 'result', { signal })).result ?? null;
+    return (await this.#ask('result', {}, { signal })).result ?? null;
   }
 
-  /** Has it end, and resolves once it has. */
+  /** Has it end, and resolves once it has. Throws the error of a program that fails to close. */
   async close(): Promise<void> {
-    this.#child.stdin!.end(`${JSON.stringify({ type: 'close' })}\n`);
+    this.#child.stdin!.end(lineOf(CLOSE));
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), this.#graceMs);
+    const { value: line, done } = await this.#lines.next();
     await this.#ended;
     clearTimeout(timer);
+    if (done !== true) this.#read(line, undefined);
   }
 
   /** Gives an order, and resolves to its answer. Aborting the signal asks the program to give the order up. */
-  async #ask<Type extends keyof Answers>(
-    order: object,
+  async #ask<Type extends keyof AnswerTo>(
     type: Type,
+    fields: object,
     { bytes, signal }: { readonly bytes?: Uint8Array | undefined; readonly signal?: WebAbortSignal | undefined },
-  ): Promise<Answers[Type]> {
+  ): Promise<AnswerTo[Type]> {
     signal?.throwIfAborted();
-    const ignoreSignal = signal && onAbort(signal, () => this.#write({ type: 'abort' }));
-    this.#write(order);
-    if (bytes !== undefined) this.#child.stdin!.write(bytes);
+    const input = this.#child.stdin!;
+    const ignoreSignal = signal && onAbort(signal, () => void input.write(lineOf(ABORT)));
+    input.write(lineOf({ type, ...fields }));
+    if (bytes !== undefined) input.write(bytes);
     const { value: line, done } = await this.#lines.next().finally(ignoreSignal);
     if (done === true) throw this.#failure(`ended by ${await this.#ended}`);
-    let answer: { readonly type?: unknown; readonly message?: unknown };
+    return this.#read(line, type) as AnswerTo[Type];
+  }
+
+  /** The answer to an order of this type, or to none. Throws if the line has another one. */
+  #read(line: string, order: keyof AnswerTo | undefined): unknown {
+    let answer: { readonly type?: unknown };
     try {
       answer = JSON.parse(line) as typeof answer;
     } catch {
       throw this.#failure(`answered a line that is no JSON: ${line.slice(0, 100)}`);
     }
-    if (answer.type === 'failed') throw this.#failed(String(answer.message));
-    if (answer.type !== type) throw this.#failure(`answered ${JSON.stringify(answer.type)} when ${type} was asked for`);
-    return answer as unknown as Answers[Type];
-  }
-
-  #write(order: object): void {
-    this.#child.stdin!.write(`${JSON.stringify(order)}\n`);
-  }
-
-  #failed(message: string): BoundaryError {
-    const coded = splitMessage(message);
-    return coded === undefined ? this.#failure(`failed: ${message}`) : new BoundaryError(coded.code, coded.text);
+    if (answer.type === 'failed') {
+      const failed = answer as Failed;
+      throw errorOf({ ...failed, message: String(failed.message) }) ?? this.#failure(`failed: ${failed.message}`);
+    }
+    const wanted = order === undefined ? 'nothing' : ANSWERS[order];
+    if (answer.type !== wanted) {
+      throw this.#failure(`answered ${JSON.stringify(answer.type)} when ${wanted} was asked for`);
+    }
+    return answer;
   }
 
   #failure(what: string): BoundaryError {
@@ -154,4 +158,8 @@ export class RunningProgram {
       hint: 'docs/protocol.md describes what a program is asked, and what it answers.',
     });
   }
+}
+
+function lineOf(order: object): string {
+  return `${JSON.stringify(order)}\n`;
 }

@@ -3,16 +3,17 @@ import { setMaxListeners } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 import { builtModule, inheritedFlags } from '../built-module.js';
-import { BoundaryError, receivedError, TIMEOUT } from '../errors.js';
+import { BoundaryError, TIMEOUT } from '../errors.js';
 import type { Runtime } from '../families/workload.js';
-import type { V8Profile } from '../profile/v8-profile.js';
-import type { Checksum, Sample } from '../records/record.js';
-import type { ForkOrder, ForkReport, ForkTask } from './fork-message.js';
-import type { CellSampler, Readiness, WarmUpStep } from './sampler.js';
-import type { Span } from './time-spans.js';
+import { ABORT, ANSWERS, CLOSE, errorOf } from '../protocol.js';
+import type { ForkAnswer, ForkOpening, ForkOrder, ForkTask } from './fork-message.js';
+import type { CellSampler, WarmUpStep } from './sampler.js';
 
 /** The program of a fork. */
 const PROGRAM = fileURLToPath(builtModule(new URL('../fork-main.js', import.meta.url)));
+
+/** The ending of a process that was closed. */
+const DONE = 'exit code 0';
 
 /** The time that a fork has to end by itself once its run is aborted. */
 const GRACE_MS = 5000;
@@ -46,15 +47,16 @@ export interface ForkWatch {
  */
 export async function openInFork(task: ForkTask, watch: ForkWatch): Promise<ForkedSampler> {
   watch.signal.throwIfAborted();
-  const cell = new ForkedCell(task, watch);
-  const { ready } = await cell.answer(undefined, 'ready');
+  const cell = new ForkedCell(watch);
+  const { ready } = await cell.ask({ type: 'open', ...task });
   return {
     ready,
-    take: async () => (await cell.answer({ type: 'take' }, 'sample')).sample,
-    finish: async (verify) => (await cell.answer({ type: 'finish', verify }, 'done')).checksum,
+    take: async () => (await cell.ask({ type: 'sample' })).sample,
+    result: async (verify) => (await cell.ask({ type: 'result', verify })).result,
+    close: () => cell.close(),
     abandon: () => cell.end(),
     pid: cell.pid,
-    exercise: (byV8) => cell.answer({ type: 'profile', byV8 }, 'profiled'),
+    exercise: (byV8) => cell.ask({ type: 'profile', byV8 }),
   };
 }
 
@@ -62,16 +64,14 @@ export async function openInFork(task: ForkTask, watch: ForkWatch): Promise<Fork
 export interface ForkedSampler extends CellSampler {
   readonly pid: number;
   /** Executes the cell for about a second, not measured, under V8's profiler or for a profiler outside. */
-  exercise(byV8: boolean): Promise<Answers['profiled']>;
+  exercise(byV8: boolean): Promise<AnswerTo<'profile'>>;
 }
 
-/** The answers to orders, by their types. */
-interface Answers {
-  readonly ready: { readonly ready: Readiness };
-  readonly sample: { readonly sample: Sample };
-  readonly profiled: { readonly timed: readonly Span[]; readonly profile?: V8Profile };
-  readonly done: { readonly checksum: Checksum };
-}
+/** The answer to an order of a type. */
+type AnswerTo<Type extends keyof typeof ANSWERS> = Extract<ForkAnswer, { readonly type: (typeof ANSWERS)[Type] }>;
+
+/** An order that is answered. */
+type Question = Extract<ForkOpening | ForkOrder, { readonly type: keyof typeof ANSWERS }>;
 
 class ForkedCell {
   readonly #child: ChildProcess;
@@ -83,10 +83,10 @@ class ForkedCell {
   #output = '';
   #startError: Error | undefined;
   #grace: NodeJS.Timeout | undefined;
-  /** Takes the last report of the answer that is waited for. */
-  #onReport: ((report: ForkReport) => void) | undefined;
+  /** Takes the answer that is waited for. */
+  #onAnswer: ((answer: ForkAnswer) => void) | undefined;
 
-  constructor(task: ForkTask, watch: ForkWatch) {
+  constructor(watch: ForkWatch) {
     const { flags = [], runtime, signal } = watch;
     this.#watch = watch;
     this.#leftMs = watch.timeoutSeconds * 1000;
@@ -102,9 +102,9 @@ class ForkedCell {
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#output = (this.#output + text).slice(-KEPT_OUTPUT);
     });
-    child.on('message', (report: ForkReport) => {
-      if (report.type === 'warm-up') watch.onStep(report);
-      else this.#onReport?.(report);
+    child.on('message', (answer: ForkAnswer) => {
+      if (answer.type === 'warm-up') watch.onStep(answer);
+      else this.#onAnswer?.(answer);
     });
     this.#ended = new Promise((resolve) => {
       child.once('error', (cause) => {
@@ -120,40 +120,48 @@ class ForkedCell {
     setMaxListeners(MOST_LISTENERS, signal);
     signal.addEventListener('abort', stop, { once: true });
     this.#stopListening = () => signal.removeEventListener('abort', stop);
-    child.send(task, () => {});
   }
 
   get pid(): number {
     return this.#child.pid!;
   }
 
-  /** Sends an order, and resolves to the answer to it. Without an order, the answer is to the task. */
-  async answer<Type extends keyof Answers>(order: ForkOrder | undefined, type: Type): Promise<Answers[Type]> {
+  /** Gives an order, and resolves to the answer to it. */
+  async ask<Order extends Question>(order: Order): Promise<AnswerTo<Order['type']>> {
+    const answer = await this.#tell(order);
+    if (answer?.type === ANSWERS[order.type] && !this.#watch.signal.aborted) return answer as AnswerTo<Order['type']>;
+    throw await this.#failure(answer);
+  }
+
+  /** Has the process close its cell and end, and resolves once it has. Throws the error of the cell. */
+  async close(): Promise<void> {
+    const answer = await this.#tell(CLOSE);
+    if (answer !== undefined || (await this.#ended) !== DONE) throw await this.#failure(answer);
+  }
+
+  /** Sends an order. Resolves to the answer, or to nothing once the process has ended. */
+  async #tell(order: ForkOpening | ForkOrder): Promise<ForkAnswer | undefined> {
     const startedAt = performance.now();
     const timer = setTimeout(() => {
       this.#isLate = true;
       this.#child.kill('SIGKILL');
     }, this.#leftMs);
-    let report: ForkReport | undefined;
-    const reported = new Promise<void>((resolve) => {
-      this.#onReport = (last) => {
-        report = last;
-        resolve();
-      };
+    const answered = new Promise<ForkAnswer>((resolve) => {
+      this.#onAnswer = resolve;
     });
-    if (order !== undefined && this.#child.connected) this.#child.send(order, () => {});
-    const isLast = type === 'done';
-    await (isLast ? this.#ended : Promise.race([reported, this.#ended]));
+    if (this.#child.connected) this.#child.send(order, () => {});
+    const answer = await Promise.race([answered, this.#ended.then(() => undefined)]);
     clearTimeout(timer);
     this.#leftMs -= performance.now() - startedAt;
-    if (report?.type === type && !this.#watch.signal.aborted) return report as unknown as Answers[Type];
-    const ending = await this.#ended;
-    this.#watch.signal.throwIfAborted();
-    throw this.#failure(report, ending);
+    return answer;
   }
 
-  #failure(report: ForkReport | undefined, ending: string): unknown {
-    if (report?.type === 'failed') return receivedError(report.error);
+  /** The error of an answer that is not the one that was asked for, or of none, once the process has ended. */
+  async #failure(answer: ForkAnswer | undefined): Promise<unknown> {
+    const ending = await this.#ended;
+    this.#watch.signal.throwIfAborted();
+    const error = answer?.type === 'failed' ? errorOf(answer) : undefined;
+    if (error !== undefined) return error;
     if (this.#startError !== undefined) {
       return new BoundaryError('BB_FORK', `no process could be started: ${this.#startError.message}`);
     }
@@ -173,7 +181,7 @@ class ForkedCell {
   #stop(): void {
     const child = this.#child;
     if (!child.connected) return;
-    child.send({ type: 'abort' } satisfies ForkOrder, () => {});
+    child.send(ABORT, () => {});
     this.#grace ??= setTimeout(() => this.#child.kill('SIGKILL'), GRACE_MS);
   }
 

@@ -25,7 +25,10 @@ const LAST = 3;
 /** The time for which a cell is executed under a profiler, in milliseconds. */
 const PROFILED_MS = 1000;
 
-/** The length of a sample in seconds up to which the first one of a process is preceded by one that is not recorded. */
+/**
+ * The length of a sample in seconds up to which each is preceded by one that is not recorded. After the turns of others, caches and the
+ * clock of the CPU are theirs: `bench/lab/alone.mjs` shows by how much.
+ */
 const LONGEST_LEAD_IN_SECONDS = 0.25;
 
 /** A cell that is open and warm, and takes a sample when it is its turn. In between it uses no CPU. */
@@ -33,8 +36,10 @@ export interface CellSampler {
   readonly ready: Readiness;
   /** Takes a sample. Throws what goes wrong with the cell. */
   take(): Promise<Sample>;
-  /** Checks each row by itself if `verify` is set, and closes the cell. Resolves to the checksum of its last sample. */
-  finish(verify: boolean): Promise<Checksum>;
+  /** The checksum of the last sample. Before, each row is checked by itself if `verify` is set. */
+  result(verify: boolean): Promise<Checksum>;
+  /** Closes the cell. */
+  close(): Promise<void>;
   /** Closes a cell that has failed, or that nothing more is wanted of. Never throws. */
   abandon(): Promise<void>;
 }
@@ -102,7 +107,7 @@ class LocalSampler implements ProfiledSampler {
   #lastSeconds = Infinity;
   /** How many samples may still be taken again: on a machine that is never quiet, it would only take time. */
   #retakes = 0;
-  /** Whether the first sample is to be preceded by one that is not recorded: after the wait for its turn, a short one is slower. */
+  /** Whether each sample is preceded by one that is not recorded: after the wait for its turn, a short one is slower. */
   #leadsIn = false;
   #ready: Readiness | undefined;
 
@@ -176,10 +181,7 @@ class LocalSampler implements ProfiledSampler {
   }
 
   async take(): Promise<Sample> {
-    if (this.#leadsIn) {
-      this.#leadsIn = false;
-      await this.#execute('sample');
-    }
+    if (this.#leadsIn) await this.#execute('sample');
     for (let retaken = 0; ; retaken++) {
       const before = machineTime();
       const sample = await this.#execute('sample');
@@ -214,15 +216,13 @@ class LocalSampler implements ProfiledSampler {
     return laps.map(({ from, to }) => ({ from: from * 1e3 + offset, to: to * 1e3 + offset }));
   }
 
-  async finish(verify: boolean): Promise<Checksum> {
-    try {
-      if (verify) await this.#unmeasured(async (stopwatch, signal) => this.#open.verify?.(stopwatch, signal));
-    } catch (error) {
-      await Promise.allSettled([this.#open.close()]);
-      throw error;
-    }
-    await this.#open.close();
+  async result(verify: boolean): Promise<Checksum> {
+    if (verify) await this.#unmeasured(async (stopwatch, signal) => this.#open.verify?.(stopwatch, signal));
     return this.#checksum;
+  }
+
+  close(): Promise<void> {
+    return this.#open.close();
   }
 
   async abandon(): Promise<void> {

@@ -226,7 +226,8 @@ class Contest {
   async #finishOne(alive: Alive): Promise<void> {
     const { turn, sampler, samples } = alive;
     try {
-      const checksum = await sampler.finish(this.#options.verifies(turn));
+      const checksum = await sampler.result(this.#options.verifies(turn));
+      await sampler.close();
       this.#alive = this.#alive.filter((other) => other !== alive);
       await this.#options.onMeasured({ turn, sampler, samples, checksum });
     } catch (error) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use boundary_bench_duckdb::EMBEDDED;
+pub use boundary_bench_duckdb::find_library_at as find_libduckdb_at;
 use boundary_bench_engine::{Descriptor, Engine, MEMORY};
 #[cfg(feature = "all")]
 use boundary_bench_flight::FLIGHT;

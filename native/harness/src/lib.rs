@@ -150,21 +150,32 @@ pub fn answer(program: &mut impl Program, mut orders: impl BufRead, mut answers:
     while orders.read_line(&mut line)? > 0 {
         let obeyed = obey(program, &line, &mut orders);
         line.clear();
-        let (answer, error) = match obeyed {
-            Ok(Some(answer)) => (answer, None),
+        match obeyed {
+            Ok(Some(answer)) => write_line(&mut answers, &answer)?,
             Ok(None) => break,
-            Err(message) => (json!({ "type": "failed", "message": message }), Some(message)),
-        };
-        serde_json::to_writer(&mut answers, &answer)?;
-        answers.write_all(b"\n")?;
-        answers.flush()?;
-        if let Some(message) = error {
-            // The first error is the more useful one.
-            let _ = program.close();
-            return Err(io::Error::other(message));
+            Err(message) => {
+                fail(&mut answers, &message)?;
+                // The first error is the more useful one.
+                let _ = program.close();
+                return Err(io::Error::other(message));
+            }
         }
     }
-    program.close().map_err(io::Error::other)
+    program.close().or_else(|message| {
+        fail(&mut answers, &message)?;
+        Err(io::Error::other(message))
+    })
+}
+
+/// Writes the last answer.
+fn fail(answers: &mut impl Write, message: &str) -> io::Result<()> {
+    write_line(answers, &json!({ "type": "failed", "message": message }))
+}
+
+fn write_line(answers: &mut impl Write, answer: &Value) -> io::Result<()> {
+    serde_json::to_writer(&mut *answers, answer)?;
+    answers.write_all(b"\n")?;
+    answers.flush()
 }
 
 /// The answer to an order, or none to the last order. `rest` is what follows its line.
@@ -172,9 +183,11 @@ fn obey(program: &mut impl Program, line: &str, rest: &mut impl BufRead) -> Resu
     let mut order: Value = serde_json::from_str(line).map_err(|error| format!("an order is no JSON: {error}"))?;
     match order["type"].as_str() {
         Some("open") => {
-            let version = order["protocol"].as_u64();
-            if version != Some(PROTOCOL) {
-                return Err(format!("this program speaks version {PROTOCOL} of the protocol, not {version:?}"));
+            if order["protocol"].as_u64() != Some(PROTOCOL) {
+                return Err(format!(
+                    "this program speaks version {PROTOCOL} of the protocol, not version {}",
+                    order["protocol"]
+                ));
             }
             let given = match order["bytes"].as_u64() {
                 Some(length) => Given::Bytes(read_exactly(rest, length)?),
@@ -286,22 +299,72 @@ mod tests {
         (lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), ended)
     }
 
+    type Sum = fn(&Vec<f64>) -> f64;
+
+    /// A program that cannot close after the input `[7]`.
+    struct Sums(Function<Sum, Vec<f64>, f64>);
+
+    impl Program for Sums {
+        fn open(&mut self, input: Given) -> Result<(), String> {
+            self.0.read = if matches!(input, Given::Bytes(_)) { read_bytes } else { read_json };
+            self.0.open(input)
+        }
+
+        fn sample(&mut self, repeats: u64) -> Result<Value, String> {
+            self.0.sample(repeats)
+        }
+
+        fn result(&mut self) -> Result<Value, String> {
+            self.0.result()
+        }
+
+        fn close(&mut self) -> Result<(), String> {
+            match self.0.input.as_deref() {
+                Some([7.0]) => Err("[BB_CONNECTION] the table is still there".to_owned()),
+                _ => Ok(()),
+            }
+        }
+    }
+
+    /// The conversations by which the other end of the protocol is tested as well.
     #[test]
-    fn does_the_work_as_often_as_it_is_asked_to() {
-        let orders = r#"{"type":"open","protocol":1,"workload":"sum","input":[1,2.5]}
-{"type":"prepare"}
-{"type":"sample","repeats":1000}
-{"type":"result"}
-{"type":"close"}
-{"type":"sample","repeats":1}"#;
-        let (answers, ended) = answers_to(orders);
+    fn answers_as_the_conversations_have_it() {
+        let conversations: Value =
+            serde_json::from_str(include_str!("../../../__test__/fixtures/protocol.json")).unwrap();
+        for conversation in conversations.as_array().unwrap() {
+            let exchanges = conversation["exchanges"].as_array().unwrap();
+            let mut orders = Vec::new();
+            for exchange in exchanges {
+                writeln!(orders, "{}", exchange["order"]).unwrap();
+                let bytes: Option<Vec<u8>> = serde_json::from_value(exchange["bytes"].clone()).unwrap();
+                orders.extend(bytes.unwrap_or_default());
+            }
+            let expected: Vec<_> = exchanges.iter().filter_map(|exchange| exchange.get("answer").cloned()).collect();
+            let mut answers = Vec::new();
+            let sum: Sum = |numbers| numbers.iter().sum();
+            let ended = answer(&mut Sums(Function::new(read_json, sum)), &orders[..], &mut answers);
+            assert_eq!(ended.is_err(), expected.last().unwrap()["type"] == "failed");
+            let answers = String::from_utf8(answers).unwrap();
+            let answers = answers.lines().map(|line| serde_json::from_str(line).unwrap()).map(without_times);
+            let expected = expected.into_iter().map(without_times);
+            assert_eq!(answers.collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "{}", conversation["name"]);
+        }
+    }
+
+    /// An answer without the figures of its sample, of which the seconds must be there.
+    fn without_times(answer: Value) -> Value {
+        if answer["type"] != "sample" {
+            return answer;
+        }
+        assert!(answer["seconds"].as_f64().unwrap() > 0.0, "{answer}");
+        json!({ "type": "sample" })
+    }
+
+    #[test]
+    fn ends_at_the_order_to_close() {
+        let (answers, ended) = answers_to("{\"type\":\"close\"}\n{\"type\":\"dance\"}");
         ended.unwrap();
-        assert_eq!(answers.len(), 4);
-        assert_eq!(answers[0]["type"], "ready");
-        assert_eq!(answers[1]["type"], "prepared");
-        assert!(answers[2]["seconds"].as_f64().unwrap() > 0.0);
-        assert!(answers[2]["allocatedBytes"].is_u64());
-        assert_eq!(answers[3]["result"], 3.5);
+        assert_eq!(answers.len(), 0);
     }
 
     #[test]

@@ -14,6 +14,7 @@ import {
 } from '../crossing/options.js';
 import { checkText } from '../crossing/well-formed.js';
 import { Connection } from './connection.js';
+import { openEngine } from './open-engine.js';
 
 const MOST_CONNECTIONS = 65_535;
 
@@ -267,8 +268,8 @@ export class ConnectionPool implements AsyncDisposable {
   }
 
   async #open(): Promise<Engine> {
-    if (!NAMES_NO_PLACE.test(this.#uri)) return await addon.Engine.open(this.#uri);
-    const opening = (this.#root ??= addon.Engine.open(this.#uri));
+    if (!NAMES_NO_PLACE.test(this.#uri)) return await openEngine(this.#uri);
+    const opening = (this.#root ??= openEngine(this.#uri));
     const root = await opening.catch((thrown: unknown) => {
       if (this.#root === opening) this.#root = undefined;
       throw thrown;

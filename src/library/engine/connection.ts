@@ -7,6 +7,7 @@ import { ColumnarStream } from './columnar-stream.js';
 import { OpenHandles } from '../crossing/open-handles.js';
 import { checkLater, type OptionChecks, oneOf, readOptions } from '../crossing/options.js';
 import { checkText } from '../crossing/well-formed.js';
+import { openEngine } from './open-engine.js';
 import { toRawParameters } from './parameters.js';
 import { type CommandOptions, PreparedStatement } from './prepared-statement.js';
 import { checkSql, type QueryOptions, type QuerySource, readQueryOptions } from './query-run.js';
@@ -218,7 +219,7 @@ export class Connection implements AsyncDisposable {
 export function connect(uri = 'embedded:'): Promise<Connection> {
   return explainedAsync(async () => {
     checkText('the URI of an engine', uri);
-    return new Connection(await addon.Engine.open(uri));
+    return new Connection(await openEngine(uri));
   });
 }
 

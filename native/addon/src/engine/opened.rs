@@ -92,9 +92,12 @@ impl Engine {
 #[napi]
 impl Engine {
     /// Opens the engine of a URI: `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...`,
-    /// `flight:...` or `sail:...`. Two opens of one file share one engine.
+    /// `flight:...` or `sail:...`. Two opens of one file share one engine. `libduckdb` is the path of the library that `embedded:` loads.
     #[napi(factory)]
-    pub async fn open(uri: String) -> napi::Result<Self> {
+    pub async fn open(uri: String, libduckdb: Option<String>) -> napi::Result<Self> {
+        if let Some(path) = libduckdb {
+            boundary_bench_engines::find_libduckdb_at(path.into());
+        }
         blocking(move || boundary_bench_engines::open(&uri)).await.map(Self::of)
     }
 

@@ -5,9 +5,8 @@ use std::ffi::{CStr, CString, c_char};
 use std::ptr;
 use std::sync::{Arc, OnceLock};
 
-use libduckdb_sys as duckdb;
-
 use super::engine_error;
+use super::library as duckdb;
 use boundary_bench_kernel::{Error, Result};
 
 /// Converts a text for DuckDB, whose strings end with NUL. `what` names it in the error.
@@ -88,6 +87,7 @@ impl Database {
     /// Opens the file at `path`, an absolute path, or a database in memory. An empty path opens a new database, and `:memory:name` the
     /// database of that name in this process.
     pub(super) fn open(path: &CStr, settings: &[(CString, CString)]) -> Result<Self> {
+        duckdb::load()?;
         let config = Config::new(settings)?;
         let mut raw = ptr::null_mut();
         let mut problem = ptr::null_mut();

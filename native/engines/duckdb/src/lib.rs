@@ -12,6 +12,7 @@ mod database_uri;
 mod ffi;
 mod hidden;
 mod ingest;
+mod library;
 mod only_statement;
 mod prepared;
 mod session;
@@ -23,17 +24,18 @@ mod transaction;
 mod vector;
 mod vector_writer;
 
+pub use self::library::find_library_at;
+
 use std::ffi::CString;
 use std::fmt::Display;
 use std::sync::{Arc, Weak};
-
-use libduckdb_sys as duckdb;
 
 use self::catalog::TablePath;
 use self::database_uri::DatabaseUri;
 use self::ffi::{Connection, Database, c_string};
 use self::hidden::{Hidden, note};
 use self::ingest::{EmbeddedIngest, SessionIngest};
+use self::library as duckdb;
 use self::prepared::{Call, CallPlace, Connections, EmbeddedStatement};
 use self::session::Session;
 use self::statement::{Prepared, Statements};

@@ -3,10 +3,9 @@
 use std::ffi::CStr;
 use std::ptr;
 
-use libduckdb_sys as duckdb;
-
 use super::engine_error;
 use super::ffi::{Connection, DataChunk, LogicalType, borrowed_text};
+use super::library as duckdb;
 use boundary_bench_engine::{Value, unusable_parameter};
 use boundary_bench_kernel::{Error, Result};
 

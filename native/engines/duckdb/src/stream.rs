@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use libduckdb_sys as duckdb;
 
 use super::column_builder::{ColumnBuilder, Misfit};
 use super::ffi::{Connection, DataChunk, LogicalType, c_string};
+use super::library as duckdb;
 use super::only_statement::{Facts, OnlyStatement};
 use super::statement::{Prepared, QueryResult, Statements};
 use super::transaction::Transaction;

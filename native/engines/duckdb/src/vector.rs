@@ -3,9 +3,8 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use libduckdb_sys as duckdb;
-
 use super::ffi::{DataChunk, LogicalType, borrowed_text};
+use super::library as duckdb;
 use boundary_bench_engine::sql_text::literal;
 use boundary_bench_engine::table::SqlType;
 

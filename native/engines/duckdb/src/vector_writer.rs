@@ -10,9 +10,9 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
-use libduckdb_sys as duckdb;
 
 use super::column_builder::Misfit;
+use super::library as duckdb;
 use super::vector::{Layout, Mapping, StringValue, VECTOR_ROWS, decimal_layout};
 use boundary_bench_engine::table::SqlType;
 
