@@ -24,19 +24,24 @@ function commitOf(path: string, text: string): string {
 }
 
 test.skipIf(lacks('git'))('a change of the runner makes a run stale, and a change of a page does not', () => {
-  expect(changedSince('0'.repeat(40), root)).toHaveProperty('unknown');
+  expect(changedSince('0'.repeat(40), { root })).toHaveProperty('unknown');
   git('init', '-q');
   const first = commitOf('src/runner/run.ts', '1');
   commitOf('docs/page.md', '1');
-  expect(changedSince(first, root)).toEqual({ changed: [] });
+  expect(changedSince(first, { root })).toEqual({ changed: [] });
   commitOf('src/stats/quantile.ts', '1');
   commitOf('src/runner/run.ts', '2');
-  expect(changedSince(first, root)).toEqual({ changed: ['src/runner', 'src/stats'] });
+  expect(changedSince(first, { root })).toEqual({ changed: ['src/runner', 'src/stats'] });
   // Both changes must be known to be harmless.
   const [second, third] = git('log', '--format=%H', '-2').split('\n') as [string, string];
-  expect(changedSince(first, root, [{ commit: second }])).toEqual({ changed: ['src/runner', 'src/stats'] });
-  expect(changedSince(first, root, [{ commit: second }, { commit: third }])).toEqual({ changed: [] });
-  expect(changedSince('0'.repeat(40), root)).toEqual({ changed: ['the history, which has no commit 00000000'] });
+  const known = (kind: string, ...harmless: { commit: string; kinds?: string[] }[]) =>
+    changedSince(first, { kind, root, harmless });
+  const changed = ['src/runner', 'src/stats'];
+  expect(known('kv', { commit: second })).toEqual({ changed });
+  expect(known('kv', { commit: second }, { commit: third })).toEqual({ changed: [] });
+  expect(known('kv', { commit: second }, { commit: third, kinds: ['sql', 'kv'] })).toEqual({ changed: [] });
+  expect(known('codec', { commit: second }, { commit: third, kinds: ['sql', 'kv'] })).toEqual({ changed });
+  expect(changedSince('0'.repeat(40), { root })).toEqual({ changed: ['the history, which has no commit 00000000'] });
 });
 
 describe('the runs that pages show', () => {

@@ -26,7 +26,14 @@ interface Sources {
 
 export const METHOD_PATHS: readonly string[];
 export const OLD_RUNS: OldRuns;
-export function changedSince(commit: string, root?: string, harmless?: readonly { readonly commit: string }[]): Changes;
+export function changedSince(
+  commit: string,
+  options?: {
+    readonly kind?: string;
+    readonly root?: string;
+    readonly harmless?: readonly { readonly commit: string; readonly kinds?: readonly string[] }[];
+  },
+): Changes;
 export function staleRuns(shown: readonly string[], sources?: Sources): string[];
 export function whyUnknown(shown: readonly string[]): string | undefined;
 export function requireOneCommit(name: string, text: string, files: readonly string[], sources?: Sources): void;

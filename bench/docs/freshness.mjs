@@ -6,20 +6,23 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { provenanceOf } from './runs.mjs';
+import { kindOf, provenanceOf } from './runs.mjs';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
 /** The source paths that decide the figures of a run: the runner, the statistics and the engine. */
 export const METHOD_PATHS = ['src/runner', 'src/fork-main.ts', 'src/stats', 'src/compare', 'native/engine'];
 
-/** The commits that change these paths and no figure, with the evidence: files that were moved, say, or a paired measurement. */
+/**
+ * The commits that change these paths and no figure, with the evidence: files that were moved, say, or a paired measurement. With `kinds`,
+ * no figure of runs of these kinds.
+ */
 const HARMLESS = JSON.parse(readFileSync(join(import.meta.dirname, 'harmless-changes.json'), 'utf8'));
 
 export const OLD_RUNS = JSON.parse(readFileSync(join(import.meta.dirname, 'old-runs.json'), 'utf8'));
 
-/** The paths of `METHOD_PATHS` that changed since a commit, by git; `unknown` with the reason if git can't tell. */
-export function changedSince(commit, root = ROOT, harmless = HARMLESS) {
+/** The paths of `METHOD_PATHS` that changed since a commit, by git, for a run of a kind; `unknown` with the reason if git can't tell. */
+export function changedSince(commit, { kind, root = ROOT, harmless = HARMLESS } = {}) {
   const git = (...words) => spawnSync('git', ['-C', root, ...words], { encoding: 'utf8' });
   if (git('rev-parse', '--git-dir').status !== 0) return { unknown: 'this is no clone of the repository' };
   if (git('cat-file', '-e', `${commit}^{commit}`).status !== 0) {
@@ -31,8 +34,9 @@ export function changedSince(commit, root = ROOT, harmless = HARMLESS) {
   const since = git('log', '--format=%H', `${commit}..HEAD`, '--', ...METHOD_PATHS)
     .stdout.trim()
     .split('\n');
-  if (since.every((change) => change === '' || harmless.some((known) => known.commit === change)))
-    return { changed: [] };
+  const isHarmless = (change) =>
+    harmless.some(({ commit: known, kinds }) => known === change && (kinds?.includes(kind) ?? true));
+  if (since.every((change) => change === '' || isHarmless(change))) return { changed: [] };
   return { changed: METHOD_PATHS.filter((path) => git('diff', '--quiet', commit, 'HEAD', '--', path).status !== 0) };
 }
 
@@ -47,7 +51,7 @@ export function staleRuns(shown, { old = OLD_RUNS, changesOf = changedSince, pro
       if (isListed && Date.parse(startedAt) > Date.parse(old.before)) {
         return [`bench/docs/old-runs.json: ${name} is newer than ${old.method}; measure it anew: ${command}`];
       }
-      const { changed = [], unknown } = changesOf(commit);
+      const { changed = [], unknown } = changesOf(commit, { kind: kindOf(name) });
       if (unknown !== undefined) return [];
       if (isListed && changed.length === 0)
         return [`bench/docs/old-runs.json: ${name} is no longer old; take it off the list`];
