@@ -21,7 +21,7 @@ const MOST_BYTES = 12 * 2 ** 20;
 const MOST_MEASURING_BYTES = 35 * 2 ** 20;
 
 /** The most bytes of the dependencies of an application. */
-const MOST_INSTALLED_BYTES = 150 * 2 ** 20;
+const MOST_INSTALLED_BYTES = 120 * 2 ** 20;
 
 const IS_WINDOWS = process.platform === 'win32';
 
