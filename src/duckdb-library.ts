@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 
 import { platformName } from './addon-error.js';
 
-/** The names of the library that differ from those of Linux. */
+/** The names of the library's file on other systems than Linux. */
 const FILES: Readonly<Record<string, string>> = { darwin: 'libduckdb.dylib', win32: 'duckdb.dll' };
 
 /** The path of libduckdb, wherever npm put it. `undefined` if it is not installed. */

@@ -42,7 +42,7 @@ function startOf(name: string, { order, bytes }: Exchange): ProgramStart {
   };
 }
 
-/** What an order resolves to, or the code and the message of its error. */
+/** The value that an order resolves to, or the code and the message of its error. */
 async function outcomeOf(given: Promise<unknown>): Promise<unknown> {
   try {
     const value = await given;
