@@ -7,7 +7,11 @@ const ROOT = path.join(import.meta.dirname, '..');
 
 /** The patterns, and what to write instead. */
 const PATTERNS = [
-  [/^\s*(?:\/\/+!?|\*|\/\*\*) What (?!.*\?)/i, 'begin with a noun or a verb'],
+  [/^\s*(?:\/\/+!?|\*|\/\*\*) Wh(?:at|o) (?!.*\?)/i, 'begin with a noun or a verb'],
+  [
+    /\b(?:rows|bytes|operations|calls|requests|points|queries|ns|µs|ms|processes) an? (?:second|call|row|request|operation|cell|batch)\b(?! time)/,
+    'write "per"',
+  ],
   [/\b(?:that|those) of\b/i, 'repeat the noun'],
   [/\bso (?:many|much|long|often)\b/i, 'name the number, or write "as long as"'],
   [/\bin the mean\b/i, 'on average'],

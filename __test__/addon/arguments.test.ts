@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { addon } from '../../src/addon.js';
 import { detached } from '../detached.js';
+import { openEngine } from '../../src/library/engine/open-engine.js';
 
 type Call = (...args: unknown[]) => unknown;
 type Methods = Record<string, Call>;
@@ -19,7 +20,7 @@ const spec = {
 
 let engine: Engine;
 beforeAll(async () => {
-  engine = await Engine.open('embedded:');
+  engine = await openEngine('embedded:');
   await engine.createTable(spec, 'create' as Parameters<Engine['createTable']>[1]);
 });
 afterAll(() => engine.close());
@@ -330,7 +331,7 @@ describe('after the end', () => {
     expect(statement.parameters).toHaveLength(1);
     expect(await reader.next()).toBeInstanceOf(ArrayBuffer);
     // A statement may outlive its engine's object.
-    const other = await Engine.open('embedded:');
+    const other = await openEngine('embedded:');
     const orphan = await other.prepare('SELECT $1');
     await other.close();
     expect(await orphan.execute([1])).toBe(0);

@@ -1,9 +1,9 @@
 /** Collects garbage while work is under way whose objects have no other references; run with --expose-gc. */
-import { addon } from '../../../dist/addon.js';
+import { openEngine } from '../../../dist/library/engine/open-engine.js';
 
 const table = { name: 't', columns: [{ name: 'id', kind: 'int', nullable: false }] };
 const collecting = setInterval(() => gc(), 1);
-const open = () => addon.Engine.open('embedded:');
+const open = () => openEngine('embedded:');
 
 const counted = await (async () => {
   const rows = 'SELECT count(*) AS n FROM range(20000000) WHERE hash(range) % 2 = 0';

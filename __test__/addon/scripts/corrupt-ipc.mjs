@@ -4,7 +4,7 @@
  */
 import { tableFromArrays, tableToIPC } from 'apache-arrow';
 
-import { addon } from '../../../dist/addon.js';
+import { openEngine } from '../../../dist/library/engine/open-engine.js';
 
 const [seed, rounds] = process.argv.slice(2).map(Number);
 const EXTREMES = [-1n, 1n << 40n, 1n << 62n, -(1n << 63n), 0n];
@@ -37,7 +37,7 @@ const SELECT_ALL =
   "SELECT range % 3 = 0 AS b, range::INT AS i, range AS l, range / 7 AS d, CASE WHEN range % 5 > 0 THEN 'text' || range " +
   "END AS t, 'abc'::BLOB AS y, TIMESTAMP '2020-01-01' AS ts, 1.25::DECIMAL(9, 2) AS p FROM range(300)";
 
-const engines = await Promise.all(['embedded:', 'memory:'].map((uri) => addon.Engine.open(uri)));
+const engines = await Promise.all(['embedded:', 'memory:'].map((uri) => openEngine(uri)));
 const sources = [
   [all, new Uint8Array(await engines[0].queryToArrow(SELECT_ALL, 100))],
   // The text column is dictionary-encoded.

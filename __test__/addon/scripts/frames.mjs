@@ -15,8 +15,9 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 
 import { addon } from '../../../dist/addon.js';
 import { connect as connectTo } from '../../../dist/index.js';
+import { openEngine } from '../../../dist/library/engine/open-engine.js';
 
-const engine = await addon.Engine.open('embedded:');
+const engine = await openEngine('embedded:');
 const frame = async (n) => (await engine.query(`SELECT ${n}::BIGINT x FROM range(65536)`)).next();
 /** A frame of more bytes than a socket buffers while its peer does not read. */
 const largeFrame = async (n) => (await engine.query(`SELECT ${n}::BIGINT x FROM range(${1 << 22})`, 1 << 22)).next();

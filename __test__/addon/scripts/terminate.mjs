@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 
 import { addon } from '../../../dist/addon.js';
+import { openEngine } from '../../../dist/library/engine/open-engine.js';
 
 const ENDLESS = 'SELECT range AS id FROM range(1000000000000)';
 /** A query that runs for minutes before its first row. */
@@ -69,7 +70,7 @@ const WORK = {
     }),
   tables: (engine) =>
     forEver(() => Promise.all([engine.listTables(), engine.describeTable('t'), engine.dropTable('no')])),
-  opens: () => forEver(() => addon.Engine.open('embedded:')),
+  opens: () => forEver(() => openEngine('embedded:')),
 };
 
 /** The inserter's calls after its end are refused; here they only have to be harmless. */
@@ -90,7 +91,7 @@ function threadsAtWork() {
 
 if (isMainThread) {
   const [work, threads] = process.argv.slice(2);
-  const engine = await addon.Engine.open('embedded:');
+  const engine = await openEngine('embedded:');
   await engine.createTable(table, 'create');
   for (let thread = 0; thread < Number(threads); thread++) {
     const worker = new Worker(new URL(import.meta.url), { workerData: { handle: engine.share(), work } });

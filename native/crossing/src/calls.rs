@@ -11,10 +11,10 @@ mod sql;
 
 use std::sync::Arc;
 
-use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::error::{catch_panic, catch_panic_in};
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_node::host::caller::{Caller, Request};
-use boundary_bench_node::host::errors::{catching, js, promise};
+use boundary_bench_node::host::errors::{js, promise};
 use napi::bindgen_prelude::{AsyncBlock, AsyncTask, ToNapiValue, TypeName};
 use napi::tokio::runtime::{Builder, Runtime};
 use napi::{Env, Task};
@@ -24,7 +24,7 @@ fn on_tokio<T: ToNapiValue + Send + 'static>(
     env: Env,
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> napi::Result<AsyncBlock<T>> {
-    promise(env, async move { catching(work).await.map_err(js) })
+    promise(env, async move { catch_panic_in(work).await.map_err(js) })
 }
 
 /// Work for a thread of libuv's pool, or `None` once it is done.
@@ -68,10 +68,10 @@ impl<C: Send + 'static> BlockingCaller<C> {
     }
 
     /// Returns a promise of the answer of a request.
-    fn call<R: Request<Client = C, Answer: ToNapiValue + TypeName>>(
+    fn call<R: Request<Client = C, Output: ToNapiValue + TypeName>>(
         &self,
         request: R,
-    ) -> AsyncTask<Blocking<R::Answer>> {
+    ) -> AsyncTask<Blocking<R::Output>> {
         let (runtime, work) = (Arc::clone(&self.runtime), self.caller.run(request));
         on_pool(move || runtime.block_on(work))
     }

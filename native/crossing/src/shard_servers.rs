@@ -70,7 +70,7 @@ impl PrivateShards {
 
 fn network_of(delay_us: u32, megabits: Option<f64>) -> napi::Result<NetworkOptions> {
     if megabits.is_some_and(|megabits| !(megabits.is_finite() && megabits > 0.0)) {
-        return Err(invalid("a bandwidth must be above 0 megabits a second"));
+        return Err(invalid("a bandwidth must be above 0 megabits per second"));
     }
     Ok(NetworkOptions { delay: Duration::from_micros(delay_us.into()), megabits })
 }

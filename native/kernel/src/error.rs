@@ -3,8 +3,11 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::error::Error as StdError;
+use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Once;
+use std::task::Poll;
 
 use thiserror::Error;
 
@@ -188,6 +191,19 @@ pub fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     let result = std::panic::catch_unwind(AssertUnwindSafe(work));
     CATCHING.set(outer);
     result.unwrap_or_else(|payload| Err(from_panic(payload.as_ref())))
+}
+
+/// Runs a future as [`catch_panic`] runs a function.
+///
+/// # Errors
+/// The errors of `work`, and [`Error::Internal`] for a panic.
+pub async fn catch_panic_in<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut work = pin!(work);
+    poll_fn(|context| match catch_panic(|| Ok(work.as_mut().poll(context))) {
+        Ok(polled) => polled,
+        Err(error) => Poll::Ready(Err(error)),
+    })
+    .await
 }
 
 /// Runs the body of a callback from C: a panic must not unwind into C, because that would end the process. Returns the panic as an error.

@@ -8,7 +8,6 @@
 //!
 //! An open loop reports how late it sends: a thread of its own tells when each request is due, and wakes the one that sends it.
 
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -17,7 +16,7 @@ use tokio::sync::{Barrier, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::cancel::CancelToken;
-use crate::error::catch_panic;
+use crate::error::catch_panic_in;
 use crate::latency::LatencyHistogram;
 use crate::resources::{CpuTime, cpu_of_process};
 use crate::used::{Reading, Used};
@@ -57,7 +56,7 @@ impl Load {
     fn check(&self) -> Result<()> {
         match self.rate {
             Some(rate) if !(rate.is_finite() && rate > 0.0) => {
-                Err(Error::InvalidArgument(format!("a rate must be above 0 requests a second, not {rate}")))
+                Err(Error::InvalidArgument(format!("a rate must be above 0 requests per second, not {rate}")))
             }
             _ => Ok(()),
         }
@@ -126,7 +125,7 @@ pub async fn run_load<R: Requester>(
     let mut handles = Vec::with_capacity(count);
     for (number, requester) in requesters.into_iter().enumerate() {
         let (gate, course) = (Arc::clone(&gate), Arc::clone(&course));
-        handles.push(tasks.spawn(quietly(async move {
+        handles.push(tasks.spawn(catch_panic_in(async move {
             gate.wait().await;
             send(requester, number, &course).await
         })));
@@ -318,16 +317,6 @@ impl Drop for Pacer {
         self.course.stop();
         self.thread.unpark();
     }
-}
-
-/// Wraps a future so that its panics become errors.
-async fn quietly<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    let mut work = pin!(work);
-    std::future::poll_fn(|context| match catch_panic(|| Ok(work.as_mut().poll(context))) {
-        Ok(polled) => polled,
-        Err(error) => std::task::Poll::Ready(Err(error)),
-    })
-    .await
 }
 
 fn ending(error: &tokio::task::JoinError) -> Error {

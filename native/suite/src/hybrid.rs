@@ -15,7 +15,7 @@ mod ours;
 mod reads;
 mod stores;
 #[cfg(feature = "all")]
-mod tonic_client;
+mod tonic_crate;
 
 use std::sync::{Arc, Mutex};
 
@@ -32,7 +32,7 @@ pub(crate) use self::ours::Ours;
 use self::reads::Reads;
 use self::stores::open_stores;
 #[cfg(feature = "all")]
-pub(crate) use self::tonic_client::Tonic;
+pub(crate) use self::tonic_crate::Tonic;
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
 

@@ -8,20 +8,20 @@
 //!
 //! The suite depends on engines only through their trait, and not on JavaScript.
 
+#[cfg(feature = "all")]
+mod arrow_flight_crate;
 mod batch_rows;
 pub mod boundary;
 mod calls;
 pub mod codec;
 mod dimensions;
 #[cfg(feature = "all")]
-pub mod direct;
-#[cfg(feature = "all")]
 mod duckdb_crate;
 mod expected;
 #[cfg(feature = "all")]
-mod flight_client;
-#[cfg(feature = "all")]
 mod hybrid;
+#[cfg(feature = "all")]
+pub mod hyperdb_api_crate;
 mod in_process;
 pub mod ingest;
 mod insert;
@@ -74,11 +74,11 @@ pub fn run_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample>
 fn run(engine: &Arc<dyn Engine>, spec: &CellSpec, verify: bool) -> Result<CellSample> {
     match (spec.client, spec.workload) {
         #[cfg(feature = "all")]
-        (Some(Client::HyperdbApi), _) => direct::run(engine, spec, verify),
+        (Some(Client::HyperdbApi), _) => hyperdb_api_crate::run(engine, spec, verify),
         #[cfg(feature = "all")]
         (Some(Client::Duckdb), _) => duckdb_crate::run(engine, spec, verify),
         #[cfg(feature = "all")]
-        (Some(Client::ArrowFlight), _) => flight_client::run(engine, spec, verify),
+        (Some(Client::ArrowFlight), _) => arrow_flight_crate::run(engine, spec, verify),
         #[cfg(not(feature = "all"))]
         (Some(_), _) => Err(without_references()),
         (None, Workload::InsertBulk) => insert::run(engine, spec, verify),
@@ -98,11 +98,11 @@ pub fn verify_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<()> {
     }
     match spec.client {
         #[cfg(feature = "all")]
-        Some(Client::HyperdbApi) => direct::verify(engine, spec),
+        Some(Client::HyperdbApi) => hyperdb_api_crate::verify(engine, spec),
         #[cfg(feature = "all")]
         Some(Client::Duckdb) => duckdb_crate::verify(engine, spec),
         #[cfg(feature = "all")]
-        Some(Client::ArrowFlight) => flight_client::verify(engine, spec),
+        Some(Client::ArrowFlight) => arrow_flight_crate::verify(engine, spec),
         #[cfg(not(feature = "all"))]
         Some(_) => Err(without_references()),
         None => query::verify(engine, spec),

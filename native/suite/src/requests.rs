@@ -27,7 +27,7 @@ const MAX_CONNECTIONS: u32 = 10_000;
 pub enum RequestLane {
     /// One operation a call.
     Call,
-    /// A batch of operations a call.
+    /// A batch of operations per call.
     Batch,
 }
 

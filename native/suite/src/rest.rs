@@ -21,7 +21,7 @@ use boundary_bench_kernel::{Error, Result, lock};
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
 use aggregation::{AggregationSums, Requests, Scan};
-use connection::{Answer, Connection};
+use connection::{Connection, RestResponse};
 use data::{Family, Input, Sums, family};
 pub(crate) use ours::Ours;
 #[cfg(feature = "all")]
@@ -71,7 +71,7 @@ fn client_of(server: &Address, options: &HttpOptions) -> Result<HttpClient> {
 }
 
 /// The body of a successful response, or an error for any other response.
-fn body<'a>(answer: impl Into<Answer<'a>>) -> Result<&'a [u8]> {
+fn body<'a>(answer: impl Into<RestResponse<'a>>) -> Result<&'a [u8]> {
     let answer = answer.into();
     check_status(answer.status, answer.body).map(|()| answer.body)
 }
@@ -169,7 +169,7 @@ impl<C: Connection> Requester for RestRequester<C> {
                     body
                 });
                 let bodies = bodies.collect::<Vec<_>>();
-                let add = |index: usize, answer: Answer<'_>| {
+                let add = |index: usize, answer: RestResponse<'_>| {
                     let operation = first + index as u64 * step;
                     let json = body(answer)?;
                     if is_batch {

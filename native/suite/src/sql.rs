@@ -26,7 +26,7 @@ use self::data::{Sums, TableRow, User};
 pub(crate) use self::mysql_async_crate::MysqlAsync;
 pub(crate) use self::ours::Ours;
 use self::plan::{Kind, Plan, PlannedStatement, Step, Transaction, Turn, family};
-use self::reader::{AnswerReader, RowsCheck};
+use self::reader::{RowsCheck, StatementReader};
 use self::session::Session;
 use self::table::run;
 use crate::requests::{RequestCell, RequestLane, RequestSpec};
@@ -252,7 +252,7 @@ impl<S: Session> RequestCell for SqlCell<S> {
     }
 }
 
-impl<S: Session, R: AnswerReader> Requester for SqlRequester<S, R> {
+impl<S: Session, R: StatementReader> Requester for SqlRequester<S, R> {
     async fn request(&mut self, index: u64) -> Result<()> {
         let shared = Arc::clone(&self.shared);
         let (spec, plan) = (&shared.spec, &shared.plan);
@@ -300,7 +300,7 @@ impl<S: Session, R: AnswerReader> Requester for SqlRequester<S, R> {
     }
 }
 
-impl<S: Session, R: AnswerReader> SqlRequester<S, R> {
+impl<S: Session, R: StatementReader> SqlRequester<S, R> {
     /// Sends a statement, and reads its answer.
     async fn run(&mut self, shared: &Shared, part: PlannedStatement<'_>) -> Result<()> {
         self.queue(shared, part)?;

@@ -21,7 +21,7 @@ struct Run(Vec<u8>);
 
 impl Request for Run {
     type Client = KvClient;
-    type Answer = Vec<u8>;
+    type Output = Vec<u8>;
 
     async fn send(self, client: &mut KvClient) -> Result<Vec<u8>> {
         run_submission(client, &self.0).await

@@ -7,7 +7,8 @@ use std::task::{Context, Poll, Waker};
 use boundary_bench_engine::frame;
 use boundary_bench_engine::slab::Slab;
 use boundary_bench_kernel::Result;
-use boundary_bench_node::host::errors::{catching, invalid, js, promise};
+use boundary_bench_kernel::error::catch_panic_in;
+use boundary_bench_node::host::errors::{invalid, js, promise};
 use boundary_bench_shards::{
     Aggregate, Aggregation, Column, Comparison, Filter, MultiGet, Number, ShardClient, ShardFailure, Sum,
     with_binary_payloads,
@@ -93,7 +94,7 @@ impl RawShardScan {
                 Ok(())
             };
             // An error that ended the scan early must not look like the end of the rows.
-            if let Err(error) = unless_closed(closed, catching(read)).await {
+            if let Err(error) = unless_closed(closed, catch_panic_in(read)).await {
                 // Sending fails if the receiver is dropped: then nobody needs the error.
                 let _ = sender.send(Err(error)).await;
             }

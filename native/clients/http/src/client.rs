@@ -8,7 +8,7 @@ use boundary_bench_kernel::driver::Tokio;
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result};
 
-use crate::answers::{Answer, Answers};
+use crate::answers::{BatchOutcomes, RequestOutcome};
 use crate::connection::Connection;
 use crate::http2::Http2;
 use crate::no_answer;
@@ -78,8 +78,8 @@ impl HttpClient {
 
     /// Sends requests over all connections at once, and calls `each` once for every request, with its position and its
     /// response or its error. The order of these calls is any.
-    pub async fn batch(&mut self, requests: &[Request<'_>], each: impl FnMut(usize, Answer<'_, '_>)) {
-        let mut answers = Answers::new(requests.len(), each);
+    pub async fn batch(&mut self, requests: &[Request<'_>], each: impl FnMut(usize, RequestOutcome<'_, '_>)) {
+        let mut answers = BatchOutcomes::new(requests.len(), each);
         for (index, request) in requests.iter().enumerate() {
             if let Err(error) = request.check() {
                 answers.give(index, Err(&error));
@@ -129,7 +129,7 @@ impl HttpClient {
     async fn batch_http1(
         &mut self,
         requests: &[Request<'_>],
-        answers: &mut Answers<impl FnMut(usize, Answer<'_, '_>)>,
+        answers: &mut BatchOutcomes<impl FnMut(usize, RequestOutcome<'_, '_>)>,
     ) -> Result<()> {
         let mut next = 0;
         while answers.left() > 0 {
@@ -145,13 +145,13 @@ impl HttpClient {
         &mut self,
         requests: &[Request<'_>],
         next: &mut usize,
-        answers: &mut Answers<impl FnMut(usize, Answer<'_, '_>)>,
+        answers: &mut BatchOutcomes<impl FnMut(usize, RequestOutcome<'_, '_>)>,
     ) {
         let Self { place, connections, .. } = self;
         let open = connections.iter().flatten().count();
         // With pipelining, the requests are divided evenly over the connections.
         let share = answers.left().div_ceil(open.max(1)).min(place.options.pipelining);
-        let mut feed = |connection: &mut crate::session::Session<usize>, answers: &Answers<_>| {
+        let mut feed = |connection: &mut crate::session::Session<usize>, answers: &BatchOutcomes<_>| {
             while *next < requests.len() && connection.in_flight() < share && !connection.is_over() {
                 if !answers.is_answered(*next) {
                     connection.submit(*next, &place.head, &requests[*next]);

@@ -19,7 +19,7 @@ use hyper::rt::Executor;
 use tokio::sync::Mutex;
 
 use self::connection::{Connection, Failure};
-use crate::answers::{Answer, Answers};
+use crate::answers::{BatchOutcomes, RequestOutcome};
 use crate::no_answer;
 use crate::origin::Origin;
 use crate::request::{Request, header_lines};
@@ -117,7 +117,7 @@ impl Http2 {
     pub(crate) async fn batch(
         &self,
         requests: &[Request<'_>],
-        answers: &mut Answers<impl FnMut(usize, Answer<'_, '_>)>,
+        answers: &mut BatchOutcomes<impl FnMut(usize, RequestOutcome<'_, '_>)>,
     ) -> Result<()> {
         let unanswered = (0..requests.len()).filter(|index| !answers.is_answered(*index));
         let mut under_way: FuturesUnordered<_> =

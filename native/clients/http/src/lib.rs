@@ -29,7 +29,7 @@ use std::time::Duration;
 use boundary_bench_kernel::Error;
 
 pub use address::Address;
-pub use answers::Answer;
+pub use answers::RequestOutcome;
 pub use boundary_bench_kernel::frame::Frame;
 pub use client::HttpClient;
 pub use dispatch::{Dispatch, DrivenSession, Sessions};

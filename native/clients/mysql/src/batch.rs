@@ -7,7 +7,7 @@ use std::sync::Arc;
 use boundary_bench_kernel::{Error, Result, response_limit};
 
 use crate::cells::{CellLists, put_parameters};
-use crate::codec::{Answer, Done, Failure, Field, command};
+use crate::codec::{CommandResult, Done, Failure, Field, command};
 use crate::connection::{CELL_BYTES, Prepared, Started};
 use crate::outcome::{Outcome, Results};
 use crate::pool::Session;
@@ -99,7 +99,7 @@ struct StatementState {
 }
 
 /// The end of a request.
-enum Answered {
+enum RequestEnd {
     /// The server has run the request, or refused it for its own sake.
     Done,
     /// The server no longer has the statement.
@@ -154,11 +154,11 @@ impl<'a> Run<'a> {
                 continue;
             };
             let ended = match self.receive(session, request).await {
-                Ok(Answered::Done) => {
+                Ok(RequestEnd::Done) => {
                     self.end_again();
                     continue;
                 }
-                Ok(Answered::Forgotten(failure)) => {
+                Ok(RequestEnd::Forgotten(failure)) => {
                     self.note_again(session, request);
                     failure
                 }
@@ -275,11 +275,11 @@ impl<'a> Run<'a> {
     }
 
     /// Reads all results of a request.
-    async fn receive(&mut self, session: &mut Session, request: usize) -> Answer<Answered> {
+    async fn receive(&mut self, session: &mut Session, request: usize) -> CommandResult<RequestEnd> {
         let index = self.batch.order[request] as usize;
         let prepared = self.statements[index].prepared.as_ref().map(|prepared| prepared.id);
         let mut started = match session.connection.started(prepared).await {
-            Err(failure) if prepared.is_some() && failure.is_forgotten() => return Ok(Answered::Forgotten(failure)),
+            Err(failure) if prepared.is_some() && failure.is_forgotten() => return Ok(RequestEnd::Forgotten(failure)),
             started => started?,
         };
         let mut placed = 0;
@@ -298,7 +298,7 @@ impl<'a> Run<'a> {
             let outcome = &mut self.outcomes[request];
             (outcome.affected_rows, outcome.last_insert_id) = (affected_rows, last_insert_id);
             if !has_more {
-                return Ok(Answered::Done);
+                return Ok(RequestEnd::Done);
             }
             started = session.connection.started(None).await?;
         }
@@ -329,7 +329,7 @@ impl<'a> Run<'a> {
         session: &mut Session,
         index: usize,
         fields: &Arc<[Field]>,
-    ) -> Answer<(Outcome, Done)> {
+    ) -> CommandResult<(Outcome, Done)> {
         let (state, statement) = (&mut self.statements[index], &self.batch.statements[index].sql);
         let (mut part, mut problem) = match state.part(session, statement, fields) {
             Ok(part) => (Some(part), None),

@@ -234,7 +234,7 @@ pub enum Failure {
 }
 
 /// The outcome of a command.
-pub type Answer<T> = std::result::Result<T, Failure>;
+pub type CommandResult<T> = std::result::Result<T, Failure>;
 
 impl Failure {
     /// The server's number for the error, if it gave one.

@@ -10,7 +10,7 @@ use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result, response_limit};
 
-use crate::codec::{Answer, Done, Failure, Field, ServerError, capability, command, garbled};
+use crate::codec::{CommandResult, Done, Failure, Field, ServerError, capability, command, garbled};
 use crate::engine_error;
 use crate::login::{Server, log_in};
 use crate::transport::{Exchange, Transport, too_large};
@@ -121,13 +121,13 @@ impl Connection {
     ///
     /// # Errors
     /// [`Failure::Refused`] for a wrong password or database, [`Failure::Lost`] if the server can't be reached.
-    pub async fn open(url: &Url) -> Answer<Self> {
+    pub async fn open(url: &Url) -> CommandResult<Self> {
         let opened = async { Self::on(Transport::connect(url).await?, url).await };
         within(Some(CONNECT_TIMEOUT), opened, |time| no_answer(url, time)).await
     }
 
     /// Logs in over a transport that was just opened.
-    pub(crate) async fn on(mut transport: Transport, url: &Url) -> Answer<Self> {
+    pub(crate) async fn on(mut transport: Transport, url: &Url) -> CommandResult<Self> {
         let server = log_in(&mut transport, url).await?;
         transport.set_most_bytes(url.most_bytes);
         Ok(Self {
@@ -189,7 +189,7 @@ impl Connection {
 
     /// Whether the server commits each statement that is in no transaction. A server that has never told is asked. A server that does
     /// not know the variable commits each statement.
-    pub(crate) async fn autocommits(&mut self) -> Answer<bool> {
+    pub(crate) async fn autocommits(&mut self) -> CommandResult<bool> {
         if let Some(autocommits) = self.autocommits {
             return Ok(autocommits);
         }
@@ -258,7 +258,7 @@ impl Connection {
     ///
     /// # Errors
     /// [`Failure::Lost`] if the connection is lost.
-    pub async fn ping(&mut self) -> Answer<()> {
+    pub async fn ping(&mut self) -> CommandResult<()> {
         self.send(command::PING, |_| {});
         self.started(None).await.map(drop)
     }
@@ -267,14 +267,14 @@ impl Connection {
     ///
     /// # Errors
     /// [`Failure`] of either kind.
-    pub async fn run(&mut self, sql: &str) -> Answer<Ended> {
+    pub async fn run(&mut self, sql: &str) -> CommandResult<Ended> {
         self.send(command::QUERY, |target| target.extend_from_slice(sql.as_bytes()));
         let started = self.started(None).await?;
         self.skip(started).await
     }
 
     /// Skips the rest of an answer from a result on whose beginning was read.
-    pub(crate) async fn skip(&mut self, mut started: Started) -> Answer<Ended> {
+    pub(crate) async fn skip(&mut self, mut started: Started) -> CommandResult<Ended> {
         let mut ended = Ended::default();
         loop {
             ended.done = match started {
@@ -301,7 +301,7 @@ impl Connection {
     ///
     /// # Errors
     /// [`Failure`] of either kind.
-    pub async fn texts(&mut self, sql: &str) -> Answer<Vec<Vec<Option<String>>>> {
+    pub async fn texts(&mut self, sql: &str) -> CommandResult<Vec<Vec<Option<String>>>> {
         self.send(command::QUERY, |target| target.extend_from_slice(sql.as_bytes()));
         let fields = match self.started(None).await? {
             Started::Rows(fields) => fields,
@@ -333,12 +333,12 @@ impl Connection {
     ///
     /// # Errors
     /// [`Failure`] of either kind.
-    pub async fn prepare(&mut self, sql: &str) -> Answer<Prepared> {
+    pub async fn prepare(&mut self, sql: &str) -> CommandResult<Prepared> {
         self.send(command::STMT_PREPARE, |target| target.extend_from_slice(sql.as_bytes()));
         self.prepared().await
     }
 
-    async fn prepared(&mut self) -> Answer<Prepared> {
+    async fn prepared(&mut self) -> CommandResult<Prepared> {
         let packet = self.first_packet().await?;
         let mut bytes = crate::codec::Bytes(self.transport.bytes(packet));
         let mut parse = || Some((bytes.u8()?, bytes.u32()?, bytes.u16()?, bytes.u16()?));
@@ -354,7 +354,7 @@ impl Connection {
 
     /// Reads the beginning of the next result, or all of a result without rows. `prepared` is the number of the statement, if it is a
     /// prepared one whose first result this is.
-    pub(crate) async fn started(&mut self, prepared: Option<u32>) -> Answer<Started> {
+    pub(crate) async fn started(&mut self, prepared: Option<u32>) -> CommandResult<Started> {
         let packet = self.first_packet().await?;
         let packet = self.transport.bytes(packet);
         match packet.first() {
@@ -391,7 +391,10 @@ impl Connection {
     }
 
     /// Reads the rows of a result to their end, or until `row` breaks off. The outcome is `None` then.
-    pub(crate) async fn rows(&mut self, mut row: impl FnMut(&[u8]) -> Result<ControlFlow<()>>) -> Answer<Option<Done>> {
+    pub(crate) async fn rows(
+        &mut self,
+        mut row: impl FnMut(&[u8]) -> Result<ControlFlow<()>>,
+    ) -> CommandResult<Option<Done>> {
         loop {
             while let Some(range) = self.transport.try_packet() {
                 let packet = self.transport.bytes(range);
@@ -420,7 +423,7 @@ impl Connection {
         self.can(capability::DEPRECATE_EOF) || packet.len() < 9
     }
 
-    fn rows_done(&mut self, packet: &[u8]) -> Answer<Done> {
+    fn rows_done(&mut self, packet: &[u8]) -> CommandResult<Done> {
         let done = if self.can(capability::DEPRECATE_EOF) { Done::parse(packet) } else { Done::parse_eof(packet) };
         let Some(done) = done else { return Err(self.lost(garbled("end of rows"))) };
         self.done(done);
@@ -439,7 +442,7 @@ impl Connection {
     }
 
     /// Answers the server's request for a file with an empty one, since none was offered.
-    pub(crate) async fn refuse_file(&mut self) -> Answer<Done> {
+    pub(crate) async fn refuse_file(&mut self) -> CommandResult<Done> {
         self.transport.send(|_| {});
         match self.started(None).await {
             Ok(Started::Done(_)) | Err(Failure::Refused(_)) => Err(Failure::Refused(ServerError {
@@ -453,14 +456,14 @@ impl Connection {
     }
 
     /// Sends a piece of the file that the server asked for, and all that was to be sent before it.
-    pub(crate) async fn send_file(&mut self, piece: &[u8]) -> Answer<()> {
+    pub(crate) async fn send_file(&mut self, piece: &[u8]) -> CommandResult<()> {
         self.transport.send(|target| target.extend_from_slice(piece));
         let sent = self.transport.flush().await;
         sent.map_err(|error| self.broken(&error))
     }
 
     /// Sends as much of the output as the socket takes without waiting.
-    pub(crate) async fn push(&mut self) -> Answer<()> {
+    pub(crate) async fn push(&mut self) -> CommandResult<()> {
         let pushed = self.transport.push().await;
         pushed.map_err(|error| self.broken(&error))
     }
@@ -471,13 +474,13 @@ impl Connection {
     }
 
     /// Waits until more input has arrived, and sends meanwhile.
-    async fn receive(&mut self) -> Answer<()> {
+    async fn receive(&mut self) -> CommandResult<()> {
         let received = self.transport.receive().await;
         received.map_err(|error| self.broken(&error))
     }
 
     /// Reads the columns of a result.
-    async fn fields(&mut self, count: usize) -> Answer<Arc<[Field]>> {
+    async fn fields(&mut self, count: usize) -> CommandResult<Arc<[Field]>> {
         self.described.begin();
         for _ in 0..count {
             let packet = self.next_packet().await?;
@@ -493,7 +496,7 @@ impl Connection {
     }
 
     /// Reads the first packet of an answer. An error packet becomes an error.
-    async fn first_packet(&mut self) -> Answer<std::ops::Range<usize>> {
+    async fn first_packet(&mut self) -> CommandResult<std::ops::Range<usize>> {
         let range = self.next_packet().await?;
         let packet = self.transport.bytes(range.clone());
         if packet.first() == Some(&0xff) {
@@ -504,7 +507,7 @@ impl Connection {
         Ok(range)
     }
 
-    async fn next_packet(&mut self) -> Answer<std::ops::Range<usize>> {
+    async fn next_packet(&mut self) -> CommandResult<std::ops::Range<usize>> {
         if let Some(packet) = self.transport.try_packet() {
             return Ok(packet);
         }

@@ -14,7 +14,7 @@ use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result, lock};
 
 use crate::catalog;
-use crate::codec::{Answer, Failure};
+use crate::codec::{CommandResult, Failure};
 use crate::ingest::MysqlIngest;
 use crate::pool::{Lease, Pool};
 use crate::prepared::{PreparedStatement, Running, changed_rows, start_query};
@@ -123,7 +123,7 @@ impl MysqlEngine {
         Ok(runtime().block_on(session.connection.texts(sql))?)
     }
 
-    fn run(&self, sql: &str) -> Answer<()> {
+    fn run(&self, sql: &str) -> CommandResult<()> {
         let mut session = self.session()?;
         runtime().block_on(session.connection.run(sql)).map(drop)
     }

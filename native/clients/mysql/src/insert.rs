@@ -7,7 +7,7 @@ use boundary_bench_kernel::{Error, Result};
 
 use crate::calendar::{self, Clock, Date};
 use crate::cells::{Cell, CellLists, NO_SUCH_DATE, NO_SUCH_DOUBLE, NO_SUCH_TIMESTAMP, Parameters};
-use crate::codec::{Answer, Failure, command, garbled, put_text, type_id};
+use crate::codec::{CommandResult, Failure, command, garbled, put_text, type_id};
 use crate::connection::Started;
 use crate::pool::Session;
 use crate::sql;
@@ -150,7 +150,7 @@ pub(crate) async fn insert_lists(
 
 /// Inserts rows, all or none of them, and returns the number that the server took. In a transaction of the caller's,
 /// they become part of it.
-pub(crate) async fn insert(session: &mut Session, target: &Target<'_>, rows: &dyn Rows) -> Answer<u64> {
+pub(crate) async fn insert(session: &mut Session, target: &Target<'_>, rows: &dyn Rows) -> CommandResult<u64> {
     if rows.count() == 0 {
         return Ok(0);
     }
@@ -184,7 +184,7 @@ async fn insert_ranges(
     rows: &dyn Rows,
     ranges: &[Range<usize>],
     types: Option<&[u8]>,
-) -> Answer<u64> {
+) -> CommandResult<u64> {
     if ranges.len() == 1 {
         return send_all(session, target, rows, ranges, types).await;
     }
@@ -218,7 +218,7 @@ async fn insert_ranges(
 }
 
 /// Runs the last statement of a bracket. A session that refuses it is not as the caller has left it.
-async fn run_last(session: &mut Session, bracket: &Bracket) -> Answer<()> {
+async fn run_last(session: &mut Session, bracket: &Bracket) -> CommandResult<()> {
     let Some(last) = bracket.last else { return Ok(()) };
     session.connection.run(last).await.map(drop).inspect_err(|_| session.connection.condemn())
 }
@@ -231,7 +231,7 @@ async fn send_all(
     rows: &dyn Rows,
     ranges: &[Range<usize>],
     types: Option<&[u8]>,
-) -> Answer<u64> {
+) -> CommandResult<u64> {
     let (mut inserted, mut failure, mut in_flight) = (0, None, 0);
     for range in ranges {
         // Preparing reads the next answer, so all earlier ones must have been read.
@@ -276,7 +276,7 @@ async fn send_all(
 }
 
 /// Reads the answer to one packet. The first refusal is kept.
-async fn answer(session: &mut Session, inserted: &mut u64, failure: &mut Option<Failure>) -> Answer<()> {
+async fn answer(session: &mut Session, inserted: &mut u64, failure: &mut Option<Failure>) -> CommandResult<()> {
     match session.connection.started(None).await {
         Ok(Started::Done(done)) if !done.has_more => *inserted += done.affected_rows,
         Ok(_) => {

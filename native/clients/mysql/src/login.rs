@@ -5,7 +5,7 @@ use boundary_bench_kernel::{Error, Result};
 use mysql_common::crypto;
 use mysql_common::scramble::{scramble_native, scramble_sha256};
 
-use crate::codec::{Answer, Bytes, Failure, ServerError, capability, garbled, put_text};
+use crate::codec::{Bytes, CommandResult, Failure, ServerError, capability, garbled, put_text};
 use crate::engine_error;
 use crate::transport::{Transport, too_large};
 use crate::url::Url;
@@ -63,7 +63,7 @@ impl Greeting {
 }
 
 /// Logs in over a transport that was just opened.
-pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> Answer<Server> {
+pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> CommandResult<Server> {
     let packet = next(transport, url).await?;
     let greeting = Greeting::parse(&packet).ok_or_else(|| garbled("greeting"))?;
     let mut wanted = capability::FOUND_ROWS
@@ -152,7 +152,7 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> Answer<Serve
 }
 
 /// Reads the next packet. An error packet becomes an error.
-async fn next(transport: &mut Transport, url: &Url) -> Answer<Vec<u8>> {
+async fn next(transport: &mut Transport, url: &Url) -> CommandResult<Vec<u8>> {
     let packet = transport.packet().await.map_err(|error| {
         too_large(&error).unwrap_or_else(|| engine_error(format!("{url} broke off the login: {error}")))
     })?;
@@ -185,7 +185,7 @@ fn response(plugin: &str, nonce: &[u8], password: &str, transport: &Transport) -
 }
 
 /// The password itself: in plain if only the server can read it, else encrypted with the server's key.
-async fn whole_password(transport: &mut Transport, url: &Url, password: &str, nonce: &[u8]) -> Answer<Vec<u8>> {
+async fn whole_password(transport: &mut Transport, url: &Url, password: &str, nonce: &[u8]) -> CommandResult<Vec<u8>> {
     let mut secret = [password.as_bytes(), &[0]].concat();
     if transport.is_private() {
         return Ok(secret);
@@ -203,7 +203,7 @@ async fn whole_password(transport: &mut Transport, url: &Url, password: &str, no
 
 /// The key that the password is encrypted with. A key that the server sends may belong to anybody who answers in its place.
 /// So the server is asked for it only if the user allows that.
-async fn public_key(transport: &mut Transport, url: &Url) -> Answer<Vec<u8>> {
+async fn public_key(transport: &mut Transport, url: &Url) -> CommandResult<Vec<u8>> {
     if let Some(file) = &url.server_public_key {
         let unreadable = |error| Error::Io { path: file.display().to_string(), source: std::sync::Arc::new(error) };
         return Ok(std::fs::read(file).map_err(unreadable)?);

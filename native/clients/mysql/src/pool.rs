@@ -12,7 +12,7 @@ use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result, lock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::codec::{Answer, Failure, Field};
+use crate::codec::{CommandResult, Failure, Field};
 use crate::connection::{Connection, Prepared, no_answer};
 use crate::rows::{Form, RowShape};
 use crate::runtime;
@@ -84,7 +84,7 @@ impl Pool {
     }
 
     /// Returns a session for exclusive use. Waits while all are in use.
-    pub(crate) async fn lease(self: &Arc<Self>) -> Answer<Lease> {
+    pub(crate) async fn lease(self: &Arc<Self>) -> CommandResult<Lease> {
         let closed = || Error::Closed("the connection to the server");
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| closed())?;
         if self.is_closed.load(Ordering::Acquire) {
@@ -101,7 +101,7 @@ impl Pool {
         Ok(Lease { session: Some(session), pool: Arc::clone(self), _permit: permit })
     }
 
-    async fn open(&self) -> Answer<Session> {
+    async fn open(&self) -> CommandResult<Session> {
         let open = async {
             let mut connection = Connection::open(&self.url).await?;
             let max_packet = settings::settle(&mut connection, &self.url).await?;
@@ -221,7 +221,7 @@ impl Session {
     }
 
     /// The statement of this text, prepared now if it was not before. It stays prepared until room is made for others.
-    pub(crate) async fn prepared(&mut self, sql: &str) -> Answer<Prepared> {
+    pub(crate) async fn prepared(&mut self, sql: &str) -> CommandResult<Prepared> {
         let turn = self.turn;
         if let Some(known) = self.statements.get_mut(sql) {
             known.turn = turn;

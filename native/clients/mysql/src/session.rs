@@ -8,7 +8,7 @@ use boundary_bench_kernel::Result;
 
 use crate::calendar;
 use crate::cells::{Cell, Values, put_parameters};
-use crate::codec::{Answer, Bytes, Done, Field, command, garbled, type_id};
+use crate::codec::{Bytes, CommandResult, Done, Field, command, garbled, type_id};
 use crate::connection::{Connection, Prepared, Started};
 use crate::insert::{self, Rows, Target};
 use crate::pool::Lease;
@@ -27,7 +27,7 @@ impl SqlSession {
     ///
     /// # Errors
     /// [`crate::Failure`] of either kind.
-    pub async fn open(url: &Url) -> Answer<Self> {
+    pub async fn open(url: &Url) -> CommandResult<Self> {
         let pool = Pool::new(url.clone(), Vec::new(), 1);
         Ok(Self { lease: pool.lease().await? })
     }
@@ -46,7 +46,7 @@ impl SqlSession {
     ///
     /// # Errors
     /// [`crate::Failure`] of either kind.
-    pub async fn ping(&mut self) -> Answer<()> {
+    pub async fn ping(&mut self) -> CommandResult<()> {
         self.connection().ping().await
     }
 
@@ -54,7 +54,7 @@ impl SqlSession {
     ///
     /// # Errors
     /// [`crate::Failure`] of either kind.
-    pub async fn prepare(&mut self, sql: &str) -> Answer<Prepared> {
+    pub async fn prepare(&mut self, sql: &str) -> CommandResult<Prepared> {
         self.lease.admit(sql)?;
         self.connection().prepare(sql).await
     }
@@ -64,7 +64,12 @@ impl SqlSession {
     /// # Errors
     /// [`crate::Failure`] of either kind. [`boundary_bench_kernel::Error::InvalidArgument`] for parameters that the statement or the
     /// server does not take. Nothing is run then.
-    pub async fn execute(&mut self, sql: &str, parameters: &[Value], row: impl FnMut(RowView<'_>)) -> Answer<Done> {
+    pub async fn execute(
+        &mut self,
+        sql: &str,
+        parameters: &[Value],
+        row: impl FnMut(RowView<'_>),
+    ) -> CommandResult<Done> {
         self.lease.admit(sql)?;
         if self.lease.known(sql).is_none() {
             self.lease.make_room(1);
@@ -119,7 +124,7 @@ impl SqlSession {
     ///
     /// # Errors
     /// [`crate::Failure`] of either kind.
-    pub async fn answer(&mut self, prepared: Option<&Prepared>, row: impl FnMut(RowView<'_>)) -> Answer<Done> {
+    pub async fn answer(&mut self, prepared: Option<&Prepared>, row: impl FnMut(RowView<'_>)) -> CommandResult<Done> {
         let started = self.connection().started(prepared.map(|prepared| prepared.id)).await?;
         self.results(prepared, started, row).await
     }
@@ -130,7 +135,7 @@ impl SqlSession {
         prepared: Option<&Prepared>,
         mut started: Started,
         mut row: impl FnMut(RowView<'_>),
-    ) -> Answer<Done> {
+    ) -> CommandResult<Done> {
         let connection = self.connection();
         loop {
             let done = match started {
@@ -159,7 +164,7 @@ impl SqlSession {
     ///
     /// # Errors
     /// [`crate::Failure`] of either kind.
-    pub async fn insert_rows(&mut self, table: &str, columns: &[String], rows: &dyn Rows) -> Answer<u64> {
+    pub async fn insert_rows(&mut self, table: &str, columns: &[String], rows: &dyn Rows) -> CommandResult<u64> {
         let max_packet = self.lease.pool().max_packet();
         let table = sql::identifier(table);
         insert::insert(&mut self.lease, &Target { table: &table, columns, max_packet }, rows).await

@@ -2,7 +2,7 @@
 
 use boundary_bench_kernel::Error;
 
-use crate::codec::{Answer, Failure};
+use crate::codec::{CommandResult, Failure};
 use crate::connection::Connection;
 use crate::url::{Collation, Url};
 
@@ -21,7 +21,7 @@ const CHARSETS: &str =
 
 impl Settings {
     /// Asks the server. One of a partial dialect may know only some of the variables.
-    async fn ask(connection: &mut Connection) -> Answer<Self> {
+    async fn ask(connection: &mut Connection) -> CommandResult<Self> {
         if let Some(values) = values(connection, &format!("{MAX_PACKET}, {CHARSETS}")).await? {
             let (max_packet, charsets) = values.split_at(values.len().min(1));
             return Ok(Self::of(max_packet, charsets));
@@ -56,7 +56,7 @@ impl Settings {
 }
 
 /// The values of a row of variables, or `None` if the server refuses them.
-async fn values(connection: &mut Connection, variables: &str) -> Answer<Option<Vec<Option<String>>>> {
+async fn values(connection: &mut Connection, variables: &str) -> CommandResult<Option<Vec<Option<String>>>> {
     match connection.texts(&format!("SELECT {variables}")).await {
         Ok(rows) => Ok(Some(rows.into_iter().next().unwrap_or_default())),
         Err(Failure::Refused(_)) => Ok(None),
@@ -70,7 +70,7 @@ async fn values(connection: &mut Connection, variables: &str) -> Answer<Option<V
 ///
 /// # Errors
 /// [`Error::Unsupported`] if the server does not have the collation, or no UTF-8.
-pub(crate) async fn settle(connection: &mut Connection, url: &Url) -> Answer<Option<usize>> {
+pub(crate) async fn settle(connection: &mut Connection, url: &Url) -> CommandResult<Option<usize>> {
     let settings = Settings::ask(connection).await?;
     if settings.has_utf8mb4() && settings.has_collation(url.collation) {
         return Ok(settings.max_packet);

@@ -11,7 +11,7 @@ use crate::cluster::Cluster;
 use crate::connection::Connection;
 use crate::groups::Groups;
 use crate::plan::Plan;
-use crate::resp::{Answer, Commands, Reply, arguments_of};
+use crate::resp::{CommandOutcome, Commands, Reply, arguments_of};
 use crate::state::{Hinge, is_misdirected, still_open};
 use crate::url::Url;
 use crate::{engine_error, no_answer, server_error};
@@ -101,7 +101,7 @@ impl KvClient {
     /// In a cluster, a transaction (MULTI to EXEC, with WATCH before it) goes to the master of its keys' slot. Commands that mean
     /// all keys or all servers go to all masters. The masters' answers are combined. A pipeline with a transaction over several
     /// slots, without its end, or with a command that concerns one server is [`Error::Unsupported`]. Nothing of it is sent.
-    pub async fn execute(&mut self, commands: &Commands, mut each: impl FnMut(usize, Answer<'_, '_>)) {
+    pub async fn execute(&mut self, commands: &Commands, mut each: impl FnMut(usize, CommandOutcome<'_, '_>)) {
         let mut plan = Plan::default();
         match self.plan(commands, &mut plan) {
             Ok(()) => self.execute_planned(commands, &plan, each).await,
@@ -122,7 +122,7 @@ impl KvClient {
         &mut self,
         commands: &Commands,
         plan: &Plan,
-        mut each: impl FnMut(usize, Answer<'_, '_>),
+        mut each: impl FnMut(usize, CommandOutcome<'_, '_>),
     ) {
         let mut is_answered = vec![false; if self.is_cluster() { commands.len() } else { 0 }];
         let mut answered = 0;
@@ -158,7 +158,7 @@ impl KvClient {
                 within(timeout, work, no_answer).await
             }
             Route::Cluster(cluster) => {
-                let take = |index: usize, answer: Answer<'_, '_>| {
+                let take = |index: usize, answer: CommandOutcome<'_, '_>| {
                     is_answered[index] = true;
                     each(index, answer);
                 };
@@ -219,7 +219,11 @@ impl KvClient {
     }
 
     /// Runs the commands that `write` writes, in memory that is kept for the next ones.
-    async fn execute_written(&mut self, write: impl FnOnce(&mut Commands), each: impl FnMut(usize, Answer<'_, '_>)) {
+    async fn execute_written(
+        &mut self,
+        write: impl FnOnce(&mut Commands),
+        each: impl FnMut(usize, CommandOutcome<'_, '_>),
+    ) {
         let mut commands = std::mem::take(&mut self.scratch);
         commands.clear();
         write(&mut commands);

@@ -10,9 +10,9 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use crate::connection::Connection;
-use crate::gather::Answers;
+use crate::gather::ReplyGatherer;
 use crate::plan::{Plan, Step};
-use crate::resp::{Answer, Commands, Reply};
+use crate::resp::{CommandOutcome, Commands, Reply};
 use crate::round::{Direction, Next};
 use crate::routing::Target;
 use crate::slots::SLOTS;
@@ -164,7 +164,12 @@ impl Cluster {
     }
 
     /// Runs commands by their plan for [`crate::KvClient::execute`].
-    pub(crate) async fn execute(&mut self, commands: &Commands, plan: &Plan, each: impl FnMut(usize, Answer<'_, '_>)) {
+    pub(crate) async fn execute(
+        &mut self,
+        commands: &Commands,
+        plan: &Plan,
+        each: impl FnMut(usize, CommandOutcome<'_, '_>),
+    ) {
         let needs_all = plan.needs_all();
         // A master that this client has not met yet is one of all as well.
         if self.is_stale || needs_all {
@@ -173,7 +178,7 @@ impl Cluster {
         let masters = if needs_all { self.masters() } else { Vec::new() };
         // The masters that a command of all masters was sent to.
         let mut asked: Vec<(usize, u16)> = Vec::new();
-        let mut answers = Answers::new(each);
+        let mut answers = ReplyGatherer::new(each);
         let mut errands = Vec::with_capacity(plan.steps.len());
         for (command, step) in plan.steps.iter().enumerate() {
             match step.target {
@@ -222,7 +227,7 @@ impl Cluster {
         plan: &Plan,
         round: u32,
         next: &mut Next,
-        answers: &mut Answers<impl FnMut(usize, Answer<'_, '_>)>,
+        answers: &mut ReplyGatherer<impl FnMut(usize, CommandOutcome<'_, '_>)>,
     ) {
         let mut start = 0;
         // The transaction whose end has not come yet.
@@ -263,7 +268,7 @@ impl Cluster {
         plan: &Plan,
         round: u32,
         next: &mut Next,
-        answers: &mut Answers<impl FnMut(usize, Answer<'_, '_>)>,
+        answers: &mut ReplyGatherer<impl FnMut(usize, CommandOutcome<'_, '_>)>,
     ) {
         self.is_stale = true;
         let unanswered = &came.errands[came.ends.len()..];
@@ -320,7 +325,7 @@ impl Cluster {
         commands: &Commands,
         plan: &Plan,
         errands: &mut Vec<Errand>,
-        answers: &mut Answers<impl FnMut(usize, Answer<'_, '_>)>,
+        answers: &mut ReplyGatherer<impl FnMut(usize, CommandOutcome<'_, '_>)>,
     ) -> Vec<Return> {
         let mut by_node: Vec<Vec<Errand>> = vec![Vec::new(); self.nodes.len()];
         for errand in errands.drain(..) {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use boundary_bench_kernel::Error;
 
-use crate::resp::{Answer, Reply};
+use crate::resp::{CommandOutcome, Reply};
 
 /// The way in which the answers of several masters become one. An error of any master is the answer, unless one success is
 /// enough.
@@ -26,7 +26,7 @@ pub(crate) enum Combine {
 }
 
 /// The receiver of answers. If several masters execute a command, it holds back their answers until all are there.
-pub(crate) struct Answers<F> {
+pub(crate) struct ReplyGatherer<F> {
     each: F,
     /// The answers so far, by the positions of their commands.
     open: HashMap<usize, Gathering>,
@@ -41,7 +41,7 @@ struct Gathering {
     failure: Option<Error>,
 }
 
-impl<F: FnMut(usize, Answer<'_, '_>)> Answers<F> {
+impl<F: FnMut(usize, CommandOutcome<'_, '_>)> ReplyGatherer<F> {
     pub(crate) fn new(each: F) -> Self {
         Self { each, open: HashMap::new() }
     }
@@ -170,7 +170,8 @@ mod tests {
     #[test]
     fn an_answer_is_given_once_and_when_all_are_there() {
         let mut given = Vec::new();
-        let mut answers = Answers::new(|command, answer: Answer<'_, '_>| given.push((command, format!("{answer:?}"))));
+        let mut answers =
+            ReplyGatherer::new(|command, answer: CommandOutcome<'_, '_>| given.push((command, format!("{answer:?}"))));
         answers.expect(1, Combine::Sum, 2);
         answers.expect(2, Combine::Sum, 2);
         answers.reply(1, b":1\r\n");

@@ -169,7 +169,7 @@ pub enum Reply<'a> {
 }
 
 /// The outcome of one command of a batch.
-pub(crate) type Answer<'reply, 'error> = std::result::Result<Reply<'reply>, &'error Error>;
+pub(crate) type CommandOutcome<'reply, 'error> = std::result::Result<Reply<'reply>, &'error Error>;
 
 impl<'a> Reply<'a> {
     /// Reads the reply that the bytes begin with, and returns the bytes behind it, or `None` if they hold no whole reply.

@@ -32,7 +32,7 @@ use crate::store::{Population, Store};
 use crate::{convert, proto};
 
 /// The result of a call.
-type Answer<T> = std::result::Result<T, Status>;
+type CallResult<T> = std::result::Result<T, Status>;
 
 /// Batches queued between the disk's thread and the network's, of a scan or a population.
 const AHEAD: usize = 2;
@@ -73,7 +73,7 @@ pub(crate) struct Service {
 }
 
 /// Takes a place for a call, or refuses the call.
-fn admit(workers: &Workers) -> Answer<WorkPermit> {
+fn admit(workers: &Workers) -> CallResult<WorkPermit> {
     workers.admit().map_err(|full| Status::resource_exhausted(full.to_string()))
 }
 
@@ -99,7 +99,7 @@ impl Service {
     }
 
     /// Runs work on the network's thread: for work of microseconds.
-    fn now<T>(&self, work: impl FnOnce(&dyn Store) -> Result<T>) -> Answer<T> {
+    fn now<T>(&self, work: impl FnOnce(&dyn Store) -> Result<T>) -> CallResult<T> {
         catch_panic(|| work(&*self.store)).map_err(|error| self.status(&error))
     }
 
@@ -108,18 +108,18 @@ impl Service {
         &self,
         workers: &Workers,
         work: impl FnOnce(&dyn Store) -> Result<T> + Send + 'static,
-    ) -> Answer<T> {
+    ) -> CallResult<T> {
         let (place, store) = (admit(workers)?, Arc::clone(&self.store));
         place.run(move || work(&*store)).await.map_err(|error| self.status(&error))
     }
 
     /// Writes to the store, on a worker thread if that may wait for the disk.
-    async fn write(&self, put: impl FnOnce(&dyn Store) -> Result<()> + Send + 'static) -> Answer<()> {
+    async fn write(&self, put: impl FnOnce(&dyn Store) -> Result<()> + Send + 'static) -> CallResult<()> {
         if self.store.is_persistent() { self.elsewhere(&self.writes, put).await } else { self.now(put) }
     }
 
     /// The messages of a scan, for a request with this metadata.
-    pub(crate) fn scan_messages(&self, metadata: &MetadataMap) -> Answer<ScanMessages> {
+    pub(crate) fn scan_messages(&self, metadata: &MetadataMap) -> CallResult<ScanMessages> {
         let place = admit(&self.scans)?;
         let mut blocks = self.store.scan();
         let source = if self.store.is_persistent() {
@@ -155,7 +155,7 @@ fn found_rows(store: &dyn Store, keys: &[i64]) -> Result<MultiGetResponse> {
 
 #[tonic::async_trait]
 impl proto::shard_service_server::ShardService for Service {
-    async fn describe(&self, _: Request<DescribeRequest>) -> Answer<Response<DescribeResponse>> {
+    async fn describe(&self, _: Request<DescribeRequest>) -> CallResult<Response<DescribeResponse>> {
         let populated = self.store.populated();
         Ok(Response::new(DescribeResponse {
             shard: self.shard,
@@ -168,13 +168,13 @@ impl proto::shard_service_server::ShardService for Service {
         }))
     }
 
-    async fn get(&self, request: Request<GetRequest>) -> Answer<Response<GetResponse>> {
+    async fn get(&self, request: Request<GetRequest>) -> CallResult<Response<GetResponse>> {
         // Reads from disk run on the network's thread too: repeated keys are in the cache there.
         let row = self.now(|store| store.get(request.get_ref().key))?;
         Ok(Response::new(GetResponse { row: row.as_ref().map(Into::into) }))
     }
 
-    async fn multi_get(&self, request: Request<MultiGetRequest>) -> Answer<Response<MultiGetResponse>> {
+    async fn multi_get(&self, request: Request<MultiGetRequest>) -> CallResult<Response<MultiGetResponse>> {
         let keys = request.into_inner().keys;
         self.check_keys(&keys).map_err(|error| self.status(&error))?;
         let found = if keys.len() <= FEW_KEYS {
@@ -185,13 +185,13 @@ impl proto::shard_service_server::ShardService for Service {
         Ok(Response::new(found))
     }
 
-    async fn put(&self, request: Request<PutRequest>) -> Answer<Response<PutResponse>> {
+    async fn put(&self, request: Request<PutRequest>) -> CallResult<Response<PutResponse>> {
         let row = convert::row(request.get_ref().row.as_ref()).map_err(|error| self.status(&error))?;
         self.write(move |store| store.put(Columns::of_row(&row))).await?;
         Ok(Response::new(PutResponse {}))
     }
 
-    async fn put_many(&self, request: Request<PutManyRequest>) -> Answer<Response<PutManyResponse>> {
+    async fn put_many(&self, request: Request<PutManyRequest>) -> CallResult<Response<PutManyResponse>> {
         let rows = block::unpack(&request.get_ref().rows).map_err(|error| self.status(&error))?;
         self.write(move |store| store.put(rows.columns())).await?;
         Ok(Response::new(PutManyResponse {}))
@@ -199,11 +199,11 @@ impl proto::shard_service_server::ShardService for Service {
 
     type ScanStream = ScanMessages;
 
-    async fn scan(&self, request: Request<ScanRequest>) -> Answer<Response<ScanMessages>> {
+    async fn scan(&self, request: Request<ScanRequest>) -> CallResult<Response<ScanMessages>> {
         Ok(Response::new(self.scan_messages(request.metadata())?))
     }
 
-    async fn aggregate(&self, request: Request<AggregateRequest>) -> Answer<Response<AggregateResponse>> {
+    async fn aggregate(&self, request: Request<AggregateRequest>) -> CallResult<Response<AggregateResponse>> {
         let aggregation = convert::aggregation(request.get_ref()).map_err(|error| self.status(&error))?;
         let cancel = CancelToken::default();
         // This future is dropped when the caller cancels. That cancels the work.
@@ -212,7 +212,7 @@ impl proto::shard_service_server::ShardService for Service {
         Ok(Response::new((&aggregate).into()))
     }
 
-    async fn populate(&self, request: Request<Streaming<PopulateRequest>>) -> Answer<Response<PopulateResponse>> {
+    async fn populate(&self, request: Request<Streaming<PopulateRequest>>) -> CallResult<Response<PopulateResponse>> {
         let mut messages = request.into_inner();
         let first = tokio::time::timeout(self.stall_time, messages.message()).await;
         let first = first.map_err(|_| self.status(&stalled_sender(self.stall_time)))??.unwrap_or_default();
@@ -313,7 +313,7 @@ pub(crate) struct ScanMessages {
 }
 
 impl Stream for ScanMessages {
-    type Item = Answer<ScanResponse>;
+    type Item = CallResult<ScanResponse>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();

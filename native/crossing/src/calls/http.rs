@@ -33,7 +33,7 @@ struct Post(String, String);
 
 impl Request for Post {
     type Client = HttpClient;
-    type Answer = HttpText;
+    type Output = HttpText;
 
     async fn send(self, client: &mut HttpClient) -> Result<HttpText> {
         let request = HttpRequest::post(&self.0, self.1.as_bytes());

@@ -18,7 +18,7 @@ struct Get(String);
 
 impl Request for Get {
     type Client = KvClient;
-    type Answer = Option<String>;
+    type Output = Option<String>;
 
     async fn send(self, client: &mut KvClient) -> Result<Option<String>> {
         client.get(self.0.as_bytes(), |value| value.map(text).transpose()).await?
@@ -36,7 +36,7 @@ struct Set(String, String);
 
 impl Request for Set {
     type Client = KvClient;
-    type Answer = ();
+    type Output = ();
 
     async fn send(self, client: &mut KvClient) -> Result<()> {
         client.set(self.0.as_bytes(), self.1.as_bytes()).await

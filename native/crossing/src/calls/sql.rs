@@ -22,7 +22,7 @@ struct Ping;
 
 impl Request for Ping {
     type Client = SqlSession;
-    type Answer = ();
+    type Output = ();
 
     async fn send(self, session: &mut SqlSession) -> Result<()> {
         Ok(session.ping().await?)
@@ -53,7 +53,7 @@ fn send_as_integer(value: &mut Value) {
 
 impl Request for Execute {
     type Client = SqlSession;
-    type Answer = SqlAnswer;
+    type Output = SqlAnswer;
 
     async fn send(self, session: &mut SqlSession) -> Result<SqlAnswer> {
         let (mut rows, mut problem) = (Rows::default(), None);

@@ -1,4 +1,4 @@
-//! Rows filtered by `age > 18 AND active = TRUE`: by napi-rs, a row or an array of rows a call, and columns in the caller's memory.
+//! Rows filtered by `age > 18 AND active = TRUE`: by napi-rs, a row or an array of rows per call, and columns in the caller's memory.
 
 use std::sync::LazyLock;
 

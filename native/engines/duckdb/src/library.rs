@@ -3,12 +3,12 @@
 //! A test compares the signatures with the crate `libduckdb-sys`, which has them of `duckdb.h`. Its types and constants are used as they are.
 
 use std::ffi::{OsString, c_char, c_void};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 pub(crate) use libduckdb_sys::*;
 use libloading::Library;
 
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 
 /// The name of the library for a process that finds it by its own search path, or that has loaded it already.
 const NAME: &str = if cfg!(windows) {
@@ -20,13 +20,13 @@ const NAME: &str = if cfg!(windows) {
 };
 
 /// The path of the library, if it was told.
-static PATH: OnceLock<OsString> = OnceLock::new();
+static PATH: Mutex<Option<OsString>> = Mutex::new(None);
 
 static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
 
-/// Tells the path of libduckdb. The first path stays, and none is needed if the process finds the library by its name.
+/// Tells the path of libduckdb. None is needed if the process finds the library by its name, and none matters once it is loaded.
 pub fn find_library_at(path: OsString) {
-    let _ = PATH.set(path);
+    *lock(&PATH) = Some(path);
 }
 
 /// Loads the library, once.
@@ -34,10 +34,9 @@ pub fn find_library_at(path: OsString) {
 /// # Errors
 /// [`Error::NotInstalled`] if the library is not found, or lacks a function.
 pub(crate) fn load() -> Result<()> {
-    static LOADING: Mutex<()> = Mutex::new(());
-    let _one = LOADING.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = lock(&PATH);
     if FUNCTIONS.get().is_none() {
-        let path = PATH.get().map_or(NAME.as_ref(), OsString::as_os_str);
+        let path = path.as_deref().unwrap_or(NAME.as_ref());
         // SAFETY: the library is DuckDB, whose initialization has no conditions.
         let functions = unsafe { Library::new(path) }.and_then(Functions::of);
         let functions = functions.map_err(|cause| {

@@ -42,7 +42,7 @@ use self::stall_guard::StallGuard;
 use crate::grpc::{self, Frames, MessageBody, Messages, ONLY_READS, Parts, SERVICE, framed};
 use crate::status::of_error;
 
-type Answered = std::result::Result<MessageBody, Status>;
+type CallResult = std::result::Result<MessageBody, Status>;
 
 /// Maximum number of threads of commands. Together with the threads of inserts they are fewer than the runtime has
 /// (512).
@@ -191,7 +191,7 @@ impl FlightService {
         head: &request::Parts,
         body: B,
         call: &Call,
-    ) -> Answered {
+    ) -> CallResult {
         let mut messages = Messages::new(body, self.limits.message);
         match method {
             "GetFlightInfo" => {

@@ -24,7 +24,7 @@ use crate::prepared::PreparedStatement;
 use crate::server::Server;
 use crate::sql::{Hyperd, is_display};
 use crate::uri::{ServerDatabase, Transport, Uri};
-use crate::wire::{Address, Answer, DEFAULT_USER, Login, rows_changed};
+use crate::wire::{Address, DEFAULT_USER, Login, StatementResult, rows_changed};
 use crate::{HYPER, catalog, copy_out, engine_error};
 
 /// How long a session may take to answer a ping.
@@ -149,7 +149,7 @@ impl HyperEngine {
     }
 
     /// Runs a command on a table, and repeats it if it conflicts with another one.
-    fn define(&self, sql: &str) -> Answer<()> {
+    fn define(&self, sql: &str) -> StatementResult<()> {
         let mut session = self.session()?;
         let mut attempt = 1;
         loop {

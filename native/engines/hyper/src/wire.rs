@@ -89,7 +89,7 @@ pub(crate) struct Login {
 
 impl Connection {
     /// Opens a session, in a database if one is named.
-    pub(crate) fn open(address: &Address, login: &Login, database: Option<&str>) -> Answer<Self> {
+    pub(crate) fn open(address: &Address, login: &Login, database: Option<&str>) -> StatementResult<Self> {
         let socket = Socket::connect(address).map_err(|error| unreachable_server(address, &error))?;
         let lost = |error: std::io::Error| lost(&error);
         socket.set_buffer_bytes(login.socket_buffer).map_err(lost)?;
@@ -184,7 +184,7 @@ impl Connection {
     }
 
     /// Sends the types of a statement's parameters and reads on until the server has taken or refused it.
-    pub(crate) fn parse(&mut self, sql: &str, types: &[u32]) -> Answer<()> {
+    pub(crate) fn parse(&mut self, sql: &str, types: &[u32]) -> StatementResult<()> {
         if self.status.is_none() {
             return Err(engine_error("the connection is lost").into());
         }
@@ -202,7 +202,7 @@ impl Connection {
     }
 
     /// Sends the gathered messages and a Sync, and waits until the server has processed them.
-    fn synchronize(&mut self) -> Answer<()> {
+    fn synchronize(&mut self) -> StatementResult<()> {
         self.begin_message(b'S', 0)?;
         self.status = None;
         self.flush()?;
@@ -210,7 +210,7 @@ impl Connection {
     }
 
     /// Reads the messages of the running statement to their end, and gives them to `each`.
-    fn until_ready(&mut self, mut each: impl FnMut(&mut Self, Message) -> Result<()>) -> Answer<()> {
+    fn until_ready(&mut self, mut each: impl FnMut(&mut Self, Message) -> Result<()>) -> StatementResult<()> {
         let mut refusal = None;
         loop {
             match self.receive()? {
@@ -222,7 +222,7 @@ impl Connection {
     }
 
     /// Reads the messages of the running statement to their end.
-    pub(crate) fn finish(&mut self) -> Answer<()> {
+    pub(crate) fn finish(&mut self) -> StatementResult<()> {
         self.until_ready(|_, _| Ok(()))
     }
 
@@ -245,7 +245,7 @@ impl Connection {
     }
 
     /// Runs one statement to its end and gives its messages to `each`.
-    pub(crate) fn run(&mut self, sql: &str, mut each: impl FnMut(Message)) -> Answer<()> {
+    pub(crate) fn run(&mut self, sql: &str, mut each: impl FnMut(Message)) -> StatementResult<()> {
         self.send_query(sql)?;
         self.until_ready(|session, message| match message {
             Message::CopyIn => session.end_copy("no data comes with this statement"),
@@ -257,7 +257,7 @@ impl Connection {
     }
 
     /// Runs one statement and returns its command tag, "" if there is none.
-    pub(crate) fn command(&mut self, sql: &str) -> Answer<String> {
+    pub(crate) fn command(&mut self, sql: &str) -> StatementResult<String> {
         let mut tag = String::new();
         self.run(sql, |message| {
             if let Message::Complete(text) = message {
@@ -268,7 +268,7 @@ impl Connection {
     }
 
     /// Runs one query and returns its rows, as text.
-    pub(crate) fn rows(&mut self, sql: &str) -> Answer<Vec<Vec<Option<String>>>> {
+    pub(crate) fn rows(&mut self, sql: &str) -> StatementResult<Vec<Vec<Option<String>>>> {
         let mut rows = Vec::new();
         self.run(sql, |message| {
             if let Message::Row(row) = message {
@@ -279,7 +279,7 @@ impl Connection {
     }
 
     /// Begins a `COPY ... FROM STDIN`. [`CopyWriter`] writes its data.
-    pub(crate) fn begin_copy(&mut self, sql: &str) -> Answer<()> {
+    pub(crate) fn begin_copy(&mut self, sql: &str) -> StatementResult<()> {
         self.send_query(sql)?;
         let mut refusal = None;
         loop {
@@ -298,7 +298,7 @@ impl Connection {
     }
 
     /// Ends a `COPY ... FROM STDIN` and returns the rows that the server took.
-    pub(crate) fn finish_copy(&mut self) -> Answer<u64> {
+    pub(crate) fn finish_copy(&mut self) -> StatementResult<u64> {
         self.begin_message(b'c', 0)?;
         self.flush()?;
         let mut rows = 0;
@@ -470,7 +470,7 @@ impl Drop for Connection {
 }
 
 /// The outcome of a statement.
-pub(crate) type Answer<T> = std::result::Result<T, Failure>;
+pub(crate) type StatementResult<T> = std::result::Result<T, Failure>;
 
 /// The failure of a statement.
 #[derive(Debug)]

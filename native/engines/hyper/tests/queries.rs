@@ -196,7 +196,7 @@ fn no_row_is_lost_where_an_insert_takes_several_pieces() {
         let engine = open(uri).unwrap();
         engine.create_table(&table(), CreateMode::Create).unwrap();
         let mut ingest = engine.ingest(&table()).unwrap();
-        // 4 bytes a row: three COPYs of 16 MiB and a rest.
+        // 4 bytes per row: three COPYs of 16 MiB and a rest.
         for start in (0..13_000_000).step_by(1_000_000) {
             ingest.write(&batch(start..start + 1_000_000)).unwrap();
         }

@@ -13,10 +13,10 @@ pub trait Request: Send + 'static {
     /// The client that sends it.
     type Client: Send + 'static;
     /// The answer, without references into the client's memory.
-    type Answer: Send + 'static;
+    type Output: Send + 'static;
 
     /// Sends the request and reads its answer.
-    fn send(self, client: &mut Self::Client) -> impl Future<Output = Result<Self::Answer>> + Send;
+    fn send(self, client: &mut Self::Client) -> impl Future<Output = Result<Self::Output>> + Send;
 }
 
 /// A client of which each request owns a share, so that the request outlives the object that JavaScript has.
@@ -42,7 +42,7 @@ impl<C: Send + 'static> Caller<C> {
     pub fn run<R: Request<Client = C>>(
         &self,
         request: R,
-    ) -> impl Future<Output = Result<R::Answer>> + Send + use<C, R> {
+    ) -> impl Future<Output = Result<R::Output>> + Send + use<C, R> {
         let (client, mut closed) = (Arc::clone(&self.client), self.closed.subscribe());
         async move {
             let work = async {

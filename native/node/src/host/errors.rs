@@ -1,9 +1,5 @@
 //! The mapping of the core's errors to JavaScript's.
 
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::Poll;
-
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
 use napi::Env;
@@ -35,19 +31,6 @@ pub fn blocking<T: Send + 'static>(
             Err(error) => Err(js(Error::Internal(error.to_string()))),
         }
     }
-}
-
-/// Runs a future. A panic becomes an error.
-///
-/// # Errors
-/// The error of the future, or [`Error::Internal`] if it panics.
-pub async fn catching<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    let mut work = pin!(work);
-    poll_fn(|context| match catch_panic(|| Ok(work.as_mut().poll(context))) {
-        Ok(polled) => polled,
-        Err(error) => Poll::Ready(Err(error)),
-    })
-    .await
 }
 
 /// Returns a promise of the output of `work`.

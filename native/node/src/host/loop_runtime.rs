@@ -8,13 +8,13 @@ use std::ptr;
 use std::rc::Rc;
 
 use boundary_bench_event_loop::{Handles, TaskOwner, Tasks};
-use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::error::{catch_panic, catch_panic_in};
 use boundary_bench_kernel::{Error, Result};
 use napi::bindgen_prelude::{ToNapiValue, Unknown, within_runtime_if_available};
 use napi::{Env, JsError, sys};
 
 use crate::host::attachment::{Attached, Attachment};
-use crate::host::errors::{catching, js};
+use crate::host::errors::js;
 
 thread_local! {
     /// The runtime of this thread, made at its first use.
@@ -32,11 +32,11 @@ struct Inner {
     promises: RefCell<HashMap<u64, sys::napi_deferred>>,
     last_promise: Cell<u64>,
     /// Answers of promises that are not settled in JavaScript yet.
-    answers: RefCell<Vec<Answer>>,
+    answers: RefCell<Vec<Settlement>>,
 }
 
 /// Settles a promise.
-type Answer = Box<dyn FnOnce(sys::napi_env)>;
+type Settlement = Box<dyn FnOnce(sys::napi_env)>;
 
 impl LoopRuntime {
     /// The runtime of this thread, made at its first use.
@@ -88,7 +88,7 @@ impl LoopRuntime {
         self.0.promises.borrow_mut().insert(number, deferred);
         let inner = Rc::downgrade(&self.0);
         let settled = async move {
-            let answer = catching(work).await;
+            let answer = catch_panic_in(work).await;
             // If the runtime has ended, there is no promise left to settle.
             if let Some(inner) = inner.upgrade() {
                 inner.answer(number, answer);

@@ -11,7 +11,7 @@ use boundary_bench_kernel::{Error, Result, percent};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::soak_client::{Answer, ingest_error, key_header};
+use super::soak_client::{SoakResponse, ingest_error, key_header};
 use super::{Family, family};
 
 /// The time-out of counting few points. `HyperbyteDB` counts only flushed points, and flushes every ten seconds.
@@ -19,7 +19,7 @@ const COUNT_WITHIN: Duration = Duration::from_secs(30);
 /// The pause between two counts.
 const COUNT_AGAIN: Duration = Duration::from_millis(50);
 
-/// The least counting speed that is expected of a server, in points a second.
+/// The least counting speed that is expected of a server, in points per second.
 const COUNTED_PER_SECOND: f64 = 1e6;
 
 /// The most points that one query reads back.
@@ -90,7 +90,7 @@ impl PointsQuery {
 async fn ask(client: &mut HttpClient, query: &str, database: &str) -> Result<Vec<Series>> {
     let path = format!("/query?epoch=ms&db={}&q={}", percent::encoded(database), percent::encoded(query));
     let request = Request::post(&path, b"");
-    let answer = client.call(&request, |response| Ok(Answer::of(&response))).await?;
+    let answer = client.call(&request, |response| Ok(SoakResponse::of(&response))).await?;
     series_of(&answer).map_err(|why| ingest_error(format!("the server answers {query} with {why}")))
 }
 
@@ -120,7 +120,7 @@ struct Series {
 }
 
 /// The series of an answer, or the server's error text.
-fn series_of(answer: &Answer) -> std::result::Result<Vec<Series>, String> {
+fn series_of(answer: &SoakResponse) -> std::result::Result<Vec<Series>, String> {
     if answer.status != 200 {
         return Err(answer.kind());
     }
@@ -198,8 +198,8 @@ mod tests {
         said: String,
     }
 
-    fn answer(status: u16, text: &str) -> Answer {
-        Answer { status, text: text.to_owned() }
+    fn answer(status: u16, text: &str) -> SoakResponse {
+        SoakResponse { status, text: text.to_owned() }
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl SoakSpec {
         let problem = if !(1..=MOST_WORKERS).contains(workers) {
             format!("{workers} workers: there must be 1 to {MOST_WORKERS}")
         } else if !(1..=MOST_BATCH).contains(batch_size) {
-            format!("{batch_size} points a request: there must be 1 to {MOST_BATCH}")
+            format!("{batch_size} points per request: there must be 1 to {MOST_BATCH}")
         } else if !is_time(*duration_seconds) || !is_time(*warmup_seconds) {
             format!("{duration_seconds} seconds after {warmup_seconds}: these are no times")
         } else {

@@ -90,12 +90,12 @@ impl Encoder {
 }
 
 /// A response of the server.
-pub(super) struct Answer {
+pub(super) struct SoakResponse {
     pub status: u16,
     pub text: String,
 }
 
-impl Answer {
+impl SoakResponse {
     pub fn of(response: &Response<'_>) -> Self {
         Self { status: response.status, text: String::from_utf8_lossy(response.body).into_owned() }
     }
@@ -172,9 +172,9 @@ impl SoakClient {
     }
 
     /// Sends the batch that was encoded last.
-    pub async fn post(&mut self, path: &str) -> Result<Answer> {
+    pub async fn post(&mut self, path: &str) -> Result<SoakResponse> {
         let request = Request::post(path, &self.body[..self.length]);
-        self.client.call(&request, |response| Ok(Answer::of(&response))).await
+        self.client.call(&request, |response| Ok(SoakResponse::of(&response))).await
     }
 }
 
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn failures_of_one_kind_are_told_alike() {
         let text = r#"{"error":"line 17, column 3: no"}"#.to_owned();
-        assert_eq!(Answer { status: 400, text }.kind(), "HTTP 400: line N, column N: no");
-        assert_eq!(Answer { status: 401, text: "go away".to_owned() }.kind(), "HTTP 401: go away");
+        assert_eq!(SoakResponse { status: 400, text }.kind(), "HTTP 400: line N, column N: no");
+        assert_eq!(SoakResponse { status: 401, text: "go away".to_owned() }.kind(), "HTTP 401: go away");
     }
 }

@@ -49,7 +49,7 @@ impl Requests {
 
 /// A group in `RonSQL`'s answer.
 #[derive(Deserialize)]
-struct Answer {
+struct LineitemGroup {
     l_returnflag: String,
     l_linestatus: String,
     sum_qty: f64,
@@ -61,8 +61,8 @@ struct Answer {
 }
 
 #[derive(Deserialize)]
-struct Answers {
-    data: Vec<Answer>,
+struct RonSqlResponse {
+    data: Vec<LineitemGroup>,
 }
 
 #[derive(Deserialize)]
@@ -198,7 +198,7 @@ impl AggregationSums {
 
     /// Adds the groups in `RonSQL`'s answer.
     pub(super) fn add_answer(&mut self, json: &[u8]) -> Result<()> {
-        let answers: Answers = serde_json::from_slice(json).map_err(|error| malformed(&error))?;
+        let answers: RonSqlResponse = serde_json::from_slice(json).map_err(|error| malformed(&error))?;
         let mut last = None;
         for answer in answers.data {
             let ([flag], [status]) = (answer.l_returnflag.as_bytes(), answer.l_linestatus.as_bytes()) else {

@@ -7,7 +7,7 @@ use boundary_bench_kernel::Result;
 
 /// The answer to a request.
 #[derive(Clone, Copy)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct RestResponse<'a> {
     pub(crate) status: u16,
     pub(crate) body: &'a [u8],
 }
@@ -22,7 +22,7 @@ pub(crate) trait Connection: Send + Sized + 'static {
         &mut self,
         path: &str,
         body: &[u8],
-        take: impl FnMut(Answer<'_>) -> Result<()> + Send,
+        take: impl FnMut(RestResponse<'_>) -> Result<()> + Send,
     ) -> impl Future<Output = Result<()>> + Send;
 
     /// Posts bodies over all connections at once, and takes the answers in any order, each with the index of its body. Returns an
@@ -31,6 +31,6 @@ pub(crate) trait Connection: Send + Sized + 'static {
         &mut self,
         path: &str,
         bodies: &[&[u8]],
-        take: impl FnMut(usize, Answer<'_>) -> Result<()> + Send,
+        take: impl FnMut(usize, RestResponse<'_>) -> Result<()> + Send,
     ) -> impl Future<Output = Result<()>> + Send;
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use boundary_bench_http::{HttpClient, Origin, Request, Response};
 use boundary_bench_kernel::Result;
 
-use super::connection::{Answer, Connection};
+use super::connection::{Connection, RestResponse};
 
 /// [`HttpClient`]. It reads answers in place.
 pub(crate) struct Ours(HttpClient);
 
-impl<'a> From<&Response<'a>> for Answer<'a> {
+impl<'a> From<&Response<'a>> for RestResponse<'a> {
     fn from(response: &Response<'a>) -> Self {
         Self { status: response.status, body: response.body }
     }
@@ -27,7 +27,7 @@ impl Connection for Ours {
         &mut self,
         path: &str,
         body: &[u8],
-        mut take: impl FnMut(Answer<'_>) -> Result<()> + Send,
+        mut take: impl FnMut(RestResponse<'_>) -> Result<()> + Send,
     ) -> Result<()> {
         self.0.call(&Request::post(path, body), |response| take((&response).into())).await
     }
@@ -36,7 +36,7 @@ impl Connection for Ours {
         &mut self,
         path: &str,
         bodies: &[&[u8]],
-        mut take: impl FnMut(usize, Answer<'_>) -> Result<()> + Send,
+        mut take: impl FnMut(usize, RestResponse<'_>) -> Result<()> + Send,
     ) -> Result<()> {
         let requests: Vec<_> = bodies.iter().map(|body| Request::post(path, body)).collect();
         let mut failure = None;

@@ -15,7 +15,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 
-use super::connection::{Answer, Connection};
+use super::connection::{Connection, RestResponse};
 
 /// A client of the crate `reqwest`.
 pub(crate) struct Reqwest {
@@ -95,18 +95,18 @@ impl Connection for Reqwest {
         &mut self,
         path: &str,
         body: &[u8],
-        mut take: impl FnMut(Answer<'_>) -> Result<()> + Send,
+        mut take: impl FnMut(RestResponse<'_>) -> Result<()> + Send,
     ) -> Result<()> {
         let url = self.url(path)?;
         let (status, body) = post(&self.client, url, body).await?;
-        take(Answer { status, body: body.as_ref() })
+        take(RestResponse { status, body: body.as_ref() })
     }
 
     async fn batch(
         &mut self,
         path: &str,
         bodies: &[&[u8]],
-        mut take: impl FnMut(usize, Answer<'_>) -> Result<()> + Send,
+        mut take: impl FnMut(usize, RestResponse<'_>) -> Result<()> + Send,
     ) -> Result<()> {
         let url = self.url(path)?;
         let mut posts = Vec::with_capacity(bodies.len());
@@ -117,7 +117,7 @@ impl Connection for Reqwest {
         let mut answers = stream::iter(posts).buffer_unordered(self.most_in_flight);
         while let Some((index, answer)) = answers.next().await {
             let (status, body) = answer?;
-            take(index, Answer { status, body: body.as_ref() })?;
+            take(index, RestResponse { status, body: body.as_ref() })?;
         }
         Ok(())
     }

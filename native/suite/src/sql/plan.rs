@@ -81,7 +81,7 @@ pub(super) struct Step {
     #[serde(default)]
     pub(super) sql: String,
     pub(super) parameters: Parameters,
-    pub(super) answers: Answers,
+    pub(super) answers: ExpectedRows,
     /// The number of runs in one operation, each with other parameters.
     #[serde(default = "once")]
     pub(super) times: u64,
@@ -138,7 +138,7 @@ pub(super) enum Parameters {
 /// The server's answer about the rows that a statement is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Answers {
+pub(super) enum ExpectedRows {
     /// No rows.
     Nothing,
     /// The number 1.
@@ -364,18 +364,20 @@ impl Plan {
     pub(super) fn answer_rows(&self, step: &Step, turn: Turn) -> Vec<String> {
         let ids = self.ids(step.parameters, turn);
         match step.answers {
-            Answers::Users => ids.iter().map(|id| shown(User::of(id).cells())).collect(),
-            Answers::Texts => ids.iter().map(|id| shown([Cell::Text(&c_of(id, 0))])).collect(),
-            Answers::Nothing | Answers::Affected => Vec::new(),
-            Answers::One | Answers::Count | Answers::SumOfK => vec![shown([int(self.number(step.answers, ids))])],
+            ExpectedRows::Users => ids.iter().map(|id| shown(User::of(id).cells())).collect(),
+            ExpectedRows::Texts => ids.iter().map(|id| shown([Cell::Text(&c_of(id, 0))])).collect(),
+            ExpectedRows::Nothing | ExpectedRows::Affected => Vec::new(),
+            ExpectedRows::One | ExpectedRows::Count | ExpectedRows::SumOfK => {
+                vec![shown([int(self.number(step.answers, ids))])]
+            }
         }
     }
 
     /// The number that a statement answers which answers one.
-    fn number(&self, answers: Answers, ids: Ids) -> u64 {
+    fn number(&self, answers: ExpectedRows, ids: Ids) -> u64 {
         match answers {
-            Answers::One => 1,
-            Answers::SumOfK => ids.iter().map(|id| k_of(id, self.rows)).sum(),
+            ExpectedRows::One => 1,
+            ExpectedRows::SumOfK => ids.iter().map(|id| k_of(id, self.rows)).sum(),
             _ => ids.count,
         }
     }
@@ -384,15 +386,15 @@ impl Plan {
     fn expect(&self, step: &Step, turn: Turn, sums: &mut Sums) {
         let ids = self.ids(step.parameters, turn);
         match step.answers {
-            Answers::Users => ids.iter().for_each(|id| sums.add_rows(std::iter::once(User::of(id).cells()))),
-            Answers::Texts => {
+            ExpectedRows::Users => ids.iter().for_each(|id| sums.add_rows(std::iter::once(User::of(id).cells()))),
+            ExpectedRows::Texts => {
                 sums.rows += ids.count;
                 sums.texts += i128::from(ids.count) * c_of(1, 0).len() as i128;
             }
             // A statement without a result counts as one row.
-            Answers::Nothing => sums.rows += 1,
-            Answers::Affected => sums.affected += i128::from(ids.count),
-            Answers::One | Answers::Count | Answers::SumOfK => {
+            ExpectedRows::Nothing => sums.rows += 1,
+            ExpectedRows::Affected => sums.affected += i128::from(ids.count),
+            ExpectedRows::One | ExpectedRows::Count | ExpectedRows::SumOfK => {
                 sums.rows += 1;
                 sums.ints += i128::from(self.number(step.answers, ids));
             }
@@ -495,7 +497,7 @@ mod tests {
                 let users: Vec<User> = (1..10).map(User::of).collect();
                 let count = plan.with_parameters(step.parameters, turn, &users, |cells| cells.len());
                 assert!(count == placeholders || step.kind == Kind::Rows, "{name}: {}", step.sql);
-                let has_rows = !matches!(step.answers, Answers::Nothing | Answers::Affected);
+                let has_rows = !matches!(step.answers, ExpectedRows::Nothing | ExpectedRows::Affected);
                 assert_eq!(step.sql.starts_with("SELECT"), has_rows, "{name}: {}", step.sql);
                 assert_eq!(plan.answer_rows(step, turn).is_empty(), !has_rows, "{name}: {}", step.sql);
             }

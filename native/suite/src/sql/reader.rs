@@ -6,7 +6,7 @@ use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::Cell;
 
 use super::data::{Sums, show, version_of};
-use super::plan::{Answers, Plan, Step, Turn};
+use super::plan::{ExpectedRows, Plan, Step, Turn};
 
 /// A receiver of the rows that statements read.
 pub(crate) trait Reader: Send + 'static {
@@ -18,7 +18,7 @@ pub(crate) trait Reader: Send + 'static {
 }
 
 /// A reader of all answers of a connection. It knows the request of each answer.
-pub(super) trait AnswerReader: Reader {
+pub(super) trait StatementReader: Reader {
     /// The number of rows that have begun.
     fn rows(&self) -> u64;
 
@@ -39,16 +39,16 @@ impl Reader for Sums {
     }
 }
 
-impl AnswerReader for Sums {
+impl StatementReader for Sums {
     fn rows(&self) -> u64 {
         self.rows
     }
 
     fn end(&mut self, _plan: &Plan, (step, _): (&Step, Turn), is_empty: bool, affected: u64) -> Result<()> {
         match step.answers {
-            Answers::Affected => self.affected += i128::from(affected),
-            Answers::Nothing if is_empty => self.rows += 1,
-            Answers::Nothing => return Err(Error::WrongRows("rows came where none were expected".to_owned())),
+            ExpectedRows::Affected => self.affected += i128::from(affected),
+            ExpectedRows::Nothing if is_empty => self.rows += 1,
+            ExpectedRows::Nothing => return Err(Error::WrongRows("rows came where none were expected".to_owned())),
             _ => {}
         }
         Ok(())
@@ -130,7 +130,7 @@ impl Reader for RowsCheck {
     }
 }
 
-impl AnswerReader for RowsCheck {
+impl StatementReader for RowsCheck {
     fn rows(&self) -> u64 {
         self.rows
     }

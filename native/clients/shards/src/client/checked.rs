@@ -14,7 +14,7 @@ use tonic::transport::{Channel, Error};
 use tonic::{Code, Status};
 
 /// The future of a response.
-type Answer = MapOk<<Channel as Service<Request<Body>>>::Future, fn(Response<Body>) -> Response<Body>>;
+type ResponseFuture = MapOk<<Channel as Service<Request<Body>>>::Future, fn(Response<Body>) -> Response<Body>>;
 
 /// The channel.
 #[derive(Debug, Clone)]
@@ -23,13 +23,13 @@ pub(super) struct Checked(pub(super) Channel);
 impl Service<Request<Body>> for Checked {
     type Response = Response<Body>;
     type Error = Error;
-    type Future = Answer;
+    type Future = ResponseFuture;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
         self.0.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request<Body>) -> Answer {
+    fn call(&mut self, request: Request<Body>) -> ResponseFuture {
         self.0.call(request).map_ok(of_grpc)
     }
 }

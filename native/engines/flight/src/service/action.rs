@@ -16,7 +16,7 @@ use prost::Message;
 use tonic::Status;
 
 use super::query::{columns_of, ipc_schema, no_transaction, parse_ticket};
-use super::{Answered, Call, FlightService, command, one};
+use super::{Call, CallResult, FlightService, command, one};
 use crate::grpc::{MessageBody, Parts, framed, malformed};
 use crate::values::parameter_schema;
 
@@ -46,7 +46,7 @@ pub(super) fn list() -> MessageBody {
 }
 
 impl FlightService {
-    pub(super) async fn act(self: &Arc<Self>, action: Action, call: &Call) -> Answered {
+    pub(super) async fn act(self: &Arc<Self>, action: Action, call: &Call) -> CallResult {
         match action.r#type.as_str() {
             CREATE_STATEMENT => {
                 self.quirks.check("do_action_create_prepared_statement")?;

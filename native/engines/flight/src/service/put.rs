@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 use tonic::Status;
 
 use super::query::no_transaction;
-use super::{Answered, Call, FlightService, command, not_offered, one, refused};
+use super::{Call, CallResult, FlightService, command, not_offered, one, refused};
 use crate::data::{BatchReader, Data};
 use crate::grpc::{Frames, Messages};
 use crate::status::of_error;
@@ -34,7 +34,7 @@ const AHEAD: usize = 2;
 const MAX_PARAMETER_ROWS: usize = 1 << 20;
 
 impl FlightService {
-    pub(super) async fn put<B: Frames>(self: &Arc<Self>, mut messages: Messages<B>, call: &Call) -> Answered {
+    pub(super) async fn put<B: Frames>(self: &Arc<Self>, mut messages: Messages<B>, call: &Call) -> CallResult {
         let first = Data::next(&mut messages).await?;
         let first = first.ok_or_else(|| Status::invalid_argument("the call has no message"))?;
         let descriptor = first.descriptor.as_ref();

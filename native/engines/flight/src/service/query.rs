@@ -21,7 +21,7 @@ use prost::Message;
 use tokio::sync::mpsc;
 use tonic::Status;
 
-use super::{Answered, Call, FlightService, Purpose, Running, command, refused};
+use super::{Call, CallResult, FlightService, Purpose, Running, command, refused};
 use crate::data::{BatchWriter, schema_message};
 use crate::grpc::{MessageBody, Parts};
 use crate::status::of_error;
@@ -94,7 +94,7 @@ impl FlightService {
     }
 
     /// The result of a ticket.
-    pub(super) async fn get(self: &Arc<Self>, command: Command, call: &Call) -> Answered {
+    pub(super) async fn get(self: &Arc<Self>, command: Command, call: &Call) -> CallResult {
         match command {
             Command::TicketStatementQuery(ticket) => {
                 let (number, sql) = parse_ticket(&ticket.statement_handle)?;
@@ -123,7 +123,7 @@ impl FlightService {
         }
     }
 
-    async fn text(self: &Arc<Self>, sql: String, call: &Call, running: Option<Running>) -> Answered {
+    async fn text(self: &Arc<Self>, sql: String, call: &Call, running: Option<Running>) -> CallResult {
         let statement = self.run(call, move |this, cancel| this.prepare(&sql, cancel)).await?;
         let run = BoundStatement::Prepared { statement: Arc::new(statement), parameters: Vec::new() };
         self.results(vec![run], call, running).await
@@ -134,7 +134,7 @@ impl FlightService {
     }
 
     /// The rows of these runs, one after another.
-    async fn results(self: &Arc<Self>, runs: Vec<BoundStatement>, call: &Call, running: Option<Running>) -> Answered {
+    async fn results(self: &Arc<Self>, runs: Vec<BoundStatement>, call: &Call, running: Option<Running>) -> CallResult {
         let mut runs = runs.into_iter();
         let Some(first) = runs.next() else { return Err(Status::internal("there is nothing to run")) };
         let place = self.results.admit().map_err(|full| refused(&full))?;

@@ -15,7 +15,7 @@ use boundary_bench_hyper::{ServerAddress, Transport, executable};
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::needs;
 use boundary_bench_suite::Workload;
-use boundary_bench_suite::direct::client::{
+use boundary_bench_suite::hyperdb_api_crate::client::{
     Endpoint, Session, close_async, insert_chunks, insert_chunks_of_threads, insert_ipc, insert_rows, read_arrow,
     read_columns, read_rows, read_rows_async,
 };
