@@ -311,11 +311,13 @@ describe('list', () => {
     expect(stdout).toMatchInlineSnapshot(`
       "sums: Sums of the integers below the number of rows
 
-      Id                                     Variant          Rows  Not here
-      ─────────────────────────────────────  ──────────────  ─────  ────────────────────
-      sums/sum.typed/forwards/js/arrays/w1   forwards loop   1.00M
-      sums/sum.typed/backwards/js/arrays/w1  backwards loop  1.00M
-      sums/sum.typed/sideways/js/arrays/w1   sideways loop   1.00M  no one sums sideways
+      sums/sum.typed on arrays
+
+      Cell             Variant          Rows  Not here
+      ───────────────  ──────────────  ─────  ────────────────────
+      forwards/js/w1   forwards loop   1.00M
+      backwards/js/w1  backwards loop  1.00M
+      sideways/js/w1   sideways loop   1.00M  no one sums sideways
 
       3 cells
       "

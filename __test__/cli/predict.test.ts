@@ -40,7 +40,8 @@ beforeAll(async () => {
 
 afterAll(() => rm(cwd, { recursive: true, force: true }));
 
-const predict = (...args: readonly string[]): Promise<Ended> => spawnCli(['predict', ...args], { cwd });
+const predict = (...args: readonly string[]): Promise<Ended> =>
+  spawnCli(['predict', ...args], { cwd, env: { COLUMNS: '200' } });
 
 describe('boundary-bench predict', () => {
   it('teaches', async () => {

@@ -3,7 +3,8 @@ import type { WriteStream } from 'node:tty';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LiveProgress } from '../../src/cli/live-progress.js';
 import { PlainProgress, outcomeLine } from '../../src/cli/plain-progress.js';
-import { TimeLeft, formatClock } from '../../src/cli/time-left.js';
+import { TimeLeft } from '../../src/cli/time-left.js';
+import { formatClock } from '../../src/report/format.js';
 import type { RunEvent } from '../../src/runner/events.js';
 import type { Cell } from '../../src/records/record.js';
 import { completed } from '../records/sample-run.js';
@@ -145,8 +146,8 @@ describe('PlainProgress', () => {
       '[1/30] z  skipped: no client',
       '[1/30] now a',
       '[2/30] c  FAILED  BB_ENGINE: it broke',
-      '[2/30] about 7 min 40 s left, now b',
-      '[2/30] about 7 min 20 s left, now b',
+      '[2/30] 1 of 20 processes, about 7 min 40 s left, now b',
+      '[2/30] 1 of 20 processes, about 7 min 20 s left, now b',
       '',
     ]);
   });
@@ -178,5 +179,26 @@ describe('LiveProgress', () => {
     ]);
     progress.show({ type: 'run-finished', aborted: false, unmeasuredCells: 0 });
     expect(screen.lines).toEqual(['3 cells, about 45 s, into out', 'c  FAILED  BB_ENGINE: it broke', '']);
+  });
+
+  it('redraws the time that is left, also as long as nothing happens', () => {
+    vi.useFakeTimers();
+    try {
+      const screen = new Screen();
+      const progress = new LiveProgress(screen as unknown as WriteStream);
+      progress.show(started(3, 15));
+      for (const id of ['a', 'b']) {
+        progress.show(opening(id));
+        vi.advanceTimersByTime(1000);
+        progress.show(sample(id, 1));
+      }
+      vi.advanceTimersByTime(19_000);
+      expect(screen.lines.at(-2)).toBe('  sample 1  12.1 M rows/s  1 of 15 processes, about 0 s lef');
+      progress.show({ type: 'run-finished', aborted: false, unmeasuredCells: 0 });
+      vi.advanceTimersByTime(60_000);
+      expect(screen.lines).toEqual(['3 cells, about 45 s, into out', '']);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });

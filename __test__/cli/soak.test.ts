@@ -28,7 +28,7 @@ describe('boundary-bench soak', () => {
     expect(exitCode).toBe(0);
     const shape = stdout.replaceAll(/\d[\d.,]*/g, '0').replaceAll(/0 (?:ns|µs|ms|s)\b/g, '0 s');
     expect(shape).toMatchInlineSnapshot(`
-      "boundary-bench 0 (private), durable, columnar, rust: 0 workers, 0 points a request
+      "boundary-bench 0 (private), durable, columnar, rust: 0 workers, 0 points per request
       0 points/s: 0 in 0 s, 0 requests
       latency: p0 0 s, p0 0 s, p0 0 s, p0 0 s, p0 0 s, max 0 s
       the server counts 0 points; 0 were acknowledged

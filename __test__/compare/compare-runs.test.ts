@@ -77,11 +77,13 @@ test('tells every way in which two runs can differ', () => {
   const comparison = compareRuns(before, after, { force: true });
   expect(comparison.regressed).toBe(true);
   expect(renderMarkdown(comparisonDocument(comparison))).toMatchInlineSnapshot(`
-    "| Cell | Before | After | After / before | Verdict |
+    "### measurements/insert.bulk on embedded
+
+    | Cell | Before | After | After / before | Verdict |
     | --- | ---: | ---: | ---: | --- |
-    | measurements/insert.bulk/row/rust/embedded/w1 | 10.0 M/s | 8.00 M/s | 0.80× (0.77–0.83) | regression |
-    | measurements/insert.bulk/staged-row/napi/embedded/w1 | 10.0 M/s | 12.5 M/s | 1.3× (1.2–1.3) | faster |
-    | measurements/insert.bulk/columns/napi/embedded/w1 | 10.0 M/s | 10.0 M/s | 1.00× (1.00–1.00) † ‡ | equivalent |
+    | row/rust/w1 | 10.0 M/s | 8.00 M/s | 0.80× (0.77–0.83) | regression |
+    | staged-row/napi/w1 | 10.0 M/s | 12.5 M/s | 1.3× (1.2–1.3) | faster |
+    | columns/napi/w1 | 10.0 M/s | 10.0 M/s | 1.00× (1.00–1.00) † ‡ | equivalent |
 
     After / before: the rate of the later run divided by the rate of the earlier run, with its 95% interval. Above 1, it got faster. Verdicts: regression, the whole interval is below 0.95, and below what the machine moved; faster, the whole interval is above 1, and above what the machine moved; equivalent, the whole interval is within 5.0% of 1.
 
@@ -111,11 +113,13 @@ test('tells every way in which two runs can differ', () => {
     "
   `);
   expect(renderComparisonTerminal(comparison)).toMatchInlineSnapshot(`
-    "Cell                                                    Before     After         After / before  Verdict
-    ────────────────────────────────────────────────────  ────────  ────────  ─────────────────────  ──────────
-    measurements/insert.bulk/row/rust/embedded/w1         10.0 M/s  8.00 M/s      0.80× (0.77–0.83)  regression
-    measurements/insert.bulk/staged-row/napi/embedded/w1  10.0 M/s  12.5 M/s         1.3× (1.2–1.3)  faster
-    measurements/insert.bulk/columns/napi/embedded/w1     10.0 M/s  10.0 M/s  1.00× (1.00–1.00) † ‡  equivalent
+    "measurements/insert.bulk on embedded
+
+    Cell                  Before     After         After / before  Verdict
+    ──────────────────  ────────  ────────  ─────────────────────  ──────────
+    row/rust/w1         10.0 M/s  8.00 M/s      0.80× (0.77–0.83)  regression
+    staged-row/napi/w1  10.0 M/s  12.5 M/s         1.3× (1.2–1.3)  faster
+    columns/napi/w1     10.0 M/s  10.0 M/s  1.00× (1.00–1.00) † ‡  equivalent
 
     After / before: the rate of the later run divided by the rate of the earlier run, with its 95% interval. Above 1, it got faster. Verdicts: regression, the whole interval is below 0.95, and below what the machine moved; faster, the whole interval is above 1, and above what the machine moved; equivalent, the whole interval is within 5.0% of 1.
 
@@ -175,6 +179,7 @@ describe('hardware', () => {
     ['logical cores', { logicalCores: 4 }],
     ['architecture', { arch: 'aarch64' }],
     ['operating system', { os: 'Darwin 26.4' }],
+    ['operating system: Linux 6.8.0 and Linux 6.9.1', { os: 'Linux 6.9.1' }],
     ['memory in bytes', { memoryBytes: 32 * 1024 ** 3 }],
     ['CPU limit', { cgroup: { memoryBytes: 8 * 1024 ** 3 } }],
     ['memory limit', { cgroup: { cpus: 2 } }],
@@ -186,8 +191,8 @@ describe('hardware', () => {
     expect(compare(true).hardwareDifferences).toEqual([expect.stringContaining(what)]);
   });
 
-  test('a newer kernel, another governor and a little less memory are no other hardware', () => {
-    const alike = on({ os: 'Linux 6.9.1', governor: 'powersave', memoryBytes: 15.5 * 1024 ** 3 });
+  test('another governor and a little less memory are no other hardware', () => {
+    const alike = on({ governor: 'powersave', memoryBytes: 15.5 * 1024 ** 3 });
     expect(compareRuns(on({}), alike).hardwareDifferences).toEqual([]);
   });
 });
@@ -270,10 +275,11 @@ test('names the versions that differ, and explains the verdicts that it gives', 
 
     - node 20.19.0 and 99.0.0
 
-    Cell                                              After / before  Verdict
-    ─────────────────────────────────────────────  ─────────────────  ──────────
-    measurements/insert.bulk/row/rust/embedded/w1  1.00× (0.96–1.04)  equivalent
-    (too narrow for: Before, After)
+    measurements/insert.bulk on embedded
+
+    Cell           Before     After     After / before  Verdict
+    ───────────  ────────  ────────  ─────────────────  ──────────
+    row/rust/w1  10.0 M/s  10.0 M/s  1.00× (0.96–1.04)  equivalent
 
     After / before: the rate of the later run divided by the rate of the earlier
     run, with its 95% interval. Above 1, it got faster. Verdicts: equivalent, the

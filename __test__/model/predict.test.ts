@@ -161,20 +161,20 @@ test('a forecast names the ways, the share of a core, and who wins from where on
   expect(shape).toMatchInlineSnapshot(`
     "By the model of a test.
 
-    Crosses Way A call 0% interval A row Of one core How sure
+    Crosses Way Per call 0% interval Per row Of one core How sure
                  
     rows in napi · napi-rs, array of objects 0 s 0 s–0 s 0 s 0% sure
     rows in napi · napi-rs, typed arrays of the caller 0 s 0 s–0 s 0 s 0% sure
     rows in js · JavaScript, objects 0 s 0 s–0 s 0 s 0% sure
     rows in js · worker thread, objects by structured clone 0 s 0 s–0 s 0 s 0% sure
 
-    - rows in: from 0 rows a call (0–0) on, napi · napi-rs, typed arrays of the caller is cheaper than napi · napi-rs, array of objects.
-    - rows in: below 0 rows a call, napi · napi-rs, array of objects never pays. From there on it beats js · JavaScript, objects.
-    - rows in: below 0 rows a call, napi · napi-rs, typed arrays of the caller never pays. From there on it beats js · JavaScript, objects.
-    - rows in: below 0 rows a call (0–0), js · worker thread, objects by structured clone never pays: carrying takes longer than the work here.
+    - rows in: from 0 rows per call (0–0) on, napi · napi-rs, typed arrays of the caller is cheaper than napi · napi-rs, array of objects.
+    - rows in: below 0 rows per call, napi · napi-rs, array of objects never pays. From there on it beats js · JavaScript, objects.
+    - rows in: below 0 rows per call, napi · napi-rs, typed arrays of the caller never pays. From there on it beats js · JavaScript, objects.
+    - rows in: below 0 rows per call (0–0), js · worker thread, objects by structured clone never pays: carrying takes longer than the work here.
 
-    - rows in: napi · napi-rs, array of objects pays if its work takes 0 s a row less than JavaScript's.
-    - rows in: napi · napi-rs, typed arrays of the caller pays if its work takes 0 s a row less than JavaScript's.
+    - rows in: napi · napi-rs, array of objects pays if its work takes 0 s per row less than JavaScript's.
+    - rows in: napi · napi-rs, typed arrays of the caller pays if its work takes 0 s per row less than JavaScript's.
     "
   `);
   expect(forecast.calls.find(({ mechanism: { lane } }) => lane === 'columns')!.shareOfCore).toBeCloseTo(0.046, 2);

@@ -89,6 +89,7 @@ export function around(seconds: number): number[] {
 
 export const context: RunContext = {
   startedAt: '2026-05-02T10:00:00.000Z',
+  seconds: 510,
   host: {
     os: 'Linux 6.8.0',
     arch: 'x86_64',

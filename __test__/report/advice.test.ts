@@ -62,7 +62,7 @@ test('says to stay in JavaScript if the addon is no faster', () => {
     completed(javaScript, around(0.25)),
   ]);
   expect(adviceFor(faster, 'embedded')).toEqual([
-    "insert.bulk on embedded: stay in JavaScript: appender, chunks (40.0 M rows/s) is 2.0× the addon's RowInserter.addColumns; it is 2.0× RowInserter.addColumns and saves 25 ns a row; Rust would be slower, at 0.50×.",
+    "insert.bulk on embedded: stay in JavaScript: appender, chunks (40.0 M rows/s) is 2.0× the addon's RowInserter.addColumns; it is 2.0× RowInserter.addColumns and saves 25 ns per row; Rust would be slower, at 0.50×.",
   ]);
   const level = runOf([completed(addon, around(0.5)), completed(javaScript, around(0.501))]);
   expect(adviceFor(level, 'embedded')).toEqual([
@@ -131,7 +131,7 @@ test('names the crossover if several numbers of rows were measured', () => {
     at(staged, large, 1),
   ]);
   expect(adviceFor(crossing, 'embedded')).toEqual([
-    'insert.bulk on embedded: from Node use RowInserter.addColumns (20.0 M rows/s); it is 2.0× RowInserter.addRow and saves 50 ns a row; so from 100K rows up, but at 1.00K rows use RowInserter.addRow.',
+    'insert.bulk on embedded: from Node use RowInserter.addColumns (20.0 M rows/s); it is 2.0× RowInserter.addRow and saves 50 ns per row; so from 100K rows up, but at 1.00K rows use RowInserter.addRow.',
   ]);
   const always = runOf([
     at(addon, middle, 0.01),

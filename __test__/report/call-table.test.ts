@@ -38,11 +38,11 @@ test('shows the time of a call, and how much longer it takes than the same lane 
     call({ side: 'napi', variant: 'napi-rs', workload: 'bigint' }, 0.3, 'napi-rs'),
   ];
   expect(tableOf(records)).toMatchInlineSnapshot(`
-    "| Workload | Variant | At once | Each | Half of the samples | Heap each | Over Rust alone | Over JavaScript alone |
+    "| Workload | Variant | At once | Each | Half of the samples | Heap each | Times as long as Rust | Times as long as JavaScript |
     | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
     | numbers | rust · function of Rust | 1 | 1.00 ns | 0.99 ns–1.01 ns | — | — | 0.50× (0.48–0.52) |
     | numbers | napi · napi-rs | 1 | 50 ns | 50 ns–51 ns | — | 50.0× (48.2–51.8) | 25.0× (24.1–25.9) |
-    | numbers | napi · async fn | 64 | 2.00 µs | 1.98 µs–2.02 µs | — | 2000× (1929–2074) | 1000× (964–1037) |
+    | numbers | napi · async fn | 64 | 2.00 µs | 1.98 µs–2.02 µs | — | 2.00K× (1.93K–2.07K) | 1.00K× (964–1.04K) |
     | numbers | js · WebAssembly | 1 | 4.00 ns | 3.96 ns–4.04 ns | — | 4.0× (3.9–4.1) | 2.0× (1.9–2.1) |
     | numbers | js · JavaScript | 1 | 2.00 ns | 1.98 ns–2.02 ns | — | 2.0× (1.9–2.1) | — |
     | bigint | napi · napi-rs | 1 | 300 ns | 297 ns–303 ns | — | — | — |

@@ -119,7 +119,9 @@ test('a factor has three digits, and an end of its interval never reads as exact
   expect(formatFactorInterval({ ratio: 1.16481, low: 1.0002, high: 1.3564 })).toBe('1.16× (>1.00–1.36)');
   expect(formatFactorInterval({ ratio: 0.98, low: 0.961, high: 0.9998 })).toBe('0.980× (0.961–<1.000)');
   expect(formatFactorInterval({ ratio: 1.004, low: 0.789, high: 1.278 })).toBe('1.00× (0.79–1.28)');
-  expect(formatFactorInterval({ ratio: 68.8, low: 2.63, high: 1845.6 })).toBe('68.8× (2.6–1846)');
+  expect(formatFactorInterval({ ratio: 68.8, low: 2.63, high: 1845.6 })).toBe('68.8× (2.6–1.85K)');
   expect(formatFactorInterval({ ratio: 10.31, low: 0.18, high: 601.62 })).toBe('10.3× (0.18–602)');
+  expect(formatFactorInterval({ ratio: 29_924, low: 11_008, high: 1.2e9 })).toBe('29.9K× (11.0K–1.20e+9)');
+  expect(formatFactor(Infinity)).toBe('Infinity×');
   expect(formatFactorInterval({ ratio: 2, low: 2, high: 2 })).toBe('2.0× (2.0–2.0)');
 });

@@ -22,7 +22,7 @@ test('a whole run as Markdown', () => {
     - duckdb: 1.5.6
     - Build: release, target CPU native, addon 0123456789ab
     - Commit: 89abcdef0123 with changes
-    - Method: 5 processes a cell
+    - Method: 5 processes per cell
     - Date: 2026-05-02T10:00:00.000Z
 
     ## Engine: embedded
@@ -39,7 +39,7 @@ test('a whole run as Markdown', () => {
     | query.aggregation | napi · executeQueryColumnar | async | 10 | 0.033 | 0.038 | — | — | 30.3/s |
     | query.aggregation | js · @duckdb/node-api columns | async | 10 | 0.033 | 0.038 | — | — | 30.3/s |
 
-    - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster, at 1.01× (0.97–1.04); RowInserter.addColumns × 2 reaches 40.0 M rows/s.
+    - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns per row; Rust would be no faster, at 1.01× (0.97–1.04); RowInserter.addColumns × 2 reaches 40.0 M rows/s.
     - query.aggregation on embedded: from Node use @duckdb/node-api columns (33.0 ms): it is as fast as the addon's executeQueryColumnar, at 1.00× (0.96–1.04).
 
     ### Rust vs Node.js
@@ -141,7 +141,7 @@ test('a whole run as Markdown', () => {
 
     CPU time: of the process of the client, and after the + of the server, if it is local and its process is known.
 
-    - mget on redis, 4 connections: from Node use client.mget, batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
+    - mget on redis, 4 connections, in batches: from Node use client.mget, batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
 
     ### Where the time went
 
@@ -189,7 +189,7 @@ test('a whole run on a terminal', () => {
     - duckdb: 1.5.6
     - Build: release, target CPU native, addon 0123456789ab
     - Commit: 89abcdef0123 with changes
-    - Method: 5 processes a cell
+    - Method: 5 processes per cell
     - Date: 2026-05-02T10:00:00.000Z
 
     Engine: embedded
@@ -207,7 +207,7 @@ test('a whole run on a terminal', () => {
     query.aggregation  napi · executeQueryColumnar        async       10     0.033           0.038          —       —     30.3/s
     query.aggregation  js · @duckdb/node-api columns      async       10     0.033           0.038          —       —     30.3/s
 
-    - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster, at 1.01× (0.97–1.04); RowInserter.addColumns × 2 reaches 40.0 M rows/s.
+    - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns per row; Rust would be no faster, at 1.01× (0.97–1.04); RowInserter.addColumns × 2 reaches 40.0 M rows/s.
     - query.aggregation on embedded: from Node use @duckdb/node-api columns (33.0 ms): it is as fast as the addon's executeQueryColumnar, at 1.00× (0.96–1.04).
 
     Rust vs Node.js
@@ -281,7 +281,7 @@ test('a whole run on a terminal', () => {
 
     CPU time: of the process of the client, and after the + of the server, if it is local and its process is known.
 
-    - mget on redis, 4 connections: from Node use client.mget, batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
+    - mget on redis, 4 connections, in batches: from Node use client.mget, batch 110 (2.20 M/s, closed-loop p99 24.2 µs).
 
     Failed and skipped
     ------------------

@@ -26,7 +26,7 @@ test('the ways of one side stand in one row, with what they win over gRPC at any
   );
   expect(table.columns).toHaveLength(9);
   expect(table.rows).toEqual([
-    ['point_lookup', 'rust', '1', '1', '10.0 K/s', '20.0 K/s', '2.0× (2.0–2.0)', '10.0 M/s', '1000× (1000–1000)'],
+    ['point_lookup', 'rust', '1', '1', '10.0 K/s', '20.0 K/s', '2.0× (2.0–2.0)', '10.0 M/s', '1.00K× (1.00K–1.00K)'],
     ['point_lookup', 'js', '1', '1', '5.00 K/s', '—', '—', '—', '—'],
   ]);
   expect(notes).toHaveLength(1);

@@ -22,20 +22,20 @@ test('one line a workload', () => {
   expect(at(120)).toMatchInlineSnapshot(`
     "Cells: 13 measured, 1 failed, 1 skipped.
 
-    Workload             Engine             Rust            Addon       JavaScript          Rust factor         Addon factor
-    ───────────────────  ────────────  ─────────  ───────────────  ───────────────  ───────────────────  ───────────────────
-    insert.bulk          embedded      *32.3 M/s        *32.1 M/s                —  ≈ 1.01× (0.97–1.04)                    —
-    query.full_scan      memory         *167 M/s         83.3 M/s                —       2.0× (1.9–2.1)                    —
-    query.full_scan      apache-arrow          —                —        200 M/s △                    —                    —
-    query.aggregation    embedded              —  *30.3 queries/s  *30.3 queries/s                    —  ≈ 1.00× (0.96–1.04)
-    mget, 4 connections  redis                 —         2.20 M/s                —                    —                    —
-    (too narrow for: CPU factor)
+    Workload                         Engine             Rust            Addon       JavaScript          Rust factor
+    ───────────────────────────────  ────────────  ─────────  ───────────────  ───────────────  ───────────────────
+    insert.bulk                      embedded      *32.3 M/s        *32.1 M/s                —  ≈ 1.01× (0.97–1.04)
+    query.full_scan                  memory         *167 M/s         83.3 M/s                —       2.0× (1.9–2.1)
+    query.full_scan                  apache-arrow          —                —        200 M/s △                    —
+    query.aggregation                embedded              —  *30.3 queries/s  *30.3 queries/s                    —
+    mget, 4 connections, in batches  redis                 —         2.20 M/s                —                    —
+    (too narrow for: CPU factor, Addon factor)
 
     - insert.bulk on embedded: from Node, napi · RowInserter.addColumns
     - query.full_scan on memory: from Node, napi · executeQueryColumnar
     - query.full_scan on apache-arrow: from Node, js · apache-arrow column loop
     - query.aggregation on embedded: from Node, js · @duckdb/node-api columns
-    - mget, 4 connections on redis: from Node, napi · client.mget, batch 110
+    - mget, 4 connections, in batches on redis: from Node, napi · client.mget, batch 110
 
     Rust factor: Rust's rate divided by the Node side's. Above 1, Rust is faster. CPU factor: the CPU time of the Node
     side's process, of all its threads, divided by Rust's CPU time for the same work. Above 1, Rust takes less. Addon
@@ -64,21 +64,23 @@ test('a narrow terminal gets the rates before the factors', () => {
     query.…_scan  memory         *167 M/s         83.3 M/s                —
     query.…_scan  apache-arrow          —                —        200 M/s △
     query.…ation  embedded              —  *30.3 queries/s  *30.3 queries/s
-    mget, …tions  redis                 —         2.20 M/s                —
-    (too narrow for: Rust factor, CPU factor, Addon factor)
+    mget, …tches  redis                 —         2.20 M/s                —
+    (too narrow for: Rust factor, Addon factor)
 
-    - insert.bulk on embedded: from Node, napi · RowInserter.addColumns
-    - query.full_scan on memory: from Node, napi · executeQueryColumnar
+    - insert.bulk on embedded: from Node, napi · RowInserter.addColumns, Rust factor
+      1.01× (0.97–1.04), equivalent
+    - query.full_scan on memory: from Node, napi · executeQueryColumnar, Rust factor
+      2.0× (1.9–2.1), faster
     - query.full_scan on apache-arrow: from Node, js · apache-arrow column loop
-    - query.aggregation on embedded: from Node, js · @duckdb/node-api columns
-    - mget, 4 connections on redis: from Node, napi · client.mget, batch 110
+    - query.aggregation on embedded: from Node, js · @duckdb/node-api columns, addon
+      factor 1.00× (0.96–1.04), equivalent
+    - mget, 4 connections, in batches on redis: from Node, napi · client.mget, batch
+      110
 
     Rust factor: Rust's rate divided by the Node side's. Above 1, Rust is faster.
-    CPU factor: the CPU time of the Node side's process, of all its threads, divided
-    by Rust's CPU time for the same work. Above 1, Rust takes less. Addon factor:
-    the addon's rate divided by the rate of JavaScript alone. In parentheses: the
-    95% interval. It covers this run alone. * stands for the fastest side, or for
-    both if they are equivalent. ≈ stands for equivalent.
+    Addon factor: the addon's rate divided by the rate of JavaScript alone. In
+    parentheses: the 95% interval. It covers this run alone. * stands for the
+    fastest side, or for both if they are equivalent. ≈ stands for equivalent.
 
     △ Too short to measure: the samples of the cell could not be made long enough,
     so it gets no verdict.

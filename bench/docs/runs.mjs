@@ -3,21 +3,15 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { comparedAnew } from '../../dist/compare/comparisons.js';
-import { flatten, partsOf } from '../../dist/families/option.js';
-import { FAMILY_OPTIONS } from '../../dist/families/registry.js';
 import { parseRun } from '../../dist/records/run-file.js';
+import { argumentsText } from '../../dist/runner/command-text.js';
 import { LEAST_CALL_SECONDS } from '../../dist/runner/nothing-measured.js';
-import { MATRIX_OPTIONS, SAMPLING_OPTIONS } from '../../dist/runner/run-config.js';
 
 /** The folder of the committed runs. */
 export const RESULTS = join(import.meta.dirname, '..', '..', 'results', 'linux-x64');
 
 /** The kind of the file that has no kind in its name: the run of `node bench/benchmark.mjs 10000000`. */
 export const MAIN = 'main';
-
-/** The rows of the `measurements` family if none are asked for. */
-const DEFAULT_ROWS = JSON.parse(readFileSync(join(import.meta.dirname, '..', 'matrix.json'), 'utf8')).families
-  .measurements.defaultRows;
 
 const loaded = new Map();
 
@@ -68,23 +62,9 @@ export function kindOf(name) {
   return /^\d{4}-\d\d-\d\d-?(.*)\.json$/.exec(name)?.[1] || MAIN;
 }
 
-/** The command that measured a run, by the values of its configuration that are not the default. */
+/** The command that measured a run. */
 export function commandOf({ context }) {
-  const { rows, ...config } = context.config;
-  const table = { ...MATRIX_OPTIONS, ...SAMPLING_OPTIONS, ...FAMILY_OPTIONS };
-  const flags = Object.entries(flatten(config)).flatMap(([name, value]) => {
-    const declared = table[name] ?? table[partsOf(name).map];
-    if (declared === undefined || value === declared.default) return [];
-    const flag = declared.flag.split(' ')[0];
-    return value === true ? [flag] : [`${flag} ${quoted([value].flat().join(','))}`];
-  });
-  const { measurements } = rows;
-  const first = measurements === undefined || measurements === DEFAULT_ROWS ? [] : [String(measurements)];
-  return ['node bench/benchmark.mjs', ...first, ...flags].join(' ');
-}
-
-function quoted(text) {
-  return /[*:]/.test(text) ? `'${text}'` : text;
+  return `node bench/benchmark.mjs ${argumentsText(context)}`;
 }
 
 /** Whether there is a committed file of a kind. */

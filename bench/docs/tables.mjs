@@ -14,7 +14,7 @@ import { modelBlocks } from '../../dist/report/model-table.js';
 import { settingTable } from '../../dist/report/setting-table.js';
 import { list, paragraph, renderMarkdown, tableBlock, tableOf } from '../../dist/report/document.js';
 import { factorOf } from '../../dist/report/factor.js';
-import { formatRows } from '../../dist/report/format.js';
+import { formatClock, formatRows } from '../../dist/report/format.js';
 import { cpuColumn, headToHeadTable } from '../../dist/report/head-to-head.js';
 import { hostLines } from '../../dist/report/host-block.js';
 import { networkText } from '../../dist/report/network-text.js';
@@ -253,7 +253,8 @@ function model() {
 }
 
 function measuredBy(run) {
-  return paragraph(`Measured by: ${commandOf(run)}`);
+  const { seconds } = run.context;
+  return paragraph(`Measured by: ${commandOf(run)}${seconds === undefined ? '' : `, in ${formatClock(seconds)}`}`);
 }
 
 function requests(kind, engine) {

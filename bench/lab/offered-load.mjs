@@ -100,7 +100,7 @@ async function measure({ family: name, workload, server: kind }, end) {
       const rate = Number((part * fastest).toPrecision(2));
       if (clients.length === 0) return;
       if (started + longest > end) {
-        notReached.push(`${name} ${workload}: the time was over before ${rate} requests a second.`);
+        notReached.push(`${name} ${workload}: the time was over before ${rate} requests per second.`);
         return;
       }
       const load = { rate, operations: Math.round(rate * SECONDS) };

@@ -52,7 +52,7 @@ try {
     const shown = [shownRate(rateOf(record)), formatFactor(ratio.ratio), formatInterval(ratio)];
     console.log(`| ${record.batch} in flight | ${shown.join(' | ')} |`);
   }
-  console.log(`\n${forks} processes a row.`);
+  console.log(`\n${forks} processes per row.`);
 } finally {
   rmSync(directory, { recursive: true, force: true });
 }

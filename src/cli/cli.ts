@@ -14,6 +14,7 @@ import { addRunCommand } from './run-command.js';
 import { addServeCommand } from './serve-command.js';
 import { addSoakCommand } from './soak-command.js';
 import { addSetupCommand } from './setup-command.js';
+import { NUMBER } from './own-files.js';
 import type { CliServices, Finish } from './services.js';
 
 /** Runs the command line and returns the exit code: parses it, runs the command, and explains errors. */
@@ -74,13 +75,13 @@ export function programOf(services: CliServices, finish: Finish): Command {
 const VERSION: ReadonlySet<string> = new Set(['-V', '--version']);
 const HELP: ReadonlySet<string> = new Set(['-h', '--help']);
 
-/** The command line, with `run` if it names a file or no command. An empty one becomes a quick run. */
+/** The command line, with `run` if it begins with a file, a number of rows, or an option. An empty one becomes a quick run. */
 export function commandOf(args: readonly string[]): readonly string[] {
   const [first] = args;
   if (first === undefined) {
     process.stderr.write('Without a command: run --quick. boundary-bench --help shows what else there is.\n');
     return ['run', '--quick'];
   }
-  const isFile = /\.[cm]?[jt]s$/.test(first);
-  return isFile || (first.startsWith('-') && !HELP.has(first)) ? ['run', ...args] : args;
+  const isWord = NUMBER.test(first) || /\.[cm]?[jt]s$/.test(first);
+  return isWord || (first.startsWith('-') && !HELP.has(first)) ? ['run', ...args] : args;
 }

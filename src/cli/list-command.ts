@@ -1,7 +1,9 @@
 import { itemsOf, unitOf } from '../records/record.js';
 import type { Command } from 'commander';
-import { columns, renderTerminal, tableBlock } from '../report/document.js';
+import { groupBy } from '../compare/cell-groups.js';
+import { columns, heading, renderTerminal, tableBlock } from '../report/document.js';
 import { formatRows } from '../report/format.js';
+import { idBelowPlace, placeOf } from '../report/labels.js';
 import { type FamilyPlan, planRun } from '../runner/plan.js';
 import type { Family } from '../families/workload.js';
 import type { CliServices } from './services.js';
@@ -9,6 +11,7 @@ import type { Flags } from './flags.js';
 import { addMatrixOptions, requestFrom } from './matrix-options.js';
 import { familiesOf, wordsOf } from './own-files.js';
 import { print } from './print.js';
+import { terminalWidth } from './terminal-width.js';
 
 const EXAMPLES = `
 Examples:
@@ -45,14 +48,23 @@ function othersLine(families: readonly Family[], plans: readonly FamilyPlan[]): 
 function renderTable(plans: readonly FamilyPlan[]): string {
   return plans
     .map(({ family, cells }) => {
-      const units = new Set(cells.map(({ cell }) => unitOf(cell)));
-      const counted = units.size === 1 ? HEADINGS[[...units][0]!] : HEADINGS.items;
-      const table = tableBlock({
-        columns: columns('Id', 'Variant', counted, 'Not here'),
-        rows: cells.map(({ cell, skip }) => [cell.id, cell.variant, formatRows(itemsOf(cell)), skip ?? '']),
+      const tables = groupBy(cells, ({ cell }) => placeOf(cell)).flatMap((same) => {
+        const units = new Set(same.map(({ cell }) => unitOf(cell)));
+        const counted = units.size === 1 ? HEADINGS[[...units][0]!] : HEADINGS.items;
+        const notHere = same.some(({ skip }) => skip !== undefined) ? ['Not here'] : [];
+        const table = {
+          columns: columns('Cell', 'Variant', counted, ...notHere),
+          rows: same.map(({ cell, skip }) => [
+            idBelowPlace(cell),
+            cell.variant,
+            formatRows(itemsOf(cell)),
+            ...notHere.map(() => skip ?? ''),
+          ]),
+        };
+        return [heading(3, placeOf(same[0]!.cell)), ...tableBlock(table)];
       });
       const count = `${cells.length} ${cells.length === 1 ? 'cell' : 'cells'}`;
-      return `${family.name}: ${family.description}\n\n${renderTerminal(table)}\n${count}\n`;
+      return `${family.name}: ${family.description}\n\n${renderTerminal(tables, terminalWidth(process.stdout))}\n${count}\n`;
     })
     .join('\n');
 }

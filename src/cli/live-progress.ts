@@ -1,14 +1,14 @@
 import type { WriteStream } from 'node:tty';
 import { formatCountedRate } from '../report/format.js';
 import type { RunEvent } from '../runner/events.js';
-import { Reasons, outcomeLine, startLine } from './plain-progress.js';
-import { TimeLeft, formatClock } from './time-left.js';
+import { Reasons, STATUS_MS, outcomeLine, startLine } from './plain-progress.js';
+import { TimeLeft } from './time-left.js';
 
 const REDRAW_MS = 100;
 
 /**
- * One region on a terminal that shows the current work, redrawn on the run's events, between samples: a timer would fire in the
- * middle of timed work. Failures and warnings stay above it.
+ * One region on a terminal that shows the current work, redrawn on the run's events, between samples. A timer would fire in the middle of
+ * timed work, so one redraws it only after a long time without events. Failures and warnings stay above it.
  */
 export class LiveProgress {
   readonly #stream: WriteStream;
@@ -17,6 +17,9 @@ export class LiveProgress {
   #region: readonly string[] = [];
   #drawnLines = 0;
   #drawnAt = Number.NEGATIVE_INFINITY;
+  #subject = '';
+  #state = '';
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(stream: WriteStream) {
     this.#stream = stream;
@@ -27,6 +30,7 @@ export class LiveProgress {
     switch (event.type) {
       case 'run-started':
         this.say(startLine(event));
+        this.#timer = setInterval(() => this.#drawAgain(), STATUS_MS).unref();
         break;
       case 'family-opening':
         this.#draw(event.family, 'preparing');
@@ -50,6 +54,7 @@ export class LiveProgress {
         this.say(`warning: ${event.message}`);
         break;
       case 'run-finished':
+        clearInterval(this.#timer);
         this.#erase();
         break;
     }
@@ -61,11 +66,15 @@ export class LiveProgress {
     this.#paint();
   }
 
+  #drawAgain(): void {
+    if (this.#subject !== '') this.#draw(this.#subject, this.#state);
+  }
+
   #draw(subject: string, state: string): void {
+    [this.#subject, this.#state] = [subject, state];
     const { done, total } = this.#timeLeft;
-    const left = this.#timeLeft.seconds(performance.now() / 1000);
-    const remaining = left === undefined ? '' : `  about ${formatClock(left)} left`;
-    this.#region = [`[${done}/${total}] ${subject}`, `  ${state}${remaining}`];
+    const time = this.#timeLeft.text(performance.now() / 1000);
+    this.#region = [`[${done}/${total}] ${subject}`, `  ${state}${time === '' ? '' : `  ${time}`}`];
     if (performance.now() - this.#drawnAt < REDRAW_MS) return;
     this.#erase();
     this.#paint();

@@ -17,7 +17,7 @@ export interface Words {
 }
 
 /** The form of a number of rows. */
-const NUMBER = /^[\d.][\d_,.]*[a-z]*$/i;
+export const NUMBER = /^[\d.][\d_,.]*(e\d+)?[a-z]*$/i;
 
 /** The number of rows and the files among words. Throws as `parseRows`, and `BB_USAGE` for two numbers, or a file that is not there. */
 export function wordsOf(words: readonly string[] = []): Words {
@@ -27,7 +27,7 @@ export function wordsOf(words: readonly string[] = []): Words {
   const missing = files.find((file) => !existsSync(file));
   if (missing !== undefined) {
     throw new BoundaryError('BB_USAGE', `there is no file ${missing}`, {
-      hint: 'A number of rows looks like 1000000, 1_000_000, 1M or 500K. A file of workloads looks like levenshtein.bench.mjs; `boundary-bench init` writes one.',
+      hint: 'A number of rows looks like 1000000, 1_000_000, 1M or 500K. A file of workloads looks like levenshtein.bench.mjs; `boundary-bench init` writes one. Commas separate the values of an option: --side rust,napi.',
     });
   }
   const [rows] = numbers;

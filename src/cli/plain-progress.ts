@@ -1,14 +1,14 @@
 import { isRequestWork } from '../compare/cell-groups.js';
 import type { RunRecord } from '../records/record.js';
-import { formatCountedRate, formatDuration, formatPercent, formatShortRate } from '../report/format.js';
+import { formatClock, formatCountedRate, formatDuration, formatPercent, formatShortRate } from '../report/format.js';
 import { noVerdictReason } from '../report/marks.js';
 import { reasonOf } from '../report/results-table.js';
 import type { RunEvent } from '../runner/events.js';
 import { rateOf } from '../stats/summary.js';
-import { TimeLeft, formatClock } from './time-left.js';
+import { TimeLeft } from './time-left.js';
 
-/** The time after which a line says what is under way and how long it will take, in milliseconds. */
-const STATUS_MS = 20_000;
+/** The time after which progress says again what is under way and how long it will take, in milliseconds. */
+export const STATUS_MS = 20_000;
 
 /** Progress as lines: one at the start, one per finished cell, and from time to time one with the time left. */
 export class PlainProgress {
@@ -63,9 +63,8 @@ export class PlainProgress {
 
   #sayStatus(): void {
     const { done, total } = this.#timeLeft;
-    const left = this.#timeLeft.seconds(now());
-    const time = left === undefined ? '' : `about ${formatClock(left)} left, `;
-    this.say(`[${done}/${total}] ${time}now ${this.#subject}`);
+    const time = this.#timeLeft.text(now());
+    this.say(`[${done}/${total}] ${time === '' ? '' : `${time}, `}now ${this.#subject}`);
   }
 
   say(line: string): void {

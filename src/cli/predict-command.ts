@@ -16,6 +16,7 @@ import { renderForecast } from '../report/forecast-report.js';
 import { valuesNamedBy } from '../runner/filters.js';
 import { parserOf } from './flags.js';
 import { print } from './print.js';
+import { terminalWidth } from './terminal-width.js';
 
 interface PredictOptions {
   readonly size?: number;
@@ -36,7 +37,7 @@ const HELP = `
 Ask before you write native code: what will it cost to carry the data across, by each way of doing so?
 
   --rows 1000 --columns id:int,name:text~12,score:double
-                  a thousand rows a call, each of an int, a text of 12 characters on average, and a double
+                  a thousand rows per call, each of an int, a text of 12 characters on average, and a double
   --bytes 64K     an array of bytes
   --text 500      one string
   --size 300      your own workloads with several sizes, at a size between them; --run names the run
@@ -66,7 +67,7 @@ export function addPredictCommand(program: Command): void {
     .summary('what crossing will cost, by the cost model of a run')
     .description('Predicts what it costs to carry rows, bytes or a text across the boundary, by each way and side.')
     .option('--size <n>', 'instead of rows: the size of the input of your own workloads', parserOf(parseSize))
-    .option('--rows <n>', 'rows of a call', parserOf(parseRows))
+    .option('--rows <n>', 'rows per call', parserOf(parseRows))
     .option('--columns <list>', 'their columns, as name:type; types: int, double, text~N')
     .option('--bytes <n>', 'instead of rows: an array of this many bytes', parserOf(parseBytes))
     .option('--text <n>', 'instead of rows: a text of this many one-byte characters', parserOf(parseSize))
@@ -87,7 +88,7 @@ export function addPredictCommand(program: Command): void {
       const { host, startedAt } = run.context;
       const origin = await originOf('the model of', path, run);
       const found = { run: path, startedAt, host, load, ...forecast };
-      print(options.json, found, () => renderForecast(question, forecast, origin));
+      print(options.json, found, () => renderForecast(question, forecast, origin, terminalWidth(process.stdout)));
     });
 }
 
@@ -119,7 +120,7 @@ async function predictAtSize(size: number, { run: path, json, ...others }: Predi
     times: times.map(({ record, ...time }) => ({ id: record.id, ...time })),
   };
   const origin = await originOf('the measurements of', path, run);
-  print(json, found, () => renderTimesAtSize(size, times, origin));
+  print(json, found, () => renderTimesAtSize(size, times, origin, terminalWidth(process.stdout)));
 }
 
 /** The sentences about the run: which it is, where it was measured, and how that machine differs from this one. */

@@ -4,6 +4,7 @@ import { readRun } from '../records/run-file.js';
 import { actionFigures } from '../report/action-benchmark.js';
 import { isCompact } from '../report/compact.js';
 import { renderRunMarkdown } from '../report/run-report.js';
+import { commandText } from '../runner/command-text.js';
 import { print } from './print.js';
 import { openFile, reportsOf, requireCompactReport, runFileOf, writeReport } from './report-files.js';
 
@@ -54,7 +55,7 @@ export function addReportCommand(program: Command): void {
         for (const report of [markdown, html]) await requireCompactReport(report, file);
       }
       await writeReport(markdown, renderRunMarkdown(run));
-      await writeReport(html, await renderRunHtml(run));
+      await writeReport(html, await renderRunHtml(run, commandText(run)));
       process.stdout.write(`${html}\n`);
       if (open) await openFile(html);
     });

@@ -25,7 +25,7 @@ export function addSoakCommand(program: Command, finish: Finish): void {
   addFlags(program.command('soak'), SOAK_OPTIONS)
     .summary('post batches of points to HyperbyteDB, or to a server that speaks its API, for a while')
     .description(
-      'Posts batches of points to /write, and prints points a second with the percentiles of the latency, and errors by kind.\nAfterwards the server must count what it acknowledged. Ctrl-C ends it early, with what was measured.\nWithout a URL a private server is started.',
+      'Posts batches of points to /write, and prints points per second with the percentiles of the latency, and errors by kind.\nAfterwards the server must count what it acknowledged. Ctrl-C ends it early, with what was measured.\nWithout a URL a private server is started.',
     )
     .option('--json', 'print JSON')
     .action(async (flags: Flags) => {
@@ -72,7 +72,7 @@ function linesOf(
   const rateAsked = rate === undefined ? '' : `, ${rate} requests/s asked for`;
   const rateReached = seconds > 0 ? points / seconds : 0;
   return [
-    `${version}, ${encoding}, ${client}: ${workers} workers, ${batchSize} points a request${rateAsked}`,
+    `${version}, ${encoding}, ${client}: ${workers} workers, ${batchSize} points per request${rateAsked}`,
     `${number(rateReached)} points/s: ${number(points)} in ${seconds.toFixed(1)} s, ${number(requests)} requests`,
     `latency: ${PERCENTILES.map(([name, key]) => `${name} ${formatLatency(latency[key])}`).join(', ')}`,
     // Up to one request per worker may still be due at the end.

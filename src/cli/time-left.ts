@@ -1,3 +1,4 @@
+import { formatClock } from '../report/format.js';
 import type { RunEvent } from '../runner/events.js';
 
 /**
@@ -45,19 +46,16 @@ export class TimeLeft {
     }
   }
 
+  /** The processes that have ended, and the time that is left: `31 of 72 processes, about 7 s left`. Empty while no process has ended. */
+  text(now: number): string {
+    const left = this.seconds(now);
+    return left === undefined ? '' : `${this.#ended} of ${this.#forks} processes, about ${formatClock(left)} left`;
+  }
+
   /** The seconds left. `undefined` while there is nothing to estimate from. */
   seconds(now: number): number | undefined {
     if (this.#ended < 1) return undefined;
     const each = (this.#endedAt - this.#startedAt) / this.#ended;
     return Math.max(0, each * (this.#forks - this.#ended) - (now - this.#endedAt));
   }
-}
-
-/** The text of a time: `45 s`, `3 min 20 s`, `1 h 05 min`. */
-export function formatClock(seconds: number): string {
-  const whole = Math.round(seconds);
-  const two = (value: number): string => String(value).padStart(2, '0');
-  if (whole < 60) return `${whole} s`;
-  if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
-  return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
 }

@@ -21,12 +21,22 @@ export function identityOf(cell: Cell): string {
 }
 
 /**
- * The contest of a cell. Cells of one contest do the same work in the same place, in any lane, on any side and with any batch. So
- * the best of them can be named.
+ * The contest of a cell. Cells of one contest do the same work in the same place, in any lane and on any side. So the best of them can be
+ * named. Requests of one operation and requests of a batch, of any size, are two contests: not everyone can wait for a batch.
  */
 export function contestOf(cell: Cell): string {
+  return JSON.stringify([placeAndWorkOf(cell), isBatched(cell)]);
+}
+
+/** The work of a cell and its place. Requests of one operation and of a batch do the same work. */
+export function placeAndWorkOf(cell: Cell): string {
   const { family, workload, engine, workers, transport, connections, processes, rate, runtime } = cell;
   return JSON.stringify([family, workload, engine, workers, transport, connections, processes, rate, runtime]);
+}
+
+/** Whether a cell sends requests of several operations. */
+export function isBatched({ connections, batch = 1 }: Pick<Cell, 'connections' | 'batch'>): boolean {
+  return connections !== undefined && batch > 1;
 }
 
 /** Whether a cell sends requests over a number of connections, instead of moving rows. */

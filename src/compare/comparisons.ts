@@ -8,7 +8,15 @@ import {
   itemsOf,
 } from '../records/record.js';
 import { verdictOf } from '../stats/ratio-interval.js';
-import { completedOf, contestOf, fastestOf, groupBy, isOnClients, largestOfEach } from './cell-groups.js';
+import {
+  completedOf,
+  contestOf,
+  fastestOf,
+  groupBy,
+  isOnClients,
+  largestOfEach,
+  placeAndWorkOf,
+} from './cell-groups.js';
 import { typicalSeconds } from '../stats/median-polish.js';
 import { ratesOf } from '../stats/summary.js';
 import { marginOf } from './judge.js';
@@ -54,8 +62,8 @@ export interface ComparisonOptions {
  *   `embedded` if `memory` doesn't do the workload. A table library in pure JavaScript is such an engine. The comparison's engine
  *   is the Node cell's. If the lane was measured at the Node cell's own number of rows, only those cells count.
  * - `best`: the fastest Rust cell over the fastest Node cell of each workload, engine, transport, number of workers or connections.
- *   They then differ only in the boundary and, in request work, the batch, among the sizes that both sides have. Of cells measured
- *   at several numbers of rows, only the largest competes.
+ *   They then differ only in the boundary. Requests of one operation compete apart from requests of a batch, and these with any of the
+ *   sizes that both sides have. Of cells measured at several numbers of rows, only the largest competes.
  * - `rival`: each cell that has a rival over it.
  * - `batching`: for request work, each cell of batches over the fastest single operations on the same side with the same connections.
  * - `noise-floor`: the odd over the even processes of one cell, whose ratio shows only noise.
@@ -268,9 +276,9 @@ function rivalComparison(
 
 function batchingComparison(batched: CompletedRecord, completed: readonly CompletedRecord[]): Pair[] {
   if (batched.batch === undefined || batched.batch === 1) return [];
-  const contest = contestOf(batched);
+  const work = placeAndWorkOf(batched);
   const singles = completed.filter(
-    (record) => record.batch === 1 && record.side === batched.side && contestOf(record) === contest,
+    (record) => record.batch === 1 && record.side === batched.side && placeAndWorkOf(record) === work,
   );
   if (singles.length === 0) return [];
   return [{ kind: 'batching', ...contested([batched], singles), subject: batched }];

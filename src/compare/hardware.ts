@@ -7,15 +7,15 @@ import type { HostContext } from '../records/host.js';
 const MEMORY_TOLERANCE = 0.1;
 
 /**
- * The differences between two hosts that make their times incomparable, one phrase each. Empty if they are alike. The name of an
- * operating system counts, but not its release.
+ * The differences between two hosts that make their times incomparable, one phrase each. Empty if they are alike. The release of an
+ * operating system's kernel counts too.
  */
 export function hardwareDifferences(a: HostContext, b: HostContext): string[] {
   const differences: string[] = [];
   const require = (same: boolean, what: string, left: unknown, right: unknown): void => {
     if (!same) differences.push(`${what}: ${left ?? 'none'} and ${right ?? 'none'}`);
   };
-  require(osName(a.os) === osName(b.os), 'operating system', a.os, b.os);
+  require(a.os.trim() === b.os.trim(), 'operating system', a.os, b.os);
   require(a.arch === b.arch, 'architecture', a.arch, b.arch);
   require(a.cpu === b.cpu, 'CPU', a.cpu, b.cpu);
   if (a.cpuKind !== undefined && b.cpuKind !== undefined) {
@@ -32,10 +32,6 @@ export function hardwareDifferences(a: HostContext, b: HostContext): string[] {
 /** The family, model and stepping of a CPU: many kinds of different speed share one name. */
 function kindOf({ family, model, stepping }: NonNullable<HostContext['cpuKind']>): string {
   return `family ${family}, model ${model}, stepping ${stepping}`;
-}
-
-function osName(os: string): string {
-  return os.trim().split(/\s+/)[0] ?? '';
 }
 
 function isRoughly(a: number, b: number): boolean {

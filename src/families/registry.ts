@@ -6,6 +6,7 @@ import { REST_OPTIONS } from './rest/options.js';
 import type { Family } from './workload.js';
 
 interface Entry {
+  readonly name: string;
   /** The options of the family alone. */
   readonly options?: OptionTable;
   /** Loads the module that defines the family, on demand: commands without a family do not load the addon. */
@@ -14,15 +15,22 @@ interface Entry {
 
 /** The families of this package. */
 const FAMILIES = [
-  { load: async () => (await import('./measurements/family.js')).measurementsFamily, options: MEASUREMENTS_OPTIONS },
-  { load: async () => (await import('./kv/family.js')).kvFamily },
-  { load: async () => (await import('./sql/family.js')).sqlFamily },
-  { load: async () => (await import('./rest/family.js')).restFamily, options: REST_OPTIONS },
-  { load: async () => (await import('./ingest/family.js')).ingestFamily },
-  { load: async () => (await import('./hybrid/family.js')).hybridFamily, options: HYBRID_OPTIONS },
-  { load: async () => (await import('./boundary/family.js')).boundaryFamily },
-  { load: async () => (await import('./codec/family.js')).codecFamily },
+  {
+    name: 'measurements',
+    load: async () => (await import('./measurements/family.js')).measurementsFamily,
+    options: MEASUREMENTS_OPTIONS,
+  },
+  { name: 'kv', load: async () => (await import('./kv/family.js')).kvFamily },
+  { name: 'sql', load: async () => (await import('./sql/family.js')).sqlFamily },
+  { name: 'rest', load: async () => (await import('./rest/family.js')).restFamily, options: REST_OPTIONS },
+  { name: 'ingest', load: async () => (await import('./ingest/family.js')).ingestFamily },
+  { name: 'hybrid', load: async () => (await import('./hybrid/family.js')).hybridFamily, options: HYBRID_OPTIONS },
+  { name: 'boundary', load: async () => (await import('./boundary/family.js')).boundaryFamily },
+  { name: 'codec', load: async () => (await import('./codec/family.js')).codecFamily },
 ] as const satisfies readonly Entry[];
+
+/** The names of the families of this package. */
+export const FAMILY_NAMES: readonly string[] = FAMILIES.map(({ name }) => name);
 
 /** Every family of this package. */
 export async function loadFamilies(): Promise<Family[]> {

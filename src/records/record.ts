@@ -336,6 +336,8 @@ export interface RunBuild {
 export interface RunContext {
   /** The start of the run, ISO 8601, UTC. */
   readonly startedAt: string;
+  /** The wall time of the run. For a resumed run, of all parts that ended by themselves. Absent in files of earlier versions. */
+  readonly seconds?: number;
   readonly host: HostContext;
   /** The versions of `node`, `v8`, `rustc`, `boundary-bench`, `duckdb`, and the clients used. */
   readonly versions: Readonly<Record<string, string>>;

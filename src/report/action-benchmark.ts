@@ -1,6 +1,7 @@
 import { completedOf } from '../compare/cell-groups.js';
-import { type Run, itemsOf, unitOf } from '../records/record.js';
+import { type Run, itemsOf } from '../records/record.js';
 import { formatPercent } from './format.js';
+import { oneUnitOf } from './labels.js';
 
 /** A figure in the form `customSmallerIsBetter` of github-action-benchmark, by its README. */
 export interface ActionFigure {
@@ -20,10 +21,10 @@ const DIGITS = 4;
  */
 export function actionFigures(run: Run): ActionFigure[] {
   const cells = completedOf(run.records).filter(({ noVerdict }) => noVerdict === undefined);
-  return cells.map(({ id, calls, queries, samples, summary, ...cell }) => ({
+  return cells.map(({ id, queries, samples, summary, ...cell }) => ({
     name: id,
-    unit: `ns/${queries !== undefined ? 'query' : calls !== undefined ? 'call' : unitOf(cell).slice(0, -1)}`,
-    value: Number(((summary.medianSeconds / (queries ?? calls ?? itemsOf(cell))) * 1e9).toPrecision(DIGITS)),
+    unit: `ns/${queries === undefined ? oneUnitOf(cell) : 'query'}`,
+    value: Number(((summary.medianSeconds / (queries ?? itemsOf(cell))) * 1e9).toPrecision(DIGITS)),
     range: `± ${formatPercent(summary.spread)}`,
     extra: `${samples.length} samples`,
   }));

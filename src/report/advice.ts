@@ -187,7 +187,7 @@ function saving(best: CompletedRecord, baseline: CompletedRecord): string {
   const perRow = baseline.summary.medianSeconds / itemsOf(baseline) - best.summary.medianSeconds / itemsOf(best);
   return itemsOf(best) < ROWS_PAID_BY_THE_ROW
     ? `${formatDuration(perRow * itemsOf(best))} an execution`
-    : `${formatDuration(perRow)} a row`;
+    : `${formatDuration(perRow)} per row`;
 }
 
 /** The run's comparison of the best of both sides or, on an engine without Rust, of this lane with its counterpart. */

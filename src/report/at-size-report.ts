@@ -6,7 +6,12 @@ import { UNKNOWN, formatCount, formatDuration } from './format.js';
 import { sideAndVariantOf } from './labels.js';
 
 /** A table for each workload of the user, the fastest way first. */
-export function renderTimesAtSize(size: number, times: readonly TimeAtSize[], origin: readonly string[]): string {
+export function renderTimesAtSize(
+  size: number,
+  times: readonly TimeAtSize[],
+  origin: readonly string[],
+  columns?: number,
+): string {
   const tables = groupBy(times, ({ record }) => record.family).flatMap((ofFamily) => {
     const ascending = ofFamily.toSorted((a, b) => (a.time?.seconds ?? Infinity) - (b.time?.seconds ?? Infinity));
     const table = tableOf(ascending, [
@@ -20,7 +25,7 @@ export function renderTimesAtSize(size: number, times: readonly TimeAtSize[], or
     ]);
     return [heading(2, `${ofFamily[0]!.record.family}, size ${formatCount(size)}`), ...tableBlock(table)];
   });
-  return renderTerminal([...origin.map(paragraph), ...tables]);
+  return renderTerminal([...origin.map(paragraph), ...tables], columns);
 }
 
 function byText({ between: [low, high], time }: TimeAtSize): string {

@@ -40,8 +40,12 @@ export function callTable(
       goes: 1,
     },
     { title: '>Heap each', of: heapText, goes: 0 },
-    { title: '>Over Rust alone', of: (record) => longerThan(record, floors.rust(record), judge) },
-    { title: '>Over JavaScript alone', of: (record) => longerThan(record, floors.javaScript(record), judge), goes: 2 },
+    { title: '>Times as long as Rust', of: (record) => longerThan(record, floors.rust(record), judge) },
+    {
+      title: '>Times as long as JavaScript',
+      of: (record) => longerThan(record, floors.javaScript(record), judge),
+      goes: 2,
+    },
   ]);
 }
 

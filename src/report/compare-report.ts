@@ -1,7 +1,19 @@
+import { groupBy } from '../compare/cell-groups.js';
 import type { RunComparison } from '../compare/compare-runs.js';
 import type { RunRecord } from '../records/record.js';
-import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf, under } from './document.js';
+import {
+  type Block,
+  type Table,
+  heading,
+  list,
+  paragraph,
+  renderTerminal,
+  tableBlock,
+  tableOf,
+  under,
+} from './document.js';
 import { formatFactor, formatFactorInterval, formatPercent, formatRateOf } from './format.js';
+import { idBelowPlace, placeOf } from './labels.js';
 import { marksOf, notesOf } from './marks.js';
 import { reasonOf } from './results-table.js';
 
@@ -15,7 +27,10 @@ export function comparisonDocument(comparison: RunComparison): Block[] {
   return [
     ...section('The runs are from different hardware:', comparison.hardwareDifferences),
     ...section('Versions that differ, before and after:', comparison.versionDifferences),
-    ...tableBlock(cellsTable(comparison)),
+    ...groupBy(comparison.cells, ({ after }) => placeOf(after)).flatMap((cells) => [
+      heading(3, placeOf(cells[0]!.after)),
+      ...tableBlock(cellsTable(cells)),
+    ]),
     ...(comparison.cells.length === 0 ? [] : [paragraph(legend(comparison)), paragraph(controlText(comparison))]),
     ...notesOf(comparison.cells.map((cell) => marksOf(cell.before, cell.after))).map(paragraph),
     ...section('Completed before, failed after:', comparison.broken.map(describe)),
@@ -26,9 +41,9 @@ export function comparisonDocument(comparison: RunComparison): Block[] {
   ];
 }
 
-function cellsTable({ cells }: RunComparison): Table {
+function cellsTable(cells: RunComparison['cells']): Table {
   return tableOf(cells, [
-    { title: 'Cell', of: ({ after }) => after.id },
+    { title: 'Cell', of: ({ after }) => idBelowPlace(after) },
     { title: '>Before', of: ({ before }) => formatRateOf(before), goes: 0 },
     { title: '>After', of: ({ after }) => formatRateOf(after), goes: 1 },
     { title: '>After / before', of: (cell) => formatFactorInterval(cell) + marksOf(cell.before, cell.after) },

@@ -1,34 +1,66 @@
 /** The cost of each way across the boundary: the answer of the family `boundary`. */
 import { eachOf } from './call-table.js';
-import { groupBy } from '../compare/cell-groups.js';
+import { fastestOf, groupBy } from '../compare/cell-groups.js';
 import type { CompletedRecord } from '../records/record.js';
+import { type Table, tableOf } from './document.js';
+import { UNKNOWN } from './format.js';
 
 /** Whether a cell does nothing but cross, or is the floor of such a cell. */
 export function isCrossing({ family }: Pick<CompletedRecord, 'family'>): boolean {
   return family === 'boundary';
 }
 
-/** A line for each workload: the time of a call by each way that crosses, and by JavaScript and Rust alone, without crossing. */
-export function crossingLines(records: readonly CompletedRecord[]): string[] {
-  const workloads = groupBy(records.filter(isCrossing), ({ workload, batch, runtime }) =>
-    JSON.stringify([workload, batch, runtime]),
-  );
-  return workloads.map((cells) => {
-    const { workload, batch = 1, runtime } = cells[0]!;
-    const floors = cells.filter(isFloor);
-    const ways = cells.filter((cell) => !isFloor(cell));
-    const where = [...(batch === 1 ? [] : [`${batch} at once`]), ...(runtime === undefined ? [] : [runtime])];
-    const name = where.length === 0 ? workload : `${workload} (${where.join(', ')})`;
-    const parts = [timesOf(ways), floors.length === 0 ? '' : `without crossing ${timesOf(floors)}`];
-    return `${name}: ${parts.filter((part) => part !== '').join('; ')}`;
+/** The ways of the table, by their titles and their variants. Nothing crosses in the last two. */
+const WAYS: readonly (readonly [string, RegExp])[] = [
+  ['napi-rs', /^napi-rs(,|$)/],
+  ['Node-API by hand', /^Node-API by hand/],
+  ['FFI', /\bFFI\b/],
+  ['WebAssembly', /^WebAssembly/],
+  ['JavaScript', /^JavaScript/],
+  ['Rust', /^function of Rust/],
+];
+
+/**
+ * The time of a call by each usual way across the boundary, in its fastest lane, and by JavaScript and Rust alone, without crossing: a row
+ * for each workload.
+ */
+export function crossingTable(records: readonly CompletedRecord[]): Table {
+  const workloads = workloadsOf(records).filter((cells) => cells.some((cell) => wayOf(cell) !== undefined));
+  const shown = WAYS.filter(([title]) => workloads.some((cells) => cells.some((cell) => wayOf(cell) === title)));
+  return tableOf(workloads, [
+    { title: 'Time per call', of: nameOf },
+    ...shown.map(([title]) => ({
+      title: `>${title}`,
+      of: (cells: readonly CompletedRecord[]) => {
+        const fastest = fastestOf(cells.filter((cell) => wayOf(cell) === title));
+        return fastest === undefined ? UNKNOWN : eachOf(fastest);
+      },
+    })),
+  ]);
+}
+
+/** A line for each workload that crosses by other ways as well, such as threads. */
+export function otherCrossingLines(records: readonly CompletedRecord[]): string[] {
+  return workloadsOf(records).flatMap((cells) => {
+    const others = cells.filter((cell) => wayOf(cell) === undefined);
+    if (others.length === 0) return [];
+    return `${nameOf(cells)}: ${others.map((record) => `${record.variant} ${eachOf(record)}`).join(', ')}`;
   });
 }
 
-/** Whether nothing crosses: JavaScript or Rust alone. WebAssembly is called from JavaScript, and counts as a way across. */
-function isFloor({ side, variant }: CompletedRecord): boolean {
-  return side === 'rust' || variant.startsWith('JavaScript');
+function workloadsOf(records: readonly CompletedRecord[]): CompletedRecord[][] {
+  return groupBy(records.filter(isCrossing), ({ workload, batch, runtime }) =>
+    JSON.stringify([workload, batch, runtime]),
+  );
 }
 
-function timesOf(cells: readonly CompletedRecord[]): string {
-  return cells.map((record) => `${record.variant} ${eachOf(record)}`).join(', ');
+/** The title of the way that a cell takes. `undefined` if it is not in the table. */
+function wayOf({ variant }: CompletedRecord): string | undefined {
+  return WAYS.find(([, pattern]) => pattern.test(variant))?.[0];
+}
+
+function nameOf([first]: readonly CompletedRecord[]): string {
+  const { workload, batch = 1, runtime } = first!;
+  const where = [...(batch === 1 ? [] : [`${batch} at once`]), ...(runtime === undefined ? [] : [runtime])];
+  return where.length === 0 ? workload : `${workload} (${where.join(', ')})`;
 }

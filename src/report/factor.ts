@@ -31,6 +31,12 @@ export function shortFactorOf(judged: Judged): string {
   return sign === undefined ? factorOf(judged) : `${sign} ${formatFactorInterval(judged)}`;
 }
 
+/** The same without the interval. */
+export function shortestFactorOf(judged: Judged): string {
+  const sign = SIGNS[judged.verdict];
+  return `${sign === undefined ? '' : `${sign} `}${formatFactor(judged.ratio)}`;
+}
+
 /** The explanation of the signs for the verdicts that are shown. */
 export function signNotes(verdicts: readonly Verdict[]): string[] {
   return (Object.keys(SIGNS) as Verdict[]).flatMap((verdict) =>

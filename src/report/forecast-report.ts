@@ -5,14 +5,20 @@ import { UNKNOWN, formatDuration, formatPercent, formatRows } from './format.js'
 import { sideAndVariantOf } from './labels.js';
 
 /** A forecast with its origin: the sentences about the run come first. */
-export function renderForecast(question: Question, forecast: Forecast, origin: readonly string[]): string {
-  return renderTerminal([
+export function renderForecast(
+  question: Question,
+  forecast: Forecast,
+  origin: readonly string[],
+  columns?: number,
+): string {
+  const blocks = [
     ...origin.map(paragraph),
     ...tableBlock(callsTable(question, forecast.calls)),
     ...list(forecast.crossovers.map((crossover) => crossoverText(question, crossover, forecast.most))),
     ...list(forecast.breakEvens.map((breakEven) => breakEvenText(question, breakEven))),
     ...advice(question),
-  ]);
+  ];
+  return renderTerminal(blocks, columns);
 }
 
 function callsTable({ load, callsPerSecond }: Question, calls: readonly ForecastCall[]): Table {
@@ -23,10 +29,10 @@ function callsTable({ load, callsPerSecond }: Question, calls: readonly Forecast
   return tableOf(calls, [
     { title: 'Crosses', of: ({ mechanism }) => `${mechanism.what} ${mechanism.direction}` },
     { title: 'Way', of: ({ mechanism }) => sideAndVariantOf(mechanism) },
-    { title: '>A call', of: known(({ seconds }) => formatDuration(seconds)) },
+    { title: '>Per call', of: known(({ seconds }) => formatDuration(seconds)) },
     { title: '>95% interval', of: known(({ low, high }) => `${formatDuration(low)}–${formatDuration(high)}`) },
     ...(load.what === 'rows'
-      ? [{ title: '>A row', of: known(({ seconds }) => formatDuration(seconds / load.rows)) }]
+      ? [{ title: '>Per row', of: known(({ seconds }) => formatDuration(seconds / load.rows)) }]
       : []),
     ...(callsPerSecond === undefined
       ? []
@@ -49,13 +55,13 @@ function crossoverText(question: Question, crossover: ForecastCrossover, most: n
     // The work itself takes as long there as here.
     if (rows === undefined)
       return `${subject}: carrying by ${name} always takes longer than the work here, up to ${sizeText(question, most)}.`;
-    return `${subject}: below ${sizeText(question, rows)} a call${range}, ${name} never pays: carrying takes longer than the work here.`;
+    return `${subject}: below ${sizeText(question, rows)} per call${range}, ${name} never pays: carrying takes longer than the work here.`;
   }
   if (rows === undefined) return `${subject}: ${name} never beats ${rival}, up to ${sizeText(question, most)}.`;
   if (by === 'crossing')
-    return `${subject}: from ${sizeText(question, rows)} a call${range} on, ${name} is cheaper than ${rival}.`;
+    return `${subject}: from ${sizeText(question, rows)} per call${range} on, ${name} is cheaper than ${rival}.`;
   if (rows === 1) return `${subject}: ${name} beats ${rival} from 1 row up${range}.`;
-  return `${subject}: below ${sizeText(question, rows)} a call${range}, ${name} never pays. From there on it beats ${rival}.`;
+  return `${subject}: below ${sizeText(question, rows)} per call${range}, ${name} never pays. From there on it beats ${rival}.`;
 }
 
 function rangeText({ rows, earliest, latest }: ForecastCrossover): string {
@@ -71,8 +77,10 @@ function sizeText({ load }: Question, size: number): string {
 
 function breakEvenText({ load }: Question, { way, seconds }: BreakEven): string {
   const { rows, what } = load;
-  const saving = what === 'rows' ? `${formatDuration(seconds / rows)} a row` : `${formatDuration(seconds)} a call`;
-  return `${what} ${way.direction}: ${sideAndVariantOf(way)} pays if its work takes ${saving} less than JavaScript's.`;
+  const saving = what === 'rows' ? `${formatDuration(seconds / rows)} per row` : `${formatDuration(seconds)} per call`;
+  const subject = `${what} ${way.direction}: ${sideAndVariantOf(way)}`;
+  if (seconds <= 0 || saving.startsWith('0 ')) return `${subject} pays even if its work takes as long as JavaScript's.`;
+  return `${subject} pays if its work takes ${saving} less than JavaScript's.`;
 }
 
 /** The advice on what else could be asked, if the question leaves it out. */

@@ -46,16 +46,16 @@ export function formatQueries(perSecond: number | undefined): string {
   return perSecond === undefined ? UNKNOWN : rateText(perSecond, threeDigits);
 }
 
-/** A rate in a sentence with what it counts: `12.1 M rows/s`, `10.3 queries/s`, and of calls the time of one: `52 ns a call`. */
+/** A rate in a sentence with what it counts: `12.1 M rows/s`, `10.3 queries/s`, and of calls the time of one: `52 ns per call`. */
 export function formatCountedRate(rates: Rates): string {
   const { rowsPerSecond, operationsPerSecond, callsPerSecond, queriesPerSecond = 0 } = rates;
-  if (callsPerSecond !== undefined) return `${formatDuration(1 / callsPerSecond)} a call`;
+  if (callsPerSecond !== undefined) return `${formatDuration(1 / callsPerSecond)} per call`;
   if (operationsPerSecond !== undefined) return rateText(operationsPerSecond, smallRateDigits, 'operations');
   if (rowsPerSecond === undefined) return rateText(queriesPerSecond, threeDigits, 'queries');
   return rateText(rowsPerSecond, smallRateDigits, 'rows');
 }
 
-/** A rate next to others of its workload: `32.5 M/s` of rows or operations, `10.3 queries/s`, or `52 ns a call`. */
+/** A rate next to others of its workload: `32.5 M/s` of rows or operations, `10.3 queries/s`, or `52 ns per call`. */
 export function formatRateOf({ summary }: { readonly summary: Rates }): string {
   const { rowsPerSecond, operationsPerSecond } = summary;
   const plain = rowsPerSecond ?? operationsPerSecond;
@@ -103,6 +103,15 @@ export function formatBytes(bytes: number | undefined): string {
   return mebibytes < 1023.5 ? `${mebibytes.toFixed(0)} MiB` : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 }
 
+/** The text of a time: `45 s`, `3 min 20 s`, `1 h 05 min`. */
+export function formatClock(seconds: number): string {
+  const whole = Math.round(seconds);
+  const two = (value: number): string => String(value).padStart(2, '0');
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+  return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
+}
+
 /** A fraction as a percentage: `38%`, and with a decimal below ten, `4.2%`. */
 export function formatPercent(fraction: number | undefined): string {
   if (fraction === undefined) return UNKNOWN;
@@ -127,8 +136,10 @@ export function formatInterval({ low, high }: Ratio): string {
   return `${endText(low, decimals)}–${endText(high, decimals)}`;
 }
 
-/** A factor with these decimals, but three digits at most where it is large. */
+/** A factor with these decimals, but three digits at most where it is large: `29.9K`, `1.20e+9`. */
 function factorText(factor: number, decimals: number): string {
+  if (factor >= 999_500) return factor.toExponential(2);
+  if (factor >= 999.5) return `${factorText(factor / 1000, 2)}K`;
   return factor.toFixed(factor >= 99.5 ? 0 : factor >= 9.995 ? Math.min(1, decimals) : decimals);
 }
 

@@ -58,7 +58,7 @@ export function headToHeadTable(comparisons: readonly Comparison[], recordOf: Re
     notes: [
       ...factorNotes(
         pairs.map(({ comparison }) => comparison),
-        margin,
+        { margin },
       ),
       ...notesOf(pairs.map(marksOfPair)),
     ],
@@ -149,11 +149,17 @@ export function cpuColumn<Item>(
   return [{ title: '>CPU factor', of: textOf, goes }];
 }
 
-/** The meaning of the factors of some comparisons, and of the mark of comparisons whose wall time and CPU time disagree. */
-export function factorNotes(comparisons: readonly Comparison[], margin?: number): string[] {
+/**
+ * The meaning of the factors of some comparisons, and of the mark of comparisons whose wall time and CPU time disagree. `hasCpu`: whether
+ * the table has a column of CPU factors. Default: it has.
+ */
+export function factorNotes(
+  comparisons: readonly Comparison[],
+  { margin, hasCpu = true }: { readonly margin?: number | undefined; readonly hasCpu?: boolean } = {},
+): string[] {
   return [
     ...(comparisons.length === 0 ? [] : [RUST_FACTOR_NOTE]),
-    ...(comparisons.some(({ cpu }) => cpu !== undefined) ? [CPU_FACTOR_NOTE] : []),
+    ...(hasCpu && comparisons.some(({ cpu }) => cpu !== undefined) ? [CPU_FACTOR_NOTE] : []),
     ...(comparisons.some((each) => doTimesDisagree(each, margin)) ? [CPU_DISAGREES_NOTE] : []),
   ];
 }

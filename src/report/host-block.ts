@@ -46,13 +46,13 @@ function methodOf({ forks, slowForks, quick, aa }: RunContext['config']): string
   const rough = quick === true ? '; quick, so rough' : '';
   if (forks === undefined) {
     const looks = `${LOOKS.slice(0, -1).join(', ')} or ${LOOKS.at(-1)}`;
-    return [`Method: ${looks} processes a cell, as many as decide its comparisons${rough}`];
+    return [`Method: ${looks} processes per cell, as many as decide its comparisons${rough}`];
   }
   if (typeof forks !== 'number') return [];
   const times = aa === true ? 2 : 1;
   const processes = forks * times === 1 ? '1 process' : `${forks * times} processes`;
   const slow = typeof slowForks === 'number' && slowForks < forks ? `, ${slowForks * times} if a sample is slow` : '';
-  return [`Method: ${processes} a cell${slow}${aa === true ? ', as two cells' : ''}${rough}`];
+  return [`Method: ${processes} per cell${slow}${aa === true ? ', as two cells' : ''}${rough}`];
 }
 
 /** The kind of a CPU and its clock, which tell CPUs of one name apart. */

@@ -1,4 +1,4 @@
-import type { Cell } from '../records/record.js';
+import { type Cell, type Counted, unitOf } from '../records/record.js';
 import type { ColumnOf } from './document.js';
 import { UNKNOWN } from './format.js';
 
@@ -19,6 +19,26 @@ export function batchText({ batch = 1 }: Cell): string {
 /** The variant with its side: `napi · RowInserter.addRow`. */
 export function sideAndVariantOf(cell: Named): string {
   return `${cell.side} · ${variantOf(cell)}`;
+}
+
+/** The word for one of the things that `itemsOf` counts: `row`, `operation`, `call` or `item`. */
+export function oneUnitOf(cell: Counted): string {
+  return unitOf(cell).slice(0, -1);
+}
+
+type Placed = Pick<Cell, 'id' | 'family' | 'workload' | 'engine'>;
+
+/** The heading of the cells of a workload on an engine. */
+export function placeOf({ family, workload, engine }: Placed): string {
+  return `${family}/${workload} on ${engine}`;
+}
+
+/** The id of a cell below that heading, without the parts that the heading has. */
+export function idBelowPlace({ id, family, workload, engine }: Placed): string {
+  const parts = id.split('/');
+  const rest = id.startsWith(`${family}/${workload}/`) ? parts.slice(`${family}/${workload}`.split('/').length) : parts;
+  const at = rest.indexOf(engine);
+  return rest.filter((_, index) => index !== at).join('/');
 }
 
 /** The column of transports. A table has it only if some of its cells have a transport. `cellOf` gives the cell of a row. */

@@ -112,7 +112,7 @@ export function requestHeadToHeadTable(
     notes: [
       ...factorNotes(
         pairs.map(({ comparison }) => comparison),
-        margin,
+        { margin },
       ),
       ...notesOf(pairs.map((pair) => marksOfPair(pair) + won(pair.node.id))),
       ...(pairs.some((pair) => limitOf(pair) !== '') ? [SERVER_NOTE] : []),

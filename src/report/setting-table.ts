@@ -10,7 +10,7 @@ import { networkText } from './network-text.js';
 import { percentileText } from './percentile.js';
 
 const NOTE =
-  'Operations a second, and a request in the median and the p99, of a closed loop unless a rate was asked for. Hybrid: the first shard is in this process, the others are ' +
+  'Operations per second, and a request in the median and the p99, of a closed loop unless a rate was asked for. Hybrid: the first shard is in this process, the others are ' +
   'behind gRPC. Factors are over the rate of all gRPC. Above 1, the setting is faster.';
 
 /**

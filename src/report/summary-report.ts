@@ -7,10 +7,10 @@ import { median } from '../stats/quantile.js';
 import { isCall } from './call-table.js';
 import { type Block, type Table, list, paragraph, renderTerminal, tableBlock, tableOf } from './document.js';
 import { attributionTexts } from './attribution.js';
-import { crossingLines, isCrossing } from './crossing-lines.js';
+import { crossingTable, isCrossing, otherCrossingLines } from './crossing-lines.js';
 import { crossoverTexts } from './crossover.js';
-import { UNKNOWN, formatPercent } from './format.js';
-import { factorOf, isDecided, shortFactorOf, signNotes } from './factor.js';
+import { UNKNOWN, formatFactorInterval, formatPercent } from './format.js';
+import { factorOf, isDecided, shortFactorOf, shortestFactorOf, signNotes } from './factor.js';
 import { cpuColumn, cpuMark, factorNotes } from './head-to-head.js';
 import { marksInRun, noVerdictMark, noVerdictNotes, noVerdictReason, notesOf } from './marks.js';
 import { nameAndBatchOf } from './request-tables.js';
@@ -40,10 +40,16 @@ const RESTLESS_SPREAD = 0.5;
 /** The columns of a terminal from which on a table has room for the words of verdicts. */
 const WIDE = 140;
 
-/** How the answers are told: the margin of the run, and whether the terminal has little room. */
+/** The columns of a terminal from which on a table has room for intervals. */
+const USUAL = 100;
+
+/** How the answers are told: the margin of the run, and what the table has no room for. */
 interface Style {
   readonly margin: number;
+  /** Signs stand for verdicts. */
   readonly isNarrow: boolean;
+  /** The intervals and the verdicts are in the lines below the table. */
+  readonly isNarrowest: boolean;
 }
 
 export interface SummaryOptions {
@@ -56,14 +62,15 @@ export interface SummaryOptions {
 /** The summary of a run for a terminal. */
 export function renderRunSummary(run: Run, { report, columns: width }: SummaryOptions): string {
   const answers = workloadAnswersOf(run);
-  const style = { margin: marginOf(run), isNarrow: width < WIDE };
+  const style = { margin: marginOf(run), isNarrow: width < WIDE, isNarrowest: width < USUAL };
   const warning = worstWarning(run, answers);
   const [completed, judge] = [completedOf(run.records), judgeOf(run)];
   const blocks: Block[] = [
     paragraph(countsOf(run)),
     ...tableBlock(answerTable(answers, style)),
-    ...list(wayLines(answers)),
-    ...list(crossingLines(completed)),
+    ...list(wayLines(answers, style)),
+    ...tableBlock(crossingTable(completed)),
+    ...list(otherCrossingLines(completed)),
     ...noVerdictNotes(completed.filter(isCrossing)).map(paragraph),
     ...list(crossoverTexts(completed, judge)),
     ...list(attributionTexts(completed, judge)),
@@ -83,11 +90,11 @@ function countsOf({ records, context }: Run): string {
   return `${context.config['quick'] === true ? 'A rough first look' : 'Cells'}: ${counts.join(', ')}.`;
 }
 
-function answerTable(answers: readonly WorkloadAnswer[], { margin, isNarrow }: Style): Table {
+function answerTable(answers: readonly WorkloadAnswer[], { margin, isNarrow, isNarrowest }: Style): Table {
   const engines = new Set(answers.map(({ node }) => node.engine));
   // JavaScript alone crosses nothing: what a call costs shows in the addon's factor.
   const areCalls = answers.every(({ node }) => isCall(node));
-  const textOf = isNarrow ? shortFactorOf : factorOf;
+  const textOf = isNarrowest ? shortestFactorOf : isNarrow ? shortFactorOf : factorOf;
   return tableOf(answers, [
     { title: 'Workload', of: ({ node }) => workloadText(node) },
     ...(engines.size > 1 ? [{ title: 'Engine', of: ({ node }: WorkloadAnswer) => node.engine }] : []),
@@ -103,7 +110,7 @@ function answerTable(answers: readonly WorkloadAnswer[], { margin, isNarrow }: S
           : textOf(rust.comparison) + rustMarks(rust, node) + cpuMark(rust.comparison, margin),
       goes: areCalls ? 2 : undefined,
     },
-    ...cpuColumn(answers, ({ rust }) => rust?.comparison, 0),
+    ...(isNarrowest ? [] : cpuColumn(answers, ({ rust }) => rust?.comparison, 0)),
     {
       title: '>Addon factor',
       of: ({ addon }) => (addon === undefined ? UNKNOWN : textOf(addon.judged) + addonMarks(addon)),
@@ -115,12 +122,16 @@ function answerTable(answers: readonly WorkloadAnswer[], { margin, isNarrow }: S
 /** The mark of the fastest side. */
 const FASTEST = '*';
 
-/** The way from Node that did best, one line for each workload. */
-function wayLines(answers: readonly WorkloadAnswer[]): string[] {
+/** The way from Node that did best, one line for each workload, with the factors that the table has no room for. */
+function wayLines(answers: readonly WorkloadAnswer[], { isNarrowest }: Style): string[] {
   const engines = new Set(answers.map(({ node }) => node.engine));
-  return answers.map(({ node }) => {
+  return answers.map(({ node, rust, addon }) => {
     const on = engines.size > 1 ? ` on ${node.engine}` : '';
-    return `${workloadText(node)}${on}: from Node, ${nameAndBatchOf(node)}`;
+    const factors = isNarrowest ? [['Rust', rust?.comparison] as const, ['addon', addon?.judged] as const] : [];
+    const texts = factors.flatMap(([name, judged]) =>
+      judged === undefined ? [] : [`, ${name} factor ${formatFactorInterval(judged)}, ${judged.verdict}`],
+    );
+    return `${workloadText(node)}${on}: from Node, ${nameAndBatchOf(node)}${texts.join('')}`;
   });
 }
 
@@ -132,7 +143,7 @@ function addonMarks({ addon, javaScript, forks }: AddonOverJavaScript): string {
   return marksInRun(addon, javaScript, forks);
 }
 
-function notes(answers: readonly WorkloadAnswer[], { margin, isNarrow }: Style): string[] {
+function notes(answers: readonly WorkloadAnswer[], { margin, isNarrow, isNarrowest }: Style): string[] {
   const judged = answers
     .flatMap(({ rust, addon }) => [rust?.comparison, addon?.judged])
     .filter((each) => each !== undefined);
@@ -140,7 +151,7 @@ function notes(answers: readonly WorkloadAnswer[], { margin, isNarrow }: Style):
   const factors = [
     ...factorNotes(
       answers.flatMap(({ rust }) => rust?.comparison ?? []),
-      margin,
+      { margin, hasCpu: !isNarrowest },
     ),
     ...(answers.some(({ addon }) => addon !== undefined) ? [ADDON_FACTOR_NOTE] : []),
     ...(judged.length === 0 ? [] : ['In parentheses: the 95% interval. It covers this run alone.']),

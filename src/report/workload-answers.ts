@@ -1,5 +1,5 @@
 /** The answer of a run to each workload: the best of each side, and how they compare. The terminal and the page show the same. */
-import { completedOf, contestOf, fastestOf, groupBy, largestOfEach } from '../compare/cell-groups.js';
+import { completedOf, contestOf, fastestOf, groupBy, isBatched, largestOfEach } from '../compare/cell-groups.js';
 import { isNodeSide } from '../compare/comparisons.js';
 import { type Judge, judgeOf } from '../compare/judge.js';
 import { type AddonOverJavaScript, addonOverJavaScript, bestComparisonOf } from '../compare/sides.js';
@@ -31,19 +31,22 @@ export const ANSWER_SIDES: readonly (readonly [Side, string])[] = [
   ['js', 'JavaScript'],
 ];
 
-/** The workload of a cell with what else its answer is for: the transport and the connections. */
-export function workloadText({ workload, transport, connections }: CompletedRecord): string {
+/** The workload of a cell with what else its answer is for: the transport, the connections, and batches. */
+export function workloadText(cell: CompletedRecord): string {
+  const { workload, transport, connections } = cell;
   const over = transport === undefined ? '' : ` (${transport})`;
-  return `${workload}${over}${connections === undefined ? '' : `, ${connections} ${connections === 1 ? 'connection' : 'connections'}`}`;
+  const from = connections === undefined ? '' : `, ${connections} ${connections === 1 ? 'connection' : 'connections'}`;
+  return `${workload}${over}${from}${isBatched(cell) ? ', in batches' : ''}`;
 }
 
-/** One answer for each workload, engine and transport: with the fewest workers, or the most connections, that were measured. */
+/** One answer for each workload, engine and transport, and one more for batches: with the fewest workers, or the most connections, that were measured. */
 export function workloadAnswersOf(run: Run): WorkloadAnswer[] {
   const judge = judgeOf(run);
   const completed = completedOf(run.records).filter((record) => record.engine !== NOOP && !isCrossing(record));
-  const workloads = groupBy(completed, ({ family, workload, engine, transport, rate, runtime }) =>
-    JSON.stringify([family, workload, engine, transport, rate, runtime]),
-  );
+  const workloads = groupBy(completed, (record) => {
+    const { family, workload, engine, transport, rate, runtime } = record;
+    return JSON.stringify([family, workload, engine, transport, rate, runtime, isBatched(record)]);
+  });
   return workloads.flatMap((cells) => answerOn(run, contestToShow(cells), judge) ?? []);
 }
 

@@ -4,7 +4,7 @@ import type { AskedBy, Family, FamilyOptions, PlannedCell } from '../families/wo
 import { BoundaryError } from '../errors.js';
 import { flatten } from '../families/option.js';
 import { findRuntime } from '../host/runtimes.js';
-import { contestOf, groupBy } from '../compare/cell-groups.js';
+import { groupBy, placeAndWorkOf } from '../compare/cell-groups.js';
 import type { Cell } from '../records/record.js';
 import { LOOKS } from '../stats/looks.js';
 import { sumOf } from '../stats/sum.js';
@@ -135,7 +135,7 @@ function withinAMinute(
   const secondsOf = (some: readonly PlannedCell[]): number =>
     LOOKS[0]! * sumOf(some.map(({ cell, skip }) => (skip === undefined ? typicalSeconds(policy, cell) : 0)));
   if (secondsOf(cells) <= QUICK_SECONDS) return cells;
-  const contests = groupBy(cells, ({ cell }) => contestOf(cell)).map((contest) =>
+  const contests = groupBy(cells, ({ cell }) => placeAndWorkOf(cell)).map((contest) =>
     groupBy(contest, ({ cell, client }) => JSON.stringify([cell.side, client])).map(([first]) => first!),
   );
   const fitting: PlannedCell[] = [];

@@ -12,6 +12,7 @@ import {
 } from '../records/run-log.js';
 import { renderRunMarkdown } from '../report/run-report.js';
 import { BoundaryError } from '../errors.js';
+import { commandText } from './command-text.js';
 import { exists, makeFolder, writeAtomically } from './files.js';
 import { RunLock } from './run-lock.js';
 
@@ -135,7 +136,7 @@ export class RunDirectory {
   async writePage(run: Run): Promise<void> {
     // Loaded with its charts when there is something to draw, not when a run starts.
     const { renderRunHtml } = await import('../report/html/run-page.js');
-    await writeAtomically(this.#pathOf('run.html'), await renderRunHtml(run));
+    await writeAtomically(this.#pathOf('run.html'), await renderRunHtml(run, commandText(run)));
   }
 
   /** Closes the log, and lets other processes write here. */

@@ -373,6 +373,11 @@ async function writeResults(session: Session): Promise<RunResult> {
   // In the order of the matrix, not in the order in which the cells finished.
   const records = planned.flatMap(({ cell }) => directory.records.get(cell.id) ?? []);
   const model = costModelOf(records);
+  const { seconds = 0 } = directory.context;
+  await directory.setContext({
+    ...directory.context,
+    seconds: seconds + (performance.now() - session.startedAt) / 1000,
+  });
   const run: Run = {
     schemaVersion: SCHEMA_VERSION,
     context: directory.context,

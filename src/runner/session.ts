@@ -23,6 +23,8 @@ import type { SamplingPolicy } from './sampling.js';
 /** A run under way. */
 export interface Session extends Omit<Instruments, 'onStep'>, Deciding {
   readonly directory: RunDirectory;
+  /** The time by `performance.now()` at which this process began the run. */
+  readonly startedAt: number;
   /** The context of this process, without the versions of the families. */
   readonly ownContext: RunContext;
   readonly plans: readonly FamilyPlan[];
@@ -76,6 +78,7 @@ async function sessionIn(options: RunOptions, resumed: RunDirectory | undefined)
   const collectGarbage = config.leaveGarbage === true ? undefined : (options.collectGarbage ?? exposedCollector());
   return {
     directory,
+    startedAt: performance.now(),
     ownContext: context,
     plans,
     planned: plans.flatMap(({ cells }) => cells),

@@ -1,7 +1,7 @@
 /** Turns: the processes of a group are alive together, and take one sample after the other, block by block. */
 import os from 'node:os';
 
-import { contestOf, groupBy } from '../compare/cell-groups.js';
+import { groupBy, placeAndWorkOf } from '../compare/cell-groups.js';
 import type { PlannedCell } from '../families/workload.js';
 import type { Checksum, Sample } from '../records/record.js';
 import { sumOf } from '../stats/sum.js';
@@ -80,11 +80,11 @@ export async function takeTurns(round: readonly Turn[], options: TurnOptions): P
   }
 }
 
-/** The contest of a cell, on any runtime. A process that no other can be alive with has a contest of its own. */
+/** The cells that a cell takes turns with, on any runtime. A process that no other can be alive with takes them alone. */
 function placeOf({ planned: { cell, isExclusive }, fork }: Turn): string {
   if (isExclusive === true) return JSON.stringify([cell.id, fork]);
   // Engines in JavaScript alone are compared with cells of another engine of their group.
-  return contestOf({ ...cell, engine: '', runtime: undefined } as typeof cell);
+  return placeAndWorkOf({ ...cell, engine: '', runtime: undefined } as typeof cell);
 }
 
 class Contest {

@@ -189,7 +189,7 @@ describe('requests', () => {
     const figures = requestFigures(canvas, runOf(records));
     expect(figures.map(({ title, note }) => [title, note])).toEqual([
       ['get on redis: throughput against batch', '32 connections; each client at its fastest setting'],
-      ['get on redis: throughput against connections', '1 a request; each client at its fastest setting'],
+      ['get on redis: throughput against connections', '1 per request; each client at its fastest setting'],
     ]);
     const { document } = parseHTML(figures[0]!.picture.text);
     const titles = [...document.querySelectorAll('g.dot title')].map(({ textContent }) => textContent!);

@@ -32,7 +32,7 @@ export const HYBRID_OPTIONS = {
   netBandwidthMbps: option(
     '--net-bandwidth-mbps <n>',
     amount,
-    'of hybrid: megabits a second each way of a connection; 0 for as many as there are',
+    'of hybrid: megabits per second each way of a connection; 0 for as many as there are',
     { ...called('netBandwidthMbps'), default: 0, variable: 'HYBRID_NET_BANDWIDTH_MBPS' },
   ),
 } satisfies OptionTable;

@@ -65,7 +65,7 @@ export async function runLoad(requesters: readonly Requester[], load: Load, sign
   const { rate } = load;
   if (requesters.length === 0) throw invalidArgument('a load needs a connection');
   if (rate !== undefined && !(Number.isFinite(rate) && rate > 0)) {
-    throw invalidArgument(`a rate must be above 0 requests a second, not ${rate}`);
+    throw invalidArgument(`a rate must be above 0 requests per second, not ${rate}`);
   }
   const stop = new Stop(signal);
   try {

@@ -16,9 +16,9 @@ export const REQUEST_OPTIONS = {
     'numbers of connections, each with one request in flight, or all',
     OWN,
   ),
-  batch: option('--batch <list>', grid, 'numbers of operations a request, or all', OWN),
+  batch: option('--batch <list>', grid, 'numbers of operations per request, or all', OWN),
   operations: option('--operations <n>', rows, 'operations of each sample', OWN),
-  rate: option('--rate <n>', rate, 'requests a second, sent whether answers come or not', CLOSED_LOOP),
+  rate: option('--rate <n>', rate, 'requests per second, sent whether answers come or not', CLOSED_LOOP),
 } satisfies OptionTable;
 
 /** The option of the families that a client of the user's can join. */

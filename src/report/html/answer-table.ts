@@ -1,8 +1,9 @@
 /** The first table of a page: the best of each side for each workload, as rates with bars. */
 import { groupBy } from '../../compare/cell-groups.js';
+import type { Judged } from '../../compare/judge.js';
 import type { CompletedRecord, RatioInterval, Run, Side } from '../../records/record.js';
 import { inverseRatio } from '../factor.js';
-import { formatFactorInterval, formatRows } from '../format.js';
+import { formatFactorInterval } from '../format.js';
 import { rateOf } from '../../stats/summary.js';
 import {
   ANSWER_SIDES,
@@ -21,23 +22,20 @@ export function answerTable(run: Run): Markup | undefined {
   const tables = groupBy(answers, ({ node }) => node.engine).map((ofEngine) => {
     const [{ node }] = ofEngine as [WorkloadAnswer];
     const shown = ANSWER_SIDES.filter(([side]) => ofEngine.some(({ best }) => best[side] !== undefined));
+    const hasBoth = ofEngine.some(({ addon }) => addon !== undefined);
     return markup`<div class="scroll" role="group" aria-label="The fastest way of each side, ${node.engine}" tabindex="0"><table class="sides">
-<thead><tr><th scope="col">${node.engine}</th>${shown.map(([, title]) => markup`<th scope="col" class="number">${title}</th>`)}<th scope="col">Rust compared with Node</th></tr></thead>
-<tbody>${ofEngine.map((answer) => rowOf(answer, shown))}</tbody>
+<thead><tr><th scope="col">${node.engine}</th>${shown.map(([, title]) => markup`<th scope="col" class="number">${title}</th>`)}<th scope="col">Rust compared with Node</th>${hasBoth ? markup`<th scope="col">Addon compared with JavaScript</th>` : undefined}</tr></thead>
+<tbody>${ofEngine.map((answer) => rowOf(answer, shown, hasBoth))}</tbody>
 </table></div>
 `;
   });
-  return markup`${tables}<p class="quiet">${noteOf(run)}</p>`;
+  return markup`${tables}<p class="quiet">${NOTE}</p>`;
 }
 
-function noteOf({ records, context }: Run): string {
-  const rows = (context.config['rows'] as Readonly<Record<string, number>> | undefined) ?? {};
-  const sizes = Object.entries(rows).map(([family, count]) => `${family} with ${formatRows(count)} rows or operations`);
-  const measured = records.filter(({ outcome }) => outcome === 'completed').length;
-  return `The best way of each side, as its rate. ★ marks the fastest side, or both if they are equivalent. A line at the end of a bar is the 95% interval relative to the best from Node. ${measured} cells${sizes.length === 0 ? '' : `, ${sizes.join(', ')}`}.`;
-}
+const NOTE =
+  'The best way of each side, as its rate. ★ marks the fastest side, or both if they are equivalent. A line at the end of a bar is the 95% interval relative to the best from Node.';
 
-function rowOf(answer: WorkloadAnswer, shown: typeof ANSWER_SIDES): Markup {
+function rowOf(answer: WorkloadAnswer, shown: typeof ANSWER_SIDES, hasBoth: boolean): Markup {
   const most = Math.max(...Object.values(answer.best).map(rateOf));
   const cells = shown.map(([side]) => {
     const record = answer.best[side];
@@ -46,7 +44,7 @@ function rowOf(answer: WorkloadAnswer, shown: typeof ANSWER_SIDES): Markup {
     const bar = barOf(rateOf(record) / most, intervalOf(answer, side, most), SIDE_STYLES[side].color);
     return markup`<td class="number" title="${record.variant}">${text}${bar}</td>`;
   });
-  return markup`<tr><th scope="row">${workloadText(answer.node)}</th>${cells}<td>${verdictText(answer)}</td></tr>
+  return markup`<tr><th scope="row">${workloadText(answer.node)}</th>${cells}<td>${verdictText(answer.rust?.comparison)}</td>${hasBoth ? markup`<td>${verdictText(answer.addon?.judged)}</td>` : undefined}</tr>
 `;
 }
 
@@ -84,8 +82,6 @@ function barOf(part: number, interval: Pick<RatioInterval, 'low' | 'high'> | und
   return markup`<svg class="bar" viewBox="0 0 ${WIDTH} 8" preserveAspectRatio="none" aria-hidden="true"><path d="M0 1H${at(part)}V7H0Z" fill="${color}"/>${line}</svg>`;
 }
 
-function verdictText({ rust }: WorkloadAnswer): string {
-  if (rust === undefined) return '';
-  const { verdict } = rust.comparison;
-  return `${verdict}: ${formatFactorInterval(rust.comparison)}`;
+function verdictText(judged: Judged | undefined): string {
+  return judged === undefined ? '' : `${judged.verdict}: ${formatFactorInterval(judged)}`;
 }

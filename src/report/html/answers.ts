@@ -3,7 +3,7 @@ import { completedOf, groupBy, isRequestWork, recordsById } from '../../compare/
 import type { CompletedRecord, Run } from '../../records/record.js';
 import { adviceFor, isOpen } from '../advice.js';
 import { isCall } from '../call-table.js';
-import { crossingLines, isCrossing } from '../crossing-lines.js';
+import { isCrossing, otherCrossingLines } from '../crossing-lines.js';
 import { formatRateOf } from '../format.js';
 import { factorOf, isDecided } from '../factor.js';
 import { type Pair, pairsOf } from '../head-to-head.js';
@@ -28,7 +28,12 @@ export function answersOf(run: Run): Answers {
       const calls = pairs
         .filter(({ node }) => node.engine === engine && isCall(node) && !isCrossing(node))
         .map(callAdvice);
-      const advice = [...adviceFor(run, engine), ...requestAdviceFor(run, engine), ...crossingLines(records), ...calls];
+      const advice = [
+        ...adviceFor(run, engine),
+        ...requestAdviceFor(run, engine),
+        ...otherCrossingLines(records),
+        ...calls,
+      ];
       return advice.length === 0 ? [] : [{ engine, advice }];
     }),
     undecided: pairs.filter(({ comparison, node }) => isOpen(comparison) && !isCrossing(node)).map(undecidedText),

@@ -1,5 +1,5 @@
 /** The figures of lanes: which cells stand next to each other, and what each is compared with. */
-import { completedOf, contestOf, fastestOf, groupBy, recordsById } from '../../compare/cell-groups.js';
+import { completedOf, contestOf, fastestOf, groupBy, isBatched, recordsById } from '../../compare/cell-groups.js';
 import { judgeOf, marginOf } from '../../compare/judge.js';
 import { cpuRatio, riskOf } from '../../compare/rate-ratio.js';
 import {
@@ -32,12 +32,14 @@ export function contestsOf(run: Run): Contest[] {
 }
 
 /** The work of a cell and its place: `insert.bulk on embedded, 2 workers`. */
-export function placeOf({ workload, engine, transport, workers = 1, connections, rate }: Cell): string {
+export function placeOf(cell: Cell): string {
+  const { workload, engine, transport, workers = 1, connections, rate } = cell;
   return [
     `${workload} on ${engine}`,
     ...(transport === undefined ? [] : [transport]),
     ...(workers === 1 ? [] : [`${workers} workers`]),
     ...(connections === undefined ? [] : [connections === 1 ? '1 connection' : `${connections} connections`]),
+    ...(isBatched(cell) ? ['in batches'] : []),
     ...(rate === undefined ? [] : [`${formatShortRate(rate)} asked for`]),
   ].join(', ');
 }

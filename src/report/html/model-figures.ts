@@ -25,7 +25,7 @@ export function modelFigures(canvas: Canvas, model: CostModel, records: readonly
     const { what, direction } = ofKind[0]!;
     const title = `${what} ${direction}: predicted and measured`;
     return [
-      { title, note: 'a call; filled: cells that were not fitted', picture: predictedPlot(canvas, ofKind, title) },
+      { title, note: 'per call; filled: cells that were not fitted', picture: predictedPlot(canvas, ofKind, title) },
       ...bySizeFigure(canvas, ofKind, records),
     ];
   });
@@ -63,11 +63,11 @@ function bySizeFigure(canvas: Canvas, mechanisms: readonly MechanismCosts[], rec
     if (rows === undefined) return [];
     return [{ x: rows, title: `from ${formatRows(rows)} ${unit} on, ${way.variant} is cheaper than ${other.variant}` }];
   });
-  const title = `${what} ${direction}: a call by its size`;
+  const title = `${what} ${direction}: time per call, by its size`;
   const picture = linePlot(canvas, {
     label: [title, ...rules.map((rule) => rule.title)].join('; '),
-    xAxis: `${unit} of a call`,
-    yAxis: 'time of a call',
+    xAxis: `${unit} per call`,
+    yAxis: 'time per call',
     formatX: formatRows,
     formatY: formatDuration,
     series,

@@ -4,7 +4,7 @@ import { FIGURE_WIDTH } from './canvas.js';
 import { Markup, markup } from './markup.js';
 import { type Figure, sidesIn } from './page.js';
 import type { SideStyle } from './side-style.js';
-import { PICTURE_STYLE } from './style.js';
+import { PICTURE_STYLE, withPlainColors } from './style.js';
 
 export interface Picture {
   /** The content of the picture, for those who do not see it. */
@@ -43,12 +43,13 @@ ${lines.map((line, index) => markup`<text x="2" y="${33 + index * NOTE_HEIGHT}" 
 `;
   });
   const [width, height] = [GAP + columns * (FIGURE_WIDTH + GAP), Math.max(...tops)];
+  const content = markup`<rect width="100%" height="100%" rx="8" fill="var(--card)"/>
+${legendMarkup(figures, hollow)}
+${placed}`;
   return markup`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" font-family="system-ui, sans-serif" font-size="12">
 <title>${title}</title>
 <style>${new Markup(PICTURE_STYLE)}</style>
-<rect width="100%" height="100%" rx="8" fill="var(--card)"/>
-${legendMarkup(figures, hollow)}
-${placed}</svg>
+${new Markup(withPlainColors(content.text))}</svg>
 `.text;
 }
 

@@ -56,14 +56,14 @@ function throughputFigure(
     });
     return { name: clientName(ofClient), ...SIDE_STYLES[ofClient[0]!.side], points };
   });
-  const where = at === 'connections' ? `${size} connections` : `${size} a request`;
+  const where = at === 'connections' ? `${size} connections` : `${size} per request`;
   const { [by]: _, [at]: __, ...first } = shown[0]!;
   const title = `${placeOf(first as CompletedRecord)}: throughput against ${by === 'batch' ? 'batch' : 'connections'}`;
   const note = `${where}; each client at its fastest setting`;
   const picture = linePlot(canvas, {
     label: `${title}, ${where}`,
     xAxis: AXES[by],
-    yAxis: 'operations a second',
+    yAxis: 'operations per second',
     xTicks: ticks,
     formatX: String,
     formatY: formatShortRate,

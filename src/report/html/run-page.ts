@@ -1,10 +1,12 @@
 /** `run.html`: the report of a run as one page. */
-import { groupBy, isRequestWork, recordsById } from '../../compare/cell-groups.js';
+import { completedOf, groupBy, isRequestWork, recordsById } from '../../compare/cell-groups.js';
+import { formatClock } from '../format.js';
 import { noiseFloorsOf } from '../../compare/comparisons.js';
 import { marginOf } from '../../compare/judge.js';
 import { commitText } from '../../records/commit.js';
 import type { Run } from '../../records/record.js';
 import { compactNote, isCompact } from '../compact.js';
+import { crossingTable, isCrossing } from '../crossing-lines.js';
 import { CROSSING_NOTE, type CrossingShareOf, crossingShareOf } from '../crossing-share.js';
 import { CPU_DISAGREES, CPU_DISAGREES_NOTE, RUST_FACTOR_NOTE } from '../factor.js';
 import { paragraph, tableBlock } from '../document.js';
@@ -32,14 +34,14 @@ import { requestFigures } from './request-figures.js';
 import { stripPlot } from './strip-plot.js';
 import { garbageOf, hasParts, partsOf, timePlot } from './time-plot.js';
 
-/** The text of `run.html`. */
-export async function renderRunHtml(run: Run): Promise<string> {
+/** The text of `run.html`. `command` is the command that measures the run again, if it is known. */
+export async function renderRunHtml(run: Run, command?: string): Promise<string> {
   const canvas = await loadCanvas();
   const contests = contestsOf(run);
   const anchorOf = anchorsOf(run.records);
   const { context } = run;
   const commit = context.git === undefined ? '' : `, commit ${commitText(context.git)}`;
-  const lead = markup`<p class="quiet">${startText(context)} UTC, ${context.host.cpu}, ${context.host.logicalCores} logical cores, Node.js ${context.versions['node'] ?? ''}${commit}</p>`;
+  const lead = markup`<p>${howText(run, command)}</p><p class="quiet">${startText(context)} UTC, ${context.host.cpu}, ${context.host.logicalCores} logical cores, Node.js ${context.versions['node'] ?? ''}${commit}</p>`;
   return pageText('Boundary Bench', lead, [
     answerSection(run),
     ...lanesSection(canvas, run, contests, anchorOf),
@@ -59,6 +61,13 @@ export async function renderRunHtml(run: Run): Promise<string> {
     { id: 'unfinished', title: 'Failed and skipped', content: unfinishedList(run.records) },
     { id: 'host', title: 'Hardware and software', content: hostContent(run) },
   ]);
+}
+
+/** The command of a run, and how long it took. */
+function howText({ context, records }: Run, command: string | undefined): Markup {
+  const cells = records.filter(({ outcome }) => outcome === 'completed').length;
+  const time = context.seconds === undefined ? '' : ` in ${formatClock(context.seconds)}`;
+  return markup`${command && markup`<code>${command}</code>: `}${cells} ${cells === 1 ? 'cell' : 'cells'}${time}`;
 }
 
 function hostContent(run: Run): Markup {
@@ -87,8 +96,13 @@ function answerSection(run: Run): Section {
     undecided.length === 0
       ? undefined
       : markup`<h3>Inconclusive in this run</h3>${listOf(undecided, 'answer')}<p class="quiet">More processes (--forks) or a quieter machine narrow the intervals.</p>`;
-  const none = lines.length === 0 && open === undefined ? markup`<p>This run compares no sides.</p>` : undefined;
-  return { id: 'answer', title: 'The answer', content: markup`${answerTable(run)}${advice}${open}${none}` };
+  const none =
+    lines.length === 0 && open === undefined && !run.records.some(isCrossing)
+      ? markup`<p>This run compares no sides.</p>`
+      : undefined;
+  const crossing = tableBlock(crossingTable(completedOf(run.records)));
+  const table = crossing.length === 0 ? undefined : blocksMarkup(crossing);
+  return { id: 'answer', title: 'The answer', content: markup`${answerTable(run)}${table}${advice}${open}${none}` };
 }
 
 function lanesSection(
@@ -148,7 +162,7 @@ export function laneFigure(canvas: Canvas, { title, reference, rows }: ComparedC
   const to = rows.find(({ isReference }) => isReference === true)!.name;
   const picture = ratioPlot(canvas, {
     label: `${title}: the ${isRust ? 'Rust factor' : 'factor'} of each lane`,
-    axis: `time relative to ${isRust ? "Rust's best" : 'the fastest'}`,
+    axis: `← faster    time relative to ${isRust ? "Rust's best" : 'the fastest'}    slower →`,
     reference: isRust ? 'var(--rust)' : 'var(--ink)',
     rows,
   });

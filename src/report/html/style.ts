@@ -9,8 +9,26 @@ const DARK = `--paper:#16181c;--ink:#e6e8eb;--quiet:#a3a9b2;--grid:#30343b;--car
 const COLORS = `:root{color-scheme:light dark;${LIGHT}}
 @media screen and (prefers-color-scheme:dark){:root{${DARK}}}`;
 
-/** The style within a picture that stands alone: it has its own background, since a page shows it in either scheme. */
+/** The light colours, by their names. */
+const COLOR_OF: Readonly<Record<string, string>> = Object.fromEntries(
+  LIGHT.replaceAll('\n', '')
+    .split(';')
+    .map((declared) => declared.slice('--'.length).split(':') as [string, string]),
+);
+
+/** A picture that stands alone with the light colours instead of variables, for programs that do not know those. */
+export function withPlainColors(svg: string): string {
+  return svg.replaceAll(/var\(--([a-z]+)\)/g, (_, name: string) => COLOR_OF[name]!);
+}
+
+/**
+ * The style within a picture that stands alone: it has its own background, since a page shows it in either scheme. Its colours are plain,
+ * and the style replaces them by the variables.
+ */
 export const PICTURE_STYLE = `${COLORS}
+${Object.entries(COLOR_OF)
+  .map(([name, color]) => `[fill="${color}"]{fill:var(--${name})}[stroke="${color}"]{stroke:var(--${name})}`)
+  .join('\n')}
 text{white-space:pre}
 svg{color:var(--ink)}`;
 

@@ -3,11 +3,10 @@
  * the elapsed time that crossing and JavaScript are estimated to take.
  */
 import { medianOf, processCpuOf, serverCpuOf } from '../../stats/summary.js';
-import { isRequestWork } from '../../compare/cell-groups.js';
 import { type CompletedRecord, type Sample, itemsOf } from '../../records/record.js';
 import { type CrossingShareOf, crossingText } from '../crossing-share.js';
-import { isCall } from '../call-table.js';
 import { formatDuration } from '../format.js';
+import { oneUnitOf } from '../labels.js';
 import type { Canvas } from './canvas.js';
 import { figuresAt, framed, namesAt } from './frame.js';
 import type { Markup } from './markup.js';
@@ -80,7 +79,7 @@ export function timePlot(
   const frame = {
     rows: records.length,
     rowHeight: ROW_HEIGHT,
-    axis: `time of ${unitOf(records[0]!)}`,
+    axis: `time per ${oneUnitOf(records[0]!)}`,
     tickFormat: (seconds: number) => (seconds === 0 ? '0' : formatDuration(seconds)),
     x: { type: 'linear', domain: [0, most * 1.02] },
   } as const;
@@ -134,13 +133,7 @@ export function timePlot(
   });
 }
 
-/** The unit that the time is for. */
-function unitOf(record: CompletedRecord): string {
-  if (isCall(record)) return 'a call';
-  return isRequestWork(record) ? 'an operation' : 'a row';
-}
-
-/** The parts of a bar one after the other, in seconds a row. */
+/** The parts of a bar one after the other, in seconds per row. */
 function segmentsOf(record: CompletedRecord, index: number) {
   let from = 0;
   return PARTS.flatMap(({ name, color, secondsOf }) => {
