@@ -9,7 +9,7 @@ import { type Ended, type SpawnOptions, builtMain, spawnCli } from './spawn-cli.
 
 const TYPED = 'sums/sum.typed/forwards/js/arrays/w1';
 const BOXED = 'sums/sum.boxed/forwards/js/arrays/w1';
-const QUICK = ['--samples', '2', '--forks', '2', '--workers', '1'];
+const QUICK = ['--samples', '2', '--forks', '2', '--workers', '1', '--time-budget', '0.02'];
 
 // Each test starts processes, which take as long as the machine is busy.
 vi.setConfig({ testTimeout: 120_000 });
@@ -192,7 +192,7 @@ describe('a directory that cannot be written', () => {
   });
 
   it('ends a run that has begun, says what is kept, and lets it go on', async () => {
-    const many = ['--samples', '40', '--workers', '1'];
+    const many = ['--samples', '40', '--workers', '1', '--time-budget', '0.02'];
     const full = await cli(['run', '50', ...many, '--out', 'out'], { mostBlocks: 24 });
     expect(full.stderr).toContain(
       "error: can't write out/run.jsonl: the file may not become larger (EFBIG) [BB_OUT_UNUSABLE]",
@@ -335,7 +335,18 @@ describe('list', () => {
 
 describe('compare', () => {
   async function writeRuns(factor: number, cpu?: string): Promise<void> {
-    const { exitCode } = await cli(['run', '--samples', '8', '--workers', '1', '--out', 'out', '--quiet']);
+    const { exitCode } = await cli([
+      'run',
+      '--samples',
+      '8',
+      '--workers',
+      '1',
+      '--time-budget',
+      '0.02',
+      '--out',
+      'out',
+      '--quiet',
+    ]);
     expect(exitCode).toBe(0);
     const before = await readOut('out');
     // The times differ by a fixed factor, so that the verdict does not depend on this machine's noise.

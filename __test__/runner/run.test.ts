@@ -241,7 +241,12 @@ describe('run', () => {
     };
     const events: RunEvent[] = [];
     const onEvent = (event: RunEvent): void => void events.push(event);
-    const { run: result } = await start({ families: [greedy], collectGarbage: () => {}, onEvent });
+    const { run: result } = await start({
+      families: [greedy],
+      collectGarbage: () => {},
+      onEvent,
+      timeBudgetSeconds: 0,
+    });
     const ofCell = (entries: readonly string[]): number =>
       entries.filter((entry) => entry === `sample ${TYPED}`).length;
     const executions = events.filter((event) => 'cell' in event && event.cell.id === TYPED);

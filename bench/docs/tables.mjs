@@ -259,7 +259,7 @@ function measuredBy(run) {
 
 function requests(kind, engine) {
   const table = headToHead(kind, (each) => isOn(each, engine) && each.kind !== 'lane', requestHeadToHeadTable);
-  return [...table, ...list(requestAdviceFor(newestRun(kind), engine))];
+  return [...list(requestAdviceFor(newestRun(kind), engine)), ...table];
 }
 
 function marked({ table, notes }) {

@@ -52,7 +52,7 @@ figure svg text{white-space:pre}
 figure svg a:hover text,figure svg a:focus text{text-decoration:underline}
 figcaption{font-weight:600;font-size:.95rem;margin-bottom:.3rem}
 figcaption small{display:block;font-weight:400;color:var(--quiet)}
-.sides th,.sides td{vertical-align:middle}.sides .bar{display:block;width:100%;min-width:70px;height:8px;margin-top:2px}
+.sides th,.sides td{vertical-align:middle;white-space:nowrap}.sides .bar{display:block;width:100%;min-width:70px;height:8px;margin-top:2px}
 .filters{display:flex;flex-wrap:wrap;gap:.6rem 1rem;align-items:end;margin:.6rem 0}
 .filters label{display:flex;flex-direction:column;font-size:.85rem;color:var(--quiet)}
 input,select,button{font:inherit;color:inherit;background:var(--paper);border:1px solid var(--quiet);border-radius:5px;padding:.25rem .5rem;max-width:100%}
