@@ -46,7 +46,9 @@ export function isAllNative(): boolean {
  */
 export function nativeEnvironment(): Record<string, string | undefined> | undefined {
   if (process.platform !== 'win32') return undefined;
-  return { ...process.env, PATH: `${dirname(duckdbLibrary() ?? '')};${process.env['PATH'] ?? ''}` };
+  const library = duckdbLibrary();
+  if (library === undefined) return undefined;
+  return { ...process.env, PATH: `${dirname(library)};${process.env['PATH'] ?? ''}` };
 }
 
 /** The reason why a binary that only measuring needs is not there, with the remedy. `undefined` if it is. */
