@@ -184,3 +184,14 @@ test('a forecast names the ways, the share of a core, and who wins from where on
   expect(cheaper!.rows).toBeGreaterThan(10);
   expect(cheaper!.rows).toBeLessThan(15);
 });
+
+test.each([
+  [2e-9, "pays if its work takes 2.00 ns per call less than JavaScript's."],
+  [1e-13, "pays even if its work takes as long as JavaScript's."],
+  [-1e-9, "pays even if its work takes as long as JavaScript's."],
+])('a way that costs %d s more per call', (seconds, text) => {
+  const way = { what: 'bytes', direction: 'in', side: 'napi', lane: 'view', variant: 'a view' } as const;
+  const question = { load: loadOfBytes(64) } as unknown as Parameters<typeof renderForecast>[0];
+  const forecast = { calls: [], crossovers: [], breakEvens: [{ way, seconds }], most: 1 };
+  expect(renderForecast(question, forecast as unknown as Parameters<typeof renderForecast>[1], [])).toContain(text);
+});

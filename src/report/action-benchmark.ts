@@ -21,10 +21,10 @@ const DIGITS = 4;
  */
 export function actionFigures(run: Run): ActionFigure[] {
   const cells = completedOf(run.records).filter(({ noVerdict }) => noVerdict === undefined);
-  return cells.map(({ id, queries, samples, summary, ...cell }) => ({
+  return cells.map(({ id, calls, queries, samples, summary, ...cell }) => ({
     name: id,
-    unit: `ns/${queries === undefined ? oneUnitOf(cell) : 'query'}`,
-    value: Number(((summary.medianSeconds / (queries ?? itemsOf(cell))) * 1e9).toPrecision(DIGITS)),
+    unit: `ns/${queries !== undefined ? 'query' : oneUnitOf(calls === undefined ? cell : { calls })}`,
+    value: Number(((summary.medianSeconds / (queries ?? calls ?? itemsOf(cell))) * 1e9).toPrecision(DIGITS)),
     range: `± ${formatPercent(summary.spread)}`,
     extra: `${samples.length} samples`,
   }));

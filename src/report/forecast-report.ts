@@ -79,7 +79,8 @@ function breakEvenText({ load }: Question, { way, seconds }: BreakEven): string 
   const { rows, what } = load;
   const saving = what === 'rows' ? `${formatDuration(seconds / rows)} per row` : `${formatDuration(seconds)} per call`;
   const subject = `${what} ${way.direction}: ${sideAndVariantOf(way)}`;
-  if (seconds <= 0 || saving.startsWith('0 ')) return `${subject} pays even if its work takes as long as JavaScript's.`;
+  // Also a time that reads as 0.
+  if (Number.parseFloat(saving) <= 0) return `${subject} pays even if its work takes as long as JavaScript's.`;
   return `${subject} pays if its work takes ${saving} less than JavaScript's.`;
 }
 

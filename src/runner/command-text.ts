@@ -6,7 +6,7 @@ import { MATRIX_OPTIONS, SAMPLING_OPTIONS } from './run-config.js';
 const ALL_OPTIONS: OptionTable = { ...MATRIX_OPTIONS, ...SAMPLING_OPTIONS, ...FAMILY_OPTIONS };
 
 /** The arguments by which a run of this package's families is measured again: the rows, and the options that are not the default. */
-export function argumentsText({ config: { rows, ...config } }: Pick<RunContext, 'config'>): string {
+export function argumentsText({ config: { rows = {}, ...config } }: Pick<RunContext, 'config'>): string {
   const flags = Object.entries(flatten(config)).flatMap(([name, value]) => {
     const declared = ALL_OPTIONS[name] ?? ALL_OPTIONS[partsOf(name).map ?? ''];
     if (declared === undefined || value === declared.default) return [];
