@@ -7,8 +7,16 @@ import { platformName } from './addon-error.js';
 /** The names of the library's file on other systems than Linux. */
 const FILES: Readonly<Record<string, string>> = { darwin: 'libduckdb.dylib', win32: 'duckdb.dll' };
 
+/** The path, once it was found: each engine that is opened asks for it. */
+let known: string | undefined;
+
 /** The path of libduckdb, wherever npm put it. `undefined` if it is not installed. */
 export function duckdbLibrary(): string | undefined {
+  known ??= findLibrary();
+  return known;
+}
+
+function findLibrary(): string | undefined {
   const libc = platformName().endsWith('-musl') ? '-musl' : '';
   try {
     const bindings = createRequire(createRequire(import.meta.url).resolve('@duckdb/node-bindings/package.json'));

@@ -8,13 +8,13 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
+import { duckdbLibrary } from '../../dist/duckdb-library.js';
 import { startNative } from '../../dist/families/native-program.js';
 import { INPUT_ROWS } from '../../dist/families/measurements/rows.js';
 import { median } from '../../dist/stats/quantile.js';
@@ -42,9 +42,7 @@ if (values.out !== undefined) writeFileSync(values.out, `${JSON.stringify({ rows
 
 /** Compiles the program, and returns its path. */
 function compile() {
-  const require = createRequire(import.meta.url);
-  const bindings = `@duckdb/node-bindings-${process.platform}-${process.arch}`;
-  const library = dirname(require.resolve(`${bindings}/package.json`));
+  const library = dirname(duckdbLibrary());
   const [source, program] = [fileURLToPath(new URL('c-reference.c', import.meta.url)), join(folder, 'c-reference')];
   const { status, error } = spawnSync(
     process.env.CC ?? 'cc',

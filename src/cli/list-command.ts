@@ -1,9 +1,8 @@
 import { itemsOf, unitOf } from '../records/record.js';
 import type { Command } from 'commander';
-import { groupBy } from '../compare/cell-groups.js';
-import { columns, heading, renderTerminal, tableBlock } from '../report/document.js';
+import { type Table, renderTerminal, tableOf } from '../report/document.js';
 import { formatRows } from '../report/format.js';
-import { idBelowPlace, placeOf } from '../report/labels.js';
+import { idBelowPlace, tablesByPlace } from '../report/place-tables.js';
 import { type FamilyPlan, planRun } from '../runner/plan.js';
 import type { Family } from '../families/workload.js';
 import type { CliServices } from './services.js';
@@ -48,23 +47,24 @@ function othersLine(families: readonly Family[], plans: readonly FamilyPlan[]): 
 function renderTable(plans: readonly FamilyPlan[]): string {
   return plans
     .map(({ family, cells }) => {
-      const tables = groupBy(cells, ({ cell }) => placeOf(cell)).flatMap((same) => {
-        const units = new Set(same.map(({ cell }) => unitOf(cell)));
-        const counted = units.size === 1 ? HEADINGS[[...units][0]!] : HEADINGS.items;
-        const notHere = same.some(({ skip }) => skip !== undefined) ? ['Not here'] : [];
-        const table = {
-          columns: columns('Cell', 'Variant', counted, ...notHere),
-          rows: same.map(({ cell, skip }) => [
-            idBelowPlace(cell),
-            cell.variant,
-            formatRows(itemsOf(cell)),
-            ...notHere.map(() => skip ?? ''),
-          ]),
-        };
-        return [heading(3, placeOf(same[0]!.cell)), ...tableBlock(table)];
-      });
+      const tables = tablesByPlace(cells, ({ cell }) => cell, cellsTable);
       const count = `${cells.length} ${cells.length === 1 ? 'cell' : 'cells'}`;
       return `${family.name}: ${family.description}\n\n${renderTerminal(tables, terminalWidth(process.stdout))}\n${count}\n`;
     })
     .join('\n');
+}
+
+function cellsTable(cells: FamilyPlan['cells']): Table {
+  const units = new Set(cells.map(({ cell }) => unitOf(cell)));
+  return tableOf(cells, [
+    { title: 'Cell', of: ({ cell }) => idBelowPlace(cell) },
+    { title: 'Variant', of: ({ cell }) => cell.variant },
+    {
+      title: units.size === 1 ? HEADINGS[[...units][0]!] : HEADINGS.items,
+      of: ({ cell }) => formatRows(itemsOf(cell)),
+    },
+    ...(cells.some(({ skip }) => skip !== undefined)
+      ? [{ title: 'Not here', of: ({ skip }: FamilyPlan['cells'][number]) => skip ?? '' }]
+      : []),
+  ]);
 }

@@ -16,7 +16,7 @@ let knownFinders: readonly NodeJS.Require[] | undefined;
 
 /** Find packages around this package, in the project that runs it, and around the package of what only measuring needs. */
 function finders(): readonly NodeJS.Require[] {
-  knownFinders ??= [OWN, ...[process.cwd(), programsFolder() ?? []].flat().map(finderIn)];
+  knownFinders ??= [OWN, ...[process.cwd(), programsFolder()].filter((folder) => folder !== undefined).map(finderIn)];
   return knownFinders;
 }
 

@@ -3,8 +3,7 @@ import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { fileURLToPath } from 'node:url';
-import { crossingFile, nativeFile, whyMissing } from '../bench-files.js';
+import { PACKAGE_ROOT, crossingFile, nativeFile, whyMissing } from '../bench-files.js';
 import { commitText, shortHash } from '../records/commit.js';
 import type { RunContext } from '../records/record.js';
 import { hostContext } from './machine.js';
@@ -22,8 +21,6 @@ export interface NativeBuild {
 
 const NOT_BUILT = 'not built';
 
-const packageRoot = fileURLToPath(new URL('../../', import.meta.url));
-
 /** The conditions on which a run's figures depend, other than the cells. Never fails: values that can't be read are absent. */
 export async function runContext(run: {
   readonly startedAt: Date;
@@ -38,7 +35,7 @@ export async function runContext(run: {
     build === undefined ? NOT_BUILT : sha256Of(build.addonPath),
     fileSha256(crossingFile),
     fileSha256(nativeFile),
-    gitState(repositoryOf(packageRoot)),
+    gitState(repositoryOf(PACKAGE_ROOT)),
   ]);
   return {
     startedAt: startedAt.toISOString(),
@@ -91,7 +88,7 @@ async function runtimeVersions(names: unknown): Promise<Record<string, string>> 
 /** The identity of this package: its version, the build of its addon, and the commit of its clone, if it is one. */
 export async function packageLine(build: NativeBuild | undefined): Promise<string> {
   const { versions, build: built } = await runContext({ startedAt: new Date(), config: {}, build });
-  const git = repositoryOf(packageRoot) === packageRoot ? await gitState(packageRoot) : undefined;
+  const git = repositoryOf(PACKAGE_ROOT) === PACKAGE_ROOT ? await gitState(PACKAGE_ROOT) : undefined;
   const addon = build === undefined ? 'addon not built' : `addon ${shortHash(built.addonSha256)} (${built.profile})`;
   const commit = git === undefined ? [] : [`commit ${commitText(git)}`];
   return [`boundary-bench ${versions['boundary-bench']}`, addon, ...commit].join(', ');
@@ -99,7 +96,7 @@ export async function packageLine(build: NativeBuild | undefined): Promise<strin
 
 async function packageVersion(): Promise<string> {
   try {
-    const manifest: unknown = JSON.parse(await readFile(join(packageRoot, 'package.json'), 'utf8'));
+    const manifest: unknown = JSON.parse(await readFile(join(PACKAGE_ROOT, 'package.json'), 'utf8'));
     return String((manifest as { version?: unknown }).version ?? 'unknown');
   } catch {
     return 'unknown';

@@ -1,20 +1,9 @@
-import { groupBy } from '../compare/cell-groups.js';
 import type { RunComparison } from '../compare/compare-runs.js';
 import type { RunRecord } from '../records/record.js';
-import {
-  type Block,
-  type Table,
-  heading,
-  list,
-  paragraph,
-  renderTerminal,
-  tableBlock,
-  tableOf,
-  under,
-} from './document.js';
+import { type Block, type Table, list, paragraph, renderTerminal, tableOf, under } from './document.js';
 import { formatFactor, formatFactorInterval, formatPercent, formatRateOf } from './format.js';
-import { idBelowPlace, placeOf } from './labels.js';
 import { marksOf, notesOf } from './marks.js';
+import { idBelowPlace, tablesByPlace } from './place-tables.js';
 import { reasonOf } from './results-table.js';
 
 /** The output of `boundary-bench compare`, for a terminal. */
@@ -27,10 +16,7 @@ export function comparisonDocument(comparison: RunComparison): Block[] {
   return [
     ...section('The runs are from different hardware:', comparison.hardwareDifferences),
     ...section('Versions that differ, before and after:', comparison.versionDifferences),
-    ...groupBy(comparison.cells, ({ after }) => placeOf(after)).flatMap((cells) => [
-      heading(3, placeOf(cells[0]!.after)),
-      ...tableBlock(cellsTable(cells)),
-    ]),
+    ...tablesByPlace(comparison.cells, ({ after }) => after, cellsTable),
     ...(comparison.cells.length === 0 ? [] : [paragraph(legend(comparison)), paragraph(controlText(comparison))]),
     ...notesOf(comparison.cells.map((cell) => marksOf(cell.before, cell.after))).map(paragraph),
     ...section('Completed before, failed after:', comparison.broken.map(describe)),

@@ -1,3 +1,4 @@
+import { isBatched } from '../compare/cell-groups.js';
 import { type Cell, type Counted, unitOf } from '../records/record.js';
 import type { ColumnOf } from './document.js';
 import { UNKNOWN } from './format.js';
@@ -26,19 +27,14 @@ export function oneUnitOf(cell: Counted): string {
   return unitOf(cell).slice(0, -1);
 }
 
-type Placed = Pick<Cell, 'id' | 'family' | 'workload' | 'engine'>;
-
-/** The heading of the cells of a workload on an engine. */
-export function placeOf({ family, workload, engine }: Placed): string {
-  return `${family}/${workload} on ${engine}`;
-}
-
-/** The id of a cell below that heading, without the parts that the heading has. */
-export function idBelowPlace({ id, family, workload, engine }: Placed): string {
-  const parts = id.split('/');
-  const rest = id.startsWith(`${family}/${workload}/`) ? parts.slice(`${family}/${workload}`.split('/').length) : parts;
-  const at = rest.indexOf(engine);
-  return rest.filter((_, index) => index !== at).join('/');
+/** The parts of a name that say how request work is loaded: `32 connections`, `in batches`. None for other work. */
+export function loadParts(cell: Pick<Cell, 'connections' | 'batch'>): string[] {
+  const { connections } = cell;
+  if (connections === undefined) return [];
+  return [
+    connections === 1 ? '1 connection' : `${connections} connections`,
+    ...(isBatched(cell) ? ['in batches'] : []),
+  ];
 }
 
 /** The column of transports. A table has it only if some of its cells have a transport. `cellOf` gives the cell of a row. */

@@ -7,6 +7,7 @@ import type { CompletedRecord, Run } from '../records/record.js';
 import { rateOf } from '../stats/summary.js';
 import { bestPair, cautionOn, isOpen, openText, recommended, rustInstead } from './advice.js';
 import { UNKNOWN, formatFactor, formatFactorInterval, formatShortRate } from './format.js';
+import { loadParts } from './labels.js';
 import { isNativeClient } from './native-clients.js';
 import { isClosedLoop, percentileText } from './percentile.js';
 import { nameAndBatchOf } from './request-tables.js';
@@ -40,11 +41,9 @@ function adviceOn(run: Run, cells: readonly CompletedRecord[], rivals: readonly 
     pair && rustInstead(pair, best, shortNameOf),
   ];
   const advice = clauses.filter((clause) => clause !== undefined).join('; ');
-  const connections = best.connections === 1 ? '1 connection' : `${best.connections} connections`;
   const over = best.transport === undefined ? '' : ` (${best.transport})`;
-  return [
-    `${best.workload} on ${best.engine}${over}, ${connections}${isBatched(best) ? ', in batches' : ''}: ${advice}.${cautionOn(best)}`,
-  ];
+  const subject = [`${best.workload} on ${best.engine}${over}`, ...loadParts(best)].join(', ');
+  return [`${subject}: ${advice}.${cautionOn(best)}`];
 }
 
 function choice(best: CompletedRecord, rivals: readonly CompletedRecord[], judge: Judge): string {

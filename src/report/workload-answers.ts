@@ -8,6 +8,7 @@ import type { Comparison, CompletedRecord, Run, Side } from '../records/record.j
 import { recommended } from './advice.js';
 import { isCrossing } from './crossing-lines.js';
 import { UNKNOWN, formatRateOf } from './format.js';
+import { loadParts } from './labels.js';
 import { noVerdictMark } from './marks.js';
 
 /** The answer to one workload. */
@@ -33,13 +34,15 @@ export const ANSWER_SIDES: readonly (readonly [Side, string])[] = [
 
 /** The workload of a cell with what else its answer is for: the transport, the connections, and batches. */
 export function workloadText(cell: CompletedRecord): string {
-  const { workload, transport, connections } = cell;
+  const { workload, transport } = cell;
   const over = transport === undefined ? '' : ` (${transport})`;
-  const from = connections === undefined ? '' : `, ${connections} ${connections === 1 ? 'connection' : 'connections'}`;
-  return `${workload}${over}${from}${isBatched(cell) ? ', in batches' : ''}`;
+  return [`${workload}${over}`, ...loadParts(cell)].join(', ');
 }
 
-/** One answer for each workload, engine and transport, and one more for batches: with the fewest workers, or the most connections, that were measured. */
+/**
+ * One answer for each workload, engine and transport, and one more for batches: with the fewest workers, or the most connections, that were
+ * measured.
+ */
 export function workloadAnswersOf(run: Run): WorkloadAnswer[] {
   const judge = judgeOf(run);
   const completed = completedOf(run.records).filter((record) => record.engine !== NOOP && !isCrossing(record));

@@ -1,5 +1,5 @@
 /** The figures of lanes: which cells stand next to each other, and what each is compared with. */
-import { completedOf, contestOf, fastestOf, groupBy, isBatched, recordsById } from '../../compare/cell-groups.js';
+import { completedOf, contestOf, fastestOf, groupBy, recordsById } from '../../compare/cell-groups.js';
 import { judgeOf, marginOf } from '../../compare/judge.js';
 import { cpuRatio, riskOf } from '../../compare/rate-ratio.js';
 import {
@@ -14,7 +14,7 @@ import {
 import { isCall } from '../call-table.js';
 import { CPU_DISAGREES, doTimesDisagree } from '../factor.js';
 import { UNKNOWN, formatDuration, formatFactorInterval, formatRateOf, formatRows, formatShortRate } from '../format.js';
-import { batchText, variantOf } from '../labels.js';
+import { batchText, loadParts, variantOf } from '../labels.js';
 import { marksInRun } from '../marks.js';
 import { isClosedLoop, percentileIntervalText } from '../percentile.js';
 import type { RatioRow } from './ratio-plot.js';
@@ -33,13 +33,12 @@ export function contestsOf(run: Run): Contest[] {
 
 /** The work of a cell and its place: `insert.bulk on embedded, 2 workers`. */
 export function placeOf(cell: Cell): string {
-  const { workload, engine, transport, workers = 1, connections, rate } = cell;
+  const { workload, engine, transport, workers = 1, rate } = cell;
   return [
     `${workload} on ${engine}`,
     ...(transport === undefined ? [] : [transport]),
     ...(workers === 1 ? [] : [`${workers} workers`]),
-    ...(connections === undefined ? [] : [connections === 1 ? '1 connection' : `${connections} connections`]),
-    ...(isBatched(cell) ? ['in batches'] : []),
+    ...loadParts(cell),
     ...(rate === undefined ? [] : [`${formatShortRate(rate)} asked for`]),
   ].join(', ');
 }

@@ -1,6 +1,5 @@
 /** `run.html`: the report of a run as one page. */
 import { completedOf, groupBy, isRequestWork, recordsById } from '../../compare/cell-groups.js';
-import { formatClock } from '../format.js';
 import { noiseFloorsOf } from '../../compare/comparisons.js';
 import { marginOf } from '../../compare/judge.js';
 import { commitText } from '../../records/commit.js';
@@ -9,6 +8,7 @@ import { compactNote, isCompact } from '../compact.js';
 import { crossingTable, isCrossing } from '../crossing-lines.js';
 import { CROSSING_NOTE, type CrossingShareOf, crossingShareOf } from '../crossing-share.js';
 import { CPU_DISAGREES, CPU_DISAGREES_NOTE, RUST_FACTOR_NOTE } from '../factor.js';
+import { formatClock } from '../format.js';
 import { paragraph, tableBlock } from '../document.js';
 import { headToHeadTable } from '../head-to-head.js';
 import { requestHeadToHeadTable } from '../request-tables.js';
