@@ -24,7 +24,7 @@ use crate::matrix::FamilyPart;
 use crate::requests::{RequestCell, RequestLane, RequestSpec};
 use crate::sample::CellSample;
 use connection::Connection;
-pub(crate) use ours::Ours;
+use ours::{Ours, OursShared};
 use reader::{Keys, Reader, Sums, ValueCheck, expected};
 #[cfg(feature = "all")]
 pub(crate) use redis_crate::RedisCrate;
@@ -161,6 +161,20 @@ struct KvCell<C> {
     is_blank: AtomicBool,
 }
 
+/// Opens a cell of our own client.
+pub(crate) fn open_ours(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
+    match (is_shared(spec), spec.lane) {
+        (true, RequestLane::Call) => open::<OursShared>(spec, cancel),
+        (true, RequestLane::Batch) => Err(spec.unknown("kv")),
+        (false, _) => open::<Ours>(spec, cancel),
+    }
+}
+
+/// Whether all requesters share one connection.
+fn is_shared(spec: &RequestSpec) -> bool {
+    spec.setting.as_deref() == Some("shared")
+}
+
 pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
     let work = RequestKind::of(spec)?;
     let value_bytes = spec.option("valueBytes")?.unwrap_or(family()?.value_bytes);
@@ -203,17 +217,12 @@ pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> R
 }
 
 impl<C: Connection> KvCell<C> {
-    /// Whether all requesters share one connection.
-    fn is_shared(&self) -> bool {
-        self.spec.setting.as_deref() == Some("shared")
-    }
-
     fn connect(&self) -> Result<Vec<KvRequester<C, Sums>>> {
         self.spec.runtime()?.block_on(async {
             let mut connections: Vec<KvRequester<C, Sums>> = Vec::new();
             for _ in 0..self.spec.connections {
                 let connection = match connections.first() {
-                    Some(first) if self.is_shared() => first.connection.share()?,
+                    Some(first) if is_shared(&self.spec) => first.connection.share()?,
                     _ => C::connect(&self.url).await?,
                 };
                 connections.push(KvRequester {

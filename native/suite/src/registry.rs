@@ -17,7 +17,7 @@ const FAMILIES: &[(&str, Option<&str>, Open)] = &[
     ("sql", None, sql::open::<sql::Ours>),
     #[cfg(feature = "all")]
     ("sql", Some("mysql_async"), sql::open::<sql::MysqlAsync>),
-    ("kv", None, kv::open::<kv::Ours>),
+    ("kv", None, kv::open_ours),
     #[cfg(feature = "all")]
     ("kv", Some("redis"), kv::open::<kv::RedisCrate>),
     ("rest", None, rest::open::<rest::Ours>),

@@ -97,22 +97,24 @@ fn the_crate_redis_and_all_drivers_do_the_same_in_a_cluster() {
 }
 
 #[test]
-fn one_connection_of_the_crate_redis_serves_all_threads_where_the_cell_says_so() {
+fn one_connection_serves_all_requesters_if_the_cell_says_so() {
     needs!("redis", boundary_bench_redis::executable(None));
     let server = RedisServer::start(None, &CancelToken::default()).unwrap();
     let mut admin = Client::open(server.url()).unwrap().get_connection().unwrap();
-    for (setting, connections) in [(Value::Null, u64::from(CONNECTIONS)), (json!("shared"), 1)] {
-        let before = info(&mut admin, "total_connections_received");
-        let cell = open("kv", &server.url(), "get", &json!({ "lane": "call", "client": "redis", "setting": setting }))
-            .unwrap();
-        sample(&*cell);
-        // One more connection is for untimed work.
-        assert_eq!(info(&mut admin, "total_connections_received") - before, connections + 1, "{setting}");
-        cell.close().unwrap();
+    for client in [Value::Null, json!("redis")] {
+        for (setting, connections) in [(Value::Null, u64::from(CONNECTIONS)), (json!("shared"), 1)] {
+            let before = info(&mut admin, "total_connections_received");
+            let more = json!({ "lane": "call", "client": client, "setting": setting });
+            let cell = open("kv", &server.url(), "get", &more).unwrap();
+            sample(&*cell);
+            // One more connection is for untimed work.
+            assert_eq!(info(&mut admin, "total_connections_received") - before, connections + 1, "{more}");
+            cell.close().unwrap();
+        }
     }
-    let more = json!({ "lane": "call", "setting": "shared" });
+    let more = json!({ "lane": "batch", "batch": 2, "setting": "shared" });
     let refused = open("kv", &server.url(), "get", &more).err().unwrap();
-    assert_eq!(refused.code(), "BB_UNSUPPORTED");
+    assert_eq!(refused.code(), "BB_INVALID_ARGUMENT");
 }
 
 #[test]

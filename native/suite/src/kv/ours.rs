@@ -1,7 +1,7 @@
-//! Our own client.
+//! Our own client: a connection for each caller, or one for all.
 
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_redis::{Commands, KvClient, KvOptions, Reply, Url};
+use boundary_bench_redis::{Commands, KvClient, KvOptions, Reply, SharedKvClient, Url};
 
 use super::all_done;
 use super::connection::Connection;
@@ -56,6 +56,47 @@ impl Connection for Ours {
     async fn mset(&mut self, keys: &[Box<[u8]>], values: &[Box<[u8]>]) -> Result<()> {
         let entries = keys.iter().zip(values).map(|(key, value)| (key.as_ref(), value.as_ref()));
         self.client.mset(entries).await
+    }
+}
+
+/// [`SharedKvClient`], which is measured with single commands alone.
+pub(crate) struct OursShared(SharedKvClient);
+
+fn single_alone() -> Error {
+    Error::Unsupported("callers that share a client send single commands".to_owned())
+}
+
+impl Connection for OursShared {
+    async fn connect(url: &Url) -> Result<Self> {
+        SharedKvClient::connect(url.clone(), KvOptions::default()).await.map(Self)
+    }
+
+    fn share(&self) -> Result<Self> {
+        Ok(Self(self.0.clone()))
+    }
+
+    async fn get(&mut self, key: &[u8], reader: &mut impl Reader) -> Result<()> {
+        self.0.get(key, |value| reader.add(0, value)).await
+    }
+
+    async fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.0.set(key, value).await
+    }
+
+    async fn get_many(&mut self, _: &[Box<[u8]>], _: &mut impl Reader) -> Result<()> {
+        Err(single_alone())
+    }
+
+    async fn set_many(&mut self, _: &[Box<[u8]>], _: &[Box<[u8]>]) -> Result<()> {
+        Err(single_alone())
+    }
+
+    async fn mget(&mut self, _: &[Box<[u8]>], _: &mut impl Reader) -> Result<()> {
+        Err(single_alone())
+    }
+
+    async fn mset(&mut self, _: &[Box<[u8]>], _: &[Box<[u8]>]) -> Result<()> {
+        Err(single_alone())
     }
 }
 
