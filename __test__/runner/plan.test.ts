@@ -51,4 +51,16 @@ describe('a usual run', () => {
     );
     expect(workloadsOf({ all: true })).toContain('update_where');
   });
+
+  it('asks which workload is meant by a word that names one of a family not measured by default, and begins the name of a usual one', () => {
+    const run = (filters: object) => planRun(families, { filters, engines: URLS['sql']! });
+    expect(() => run({ workload: ['insert'] })).toThrow(
+      expect.objectContaining({
+        code: 'BB_USAGE',
+        message: '--workload insert may mean insert.bulk, or insert of the sql family',
+        hint: 'Name one: --workload insert.bulk, or --family sql --workload insert.',
+      }),
+    );
+    expect(run({ family: ['sql'], workload: ['insert'] }).plans.map(({ family }) => family.name)).toEqual(['sql']);
+  });
 });

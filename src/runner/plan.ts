@@ -27,8 +27,8 @@ export interface RunPlan {
 
 /**
  * The matrix of the families that the request names, filtered. If it names none, families that are measured only by name are left
- * out, unless a filter word matches nothing in the others. Throws the errors of `configOf` and `filterCells`. Throws
- * `BB_FILTER_UNKNOWN` for an unknown family, or the URI of an engine on which no cell runs. Throws `BB_USAGE` for a part of `given`
+ * out, unless a filter word matches nothing in the others. Throws the errors of `configOf` and `filterCells`. Throws `BB_USAGE` if such a
+ * word is the first part of a workload's name in the others: it may mean either. Throws `BB_FILTER_UNKNOWN` for an unknown family, or the URI of an engine on which no cell runs. Throws `BB_USAGE` for a part of `given`
  * that changes nothing: an option of families that are not measured, or the URI of an engine that is not. `given` is the part of
  * the request that the user gave.
  */
@@ -49,7 +49,23 @@ function planOfAll(families: readonly Family[], request: RunRequest): RunPlan {
   if (named !== undefined) return filterPlan(planOf(named));
   const usual = planOf(families.filter(({ onlyIfNamed }) => onlyIfNamed !== true));
   const cells = usual.plans.flatMap((plan) => plan.cells);
-  return filterPlan(cells.length > 0 && wordsAreKnown(cells, usual.config.filters) ? usual : planOf(families));
+  if (cells.length > 0 && wordsAreKnown(cells, usual.config.filters)) return filterPlan(usual);
+  const wider = filterPlan(planOf(families));
+  requireClearWords(usual, wider);
+  return wider;
+}
+
+/** Throws if a word names a workload of families that are measured only by name, and is the first part of a usual workload's name. */
+function requireClearWords(usual: RunPlan, { config, plans }: RunPlan): void {
+  const workloads = usual.plans.flatMap(({ cells }) => cells.map(({ cell }) => cell.workload));
+  for (const word of config.filters.workload ?? []) {
+    const longer = workloads.find((workload) => workload.startsWith(`${word}.`));
+    const other = plans.find(({ cells }) => cells.some(({ cell }) => cell.workload === word));
+    if (longer === undefined || other === undefined) continue;
+    throw new BoundaryError('BB_USAGE', `--workload ${word} may mean ${longer}, or ${word} of the ${other.family.name} family`, {
+      hint: `Name one: --workload ${longer}, or --family ${other.family.name} --workload ${word}.`,
+    });
+  }
 }
 
 /** Throws for an option that only other families take than those that are measured: it would change nothing. */
