@@ -1,8 +1,8 @@
 // Builds the addon of the library, the addon of crossings and the program of the side `rust`, and puts them at the top of the package:
-// `node native/build.mjs [PROFILE] [--all]`. With `--all`, they also have what brings large trees of crates: the engines `hyper`, `flight` and
-// `sail`, shards, the stages of ingest, and the crates of others that ours are compared with. The program of the reference servers is then
-// built too, and the declarations are written: without all exports they would be others. The binaries of a profile have their debug
-// information in files of their own next to them.
+// `node native/build.mjs [PROFILE] [--all | --publish]`. With `--all`, they also have what brings large trees of crates: the engines `hyper`,
+// `flight` and `sail`, shards, the stages of ingest, and the crates of others that ours are compared with. The program of the reference
+// servers is then built too, and the declarations are written: without all exports they would be others. With `--publish`, the addon with all
+// gets a name of its own, beside an addon without. The binaries of a profile have their debug information in files of their own next to them.
 //
 // Cargo runs once per addon, since one run of napi-rs makes one file of declarations. Both runs build the same programs with the same
 // features, so that the crates which the addons share are compiled once.
@@ -15,6 +15,9 @@ import { parseArgs } from 'node:util';
 import { NapiCli } from '@napi-rs/cli';
 
 import { splitDebug } from './split-debug.mjs';
+
+/** The addon of the library with all parts, if there is one without. */
+const FULL = 'boundary-bench-all';
 
 /** The addon of the benchmark. */
 const CROSSING = 'boundary-bench-crossing';
@@ -32,54 +35,63 @@ type Buffer = typeof globalThis extends { Buffer: { alloc(size: number): infer K
 `;
 
 const root = path.join(import.meta.dirname, '..');
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { all: { type: 'boolean' } } });
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { all: { type: 'boolean' }, publish: { type: 'boolean' } },
+});
 const [profile] = positionals;
+const isAll = values.all === true || values.publish === true;
 
 // Windows runs no script as a program: there Cargo compiles an addon twice.
 if (process.platform !== 'win32') process.env.CARGO ??= path.join(import.meta.dirname, 'cargo.mjs');
 
 const temporary = mkdtempSync(path.join(tmpdir(), 'boundary-bench-build-'));
-let addon;
-let crossing;
 try {
   const inPackage = { outputDir: '.', format: 'commonjs', jsBinding: 'index.cjs', dts: 'index.d.ts' };
   const apart = (dts) => ({ outputDir: temporary, noJsBinding: true, dts });
-  const built = await buildAddon('addon', values.all ? inPackage : apart('index.d.ts'));
-  addon = path.join(root, path.basename(built));
-  if (!values.all) replace(built, addon);
-  crossing = namedAfterAddon(CROSSING, '.node');
+  const built = await buildAddon('addon', isAll ? inPackage : apart('index.d.ts'));
+  const addon = path.join(root, path.basename(built));
+  if (!isAll) replace(built, addon);
+  const suffix = process.platform === 'win32' ? '.exe' : '';
+  /** The path of a file next to the addon, for the same platform: the addon is `boundary-bench.linux-x64-gnu.node`, for example. */
+  const beside = (name, extension) =>
+    path.join(root, `${path.basename(addon, '.node').replace('boundary-bench', name)}${extension}`);
+  const crossing = beside(CROSSING, '.node');
   replace(await buildAddon('crossing', apart('crossing.d.ts')), crossing);
-  if (values.all) replace(path.join(temporary, 'crossing.d.ts'), path.join(root, 'crossing.d.ts'));
+  if (isAll) replace(path.join(temporary, 'crossing.d.ts'), path.join(root, 'crossing.d.ts'));
+  const [native, server] = [NATIVE, SERVER].map((name) => beside(name, suffix));
+  const full = beside(FULL, '.node');
+  const binaries = [addon, crossing, native];
+  replace(pathOfProgram(NATIVE, suffix), native);
+  // Files of an earlier build may not fit these.
+  for (const file of [server, full]) rmSync(file, { force: true });
+  if (isAll) {
+    replace(pathOfProgram(SERVER, suffix), server);
+    binaries.push(server);
+  }
+  if (values.publish) {
+    renameSync(addon, full);
+    replace(await buildAddon('addon', apart('index.d.ts'), false), addon);
+    binaries.push(full);
+  }
+  if (profile !== undefined) binaries.forEach(splitDebug);
 } finally {
   rmSync(temporary, { recursive: true });
 }
-
-const suffix = process.platform === 'win32' ? '.exe' : '';
-const [native, server] = [NATIVE, SERVER].map((name) => namedAfterAddon(name, suffix));
-const binaries = [addon, crossing, native];
-replace(pathOfProgram(NATIVE), native);
-if (values.all) {
-  replace(pathOfProgram(SERVER), server);
-  binaries.push(server);
-} else {
-  // A program of an earlier build may not fit the addons.
-  rmSync(server, { force: true });
-}
-if (profile !== undefined) binaries.forEach(splitDebug);
 
 /**
  * Builds the addon of a folder, along with the programs. Returns the path of the addon.
  *
  * The other addon is not built along: Cargo would compile it once more, since its build script sees that declarations go elsewhere.
  */
-async function buildAddon(folder, output) {
+async function buildAddon(folder, output, withAll = isAll) {
   const packages = [`boundary-bench-${folder}`, 'boundary-bench-program'];
   const { task } = await new NapiCli().build({
     cwd: root,
     manifestPath: `native/${folder}/Cargo.toml`,
     profile,
-    cargoOptions: [...packages, ...(values.all ? [SERVER] : [])].flatMap((name) => ['--package', name]),
-    ...(values.all && { features: [packages.map((name) => `${name}/all`).join(',')] }),
+    cargoOptions: [...packages, ...(withAll ? [SERVER] : [])].flatMap((name) => ['--package', name]),
+    ...(withAll && { features: [packages.map((name) => `${name}/all`).join(',')] }),
     platform: true,
     dtsHeader: DECLARATIONS_HEAD,
     ...output,
@@ -87,13 +99,8 @@ async function buildAddon(folder, output) {
   return (await task).find(({ kind }) => kind === 'node').path;
 }
 
-/** The path of a file next to the addon, for the same platform: the addon is `boundary-bench.linux-x64-gnu.node`, for example. */
-function namedAfterAddon(name, extension) {
-  return path.join(root, `${path.basename(addon, '.node').replace('boundary-bench', name)}${extension}`);
-}
-
 /** The path of a program that Cargo has built. */
-function pathOfProgram(name) {
+function pathOfProgram(name, suffix) {
   const { target_directory: target } = JSON.parse(outputOf('cargo', 'metadata', '--no-deps', '--format-version', '1'));
   const host = /^host: (.*)$/m.exec(outputOf('rustc', '-vV'))[1];
   return path.join(target, host, profile ?? 'debug', `${name}${suffix}`);

@@ -1,7 +1,7 @@
 // Makes the packages of binaries of what lies at the top of this package: `node native/platform-packages.mjs [--all]`. A platform has two:
-// `npm/<platform>/`, as napi-rs lays it out, has the addon, and `npm/programs-<platform>/` has what only measuring needs. With `--all`, as
-// for a release, each platform must be there, and package.json gets their addons as optional dependencies. It refuses binaries that are
-// older than their sources or still have their debug information.
+// `npm/<platform>/`, as napi-rs lays it out, has the addon. `npm/programs-<platform>/` has what only measuring needs, and the addon with all
+// engines if the other one has not all. With `--all`, as for a release, each platform must be there, and package.json gets their addons as
+// optional dependencies. It refuses binaries that are older than their sources or still have their debug information.
 import { execFileSync } from 'node:child_process';
 import {
   copyFileSync,
@@ -54,7 +54,10 @@ function fillBoth(platform) {
   const place = path.join(folder, platform);
   fill(place, [addon], readManifest(place));
   const extension = platform.startsWith('win32') ? '.exe' : '';
+  const full = `${NAME}-all.${platform}.node`;
+  if (isRelease && !existsSync(path.join(root, full))) fail(`${full} is not there: npm run build:publish`);
   const programs = [
+    ...(existsSync(path.join(root, full)) ? [full] : []),
     `${NAME}-crossing.${platform}.node`,
     `${NAME}-native.${platform}${extension}`,
     `${NAME}-server.${platform}${extension}`,

@@ -7,9 +7,6 @@ import { BoundaryError } from './errors.js';
 
 const NAME = 'boundary-bench';
 
-/** The environment variable by which the loader takes another file for the addon. */
-const OVERRIDE = 'NAPI_RS_NATIVE_LIBRARY_PATH';
-
 /** The place that the addon is loaded from. */
 export interface AddonLocation {
   /** The folder of this package. */
@@ -64,7 +61,7 @@ export function addonError(cause: unknown, { root, platform }: AddonLocation): B
   if (isSource) return new BoundaryError('BB_ADDON_NOT_BUILT', message, { hint: 'Build it: npm run build', cause });
   const hint =
     own === undefined
-      ? `${offered(packages)} Elsewhere build it from the source of this package, which needs Rust (npm ci && npm run build), and name the file by ${OVERRIDE}.`
+      ? `${offered(packages)} Elsewhere build this package from its source, which needs Rust (npm ci && npm run build), and install its folder.`
       : `npm left out the package that holds it, as --omit=optional or a lock file of another platform make it do: npm install ${own.name}@${own.version}`;
   return new BoundaryError('BB_ADDON_NOT_BUILT', message, { hint, cause });
 }

@@ -2,10 +2,10 @@
  * The one place that loads the addon. Nothing else imports the generated `index.cjs`.
  */
 import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
 
 import type * as RawAddon from '../index.cjs';
 import { addonError, platformName } from './addon-error.js';
+import { PACKAGE_ROOT, fullAddonFile } from './bench-files.js';
 import { exposeCollector } from './collect-garbage.js';
 import { lazyModule } from './lazy-module.js';
 
@@ -41,12 +41,12 @@ export type {
   TableSpec,
 } from '../index.cjs';
 
-/** The folder of `index.cjs` and of the addon's binary: one up from `src` and from `dist`. */
-const packageRoot = fileURLToPath(new URL('..', import.meta.url));
-
 const require = createRequire(import.meta.url);
 
-/** The variable by which napi-rs's loaders find an addon. It may be set for the addon that is measured, and must not name ours. */
+/**
+ * The variable by which napi-rs's loaders find an addon. Users may set it for the addon that is measured, which is not ours. It is set here
+ * if an addon with all engines is installed.
+ */
 const OVERRIDE = 'NAPI_RS_NATIVE_LIBRARY_PATH';
 
 /**
@@ -67,16 +67,21 @@ export function addonPath(): string {
 
 function load(): typeof RawAddon {
   const override = process.env[OVERRIDE];
-  delete process.env[OVERRIDE];
+  setOverride(fullAddonFile());
   try {
     const loaded = require('../index.cjs') as typeof RawAddon;
     loaded.collectYoungBy(collectYoung);
     return loaded;
   } catch (cause) {
-    throw addonError(cause, { root: packageRoot, platform: platformName() });
+    throw addonError(cause, { root: PACKAGE_ROOT, platform: platformName() });
   } finally {
-    if (override !== undefined) process.env[OVERRIDE] = override;
+    setOverride(override);
   }
+}
+
+function setOverride(file: string | undefined): void {
+  if (file === undefined) delete process.env[OVERRIDE];
+  else process.env[OVERRIDE] = file;
 }
 
 /** V8's collector, once it was needed. */

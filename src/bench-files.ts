@@ -1,6 +1,6 @@
 /**
- * The binaries that only measuring needs: the addon of crossings, the program of the side `rust`, and the reference servers. In a clone they
- * are at its top. For users they are a package of their own, which no application needs that imports the library.
+ * The binaries that few applications need: the addon of crossings, the program of the side `rust`, the reference servers, and the addon with
+ * all engines. In a clone they are at its top. For users they are a package of their own.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { BoundaryError } from './errors.js';
 
 const NAME = 'boundary-bench';
 
-/** The folder of this package: one up from `src` and from `dist`. */
+/** The folder of this package, with `index.cjs`: one up from `src` and from `dist`. */
 export const PACKAGE_ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Whether the program of the side `rust` has all parts, once it was asked. */
@@ -63,29 +63,52 @@ export function whyMissing(file: () => string): string | undefined {
 }
 
 function benchFile(part: 'crossing' | 'native', extension: string): string {
-  const platform = platformName();
-  const file = `${NAME}-${part}.${platform}${extension}`;
+  const file = `${NAME}-${part}.${platformName()}${extension}`;
   const built = join(PACKAGE_ROOT, file);
   if (existsSync(built)) return built;
   const folder = programsFolder();
   if (folder !== undefined) return join(folder, file);
-  const hint = existsSync(join(PACKAGE_ROOT, 'Cargo.toml'))
+  const hint = isClone()
     ? 'Build it: npm run build'
-    : `Only measuring needs it: npm install --save-dev ${NAME}-programs-${platform}@${ownVersion()}`;
+    : `Only measuring needs it: npm install --save-dev ${programsPackage()}@${ownVersion()}`;
   throw new BoundaryError('BB_NOT_INSTALLED', `${file} is not installed`, { hint });
 }
 
-/** The folder of the package of this platform that has what only measuring needs; `undefined` if it is not installed. */
+/** The folder of the package of this platform that has these binaries; `undefined` if it is not installed in this package's version. */
 export function programsFolder(): string | undefined {
   try {
     const require = createRequire(join(PACKAGE_ROOT, 'package.json'));
-    return dirname(require.resolve(`${NAME}-programs-${platformName()}/package.json`));
+    const manifest = require.resolve(`${programsPackage()}/package.json`);
+    return versionIn(manifest) === ownVersion() ? dirname(manifest) : undefined;
   } catch {
     return undefined;
   }
 }
 
+/** The file of the addon with all engines; `undefined` if it is not installed apart from the other one. */
+export function fullAddonFile(): string | undefined {
+  const file = `${NAME}-all.${platformName()}.node`;
+  const folders = [PACKAGE_ROOT, programsFolder()].filter((folder) => folder !== undefined);
+  return folders.map((folder) => join(folder, file)).find((path) => existsSync(path));
+}
+
+/** The command that brings all engines, shards, and the crates of others that ours are compared with. */
+export function allCommand(): string {
+  return isClone() ? 'npm run build:all' : `npm install ${programsPackage()}@${ownVersion()}`;
+}
+
+function isClone(): boolean {
+  return existsSync(join(PACKAGE_ROOT, 'Cargo.toml'));
+}
+
+function programsPackage(): string {
+  return `${NAME}-programs-${platformName()}`;
+}
+
 function ownVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8'));
-  return (manifest as { readonly version: string }).version;
+  return versionIn(join(PACKAGE_ROOT, 'package.json'));
+}
+
+function versionIn(manifest: string): string {
+  return (JSON.parse(readFileSync(manifest, 'utf8')) as { readonly version: string }).version;
 }

@@ -69,7 +69,7 @@ describe('as npm installs it', () => {
     expect(said('freebsd-x64')).toMatchObject({
       code: 'BB_ADDON_NOT_BUILT',
       message: 'there is no addon for freebsd-x64: ROOT holds no boundary-bench.freebsd-x64.node',
-      hint: 'There are binaries for linux-x64-gnu, darwin-arm64. Elsewhere build it from the source of this package, which needs Rust (npm ci && npm run build), and name the file by NAPI_RS_NATIVE_LIBRARY_PATH.',
+      hint: 'There are binaries for linux-x64-gnu, darwin-arm64. Elsewhere build this package from its source, which needs Rust (npm ci && npm run build), and install its folder.',
     });
     release();
     expect(said('freebsd-x64')['hint']).toMatch(/^This package was packed without binaries\. /);

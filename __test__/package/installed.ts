@@ -21,7 +21,7 @@ const PARTS = ['package.json', 'index.cjs', 'index.d.cts', 'dist', 'proto', 'sch
 /** The addons and the programs. */
 function binaries(): readonly string[] {
   return readdirSync(PACKAGE).filter((file) =>
-    /^boundary-bench(-crossing|-native|-server)?\.[^.]+(\.node)?$/.test(file),
+    /^boundary-bench(-all|-crossing|-native|-server)?\.[^.]+(\.node)?$/.test(file),
   );
 }
 

@@ -100,6 +100,17 @@ for (const module of ['node16', 'nodenext']) {
   for (const file of ['module.mts', 'common.cts']) compile(...strict, '--module', module, file);
 }
 compile(...strict, '--module', 'esnext', '--moduleResolution', 'bundler', 'bundled.ts');
+/** Says the code and the advice of the error of an engine whose server is not there. */
+write(
+  'engine.mjs',
+  "import { connect } from 'boundary-bench';\nawait connect('hyper://127.0.0.1:1').catch(({ code, hint }) => console.log(code, hint));\n",
+);
+const isSplit = platforms.some((place) => readdirSync(path.join(root, place)).some((file) => file.startsWith('boundary-bench-all.')));
+if (!isSplit) {
+  console.log('The addon of this build has all engines: how it does without is not tried. npm run build:publish');
+} else if (!/^BB_NOT_INSTALLED .*npm install boundary-bench-programs-/.test(step('engine', 'node', 'engine.mjs'))) {
+  fail(`an engine that is not there does not say what to install: ${step('engine', 'node', 'engine.mjs')}`);
+}
 /** Measures little, into the folder that is named next. */
 const SMALL = ['--quiet', '--forks', '1', '--samples', '1', '--out'];
 
@@ -120,6 +131,7 @@ if (!/npm install --save-dev\s+boundary-bench-programs-/.test(missing.stdout + m
 
 install(...tarballs.filter(isForMeasuring));
 step('npx', 'npx', 'boundary-bench', 'run', '3000', '--quick', ...SMALL, 'run');
+if (step('engine', 'node', 'engine.mjs').startsWith('BB_NOT_INSTALLED')) fail('the addon with all engines is not found');
 const { context, records } = JSON.parse(readFileSync(path.join(project, 'run/run.json'), 'utf8'));
 const other = records.filter(({ outcome }) => outcome !== 'completed');
 if (records.length === 0 || other.length > 0) fail(`npx: not completed: ${JSON.stringify(other)}`);

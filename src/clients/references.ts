@@ -1,6 +1,6 @@
-/** Parts that only `npm run build:all` builds: they bring large trees of crates. */
+/** Parts that not every build has: they bring large trees of crates. */
 import { addon } from '../addon.js';
-import { isAllNative, nativeFile, whyMissing } from '../bench-files.js';
+import { allCommand, isAllNative, nativeFile, whyMissing } from '../bench-files.js';
 
 /** The crates, by the names of clients in the matrix. */
 const REFERENCES: ReadonlySet<string> = new Set([
@@ -27,16 +27,16 @@ export function whyNotBuilt({
   if (side !== 'rust') return undefined;
   const missing = whyMissing(nativeFile);
   if (missing !== undefined || !REFERENCES.has(client ?? '') || isAllNative()) return missing;
-  return `the crate ${client} is not in this build: npm run build:all`;
+  return `the crate ${client} is not in this build: ${allCommand()}`;
 }
 
 /** The reason why the stages of `ingest` can't be measured by this build, with the remedy. `undefined` if they can. */
 export function whyStageNotBuilt({ side }: { readonly side: string }): string | undefined {
-  return side === 'js' || addon.buildInfo().all ? undefined : 'the stages are not in this build: npm run build:all';
+  return side === 'js' || addon.buildInfo().all ? undefined : `the stages are not in this build: ${allCommand()}`;
 }
 
 /** The reason why an engine can't be opened by this build, with the remedy. `undefined` if it can. */
 export function whyEngineNotBuilt(engine: string): string | undefined {
   if (!ENGINES.has(engine) || addon.buildInfo().all) return undefined;
-  return `the engine ${engine} is not in this build: npm run build:all`;
+  return `the engine ${engine} is not in this build: ${allCommand()}`;
 }

@@ -41,7 +41,7 @@ pub fn of_uri(uri: &str) -> Result<&'static Descriptor> {
     found.copied().ok_or_else(|| {
         let name = scheme.map_or("", |scheme| scheme.split('+').next().unwrap_or(scheme));
         if cfg!(not(feature = "all")) && OPTIONAL.contains(&name) {
-            return Error::NotInstalled(format!("the engine {name} is not in this build: npm run build:all"));
+            return Error::NotInstalled(format!("the engine {name} is not in this build"));
         }
         let schemes = ENGINES.iter().flat_map(|engine| engine.schemes).map(|scheme| format!("{scheme}:"));
         let known = schemes.collect::<Vec<_>>().join(", ");
