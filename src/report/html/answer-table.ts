@@ -24,7 +24,7 @@ export function answerTable(run: Run): Markup | undefined {
     const shown = ANSWER_SIDES.filter(([side]) => ofEngine.some(({ best }) => best[side] !== undefined));
     const hasBoth = ofEngine.some(({ addon }) => addon !== undefined);
     return markup`<div class="scroll" role="group" aria-label="The fastest way of each side, ${node.engine}" tabindex="0"><table class="sides">
-<thead><tr><th scope="col">${node.engine}</th>${shown.map(([, title]) => markup`<th scope="col" class="number">${title}</th>`)}<th scope="col">Rust compared with Node</th>${hasBoth ? markup`<th scope="col">Addon compared with JavaScript</th>` : undefined}</tr></thead>
+<thead><tr><th scope="col">${node.engine}</th>${shown.map(([, title]) => markup`<th scope="col" class="number">${title}</th>`)}<th scope="col">${RUST_AND_NODE}</th>${hasBoth ? markup`<th scope="col">${ADDON_AND_JS}</th>` : undefined}</tr></thead>
 <tbody>${ofEngine.map((answer) => rowOf(answer, shown, hasBoth))}</tbody>
 </table></div>
 `;
@@ -32,19 +32,22 @@ export function answerTable(run: Run): Markup | undefined {
   return markup`${tables}<p class="quiet">${NOTE}</p>`;
 }
 
+const RUST_AND_NODE = 'Rust compared with Node';
+const ADDON_AND_JS = 'Addon compared with JavaScript';
+
 const NOTE =
   'The best way of each side, as its rate. ★ marks the fastest side, or both if they are equivalent. A line at the end of a bar is the 95% interval relative to the best from Node.';
 
 function rowOf(answer: WorkloadAnswer, shown: typeof ANSWER_SIDES, hasBoth: boolean): Markup {
   const most = Math.max(...Object.values(answer.best).map(rateOf));
-  const cells = shown.map(([side]) => {
+  const cells = shown.map(([side, title]) => {
     const record = answer.best[side];
     const text = bestRateText(answer, side);
-    if (record === undefined) return markup`<td class="number">${text}</td>`;
+    if (record === undefined) return markup`<td class="number" data-of="${title}">${text}</td>`;
     const bar = barOf(rateOf(record) / most, intervalOf(answer, side, most), SIDE_STYLES[side].color);
-    return markup`<td class="number" title="${record.variant}">${text}${bar}</td>`;
+    return markup`<td class="number" data-of="${title}" title="${record.variant}">${text}${bar}</td>`;
   });
-  return markup`<tr><th scope="row">${workloadText(answer.node)}</th>${cells}<td>${verdictText(answer.rust?.comparison)}</td>${hasBoth ? markup`<td>${verdictText(answer.addon?.judged)}</td>` : undefined}</tr>
+  return markup`<tr><th scope="row">${workloadText(answer.node)}</th>${cells}${verdictCell(RUST_AND_NODE, answer.rust?.comparison)}${hasBoth ? verdictCell(ADDON_AND_JS, answer.addon?.judged) : undefined}</tr>
 `;
 }
 
@@ -82,6 +85,7 @@ function barOf(part: number, interval: Pick<RatioInterval, 'low' | 'high'> | und
   return markup`<svg class="bar" viewBox="0 0 ${WIDTH} 8" preserveAspectRatio="none" aria-hidden="true"><path d="M0 1H${at(part)}V7H0Z" fill="${color}"/>${line}</svg>`;
 }
 
-function verdictText(judged: Judged | undefined): string {
-  return judged === undefined ? '' : `${judged.verdict}: ${formatFactorInterval(judged)}`;
+function verdictCell(compared: string, judged: Judged | undefined): Markup {
+  if (judged === undefined) return markup`<td></td>`;
+  return markup`<td class="verdict" data-of="${compared}">${judged.verdict}: ${formatFactorInterval(judged)}</td>`;
 }
