@@ -10,6 +10,7 @@ export const PUBLISHED = {
   [MAIN]: { arguments: words('10000000') },
   memory: { arguments: words('10000000 --engine memory,apache-arrow,flechette') },
   method: { script: 'bench/lab/method.mjs', arguments: words('--runs 3') },
+  ladder: { script: 'bench/lab/ladder.mjs' },
   alone: { script: 'bench/lab/alone.mjs' },
   workers: {
     arguments: words(

@@ -30,7 +30,8 @@ import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
 import { offeredLoadFindings, offeredLoadTable } from '../lab/offered-load-table.mjs';
 import { rustAloneTable } from '../lab/rust-alone-table.mjs';
 import { ageWarning, requireOneCommit } from './freshness.mjs';
-import { ladderTable, methodNotes, methodTable } from '../lab/method-table.mjs';
+import { ladderTable } from '../lab/ladder-table.mjs';
+import { methodNotes, methodTable } from '../lab/method-table.mjs';
 import { mitataTable } from '../lab/mitata-table.mjs';
 import { MAIN, commandOf, filesReadBy, isCommitted, newestRun, newestText } from './runs.mjs';
 
@@ -102,7 +103,7 @@ const TABLES = {
       const { results } = JSON.parse(newestText('method'));
       return [...methodTable(results), methodNotes(results)];
     }),
-  'method-ladder': () => ifCommitted('method', () => ladderTable(JSON.parse(newestText('method')).ladder)),
+  ladder: () => ifCommitted('ladder', () => ladderTable(JSON.parse(newestText('ladder')).ladder)),
   alone: () => ifCommitted('alone', () => aloneTable(JSON.parse(newestText('alone')).cells)),
   'rust-alone': () => ifCommitted('rust-alone', () => rustAloneTable(JSON.parse(newestText('rust-alone')).results)),
   builds: () => ifCommitted('builds', () => buildsTable(JSON.parse(newestText('builds')).results)),

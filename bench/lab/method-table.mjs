@@ -1,4 +1,4 @@
-// The tables of bench/lab/method.mjs.
+// The table of bench/lab/method.mjs.
 import { groupBy } from '../../dist/compare/cell-groups.js';
 import { columns, paragraph, tableBlock } from '../../dist/report/document.js';
 import { median } from '../../dist/stats/quantile.js';
@@ -54,21 +54,6 @@ function words(outcomes) {
   return groupBy(outcomes, ({ outcome }) => outcome)
     .map((same) => `${same.length} ${same[0].outcome}`)
     .join(', ');
-}
-
-/** The time of a call by the number of calls in a sample that was asked for. */
-export function ladderTable(ladder) {
-  const ids = ladder[0].cells.map(({ id }) => id);
-  return tableBlock({
-    columns: columns('>Calls', ...ids.map((id) => `>${id}`)),
-    rows: ladder.map(({ calls, cells }) => [
-      String(calls),
-      ...ids.map((id) => {
-        const cell = cells.find((each) => each.id === id);
-        return cell === undefined ? '—' : `${(cell.seconds * 1e9).toPrecision(3)} ns${cell.noVerdict ? ' ○' : ''}`;
-      }),
-    ]),
-  });
 }
 
 /** The note below the table: the number of runs, and the meaning of two columns. */

@@ -1,7 +1,6 @@
 // Tests the method on cells whose ratios are known: how often it gives a wrong verdict, how often it finds a difference, how wide its
 // intervals are, and how long it takes. It does so on a quiet machine, and next to programs that disturb it. For comparison it tests the old
-// method on the same cells: five processes of each, one after the other, whose samples are pooled. Then comes the ladder: the same call with
-// few and with many calls in a sample.
+// method on the same cells: five processes of each, one after the other, whose samples are pooled.
 //
 //   node bench/lab/method.mjs [--runs N] [--on quiet,disturbed] [--out results/linux-x64/DATE-method.json]
 import { spawn } from 'node:child_process';
@@ -12,12 +11,11 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { priorsOf, rateRatio, riskOf } from '../../dist/compare/rate-ratio.js';
-import { loadFamilies } from '../../dist/families/registry.js';
 import { run } from '../../dist/runner/run.js';
 import { DEFAULT_MARGIN, verdictOf } from '../../dist/stats/ratio-interval.js';
 import { KINDS, methodFamily } from './method-family.mjs';
 import { renderMarkdown } from '../../dist/report/document.js';
-import { ladderTable, methodNotes, methodTable } from './method-table.mjs';
+import { methodNotes, methodTable } from './method-table.mjs';
 import { origin, resultText } from './result-file.mjs';
 
 /** The processes of each cell by the old method. */
@@ -36,9 +34,6 @@ const METHODS = {
     how: { isApart: true },
   },
 };
-
-/** The calls of a sample of the ladder. */
-const LADDER = [1, 10, 1000, 1_000_000];
 
 const { values } = parseArgs({
   options: {
@@ -63,35 +58,8 @@ for (const machine of values.on.split(',')) {
     for (const child of disturbers) child.kill();
   }
 }
-const ladder = [];
-for (const calls of LADDER) ladder.push({ calls, ...(await rung(calls)) });
-console.log(renderMarkdown([...methodTable(results), methodNotes(results), ...ladderTable(ladder)]));
-if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, results, ladder }));
-
-/** The time of the same function, with this number of calls in a sample. */
-async function rung(rows) {
-  const family = (await loadFamilies()).find(({ name }) => name === 'boundary');
-  const directory = mkdtempSync(join(tmpdir(), 'method-'));
-  try {
-    const { run: finished } = await run({
-      families: [family],
-      directory: join(directory, 'run'),
-      rows,
-      forks: OLD_FORKS,
-      filters: { workload: ['numbers'], lane: ['call'] },
-    });
-    const cells = finished.records.filter(({ outcome }) => outcome === 'completed');
-    return {
-      cells: cells.map(({ id, rows: calls, summary, noVerdict }) => ({
-        id,
-        seconds: summary.medianSeconds / calls,
-        ...(noVerdict && { noVerdict }),
-      })),
-    };
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
-}
+console.log(renderMarkdown([...methodTable(results), methodNotes(results)]));
+if (values.out !== undefined) writeFileSync(values.out, resultText({ ...from, results }));
 
 function disturb(what) {
   return spawn(process.execPath, [fileURLToPath(new URL('disturber.mjs', import.meta.url)), what], { stdio: 'ignore' });

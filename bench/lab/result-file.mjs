@@ -12,7 +12,7 @@ export function originOf({ startedAt, host, versions, build, git }) {
   return { startedAt, host, versions, build, git };
 }
 
-/** The text of a file: JSON with one line per field, or per element if the field is a list. */
+/** The text of a file: JSON with one line per field, or per element if the field is a list. Throws for a number that JSON has no form for. */
 export function resultText(file) {
   const fields = Object.entries(file)
     .filter(([, value]) => value !== undefined)
@@ -21,6 +21,14 @@ export function resultText(file) {
 }
 
 function fieldText(value) {
-  if (!Array.isArray(value) || value.length === 0) return JSON.stringify(value);
-  return `[\n${value.map((element) => JSON.stringify(element)).join(',\n')}\n]`;
+  if (!Array.isArray(value) || value.length === 0) return jsonOf(value);
+  return `[\n${value.map(jsonOf).join(',\n')}\n]`;
+}
+
+function jsonOf(value) {
+  return JSON.stringify(value, (name, part) => {
+    // JSON would have null, and a table NaN.
+    if (typeof part === 'number' && !Number.isFinite(part)) throw new Error(`${name} is ${part}, which is no result`);
+    return part;
+  });
 }

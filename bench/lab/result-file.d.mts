@@ -1,0 +1,1 @@
+export function resultText(file: Readonly<Record<string, unknown>>): string;
