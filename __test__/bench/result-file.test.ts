@@ -9,5 +9,7 @@ it('has a line per field and per element', () => {
 });
 
 it.each([Number.NaN, Infinity])('refuses %d, which JSON writes as null', (seconds) => {
-  expect(() => resultText({ results: [{ cells: [{ seconds }] }] })).toThrow(`seconds is ${seconds}, which is no result`);
+  expect(() => resultText({ results: [{ cells: [{ seconds }] }] })).toThrow(
+    `seconds is ${seconds}, which is no result`,
+  );
 });

@@ -105,7 +105,9 @@ write(
   'engine.mjs',
   "import { connect } from 'boundary-bench';\nawait connect('hyper://127.0.0.1:1').catch(({ code, hint }) => console.log(code, hint));\n",
 );
-const isSplit = platforms.some((place) => readdirSync(path.join(root, place)).some((file) => file.startsWith('boundary-bench-all.')));
+const isSplit = platforms.some((place) =>
+  readdirSync(path.join(root, place)).some((file) => file.startsWith('boundary-bench-all.')),
+);
 if (!isSplit) {
   console.log('The addon of this build has all engines: how it does without is not tried. npm run build:publish');
 } else if (!/^BB_NOT_INSTALLED .*npm install boundary-bench-programs-/.test(step('engine', 'node', 'engine.mjs'))) {
@@ -131,7 +133,8 @@ if (!/npm install --save-dev\s+boundary-bench-programs-/.test(missing.stdout + m
 
 install(...tarballs.filter(isForMeasuring));
 step('npx', 'npx', 'boundary-bench', 'run', '3000', '--quick', ...SMALL, 'run');
-if (step('engine', 'node', 'engine.mjs').startsWith('BB_NOT_INSTALLED')) fail('the addon with all engines is not found');
+if (step('engine', 'node', 'engine.mjs').startsWith('BB_NOT_INSTALLED'))
+  fail('the addon with all engines is not found');
 const { context, records } = JSON.parse(readFileSync(path.join(project, 'run/run.json'), 'utf8'));
 const other = records.filter(({ outcome }) => outcome !== 'completed');
 if (records.length === 0 || other.length > 0) fail(`npx: not completed: ${JSON.stringify(other)}`);

@@ -62,9 +62,13 @@ function requireClearWords(usual: RunPlan, { config, plans }: RunPlan): void {
     const longer = workloads.find((workload) => workload.startsWith(`${word}.`));
     const other = plans.find(({ cells }) => cells.some(({ cell }) => cell.workload === word));
     if (longer === undefined || other === undefined) continue;
-    throw new BoundaryError('BB_USAGE', `--workload ${word} may mean ${longer}, or ${word} of the ${other.family.name} family`, {
-      hint: `Name one: --workload ${longer}, or --family ${other.family.name} --workload ${word}.`,
-    });
+    throw new BoundaryError(
+      'BB_USAGE',
+      `--workload ${word} may mean ${longer}, or ${word} of the ${other.family.name} family`,
+      {
+        hint: `Name one: --workload ${longer}, or --family ${other.family.name} --workload ${word}.`,
+      },
+    );
   }
 }
 
