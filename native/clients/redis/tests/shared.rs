@@ -33,7 +33,8 @@ async fn each_caller_gets_its_own_answers_and_commands_go_together() {
     needs!("redis", executable(None));
     let server = Server::start(None, &CancelToken::default()).unwrap();
     let (mut admin, first) = (client(&server.url()).await, shared(&server.url()).await);
-    let before = [figure(&mut admin, "total_commands_processed").await, figure(&mut admin, "total_reads_processed").await];
+    let before =
+        [figure(&mut admin, "total_commands_processed").await, figure(&mut admin, "total_reads_processed").await];
     let callers = (0..CALLERS).map(|caller| {
         let mut client = first.clone();
         tokio::spawn(async move {
@@ -49,7 +50,8 @@ async fn each_caller_gets_its_own_answers_and_commands_go_together() {
     for caller in callers.collect::<Vec<_>>() {
         caller.await.unwrap();
     }
-    let after = [figure(&mut admin, "total_commands_processed").await, figure(&mut admin, "total_reads_processed").await];
+    let after =
+        [figure(&mut admin, "total_commands_processed").await, figure(&mut admin, "total_reads_processed").await];
     let [commands, reads] = [after[0] - before[0], after[1] - before[1]];
     assert!(commands >= u64::from(CALLERS) * 600, "{commands} commands");
     assert!(reads < commands / 2, "{reads} reads of {commands} commands");
