@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 
 import type * as RawAddon from '../index.cjs';
 import { addonError, platformName } from './addon-error.js';
-import { PACKAGE_ROOT, fullAddonFile } from './bench-files.js';
+import { PACKAGE_ROOT, fullAddonFile } from './binaries.js';
 import { exposeCollector } from './collect-garbage.js';
 import { lazyModule } from './lazy-module.js';
 

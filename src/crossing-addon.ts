@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 
 import type * as RawCrossing from '../crossing.js';
-import { crossingFile } from './bench-files.js';
+import { crossingFile } from './binaries.js';
 import { toBoundaryError } from './errors.js';
 import { lazyModule } from './lazy-module.js';
 

@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { crossingFile } from '../../src/bench-files.js';
+import { crossingFile } from '../../src/binaries.js';
 import { crossing } from '../../src/crossing-addon.js';
 import { toBoundaryError } from '../../src/errors.js';
 import { startRawServer } from '../library/http/http-server.js';

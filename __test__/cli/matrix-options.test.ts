@@ -118,14 +118,7 @@ test('nothing but the command line reads variables, but for the places of what i
   // The progress asks whether the terminal is a real one, a report how wide it is, and a check where the summary of GitHub's job is. The addon
   // hides a variable from its loader.
   const terminal = ['cli/check-command.ts', 'cli/progress.ts', 'cli/terminal-width.ts'];
-  const others = [
-    'addon.ts',
-    'bench-files.ts',
-    'cli/flags.ts',
-    'host/cache-folder.ts',
-    'host/hyperd.ts',
-    'host/sail.ts',
-  ];
+  const others = ['addon.ts', 'binaries.ts', 'cli/flags.ts', 'host/cache-folder.ts', 'host/hyperd.ts', 'host/sail.ts'];
   expect(reading.toSorted()).toEqual([...terminal, ...others].map((file) => join(file)).toSorted());
 });
 

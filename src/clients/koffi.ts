@@ -1,5 +1,5 @@
 /** `koffi`, the fastest interface to foreign functions for Node: it calls the C functions that the addon exports. */
-import { crossingFile } from '../bench-files.js';
+import { crossingFile } from '../binaries.js';
 import type { ForeignFunctions } from './foreign-functions.js';
 import { loadPackage } from './optional-package.js';
 

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire, isBuiltin } from 'node:module';
 import { dirname, join } from 'node:path';
 
-import { PACKAGE_ROOT, programsFolder } from '../bench-files.js';
+import { PACKAGE_ROOT, programsFolder } from '../binaries.js';
 
 /** Finds packages around this package. */
 const OWN = createRequire(import.meta.url);

@@ -1,6 +1,6 @@
 /** Parts that not every build has: they bring large trees of crates. */
 import { addon } from '../addon.js';
-import { allCommand, isAllNative, nativeFile, whyMissing } from '../bench-files.js';
+import { allCommand, isAllNative, nativeFile, whyMissing } from '../binaries.js';
 
 /** The crates, by the names of clients in the matrix. */
 const REFERENCES: ReadonlySet<string> = new Set([

@@ -1,5 +1,5 @@
 /** The interface to foreign functions that the runtime itself has: `node:ffi`, `bun:ffi` or `Deno.dlopen`. */
-import { crossingFile } from '../bench-files.js';
+import { crossingFile } from '../binaries.js';
 import { BoundaryError, UNSUPPORTED } from '../errors.js';
 import type { ForeignFunctions } from './foreign-functions.js';
 import { loadPackage, whyUnusable } from './optional-package.js';

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { PACKAGE_ROOT, crossingFile, nativeFile, whyMissing } from '../bench-files.js';
+import { PACKAGE_ROOT, crossingFile, nativeFile, whyMissing } from '../binaries.js';
 import { commitText, shortHash } from '../records/commit.js';
 import type { RunContext } from '../records/record.js';
 import { hostContext } from './machine.js';

@@ -1,5 +1,5 @@
 import { type Engine, addon } from '../../addon.js';
-import { allCommand } from '../../bench-files.js';
+import { allCommand } from '../../binaries.js';
 import { duckdbLibrary } from '../../duckdb-library.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
 

@@ -1,5 +1,5 @@
 import { addon } from '../../addon.js';
-import { allCommand } from '../../bench-files.js';
+import { allCommand } from '../../binaries.js';
 import { BoundaryError, UNSUPPORTED } from '../../errors.js';
 
 /** The functions of the addon for shards. Throws `BB_UNSUPPORTED` if the addon was built without them. */
