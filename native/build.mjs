@@ -41,6 +41,7 @@ const { values, positionals } = parseArgs({
 });
 const [profile] = positionals;
 const isAll = values.all === true || values.publish === true;
+const suffix = process.platform === 'win32' ? '.exe' : '';
 
 // Windows runs no script as a program: there Cargo compiles an addon twice.
 if (process.platform !== 'win32') process.env.CARGO ??= path.join(import.meta.dirname, 'cargo.mjs');
@@ -52,7 +53,6 @@ try {
   const built = await buildAddon('addon', isAll ? inPackage : apart('index.d.ts'));
   const addon = path.join(root, path.basename(built));
   if (!isAll) replace(built, addon);
-  const suffix = process.platform === 'win32' ? '.exe' : '';
   /** The path of a file next to the addon, for the same platform: the addon is `boundary-bench.linux-x64-gnu.node`, for example. */
   const beside = (name, extension) =>
     path.join(root, `${path.basename(addon, '.node').replace('boundary-bench', name)}${extension}`);
@@ -62,11 +62,11 @@ try {
   const [native, server] = [NATIVE, SERVER].map((name) => beside(name, suffix));
   const full = beside(FULL, '.node');
   const binaries = [addon, crossing, native];
-  replace(pathOfProgram(NATIVE, suffix), native);
+  replace(pathOfProgram(NATIVE), native);
   // Files of an earlier build may not fit these.
   for (const file of [server, full]) rmSync(file, { force: true });
   if (isAll) {
-    replace(pathOfProgram(SERVER, suffix), server);
+    replace(pathOfProgram(SERVER), server);
     binaries.push(server);
   }
   if (values.publish) {
@@ -100,7 +100,7 @@ async function buildAddon(folder, output, withAll = isAll) {
 }
 
 /** The path of a program that Cargo has built. */
-function pathOfProgram(name, suffix) {
+function pathOfProgram(name) {
   const { target_directory: target } = JSON.parse(outputOf('cargo', 'metadata', '--no-deps', '--format-version', '1'));
   const host = /^host: (.*)$/m.exec(outputOf('rustc', '-vV'))[1];
   return path.join(target, host, profile ?? 'debug', `${name}${suffix}`);

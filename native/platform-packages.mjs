@@ -1,7 +1,7 @@
-// Makes the packages of binaries of what lies at the top of this package: `node native/platform-packages.mjs [--all]`. A platform has two:
-// `npm/<platform>/`, as napi-rs lays it out, has the addon. `npm/programs-<platform>/` has what only measuring needs, and the addon with all
-// engines if the other one has not all. With `--all`, as for a release, each platform must be there, and package.json gets their addons as
-// optional dependencies. It refuses binaries that are older than their sources or still have their debug information.
+// Makes the packages of binaries of what lies at the top of this package: `node native/platform-packages.mjs [--all]`. A platform has three:
+// `npm/<platform>/`, as napi-rs lays it out, has the addon, `npm/all-<platform>/` the addon with all engines if there is one apart, and
+// `npm/programs-<platform>/` what only measuring needs. With `--all`, as for a release, each platform must be there, and package.json gets
+// their addons as optional dependencies. It refuses binaries that are older than their sources or still have their debug information.
 import { execFileSync } from 'node:child_process';
 import {
   copyFileSync,
@@ -33,7 +33,7 @@ const compared = Object.fromEntries(
 rmSync(folder, { recursive: true, force: true });
 await new NapiCli().createNpmDirs({ cwd: root, npmDir: 'npm' });
 const all = readdirSync(folder).toSorted();
-const made = all.filter(fillBoth);
+const made = all.filter(fillPackages);
 const missing = all.filter((platform) => !made.includes(platform));
 if (made.length === 0) fail('there is no binary of any platform at the top of the package: npm run build:publish');
 if (isRelease && missing.length > 0) fail(`there are no binaries for ${missing.join(', ')}`);
@@ -42,27 +42,26 @@ if (isRelease) {
   const words = all.map((platform) => `optionalDependencies.${NAME}-${platform}=${manifest.version}`);
   execFileSync('npm', ['pkg', 'set', ...words], { cwd: root, stdio: 'inherit' });
 }
-for (const platform of made) {
-  for (const each of [platform, `programs-${platform}`])
-    console.log(path.relative(process.cwd(), path.join(folder, each)));
-}
+for (const each of readdirSync(folder)) console.log(path.relative(process.cwd(), path.join(folder, each)));
 
 /** Completes the packages of a platform. Returns whether its binaries are there. */
-function fillBoth(platform) {
+function fillPackages(platform) {
   const addon = `${NAME}.${platform}.node`;
   if (!existsSync(path.join(root, addon))) return false;
   const place = path.join(folder, platform);
   fill(place, [addon], readManifest(place));
   const extension = platform.startsWith('win32') ? '.exe' : '';
   const full = `${NAME}-all.${platform}.node`;
-  if (isRelease && !existsSync(path.join(root, full))) fail(`${full} is not there: npm run build:publish`);
+  const isSplit = existsSync(path.join(root, full));
+  if (isRelease && !isSplit) fail(`${full} is not there: npm run build:publish`);
   const programs = [
-    ...(existsSync(path.join(root, full)) ? [full] : []),
     `${NAME}-crossing.${platform}.node`,
     `${NAME}-native.${platform}${extension}`,
     `${NAME}-server.${platform}${extension}`,
   ];
   const { main: _, ...own } = readManifest(place);
+  const nameOfAll = `${NAME}-all-${platform}`;
+  if (isSplit) fill(path.join(folder, `all-${platform}`), [full], { ...own, name: nameOfAll });
   fill(path.join(folder, `programs-${platform}`), programs, {
     ...own,
     name: `${NAME}-programs-${platform}`,
@@ -70,6 +69,7 @@ function fillBoth(platform) {
       // The programs look for libduckdb beside themselves and in the folder of this dependency.
       '@duckdb/node-bindings': manifest.dependencies['@duckdb/node-bindings'],
       ...compared,
+      ...(isSplit && { [nameOfAll]: manifest.version }),
     },
   });
   return true;

@@ -51,7 +51,7 @@ if (!IS_WINDOWS) {
 const env = IS_WINDOWS ? process.env : { ...process.env, PATH: bin };
 
 write('package.json', '{ "private": true }');
-install(...tarballs.filter((tarball) => !isForMeasuring(tarball)));
+install(...tarballs.filter((tarball) => !isForMeasuring(tarball) && !isOfAll(tarball)));
 const installed = bytesOf(path.join(project, 'node_modules'));
 console.log(`The dependencies of an application have ${(installed / 2 ** 20).toFixed(1)} MiB.`);
 
@@ -100,18 +100,20 @@ for (const module of ['node16', 'nodenext']) {
   for (const file of ['module.mts', 'common.cts']) compile(...strict, '--module', module, file);
 }
 compile(...strict, '--module', 'esnext', '--moduleResolution', 'bundler', 'bundled.ts');
-/** Says the code and the advice of the error of an engine whose server is not there. */
 write(
   'engine.mjs',
   "import { connect } from 'boundary-bench';\nawait connect('hyper://127.0.0.1:1').catch(({ code, hint }) => console.log(code, hint));\n",
 );
-const isSplit = platforms.some((place) =>
-  readdirSync(path.join(root, place)).some((file) => file.startsWith('boundary-bench-all.')),
-);
-if (!isSplit) {
+const full = tarballs.filter(isOfAll);
+if (full.length === 0) {
   console.log('The addon of this build has all engines: how it does without is not tried. npm run build:publish');
-} else if (!/^BB_NOT_INSTALLED .*npm install boundary-bench-programs-/.test(step('engine', 'node', 'engine.mjs'))) {
-  fail(`an engine that is not there does not say what to install: ${step('engine', 'node', 'engine.mjs')}`);
+} else {
+  const said = engineError();
+  if (!/^BB_NOT_INSTALLED .*npm install boundary-bench-all-/.test(said)) {
+    fail(`an engine that is not there does not say what to install: ${said}`);
+  }
+  install(...full);
+  if (engineError().startsWith('BB_NOT_INSTALLED')) fail('the addon with all engines is not found');
 }
 /** Measures little, into the folder that is named next. */
 const SMALL = ['--quiet', '--forks', '1', '--samples', '1', '--out'];
@@ -133,8 +135,6 @@ if (!/npm install --save-dev\s+boundary-bench-programs-/.test(missing.stdout + m
 
 install(...tarballs.filter(isForMeasuring));
 step('npx', 'npx', 'boundary-bench', 'run', '3000', '--quick', ...SMALL, 'run');
-if (step('engine', 'node', 'engine.mjs').startsWith('BB_NOT_INSTALLED'))
-  fail('the addon with all engines is not found');
 const { context, records } = JSON.parse(readFileSync(path.join(project, 'run/run.json'), 'utf8'));
 const other = records.filter(({ outcome }) => outcome !== 'completed');
 if (records.length === 0 || other.length > 0) fail(`npx: not completed: ${JSON.stringify(other)}`);
@@ -160,6 +160,11 @@ function install(...files) {
   );
 }
 
+/** The code and the advice of the error of an engine whose server is not there. */
+function engineError() {
+  return step('an engine', 'node', 'engine.mjs');
+}
+
 function requireAtMost(what, bytes, mebibytes) {
   if (bytes > mebibytes * 2 ** 20) fail(`${what}: ${bytes} bytes, more than ${mebibytes} MiB`);
 }
@@ -167,6 +172,11 @@ function requireAtMost(what, bytes, mebibytes) {
 /** Whether a packed package has what only measuring needs. */
 function isForMeasuring(tarball) {
   return path.basename(tarball).startsWith('boundary-bench-programs-');
+}
+
+/** Whether a packed package has the addon with all engines. */
+function isOfAll(tarball) {
+  return path.basename(tarball).startsWith('boundary-bench-all-');
 }
 
 /** The bytes of the files of a folder. */

@@ -1,6 +1,8 @@
 /** Parts that not every build has: they bring large trees of crates. */
 import { addon } from '../addon.js';
-import { allCommand, isAllNative, nativeFile, whyMissing } from '../binaries.js';
+import { allCommand, nativeFile, whyMissing } from '../binaries.js';
+import { isEngineBuilt } from '../library/engine/built-engines.js';
+import { isAllNative } from '../native-process.js';
 
 /** The crates, by the names of clients in the matrix. */
 const REFERENCES: ReadonlySet<string> = new Set([
@@ -13,8 +15,6 @@ const REFERENCES: ReadonlySet<string> = new Set([
   'sqlparser',
   'tonic',
 ]);
-
-const ENGINES: ReadonlySet<string> = new Set(['flight', 'hyper', 'sail', 'shards']);
 
 /** The reason why a lane of the side `rust` can't be measured by this build, with the remedy. `undefined` if it can, and for other sides. */
 export function whyNotBuilt({
@@ -37,6 +37,5 @@ export function whyStageNotBuilt({ side }: { readonly side: string }): string | 
 
 /** The reason why an engine can't be opened by this build, with the remedy. `undefined` if it can. */
 export function whyEngineNotBuilt(engine: string): string | undefined {
-  if (!ENGINES.has(engine) || addon.buildInfo().all) return undefined;
-  return `the engine ${engine} is not in this build: ${allCommand()}`;
+  return isEngineBuilt(engine) ? undefined : `the engine ${engine} is not in this build: ${allCommand()}`;
 }

@@ -1,5 +1,6 @@
 /** Cells of the side `rust`: the program `boundary-bench-native` does their work, in a process without JavaScript. */
-import { nativeEnvironment, nativeFile } from '../binaries.js';
+import { nativeFile } from '../binaries.js';
+import { nativeEnvironment } from '../native-process.js';
 import type { Checksum } from '../records/record.js';
 import type { WebAbortSignal } from '../platform-types.js';
 import { RunningProgram } from './running-program.js';
