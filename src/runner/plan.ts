@@ -27,10 +27,13 @@ export interface RunPlan {
 
 /**
  * The matrix of the families that the request names, filtered. If it names none, families that are measured only by name are left
- * out, unless a filter word matches nothing in the others. Throws the errors of `configOf` and `filterCells`. Throws `BB_USAGE` if such a
- * word is the first part of a workload's name in the others: it may mean either. Throws `BB_FILTER_UNKNOWN` for an unknown family, or the URI of an engine on which no cell runs. Throws `BB_USAGE` for a part of `given`
- * that changes nothing: an option of families that are not measured, or the URI of an engine that is not. `given` is the part of
- * the request that the user gave.
+ * out, unless a filter word matches nothing in the others. `given` is the part of the request that the user gave. Throws the errors
+ * of `configOf` and `filterCells`, and:
+ *
+ * - `BB_FILTER_UNKNOWN` for an unknown family, or the URI of an engine on which no cell runs.
+ * - `BB_USAGE` for a word that names a workload of a family that is measured only by name, and is the first part of another's name.
+ * - `BB_USAGE` for a part of `given` that changes nothing: an option of families that are not measured, or the URI of an engine that
+ *   is not.
  */
 export function planRun(families: readonly Family[], request: RunRequest, given = request): RunPlan {
   const plan = planOfAll(families, request);
