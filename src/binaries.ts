@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { platformName } from './addon-error.js';
+import { duckdbLibrary } from './duckdb-library.js';
 import { BoundaryError } from './errors.js';
 
 const NAME = 'boundary-bench';
@@ -28,6 +29,17 @@ export function crossingFile(): string {
 /** The file of the program of the side `rust`. Throws `BB_NOT_INSTALLED` with what to do if it is not there. */
 export function nativeFile(): string {
   return benchFile('native', process.platform === 'win32' ? '.exe' : '');
+}
+
+/**
+ * The environment of the program of the side `rust`: Windows looks for libduckdb in the folders of PATH. `undefined` for the environment of
+ * this process: elsewhere the program knows the folder.
+ */
+export function nativeEnvironment(): Record<string, string | undefined> | undefined {
+  if (process.platform !== 'win32') return undefined;
+  const library = duckdbLibrary();
+  if (library === undefined) return undefined;
+  return { ...process.env, PATH: `${dirname(library)};${process.env['PATH'] ?? ''}` };
 }
 
 /** The reason why a binary that only measuring needs is not there, with the remedy. `undefined` if it is. */

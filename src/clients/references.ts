@@ -1,8 +1,9 @@
 /** Parts that not every build has: they bring large trees of crates. */
+import { execFileSync } from 'node:child_process';
+
 import { addon } from '../addon.js';
-import { allCommand, nativeFile, whyMissing } from '../binaries.js';
+import { allCommand, nativeEnvironment, nativeFile, whyMissing } from '../binaries.js';
 import { isEngineBuilt } from '../library/engine/built-engines.js';
-import { isAllNative } from '../native-process.js';
 
 /** The crates, by the names of clients in the matrix. */
 const REFERENCES: ReadonlySet<string> = new Set([
@@ -15,6 +16,9 @@ const REFERENCES: ReadonlySet<string> = new Set([
   'sqlparser',
   'tonic',
 ]);
+
+/** Whether the program of the side `rust` has all parts, once it was asked. */
+let isAll: boolean | undefined;
 
 /** The reason why a lane of the side `rust` can't be measured by this build, with the remedy. `undefined` if it can, and for other sides. */
 export function whyNotBuilt({
@@ -38,4 +42,12 @@ export function whyStageNotBuilt({ side }: { readonly side: string }): string | 
 /** The reason why an engine can't be opened by this build, with the remedy. `undefined` if it can. */
 export function whyEngineNotBuilt(engine: string): string | undefined {
   return isEngineBuilt(engine) ? undefined : `the engine ${engine} is not in this build: ${allCommand()}`;
+}
+
+/** Asks the program of the side `rust` whether it has what only `npm run build:all` builds. Throws the errors of `nativeFile`. */
+function isAllNative(): boolean {
+  if (isAll !== undefined) return isAll;
+  const features = execFileSync(nativeFile(), ['--features'], { encoding: 'utf8', env: nativeEnvironment() });
+  isAll = (JSON.parse(features) as { readonly all: boolean }).all;
+  return isAll;
 }

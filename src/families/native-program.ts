@@ -1,6 +1,5 @@
 /** Cells of the side `rust`: the program `boundary-bench-native` does their work, in a process without JavaScript. */
-import { nativeFile } from '../binaries.js';
-import { nativeEnvironment } from '../native-process.js';
+import { nativeEnvironment, nativeFile } from '../binaries.js';
 import type { Checksum } from '../records/record.js';
 import type { WebAbortSignal } from '../platform-types.js';
 import { RunningProgram } from './running-program.js';
