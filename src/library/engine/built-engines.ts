@@ -1,6 +1,6 @@
 import { addon } from '../../addon.js';
 
-/** What only an addon with all parts has. */
+/** The engines that only an addon with all parts has. */
 const OF_ALL: ReadonlySet<string> = new Set(['flight', 'hyper', 'sail', 'shards']);
 
 /** Whether this build of the addon has an engine. An engine that nobody knows counts as built. */
