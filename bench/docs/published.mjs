@@ -54,7 +54,7 @@ export const PUBLISHED = {
   builds: { script: 'bench/lab/builds.mjs' },
   own: { script: 'bench/lab/own-packages.mjs' },
   mitata: { script: 'bench/lab/mitata.mjs' },
-  ceiling: { script: 'bench/lab/ceiling.mjs', arguments: words('--rounds 8') },
+  ceiling: { script: 'bench/lab/ceiling.mjs' },
   'offered-load': { script: 'bench/lab/offered-load.mjs' },
   hybrid: { arguments: words('--family hybrid --decide-within 240') },
   'hybrid-crossover': { script: 'bench/lab/hybrid-crossover.mjs', compact: true },

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Is the `rust` side of the families of requests a fair ceiling? `node bench/lab/ceiling.mjs [kv sql rest] [--rounds 11] [--out FILE]`
+ * Is the `rust` side of the families of requests a fair ceiling? `node bench/lab/ceiling.mjs [kv sql rest] [--rounds 8] [--out FILE]`
  * measures our client, by each of its drivers, and the independent crate next to the load tool of the server's own project, with the
  * same connections, work and private server: redis-benchmark for kv, sysbench for sql, wrk for rest. It prints operations per second
  * and their ratios to the load tool's. `--out` writes them to a file, from which `bench/docs.mjs` makes the tables.
@@ -70,11 +70,11 @@ const FAMILIES = {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: 'string', default: '11' }, out: { type: 'string' } },
+  options: { rounds: { type: 'string', default: '8' }, out: { type: 'string' } },
 });
 const unknown = positionals.find((family) => !Object.hasOwn(FAMILIES, family));
 if (unknown !== undefined) {
-  console.error('Usage: node bench/lab/ceiling.mjs [kv sql rest] [--rounds 11] [--out FILE]');
+  console.error('Usage: node bench/lab/ceiling.mjs [kv sql rest] [--rounds 8] [--out FILE]');
   process.exit(2);
 }
 const rounds = count.parse(values.rounds);

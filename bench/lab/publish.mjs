@@ -91,7 +91,10 @@ function replace(kind, date) {
   const path = join(ROOT, 'bench', 'docs', 'old-runs.json');
   const old = JSON.parse(readFileSync(path, 'utf8'));
   const runs = old.runs.filter((name) => kindOf(name) !== kind);
-  writeFileSync(path, `${JSON.stringify({ ...old, runs }, undefined, 2)}\n`);
+  if (runs.length < old.runs.length) {
+    writeFileSync(path, JSON.stringify({ ...old, runs }));
+    run(join(ROOT, 'node_modules', '.bin', 'oxfmt'), [path]);
+  }
   relink(kind, date);
 }
 
