@@ -23,11 +23,20 @@ export const crossing = lazyModule(load);
 function load(): typeof RawCrossing {
   const file = crossingFile();
   try {
-    // Loads libduckdb, whose name then satisfies the dependency on it of a build with all parts, wherever npm put the file.
+    return loadAddon(file);
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}
+
+function loadAddon(file: string): typeof RawCrossing {
+  try {
+    return require(file) as typeof RawCrossing;
+  } catch {
+    // Linkers that keep unused libraries make the addon depend on libduckdb, which this loads, wherever npm put it. It is not loaded before
+    // it is needed: a thread that is terminated while it loads these bindings ends the process.
     // oxlint-disable-next-line import/no-unassigned-import -- loaded for that effect alone
     require('@duckdb/node-bindings');
     return require(file) as typeof RawCrossing;
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
   }
 }

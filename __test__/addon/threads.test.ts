@@ -22,6 +22,10 @@ test.each([
   expect(await resultOf('terminate.mjs', [work, '8'])).toEqual({ stored: 1 << 20, left: [] });
 });
 
+test('threads terminated while they load the addons do not end the process', async () => {
+  expect(await resultOf('load.mjs', ['100'])).toBe(100);
+});
+
 test.each([
   ['exit', 7],
   ['throw', 1],
