@@ -204,7 +204,7 @@ impl Prepared {
                 duckdb::duckdb_pending_prepared(self.raw, &raw mut raw)
             }
         };
-        let pending = Pending { raw, connection: self.connection.clone() };
+        let pending = Pending { raw, connection: self.connection.clone(), runs_alone: true };
         if state == duckdb::DuckDBSuccess { Ok(pending) } else { Err(pending.error()) }
     }
 }
@@ -222,15 +222,18 @@ impl Drop for Prepared {
     }
 }
 
-/// A statement that was started.
+/// A statement that was started. DuckDB's threads run it already. It ends with its owner, unless it has a result.
 pub(super) struct Pending {
     raw: duckdb::duckdb_pending_result,
     connection: Connection,
+    /// Whether nothing else would end the statement.
+    runs_alone: bool,
 }
 
 impl Pending {
     /// Runs the statement to its end or, if it streams, to its first rows.
-    pub(super) fn finish(self) -> Result<QueryResult> {
+    pub(super) fn finish(mut self) -> Result<QueryResult> {
+        self.runs_alone = false;
         let mut result = QueryResult::empty(&self.connection);
         // SAFETY: the pending result lives. The result is destroyed by its owner, also after a failure.
         let state = unsafe { duckdb::duckdb_execute_pending(self.raw, &raw mut result.raw) };
@@ -246,6 +249,10 @@ impl Pending {
 
 impl Drop for Pending {
     fn drop(&mut self) {
+        // Without an interrupt, the next use of the connection waits for the threads that run the statement.
+        if self.runs_alone {
+            self.connection.interrupt();
+        }
         // SAFETY: owned by us and destroyed once.
         unsafe { duckdb::duckdb_destroy_pending(&raw mut self.raw) }
     }
@@ -316,5 +323,34 @@ impl Drop for QueryResult {
     fn drop(&mut self) {
         // SAFETY: owned by us and destroyed once. Zeros are allowed.
         unsafe { duckdb::duckdb_destroy_result(&raw mut self.raw) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, mpsc};
+    use std::time::Duration;
+
+    use super::super::ffi::{Database, c_string};
+    use super::*;
+
+    #[test]
+    fn a_statement_that_is_dropped_before_its_result_ends() {
+        let (ended, end) = mpsc::channel();
+        std::thread::spawn(move || {
+            let connection = Arc::new(Database::open(c":memory:", &[]).unwrap()).connect().unwrap();
+            // Runs for minutes.
+            let sql = "SELECT count(*) FROM range(100000000000) WHERE hash(range) = 42";
+            let statement =
+                Statements::parse(&connection, &c_string(sql, "a query").unwrap()).unwrap().prepare(0).unwrap();
+            let pending = statement.start(true).unwrap();
+            // A thread of DuckDB takes the work up.
+            std::thread::sleep(Duration::from_millis(200));
+            drop(pending);
+            drop(statement);
+            drop(connection);
+            ended.send(()).unwrap();
+        });
+        assert_eq!(end.recv_timeout(Duration::from_secs(20)), Ok(()));
     }
 }
