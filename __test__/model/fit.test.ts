@@ -120,6 +120,9 @@ describe('costs', () => {
     expect(fit.knees[0]!.factor).toBeCloseTo(6, 0);
     expect(fit.worst).toBeLessThan(0.01);
     expect(fit.worstStraight).toBeGreaterThan(0.2);
+    const unbent = fitCosts(measured(ladder, slower), 0) as FittedCosts;
+    expect(unbent.knees).toEqual([]);
+    expect(unbent.worst).toBeCloseTo(fit.worstStraight!, 12);
     const straight = fitted(ladder, ({ bytes }) => 2e-7 + bytes * 2e-11, 0.02);
     expect(straight.worstStraight).toBeUndefined();
     expect([straight.costs.length, straight.knees]).toEqual([2, []]);

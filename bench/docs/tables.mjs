@@ -24,6 +24,7 @@ import { runtimeTable } from '../../dist/report/runtime-table.js';
 import { requestHeadToHeadTable } from '../../dist/report/request-tables.js';
 import { ANSWER_SIDES, bestRateText, workloadAnswersOf, workloadText } from '../../dist/report/workload-answers.js';
 import { aloneTable } from '../lab/alone-table.mjs';
+import { bendsTable } from '../lab/bends-table.mjs';
 import { buildsTable } from '../lab/builds-table.mjs';
 import { ceilingFindings, ceilingTable } from '../lab/ceiling-table.mjs';
 import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
@@ -71,6 +72,7 @@ const TABLES = {
       const first = blocks.findIndex(({ kind }) => kind === 'heading');
       return blocks.slice(first).filter(({ kind }) => kind !== 'table');
     }),
+  'model-bends': () => ifCommitted('model', () => bendsTable(newestRun('model').model, crossingOf)),
   flight: () => best('flight', 'flight', 1),
   sail: () => best('sail', 'sail'),
   kv: () => requests('kv', 'redis'),
@@ -249,8 +251,12 @@ function runtimes(isShown) {
 
 /** The blocks of the cost model without their heading, since the page has one of its own. */
 function model() {
-  const crossingOf = (id) => BOUNDARY_MATRIX.workloads[id.split('/')[1]]?.crossing;
   return modelBlocks(withExpected(newestRun('model').model, crossingOf)).slice(1);
+}
+
+/** The crossing in a call of a cell of the family `boundary`. */
+function crossingOf(id) {
+  return BOUNDARY_MATRIX.workloads[id.split('/')[1]]?.crossing;
 }
 
 function measuredBy(run) {

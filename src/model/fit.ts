@@ -32,7 +32,7 @@ const SPARE_CELLS = 2;
  * The most knees and jumps of a mechanism: more of them follow the noise of single cells. A knee has a size and a factor, a jump a size beside
  * its cost.
  */
-const MOST_BENDS = 2;
+export const MOST_BENDS = 2;
 const UNKNOWNS_OF_A_KNEE = 2;
 const UNKNOWNS_OF_A_JUMP = 1;
 
@@ -58,14 +58,14 @@ const SEED = 0x5eed;
  * Costs of 0 do not count as unknowns (Meyer and Woodroofe, "On the degrees of freedom in shape-restricted regression", Annals of
  * Statistics 28, 2000).
  *
- * Returns the reason why there are no costs, if the cells are too few.
+ * Returns the reason why there are no costs, if the cells are too few. With `mostBends` of 0, the model is a straight line.
  */
-export function fitCosts(calls: readonly MeasuredCall[]): FittedCosts | string {
+export function fitCosts(calls: readonly MeasuredCall[], mostBends = MOST_BENDS): FittedCosts | string {
   const ladder = calls.filter(({ crossing }) => crossing.isHeldOut !== true);
   const cells = ladder.map((call) => cellOf(call));
   const straight = attemptWith(cells, [], []);
   if (straight === undefined) return `${ladder.length} cells, too few to fit a cost of each piece`;
-  const best = worstOf(straight) <= STRAIGHT_ENOUGH ? straight : withBends(cells, straight);
+  const best = worstOf(straight) <= STRAIGHT_ENOUGH ? straight : withBends(cells, straight, mostBends);
   const { inseparable, knees, residuals } = best;
   const amounts = cells.map((cell) => cell.amounts);
   const degrees = cells.length - unknownsOf(best);
@@ -173,11 +173,11 @@ function attemptWith(
  * size is neither, and the first one no knee. Rows have no jumps: the sizes of their ladders are ten times apart, so that one could be
  * anywhere between two of them.
  */
-function withBends(cells: readonly MedianCell[], straight: Attempt): Attempt {
+function withBends(cells: readonly MedianCell[], straight: Attempt, mostBends: number): Attempt {
   const sizes = [...new Set(cells.map(({ what, amounts }) => amounts[sizePieceOf(what)]))].toSorted((a, b) => a - b);
   const { what } = cells[0]!;
   let best = straight;
-  for (let count = 1; count <= MOST_BENDS; count += 1) {
+  for (let count = 1; count <= mostBends; count += 1) {
     const knees = best.knees.map(({ after }) => after);
     const jumps = jumpsOf(best.terms);
     const free = (taken: readonly number[], first: number): number[] =>
