@@ -39,7 +39,10 @@ const batch = (workload, connections, size, operations) => ({
   operations,
 });
 
-/** For each family its server, its load tool, the crate to compare with, and the cells. */
+/**
+ * For each family its server, its load tool, the crate to compare with, the cells, and the programs that the tool needs: their names and the
+ * package that has them.
+ */
 const FAMILIES = {
   kv: {
     server: 'redis',
@@ -51,6 +54,7 @@ const FAMILIES = {
       batch(workload, 32, 64, 1_500_000),
     ]),
     tool: redisBenchmark,
+    programs: [[['redis-benchmark', 'valkey-benchmark'], 'redis-tools']],
   },
   sql: {
     server: 'mysql',
@@ -59,12 +63,17 @@ const FAMILIES = {
       call('oltp_point_select', connections, connections === 1 ? 30_000 : 120_000),
     ),
     tool: sysbench,
+    programs: [
+      [['sysbench'], 'sysbench'],
+      [['mariadb', 'mysql'], 'mariadb-client'],
+    ],
   },
   rest: {
     server: 'rest',
     crate: 'reqwest',
     cells: [1, 8, 32].map((connections) => call('pkread', connections, connections === 1 ? 30_000 : 120_000)),
     tool: wrk,
+    programs: [[['wrk'], 'wrk']],
   },
 };
 
@@ -79,6 +88,8 @@ if (unknown !== undefined) {
 }
 const rounds = count.parse(values.rounds);
 const names = positionals.length === 0 ? Object.keys(FAMILIES) : positionals;
+// All are found before the first family is measured for minutes.
+const programs = new Map(names.map((name) => [name, FAMILIES[name].programs.map((each) => findProgram(...each))]));
 const from = await origin();
 const versions = { ...from.versions };
 const measurements = [];
@@ -103,7 +114,7 @@ async function measure(family) {
   };
   const server = await openTarget(kind, {});
   try {
-    const tool = await toolOf(server, cells);
+    const tool = await toolOf(server, cells, ...programs.get(family));
     versions[kind] = server.version;
     versions[tool.name] = tool.version;
     const measured = [];
@@ -140,8 +151,7 @@ async function ratesOf(cell, { server, tool, clients }) {
   }
 }
 
-async function redisBenchmark({ url }, cells) {
-  const program = findProgram(['redis-benchmark', 'valkey-benchmark'], 'redis-tools');
+async function redisBenchmark({ url }, cells, program) {
   const { port, password } = new URL(url);
   const login = password === '' ? [] : ['-a', decodeURIComponent(password)];
   await setKeys(url, Math.max(...cells.map(({ operations }) => operations)));
@@ -173,9 +183,7 @@ async function setKeys(url, count) {
   }
 }
 
-function sysbench({ url }) {
-  const mariadb = findProgram(['mariadb', 'mysql'], 'mariadb-client');
-  const program = findProgram(['sysbench'], 'sysbench');
+function sysbench({ url }, cells, program, mariadb) {
   const { hostname, port, username, password } = new URL(url);
   const [user, secret] = [decodeURIComponent(username), decodeURIComponent(password)];
   const environment = { MYSQL_PWD: secret };
@@ -198,8 +206,7 @@ function sysbench({ url }) {
   return { name: 'sysbench', version: versionLine(program), rateOf };
 }
 
-function wrk({ url }) {
-  const program = findProgram(['wrk'], 'wrk');
+function wrk({ url }, cells, program) {
   const input = new RestInput('pkread');
   const folder = mkdtempSync(join(tmpdir(), 'ceiling-'));
   const script = join(folder, 'pkread.lua');
