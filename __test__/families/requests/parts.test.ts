@@ -92,7 +92,7 @@ describe.skipIf(lacks('redis'))('a cell of kv', () => {
   const options = { rows: 0, workers: 1, operations: 330, connections: [1, 5], batch: [1, 16] };
 
   test('is shared by worker threads, with all of its operations, and leaves no key', async () => {
-    const asked = { ...options, engines: { redis: server.url } };
+    const asked = { ...options, connections: [5], engines: { redis: server.url } };
     const cells = kvFamily.plan(asked).filter(({ cell }) => cell.side !== 'rust' && cell.driver === 'all-cores');
     expect(cells.length).toBeGreaterThan(8);
     const family = await kvFamily.open(asked, cells);
@@ -210,7 +210,8 @@ describe.skipIf(lacks('redis'))('a cell of kv', () => {
     try {
       const cells = ['--family', 'kv', '--workload', 'get', '--side', 'napi,rust', '--lane', 'call'];
       const sizes = ['--connections', '2', '--batch', '1', '--operations', '200', '--processes', '2'];
-      const args = ['run', ...cells, ...sizes, '--forks', '1', '--samples', '1', '--out', 'out'];
+      const once = ['--forks', '1', '--samples', '1', '--time-budget', '0'];
+      const args = ['run', ...cells, ...sizes, ...once, '--out', 'out'];
       const { exitCode, stderr } = await spawnCli([...args, '--redis-url', server.url], { cwd, script: builtMain });
       expect(exitCode, stderr).toBe(0);
       const { context, records } = await readRun(join(cwd, 'out/run.json'));
