@@ -139,13 +139,15 @@ pub async fn run_load<R: Requester>(
     let (before, server_before) = (Reading::before(), server());
     gate.wait().await;
     let pacer = load.rate.map(|rate| Pacer::start(&course, rate)).transpose()?;
-    let mut finished = Vec::with_capacity(count);
+    let mut finished: Vec<Option<Finished<R>>> = (0..count).map(|_| None).collect();
     while let Some(ended) = tasks.join_next().await {
-        finished.push(ended.map_err(|error| ending(&error))??);
+        let part = ended.map_err(|error| ending(&error))??;
+        let number = part.number;
+        finished[number] = Some(part);
     }
+    let finished: Vec<_> = finished.into_iter().flatten().collect();
     let (after, server_cpu) = (Reading::after(), server());
     drop(pacer);
-    finished.sort_unstable_by_key(|part| part.number);
     let since = |before: Option<CpuTime>, after: Option<CpuTime>| Some(after? - before?);
     let seconds = seconds(course.start(), &finished);
     let outcome = LoadOutcome {

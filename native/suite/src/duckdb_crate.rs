@@ -75,7 +75,7 @@ fn connect(engine: &Arc<dyn Engine>) -> Result<Connection> {
         Error::Unsupported(format!("the crate duckdb opens databases of DuckDB, which the engine {name} is not"))
     })?;
     // SAFETY: the engine holds its database open, and a connection of DuckDB does so as well.
-    unsafe { Connection::open_from_raw(embedded.database()) }.map_err(refused)
+    unsafe { Connection::open_from_raw(embedded.database().cast()) }.map_err(refused)
 }
 
 fn insert(

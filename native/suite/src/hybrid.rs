@@ -33,7 +33,7 @@ use self::reads::Reads;
 use self::stores::open_stores;
 #[cfg(feature = "all")]
 pub(crate) use self::tonic_crate::Tonic;
-use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
+use crate::requests::{RequestCell, RequestLane, RequestSpec, block_on, runtime};
 use crate::sample::CellSample;
 
 /// The work of a request.
@@ -160,7 +160,7 @@ pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> R
     cancel.check()?;
     let (stores, url) = open_stores(spec, total_rows)?;
     let spec = Arc::new(RequestSpec { url, ..spec.clone() });
-    let side = runtime()?.block_on(<Ours as Connection>::connect(&spec.url))?;
+    let side = block_on(runtime()?, <Ours as Connection>::connect(&spec.url))?;
     let input = Arc::new(Input::new(&spec, work, total_rows, side.shards())?);
     let cell = HybridCell::<C> { spec, input, work, expected, side, connections: Mutex::default(), _stores: stores };
     let connections = cell.connect()?;
@@ -191,7 +191,7 @@ impl Input {
 
 impl<C: Connection> HybridCell<C> {
     fn connect(&self) -> Result<Vec<HybridRequester<C>>> {
-        runtime()?.block_on(async {
+        block_on(runtime()?, async {
             let mut connections = Vec::new();
             for _ in 0..self.spec.connections {
                 connections.push(HybridRequester {
@@ -238,7 +238,7 @@ impl<C: Connection> HybridCell<C> {
         cancel: &CancelToken,
     ) -> Result<(LoadOutcome, Vec<Reads>)> {
         if self.work.writes() {
-            runtime()?.block_on(self.blank(cancel))?;
+            block_on(runtime()?, self.blank(cancel))?;
         }
         let mut connections = std::mem::take(&mut *lock(&self.connections));
         if connections.is_empty() {
@@ -249,13 +249,13 @@ impl<C: Connection> HybridCell<C> {
         }
         let requests = if self.work.is_of_all() { 1 } else { load.requests };
         let load = Load { requests, ..load.clone() };
-        let (mut connections, outcome) = runtime()?.block_on(run_load(connections, &load, cancel))?;
+        let (mut connections, outcome) = block_on(runtime()?, run_load(connections, &load, cancel))?;
         let mut reads: Vec<Reads> =
             connections.iter_mut().map(|connection| std::mem::replace(&mut connection.reads, new_reads())).collect();
         *lock(&self.connections) = connections;
         if self.work.writes() {
             let mut stored = new_reads();
-            runtime()?.block_on(self.read_back(&mut stored, cancel))?;
+            block_on(runtime()?, self.read_back(&mut stored, cancel))?;
             reads = vec![stored];
         }
         Ok((outcome, reads))

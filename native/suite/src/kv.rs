@@ -21,7 +21,7 @@ use boundary_bench_redis::{Commands, KvClient, KvOptions, Url};
 use serde::Deserialize;
 
 use crate::matrix::FamilyPart;
-use crate::requests::{RequestCell, RequestLane, RequestSpec};
+use crate::requests::{RequestCell, RequestLane, RequestSpec, block_on};
 use crate::sample::CellSample;
 use connection::Connection;
 use ours::{Ours, OursShared};
@@ -218,7 +218,7 @@ pub(crate) fn open<C: Connection>(spec: &RequestSpec, cancel: &CancelToken) -> R
 
 impl<C: Connection> KvCell<C> {
     fn connect(&self) -> Result<Vec<KvRequester<C, Sums>>> {
-        self.spec.runtime()?.block_on(async {
+        block_on(self.spec.runtime()?, async {
             let mut connections: Vec<KvRequester<C, Sums>> = Vec::new();
             for _ in 0..self.spec.connections {
                 let connection = match connections.first() {
@@ -240,7 +240,7 @@ impl<C: Connection> KvCell<C> {
     /// Runs untimed work on the side connection.
     fn aside<T>(&self, work: impl AsyncFnOnce(&mut KvClient) -> Result<T>) -> Result<T> {
         let mut side = lock(&self.side);
-        self.spec.runtime()?.block_on(async {
+        block_on(self.spec.runtime()?, async {
             if side.is_none() {
                 *side = Some(KvClient::connect(self.url.clone(), KvOptions::default()).await?);
             }
@@ -361,7 +361,7 @@ impl<C: Connection> RequestCell for KvCell<C> {
         for connection in &mut connections {
             connection.reader = Sums::default();
         }
-        let (connections, outcome) = self.spec.runtime()?.block_on(run_load(connections, &self.spec.load(), cancel))?;
+        let (connections, outcome) = block_on(self.spec.runtime()?, run_load(connections, &self.spec.load(), cancel))?;
         let mut sums = Sums::default();
         for connection in &connections {
             sums.merge(connection.reader);
@@ -382,7 +382,7 @@ impl<C: Connection> RequestCell for KvCell<C> {
         let check = || ValueCheck::new(self.keys.clone());
         let checked = self.take_connections()?.into_iter().map(|connection| connection.with(check()).0).collect();
         let load = Load { requests: self.spec.requests(), ..Load::default() };
-        let (checked, _) = self.spec.runtime()?.block_on(run_load(checked, &load, cancel))?;
+        let (checked, _) = block_on(self.spec.runtime()?, run_load(checked, &load, cancel))?;
         let (connections, mut checks): (_, Vec<_>) =
             checked.into_iter().map(|connection| connection.with(Sums::default())).unzip();
         *lock(&self.connections) = connections;

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::pin::Pin;
 use std::sync::OnceLock;
 
 use boundary_bench_engine::checksum::Checksum;
@@ -245,6 +246,12 @@ impl Driver {
         let runtime = RUNTIMES[self as usize].get_or_init(|| self.start().map_err(|error| error.to_string()));
         runtime.as_ref().map_err(|error| Error::Internal(format!("no async runtime: {error}")))
     }
+}
+
+/// Runs a future to its end. It is boxed, so that all futures with the same output share one copy of the runtime's loop.
+pub(crate) fn block_on<T>(runtime: &Runtime, future: impl Future<Output = T>) -> T {
+    let future: Pin<Box<dyn Future<Output = T> + '_>> = Box::pin(future);
+    runtime.block_on(future)
 }
 
 /// The async runtime of cells without a driver of their own.

@@ -18,7 +18,7 @@ use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::load::{Requester, run_load};
 use boundary_bench_kernel::{Error, Result, lock};
 
-use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
+use crate::requests::{RequestCell, RequestLane, RequestSpec, block_on, runtime};
 use crate::sample::CellSample;
 use aggregation::{AggregationSums, Requests, Scan};
 use connection::{Connection, RestResponse};
@@ -245,7 +245,7 @@ fn probe(server: &Address, input: &Input, work: RequestKind, family: &Family, ve
     let mut client =
         client_of(server, &HttpOptions { timeout: Some(PROBE_TIMEOUT), version, ..HttpOptions::default() })?;
     let (mut text, mut sums) = (String::new(), Sums::default());
-    runtime()?.block_on(async {
+    block_on(runtime()?, async {
         let RequestKind::Batch(asked) = work else {
             input.write_read(0, &mut text);
             let request = Request::post(&input.path, text.as_bytes());
@@ -274,7 +274,7 @@ fn probe(server: &Address, input: &Input, work: RequestKind, family: &Family, ve
 fn count_rows(server: &Address, requests: &Requests) -> Result<u64> {
     let mut client = client_of(server, &HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
     let request = Request::post(aggregation::SQL_PATH, requests.count.as_bytes());
-    runtime()?.block_on(client.call(&request, |response| aggregation::count_of(body(&response)?)))
+    block_on(runtime()?, client.call(&request, |response| aggregation::count_of(body(&response)?)))
 }
 
 impl<C: Connection> RestCell<C> {
@@ -291,7 +291,7 @@ impl<C: Connection> RestCell<C> {
             }
             (RequestKind::Call | RequestKind::Pull | RequestKind::PushDown, _) => HttpOptions::default(),
         };
-        self.spec.runtime()?.block_on(async {
+        block_on(self.spec.runtime()?, async {
             let mut connections = Vec::new();
             for (_, server) in (0..self.spec.connections).zip(self.servers.iter().cycle()) {
                 let place = Arc::new(place_of(server, &options)?);
@@ -323,7 +323,7 @@ impl<C: Connection> RequestCell for RestCell<C> {
             connection.sums = Sums::default();
             connection.aggregated = AggregationSums::default();
         }
-        let (connections, outcome) = self.spec.runtime()?.block_on(run_load(connections, &self.spec.load(), cancel))?;
+        let (connections, outcome) = block_on(self.spec.runtime()?, run_load(connections, &self.spec.load(), cancel))?;
         let (mut sums, mut aggregated) = (Sums::default(), AggregationSums::default());
         for connection in &connections {
             sums.merge(connection.sums);

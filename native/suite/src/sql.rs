@@ -29,7 +29,7 @@ use self::plan::{Kind, Plan, PlannedStatement, Step, Transaction, Turn, family};
 use self::reader::{RowsCheck, StatementReader};
 use self::session::Session;
 use self::table::run;
-use crate::requests::{RequestCell, RequestLane, RequestSpec};
+use crate::requests::{RequestCell, RequestLane, RequestSpec, block_on};
 use crate::sample::CellSample;
 
 /// The setting that inserts many rows with one `VALUES` statement. Every server supports it.
@@ -98,7 +98,7 @@ pub(crate) fn open<S: Session>(spec: &RequestSpec, cancel: &CancelToken) -> Resu
     let mut url: Url = spec.url.parse()?;
     let emptying = spec.option("emptying")?.unwrap_or_else(|| "TRUNCATE TABLE".to_owned());
     let users = if plan.starts_empty { (1..=spec.operations).map(User::of).collect() } else { Vec::new() };
-    let requesters = spec.runtime()?.block_on(async {
+    let requesters = block_on(spec.runtime()?, async {
         if url.database.is_none() {
             let mut session = SqlSession::open(&url).await?;
             let database = &family()?.database;
@@ -191,14 +191,14 @@ impl<S: Session> SqlCell<S> {
 
 impl<S: Session> RequestCell for SqlCell<S> {
     fn prepare(&self, _: &CancelToken) -> Result<()> {
-        let ready = self.shared.spec.runtime()?.block_on(self.ready())?;
+        let ready = block_on(self.shared.spec.runtime()?, self.ready())?;
         *lock(&self.ahead) = Some(ready);
         Ok(())
     }
 
     fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
         let shared = &self.shared;
-        shared.spec.runtime()?.block_on(async {
+        block_on(shared.spec.runtime()?, async {
             let (mut requesters, mut side) = self.ready().await?;
             for requester in &mut requesters {
                 requester.reader = Sums::default();
@@ -222,7 +222,7 @@ impl<S: Session> RequestCell for SqlCell<S> {
 
     fn verify(&self, cancel: &CancelToken) -> Result<()> {
         let shared = &self.shared;
-        shared.spec.runtime()?.block_on(async {
+        block_on(shared.spec.runtime()?, async {
             let (requesters, side) = self.ready().await?;
             let checked = requesters.into_iter().map(|requester| requester.with(RowsCheck::default())).collect();
             let load = Load { requests: shared.spec.requests(), ..Load::default() };
@@ -238,7 +238,7 @@ impl<S: Session> RequestCell for SqlCell<S> {
 
     fn close(&self) -> Result<()> {
         let (requesters, ahead) = (lock(&self.requesters).take(), lock(&self.ahead).take());
-        self.shared.spec.runtime()?.block_on(async {
+        block_on(self.shared.spec.runtime()?, async {
             // Closes the connections first: their open transactions would block dropping the table.
             drop((requesters, ahead));
             if self.shared.plan.table.is_some() {

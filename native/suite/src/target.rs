@@ -10,7 +10,7 @@ use boundary_bench_kernel::resources::cpu_of_process;
 use boundary_bench_kernel::{Error, Result};
 use serde::Serialize;
 
-use crate::requests::runtime;
+use crate::requests::{block_on, runtime};
 
 /// A kind of server, by its wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl TargetKind {
             Self::Redis => PrivateTarget::Redis(boundary_bench_redis::Server::start_with(None, arguments, cancel)?),
             Self::RedisCluster => {
                 let start = boundary_bench_redis::PrivateCluster::start(None, arguments, cancel);
-                PrivateTarget::RedisCluster(runtime()?.block_on(start)?)
+                PrivateTarget::RedisCluster(block_on(runtime()?, start)?)
             }
             Self::Rest | Self::Ingest => {
                 PrivateTarget::Http(boundary_bench_processes::PrivateServer::start(arguments, cancel)?)
@@ -149,14 +149,14 @@ impl PrivateTarget {
 
 fn describe_mysql(url: &str) -> Result<TargetInfo> {
     let url: boundary_bench_mysql::Url = url.parse()?;
-    let session = runtime()?.block_on(boundary_bench_mysql::SqlSession::open(&url))?;
+    let session = block_on(runtime()?, boundary_bench_mysql::SqlSession::open(&url))?;
     Ok(TargetInfo { version: session.version().to_owned(), process_id: None, is_cluster: false })
 }
 
 fn describe_redis(url: &str, as_cluster: bool) -> Result<TargetInfo> {
     let url: boundary_bench_redis::Url = url.parse()?;
     let options = boundary_bench_redis::KvOptions::default();
-    runtime()?.block_on(async {
+    block_on(runtime()?, async {
         let mut client = boundary_bench_redis::KvClient::connect(url.clone(), options).await?;
         let is_cluster = client.is_cluster();
         if as_cluster && !is_cluster {
@@ -197,7 +197,7 @@ fn describe_http(url: &str, path: &str) -> Result<TargetInfo> {
         }
         status => Err(Error::Connection(format!("{}: GET {path} is answered with {status}", address.url))),
     });
-    let version = runtime()?.block_on(version)?;
+    let version = block_on(runtime()?, version)?;
     let version = version.map_or_else(|| "unknown".to_owned(), |version| spaced(&version));
     Ok(TargetInfo { version, process_id: None, is_cluster: false })
 }

@@ -215,8 +215,7 @@ impl Cluster {
                 return;
             }
             // The replies of one server come in the order of the commands.
-            next.errands.sort_unstable_by_key(|errand| errand.command);
-            errands = next.errands;
+            errands = in_order(next.errands);
         }
     }
 
@@ -382,4 +381,10 @@ fn place_of(host: &str, port: u16, from: &Endpoint) -> Endpoint {
         }
         Endpoint::Unix(_) => Endpoint::Tcp { host: host.to_owned(), port, tls: false },
     }
+}
+
+/// The errands in the order of their commands. It is no part of a generic function: each instance would have a copy of the sort.
+fn in_order(mut errands: Vec<Errand>) -> Vec<Errand> {
+    errands.sort_unstable_by_key(|errand| errand.command);
+    errands
 }

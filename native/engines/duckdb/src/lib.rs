@@ -21,12 +21,13 @@ mod statement;
 mod stream;
 mod text;
 mod transaction;
+mod types;
 mod vector;
 mod vector_writer;
 
 pub use self::library::find_library_at;
 
-use std::ffi::CString;
+use std::ffi::{CString, c_void};
 use std::fmt::Display;
 use std::sync::{Arc, Weak};
 
@@ -109,10 +110,10 @@ impl EmbeddedEngine {
         Ok(Arc::new(Self { database, session: None, hidden, place: None }))
     }
 
-    /// The handle of the database, for another binding of the same library. It is valid while this engine lives.
+    /// The handle of the database, a `duckdb_database` of C, for another binding of the same library. It is valid while this engine lives.
     #[must_use]
-    pub fn database(&self) -> duckdb::duckdb_database {
-        self.database.raw()
+    pub fn database(&self) -> *mut c_void {
+        self.database.raw().cast()
     }
 
     fn connections(&self) -> Connections {

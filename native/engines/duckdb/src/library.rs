@@ -1,10 +1,13 @@
 //! The functions of libduckdb, which is loaded when the first database is opened: programs that open none do not wait for it.
 //!
-//! A test compares the signatures with the crate `libduckdb-sys`, which has them of `duckdb.h`. Its types and constants are used as they are.
+//! A test compares the signatures with the crate `libduckdb-sys`, which has them of `duckdb.h`. Unit tests use its types for that.
 
 use std::ffi::{OsString, c_char, c_void};
 use std::sync::{Mutex, OnceLock};
 
+#[cfg(not(test))]
+pub(crate) use super::types::*;
+#[cfg(test)]
 pub(crate) use libduckdb_sys::*;
 use libloading::Library;
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::MOST_BATCH;
 pub use super::soak_client::SoakEncoding;
 use super::soak_client::{INGEST, SoakClient};
-use crate::requests::runtime;
+use crate::requests::{block_on, runtime};
 
 /// The pause of a worker after a failure, so that a server that is down is not flooded with requests.
 const REST: Duration = Duration::from_millis(10);
@@ -102,7 +102,7 @@ pub struct SoakReport {
 pub fn run_soak(spec: &SoakSpec, cancel: &CancelToken) -> Result<SoakReport> {
     spec.validate()?;
     let workers = (0..spec.workers).map(|number| SoakWorker::new(spec, number)).collect::<Result<Vec<_>>>()?;
-    runtime()?.block_on(async {
+    block_on(runtime()?, async {
         let (mut workers, _) = run_load(workers, &spec.load(spec.warmup_seconds), cancel).await?;
         workers.iter_mut().for_each(|worker| worker.errors.clear());
         let (workers, outcome) = run_load(workers, &spec.load(spec.duration_seconds), cancel).await?;

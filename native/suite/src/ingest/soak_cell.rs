@@ -16,7 +16,7 @@ use boundary_bench_kernel::{Error, Result, lock};
 use super::family;
 use super::points_query::PointsQuery;
 use super::soak_client::{SoakClient, SoakEncoding};
-use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
+use crate::requests::{RequestCell, RequestLane, RequestSpec, block_on, runtime};
 use crate::sample::CellSample;
 
 /// The database that the points are written to.
@@ -73,7 +73,7 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
         ("soak_lines", RequestLane::Batch) => SoakEncoding::Lines,
         _ => return Err(spec.unknown("ingest")),
     };
-    runtime()?.block_on(PointsQuery::new(&spec.url)?.create_database(DATABASE))?;
+    block_on(runtime()?, PointsQuery::new(&spec.url)?.create_database(DATABASE))?;
     cancel.check()?;
     let cell = SoakCell {
         spec: Arc::new(spec.clone()),
@@ -89,7 +89,7 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
 
 impl SoakCell {
     fn connect(&self) -> Result<Vec<SoakRequester>> {
-        runtime()?.block_on(async {
+        block_on(runtime()?, async {
             let mut connections = Vec::new();
             for _ in 0..self.spec.connections {
                 let mut client = SoakClient::new(&self.spec.url, self.encoding)?;
@@ -134,9 +134,9 @@ impl SoakCell {
             connection.client.begin(&measurement, worker)?;
         }
         wait_for_rest(self.spec.server_processes.first().copied(), cancel)?;
-        let (connections, outcome) = runtime()?.block_on(run_load(connections, load, cancel))?;
+        let (connections, outcome) = block_on(runtime()?, run_load(connections, load, cancel))?;
         let query = PointsQuery::new(&self.spec.url)?;
-        let rows = runtime()?.block_on(query.count(DATABASE, &measurement, self.spec.operations))?;
+        let rows = block_on(runtime()?, query.count(DATABASE, &measurement, self.spec.operations))?;
         *lock(&self.connections) = connections;
         Ok((measurement, rows, outcome))
     }
@@ -154,7 +154,7 @@ impl RequestCell for SoakCell {
         if rows != points {
             return Err(Error::WrongRows(format!("the server counts {rows} points instead of {points}")));
         }
-        runtime()?.block_on(PointsQuery::new(&self.spec.url)?.check(DATABASE, &measurement, points, cancel))
+        block_on(runtime()?, PointsQuery::new(&self.spec.url)?.check(DATABASE, &measurement, points, cancel))
     }
 
     fn expected(&self) -> &Checksum {
