@@ -121,7 +121,7 @@ describe('run', () => {
     ['10k', 10_000],
     ['0.01M', 10_000],
   ])('understands %s rows', async (text, rows) => {
-    const { stdout } = await cli(['list', '--rows', text, '--lane', 'forwards', '--json']);
+    const { stdout } = await cli(['list', '--rows', text, '--lane', 'forwards', '--workers', '1', '--json']);
     expect(JSON.parse(stdout)).toMatchObject([{ rows }, { rows }]);
   });
 
