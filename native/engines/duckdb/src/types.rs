@@ -1,6 +1,6 @@
-//! The types and constants of `duckdb.h`, as far as this crate uses them, by their names there. A test compares them with the crate
-//! `libduckdb-sys`. Its build script is made to download the library, for which it brings a TLS of its own: for tests alone.
-#![expect(non_camel_case_types, non_upper_case_globals, reason = "the names are those of duckdb.h")]
+//! The types and constants of `duckdb.h`, as far as this crate uses them, by their names there. Tests compare them with the crate
+//! `libduckdb-sys`, which is for tests alone: its build script can download the library, and brings an HTTP client with TLS.
+#![expect(non_camel_case_types, non_upper_case_globals, reason = "the names of duckdb.h")]
 
 use std::ffi::{c_char, c_uint, c_void};
 
