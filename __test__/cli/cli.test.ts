@@ -121,8 +121,8 @@ describe('run', () => {
     ['10k', 10_000],
     ['0.01M', 10_000],
   ])('understands %s rows', async (text, rows) => {
-    const { stdout } = await cli(['list', '--rows', text, '--lane', 'forwards', '--workers', '1', '--json']);
-    expect(JSON.parse(stdout)).toMatchObject([{ rows }, { rows }]);
+    await cli(['run', '--rows', text, ...ONCE, '--lane', 'forwards', '--quiet', '--out', 'out']);
+    expect((await readOut('out')).records[0]!.rows).toBe(rows);
   });
 
   it('prints the tables, too, if they are asked for, no wider than COLUMNS', async () => {
@@ -135,16 +135,20 @@ describe('run', () => {
     expect(Math.max(...table.map((line) => line.length))).toBeLessThanOrEqual(60);
   });
 
-  it('is quick if nothing is asked for, says that it is rough and what the full run takes', async () => {
-    const { exitCode, stdout, stderr } = await cli([]);
-    expect(exitCode).toBe(0);
-    expect(stderr).toMatch(/^Without a command: run --quick\. boundary-bench --help shows what else there is\.\n/);
-    expect(stderr).toMatch(/^On this machine now, differences from about \S+% can be told$/m);
-    expect(stderr).toMatch(/^A rough first look\. In full, without --quick: \d cells, about \d+ s$/m);
+  it('says of a quick run that it is rough, and what the full one takes', async () => {
+    const { stdout, stderr } = await cli(['run', '--quick', '--workers', '1', '--out', 'out']);
     expect(stdout).toMatch(/^A rough first look: /);
+    expect(stderr).toMatch(/^On this machine now, differences from about \S+% can be told$/m);
+    expect(stderr).toMatch(/^A rough first look\. In full, without --quick: 4 cells, about \d+ s$/m);
   });
 
-  it('needs no name before its options', async () => {
+  it('is quick if nothing is asked for, and needs no name before its options', async () => {
+    const nothing = await cli([]);
+    expect(nothing.exitCode).toBe(0);
+    expect(nothing.stderr).toMatch(
+      /^Without a command: run --quick\. boundary-bench --help shows what else there is\.\n/,
+    );
+    expect(nothing.stdout).toMatch(/^A rough first look: /);
     const named = await cli([...ONCE, '--lane', 'forwards', '--out', 'out', '--quiet']);
     expect(named.stdout).toMatch(/^Cells: 2 measured\.\n/);
   });

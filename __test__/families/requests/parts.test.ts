@@ -92,7 +92,7 @@ describe.skipIf(lacks('redis'))('a cell of kv', () => {
   const options = { rows: 0, workers: 1, operations: 330, connections: [1, 5], batch: [1, 16] };
 
   test('is shared by worker threads, with all of its operations, and leaves no key', async () => {
-    const asked = { ...options, connections: [5], engines: { redis: server.url } };
+    const asked = { ...options, engines: { redis: server.url } };
     const cells = kvFamily.plan(asked).filter(({ cell }) => cell.side !== 'rust' && cell.driver === 'all-cores');
     expect(cells.length).toBeGreaterThan(8);
     const family = await kvFamily.open(asked, cells);

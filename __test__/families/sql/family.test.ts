@@ -201,7 +201,7 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
       workers: 1,
       engines: { mysql: url },
       operations: 130,
-      connections: [7],
+      connections: [1, 7],
       batch: [1, 32],
     };
     const cells = sqlFamily.plan(options).filter(({ cell }) => cell.side === 'rust' && cell.driver === undefined);
