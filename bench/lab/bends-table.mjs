@@ -2,10 +2,8 @@
 import { MOST_BENDS, fitCosts } from '../../dist/model/fit.js';
 import { tableBlock, tableOf } from '../../dist/report/document.js';
 import { formatPercent } from '../../dist/report/format.js';
+import { RIGHT } from '../../dist/report/model-table.js';
 import { median } from '../../dist/stats/quantile.js';
-
-/** The largest relative difference of a prediction that counts as right, as in the tables of the model. */
-const RIGHT = 0.25;
 
 /**
  * The differences of predicted from measured times, of cells that were not fitted, by the most knees and jumps that a mechanism may have.

@@ -23,7 +23,7 @@ import { UNKNOWN, formatDuration, formatFactor, formatPercent, formatRows } from
 import { sideAndVariantOf } from './labels.js';
 
 /** The largest relative difference of a prediction that counts as right. */
-const RIGHT = 0.25;
+export const RIGHT = 0.25;
 
 const NOTE =
   'The time of a call is the sum of its pieces times their costs. Beyond a size that is named, each further row or byte costs a multiple, or a call costs a fixed amount more. A dash: the cost is included in the cost of the pieces before it, since the ladder always had as many of both.';
