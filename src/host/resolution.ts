@@ -6,8 +6,9 @@ import { LOOKS } from '../stats/looks.js';
 import { reachOf } from '../stats/resampling.js';
 import type { WebAbortSignal } from '../platform-types.js';
 
-/** The time of a probe in seconds. */
+/** The longest probe in seconds, and its longest part of a run's time. */
 const PROBE_SECONDS = 1;
+const PART_OF_RUN = 0.05;
 
 /** The parts of a probe, each of which is like a pair of processes on this machine. */
 const PARTS = 10;
@@ -20,14 +21,15 @@ const PARTS = 10;
 const OF_PROCESSES = 0.02;
 
 /**
- * Probes the machine for a second. Resolves to the smallest difference, as a part, that `forks` processes of each cell tell from
- * none, and to the seconds of the probe's loop.
+ * Probes the machine before a run of `runSeconds`, for a second at most. Resolves to the smallest difference, as a part, that `forks`
+ * processes of each cell tell from none, and to the seconds of the probe's loop.
  */
 export async function probeMachine(
   forks: number | undefined,
+  runSeconds: number,
   signal: WebAbortSignal,
 ): Promise<{ readonly resolution: number; readonly loopSeconds: number }> {
-  const noise = await probeNoise(PROBE_SECONDS, signal as AbortSignal);
+  const noise = await probeNoise(Math.min(PROBE_SECONDS, PART_OF_RUN * runSeconds), signal as AbortSignal);
   return { resolution: resolutionOf(noise, forks), loopSeconds: noise.loopSeconds };
 }
 

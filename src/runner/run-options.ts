@@ -28,10 +28,12 @@ export interface RunOptions extends RunRequest {
   readonly signal?: WebAbortSignal | undefined;
   readonly onEvent?: RunListener | undefined;
   /**
-   * Looks at the machine before the run: the smallest difference, as a part, that can be told from none, and the seconds of a small
-   * loop.
+   * Looks at the machine before a run of `runSeconds`: the smallest difference, as a part, that can be told from none, and the seconds of a
+   * small loop.
    */
-  readonly probe?: ((forks: number | undefined, signal: WebAbortSignal) => Promise<Probed>) | undefined;
+  readonly probe?:
+    | ((forks: number | undefined, runSeconds: number, signal: WebAbortSignal) => Promise<Probed>)
+    | undefined;
   /** The reader of CPU and memory figures of cells that this process measures itself. Default: `nodeResources`. */
   readonly resources?: ResourceReader | undefined;
   /**

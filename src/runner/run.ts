@@ -46,7 +46,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
     const probed =
       left.forks === 0 || signal.aborted
         ? undefined
-        : await options.probe?.(session.forks, signal).catch(() => undefined);
+        : await options.probe?.(session.forks, left.seconds, signal).catch(() => undefined);
     const { context } = directory;
     if (probed !== undefined && context.loopSeconds === undefined) {
       await directory.setContext({ ...context, loopSeconds: probed.loopSeconds });
