@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
+import { checkValue } from '../../src/families/option.js';
 import { kinds, parseBytes, parseFraction, parseRows } from '../../src/families/option-values.js';
+import { CLIENT_OPTIONS } from '../../src/families/requests/options.js';
 import { unknownWord } from '../../src/runner/filters.js';
 
 describe('the values that people type', () => {
@@ -43,6 +45,14 @@ describe('the values that people type', () => {
     ['ms', kinds.seconds.parse],
     ['1 hour', kinds.seconds.parse],
   ])('%s is refused', (text, parse) => expect(() => parse(text)).toThrow(/like|must be/));
+});
+
+it('a client that a program names without its side is refused', () => {
+  const check = (value: unknown) => (): void => checkValue('client', CLIENT_OPTIONS.client, value);
+  expect(check('js:/a/client.mjs')).not.toThrow();
+  for (const wrong of ['/a/client.mjs', 'rust:/a/client.mjs', 'js:', 7]) {
+    expect(check(wrong)).toThrow("client must be 'js:' or 'napi:' and a path");
+  }
 });
 
 it('suggests a word that is not like the one that was typed', () => {

@@ -4,7 +4,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 
+import { kvFamily } from '../../src/families/kv/family.js';
+import { measurementsFamily } from '../../src/families/measurements/family.js';
+import { restFamily } from '../../src/families/rest/family.js';
+import type { Family, PlannedCell } from '../../src/families/workload.js';
 import type { Run, RunRecord } from '../../src/records/record.js';
+import type { RunRequest } from '../../src/runner/run-config.js';
+import { run } from '../../src/runner/run.js';
 import { builtMain, spawnCli } from '../cli/spawn-cli.js';
 import { lacks } from '../needs.js';
 
@@ -25,12 +31,29 @@ async function measure(family: string, client: string, name: string, ...filters:
   return records.filter(({ variant }) => variant.endsWith('-client'));
 }
 
+/** The same, of all cells of the client and no others. */
+async function measureOwn(family: Family, options: Partial<RunRequest>): Promise<readonly RunRecord[]> {
+  const isOwn = ({ cell }: PlannedCell): boolean => cell.variant.endsWith('-client');
+  // The processes of cells load the built family.
+  const module = new URL(`../../dist/families/${family.name}/family.js`, import.meta.url).href;
+  const { run: finished } = await run({
+    families: [{ ...family, module, plan: (given) => family.plan(given).filter(isOwn) }],
+    forks: 1,
+    samples: 1,
+    timeBudgetSeconds: 0,
+    directory: join(folder, `own-${family.name}`),
+    ...options,
+  });
+  return finished.records;
+}
+
 const outcomes = (records: readonly RunRecord[]): string[] =>
   records.map(({ id, outcome }) => `${id} ${outcome}`).toSorted();
 
 describe.skipIf(lacks('redis'))('a client of the user in the kv family', () => {
   it('does the work of each workload, and is verified as others are', async () => {
-    const records = await measure('kv', EXAMPLE, 'right');
+    const requests = { connections: [2], batch: [1, 16], operations: 200 };
+    const records = await measureOwn(kvFamily, { client: `js:${EXAMPLE}`, ...requests });
     expect(outcomes(records)).toEqual([
       'kv/get/batch/js/redis/kv-client/c2/b16 completed',
       'kv/get/call/js/redis/kv-client/c2/b1 completed',
@@ -64,7 +87,8 @@ describe('an engine of the user in the measurements family', () => {
   const rows = ['--rows', '3000'];
 
   it('does the work of each lane that it has, and is verified as others are', async () => {
-    const records = await measure('measurements', `napi:${exampleOf('polars-client.mjs')}`, 'polars', ...rows);
+    const client = `napi:${exampleOf('polars-client.mjs')}`;
+    const records = await measureOwn(measurementsFamily, { client, rows: 3000 });
     const queries = ['query.full_scan', 'query.filtered', 'query.aggregation'].flatMap((workload) =>
       ['objects', 'columnar'].map((lane) => `${workload}/${lane}`),
     );
@@ -110,7 +134,12 @@ describe('an engine of the user in the measurements family', () => {
 
 describe('a client of the user in the rest family', () => {
   it('does the reads that need no setting of ours', async () => {
-    const records = await measure('rest', exampleOf('rest-client.mjs'), 'rest', '--workload', '*pkread*');
+    const requests = { connections: [2], batch: [1, 16], operations: 200 };
+    const records = await measureOwn(restFamily, {
+      client: `js:${exampleOf('rest-client.mjs')}`,
+      filters: { workload: ['*pkread*'] },
+      ...requests,
+    });
     const cells = ['pkread', 'pkread.binary', 'pkread.many_columns'].flatMap((workload) => [
       `rest/${workload}/batch/js/rest/rest-client/c2/b16 completed`,
       `rest/${workload}/call/js/rest/rest-client/c2/b1 completed`,

@@ -161,7 +161,13 @@ export const kinds = {
   uris: kind<Readonly<Record<string, string>>>(parseEngineUri, aText),
   text: kind<string>(String, aText),
   path: kind<string>((text) => resolve(text), aText),
-  client: kind<string>(parseClient, aText),
+  client: kind<string>(
+    parseClient,
+    passing<unknown>(
+      "'js:' or 'napi:' and a path",
+      (value) => typeof value === 'string' && /^(js|napi):./s.test(value),
+    ),
+  ),
   /** The only text of a flag is the text of its variable. */
   flag: kind<boolean>(
     (text) => text === '1',
