@@ -1,4 +1,5 @@
-// Runs the tests in Rust, then those in TypeScript, and reports at the end what was not tested and how many passed.
+// Runs the tests in Rust and in TypeScript, and reports at the end what was not tested and how many passed. Tests in Rust wait more than they
+// compute, so both languages are tested at the same time; then what cargo prints is shown after its end.
 //
 //   node __test__/run-tests.mjs [rust | node] [--all] [--skipped-in FILE] [arguments of cargo or vitest]
 //
@@ -15,6 +16,21 @@ import { countsOfCargo, countsOfVitest, report, skippedTests } from './test-repo
 const root = join(import.meta.dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-tests-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+
+/** No examples and no doc tests: lint compiles the examples, and no crate has tests in its documentation. */
+const CARGO_TEST = [
+  'test',
+  '--workspace',
+  ...['boundary-bench-addon', 'boundary-bench-crossing'].flatMap((name) => ['--exclude', name]),
+  '--locked',
+  '--no-fail-fast',
+  '--lib',
+  '--bins',
+  '--tests',
+];
+
+/** The result of tests of which there are none. */
+const NOTHING = { status: 0, printed: '', counts: { passed: 0, failed: 0, skipped: 0 } };
 
 const words = process.argv.slice(2);
 const only = ['rust', 'node'].includes(words[0]) ? words.shift() : undefined;
@@ -39,9 +55,23 @@ async function main() {
     process.env.BOUNDARY_BENCH_REQUIRE = [...required].join(',');
     if (!(await getAll())) return 1;
   }
+  const rust = before?.filter((test) => 'rust' in test);
+  const files = before && [...new Set(before.flatMap(({ file }) => file ?? []))];
   const runs = [];
-  if (only !== 'node') runs.push(await runCargo(before?.filter((test) => 'rust' in test)));
-  if (only !== 'rust') runs.push(await runVitest(before?.filter((test) => 'file' in test)));
+  if (only === 'rust') {
+    runs.push(await runCargo(rust));
+  } else if (only === 'node') {
+    runs.push(await runVitest(files));
+  } else {
+    // Compiling needs all cores.
+    await run('cargo', [...CARGO_TEST, '--no-run']);
+    const [cargo, node] = await Promise.all([
+      runCargo(rust, true),
+      runVitest(files, '--project=beside', '--passWithNoTests'),
+    ]);
+    process.stdout.write(cargo.printed);
+    runs.push(cargo, node, await runVitest(files, '--project=alone', '--passWithNoTests'));
+  }
   const skipped = skippedTests(readFileSync(list, 'utf8'));
   const sum = (name) => runs.reduce((total, { counts }) => total + counts[name], 0);
   // For cargo, a test in Rust that ends early because its need is missing has passed.
@@ -62,44 +92,27 @@ async function getAll() {
   return status === 0;
 }
 
-/** Runs the tests in Rust; `before`: the tests of an earlier run that are to be run again. */
-async function runCargo(before) {
-  const nothing = { status: 0, counts: { passed: 0, failed: 0, skipped: 0 } };
-  if (before?.length === 0) return nothing;
+/** Runs the tests in Rust. `before`: the tests of an earlier run that are to be run again; `isHeld`: prints nothing yet. */
+async function runCargo(before, isHeld = false) {
+  if (before?.length === 0) return NOTHING;
   const names = new Set(before?.map(({ rust }) => rust));
   // If tests run one after the other, their thread is the main thread, so their names are unknown.
   const exact = names.size === 0 || names.has('main') ? [] : ['--', '--exact', ...names];
   const told = only === 'rust' ? words : [];
-  // No examples and no doc tests: lint compiles the examples, and no crate has tests in its documentation.
-  const targets = ['--lib', '--bins', '--tests'];
-  const args = [
-    'test',
-    '--workspace',
-    '--exclude',
-    'boundary-bench-addon',
-    '--exclude',
-    'boundary-bench-crossing',
-    '--locked',
-    '--no-fail-fast',
-    ...targets,
-    ...told,
-    ...exact,
-  ];
-  const { status, printed } = await run('cargo', args, ['inherit', 'pipe', 'inherit']);
-  return { status, counts: withFailure(countsOfCargo(printed), status) };
+  const { status, printed } = await run('cargo', [...CARGO_TEST, ...told, ...exact], true, isHeld);
+  return { status, printed, counts: withFailure(countsOfCargo(printed), status) };
 }
 
-/** Runs the tests in TypeScript; `before` as for `runCargo`. */
-async function runVitest(before) {
-  if (before?.length === 0) return { status: 0, counts: { passed: 0, failed: 0, skipped: 0 } };
-  const files = new Set(before?.map(({ file }) => file));
+/** Runs the tests in TypeScript. `files`: the files of an earlier run that are to be run again. */
+async function runVitest(files, ...more) {
+  if (files?.length === 0) return NOTHING;
   const json = join(folder, 'vitest.json');
+  rmSync(json, { force: true });
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${json}`];
   const told = only === 'node' ? words : [];
-  const { status } = await run(process.execPath, [vitest(), 'run', ...reporters, ...told, ...files]);
-  const counts = existsSync(json)
-    ? countsOfVitest(JSON.parse(readFileSync(json, 'utf8')))
-    : { passed: 0, failed: 0, skipped: 0 };
+  const args = [vitest(), 'run', ...reporters, ...more, ...told, ...(files ?? [])];
+  const { status } = await run(process.execPath, args);
+  const counts = existsSync(json) ? countsOfVitest(JSON.parse(readFileSync(json, 'utf8'))) : NOTHING.counts;
   return { status, counts: withFailure(counts, status) };
 }
 
@@ -112,15 +125,17 @@ function vitest() {
   return join(root, 'node_modules/vitest/vitest.mjs');
 }
 
-/** Runs a program to its end; its output is passed on, and also returned if it is piped. */
-function run(program, args, stdio = 'inherit') {
+/** Runs a program to its end. `isPiped`: the output is returned, and also printed unless it is held. */
+function run(program, args, isPiped = false, isHeld = false) {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { cwd: root, stdio });
+    const child = spawn(program, args, { cwd: root, stdio: isPiped ? ['inherit', 'pipe', 'pipe'] : 'inherit' });
     let printed = '';
-    child.stdout?.setEncoding('utf8').on('data', (text) => {
-      printed += text;
-      process.stdout.write(text);
-    });
+    for (const name of ['stdout', 'stderr']) {
+      child[name]?.setEncoding('utf8').on('data', (text) => {
+        printed += text;
+        if (!isHeld) process[name].write(text);
+      });
+    }
     child.on('error', reject).on('close', (status) => resolve({ status: status ?? 1, printed }));
   });
 }

@@ -79,7 +79,12 @@ const insertOrders = defineWorkload<OrderLane>({
 test('every way to insert orders stores the same orders', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'orders-'));
   try {
-    const { run: finished } = await run({ families: [insertOrders], samples: 5, directory: join(directory, 'run') });
+    const { run: finished } = await run({
+      families: [insertOrders],
+      forks: 2,
+      samples: 5,
+      directory: join(directory, 'run'),
+    });
     console.log(renderRunTerminal(finished));
     expect(finished.records.map(({ variant, outcome }) => [variant, outcome])).toEqual([
       ['INSERT of 1000 rows', 'completed'],

@@ -39,7 +39,7 @@ function requestOf(words: readonly string[], environment: Readonly<Record<string
 const EXAMPLES: Readonly<Record<keyof typeof kinds, readonly [string, unknown]>> = {
   rows: ['2K', 2000],
   count: ['3', 3],
-  seconds: ['0.5', 0.5],
+  seconds: ['0.05', 0.05],
   fraction: ['0.1', 0.1],
   rate: ['5K', 5000],
   amount: ['7', 7],

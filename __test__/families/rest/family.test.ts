@@ -155,7 +155,7 @@ describe('the rest family', () => {
       engines: { rest: server.url },
       // Threads take turns between two addresses, whether they are of one server or of two.
       restUrl2: server.url,
-      operations: 300,
+      operations: 160,
       connections: [1, 3],
       // 150 is above the server's limit: such batches are divided.
       batch: [1, 16, 150],
