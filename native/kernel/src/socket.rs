@@ -48,6 +48,30 @@ pub fn prepare<'socket>(socket: impl Into<SockRef<'socket>>) -> io::Result<()> {
     Ok(())
 }
 
+/// Has the system report input of a TCP socket only when there are this many bytes, the end of the stream, or an error (`SO_RCVLOWAT` of
+/// socket(7)). Does nothing where the system can't do that.
+///
+/// # Errors
+/// The error of the system.
+#[cfg(target_os = "linux")]
+pub fn set_least_input(socket: &SockRef<'_>, bytes: usize) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+
+    let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    let size = libc::socklen_t::try_from(size_of_val(&bytes)).unwrap_or_default();
+    // SAFETY: the pointer is to an integer of the size that is passed with it, and the socket is borrowed.
+    let set = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, (&raw const bytes).cast(), size)
+    };
+    if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(not(target_os = "linux"))]
+#[expect(missing_docs, clippy::unnecessary_wraps, reason = "it is the function above")]
+pub fn set_least_input(_: &SockRef<'_>, _: usize) -> io::Result<()> {
+    Ok(())
+}
+
 /// Connects to a port of a host, without a time-out of its own: the caller must set one.
 ///
 /// # Errors
@@ -153,5 +177,35 @@ mod tests {
         let error = connect_blocking("127.0.0.1", port).unwrap_err();
         let text = unreachable_server(&"here", &error);
         assert!(text.starts_with("can't connect to here: ") && text.contains("does the server run"), "{text}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn input_is_reported_from_a_number_of_bytes_on_or_at_the_end() {
+        use std::io::{Read, Write};
+
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = connect_blocking("127.0.0.1", listener.local_addr().unwrap().port()).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        let is_reported = |milliseconds| {
+            use std::os::fd::AsRawFd;
+            let mut polled = libc::pollfd { fd: client.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+            // SAFETY: the pointer is to one structure, and the socket is open.
+            (unsafe { libc::poll(&raw mut polled, 1, milliseconds) }) == 1
+        };
+        set_least_input(&SockRef::from(&client), 10).unwrap();
+        server.write_all(b"12345").unwrap();
+        assert!(!is_reported(50));
+        server.write_all(b"67890").unwrap();
+        assert!(is_reported(-1));
+        assert_eq!((&client).read(&mut [0; 20]).unwrap(), 10);
+        server.write_all(b"1").unwrap();
+        assert!(!is_reported(50));
+        set_least_input(&SockRef::from(&client), 1).unwrap();
+        assert!(is_reported(-1));
+        assert_eq!((&client).read(&mut [0; 20]).unwrap(), 1);
+        set_least_input(&SockRef::from(&client), 10).unwrap();
+        drop(server);
+        assert!(is_reported(-1));
     }
 }

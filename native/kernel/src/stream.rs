@@ -137,13 +137,19 @@ impl Stream {
         .await
     }
 
-    /// Whether the socket has something to read.
-    fn has_news(&self) -> bool {
-        let socket = match self {
-            Self::Plain(socket) => socket,
-            Self::Tls(stream) => stream.get_ref().0,
-        };
-        has_news(&socket.system_socket())
+    /// Whether the socket has something to read: bytes, its end, or an error.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        has_news(&self.socket().system_socket())
+    }
+
+    /// The socket, under TLS if there is one.
+    #[must_use]
+    pub fn socket(&self) -> &dyn Socket {
+        match self {
+            Self::Plain(socket) => &**socket,
+            Self::Tls(stream) => &**stream.get_ref().0,
+        }
     }
 }
 

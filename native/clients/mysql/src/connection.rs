@@ -16,6 +16,11 @@ use crate::login::{Server, log_in};
 use crate::transport::{Exchange, Transport, too_large};
 use crate::url::{Url, ValueForms};
 
+/// The bytes of the shortest answer, an OK packet without a text: its header, the byte 0, the rows and the key (one byte each if they are
+/// small), the status and the warnings
+/// ([OK_Packet](https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_ok_packet.html)).
+const ANSWER_BYTES: usize = 4 + 1 + 1 + 1 + 2 + 2;
+
 /// The least bytes that a value of a row counts for if rows are gathered in memory.
 pub(crate) const CELL_BYTES: usize = 8;
 
@@ -32,6 +37,8 @@ pub struct Connection {
     described: Description,
     /// The number of answers that were not read to their end.
     outstanding: usize,
+    /// The bytes of the last answer.
+    last_answer: usize,
     in_transaction: bool,
     /// Whether the server commits each statement, or `None` until an answer has said so: some servers never do.
     autocommits: Option<bool>,
@@ -137,6 +144,7 @@ impl Connection {
             known: HashMap::new(),
             described: Description::default(),
             outstanding: 0,
+            last_answer: 0,
             in_transaction: false,
             autocommits: None,
             is_lost: false,
@@ -201,7 +209,7 @@ impl Connection {
     }
 
     /// Whether the server has closed the connection, as far as is known without asking it.
-    pub(crate) fn has_ended(&mut self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.transport.has_ended()
     }
 
@@ -347,7 +355,7 @@ impl Connection {
             self.fields(parameters.into()).await?;
         }
         let fields = if columns > 0 { self.fields(columns.into()).await? } else { Arc::default() };
-        self.outstanding -= 1;
+        self.answered();
         self.known.insert(id, Arc::clone(&fields));
         Ok(Prepared { id, parameters, fields })
     }
@@ -400,8 +408,9 @@ impl Connection {
                 let packet = self.transport.bytes(range);
                 match packet.first() {
                     Some(0xff) => {
-                        self.outstanding -= 1;
-                        return Err(Failure::Refused(ServerError::parse(packet)));
+                        let error = ServerError::parse(packet);
+                        self.answered();
+                        return Err(Failure::Refused(error));
                     }
                     Some(0xfe) if packet.len() < 0xff_ffff && self.is_end(packet) => {
                         let packet = packet.to_vec();
@@ -433,7 +442,7 @@ impl Connection {
     /// Counts an answer as read to its end, unless another result follows.
     fn done(&mut self, done: Done) {
         if !done.has_more {
-            self.outstanding -= 1;
+            self.answered();
         }
         self.in_transaction = done.in_transaction;
         if done.autocommits || self.autocommits.is_some() {
@@ -473,9 +482,21 @@ impl Connection {
         self.transport.send(|_| {});
     }
 
+    /// Counts an answer as read to its end.
+    fn answered(&mut self) {
+        self.outstanding -= 1;
+        self.last_answer = self.transport.take_count();
+    }
+
+    /// The number of bytes to wait for together: three quarters of the outstanding answers but one, if they are as long as the last one. If
+    /// all were waited for, a shorter one would use up the patience of the transport.
+    fn least_input(&self) -> usize {
+        self.outstanding.saturating_sub(1) * (self.last_answer * 3 / 4).max(ANSWER_BYTES)
+    }
+
     /// Waits until more input has arrived, and sends meanwhile.
     async fn receive(&mut self) -> CommandResult<()> {
-        let received = self.transport.receive().await;
+        let received = self.transport.receive(self.least_input()).await;
         received.map_err(|error| self.broken(&error))
     }
 
@@ -501,7 +522,7 @@ impl Connection {
         let packet = self.transport.bytes(range.clone());
         if packet.first() == Some(&0xff) {
             let error = ServerError::parse(packet);
-            self.outstanding -= 1;
+            self.answered();
             return Err(Failure::Refused(error));
         }
         Ok(range)
@@ -511,7 +532,7 @@ impl Connection {
         if let Some(packet) = self.transport.try_packet() {
             return Ok(packet);
         }
-        let packet = self.transport.packet().await;
+        let packet = self.transport.packet(self.least_input()).await;
         packet.map_err(|error| self.broken(&error))
     }
 

@@ -4,7 +4,8 @@ use std::future::poll_fn;
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::driver::Tokio;
@@ -14,6 +15,7 @@ use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result, lock, response_limit, socket, tls};
 #[cfg(unix)]
 use tokio::net::UnixStream;
+use tokio::time::timeout;
 
 use crate::engine_error;
 use crate::url::Url;
@@ -30,6 +32,9 @@ const FAST_INPUT: usize = 1 << 20;
 
 /// The most bytes of a packet before the login, when the sender is not authenticated yet.
 const LOGIN_PACKET: usize = 1 << 20;
+
+/// The time for which several answers are waited for together. Then the first byte is enough.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 enum Way {
     /// A stream that the transport reads and writes.
@@ -138,6 +143,10 @@ pub(crate) struct Transport {
     is_private: bool,
     /// The most bytes of a packet.
     most_bytes: usize,
+    /// The bytes of the packets that were taken since the last [`Transport::take_count`].
+    count: usize,
+    /// The number of bytes from which the system reports input.
+    least_input: usize,
 }
 
 impl Transport {
@@ -158,7 +167,15 @@ impl Transport {
     }
 
     fn over(stream: Stream, is_private: bool) -> Self {
-        Self { is_private, way: Way::Own(stream), buffers: Buffers::default(), sequence: 0, most_bytes: LOGIN_PACKET }
+        Self {
+            is_private,
+            way: Way::Own(stream),
+            buffers: Buffers::default(),
+            sequence: 0,
+            most_bytes: LOGIN_PACKET,
+            count: 0,
+            least_input: 1,
+        }
     }
 
     /// Whether a secret can be sent in plain: over a Unix socket, or over TLS to a server whose certificate was
@@ -179,11 +196,9 @@ impl Transport {
 
     /// Whether the server has closed the connection, or sent bytes that answer no command, as servers do before they
     /// close. False over TLS, since the bytes may concern TLS only, and if a driver reads.
-    pub(crate) fn has_ended(&mut self) -> bool {
-        match &mut self.way {
-            Way::Own(stream @ Stream::Plain(_)) => {
-                stream.poll_receive(&mut Context::from_waker(Waker::noop()), &mut [0]).is_ready()
-            }
+    pub(crate) fn has_ended(&self) -> bool {
+        match &self.way {
+            Way::Own(stream @ Stream::Plain(_)) => stream.has_news(),
             Way::Own(Stream::Tls(_)) | Way::Driven(_) => false,
             Way::Closed => true,
         }
@@ -191,6 +206,7 @@ impl Transport {
 
     /// Takes the stream out for a driver, who finds the buffers in the exchange.
     pub(crate) fn into_driven(mut self) -> io::Result<(Self, DrivenStream, Arc<Exchange>)> {
+        self.await_input(1)?;
         let exchange = Arc::<Exchange>::default();
         let Way::Own(stream) = std::mem::replace(&mut self.way, Way::Driven(Arc::clone(&exchange))) else {
             return Err(io::ErrorKind::NotConnected.into());
@@ -322,6 +338,7 @@ impl Transport {
         }
         self.sequence = header[3].wrapping_add(1);
         self.buffers.pending.start = last;
+        self.count += HEADER + length;
         Some(start + HEADER..last)
     }
 
@@ -352,31 +369,58 @@ impl Transport {
             target += length;
         }
         self.buffers.pending.start = position;
+        self.count += position - start;
         Some(first..target)
+    }
+
+    /// The bytes of the packets that were taken since the last call.
+    pub(crate) fn take_count(&mut self) -> usize {
+        std::mem::take(&mut self.count)
     }
 
     pub(crate) fn bytes(&self, packet: Range<usize>) -> &[u8] {
         &self.buffers.input[packet]
     }
 
-    /// Waits for the next packet.
-    pub(crate) async fn packet(&mut self) -> io::Result<Range<usize>> {
+    /// Waits for the next packet. `least`: as for [`Transport::receive`].
+    pub(crate) async fn packet(&mut self, least: usize) -> io::Result<Range<usize>> {
         loop {
             if let Some(packet) = self.try_packet() {
                 return Ok(packet);
             }
-            self.receive().await?;
+            self.receive(least).await?;
         }
     }
 
     /// Waits until more input has arrived, and sends meanwhile. The input so far must be no whole packet.
-    pub(crate) async fn receive(&mut self) -> io::Result<()> {
+    ///
+    /// `least`: the number of bytes of input that is waited for, at most for [`PATIENCE`]. A server sends each answer by itself. Waking for each
+    /// of many answers costs both sides more than the answers do.
+    pub(crate) async fn receive(&mut self, least: usize) -> io::Result<()> {
         self.check_pending()?;
+        let known = self.buffers.pending.len();
         if matches!(self.way, Way::Driven(_)) {
-            let known = self.buffers.pending.len();
             return self.driven(|buffers| buffers.pending.len() > known).await;
         }
+        self.await_input(least.saturating_sub(known).max(1))?;
+        if self.least_input > 1 {
+            if let Ok(exchanged) = timeout(PATIENCE, poll_fn(|context| self.poll_exchange(context))).await {
+                return exchanged;
+            }
+            self.await_input(1)?;
+        }
         poll_fn(|context| self.poll_exchange(context)).await
+    }
+
+    /// Has the system report input from this number of bytes on. TLS has records of its own, so its input is always reported.
+    fn await_input(&mut self, bytes: usize) -> io::Result<()> {
+        if bytes != self.least_input
+            && let Way::Own(stream @ Stream::Plain(_)) = &self.way
+        {
+            socket::set_least_input(&stream.socket().system_socket(), bytes)?;
+            self.least_input = bytes;
+        }
+        Ok(())
     }
 
     /// Sends as much of the output as the socket takes without waiting. With a driver, it waits until some of it is sent.
@@ -432,4 +476,46 @@ fn put_header(output: &mut [u8], at: usize, length: usize, sequence: &mut u8) {
 /// The error for a packet beyond the limit, if [`Transport::receive`] failed with that.
 pub(crate) fn too_large(error: &io::Error) -> Option<Error> {
     error.get_ref()?.downcast_ref::<Error>().cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// A transport, and the socket of its server.
+    async fn connected() -> (Transport, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        (Transport::over(Stream::Plain(Box::new(client)), false), listener.accept().await.unwrap().0)
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_read_though_the_later_answers_do_not_come() {
+        let (mut transport, mut server) = connected().await;
+        for least in [1000, 1, 10] {
+            server.write_all(&[3, 0, 0, 1, 7, 8, 9]).await.unwrap();
+            let packet = transport.packet(least).await.unwrap();
+            assert_eq!(transport.bytes(packet), [7, 8, 9]);
+            assert_eq!(transport.take_count(), 7);
+        }
+        let (waited, ()) = tokio::join!(transport.packet(1000), async { drop(server) });
+        assert_eq!(waited.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[tokio::test]
+    async fn an_idle_connection_tells_one_byte_after_it_has_waited_for_many() {
+        let (mut transport, mut server) = connected().await;
+        server.write_all(&[1, 0, 0, 1, 7, 1, 0, 0, 2, 8]).await.unwrap();
+        for _ in 0..2 {
+            transport.packet(10).await.unwrap();
+        }
+        assert!(!transport.has_ended());
+        server.write_all(&[0]).await.unwrap();
+        while !transport.has_ended() {
+            tokio::task::yield_now().await;
+        }
+    }
 }
