@@ -32,7 +32,7 @@ describe.skipIf(process.platform === 'win32' || lacks('git'))('two commits of an
   /** Builds the addon, which is ignored by git, as often as a file that is not says. */
   const BUILD = `cc -O2 -shared -fPIC -DTIMES=$(cat times) ${process.platform === 'darwin' ? '-undefined dynamic_lookup' : ''} -o addon.node addon.c`;
   const compare = (range: string, words: readonly string[], file = 'work.bench.mjs'): Promise<Ended> =>
-    spawnCli(['compare', '--git', range, '--decide-within', '60', '--json', file, ...words], {
+    spawnCli(['compare', '--git', range, '--decide-within', '20', '--json', file, ...words], {
       cwd: repository,
       script: builtMain,
     });
@@ -129,7 +129,7 @@ describe.skipIf(process.platform === 'win32' || lacks('git'))('two commits of an
 describe.skipIf(process.platform === 'win32')('two builds of an addon', () => {
   const cli = (...words: string[]): Promise<Ended> => spawnCli(words, { cwd: folder, script: builtMain });
   const compare = (name: string): Promise<Ended> =>
-    cli('compare', '--builds', 'old.node', name, 'work.bench.mjs', '--decide-within', '60', '--json');
+    cli('compare', '--builds', 'old.node', name, 'work.bench.mjs', '--decide-within', '20', '--json');
 
   interface Pair {
     readonly after: { readonly id: string };

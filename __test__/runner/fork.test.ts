@@ -171,10 +171,10 @@ describe('a cell of a family that names its module', () => {
   });
 
   it('fails if it takes too long, also if it does not listen', async () => {
-    const { run: finished } = await start({ [TYPED]: 'deaf' }, { timeoutSeconds: 10 });
+    const { run: finished } = await start({ [TYPED]: 'deaf' }, { timeoutSeconds: 5 });
     expect(errorOf(finished.records, TYPED)).toEqual({
       code: 'BB_TIMEOUT',
-      message: 'the cell was not measured within 10 seconds',
+      message: 'the cell was not measured within 5 seconds',
     });
     expect(finished.records[1]).toMatchObject({ outcome: 'completed' });
   });
