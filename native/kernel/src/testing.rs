@@ -8,4 +8,4 @@ mod process;
 pub use certificate::certificate;
 pub use folder::Folder;
 pub use need::ask;
-pub use process::{Process, processes, runs, signal};
+pub use process::{Process, processes, runs, signal, stop};

@@ -18,7 +18,7 @@ use boundary_bench_hyper::{Server, executable, open};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::needs;
 use boundary_bench_kernel::testing::Folder;
-use boundary_bench_kernel::testing::{Process, processes, signal};
+use boundary_bench_kernel::testing::{Process, processes, signal, stop};
 use common::{batch, file_uri, insert, number, table};
 
 /// The environment variable of a child process that a test runs to see what the child leaves behind.
@@ -226,7 +226,7 @@ fn a_server_that_does_not_answer_holds_no_cancelled_caller_up() {
     let mut select = engine.prepare("SELECT $1", &CancelToken::default()).unwrap();
     assert_eq!(number(&engine, "SELECT CAST(5 AS BIGINT)"), 5);
     let server = Server::shared().unwrap().process_id();
-    signal("STOP", server);
+    stop(server);
     let (cancel, options) = (CancelToken::default(), QueryOptions::default());
     let theirs = (cancel.clone(), options.cancel.clone());
     let canceller = std::thread::spawn(move || {

@@ -1,6 +1,7 @@
 //! The processes of this machine, read from the kernel if it lists them, else from `ps`.
 
 use std::process::Command;
+use std::time::Duration;
 
 /// A process that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +33,28 @@ pub fn signal(name: &str, process_id: u32) {
     let mut shell = Command::new("/bin/sh");
     let status = shell.args(["-c", r#"kill -s "$0" "$1""#, name]).arg(process_id.to_string()).status();
     assert!(status.is_ok_and(|status| status.success()), "no signal {name} can be sent to {process_id}");
+}
+
+/// Stops a process, and returns when all its threads stand still. The signal reaches one thread, and the others run until that thread does.
+///
+/// # Panics
+/// As [`signal`].
+pub fn stop(process_id: u32) {
+    signal("STOP", process_id);
+    if cfg!(target_os = "linux") {
+        while !stands_still(process_id) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Whether the kernel has stopped all threads of a process.
+fn stands_still(id: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    threads.map(|thread| std::fs::read_to_string(thread.path().join("stat"))).all(|stat| {
+        // A thread that has ended meanwhile is none.
+        stat.ok().is_none_or(|stat| stat.rsplit_once(')').is_some_and(|(_, fields)| fields.starts_with(" T")))
+    })
 }
 
 /// All processes that run.
