@@ -67,7 +67,7 @@ pub fn set_least_input(socket: &SockRef<'_>, bytes: usize) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-#[expect(missing_docs, clippy::unnecessary_wraps, reason = "it is the function above")]
+#[expect(missing_docs, reason = "it is the function above")]
 pub fn set_least_input(_: &SockRef<'_>, _: usize) -> io::Result<()> {
     Ok(())
 }
