@@ -417,8 +417,12 @@ impl Transport {
         if bytes != self.least_input
             && let Way::Own(stream @ Stream::Plain(_)) = &self.way
         {
-            socket::set_least_input(&stream.socket().system_socket(), bytes)?;
-            self.least_input = bytes;
+            match socket::set_least_input(&stream.socket().system_socket(), bytes) {
+                Ok(()) => self.least_input = bytes,
+                // A system that can't wait for several bytes reports each.
+                Err(_) if bytes > 1 => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
