@@ -64,7 +64,7 @@ async function main() {
     runs.push(await runVitest(files));
   } else {
     // Compiling needs all cores.
-    await run('cargo', [...CARGO_TEST, '--no-run']);
+    if (rust?.length !== 0) await run('cargo', [...CARGO_TEST, '--no-run']);
     const [cargo, node] = await Promise.all([
       runCargo(rust, true),
       runVitest(files, '--project=beside', '--passWithNoTests'),
@@ -125,10 +125,13 @@ function vitest() {
   return join(root, 'node_modules/vitest/vitest.mjs');
 }
 
-/** Runs a program to its end. `isPiped`: the output is returned, and also printed unless it is held. */
+/** Runs a program to its end. `isPiped`: its standard output is returned, and printed too. `isHeld`: all output is returned, and not printed. */
 function run(program, args, isPiped = false, isHeld = false) {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { cwd: root, stdio: isPiped ? ['inherit', 'pipe', 'pipe'] : 'inherit' });
+    const child = spawn(program, args, {
+      cwd: root,
+      stdio: ['inherit', isPiped ? 'pipe' : 'inherit', isHeld ? 'pipe' : 'inherit'],
+    });
     let printed = '';
     for (const name of ['stdout', 'stderr']) {
       child[name]?.setEncoding('utf8').on('data', (text) => {

@@ -17,6 +17,9 @@ import { lacks } from '../needs.js';
 const exampleOf = (name: string): string => fileURLToPath(new URL(`../../examples/${name}`, import.meta.url));
 const EXAMPLE = exampleOf('kv-client.mjs');
 
+/** The sizes of the families of requests. */
+const REQUESTS = { connections: [2], batch: [1, 16], operations: 200 };
+
 const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-client-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -52,8 +55,7 @@ const outcomes = (records: readonly RunRecord[]): string[] =>
 
 describe.skipIf(lacks('redis'))('a client of the user in the kv family', () => {
   it('does the work of each workload, and is verified as others are', async () => {
-    const requests = { connections: [2], batch: [1, 16], operations: 200 };
-    const records = await measureOwn(kvFamily, { client: `js:${EXAMPLE}`, ...requests });
+    const records = await measureOwn(kvFamily, { client: `js:${EXAMPLE}`, ...REQUESTS });
     expect(outcomes(records)).toEqual([
       'kv/get/batch/js/redis/kv-client/c2/b16 completed',
       'kv/get/call/js/redis/kv-client/c2/b1 completed',
@@ -134,11 +136,10 @@ describe('an engine of the user in the measurements family', () => {
 
 describe('a client of the user in the rest family', () => {
   it('does the reads that need no setting of ours', async () => {
-    const requests = { connections: [2], batch: [1, 16], operations: 200 };
     const records = await measureOwn(restFamily, {
       client: `js:${exampleOf('rest-client.mjs')}`,
       filters: { workload: ['*pkread*'] },
-      ...requests,
+      ...REQUESTS,
     });
     const cells = ['pkread', 'pkread.binary', 'pkread.many_columns'].flatMap((workload) => [
       `rest/${workload}/batch/js/rest/rest-client/c2/b16 completed`,
