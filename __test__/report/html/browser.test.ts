@@ -47,6 +47,7 @@ describe.skipIf(lacks('chromium'))('in a browser', () => {
       run: await renderRunHtml(run),
       requests: await renderRunHtml(await readRun(newestRun('kv'))),
       model: await renderRunHtml(await readRun(newestRun('model'))),
+      crossings: await renderRunHtml(await readRun(newestRun('boundary'))),
       comparison: await renderComparisonHtml(compareRuns(run, later), run, later),
       history: await renderHistoryHtml(historyOf([run, later].map((each, index) => ({ name: `${index}`, run: each })))),
     };
@@ -83,14 +84,15 @@ describe.skipIf(lacks('chromium'))('in a browser', () => {
     return wrong;
   }
 
-  const names = ['run', 'requests', 'model', 'comparison', 'history'];
+  const names = ['run', 'requests', 'model', 'crossings', 'comparison', 'history'];
 
   it.each(names.flatMap((name) => WIDTHS.map((width) => [name, width] as const)))(
     '%s at %i px is drawn, without complaint, network or scrolling sideways',
     async (name, width) => {
       const wrong = await visit(name, width, async (page) => {
-        const { content, pictures, outside } = await page.evaluate(measurePage);
+        const { content, scrolling, pictures, outside } = await page.evaluate(measurePage);
         expect(content).toBeLessThanOrEqual(width);
+        expect(scrolling).toEqual([]);
         expect(pictures.length).toBeGreaterThan(0);
         for (const picture of pictures) {
           expect(picture.marks).toBeGreaterThan(1);

@@ -1,5 +1,6 @@
 export function measurePage(): {
   readonly content: number;
+  readonly scrolling: readonly string[];
   readonly pictures: readonly { readonly width: number; readonly marks: number }[];
   readonly outside: readonly string[];
 };

@@ -1,7 +1,7 @@
 /* global document, getComputedStyle, innerHeight */
 // Questions of the tests to a page, within the browser. They are in JavaScript, since the types of the tests are Node's types.
 
-/** In the browser: the width of the content, the pictures with the number of their marks, and texts that reach out of their cards. */
+/** In the browser: the width of the content, the tables that scroll sideways, the pictures with the number of their marks, and texts that reach out of their cards. */
 export function measurePage() {
   for (const details of document.querySelectorAll('details')) details.open = true;
   const pictures = [...document.querySelectorAll('figure > svg')].map((svg) => ({
@@ -12,7 +12,11 @@ export function measurePage() {
     const [inner, card] = [text.getBoundingClientRect(), text.closest('figure').getBoundingClientRect()];
     return inner.left < card.left || inner.right > card.right + 1 ? [text.textContent] : [];
   });
-  return { content: document.documentElement.scrollWidth, pictures, outside };
+  // The table of all records keeps the headings that sort it.
+  const scrolling = [...document.querySelectorAll('.scroll:not(:has(#records))')]
+    .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+    .map((box) => box.textContent.slice(0, 80));
+  return { content: document.documentElement.scrollWidth, scrolling, pictures, outside };
 }
 
 /** In the browser: the contrast of each text with its background, as WCAG 2 defines it. */

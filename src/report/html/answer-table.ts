@@ -23,7 +23,7 @@ export function answerTable(run: Run): Markup | undefined {
     const [{ node }] = ofEngine as [WorkloadAnswer];
     const shown = ANSWER_SIDES.filter(([side]) => ofEngine.some(({ best }) => best[side] !== undefined));
     const hasBoth = ofEngine.some(({ addon }) => addon !== undefined);
-    return markup`<div class="scroll" role="group" aria-label="The fastest way of each side, ${node.engine}" tabindex="0"><table class="sides">
+    return markup`<div class="scroll" role="group" aria-label="The fastest way of each side, ${node.engine}" tabindex="0"><table class="sides stacks">
 <thead><tr><th scope="col">${node.engine}</th>${shown.map(([, title]) => markup`<th scope="col" class="number">${title}</th>`)}<th scope="col">${RUST_AND_NODE}</th>${hasBoth ? markup`<th scope="col">${ADDON_AND_JS}</th>` : undefined}</tr></thead>
 <tbody>${ofEngine.map((answer) => rowOf(answer, shown, hasBoth))}</tbody>
 </table></div>

@@ -22,8 +22,8 @@ function blockMarkup(block: Block): Content {
 
 function tableMarkup({ columns, rows }: Table): Markup {
   const classOf = (index: number): string => (columns[index]?.align === 'right' ? 'number' : '');
-  return markup`<div class="scroll" role="group" aria-label="Table" tabindex="0"><table>
+  return markup`<div class="scroll" role="group" aria-label="Table" tabindex="0"><table class="stacks">
 <thead><tr>${columns.map(({ title }, index) => markup`<th scope="col" class="${classOf(index)}">${title}</th>`)}</tr></thead>
-<tbody>${rows.map((row) => markup`<tr>${row.map((cell, index) => markup`<td class="${classOf(index)}">${cell}</td>`)}</tr>\n`)}</tbody>
+<tbody>${rows.map((row) => markup`<tr>${row.map((cell, index) => markup`<td class="${classOf(index)}" data-of="${columns[index]?.title}">${cell}</td>`)}</tr>\n`)}</tbody>
 </table></div>\n`;
 }

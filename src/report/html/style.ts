@@ -65,8 +65,8 @@ th[aria-sort=ascending] button::after{content:" ▲"}th[aria-sort=descending] bu
 tr:target{background:var(--card);outline:2px solid var(--focus)}
 details{margin:.5rem 0}summary{cursor:pointer}
 @media (max-width:700px){.wide{display:none}td,th{padding:.25rem .3rem}body{padding:.7rem .7rem 3rem}
-.sides thead th:not(:first-child){position:absolute;left:-100rem}.sides tr{display:grid;grid-template-columns:repeat(3,1fr);border-bottom:1px solid var(--grid)}
-.sides th,.sides td,.sides td.number{border:0;text-align:left;white-space:normal}.sides th,.sides .verdict{grid-column:1/-1}
-.sides td::before{content:attr(data-of);display:block;color:var(--quiet)}.sides .verdict::before{content:attr(data-of) ": ";display:inline}}
+.stacks thead th:not(:first-child){position:absolute;left:-100rem}.stacks tr{display:grid;grid-template-columns:repeat(3,1fr);border-bottom:1px solid var(--grid)}
+.stacks th,.stacks td,.stacks td.number{border:0;text-align:left;white-space:normal;overflow-wrap:anywhere}.stacks :is(th,td):first-child,.stacks .verdict{grid-column:1/-1}
+.stacks td:first-child{font-weight:600}.stacks td:not(:first-child)::before{content:attr(data-of);display:block;color:var(--quiet)}.stacks td.verdict::before{content:attr(data-of) ": ";display:inline}}
 @media print{body{max-width:none;padding:0}nav,.filters{display:none}.figures{grid-template-columns:1fr 1fr}figure{background:none;border:1px solid var(--grid)}
 .scroll{overflow:visible}table{font-size:.7rem}a{color:inherit;text-decoration:none}}`;
