@@ -315,8 +315,19 @@ impl QueryResult {
         if !raw.is_null() {
             return Ok(Some(DataChunk::from_raw(raw)));
         }
-        self.error_text().map_or(Ok(None), |message| Err(engine_error(message)))
+        self.error_text().map_or(Ok(None), |message| Err(engine_error(reason_of(&message))))
     }
+}
+
+/// Why a stream failed, by the message of its result. If a thread of DuckDB fails between two fetches, DuckDB 1.5 hides the reason: behind
+/// a complaint about the fetch if the rows have an order, and entirely if they have none (`StreamQueryResult::CheckExecutableInternal` and
+/// `SimpleBufferedData::ExecuteTaskInternal` of its source).
+fn reason_of(message: &str) -> &str {
+    const COMPLAINT: &str = "Attempting to execute an unsuccessful or closed pending query result\nError: ";
+    if message.starts_with("INTERRUPT Error: ") {
+        return "a thread of DuckDB failed, and DuckDB lost the reason: run the query again after \"SET GLOBAL threads = 1\" to see it";
+    }
+    message.split_once(COMPLAINT).map_or(message, |(_, reason)| reason)
 }
 
 impl Drop for QueryResult {
@@ -333,6 +344,24 @@ mod tests {
 
     use super::super::ffi::{Database, c_string};
     use super::*;
+
+    #[test]
+    fn an_interrupt_that_nobody_asked_for_says_that_the_reason_is_lost() {
+        let connection = Arc::new(Database::open(c":memory:", &[]).unwrap()).connect().unwrap();
+        let sql = c_string("SELECT * FROM range(1000000)", "a query").unwrap();
+        let statement = Statements::parse(&connection, &sql).unwrap().prepare(0).unwrap();
+        let mut result = statement.start(true).unwrap().finish().unwrap();
+        // As a thread of DuckDB does when it fails.
+        connection.interrupt();
+        let error = loop {
+            match result.fetch() {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("the error was lost"),
+                Err(error) => break error,
+            }
+        };
+        assert!(error.to_string().contains("lost the reason"), "{error}");
+    }
 
     #[test]
     fn a_statement_that_is_dropped_before_its_result_ends() {
