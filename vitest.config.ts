@@ -15,6 +15,7 @@ const common = {
   testTimeout: 120_000,
   hookTimeout: 120_000,
   pool: 'forks',
+  ...(process.env['BOUNDARY_BENCH_PASSED'] ? { runner: './__test__/vitest-runner.ts' } : {}),
   // Another build of the addon than the one that is there; for the tests alone, since vitest's own addons read the same variable.
   env: process.env['BOUNDARY_BENCH_ADDON'] ? { NAPI_RS_NATIVE_LIBRARY_PATH: process.env['BOUNDARY_BENCH_ADDON'] } : {},
 } as const;

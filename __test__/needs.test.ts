@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { isLeftOut, lacks, type Need } from './needs.js';
+import { isLeftOut, lacks, lacksForFile, type Need } from './needs.js';
 import { needs } from './needs.mjs';
-import { countsOfCargo, countsOfVitest, report, skippedTests } from './test-report.mjs';
+import { countsOfCargo, countsOfVitest, passedOfVitest, passedTests, report, skippedTests } from './test-report.mjs';
 
 let folder: string;
 let list: string;
@@ -105,11 +105,46 @@ error: test failed
 test result: FAILED. 40 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 2.00s`;
     expect(countsOfCargo(cargo)).toEqual({ passed: 42, failed: 3, skipped: 0 });
     const testResults = [
-      { status: 'failed', assertionResults: [{}] },
-      { status: 'failed', assertionResults: [] },
-      { status: 'passed', assertionResults: [] },
+      { name: '/a', status: 'failed', assertionResults: [{ fullName: 'one', status: 'failed' }] },
+      { name: '/b', status: 'failed', assertionResults: [] },
+      { name: '/c', status: 'passed', assertionResults: [] },
     ];
     const vitest = { numPassedTests: 5, numFailedTests: 1, numPendingTests: 3, numTodoTests: 1, testResults };
     expect(countsOfVitest(vitest)).toEqual({ passed: 5, failed: 2, skipped: 4 });
+  });
+});
+
+describe('a run of what an earlier one skipped', () => {
+  it('knows the tests that passed, but not of files that a need changes', () => {
+    vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    lacksForFile('hyperd');
+    const other = { need: 'redis', why: 'no redis-server', file: '/kv.test.ts' };
+    const test = (fullName: string, status: string): { fullName: string; status: string } => ({ fullName, status });
+    const tests = passedOfVitest({
+      testResults: [import.meta.filename, '/kv.test.ts'].map((name) => ({
+        name,
+        status: 'passed',
+        assertionResults: [test('a b', 'passed'), test('a c', 'skipped'), test('d', 'passed'), test('d', 'skipped')],
+      })),
+    });
+    const text = [readFileSync(list, 'utf8').trim(), ...[other, ...tests].map((line) => JSON.stringify(line))].join(
+      '\n',
+    );
+    expect(passedTests(text)).toEqual({ '/kv.test.ts': ['a b'] });
+    expect(skippedTests(text).map(({ need }) => need)).toEqual(['hyperd', 'redis']);
+  });
+
+  it('leaves out the tests that passed, with the hooks of their suites', () => {
+    const fixture = join(import.meta.dirname, 'fixtures/passed-before');
+    const passed = { [join(fixture, 'example.mjs')]: ['passed', 'all passed 1', 'all passed 2', 'some passed passed'] };
+    writeFileSync(list, JSON.stringify(passed));
+    const vitest = join(import.meta.dirname, '../node_modules/vitest/vitest.mjs');
+    const words = [vitest, 'run', '--config', join(fixture, 'vitest.config.mjs'), '--reporter=json'];
+    const { stdout } = spawnSync(process.execPath, words, {
+      encoding: 'utf8',
+      env: { ...process.env, BOUNDARY_BENCH_PASSED: list },
+    });
+    const { numTotalTests, numPassedTests, numFailedTests } = JSON.parse(stdout) as Record<string, number>;
+    expect([numTotalTests, numPassedTests, numFailedTests]).toEqual([5, 1, 0]);
   });
 });

@@ -50,9 +50,18 @@ export function lacks(need: keyof typeof FINDERS): boolean {
 }
 
 /**
- * As `lacks`, for a need that the caller has looked for; `why`: the reason why it is missing, or nothing if it is not.
+ * As `lacks`, for a need that changes what other tests of the file expect. When it is there, all of them run again, also those that have
+ * passed without it.
  */
-export function isLeftOut(need: Need, why: string | null | undefined): boolean {
+export function lacksForFile(need: keyof typeof FINDERS): boolean {
+  return isLeftOut(need, FINDERS[need](), true);
+}
+
+/**
+ * As `lacks`, for a need that the caller has looked for; `why`: the reason why it is missing, or nothing if it is not. `changesFile`: as for
+ * `lacksForFile`.
+ */
+export function isLeftOut(need: Need, why: string | null | undefined, changesFile = false): boolean {
   const required = isRequired(need);
   if (why === undefined || why === null) return false;
   const { what, get } = needs[need];
@@ -63,7 +72,8 @@ export function isLeftOut(need: Need, why: string | null | undefined): boolean {
   process.stderr.write(`SKIPPED: tests of ${file} (${need}): ${why}\n`);
   const list = process.env['BOUNDARY_BENCH_SKIPPED'];
   // The line is one write, since other processes append theirs.
-  if (list !== undefined && list !== '') appendFileSync(list, `${JSON.stringify({ need, why, file })}\n`);
+  if (list !== undefined && list !== '')
+    appendFileSync(list, `${JSON.stringify({ need, why, file, ...(changesFile ? { changesFile } : {}) })}\n`);
   return true;
 }
 

@@ -4,14 +4,15 @@
 //   node __test__/run-tests.mjs [rust | node] [--all] [--skipped-in FILE] [arguments of cargo or vitest]
 //
 // --all: requires every need that a command can get, and gets hyperd, Sail and Python's packages itself.
-// --skipped-in: runs only the tests that an earlier run skipped, by the file that BOUNDARY_BENCH_SKIPPED named then.
+// --skipped-in: runs only the tests that an earlier run skipped, by the file that BOUNDARY_BENCH_SKIPPED named then, and the files in which
+//   a need changes what all tests expect.
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { needs, requiredNeeds } from './needs.mjs';
-import { countsOfCargo, countsOfVitest, report, skippedTests } from './test-report.mjs';
+import { countsOfCargo, countsOfVitest, passedOfVitest, passedTests, report, skippedTests } from './test-report.mjs';
 
 const root = join(import.meta.dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-tests-'));
@@ -46,7 +47,13 @@ try {
 
 async function main() {
   const required = new Set(requiredNeeds());
-  const before = skippedBefore === undefined ? undefined : skippedTests(readFileSync(skippedBefore, 'utf8'));
+  const text = skippedBefore === undefined ? undefined : readFileSync(skippedBefore, 'utf8');
+  const before = text === undefined ? undefined : skippedTests(text);
+  const passed = passedTests(text ?? '');
+  if (text !== undefined) {
+    process.env.BOUNDARY_BENCH_PASSED = join(folder, 'passed.json');
+    writeFileSync(process.env.BOUNDARY_BENCH_PASSED, JSON.stringify(passed));
+  }
   const list = process.env.BOUNDARY_BENCH_SKIPPED || join(folder, 'skipped');
   writeFileSync(list, '');
   process.env.BOUNDARY_BENCH_SKIPPED = list;
@@ -73,10 +80,16 @@ async function main() {
     runs.push(cargo, node, await runVitest(files, '--project=alone', '--passWithNoTests'));
   }
   const skipped = skippedTests(readFileSync(list, 'utf8'));
+  const partly = new Set(skipped.map(({ file }) => file));
+  for (const tests of runs.flatMap(({ tests }) => tests ?? [])) {
+    if (partly.has(tests.file)) appendFileSync(list, `${JSON.stringify(tests)}\n`);
+  }
   const sum = (name) => runs.reduce((total, { counts }) => total + counts[name], 0);
   // For cargo, a test in Rust that ends early because its need is missing has passed.
   const ended = new Set(skipped.filter((test) => 'rust' in test).map((test) => `${test.crate} ${test.rust}`)).size;
+  const again = Object.values(passed).flat().length;
   const counts = { passed: sum('passed') - ended, failed: sum('failed'), skipped: sum('skipped') + ended };
+  if (again > 0) process.stdout.write(`\n${again} tests passed in the earlier run, and did not run again.\n`);
   process.stdout.write(`\n${report(skipped, counts)}\n`);
   return runs.every(({ status }) => status === 0) ? 0 : 1;
 }
@@ -109,11 +122,12 @@ async function runVitest(files, ...more) {
   const json = join(folder, 'vitest.json');
   rmSync(json, { force: true });
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${json}`];
-  const told = only === 'node' ? words : [];
-  const args = [vitest(), 'run', ...reporters, ...more, ...told, ...(files ?? [])];
+  const given = only === 'node' ? words : [];
+  const args = [vitest(), 'run', ...reporters, ...more, ...given, ...(files ?? [])];
   const { status } = await run(process.execPath, args);
-  const counts = existsSync(json) ? countsOfVitest(JSON.parse(readFileSync(json, 'utf8'))) : NOTHING.counts;
-  return { status, counts: withFailure(counts, status) };
+  if (!existsSync(json)) return { status, counts: withFailure(NOTHING.counts, status) };
+  const told = JSON.parse(readFileSync(json, 'utf8'));
+  return { status, counts: withFailure(countsOfVitest(told), status), tests: passedOfVitest(told) };
 }
 
 /** The counts, in which a failure outside of a test, such as a compiler error, is one failed test. */

@@ -7,6 +7,7 @@ export interface SkippedTest {
   readonly crate?: string;
   readonly rust?: string;
   readonly file?: string;
+  readonly changesFile?: boolean;
 }
 
 export interface Counts {
@@ -21,10 +22,20 @@ export interface VitestReport {
   readonly numFailedTests: number;
   readonly numPendingTests: number;
   readonly numTodoTests: number;
-  readonly testResults: readonly { readonly status: string; readonly assertionResults: readonly unknown[] }[];
+  readonly testResults: readonly FileReport[];
+}
+
+export interface FileReport {
+  readonly name: string;
+  readonly status: string;
+  readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[];
 }
 
 export function skippedTests(text: string): SkippedTest[];
+export function passedTests(text: string): Readonly<Record<string, readonly string[]>>;
+export function passedOfVitest(
+  report: Pick<VitestReport, 'testResults'>,
+): readonly { readonly file: string; readonly passed: readonly string[] }[];
 export function countsOfCargo(printed: string): Counts;
 export function countsOfVitest(report: VitestReport): Counts;
 export function report(skipped: readonly SkippedTest[], counts: Counts): string;

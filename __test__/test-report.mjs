@@ -3,7 +3,32 @@ import { needs } from './needs.mjs';
 
 /** The skipped tests in the text of BOUNDARY_BENCH_SKIPPED's file, each once. */
 export function skippedTests(text) {
+  return linesOf(text).filter((line) => 'need' in line);
+}
+
+/**
+ * The tests that passed in files where others were skipped: their full names, by file. Left out are the files in which a missing need
+ * changes what the tests expect.
+ */
+export function passedTests(text) {
+  const lines = linesOf(text);
+  const changed = new Set(lines.flatMap(({ file, changesFile }) => (changesFile ? [file] : [])));
+  return Object.fromEntries(
+    lines.flatMap(({ file, passed }) => (passed === undefined || changed.has(file) ? [] : [[file, passed]])),
+  );
+}
+
+function linesOf(text) {
   return [...new Set(text.split('\n').filter((line) => line !== ''))].map((line) => JSON.parse(line));
+}
+
+/** The full names of the tests that passed in each file of vitest's report. A name that another test of the file has is none. */
+export function passedOfVitest({ testResults }) {
+  return testResults.map(({ name, assertionResults }) => {
+    const others = new Set(assertionResults.flatMap(({ fullName, status }) => (status === 'passed' ? [] : [fullName])));
+    const passed = assertionResults.map(({ fullName }) => fullName).filter((fullName) => !others.has(fullName));
+    return { file: name, passed };
+  });
 }
 
 /**

@@ -9,7 +9,7 @@ import { ShardClient, SqlClient } from '../../src/index.js';
 import { type RawServer, startRawServer } from '../library/http/http-server.js';
 import { type ScriptedRedis, startScriptedRedis } from '../library/kv/scripted-redis.js';
 import { inDatabase, startMysql } from '../mysql-server.js';
-import { lacks } from '../needs.js';
+import { lacksForFile } from '../needs.js';
 import { startRedis } from '../redis-server.js';
 import { endingOf, resultOf, type Runner } from './run-script.js';
 import { installed, isMissing } from './runtimes.js';
@@ -75,8 +75,8 @@ const KV_ANSWERS = { kv: [44_850, much, 'BB_ENGINE', 'BB_CLOSED', 'BB_CLOSED'] }
 const SQL_ANSWERS = { sql: [4950, much, 'BB_ENGINE', 'BB_TIMEOUT', 'BB_CLOSED', 'BB_CLOSED'] };
 
 describe('the clients', () => {
-  const hasRedis = !lacks('redis');
-  const hasMysql = !lacks('mysql');
+  const hasRedis = !lacksForFile('redis');
+  const hasMysql = !lacksForFile('mysql');
   const servers: PrivateServer[] = [];
   let shards: PrivateShards;
   let web: RawServer;

@@ -7,7 +7,7 @@ import { connect } from '../../../src/library/engine/connection.js';
 import { measurementsFamily } from '../../../src/families/measurements/family.js';
 import { matrix } from '../../../src/families/measurements/matrix.js';
 import { planMeasurements } from '../../../src/families/measurements/plan.js';
-import { lacks } from '../../needs.js';
+import { lacksForFile } from '../../needs.js';
 import { CheckedStopwatch, checkCell } from './checked-stopwatch.js';
 import type { FamilyOptions, OpenFamily, PlannedCell } from '../../../src/families/workload.js';
 
@@ -16,9 +16,9 @@ const openFamily = (options: FamilyOptions): Promise<OpenFamily> =>
 
 const signal = new AbortController().signal;
 
-const withoutHyperd = lacks('hyperd');
-const withoutMysql = lacks('mysql');
-const withoutSail = lacks('sail');
+const withoutHyperd = lacksForFile('hyperd');
+const withoutMysql = lacksForFile('mysql');
+const withoutSail = lacksForFile('sail');
 
 /** Whether a server answers the inserts of a cell with a refusal. */
 const isRefused = ({ cell }: PlannedCell): boolean => cell.engine === 'sail' && cell.workload === 'insert.bulk';
