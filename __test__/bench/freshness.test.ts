@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, test } from 'vitest';
 import { lacks } from '../needs.js';
-import { ageWarning, changedSince, requireOneCommit, staleRuns } from '../../bench/docs/freshness.mjs';
+import { changedSince, requireOneCommit, staleRuns } from '../../bench/docs/freshness.mjs';
 
 const root = mkdtempSync(join(tmpdir(), 'boundary-bench-freshness-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -45,35 +45,15 @@ test.skipIf(lacks('git'))('a change of the runner makes a run stale, and a chang
 });
 
 describe('the runs that pages show', () => {
-  const provenance = () => ({ commit: 'abcdef0123', startedAt: '2026-05-02T10:00:00Z', command: 'node bench/x.mjs' });
-  const old = { method: 'another method', why: 'It drifts.', before: '2026-06-01T00:00:00Z', runs: ['a.json'] };
-  const none = { ...old, runs: [] };
+  const provenance = () => ({ commit: 'abcdef0123', command: 'node bench/x.mjs' });
   const stale = () => ({ changed: ['src/runner'] });
   const fresh = () => ({ changed: [] });
 
   it('are refused if the method changed, with the command that measures them again', () => {
-    expect(staleRuns(['a.json'], { old: none, changesOf: stale, provenance })).toEqual([
+    expect(staleRuns(['a.json'], { changesOf: stale, provenance })).toEqual([
       'results/linux-x64/a.json: measured at abcdef01, and since then src/runner changed; measure it anew: node bench/x.mjs',
     ]);
-    expect(staleRuns(['a.json'], { old: none, changesOf: fresh, provenance })).toEqual([]);
-  });
-
-  it('are known to be old by a list that only shrinks', () => {
-    expect(staleRuns(['a.json'], { old, changesOf: stale, provenance })).toEqual([]);
-    const off = expect.stringContaining('take it off the list') as string;
-    expect(staleRuns(['a.json'], { old, changesOf: fresh, provenance })).toEqual([off]);
-    expect(staleRuns([], { old, changesOf: stale, provenance })).toEqual([off]);
-    const later = { ...old, before: '2026-05-01T00:00:00Z' };
-    expect(staleRuns(['a.json'], { old: later, changesOf: stale, provenance })).toEqual([
-      'bench/docs/old-runs.json: a.json is newer than another method; measure it anew: node bench/x.mjs',
-    ]);
-  });
-
-  it('have a warning next to their tables', () => {
-    expect(ageWarning(['a.json', 'b.json'], { old, provenance })).toBe(
-      'Warning: measured by another method (2026-05-02, commit abcdef01). It drifts.',
-    );
-    expect(ageWarning(['b.json'], { old, provenance })).toBeUndefined();
+    expect(staleRuns(['a.json'], { changesOf: fresh, provenance })).toEqual([]);
   });
 
   it('make no ratio of two commits', () => {

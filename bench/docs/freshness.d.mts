@@ -1,7 +1,6 @@
 /** The origin of a committed file. */
 export interface Provenance {
   readonly commit: string;
-  readonly startedAt: string;
   /** The command that measures it again. */
   readonly command: string;
 }
@@ -9,23 +8,12 @@ export interface Provenance {
 /** The paths of the method that changed since a commit, or why that can't be told. */
 export type Changes = { readonly changed: readonly string[] } | { readonly unknown: string };
 
-/** Runs that are known to be older than the method. */
-export interface OldRuns {
-  readonly method: string;
-  readonly why: string;
-  /** The time from which on runs use the present method. */
-  readonly before: string;
-  readonly runs: readonly string[];
-}
-
 interface Sources {
-  readonly old?: OldRuns;
   readonly changesOf?: (commit: string) => Changes;
   readonly provenance?: (name: string) => Provenance;
 }
 
 export const METHOD_PATHS: readonly string[];
-export const OLD_RUNS: OldRuns;
 export function changedSince(
   commit: string,
   options?: {
@@ -37,4 +25,3 @@ export function changedSince(
 export function staleRuns(shown: readonly string[], sources?: Sources): string[];
 export function whyUnknown(shown: readonly string[]): string | undefined;
 export function requireOneCommit(name: string, text: string, files: readonly string[], sources?: Sources): void;
-export function ageWarning(files: readonly string[], sources?: Sources): string | undefined;

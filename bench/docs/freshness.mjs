@@ -1,7 +1,4 @@
-/**
- * Checks whether the committed runs that pages show were measured by the present method: nothing of it changed since a run's commit. Runs
- * that are known to be older are in old-runs.json, with the reason, which their tables print. That list can only shrink.
- */
+/** Checks whether the committed runs that pages show were measured by the present method: nothing of it changed since a run's commit. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,8 +15,6 @@ export const METHOD_PATHS = ['src/runner', 'src/fork-main.ts', 'src/stats', 'src
  * no figure of runs of these kinds.
  */
 const HARMLESS = JSON.parse(readFileSync(join(import.meta.dirname, 'harmless-changes.json'), 'utf8'));
-
-export const OLD_RUNS = JSON.parse(readFileSync(join(import.meta.dirname, 'old-runs.json'), 'utf8'));
 
 /** The paths of `METHOD_PATHS` that changed since a commit, by git, for a run of a kind; `unknown` with the reason if git can't tell. */
 export function changedSince(commit, { kind, root = ROOT, harmless = HARMLESS } = {}) {
@@ -40,27 +35,16 @@ export function changedSince(commit, { kind, root = ROOT, harmless = HARMLESS } 
   return { changed: METHOD_PATHS.filter((path) => git('diff', '--quiet', commit, 'HEAD', '--', path).status !== 0) };
 }
 
-/** The problems with the age of the runs that the pages show, given by their file names, and with the list of old runs. */
-export function staleRuns(shown, { old = OLD_RUNS, changesOf = changedSince, provenance = provenanceOf } = {}) {
-  const gone = old.runs.filter((name) => !shown.includes(name));
-  return [
-    ...gone.map((name) => `bench/docs/old-runs.json: ${name} is shown on no page; take it off the list`),
-    ...shown.flatMap((name) => {
-      const { commit, startedAt, command } = provenance(name);
-      const isListed = old.runs.includes(name);
-      if (isListed && Date.parse(startedAt) > Date.parse(old.before)) {
-        return [`bench/docs/old-runs.json: ${name} is newer than ${old.method}; measure it anew: ${command}`];
-      }
-      const { changed = [], unknown } = changesOf(commit, { kind: kindOf(name) });
-      if (unknown !== undefined) return [];
-      if (isListed && changed.length === 0)
-        return [`bench/docs/old-runs.json: ${name} is no longer old; take it off the list`];
-      if (isListed || changed.length === 0) return [];
-      return [
-        `results/linux-x64/${name}: measured at ${commit.slice(0, 8)}, and since then ${changed.join(', ')} changed; measure it anew: ${command}`,
-      ];
-    }),
-  ];
+/** The problems with the age of the runs that the pages show, given by their file names. */
+export function staleRuns(shown, { changesOf = changedSince, provenance = provenanceOf } = {}) {
+  return shown.flatMap((name) => {
+    const { commit, command } = provenance(name);
+    const { changed = [] } = changesOf(commit, { kind: kindOf(name) });
+    if (changed.length === 0) return [];
+    return [
+      `results/linux-x64/${name}: measured at ${commit.slice(0, 8)}, and since then ${changed.join(', ')} changed; measure it anew: ${command}`,
+    ];
+  });
 }
 
 /** The reason why the age of runs can't be told here; `undefined` if it can. */
@@ -80,16 +64,4 @@ export function requireOneCommit(name, text, files, { provenance = provenanceOf 
       `the table "${name}" has ratios, and is made of runs of ${commits.size} commits: ${files.join(', ')}`,
     );
   }
-}
-
-/** The warning next to a table that was made of old runs; `undefined` for others. */
-export function ageWarning(files, { old = OLD_RUNS, provenance = provenanceOf } = {}) {
-  const commits = files
-    .filter((name) => old.runs.includes(name))
-    .map((name) => {
-      const { commit, startedAt } = provenance(name);
-      return `${startedAt.slice(0, 10)}, commit ${commit.slice(0, 8)}`;
-    });
-  if (commits.length === 0) return undefined;
-  return `Warning: measured by ${old.method} (${[...new Set(commits)].join('; ')}). ${old.why}`;
 }

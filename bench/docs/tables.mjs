@@ -29,8 +29,7 @@ import { buildsTable } from '../lab/builds-table.mjs';
 import { ceilingFindings, ceilingTable } from '../lab/ceiling-table.mjs';
 import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
 import { offeredLoadFindings, offeredLoadTable } from '../lab/offered-load-table.mjs';
-import { rustAloneTable } from '../lab/rust-alone-table.mjs';
-import { ageWarning, requireOneCommit } from './freshness.mjs';
+import { requireOneCommit } from './freshness.mjs';
 import { ladderTable } from '../lab/ladder-table.mjs';
 import { methodNotes, methodTable } from '../lab/method-table.mjs';
 import { mitataTable } from '../lab/mitata-table.mjs';
@@ -107,7 +106,6 @@ const TABLES = {
     }),
   ladder: () => ifCommitted('ladder', () => ladderTable(JSON.parse(newestText('ladder')).ladder)),
   alone: () => ifCommitted('alone', () => aloneTable(JSON.parse(newestText('alone')).cells)),
-  'rust-alone': () => ifCommitted('rust-alone', () => rustAloneTable(JSON.parse(newestText('rust-alone')).results)),
   builds: () => ifCommitted('builds', () => buildsTable(JSON.parse(newestText('builds')).results)),
   mitata: () => ifCommitted('mitata', () => mitataTable(JSON.parse(newestText('mitata')).functions)),
   'own-hash': () => ownPackages('hash.bench.mjs'),
@@ -125,17 +123,12 @@ const TABLES = {
     ifCommitted('offered-load', () => list(offeredLoadFindings(JSON.parse(newestText('offered-load')).steps))),
 };
 
-/** The tables without measurements, which do not age. */
-const WITHOUT_FIGURES = new Set(['machine', 'host']);
-
-/** The Markdown of a table, below a warning if it shows runs that are known to be old. */
+/** The Markdown of a table. */
 export function tableText(name) {
   const table = TABLES[name];
   if (table === undefined) throw new Error(`no table is named "${name}"`);
   const { value, files } = filesReadBy(table);
-  const warning = WITHOUT_FIGURES.has(name) ? undefined : ageWarning(files);
-  const head = warning === undefined ? [] : [paragraph(warning)];
-  const text = typeof value === 'string' ? `${renderMarkdown(head)}${value}\n` : renderMarkdown([...head, ...value]);
+  const text = typeof value === 'string' ? `\n${value}\n` : renderMarkdown(value);
   requireOneCommit(name, text, files);
   return text;
 }

@@ -83,17 +83,10 @@ function publish(kind) {
   }
 }
 
-/** Removes the files of a kind, also from the list of old runs, and has links to them lead to the files of `date`. */
+/** Removes the files of a kind, and has links to them lead to the files of `date`. */
 function replace(kind, date) {
   for (const name of readdirSync(RESULTS)) {
     if (kindOf(name.replace(/\.md$/, '.json')) === kind) rmSync(join(RESULTS, name));
-  }
-  const path = join(ROOT, 'bench', 'docs', 'old-runs.json');
-  const old = JSON.parse(readFileSync(path, 'utf8'));
-  const runs = old.runs.filter((name) => kindOf(name) !== kind);
-  if (runs.length < old.runs.length) {
-    writeFileSync(path, JSON.stringify({ ...old, runs }));
-    run(join(ROOT, 'node_modules', '.bin', 'oxfmt'), [path]);
   }
   relink(kind, date);
 }
