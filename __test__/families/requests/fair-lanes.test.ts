@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest';
+
+import { hybridFamily } from '../../../src/families/hybrid/family.js';
+import { ingestFamily } from '../../../src/families/ingest/family.js';
+import { kvFamily } from '../../../src/families/kv/family.js';
+import { restFamily } from '../../../src/families/rest/family.js';
+import { sqlFamily } from '../../../src/families/sql/family.js';
+
+/** The lanes and settings of the addon that Rust can't have, by a part of their ids, and the reason of each. */
+const OF_ADDON_ALONE: Readonly<Record<string, string>> = {
+  'call-async/napi': "a promise of napi-rs's: Rust has no promise",
+  'call-blocking/napi': "a thread of libuv's pool: Rust has none",
+  '/strings/': 'answers as strings of JavaScript',
+  '/rows/': 'answers as objects of JavaScript',
+  '/native-json/': 'JSON that Rust reads, as in each lane of Rust',
+};
+
+const families = [hybridFamily, ingestFamily, kvFamily, restFamily, sqlFamily];
+
+it.each(families.map((family) => [family.name, family] as const))(
+  '%s has each client of the addon in Rust too, by the same lane',
+  (_, family) => {
+    const ids = family.plan({ rows: 0, workers: 1, engines: {} }).map(({ cell }) => cell.id);
+    const ofAddon = ids.filter((id) => id.includes('/napi/'));
+    expect(ofAddon.length).toBeGreaterThan(0);
+    const alone = ofAddon.filter((id) => !ids.includes(id.replace('/napi/', '/rust/')));
+    const unexplained = alone.filter((id) => !Object.keys(OF_ADDON_ALONE).some((part) => id.includes(part)));
+    expect(unexplained).toEqual([]);
+  },
+);
