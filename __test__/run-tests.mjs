@@ -148,9 +148,17 @@ function run(program, args, isPiped = false, isHeld = false) {
     });
     let printed = '';
     for (const name of ['stdout', 'stderr']) {
+      let rest = '';
       child[name]?.setEncoding('utf8').on('data', (text) => {
-        printed += text;
+        // Each line stays whole, since the lines of cargo's results are counted.
+        rest += text;
+        const end = rest.lastIndexOf('\n') + 1;
+        printed += rest.slice(0, end);
+        rest = rest.slice(end);
         if (!isHeld) process[name].write(text);
+      });
+      child[name]?.on('end', () => {
+        printed += rest;
       });
     }
     child.on('error', reject).on('close', (status) => resolve({ status: status ?? 1, printed }));

@@ -4,7 +4,7 @@ import { startNative, type NativeInput } from '../../src/families/native-program
 import type { RunningProgram } from '../../src/families/running-program.js';
 import { SqlClient } from '../../src/library/sql/sql-client.js';
 import { crossing } from '../../src/crossing-addon.js';
-import { inDatabase, startMysql } from '../mysql-server.js';
+import { startDatabase } from '../mysql-server.js';
 import { lacks } from '../needs.js';
 
 const CELL = { workload: 'query.full_scan', lane: 'columnar', flavor: 'sync', workers: 1, rows: 1000, table: 't' };
@@ -62,10 +62,7 @@ describe.skipIf(lacks('mysql'))('the program on a server', () => {
   let server: InstanceType<typeof crossing.PrivateServer>;
   let url: string;
   beforeAll(async () => {
-    server = await startMysql();
-    await using admin = await SqlClient.connect(server.url);
-    await admin.query('CREATE DATABASE test');
-    url = inDatabase(server.url, 'test');
+    ({ server, url } = await startDatabase());
   }, 120_000);
   afterAll(() => server.stop());
 

@@ -7,7 +7,7 @@ import { connect } from '../../../src/library/engine/connection.js';
 import { measurementsFamily } from '../../../src/families/measurements/family.js';
 import { matrix } from '../../../src/families/measurements/matrix.js';
 import { planMeasurements } from '../../../src/families/measurements/plan.js';
-import { lacksForFile } from '../../needs.js';
+import { lacks } from '../../needs.js';
 import { CheckedStopwatch, checkCell } from './checked-stopwatch.js';
 import type { FamilyOptions, OpenFamily, PlannedCell } from '../../../src/families/workload.js';
 
@@ -16,9 +16,9 @@ const openFamily = (options: FamilyOptions): Promise<OpenFamily> =>
 
 const signal = new AbortController().signal;
 
-const withoutHyperd = lacksForFile('hyperd');
-const withoutMysql = lacksForFile('mysql');
-const withoutSail = lacksForFile('sail');
+const withoutHyperd = lacks('hyperd');
+const withoutMysql = lacks('mysql');
+const withoutSail = lacks('sail');
 
 /** Whether a server answers the inserts of a cell with a refusal. */
 const isRefused = ({ cell }: PlannedCell): boolean => cell.engine === 'sail' && cell.workload === 'insert.bulk';
@@ -51,19 +51,20 @@ describe('every cell of Node does its work', () => {
     }
   });
 
-  it('tells the versions of engines and clients', async () => {
+  const told = [
+    '@duckdb/node-api',
+    'apache-arrow',
+    'embedded',
+    'flechette',
+    'flight',
+    ...(withoutHyperd ? [] : ['hyper']),
+    'memory',
+    ...(withoutMysql ? [] : ['mysql', 'mysql2']),
+    ...(withoutSail ? [] : ['sail']),
+  ];
+  it(`tells the versions of ${told.join(', ')}`, async () => {
     const versions = await family.versions();
-    expect(Object.keys(versions).toSorted()).toEqual([
-      '@duckdb/node-api',
-      'apache-arrow',
-      'embedded',
-      'flechette',
-      'flight',
-      ...(withoutHyperd ? [] : ['hyper']),
-      'memory',
-      ...(withoutMysql ? [] : ['mysql', 'mysql2']),
-      ...(withoutSail ? [] : ['sail']),
-    ]);
+    expect(Object.keys(versions).toSorted()).toEqual(told);
     for (const version of Object.values(versions)) expect(version).toMatch(/\d+\.\d+/);
   });
 });
@@ -121,14 +122,14 @@ describe('what cells leave behind', () => {
     await family.close();
   });
 
-  it('plans with what each engine says of itself', async () => {
-    for (const [name, { can }] of Object.entries(matrix.engines)) {
-      const missing = { hyper: withoutHyperd, mysql: withoutMysql, sail: withoutSail };
-      if (name in missing && missing[name as keyof typeof missing]) continue;
+  const missing: Readonly<Record<string, boolean>> = { hyper: withoutHyperd, mysql: withoutMysql, sail: withoutSail };
+  it.each(Object.entries(matrix.engines).filter(([name]) => missing[name] !== true))(
+    'plans with what %s says of itself',
+    async (name, { can }) => {
       await using connection = await connect(`${name}:`);
-      expect(connection.engine.sql, name).toBe(can.includes('sql'));
-    }
-  });
+      expect(connection.engine.sql).toBe(can.includes('sql'));
+    },
+  );
 
   it('closes what is open when cells were not closed, and twice does no harm', async () => {
     const family = await openFamily(options);

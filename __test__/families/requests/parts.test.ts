@@ -17,11 +17,11 @@ import type {
   Stopwatch,
 } from '../../../src/families/workload.js';
 import { verifyChecksum } from '../../../src/families/verify-checksum.js';
-import { KvClient, SqlClient } from '../../../src/index.js';
+import { KvClient } from '../../../src/index.js';
 import { readRun } from '../../../src/records/run-file.js';
 import { LatencyHistogram } from '../../../src/stats/latency-histogram.js';
 import { builtMain, spawnCli } from '../../cli/spawn-cli.js';
-import { inDatabase, startMysql } from '../../mysql-server.js';
+import { startDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 import { startRedis } from '../../redis-server.js';
 
@@ -236,10 +236,9 @@ test('families whose cells are not measured in parts refuse --processes', async 
 
 describe.skipIf(lacks('mysql'))('a cell of sql', () => {
   let server: Awaited<ReturnType<typeof startMysql>>;
+  let url: string;
   beforeAll(async () => {
-    server = await startMysql();
-    await using admin = await SqlClient.connect(server.url);
-    await admin.query('CREATE DATABASE test');
+    ({ server, url } = await startDatabase());
   });
   afterAll(() => server.stop());
 
@@ -249,7 +248,7 @@ describe.skipIf(lacks('mysql'))('a cell of sql', () => {
   ])(
     'is measured by %s, each with a table of its own',
     async (_, driver, processes) => {
-      const engines = { mysql: inDatabase(server.url, 'test') };
+      const engines = { mysql: url };
       const asked = { rows: 0, workers: 1, engines, operations: 60, connections: [3], batch: [1, 8], processes };
       const chosen = new Set(['select_pk', 'insert', 'oltp_write_only']);
       const sides = new Set(processes === undefined ? ['napi'] : ['napi', 'rust']);

@@ -9,7 +9,7 @@ import { parseSqlUrl } from '../../../src/clients/js-sql-client.js';
 import { sqlFamily } from '../../../src/families/sql/family.js';
 import { run } from '../../../src/runner/run.js';
 import { verifyChecksum } from '../../../src/families/verify-checksum.js';
-import { inDatabase, startMysql } from '../../mysql-server.js';
+import { startDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 import { sampleCells, stopwatch } from '../sampled-cells.js';
 
@@ -37,10 +37,7 @@ describe.skipIf(lacks('mysql'))('the sql family', () => {
   let server: Awaited<ReturnType<typeof startMysql>>;
   let url: string;
   beforeAll(async () => {
-    server = await startMysql();
-    await using admin = await SqlClient.connect(server.url);
-    await admin.query('CREATE DATABASE test');
-    url = inDatabase(server.url, 'test');
+    ({ server, url } = await startDatabase());
   }, 60_000);
   afterAll(() => server?.stop());
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { HttpClient, type HttpRequest, KvClient, SqlClient, SqlType, typed } from '../../../src/index.js';
-import { inDatabase, startMysql } from '../../mysql-server.js';
+import { startDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 import { startRedis } from '../../redis-server.js';
 import { type Taker, takesCodeOfItsCaller, text } from '../callers-code.js';
@@ -170,10 +170,7 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
   let server: Awaited<ReturnType<typeof startMysql>>;
   let url: string;
   beforeAll(async () => {
-    server = await startMysql();
-    await using admin = await SqlClient.connect(server.url);
-    await admin.query('CREATE DATABASE test');
-    url = inDatabase(server.url, 'test');
+    ({ server, url } = await startDatabase());
     await using client = await SqlClient.connect(url);
     await client.query('CREATE TABLE marks (mark VARCHAR(9), note BLOB, UNIQUE (mark))');
   }, 60_000);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { BoundaryError, SqlClient, SqlType, typed } from '../../../src/index.js';
-import { inDatabase, startMysql } from '../../mysql-server.js';
+import { startDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 
 describe.skipIf(lacks('mysql'))('SqlClient', () => {
@@ -11,11 +11,7 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
   let client: SqlClient;
 
   beforeAll(async () => {
-    server = await startMysql();
-    const admin = await SqlClient.connect(server.url);
-    await admin.query('CREATE DATABASE test CHARACTER SET utf8mb4');
-    await admin.close();
-    url = inDatabase(server.url, 'test');
+    ({ server, url } = await startDatabase());
     client = await SqlClient.connect(url);
   }, 60_000);
 
