@@ -324,10 +324,11 @@ impl QueryResult {
 /// `SimpleBufferedData::ExecuteTaskInternal` of its source).
 fn reason_of(message: &str) -> &str {
     const COMPLAINT: &str = "Attempting to execute an unsuccessful or closed pending query result\nError: ";
-    if message.starts_with("INTERRUPT Error: ") {
+    let reason = message.split_once(COMPLAINT).map_or(message, |(_, reason)| reason);
+    if reason.starts_with("INTERRUPT Error: ") {
         return "a thread of DuckDB failed, and DuckDB lost the reason: run the query again after \"SET GLOBAL threads = 1\" to see it";
     }
-    message.split_once(COMPLAINT).map_or(message, |(_, reason)| reason)
+    reason
 }
 
 impl Drop for QueryResult {
