@@ -72,8 +72,9 @@ export function isLeftOut(need: Need, why: string | null | undefined, changesFil
   process.stderr.write(`SKIPPED: tests of ${file} (${need}): ${why}\n`);
   const list = process.env['BOUNDARY_BENCH_SKIPPED'];
   // The line is one write, since other processes append theirs.
-  if (list !== undefined && list !== '')
-    appendFileSync(list, `${JSON.stringify({ need, why, file, ...(changesFile ? { changesFile } : {}) })}\n`);
+  if (list !== undefined && list !== '') {
+    appendFileSync(list, `${JSON.stringify({ need, why, file, changesFile: changesFile || undefined })}\n`);
+  }
   return true;
 }
 

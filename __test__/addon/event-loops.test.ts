@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { crossing, type PrivateServer, type PrivateShards } from '../../src/crossing-addon.js';
-import { ShardClient, SqlClient } from '../../src/index.js';
+import { ShardClient } from '../../src/index.js';
 import { type RawServer, startRawServer } from '../library/http/http-server.js';
 import { type ScriptedRedis, startScriptedRedis } from '../library/kv/scripted-redis.js';
-import { inDatabase, startMysql } from '../mysql-server.js';
+import { startDatabase } from '../mysql-server.js';
 import { lacksForFile } from '../needs.js';
 import { startRedis } from '../redis-server.js';
 import { endingOf, resultOf, type Runner } from './run-script.js';
@@ -109,11 +109,9 @@ describe('the clients', () => {
       urls['kv'] = redis.url;
     }
     if (hasMysql) {
-      const mysql = await startMysql();
-      servers.push(mysql);
-      await using admin = await SqlClient.connect(mysql.url);
-      await admin.query('CREATE DATABASE test');
-      urls['sql'] = inDatabase(mysql.url, 'test');
+      const { server, url } = await startDatabase();
+      servers.push(server);
+      urls['sql'] = url;
     }
   }, 120_000);
 

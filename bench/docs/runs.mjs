@@ -49,10 +49,9 @@ export function filesReadBy(make) {
 /** The provenance of a committed file: a run, or a file of bench/lab. */
 export function provenanceOf(name) {
   const file = JSON.parse(readFileSync(join(RESULTS, name), 'utf8'));
-  const { git, startedAt } = file.context ?? file;
+  const { git } = file.context ?? file;
   return {
     commit: git.commit,
-    startedAt,
     command: file.context ? commandOf(file) : `node bench/lab/publish.mjs ${kindOf(name)}`,
   };
 }

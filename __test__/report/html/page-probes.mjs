@@ -1,7 +1,10 @@
 /* global document, getComputedStyle, innerHeight */
 // Questions of the tests to a page, within the browser. They are in JavaScript, since the types of the tests are Node's types.
 
-/** In the browser: the width of the content, the tables that scroll sideways, the pictures with the number of their marks, and texts that reach out of their cards. */
+/**
+ * In the browser: the width of the content, the tables that scroll sideways, the pictures with the number of their marks, and texts that
+ * reach out of their cards.
+ */
 export function measurePage() {
   for (const details of document.querySelectorAll('details')) details.open = true;
   const pictures = [...document.querySelectorAll('figure > svg')].map((svg) => ({
