@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { needs, requiredNeeds } from './needs.mjs';
-import { countsOfCargo, countsOfVitest, passedOfVitest, passedTests, report, skippedTests } from './test-report.mjs';
+import { countsOfCargo, failuresOfCargo, passedTests, report, skippedTests } from './test-report.mjs';
 
 const root = join(import.meta.dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-tests-'));
@@ -31,7 +31,7 @@ const CARGO_TEST = [
 ];
 
 /** The result of tests of which there are none. */
-const NOTHING = { status: 0, printed: '', counts: { passed: 0, failed: 0, skipped: 0 } };
+const NOTHING = { status: 0, printed: '', counts: { passed: 0, failed: 0, skipped: 0 }, failures: [] };
 
 const words = process.argv.slice(2);
 const only = ['rust', 'node'].includes(words[0]) ? words.shift() : undefined;
@@ -90,7 +90,13 @@ async function main() {
   const again = Object.values(passed).flat().length;
   const counts = { passed: sum('passed') - ended, failed: sum('failed'), skipped: sum('skipped') + ended };
   if (again > 0) process.stdout.write(`\n${again} tests passed in the earlier run, and did not run again.\n`);
-  process.stdout.write(`\n${report(skipped, counts)}\n`);
+  process.stdout.write(
+    `\n${report(
+      skipped,
+      runs.flatMap(({ failures }) => failures),
+      counts,
+    )}\n`,
+  );
   return runs.every(({ status }) => status === 0) ? 0 : 1;
 }
 
@@ -113,26 +119,32 @@ async function runCargo(before, isHeld = false) {
   const exact = names.size === 0 || names.has('main') ? [] : ['--', '--exact', ...names];
   const told = only === 'rust' ? words : [];
   const { status, printed } = await run('cargo', [...CARGO_TEST, ...told, ...exact], true, isHeld);
-  return { status, printed, counts: withFailure(countsOfCargo(printed), status) };
+  return {
+    printed,
+    ...result('cargo', status, { counts: countsOfCargo(printed), failures: failuresOfCargo(printed) }),
+  };
 }
 
 /** Runs the tests in TypeScript. `files`: the files of an earlier run that are to be run again. */
 async function runVitest(files, ...more) {
   if (files?.length === 0) return NOTHING;
-  const json = join(folder, 'vitest.json');
-  rmSync(json, { force: true });
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${json}`];
+  const file = join(folder, 'result.json');
+  rmSync(file, { force: true });
+  process.env.BOUNDARY_BENCH_RESULT = file;
   const given = only === 'node' ? words : [];
-  const args = [vitest(), 'run', ...reporters, ...more, ...given, ...(files ?? [])];
-  const { status } = await run(process.execPath, args);
-  if (!existsSync(json)) return { status, counts: withFailure(NOTHING.counts, status) };
-  const told = JSON.parse(readFileSync(json, 'utf8'));
-  return { status, counts: withFailure(countsOfVitest(told), status), tests: passedOfVitest(told) };
+  const reporters = ['--reporter=default', `--reporter=${join(import.meta.dirname, 'vitest-reporter.ts')}`];
+  const { status } = await run(process.execPath, [vitest(), 'run', ...reporters, ...more, ...given, ...(files ?? [])]);
+  return result('vitest', status, existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : NOTHING);
 }
 
-/** The counts, in which a failure outside of a test, such as a compiler error, is one failed test. */
-function withFailure(counts, status) {
-  return status !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
+/** The result of a program that runs tests. A failure outside of a test, such as a compiler error, is one failed test. */
+function result(program, status, told) {
+  if (status === 0 || told.counts.failed > 0) return { ...told, status };
+  const failure = {
+    test: `${program} ended with status ${status}, outside of a test`,
+    why: 'its own message is above',
+  };
+  return { ...told, status, counts: { ...told.counts, failed: 1 }, failures: [failure] };
 }
 
 function vitest() {

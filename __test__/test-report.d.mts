@@ -16,26 +16,19 @@ export interface Counts {
   readonly skipped: number;
 }
 
-/** The used part of vitest's report. */
-export interface VitestReport {
-  readonly numPassedTests: number;
-  readonly numFailedTests: number;
-  readonly numPendingTests: number;
-  readonly numTodoTests: number;
-  readonly testResults: readonly FileReport[];
+export interface Failure {
+  readonly test: string;
+  readonly why: string;
 }
 
-export interface FileReport {
-  readonly name: string;
-  readonly status: string;
-  readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[];
+/** The full names of the tests that passed in a file. */
+export interface PassedTests {
+  readonly file: string;
+  readonly passed: readonly string[];
 }
 
 export function skippedTests(text: string): SkippedTest[];
 export function passedTests(text: string): Readonly<Record<string, readonly string[]>>;
-export function passedOfVitest(
-  report: Pick<VitestReport, 'testResults'>,
-): readonly { readonly file: string; readonly passed: readonly string[] }[];
 export function countsOfCargo(printed: string): Counts;
-export function countsOfVitest(report: VitestReport): Counts;
-export function report(skipped: readonly SkippedTest[], counts: Counts): string;
+export function failuresOfCargo(printed: string): readonly Failure[];
+export function report(skipped: readonly SkippedTest[], failures: readonly Failure[], counts: Counts): string;

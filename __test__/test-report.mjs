@@ -1,4 +1,4 @@
-// The report at the end of a run of the tests: what was not tested, how it can be tested, and how many tests passed.
+// The report at the end of a run of the tests: what was not tested, how it can be tested, what failed, and how many tests passed.
 import { needs } from './needs.mjs';
 
 /** The skipped tests in the text of BOUNDARY_BENCH_SKIPPED's file, each once. */
@@ -22,15 +22,6 @@ function linesOf(text) {
   return [...new Set(text.split('\n').filter((line) => line !== ''))].map((line) => JSON.parse(line));
 }
 
-/** The full names of the tests that passed in each file of vitest's report. A name that another test of the file has is none. */
-export function passedOfVitest({ testResults }) {
-  return testResults.map(({ name, assertionResults }) => {
-    const others = new Set(assertionResults.flatMap(({ fullName, status }) => (status === 'passed' ? [] : [fullName])));
-    const passed = assertionResults.map(({ fullName }) => fullName).filter((fullName) => !others.has(fullName));
-    return { file: name, passed };
-  });
-}
-
 /**
  * The numbers of tests that passed, failed and were skipped, as cargo has printed them. Tests that another test runs are not
  * counted.
@@ -44,20 +35,17 @@ export function countsOfCargo(printed) {
   return counts;
 }
 
-/** The same numbers of vitest's report in JSON. A file that can't be loaded is a failed test. */
-export function countsOfVitest({ numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults }) {
-  const broken = testResults.filter(
-    ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
-  );
-  return {
-    passed: numPassedTests,
-    failed: numFailedTests + broken.length,
-    skipped: numPendingTests + numTodoTests,
-  };
+/** The tests that failed, as cargo has printed them: their names, and what they printed. */
+export function failuresOfCargo(printed) {
+  const failures = /^---- (.+) stdout ----\n([^]*?)(?=\n---- .+ stdout ----$|\n\nfailures:$)/gm;
+  return [...printed.matchAll(failures)].map(([, test, why]) => ({ test, why }));
 }
 
-/** The last lines of a run. */
-export function report(skipped, { passed, failed, skipped: count }) {
+/** The most lines of a failure that the report repeats. */
+const LINES_OF_FAILURE = 15;
+
+/** The last lines of a run. They repeat the failures, since often the end of a long output is all that is kept. */
+export function report(skipped, failures, { passed, failed, skipped: count }) {
   const lines = Object.entries(needs).flatMap(([word, { what, get }]) => {
     const tests = skipped.filter(({ need }) => need === word);
     if (tests.length === 0) return [];
@@ -69,5 +57,11 @@ export function report(skipped, { passed, failed, skipped: count }) {
     ];
     return [`NOT TESTED: ${what} (${word}): ${counts.join(', ')}: ${tests[0].why}`, `  get it by: ${get}`];
   });
+  for (const { test, why } of failures) {
+    const told = why.trim().split('\n');
+    const more = told.length - LINES_OF_FAILURE;
+    lines.push(`FAILED: ${test}`, ...told.slice(0, LINES_OF_FAILURE).map((line) => `  ${line}`));
+    if (more > 0) lines.push(`  (${more} more lines are above)`);
+  }
   return [...lines, `${passed} passed, ${failed} failed, ${count} skipped`].join('\n');
 }

@@ -14,7 +14,7 @@ export default class extends TestRunner {
 function leaveOut(suite: RunnerTestSuite, prefix: string, names: ReadonlySet<string>): void {
   for (const task of suite.tasks) {
     const name = prefix + task.name;
-    if (task.type === 'suite') leaveOut(task, `${name} `, names);
+    if (task.type === 'suite') leaveOut(task, `${name} > `, names);
     else if (names.has(name)) task.mode = 'skip';
   }
   if (suite.tasks.every(({ mode }) => mode === 'skip')) suite.mode = 'skip';

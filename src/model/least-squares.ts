@@ -10,35 +10,42 @@ const NO_GRADIENT = 1e-10;
 /** The solution of the equations `columns * x = rightSide` in the sense of least squares, each unknown 0 or more. */
 export function nonNegativeLeastSquares(columns: Columns, rightSide: readonly number[]): number[] {
   const lengths = columns.map((column) => Math.hypot(...column) || 1);
-  const unit = columns.map((column, index) => column.map((value) => value / lengths[index]!));
   const scale = Math.hypot(...rightSide) || 1;
-  const right = rightSide.map((value) => value / scale);
-  const products = unit.map((column) => unit.map((other) => dot(column, other)));
-  const target = unit.map((column) => dot(column, right));
-  return solveByActiveSet(products, target).map((value, index) => (value * scale) / lengths[index]!);
+  const unit = columns.map((column, index) => column.map((value) => value / lengths[index]!));
+  const solution = solveByActiveSet(
+    unit,
+    rightSide.map((value) => value / scale),
+  );
+  return solution.map((value, index) => (value * scale) / lengths[index]!);
 }
 
 /**
- * The algorithm NNLS of Lawson and Hanson ("Solving Least Squares Problems", 1974, chapter 23). It works on the products of the
- * columns, as by Bro and de Jong ("A fast non-negativity-constrained least squares algorithm", Journal of Chemometrics 11, 1997).
- * Unknowns join one by one, the unknown with the steepest gradient first, and leave again if they would be negative.
+ * The algorithm NNLS of Lawson and Hanson ("Solving Least Squares Problems", 1974, chapter 23), for columns of length 1 or 0. Unknowns join
+ * one by one, the unknown with the steepest gradient first, and leave again if they would be negative. None joins whose column depends on
+ * the columns of those that have joined.
  */
-function solveByActiveSet(products: Columns, target: readonly number[]): number[] {
-  const count = target.length;
-  const solution = Array.from({ length: count }, () => 0);
+function solveByActiveSet(columns: Columns, rightSide: readonly number[]): number[] {
+  const count = columns.length;
+  const solution = columns.map(() => 0);
   const passive = new Set<number>();
   // An unknown that was thrown out at once must not join again at once, or rounding keeps it going around.
   const barred = new Set<number>();
   for (let round = 0; round < 10 * (count + 1); round += 1) {
-    const gradient = target.map((value, index) => value - dot(products[index]!, solution));
+    const left = rightSide.map((value, row) =>
+      solution.reduce((sum, each, index) => sum - each * columns[index]![row]!, value),
+    );
+    const gradient = columns.map((column) => dot(column, left));
     const joining = gradient.reduce<number | undefined>((best, value, index) => {
       if (passive.has(index) || barred.has(index) || value <= NO_GRADIENT) return best;
       return best === undefined || value > gradient[best]! ? index : best;
     }, undefined);
     if (joining === undefined) return solution;
-    passive.add(joining);
     const before = solution[joining]!;
-    settle(products, target, passive, solution);
+    const joined = [...passive].map((index) => columns[index]!);
+    if (lengthLeft(joined, columns[joining]!) > DEPENDENT) {
+      passive.add(joining);
+      settle(columns, rightSide, passive, solution);
+    }
     if (solution[joining] === before) barred.add(joining);
     else barred.clear();
   }
@@ -46,13 +53,13 @@ function solveByActiveSet(products: Columns, target: readonly number[]): number[
 }
 
 /** Solves for the unknowns of `passive`, of which those leave that would be negative, until none would. */
-function settle(products: Columns, target: readonly number[], passive: Set<number>, solution: number[]): void {
+function settle(columns: Columns, rightSide: readonly number[], passive: Set<number>, solution: number[]): void {
   while (passive.size > 0) {
     const members = [...passive];
-    const wanted = solveSymmetric(
-      members.map((row) => members.map((column) => products[row]![column]!)),
-      members.map((row) => target[row]!),
-    );
+    const wanted = leastSquares(
+      members.map((index) => columns[index]!),
+      rightSide,
+    ).solution;
     const falling = members.filter((_, place) => wanted[place]! <= 0);
     if (falling.length === 0) {
       members.forEach((member, place) => (solution[member] = wanted[place]!));
@@ -75,31 +82,39 @@ function settle(products: Columns, target: readonly number[], passive: Set<numbe
   }
 }
 
-/** Solves equations with a symmetric positive matrix, by Cholesky's decomposition. */
-export function solveSymmetric(matrix: Columns, rightSide: readonly number[]): number[] {
-  const count = rightSide.length;
-  const lower: number[][] = [];
-  for (let row = 0; row < count; row += 1) {
-    const current: number[] = [];
-    for (let column = 0; column <= row; column += 1) {
-      const other = column === row ? current : lower[column]!;
-      let sum = matrix[row]![column]!;
-      for (let place = 0; place < column; place += 1) sum -= current[place]! * other[place]!;
-      // Rounding may leave nothing of a column that nearly depends on others.
-      current.push(column === row ? Math.sqrt(Math.max(sum, Number.EPSILON)) : sum / other[column]!);
-    }
-    lower.push(current);
+/**
+ * The solution of the equations in the sense of least squares, and the part of the right side that it leaves. The columns must not depend
+ * on each other. By the modified method of Gram and Schmidt, whose errors grow with the condition of the columns and not with its square
+ * (Björck, "Solving linear least squares problems by Gram-Schmidt orthogonalization", BIT 7, 1967).
+ */
+function leastSquares(columns: Columns, rightSide: readonly number[]): { solution: number[]; left: number[] } {
+  const left = [...rightSide];
+  const rest = columns.map((column) => [...column]);
+  const upper: number[][] = [];
+  const target: number[] = [];
+  for (const [index, column] of rest.entries()) {
+    const length = lengthOf(column);
+    const direction = column.map((value) => value / length);
+    const takeOut = (from: number[]): number => {
+      const part = dot(direction, from);
+      for (let row = 0; row < from.length; row += 1) from[row]! -= part * direction[row]!;
+      return part;
+    };
+    upper.push([length, ...rest.slice(index + 1).map(takeOut)]);
+    target.push(takeOut(left));
   }
-  const solution = [...rightSide];
-  for (let row = 0; row < count; row += 1) {
-    for (let place = 0; place < row; place += 1) solution[row]! -= lower[row]![place]! * solution[place]!;
-    solution[row]! /= lower[row]![row]!;
+  const solution = target;
+  for (let row = columns.length - 1; row >= 0; row -= 1) {
+    for (let place = row + 1; place < columns.length; place += 1)
+      solution[row]! -= upper[row]![place - row]! * solution[place]!;
+    solution[row]! /= upper[row]![0]!;
   }
-  for (let row = count - 1; row >= 0; row -= 1) {
-    for (let place = row + 1; place < count; place += 1) solution[row]! -= lower[place]![row]! * solution[place]!;
-    solution[row]! /= lower[row]![row]!;
-  }
-  return solution;
+  return { solution, left };
+}
+
+/** The length of the part of a column that others do not make up. */
+function lengthLeft(columns: Columns, further: readonly number[]): number {
+  return lengthOf(leastSquares(columns, further).left);
 }
 
 /**
@@ -110,16 +125,13 @@ export function dependenceOn(columns: Columns, further: readonly number[]): read
   const length = Math.hypot(...further);
   if (length === 0) return columns.map(() => 0);
   if (columns.length === 0) return undefined;
-  const lengths = columns.map((column) => Math.hypot(...column));
-  const unit = columns.map((column, index) => column.map((value) => value / lengths[index]!));
-  const parts = solveSymmetric(
-    unit.map((column) => unit.map((other) => dot(column, other))),
-    unit.map((column) => dot(column, further)),
-  );
-  const left = further.map(
-    (value, row) => value - parts.reduce((sum, part, index) => sum + part * unit[index]![row]!, 0),
-  );
-  return Math.hypot(...left) > DEPENDENT * length ? undefined : parts.map((part, index) => part / lengths[index]!);
+  const { solution, left } = leastSquares(columns, further);
+  return Math.hypot(...left) > DEPENDENT * length ? undefined : solution;
+}
+
+/** Faster than `Math.hypot`, for columns whose squares neither overflow nor vanish. */
+function lengthOf(column: readonly number[]): number {
+  return Math.sqrt(dot(column, column));
 }
 
 export function dot(left: readonly number[], right: readonly number[]): number {
