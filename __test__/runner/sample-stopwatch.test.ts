@@ -49,17 +49,17 @@ describe('SampleStopwatch', () => {
   it('times encoding and decoding apart, and adds what was timed elsewhere', async () => {
     const stopwatch = new SampleStopwatch();
     stopwatch.begin();
-    const encoded = stopwatch.apart('encode', () => (block(20), 'bytes'));
+    const encoded = stopwatch.apart('encode', () => (block(100), 'bytes'));
     expect(encoded).toBe('bytes');
-    stopwatch.apart('encode', () => block(20));
+    stopwatch.apart('encode', () => block(100));
     stopwatch.start();
     expect(() => stopwatch.apart('decode', () => 0)).toThrow(/decode apart/);
     stopwatch.stop();
     stopwatch.add({ seconds: 1, encodeSeconds: 2 });
     const sample = await stopwatch.end();
-    expect(sample.encodeSeconds).toBeGreaterThanOrEqual(2.04);
+    expect(sample.encodeSeconds).toBeGreaterThanOrEqual(2.2);
     expect(sample.decodeSeconds).toBeUndefined();
-    expect(sample.seconds).toBeLessThan(1.02);
+    expect(sample.seconds).toBeLessThan(1.2);
   });
 
   it.each([0, -1, Number.NaN])('refuses work that took %s seconds', async (seconds) => {

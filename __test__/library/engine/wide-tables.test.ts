@@ -20,10 +20,15 @@ function tableOf(type: SqlType): TableDefinition {
 }
 
 /** The milliseconds that work takes. */
-async function timeOf(work: () => unknown): Promise<number> {
-  const start = performance.now();
-  await work();
-  return performance.now() - start;
+/** The milliseconds of some work: the least of several turns, since what runs beside it may delay one. */
+async function timeOf(work: () => unknown, turns = 1): Promise<number> {
+  let least = Infinity;
+  for (let turn = 0; turn < turns; turn += 1) {
+    const start = performance.now();
+    await work();
+    least = Math.min(least, performance.now() - start);
+  }
+  return least;
 }
 
 describe.each<[string, SqlType, (column: number) => unknown]>([
@@ -110,8 +115,8 @@ test('a column is found by its name in the same time, however many there are', a
   inserter.addRow(NAMES.map((_, column) => column % 2 === 0));
   await inserter.execute();
   for await (const chunk of open.executeQueryColumnar('SELECT * FROM t')) {
-    const byIndex = await timeOf(() => NAMES.forEach((_, column) => chunk.nullCount(column)));
-    const byName = await timeOf(() => NAMES.forEach((name) => chunk.nullCount(name)));
+    const byIndex = await timeOf(() => NAMES.forEach((_, column) => chunk.nullCount(column)), 5);
+    const byName = await timeOf(() => NAMES.forEach((name) => chunk.nullCount(name)), 5);
     expect(byName).toBeLessThan(10 * byIndex + 50);
     expect(() => chunk.column('none')).toThrow('the result has no column "none"');
   }
