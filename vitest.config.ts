@@ -14,6 +14,8 @@ const common = {
   // Some tests run the built command line or scan millions of rows; two cores run them beside each other.
   testTimeout: 120_000,
   hookTimeout: 120_000,
+  // A test that runs beside others may have to wait for more than vitest's second.
+  expect: { poll: { timeout: 60_000 } },
   pool: 'forks',
   ...(process.env['BOUNDARY_BENCH_PASSED'] ? { runner: './__test__/vitest-runner.ts' } : {}),
   // Another build of the addon than the one that is there; for the tests alone, since vitest's own addons read the same variable.

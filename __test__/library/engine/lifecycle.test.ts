@@ -77,7 +77,7 @@ test.each([
   const open = `import { connect } from ${JSON.stringify(builtIndex)}; (await connect(process.argv[1])).close();`;
   const opens = (): number | null =>
     spawnSync(process.execPath, ['--input-type=module', '-e', open, `embedded:${file}`]).status;
-  await expect.poll(opens, { timeout: 20_000 }).toBe(0);
+  await expect.poll(opens).toBe(0);
   await chunks.return!();
   rmSync(folder, { recursive: true });
 });

@@ -74,7 +74,7 @@ describe('HttpClient.stream', () => {
     const client = new HttpClient(server.url);
     const controller = new AbortController();
     const aborted = await client.stream({ path: '/aborted' }, { signal: controller.signal });
-    const late = await client.stream({ path: '/late' }, { timeoutMs: 500 });
+    const late = await client.stream({ path: '/late' }, { timeoutMs: 2000 });
     const left = await client.stream({ path: '/left' });
     controller.abort();
     await expect.poll(() => closed).toContain('/aborted');

@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use boundary_bench_http::{HttpClient, HttpOptions, Origin, Request};
@@ -11,6 +11,7 @@ use boundary_bench_kernel::resources::{peak_rss, reset_peak_rss};
 use boundary_bench_kernel::socket::KEEP_ALIVE_IDLE;
 use boundary_bench_kernel::{Error, Result};
 use socket2::SockRef;
+use tokio::sync::Notify;
 
 /// A server that gives each connection, with its number, to `talk` on a thread of its own. It lives as long as the
 /// test.
@@ -179,22 +180,26 @@ fn a_server_that_closes_after_each_answer_answers_all() {
 
 #[test]
 fn a_slow_server_is_a_timeout_and_its_late_answer_is_nobodys() {
-    let (url, opened) = serve(|mut stream, number| {
+    const TIMEOUT: Duration = Duration::from_secs(1);
+    let (given_up, until_given_up) = mpsc::channel();
+    let until_given_up = Mutex::new(until_given_up);
+    let (url, opened) = serve(move |mut stream, number| {
         read_head(&mut stream);
         if number == 0 {
-            std::thread::sleep(Duration::from_millis(150));
+            until_given_up.lock().unwrap().recv().unwrap();
             answer(&mut stream, "late");
         } else {
             answer(&mut stream, "in time");
             echo(stream);
         }
     });
-    let mut client = client(&url, HttpOptions { timeout: Some(Duration::from_millis(50)), ..HttpOptions::default() });
+    let mut client = client(&url, HttpOptions { timeout: Some(TIMEOUT), ..HttpOptions::default() });
     run(async {
         let began = Instant::now();
         assert_eq!(get(&mut client, "/").await.unwrap_err().code(), "BB_TIMEOUT");
-        assert!(began.elapsed() >= Duration::from_millis(50));
-        tokio::time::sleep(Duration::from_millis(150)).await;
+        assert!(began.elapsed() >= TIMEOUT);
+        given_up.send(()).unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
         assert_eq!(get(&mut client, "/").await.unwrap().1, "in time");
     });
     assert_eq!(opened.load(Ordering::SeqCst), 2);
@@ -315,19 +320,26 @@ fn no_server_is_an_error_that_says_so() {
 
 #[test]
 fn a_call_that_is_dropped_leaves_nothing_behind() {
-    let (url, opened) = serve(|mut stream, number| {
+    let heard = Arc::new(Notify::new());
+    let (dropped, until_dropped) = mpsc::channel();
+    let (hears, until_dropped) = (Arc::clone(&heard), Mutex::new(until_dropped));
+    let (url, opened) = serve(move |mut stream, number| {
         if number == 0 {
             read_head(&mut stream);
-            std::thread::sleep(Duration::from_millis(50));
+            hears.notify_one();
+            until_dropped.lock().unwrap().recv().unwrap();
             return answer(&mut stream, "to nobody");
         }
         echo(stream);
     });
     let mut client = client(&url, HttpOptions::default());
     run(async {
-        let dropped = tokio::time::timeout(Duration::from_millis(10), get(&mut client, "/first")).await;
-        assert!(dropped.is_err());
-        tokio::time::sleep(Duration::from_millis(80)).await;
+        tokio::select! {
+            () = heard.notified() => {}
+            answered = get(&mut client, "/first") => panic!("it is not answered yet: {answered:?}"),
+        }
+        dropped.send(()).unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
         assert_eq!(get(&mut client, "/second").await.unwrap().1, "/second");
     });
     assert_eq!(opened.load(Ordering::SeqCst), 2);
